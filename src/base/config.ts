@@ -1,0 +1,157 @@
+import { BlockList, isIP, isIPv6 } from 'node:net';
+import type { Kind } from './kinds.ts';
+import { type Setting, settings } from './settings.ts';
+import { tableOf } from './table.ts';
+
+type Row = (typeof settings)[number];
+export type SettingName = Row['name'];
+
+/** TRAWL_S3_PUBLIC_ENDPOINT is `s3PublicEndpoint`. */
+type Field<Name extends string> = Name extends `TRAWL_${infer Rest}` ? Camel<Rest> : never;
+type Camel<Words extends string> = Words extends `${infer First}_${infer Rest}`
+  ? `${Lowercase<First>}${Capitalize<Camel<Rest>>}`
+  : Lowercase<Words>;
+type Value<R extends Row> = R extends { kind: Kind<infer T>; default: infer D }
+  ? D extends null
+    ? T | null
+    : T
+  : never;
+type Settings = { readonly [R in Row as Field<R['name']>]: Value<R> };
+type LinkStarts = { readonly publicUrl: string; readonly dashboardUrl: string };
+
+/** The value of every setting; `null` where there is none. */
+export type Config = Omit<Settings, keyof LinkStarts> & LinkStarts;
+
+/** Why the program does not start: one sentence for each thing that is wrong with its settings. */
+export class ConfigError extends Error {
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.problems = problems;
+  }
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+type ReadFile = (path: string) => string;
+
+interface Rule {
+  readonly broken: (config: Partial<Config>) => boolean;
+  readonly sentence: string;
+}
+
+/** A setting that is wrong by itself is `undefined` here, and breaks no rule. */
+const rules: readonly Rule[] = [
+  {
+    broken: ({ objects, s3Bucket }) => objects === 's3' && s3Bucket === null,
+    sentence: 'TRAWL_OBJECTS=s3 needs TRAWL_S3_BUCKET.',
+  },
+  {
+    broken: ({ runner, objects }) => runner === 'kubernetes' && objects === 'folder',
+    sentence: 'TRAWL_RUNNER=kubernetes needs TRAWL_OBJECTS=s3: Jobs of a cluster share no folder.',
+  },
+  {
+    broken: ({ clockFile, host }) => Boolean(clockFile) && host !== undefined && !isLoopback(host),
+    sentence: 'TRAWL_CLOCK_FILE is for rehearsals: TRAWL_HOST must be a loopback address with it.',
+  },
+  {
+    broken: ({ clockFile, runner }) => Boolean(clockFile) && runner === 'kubernetes',
+    sentence: 'TRAWL_CLOCK_FILE is for rehearsals: TRAWL_RUNNER must be process with it.',
+  },
+  {
+    broken: ({ smtpUrl, mailFrom }) => Boolean(smtpUrl) && mailFrom === null,
+    sentence: 'TRAWL_SMTP_URL needs TRAWL_MAIL_FROM.',
+  },
+  {
+    broken: ({ oidcIssuer, oidcClientId }) => Boolean(oidcIssuer) && oidcClientId === null,
+    sentence: 'TRAWL_OIDC_ISSUER needs TRAWL_OIDC_CLIENT_ID.',
+  },
+];
+
+/** Reads every setting, or throws a ConfigError that tells all that is wrong at once. `required` must be there. */
+export function readConfig(env: Environment, readFile: ReadFile, required: readonly SettingName[] = []): Config {
+  const problems = unknownNames(env).map((name) => `${name} is not a setting of trawl.`);
+  const values: Record<string, unknown> = {};
+  for (const setting of settings) {
+    try {
+      values[fieldOf(setting.name)] = readSetting(setting, required.includes(setting.name), env, readFile);
+    } catch (error) {
+      problems.push(error instanceof Error ? error.message : String(error));
+    }
+  }
+  const config = values as Settings;
+  problems.push(...rules.filter((rule) => rule.broken(config as Partial<Config>)).map((rule) => rule.sentence));
+  if (problems.length) throw new ConfigError(problems);
+  return Object.freeze({
+    ...config,
+    publicUrl: config.publicUrl ?? urlOf(config.host, config.port),
+    dashboardUrl: config.dashboardUrl ?? urlOf(config.host, config.dashboardPort),
+  });
+}
+
+/** The plain URL of a port of this machine. */
+export function urlOf(host: string, port: number): string {
+  return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
+}
+
+/** The table of docs/config.md. */
+export function configTable(): string {
+  return tableOf(['Name', 'Default', 'Allowed', 'Meaning'], settings.map(describe));
+}
+
+function describe(setting: Setting): string[] {
+  const shown = setting.absent ?? (setting.default ? `\`${setting.default}\`` : 'empty');
+  const secret = setting.secret ? ` **Secret**: may come from \`${setting.name}_FILE\`.` : '';
+  return [`\`${setting.name}\``, shown, setting.kind.allowed, setting.text + secret];
+}
+
+function unknownNames(env: Environment): string[] {
+  const known = new Set(settings.flatMap(({ name, secret }: Setting) => (secret ? [name, `${name}_FILE`] : [name])));
+  return Object.keys(env)
+    .filter((name) => name.startsWith('TRAWL_') && !known.has(name))
+    .sort();
+}
+
+function readSetting(setting: Setting, required: boolean, env: Environment, readFile: ReadFile): unknown {
+  const text = readText(setting, env, readFile) || setting.default;
+  if (text === null) {
+    if (required) throw new Error(`${setting.name} is required here.`);
+    return null;
+  }
+  const value = setting.kind.read(text);
+  if (value === undefined) throw new Error(`${setting.name} must be ${setting.kind.allowed}.`);
+  return value;
+}
+
+/** The text of a setting; an empty one counts as not set. */
+function readText({ name, secret }: Setting, env: Environment, readFile: ReadFile): string | null {
+  const path = secret ? env[`${name}_FILE`] : undefined;
+  if (!path) return env[name] || null;
+  if (env[name]) throw new Error(`${name} and ${name}_FILE are both set: one of them must go.`);
+  const text = readSecretFile(`${name}_FILE`, path, readFile).trim();
+  if (!text) throw new Error(`${name}_FILE names an empty file.`);
+  return text;
+}
+
+function readSecretFile(name: string, path: string, readFile: ReadFile): string {
+  try {
+    return readFile(path);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? ` (${error.code})` : '';
+    throw new Error(`${name} names a file that cannot be read${code}.`);
+  }
+}
+
+function fieldOf(name: string): string {
+  return name
+    .slice('TRAWL_'.length)
+    .toLowerCase()
+    .replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function isLoopback(host: string): boolean {
+  const loopback = new BlockList();
+  loopback.addSubnet('127.0.0.0', 8);
+  loopback.addAddress('::1', 'ipv6');
+  return host === 'localhost' || (isIP(host) > 0 && loopback.check(host, isIPv6(host) ? 'ipv6' : 'ipv4'));
+}

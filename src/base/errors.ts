@@ -1,0 +1,121 @@
+/** Who caused a failure. It decides billing, retry, statistics and alerts at once. */
+export type Blame = 'caller' | 'site' | 'us';
+
+interface RefusalRow {
+  readonly status: number;
+  readonly sentence: string;
+}
+
+/** What is answered to a caller or an operator whose request is not carried out. Scripts answer with these codes. */
+export const refusals = {
+  bad_request: { status: 400, sentence: 'Bad Request' },
+  invalid_api_key: { status: 401, sentence: 'Invalid API Key' },
+  inactive_api_key: { status: 401, sentence: 'Inactive API Key' },
+  expired_api_key: { status: 401, sentence: 'Expired API Key' },
+  key_quota_exceeded: { status: 401, sentence: 'Rate limit exceeded for the API key: quota' },
+  payment_required: { status: 402, sentence: 'Payment required' },
+  ip_blocked: { status: 403, sentence: 'IP temporarily blocked' },
+  forbidden: { status: 403, sentence: 'Forbidden' },
+  not_found: { status: 404, sentence: 'Not Found' },
+  method_not_allowed: { status: 405, sentence: 'Method Not Allowed' },
+  idempotency_conflict: { status: 409, sentence: 'This Idempotency-Key is in use by another request' },
+  not_ended: { status: 409, sentence: 'The job has not ended yet' },
+  already_exists: { status: 409, sentence: 'This name is taken' },
+  in_use: { status: 409, sentence: 'It is still in use' },
+  has_open_jobs: { status: 409, sentence: 'The account has open jobs' },
+  key_has_history: { status: 409, sentence: 'The key has been used: its history is kept, deactivate it instead' },
+  topup_incomplete: { status: 409, sentence: 'Automatic top-up needs a pack, a price and a payment method' },
+  paid_plan_only: { status: 409, sentence: 'Automatic top-up needs a paid plan' },
+  no_provider: { status: 409, sentence: 'No payment provider is configured' },
+  payload_too_large: { status: 413, sentence: 'Payload Too Large' },
+  rate_limited: { status: 429, sentence: 'You have exceeded the rate limit on your subscription' },
+  internal_error: { status: 500, sentence: 'Internal Error' },
+  unavailable: { status: 503, sentence: 'Service Unavailable' },
+} as const satisfies Record<string, RefusalRow>;
+
+export type RefusalCode = keyof typeof refusals;
+
+/** The statuses of a job that did not complete (D16). */
+export type FailedStatus = 'Error' | 'NotFound' | 'BadRequest';
+
+interface FailureRow {
+  readonly blame: Blame;
+  readonly retryable: boolean;
+  readonly status: FailedStatus;
+  readonly log: 400 | 404 | 500;
+  readonly sentence: string;
+}
+
+/** Why a job ended without a file. */
+export const failures = {
+  address_not_allowed: row('caller', false, 'BadRequest', 400, 'The address of this URL is not allowed'),
+  age_restricted: row('caller', false, 'Error', 400, 'This content is age restricted and cannot be downloaded'),
+  cancelled: row('caller', false, 'Error', 400, 'Cancelled'),
+  deleted: row('caller', false, 'NotFound', 404, 'The source says that this content does not exist or was deleted'),
+  drm_protected: row('caller', false, 'BadRequest', 400, 'This content is protected by DRM and cannot be downloaded'),
+  extractor_failed: row('us', true, 'Error', 500, 'The page of this content could not be understood'),
+  file_damaged: row('site', false, 'Error', 500, 'The source delivered a damaged or incomplete file'),
+  file_too_large: row('site', false, 'Error', 500, 'The file is larger than this service allows'),
+  geo_blocked: row('caller', false, 'Error', 400, 'This content is not available in the region of this service'),
+  live_unbounded: row('caller', false, 'BadRequest', 400, 'This is a live stream: max_duration is needed to record it'),
+  login_required: row('caller', false, 'Error', 400, 'This content needs a login at its source'),
+  members_only: row('caller', false, 'Error', 400, 'This content is for members of its source only'),
+  no_audio: row('caller', false, 'Error', 400, 'This content has no sound'),
+  no_video: row('caller', false, 'Error', 400, 'This content has no picture'),
+  not_started: row('caller', true, 'Error', 400, 'This content has not started yet'),
+  playlist_only: row('caller', false, 'BadRequest', 400, 'This URL names a playlist, not a single video or sound'),
+  private: row('caller', false, 'Error', 400, 'This content is private'),
+  queue_timeout: row('us', true, 'Error', 500, 'The job waited too long in the queue'),
+  source_blocked: row('site', false, 'Error', 500, 'The source refused the download'),
+  source_broken: row('site', true, 'Error', 500, 'The connection to the source broke off'),
+  source_bot_check: row('site', false, 'Error', 500, 'The source asks for proof of being human'),
+  source_error: row('site', true, 'Error', 500, 'The source answered with a server error'),
+  source_incomplete: row('site', false, 'Error', 500, 'The source did not deliver all parts of the content'),
+  source_rate_limited: row('site', true, 'Error', 500, 'The source refuses more downloads for now'),
+  storage_unavailable: row('us', true, 'Error', 500, 'The storage of finished files could not be reached'),
+  timeout: row('us', true, 'Error', 500, 'The job took longer than its time limit'),
+  too_slow: row('site', true, 'Error', 500, 'The source delivered too slowly'),
+  unclassified: row('us', true, 'Error', 500, 'The download failed for a reason that is not known yet'),
+  unsupported_url: row('caller', false, 'BadRequest', 400, 'This URL is not supported: no media was found there'),
+  video_unavailable: row('caller', false, 'Error', 404, 'This content is unavailable'),
+  worker_failed: row('us', true, 'Error', 500, 'The worker failed'),
+  worker_lost: row('us', true, 'Error', 500, 'The worker was interrupted too often'),
+} as const satisfies Record<string, FailureRow>;
+
+export type FailureCode = keyof typeof failures;
+
+function row(
+  blame: Blame,
+  retryable: boolean,
+  status: FailedStatus,
+  log: 400 | 404 | 500,
+  sentence: string,
+): FailureRow {
+  return { blame, retryable, status, log, sentence };
+}
+
+/** A request that is not carried out, with the sentence for the person who made it. */
+export class Refusal extends Error {
+  readonly code: RefusalCode;
+  /** Seconds after which it may be tried again, where that is known. */
+  readonly retryAfter: number | undefined;
+
+  constructor(code: RefusalCode, sentence?: string, retryAfter?: number) {
+    super(sentence ?? refusals[code].sentence);
+    this.code = code;
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** A refusal with a sentence of its own, or the one of the table. */
+export function refuse(code: RefusalCode, sentence?: string, retryAfter?: number): Refusal {
+  return new Refusal(code, sentence, retryAfter);
+}
+
+export function isRefusalCode(word: unknown): word is RefusalCode {
+  return typeof word === 'string' && Object.hasOwn(refusals, word);
+}
+
+export function isFailureCode(word: unknown): word is FailureCode {
+  return typeof word === 'string' && Object.hasOwn(failures, word);
+}

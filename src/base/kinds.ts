@@ -1,0 +1,205 @@
+import { isIP } from 'node:net';
+
+/** One kind of value: what is allowed, in words that follow "must be", and how its text is read; `undefined` when it is not allowed. */
+export interface Kind<T> {
+  readonly allowed: string;
+  readonly read: (text: string) => T | undefined;
+}
+
+/** Addresses that share their first bits. */
+export interface Network {
+  readonly family: 'ipv4' | 'ipv6';
+  readonly address: string;
+  readonly prefix: number;
+}
+
+/** Addresses that may be reached on one port, or on every port when it is `null`. */
+export interface Exception extends Network {
+  readonly port: number | null;
+}
+
+/** A name or address; `port` is `null` when none is given. */
+export interface Peer {
+  readonly host: string;
+  readonly port: number | null;
+}
+
+const biggestPort = 65_535;
+const hostName = /^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$/i;
+/** A name that ends in a number would be taken for an address, so 10.0.0.999 is neither. */
+const numberAtEnd = /(^|\.)\d+$/;
+
+export const text: Kind<string> = { allowed: 'one line of text', read: (text) => matching(/^[^\r\n\0]+$/, text) };
+
+export const host: Kind<string> = { allowed: 'a host name or an IP address', read: readHost };
+
+/** A port to listen on. */
+export const port: Kind<number> = {
+  allowed: `a port from 1 to ${biggestPort}, or 0 for any free one`,
+  read: (text) => readWhole(text, 0, biggestPort),
+};
+
+export const count: Kind<number> = {
+  allowed: 'a whole number of 1 or more',
+  read: (text) => readWhole(text, 1, Number.MAX_SAFE_INTEGER),
+};
+
+/** Bounded, because a timer of more than 24 days fires at once. */
+export const seconds: Kind<number> = {
+  allowed: 'a whole number of seconds from 1 to 1000000',
+  read: (text) => readWhole(text, 1, 1_000_000),
+};
+
+/** A length of time in hours or days. */
+export const duration: Kind<number> = {
+  allowed: 'a number above 0 and up to 100000, fractions allowed',
+  read: (text) => {
+    const value = Number(matching(/^\d+(\.\d+)?$/, text));
+    return value > 0 && value <= 100_000 ? value : undefined;
+  },
+};
+
+export const flag: Kind<boolean> = {
+  allowed: 'true or false',
+  read: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
+};
+
+export const secretKey: Kind<Buffer> = {
+  allowed: '32 bytes in base64',
+  read: (text) => {
+    const bytes = Buffer.from(text, 'base64');
+    return bytes.length === 32 && bytes.toString('base64') === text ? bytes : undefined;
+  },
+};
+
+export const webUrl: Kind<string> = {
+  allowed: 'an http:// or https:// URL without user, query and fragment',
+  read: (text) => (isPlainWebUrl(text) ? text : undefined),
+};
+
+/** A URL that paths are appended to: it is read without the slash at its end. */
+export const linkStart: Kind<string> = {
+  allowed: webUrl.allowed,
+  read: (text) => webUrl.read(text)?.replace(/\/+$/, ''),
+};
+
+export const mailUrl: Kind<string> = {
+  allowed: 'an smtp:// or smtps:// URL',
+  read: (text) => (hasHost(text, ['smtp:', 'smtps:']) ? text : undefined),
+};
+
+export const mailAddress: Kind<string> = {
+  allowed: 'a mail address',
+  read: (text) => matching(/^[^@\r\n]+@[^@\s]+$/, text),
+};
+
+export const redisUrl: Kind<string> = {
+  allowed:
+    'a redis:// or rediss:// URL, several with commas between for a Cluster, or redis+sentinel://host:port,host:port/name',
+  read: (text) => (isRedisUrl(text) ? text : undefined),
+};
+
+export const namespace: Kind<string> = {
+  allowed: 'the name of a Kubernetes namespace',
+  read: (text) => matching(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, text),
+};
+
+export const ports = list(`ports from 1 to ${biggestPort}`, ',', (text) => readWhole(text, 1, biggestPort));
+
+export const networks = list('IP addresses or CIDRs such as 10.0.0.0/8', ',', readNetwork);
+
+export const exceptions = list('cidr:port or cidr:*, such as 127.0.0.1:* or [fd00::/8]:443', ',', readException);
+
+export const peers = list('host or host:port', ',', readPeer);
+
+export const folders = list('folders', ':', text.read);
+
+/** One of a few words or numbers. */
+export function oneOf<const T extends string | number>(...words: readonly T[]): Kind<T> {
+  const allowed = `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
+  return { allowed, read: (text) => words.find((word) => String(word) === text) };
+}
+
+/** The same kind, where one word stands for a value that is found out. */
+export function orWord<T>(word: string, find: () => T, kind: Kind<T>): Kind<T> {
+  return {
+    allowed: `${kind.allowed}, or ${word}`,
+    read: (text) => (text === word ? find() : kind.read(text)),
+  };
+}
+
+/** Several values in one text; an empty text is an empty list. */
+function list<T>(each: string, separator: ',' | ':', read: (text: string) => T | undefined): Kind<readonly T[]> {
+  const between = separator === ',' ? 'commas' : 'colons';
+  return {
+    allowed: `${each}, several with ${between} between`,
+    read: (text) => {
+      const parts = text === '' ? [] : text.split(separator).map((part) => read(part.trim()));
+      return parts.every((part) => part !== undefined) ? Object.freeze(parts) : undefined;
+    },
+  };
+}
+
+function matching(pattern: RegExp, text: string): string | undefined {
+  return pattern.test(text) ? text : undefined;
+}
+
+function readWhole(text: string, least: number, most: number): number | undefined {
+  const value = Number(matching(/^\d{1,16}$/, text));
+  return value >= least && value <= most ? value : undefined;
+}
+
+function readHost(text: string): string | undefined {
+  return isIP(text) || (hostName.test(text) && !numberAtEnd.test(text)) ? text : undefined;
+}
+
+function readNetwork(text: string): Network | undefined {
+  const [address = '', length, ...more] = text.split('/');
+  const version = isIP(address);
+  // The zone of an address (fe80::1%eth0) has a meaning on one machine only.
+  if (!version || more.length || address.includes('%')) return undefined;
+  const family = version === 4 ? 'ipv4' : 'ipv6';
+  const bits = version === 4 ? 32 : 128;
+  const prefix = length === undefined ? bits : readWhole(length, 0, bits);
+  return prefix === undefined ? undefined : { family, address, prefix };
+}
+
+function readException(text: string): Exception | undefined {
+  const colon = text.lastIndexOf(':');
+  const [cidr, last] = [text.slice(0, colon), text.slice(colon + 1)];
+  const bracketed = cidr.startsWith('[') && cidr.endsWith(']');
+  const network = readNetwork(bracketed ? cidr.slice(1, -1) : cidr);
+  // A bare IPv6 address would not show where it ends and its port begins.
+  const clear = network?.family === 'ipv6' ? bracketed || cidr.includes('/') : !bracketed;
+  const port = last === '*' ? null : readWhole(last, 1, biggestPort);
+  return network && clear && port !== undefined ? { ...network, port } : undefined;
+}
+
+function readPeer(text: string): Peer | undefined {
+  if (readHost(text)) return { host: text, port: null };
+  const [, bracketed, bare, digits] = /^(?:\[(.+)\]|([^:]+))(?::(\d+))?$/.exec(text) ?? [];
+  const host = bracketed === undefined ? readHost(bare ?? '') : isIP(bracketed) === 6 ? bracketed : undefined;
+  const port = digits === undefined ? null : readWhole(digits, 1, biggestPort);
+  return host !== undefined && port !== undefined ? { host, port } : undefined;
+}
+
+function isPlainWebUrl(text: string): boolean {
+  const url = URL.parse(text);
+  return hasHost(text, ['http:', 'https:']) && !url?.username && !url?.password && !/[?#]/.test(text);
+}
+
+function isRedisUrl(text: string): boolean {
+  const isRedis = (url: string) => hasHost(url, ['redis:', 'rediss:']);
+  const sentinel = 'redis+sentinel://';
+  if (!text.startsWith(sentinel)) return text.split(',').every((url) => isRedis(url.trim()));
+  // Several sentinels stand before one name, which is no URL to the platform's own parser.
+  const [hosts = '', name] = text.slice(sentinel.length).split('/');
+  return Boolean(name) && hosts.split(',').every((host) => isRedis(`redis://${host}`));
+}
+
+function hasHost(text: string, protocols: readonly string[]): boolean {
+  const url = URL.parse(text);
+  // The platform's parser forgives blanks and missing slashes; those who use the text later may not.
+  if (!url?.hostname || /\s/.test(text)) return false;
+  return protocols.some((protocol) => text.startsWith(`${protocol}//`));
+}

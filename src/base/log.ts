@@ -1,0 +1,52 @@
+import { redactFields, redactText } from './redact.ts';
+
+/** From what a person must look at down to what only helps to understand. */
+export const levels = ['error', 'warn', 'info', 'debug'] as const;
+export type Level = (typeof levels)[number];
+/** Values beside the sentence. The names of the line's own fields are taken. */
+export type Fields = Readonly<Record<string, unknown>> & {
+  readonly at?: never;
+  readonly level?: never;
+  readonly text?: never;
+};
+
+type Write = (sentence: string, fields?: Fields) => void;
+
+/** Writes lines of a constant lower-case sentence with values beside it. */
+export interface Log extends Readonly<Record<Level, Write>> {
+  /** The same log, where every line carries these fields too. */
+  readonly with: (fields: Fields) => Log;
+}
+
+export interface LogOptions {
+  /** The least weight that is written. */
+  readonly level: Level;
+  /** Takes one line with its line end. */
+  readonly write: (line: string) => void;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/** Gives a log that writes one JSON object a line, never a secret, and never throws because of a value. */
+export function makeLog({ level, write, now }: LogOptions): Log {
+  const written = levels.slice(0, levels.indexOf(level) + 1);
+  return makeChild([], (level, sentence, fields) => {
+    if (!written.includes(level)) return;
+    const head = { at: new Date(now()).toISOString(), level, text: redactText(sentence) };
+    // Assigned twice: first for the order, then because a field of the same name must not replace the line's own.
+    write(`${JSON.stringify(Object.assign({}, head, ...fields.map(redactFields), head))}\n`);
+  });
+}
+
+function makeChild(shared: readonly Fields[], line: (level: Level, sentence: string, fields: Fields[]) => void): Log {
+  const at = (level: Level): Write => {
+    return (sentence, fields = {}) => line(level, sentence, [...shared, fields]);
+  };
+  return {
+    error: at('error'),
+    warn: at('warn'),
+    info: at('info'),
+    debug: at('debug'),
+    with: (fields) => makeChild([...shared, fields], line),
+  };
+}

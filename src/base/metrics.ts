@@ -1,0 +1,114 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { tableOf } from './table.ts';
+
+const prefix = 'trawl_';
+
+/** What each label may hold. Every set is closed: never a job, an account, a key, a host or a URL. */
+const labels = {
+  route: 'path of a documented route, with `{id}` in place of values; `other` for every other path',
+  status: 'HTTP status of the answer, not masked by `soft_fail`',
+  endpoint: '`video`, `audio` or `metadata`',
+  outcome:
+    'how it ended: `completed` or `failed` for jobs and sources, `delivered`, `retried` or `failed` for webhooks',
+  code: 'error code of the failure (docs/errors.md), empty when completed',
+  blame: '`caller`, `site` or `us`, empty when completed',
+  stage: 'what the time was spent on: `queue`, then the stages that the worker names',
+  state: '`queued` or `running`',
+  balance: '`subscription`, `packs`, `credits` or `overdraft`',
+  script: 'name of the atomic step in the record',
+  verdict: '`open`, `refused` or `failed`',
+  site: 'name of one of the most used sites, else `other`',
+  class: 'how the attempt ended: `done`, `failed` or `interrupted`',
+  version: 'version of the program',
+} as const;
+
+type Label = keyof typeof labels;
+
+const fast = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
+const answers = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+const works = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14_400];
+
+/** Every metric, by its name without the prefix. Gauges of the record come from the leading controller alone. */
+const declared = {
+  http_requests_total: counter('Requests answered by the public API.', 'route', 'status'),
+  http_request_seconds: histogram(answers, 'Time from a request to the end of its answer.', 'route'),
+  jobs_total: counter('Jobs that ended.', 'endpoint', 'outcome', 'code', 'blame'),
+  job_seconds: histogram(works, 'Time that jobs spent in one stage.', 'endpoint', 'stage'),
+  jobs_open: gauge('Jobs that have not ended.', 'state'),
+  oldest_queued_seconds: gauge('Age of the oldest job in the queue.'),
+  holds_open: gauge('Credits that are held for open jobs and calls.'),
+  charges_total: counter('Credits charged.', 'endpoint', 'balance'),
+  ledger_problems: gauge('Problems that the last check of the ledger found; anything above 0 needs a person.'),
+  webhook_deliveries_total: counter('Attempts to deliver a webhook.', 'outcome'),
+  webhooks_due: gauge('Webhooks that wait for an attempt.'),
+  oldest_webhook_seconds: gauge('How long the oldest webhook is overdue.'),
+  auth_failures_total: counter('Requests with a missing or unknown key.'),
+  blocked_ips: gauge('Client addresses that are blocked now.'),
+  redis_seconds: histogram(fast, 'Time of one atomic step in the record.', 'script'),
+  redis_ready: gauge('1 while the record can be reached, else 0.'),
+  redis_memory_ratio: gauge('Memory that Redis uses, as a part of what it may use.'),
+  durability_relaxed: gauge('1 when Redis may lose the last changes in a crash, else 0.'),
+  egress_connections_total: counter('Connections asked of the egress proxy.', 'verdict'),
+  source_outcomes_total: counter('Ends of jobs by the site of their source.', 'site', 'outcome'),
+  leader: gauge('1 in the controller that leads, else 0.'),
+  reconcile_seconds: histogram(answers, 'Time of one full pass over the open jobs.'),
+  reconcile_errors_total: counter('Steps of the controller that failed and are tried again.'),
+  watch_age_seconds: gauge('Time since the watch of the cluster gave a sign of life.'),
+  attempts_total: counter('Attempts that ended.', 'class'),
+  unclassified_failures_total: counter('Failures whose cause the table of failures does not know.'),
+  yt_dlp_info: gauge('1, with the version of yt-dlp in use.', 'version'),
+  build_info: gauge('1, with the version of trawl.', 'version'),
+  overdrafts_total: counter('Charges that found every balance empty.'),
+  oldest_unsettled_seconds: gauge('Time since the longest ended but not yet settled job ended.'),
+} as const;
+
+type Declared = typeof declared;
+type Made<M> = M extends { kind: 'counter'; labels: readonly (infer L extends string)[] }
+  ? Counter<L>
+  : M extends { kind: 'gauge'; labels: readonly (infer L extends string)[] }
+    ? Gauge<L>
+    : M extends { labels: readonly (infer L extends string)[] }
+      ? Histogram<L>
+      : never;
+
+/** Every metric by its name without the prefix, and the registry that shows them. */
+export type Metrics = { readonly [Name in keyof Declared]: Made<Declared[Name]> } & { readonly registry: Registry };
+
+/** Gives every metric, fresh, on a registry of its own. */
+export function makeMetrics(): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry, prefix });
+  const made = Object.entries(declared).map(([name, metric]) => [name, make(name, metric, registry)]);
+  return { ...Object.fromEntries(made), registry };
+}
+
+/** The tables of docs/metrics.md. */
+export function metricsTable(): string {
+  const rows = Object.entries(declared).map(([name, { kind, labels, text }]) => {
+    return [`\`${prefix}${name}\``, kind, labels.map((label) => `\`${label}\``).join(' '), text];
+  });
+  const sets = Object.entries(labels).map(([label, text]) => [`\`${label}\``, text]);
+  return `${tableOf(['Name', 'Kind', 'Labels', 'Meaning'], rows)}\n${tableOf(['Label', 'Holds'], sets)}`;
+}
+
+function counter<const L extends Label = never>(text: string, ...labels: readonly L[]) {
+  return { kind: 'counter', text, labels } as const;
+}
+
+function gauge<const L extends Label = never>(text: string, ...labels: readonly L[]) {
+  return { kind: 'gauge', text, labels } as const;
+}
+
+function histogram<const L extends Label = never>(buckets: readonly number[], text: string, ...labels: readonly L[]) {
+  return { kind: 'histogram', buckets, text, labels } as const;
+}
+
+function make(name: string, metric: Declared[keyof Declared], registry: Registry) {
+  const options = { name: prefix + name, help: metric.text, labelNames: metric.labels, registers: [registry] };
+  if (metric.kind === 'counter') return new Counter(options);
+  if (metric.kind === 'histogram') return new Histogram({ ...options, buckets: [...metric.buckets] });
+  const gauge = new Gauge(options);
+  // A role shows only what it knows: a gauge that it never sets is absent, not 0. Gauges with labels begin so anyway.
+  if (metric.labels.length === 0) gauge.remove();
+  return gauge;
+}

@@ -1,0 +1,72 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Metrics } from './metrics.ts';
+
+export interface ProbeOptions {
+  /** 0 for any free one. */
+  readonly port: number;
+  readonly host: string;
+  readonly metrics: Pick<Metrics, 'registry'>;
+  /** Names what is missing before the role can do its work; nothing when it is ready. */
+  readonly ready: () => readonly string[];
+}
+
+export interface Probe {
+  readonly port: number;
+  /** Stops answering, open connections included; may be repeated. */
+  readonly close: () => Promise<void>;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly body: string;
+}
+
+/** Answers /healthz, /readyz and /metrics on the inner port that every role has. */
+export async function startProbe({ port, host, metrics, ready }: ProbeOptions): Promise<Probe> {
+  const server = createServer(async (request, response) => {
+    const { status, type, body } = await answer(request, metrics, ready).catch((error) => plain(500, String(error)));
+    response.writeHead(status, {
+      'content-type': type,
+      'content-length': Buffer.byteLength(body),
+      'cache-control': 'no-store',
+      ...(status === 405 && { allow: 'GET, HEAD' }),
+    });
+    response.end(body);
+  });
+  server.listen(port, host);
+  await once(server, 'listening');
+  return { port: (server.address() as AddressInfo).port, close: () => closeServer(server) };
+}
+
+async function answer(
+  { method, url = '' }: IncomingMessage,
+  metrics: ProbeOptions['metrics'],
+  ready: ProbeOptions['ready'],
+): Promise<Answer> {
+  if (method !== 'GET' && method !== 'HEAD') return plain(405, 'method not allowed');
+  const path = url.split('?')[0];
+  if (path === '/healthz') return plain(200, 'ok');
+  if (path === '/readyz') return readiness(ready());
+  if (path !== '/metrics') return plain(404, 'not found');
+  return { status: 200, type: metrics.registry.contentType, body: await metrics.registry.metrics() };
+}
+
+function readiness(missing: readonly string[]): Answer {
+  const ready = missing.length === 0;
+  const body = JSON.stringify(ready ? { ready } : { ready, missing });
+  return { status: ready ? 200 : 503, type: 'application/json', body };
+}
+
+function plain(status: number, body: string): Answer {
+  return { status, type: 'text/plain; charset=utf-8', body };
+}
+
+function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}

@@ -1,0 +1,90 @@
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
+
+const version = 'v1.';
+const keyBytes = 32;
+const nonceBytes = 12;
+const tagBytes = 16;
+
+export interface SealOptions {
+  /** 32 bytes. */
+  readonly secret: Uint8Array;
+  /** The secret before this one: what it signed and sealed is still accepted. */
+  readonly old?: Uint8Array | null;
+}
+
+/** Signs and seals texts. What is made for one purpose is worth nothing for another. */
+export interface Seal {
+  /** Gives a signature that only who knows the secret can make, in base64url. */
+  readonly sign: (purpose: string, text: string) => string;
+  /** Tells whether `sign` gave this signature for the same purpose and text. */
+  readonly verify: (purpose: string, text: string, signature: string) => boolean;
+  /** Gives the text encrypted, different each time. */
+  readonly seal: (purpose: string, plain: string) => string;
+  /** Gives the text that was sealed for this purpose, or `null` for anything else. */
+  readonly open: (purpose: string, sealed: string) => string | null;
+}
+
+/** Makes the seal of a secret and, while it is being replaced, of the one before. */
+export function makeSeal({ secret, old }: SealOptions): Seal {
+  const secrets = old ? [secret, old] : [secret];
+  if (secrets.some((one) => one.length !== keyBytes)) throw new Error(`a secret must be ${keyBytes} bytes`);
+  return {
+    sign: (purpose, text) => sign(secret, purpose, text),
+    verify: (purpose, text, signature) => secrets.some((one) => isEqual(sign(one, purpose, text), signature)),
+    seal: (purpose, plain) => seal(secret, purpose, plain),
+    open: (purpose, sealed) => {
+      const bytes = readSealed(sealed);
+      if (!bytes) return null;
+      for (const one of secrets) {
+        const plain = open(one, purpose, bytes);
+        if (plain !== null) return plain;
+      }
+      return null;
+    },
+  };
+}
+
+function sign(secret: Uint8Array, purpose: string, text: string): string {
+  return createHmac('sha256', deriveKey(secret, 'sign', purpose))
+    .update(text)
+    .digest('base64url');
+}
+
+function seal(secret: Uint8Array, purpose: string, plain: string): string {
+  const nonce = randomBytes(nonceBytes);
+  const cipher = createCipheriv('aes-256-gcm', deriveKey(secret, 'seal', purpose), nonce);
+  const hidden = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()]);
+  return version + Buffer.concat([nonce, cipher.getAuthTag(), hidden]).toString('base64url');
+}
+
+/** Gives the bytes of a sealed text, if it is spelled exactly as `seal` spells them. */
+function readSealed(sealed: string): Buffer | null {
+  const text = sealed.slice(version.length);
+  const bytes = Buffer.from(text, 'base64url');
+  // The decoder skips what it does not know: without this, an altered text could still open.
+  const exact = sealed.startsWith(version) && bytes.toString('base64url') === text;
+  return exact && bytes.length >= nonceBytes + tagBytes ? bytes : null;
+}
+
+function open(secret: Uint8Array, purpose: string, bytes: Buffer): string | null {
+  const nonce = bytes.subarray(0, nonceBytes);
+  const tag = bytes.subarray(nonceBytes, nonceBytes + tagBytes);
+  const decipher = createDecipheriv('aes-256-gcm', deriveKey(secret, 'seal', purpose), nonce);
+  decipher.setAuthTag(tag);
+  const plain = decipher.update(bytes.subarray(nonceBytes + tagBytes));
+  try {
+    return Buffer.concat([plain, decipher.final()]).toString('utf8');
+  } catch {
+    // `final` throws when the tag does not fit: altered, or sealed with another secret or for another purpose.
+    return null;
+  }
+}
+
+function deriveKey(secret: Uint8Array, use: 'sign' | 'seal', purpose: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', secret, '', `trawl ${use} ${purpose}`, keyBytes));
+}
+
+function isEqual(expected: string, given: string): boolean {
+  const [left, right] = [Buffer.from(expected), Buffer.from(given)];
+  return left.length === right.length && timingSafeEqual(left, right);
+}

@@ -1,0 +1,60 @@
+/** Releases one thing that was opened. */
+export type Release = () => unknown;
+
+export interface Stop {
+  /** Remembers how to release something; with a limit, it is not waited for longer than that. */
+  readonly add: (name: string, release: Release, limitSeconds?: number) => void;
+  /** Releases everything, last opened first; throws one AggregateError at the end. Repeating it gives the same promise. */
+  readonly run: () => Promise<void>;
+}
+
+interface Opened {
+  readonly name: string;
+  readonly release: Release;
+  readonly limitSeconds: number | undefined;
+}
+
+/** Collects what was opened, so that it is released whatever goes wrong. */
+export function makeStop(): Stop {
+  const opened: Opened[] = [];
+  let running: Promise<void> | undefined;
+  let ended = false;
+  const releaseAll = async () => {
+    const errors: Error[] = [];
+    // What is opened while others are released is released too.
+    for (let last = opened.pop(); last; last = opened.pop()) {
+      const error = await releaseOne(last);
+      if (error) errors.push(error);
+    }
+    ended = true;
+    if (errors.length) throw new AggregateError(errors, errors.map((error) => error.message).join('; '));
+  };
+  return {
+    add: (name, release, limitSeconds) => {
+      if (ended) throw new Error(`${name} was opened after everything was released`);
+      opened.push({ name, release, limitSeconds });
+    },
+    run: () => {
+      // Begun a moment later, so that a release which stops everything once more gets this very promise.
+      running ??= Promise.resolve().then(releaseAll);
+      return running;
+    },
+  };
+}
+
+/** Gives what went wrong, with the name of what was to be released. */
+async function releaseOne({ name, release, limitSeconds }: Opened): Promise<Error | undefined> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer =
+    limitSeconds === undefined
+      ? undefined
+      : setTimeout(() => reject(new Error(`not released within ${limitSeconds} s`)), limitSeconds * 1000);
+  try {
+    await Promise.race([late, (async () => release())()]);
+    return undefined;
+  } catch (cause) {
+    return new Error(`${name}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  } finally {
+    clearTimeout(timer);
+  }
+}

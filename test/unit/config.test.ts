@@ -1,0 +1,209 @@
+import { availableParallelism } from 'node:os';
+import { expect } from 'chai';
+import { type Config, ConfigError, configTable, readConfig, type SettingName } from '../../src/base/config.ts';
+import { type Setting, settings } from '../../src/base/settings.ts';
+
+const key = Buffer.alloc(32, 7).toString('base64');
+/** Names that are no settings, made here because no file of the tree may spell one. */
+const [unknown, noSecret] = ['NONSENSE', 'WORKERS_FILE'].map((name) => `TRAWL_${name}`) as [string, string];
+const noFile = (): string => {
+  throw Object.assign(new Error('no such file'), { code: 'ENOENT' });
+};
+
+function read(env: Record<string, string>): Config {
+  return readConfig(env, noFile);
+}
+
+function problemsOf(
+  env: Record<string, string>,
+  readFile: (path: string) => string = noFile,
+  required: SettingName[] = [],
+): readonly string[] {
+  try {
+    readConfig(env, readFile, required);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+/** What holds when nothing is set. */
+const defaults: Partial<Config> = {
+  data: './data',
+  host: '127.0.0.1',
+  port: 8080,
+  dashboardPort: 8081,
+  gatewayPort: 8082,
+  probePort: 9090,
+  publicUrl: 'http://127.0.0.1:8080',
+  dashboardUrl: 'http://127.0.0.1:8081',
+  secret: null,
+  redisUrl: null,
+  durability: 'strict',
+  runner: 'process',
+  objects: 'folder',
+  s3PathStyle: false,
+  workers: availableParallelism(),
+  sandbox: 'auto',
+  egressPorts: [80, 443],
+  egressAllow: [],
+  egressDeny: [],
+  dnsServers: [],
+  ytdlpPlugins: [],
+  cookies: null,
+  asyncStatus: 202,
+  keyQuotaStatus: 401,
+  trustedProxies: [],
+  authFailures: 20,
+  authWindow: 600,
+  authBlock: 900,
+  maxFileBytes: 10_737_418_240,
+  jobSeconds: 7200,
+  inspectSeconds: 50,
+  attempts: 3,
+  queueHours: 24,
+  fileHours: 24,
+  jobDays: 30,
+  logDays: 90,
+  logLines: 10_000,
+  webhookSeconds: 10,
+  webhookGapSeconds: 5,
+  clockFile: null,
+  logLevel: 'info',
+};
+
+const s3 = { TRAWL_OBJECTS: 's3', TRAWL_S3_BUCKET: 'files' };
+const fit: [string, Record<string, string>][] = [
+  ['s3 with a bucket', s3],
+  ['kubernetes with s3', { ...s3, TRAWL_RUNNER: 'kubernetes' }],
+  ['a clock file on one machine', { TRAWL_CLOCK_FILE: '/clock' }],
+  ['a clock file on another loopback address', { TRAWL_CLOCK_FILE: '/clock', TRAWL_HOST: '127.3.2.1' }],
+  ['a clock file on the loopback address of IPv6', { TRAWL_CLOCK_FILE: '/clock', TRAWL_HOST: '::1' }],
+  ['a clock file on localhost', { TRAWL_CLOCK_FILE: '/clock', TRAWL_HOST: 'localhost' }],
+  ['mail with a sender', { TRAWL_SMTP_URL: 'smtp://mail:25', TRAWL_MAIL_FROM: 'Trawl <a@b.example>' }],
+  ['names of other programs', { NODE_OPTIONS: 'x', TRAWLER: 'x', trawl_port: 'x' }],
+];
+
+const contradictions: [string, string, Record<string, string>][] = [
+  ['s3 without a bucket', 'TRAWL_S3_BUCKET', { TRAWL_OBJECTS: 's3' }],
+  ['kubernetes with a folder', 'TRAWL_OBJECTS', { TRAWL_RUNNER: 'kubernetes' }],
+  ['a clock file on an open host', 'TRAWL_CLOCK_FILE', { TRAWL_CLOCK_FILE: '/c', TRAWL_HOST: '0.0.0.0' }],
+  ['a clock file on an open IPv6 host', 'TRAWL_CLOCK_FILE', { TRAWL_CLOCK_FILE: '/c', TRAWL_HOST: '::' }],
+  ['a clock file on a named host', 'TRAWL_CLOCK_FILE', { TRAWL_CLOCK_FILE: '/c', TRAWL_HOST: 'example.com' }],
+  ['a clock file in a cluster', 'TRAWL_CLOCK_FILE', { ...s3, TRAWL_CLOCK_FILE: '/c', TRAWL_RUNNER: 'kubernetes' }],
+  ['mail without a sender', 'TRAWL_MAIL_FROM', { TRAWL_SMTP_URL: 'smtp://mail' }],
+  ['an issuer without a client', 'TRAWL_OIDC_CLIENT_ID', { TRAWL_OIDC_ISSUER: 'https://id.example' }],
+  ['a secret given twice', 'TRAWL_SECRET_FILE are both set', { TRAWL_SECRET: key, TRAWL_SECRET_FILE: '/s' }],
+  ['an unknown name', unknown, { [unknown]: '' }],
+  ['a file for what is no secret', noSecret, { [noSecret]: '/w' }],
+];
+
+describe('settings', () => {
+  it('have their defaults when nothing is set', () => {
+    expect(read({})).to.deep.include(defaults);
+  });
+
+  it('give one field each, null where there is no value', () => {
+    const config = read({});
+    expect(Object.keys(config)).to.have.length(settings.length);
+    expect(Object.values(config)).not.to.include(undefined);
+  });
+
+  it('cannot be changed', () => {
+    const config = read({ TRAWL_EGRESS_PORTS: '80' });
+    expect(Object.isFrozen(config) && Object.isFrozen(config.egressPorts)).to.equal(true);
+  });
+
+  for (const [title, env] of fit) {
+    it(`accept ${title}`, () => expect(problemsOf(env)).to.deep.equal([]));
+  }
+  for (const [title, name, env] of contradictions) {
+    it(`refuse ${title} in one sentence`, () => {
+      expect(problemsOf(env)).to.have.length(1);
+      expect(problemsOf(env)[0]).to.contain(name).and.match(/\.$/);
+    });
+  }
+
+  it('tell everything that is wrong at once, a line each', () => {
+    const env = { [unknown]: '1', TRAWL_WORKERS: 'many', TRAWL_ASYNC_STATUS: '201', TRAWL_OBJECTS: 's3' };
+    const problems = problemsOf(env);
+    for (const name of [unknown, 'TRAWL_WORKERS', 'TRAWL_ASYNC_STATUS', 'TRAWL_S3_BUCKET']) {
+      expect(problems.filter((problem) => problem.includes(name))).to.have.length(1);
+    }
+    expect(() => read(env)).to.throw(ConfigError, problems.join('\n'));
+  });
+
+  it('that are wrong are told in a sentence that says what is allowed', () => {
+    const env = { TRAWL_TRUSTED_PROXIES: '10.0.0.0/99', TRAWL_LOG_LEVEL: 'loud' };
+    expect(problemsOf(env)).to.deep.equal([
+      'TRAWL_TRUSTED_PROXIES must be IP addresses or CIDRs such as 10.0.0.0/8, several with commas between.',
+      'TRAWL_LOG_LEVEL must be error, warn, info or debug.',
+    ]);
+  });
+
+  it('never show the value of a wrong setting', () => {
+    expect(problemsOf({ TRAWL_SECRET: 'canary', TRAWL_REDIS_URL: 'canary' }).join()).not.to.contain('canary');
+  });
+
+  it('that a role requires must be there', () => {
+    expect(problemsOf({}, noFile, ['TRAWL_SECRET', 'TRAWL_PORT'])).to.deep.equal(['TRAWL_SECRET is required here.']);
+    expect(problemsOf({ TRAWL_SECRET: key }, noFile, ['TRAWL_SECRET'])).to.deep.equal([]);
+  });
+
+  it('that are empty count as not set', () => {
+    expect(read({ TRAWL_PORT: '', TRAWL_SECRET: '', TRAWL_SECRET_FILE: '' })).to.deep.include(defaults);
+  });
+
+  it('derive links from an IPv6 host with brackets', () => {
+    expect(read({ TRAWL_HOST: '::1', TRAWL_DASHBOARD_PORT: '99' }).dashboardUrl).to.equal('http://[::1]:99');
+  });
+});
+
+describe('secrets from files', () => {
+  const secrets: [SettingName, keyof Config, string, unknown][] = [
+    ['TRAWL_SECRET', 'secret', key, Buffer.alloc(32, 7)],
+    ['TRAWL_SECRET_OLD', 'secretOld', key, Buffer.alloc(32, 7)],
+    ['TRAWL_REDIS_URL', 'redisUrl', 'redis://one', 'redis://one'],
+    ['TRAWL_STRIPE_KEY', 'stripeKey', 'sk_test', 'sk_test'],
+    ['TRAWL_SMTP_URL', 'smtpUrl', 'smtp://mail', 'smtp://mail'],
+    ['TRAWL_OIDC_CLIENT_SECRET', 'oidcClientSecret', 'word', 'word'],
+  ];
+  for (const [name, field, text, value] of secrets) {
+    it(`gives ${name} without the line end of the file`, () => {
+      const env = { [`${name}_FILE`]: '/run/it', TRAWL_MAIL_FROM: 'a@b.example' };
+      const config = readConfig(env, (path) => (path === '/run/it' ? `${text}\n` : ''));
+      expect(config[field]).to.deep.equal(value);
+    });
+  }
+
+  it('are all that is marked secret', () => {
+    const marked = settings.filter((setting: Setting) => setting.secret).map((setting) => setting.name);
+    expect(marked).to.have.members(secrets.map(([name]) => name));
+  });
+
+  const wrong: [string, () => string, string][] = [
+    ['a file that is missing', noFile, 'TRAWL_SECRET_FILE names a file that cannot be read (ENOENT).'],
+    ['an empty file', () => ' \n', 'TRAWL_SECRET_FILE names an empty file.'],
+    ['a wrong value', () => 'short', 'TRAWL_SECRET must be 32 bytes in base64.'],
+  ];
+  for (const [title, readFile, sentence] of wrong) {
+    it(`refuse ${title}`, () => expect(problemsOf({ TRAWL_SECRET_FILE: '/s' }, readFile)).to.deep.equal([sentence]));
+  }
+});
+
+describe('the table of settings', () => {
+  const lines = configTable().trim().split('\n');
+
+  it('has one line for each, with its default', () => {
+    expect(lines).to.have.length(settings.length + 2);
+    expect(lines.find((line) => line.startsWith('| `TRAWL_PORT` |'))).to.contain('| `8080` |');
+    expect(lines.find((line) => line.startsWith('| `TRAWL_PUBLIC_URL` |'))).to.contain('| from host and port |');
+  });
+
+  it('marks secrets and nothing else', () => {
+    const marked = settings.filter((setting: Setting) => setting.secret);
+    expect(lines.filter((line) => line.includes('**Secret**'))).to.have.length(marked.length);
+    expect(lines.find((line) => line.includes('TRAWL_REDIS_URL`'))).to.contain('`TRAWL_REDIS_URL_FILE`');
+  });
+});

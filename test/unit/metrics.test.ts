@@ -1,0 +1,87 @@
+import { expect } from 'chai';
+import { makeMetrics, metricsTable } from '../../src/base/metrics.ts';
+
+/** Every metric that dashboards and alerts depend on, with its labels. */
+const wanted = `
+http_requests_total{route,status} http_request_seconds{route} jobs_total{endpoint,outcome,code,blame}
+job_seconds{endpoint,stage} jobs_open{state} oldest_queued_seconds holds_open charges_total{endpoint,balance} ledger_problems
+webhook_deliveries_total{outcome} webhooks_due oldest_webhook_seconds auth_failures_total blocked_ips redis_seconds{script}
+redis_ready durability_relaxed egress_connections_total{verdict} source_outcomes_total{site,outcome} leader reconcile_seconds
+reconcile_errors_total watch_age_seconds attempts_total{class} unclassified_failures_total yt_dlp_info{version}
+build_info{version} overdrafts_total oldest_unsettled_seconds redis_memory_ratio`
+  .trim()
+  .split(/\s+/);
+
+function names(): string[] {
+  return wanted.map((metric) => `trawl_${metric.split('{')[0]}`);
+}
+
+describe('metrics', () => {
+  for (const metric of wanted) {
+    const [name = '', labels = ''] = metric.replace('}', '').split('{');
+    it(`${name} is shown with the labels ${labels || 'none'}`, async () => {
+      const { registry, ...made } = makeMetrics();
+      const all = Object.fromEntries(labels.split(',').map((label) => [label, 'x']));
+      const one: object = Reflect.get(made, name);
+      const write = 'set' in one ? 'set' : 'observe' in one ? 'observe' : 'inc';
+      Reflect.get(one, write).apply(one, labels ? [all, 2] : [2]);
+      const shown = labels.split(',').map((label) => `${label}="x"`);
+      const text = await registry.getSingleMetricAsString(`trawl_${name}`);
+      const line = text.split('\n').find((line) => line.endsWith(' 2') && !line.startsWith('#'));
+      for (const label of labels ? shown : []) expect(line).to.contain(label);
+      expect(line?.match(/="/g)?.length ?? 0).to.equal(labels ? shown.length : 0);
+    });
+  }
+
+  it('are these and those of Node, all with the prefix', () => {
+    const all = makeMetrics()
+      .registry.getMetricsAsArray()
+      .map((metric) => metric.name);
+    const others = all.filter((name) => !names().includes(name));
+    expect(all).to.include.members(names());
+    expect(others).to.include('trawl_process_resident_memory_bytes');
+    expect(others.filter((name) => !/^trawl_(process|nodejs)_/.test(name))).to.deep.equal([]);
+  });
+
+  it('explain themselves in one sentence', () => {
+    for (const metric of makeMetrics().registry.getMetricsAsArray()) {
+      if (names().includes(metric.name)) expect(metric.help).to.match(/^[A-Z0-9][^.]+\.$/);
+    }
+  });
+
+  it('refuse a label that was not declared', () => {
+    const { jobs_open } = makeMetrics();
+    expect(() => Reflect.apply(jobs_open.set, jobs_open, [{ account: 'a' }, 1])).to.throw('account');
+  });
+
+  it('are apart in each registry', async () => {
+    const [one, other] = [makeMetrics(), makeMetrics()];
+    one.overdrafts_total.inc();
+    expect(await one.registry.metrics()).to.match(/^trawl_overdrafts_total 1$/m);
+    expect(await other.registry.metrics()).to.match(/^trawl_overdrafts_total 0$/m);
+  });
+
+  it('show a gauge only once it was set', async () => {
+    const { registry, leader } = makeMetrics();
+    expect(await registry.metrics()).not.to.match(/^trawl_leader /m);
+    leader.set(0);
+    expect(await registry.metrics()).to.match(/^trawl_leader 0$/m);
+  });
+
+  it('have a table with one line for each, and one for each label', () => {
+    const lines = metricsTable().split('\n');
+    for (const metric of wanted) {
+      const [name, labels = ''] = metric.replace('}', '').split('{');
+      const shown = labels
+        .split(',')
+        .map((label) => (label ? `\`${label}\`` : ''))
+        .join(' ');
+      expect(
+        lines.filter((line) => line.startsWith(`| \`trawl_${name}\` |`) && line.includes(`| ${shown} |`)),
+      ).to.have.length(1);
+      for (const label of labels ? labels.split(',') : []) {
+        expect(lines.filter((line) => line.startsWith(`| \`${label}\` |`))).to.have.length(1);
+      }
+    }
+  });
+});
