@@ -1,0 +1,76 @@
+/** The names that lead to one field, from the outside in. */
+export type Path = readonly string[];
+
+type ParsedFields =
+  | { readonly ok: true; readonly paths: readonly Path[] }
+  | { readonly ok: false; readonly sentence: string };
+
+interface Wanted {
+  /** Everything below is kept. */
+  whole: boolean;
+  readonly inside: Map<string, Wanted>;
+}
+
+export const fieldsBytesMax = 2048;
+export const fieldsAllowed = `must be at most 100 names with commas between them, each at most 10 levels deep, ${fieldsBytesMax} bytes in all`;
+
+const pathsMax = 100;
+const levelsMax = 10;
+const neverKept = new Set(['__proto__', 'constructor', 'prototype']);
+
+/** Reads the parameter `fields`: paths between commas, levels between dots. A text that names nothing gives no paths. */
+export function parseFields(text: string): ParsedFields {
+  const names = text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  const paths = names.map((name) => name.split('.'));
+  const fits =
+    Buffer.byteLength(text) <= fieldsBytesMax &&
+    paths.length <= pathsMax &&
+    paths.every((path) => path.length <= levelsMax) &&
+    !names.some((name) => /[\p{Cc}\p{Cs}]/u.test(name));
+  return fits ? { ok: true, paths } : { ok: false, sentence: fieldsAllowed };
+}
+
+/**
+ * The body with only what the paths name; without any path the whole body. Arrays are crossed; a parent stays, if need be
+ * empty or null; a path that goes on below a plain value names nothing.
+ */
+export function filterFields(
+  body: Readonly<Record<string, unknown>>,
+  paths: readonly Path[],
+): Readonly<Record<string, unknown>> {
+  return paths.length === 0 ? body : filterObject(body, gather(paths));
+}
+
+function gather(paths: readonly Path[]): Wanted {
+  const root: Wanted = { whole: false, inside: new Map() };
+  for (const path of paths) {
+    let at = root;
+    for (const name of path) {
+      const next = at.inside.get(name) ?? { whole: false, inside: new Map() };
+      at.inside.set(name, next);
+      at = next;
+    }
+    at.whole = true;
+  }
+  return root;
+}
+
+function filterObject(body: object, wanted: Wanted): Record<string, unknown> {
+  const kept: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(body)) {
+    const inside = wanted.inside.get(name);
+    if (inside === undefined || neverKept.has(name)) continue;
+    const part = filterValue(value, inside);
+    if (part !== undefined) kept[name] = part;
+  }
+  return kept;
+}
+
+function filterValue(value: unknown, wanted: Wanted): unknown {
+  if (wanted.whole || value === null) return value;
+  if (Array.isArray(value)) return value.map((one) => filterValue(one, wanted)).filter((one) => one !== undefined);
+  return typeof value === 'object' ? filterObject(value, wanted) : undefined;
+}

@@ -1,0 +1,59 @@
+import type { FailedStatus, FailureCode } from '../base/errors.ts';
+
+export type JobStatus = 'QueuedJob' | 'Running' | 'CompletedJob' | FailedStatus;
+export const endpoints = ['video', 'audio', 'metadata'] as const;
+/** The three operations that cost a credit. */
+export type Endpoint = (typeof endpoints)[number];
+
+/** What a produced file is, as proved by the worker and confirmed by the object store. */
+export interface Delivered {
+  readonly key: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly content_type: string;
+}
+
+/** One job as the record keeps it. Times are milliseconds, `null` when not reached. */
+export interface Job {
+  readonly id: string;
+  readonly account: string;
+  /** Id of the API key that started it. */
+  readonly key: string;
+  readonly endpoint: Endpoint;
+  /** Path under which it was asked for, as the contract spells it. */
+  readonly path: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly status: JobStatus;
+  /** Counts every change; the id of an event. */
+  readonly revision: number;
+  readonly created_at: number;
+  readonly started_at: number | null;
+  readonly ended_at: number | null;
+  readonly progress: number;
+  readonly stage: string | null;
+  readonly speed_bytes: number | null;
+  readonly eta_seconds: number | null;
+  /** Number of the attempt that runs or ran last; 0 before the first. */
+  readonly attempt: number;
+  /** Attempts that ended as a failure of the job. */
+  readonly failures: number;
+  /** Attempts that ended as an interruption (D74). */
+  readonly interruptions: number;
+  /** Not to be started before this time. */
+  readonly not_before: number;
+  /** When the running attempt must have ended. */
+  readonly deadline: number | null;
+  /** Since when its worker has ended well while the object store cannot be asked (D75). */
+  readonly storing_since: number | null;
+  readonly error_code: FailureCode | null;
+  readonly error: string | null;
+  readonly metadata: Readonly<Record<string, unknown>> | null;
+  readonly delivered: Delivered | null;
+  /** When its file was removed, by its age or by the caller. */
+  readonly removed_at: number | null;
+  readonly webhook_url: string | null;
+}
+
+export function isEnded(status: JobStatus): boolean {
+  return status !== 'QueuedJob' && status !== 'Running';
+}

@@ -1,0 +1,63 @@
+import { hash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import type { Key } from './account.ts';
+import { readTime } from './date.ts';
+
+const letters = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const accountForm = /^[a-z0-9]{12}$/;
+const keyForm = /^trawl_([a-z0-9]{12})_[0-9A-Za-z]{49}$/;
+const keyLength = 68;
+// 62^43 is the first power of 62 above 2^256, 62^6 the first above 2^32.
+const secretLength = 43;
+const checksumLength = 6;
+
+/** The text of an API key, `trawl_<account>_<secret><checksum>`, whose secret is these 32 bytes. */
+export function makeKey(account: string, bytes: Uint8Array): string {
+  if (!accountForm.test(account)) throw new RangeError('An account id has 12 characters of a-z and 0-9');
+  if (bytes.length !== 32) throw new RangeError('A key is made of 32 bytes');
+  const start = `trawl_${account}_${encode(toNumber(bytes), secretLength)}`;
+  return start + checksumOf(start);
+}
+
+/** The account that a key names and the hash that the record knows it by; `null`, without throwing, for anything else. */
+export function readKey(text: unknown): { account: string; hash: string } | null {
+  if (typeof text !== 'string' || text.length !== keyLength) return null;
+  const [, account] = keyForm.exec(text) ?? [];
+  if (account === undefined) return null;
+  if (checksumOf(text.slice(0, -checksumLength)) !== text.slice(-checksumLength)) return null;
+  return { account, hash: hash('sha256', text) };
+}
+
+/** An account id, 12 characters of a-z and 0-9, made of 16 bytes. */
+export function makeAccountId(bytes: Uint8Array): string {
+  if (bytes.length !== 16) throw new RangeError('An account id is made of 16 bytes');
+  return (toNumber(bytes) % 36n ** 12n).toString(36).padStart(12, '0');
+}
+
+/** The last millisecond at which a key works: of that UTC day for a date, else the time itself; `null` when invalid. */
+export function readExpiry(text: unknown): number | null {
+  return readTime(text, 'last');
+}
+
+/** Whether a key works now, or which refusal it meets: inactive before expired. */
+export function keyState(
+  key: Pick<Key, 'active' | 'expires'>,
+  now: number,
+): 'working' | 'inactive_api_key' | 'expired_api_key' {
+  if (!key.active) return 'inactive_api_key';
+  return key.expires !== null && now > key.expires ? 'expired_api_key' : 'working';
+}
+
+function checksumOf(text: string): string {
+  return encode(BigInt(crc32(text)), checksumLength);
+}
+
+function encode(value: bigint, length: number): string {
+  let text = '';
+  for (let rest = value; rest > 0n; rest /= 62n) text = letters.charAt(Number(rest % 62n)) + text;
+  return text.padStart(length, '0');
+}
+
+function toNumber(bytes: Uint8Array): bigint {
+  return BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
+}

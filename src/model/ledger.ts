@@ -1,0 +1,132 @@
+import { type Balance, type Books, subscriptionLeft } from './money.ts';
+
+/** Money that moved (D81). The ledger is append-only. */
+export interface Entry {
+  /** Milliseconds. */
+  readonly at: number;
+  readonly entry: string;
+  readonly kind: 'grant' | 'charge' | 'lapse' | 'overdraft';
+  readonly balance: Balance;
+  readonly amount: number;
+  /** What a charge or an overdraft is for: the job, or the hold of a synchronous call. */
+  readonly job: string | null;
+  readonly pack: string | null;
+}
+
+/** What a replay starts from: the balances at the end of the entries that were moved away. */
+export interface Opening {
+  readonly subscription: number;
+  readonly credits_given: number;
+  readonly credits_consumed: number;
+  readonly packs: ReadonlyMap<string, { readonly total: number; readonly used: number }>;
+}
+
+/** What a replay comes to, what its entries moved, and one sentence for each entry that cannot be right. */
+export interface Balances extends Opening {
+  readonly granted: number;
+  readonly charged: number;
+  readonly lapsed: number;
+  readonly overdrafts: number;
+  readonly problems: readonly string[];
+}
+
+type Running = { -readonly [F in Exclude<keyof Balances, 'packs' | 'problems'>]: number } & {
+  packs: Map<string, { total: number; used: number }>;
+};
+
+const nothing: Opening = { subscription: 0, credits_given: 0, credits_consumed: 0, packs: new Map() };
+
+const moneyBalances: readonly Balance[] = ['subscription', 'packs', 'credits'];
+/** Which balances a kind of entry may move, and whether it pays for one call. */
+const kinds: Readonly<Record<Entry['kind'], { balances: readonly Balance[]; paysCall: boolean }>> = {
+  grant: { balances: moneyBalances, paysCall: false },
+  charge: { balances: moneyBalances, paysCall: true },
+  lapse: { balances: ['subscription'], paysCall: false },
+  overdraft: { balances: ['overdraft'], paysCall: true },
+};
+
+const sums = { grant: 'granted', charge: 'charged', lapse: 'lapsed', overdraft: 'overdrafts' } as const;
+
+/** The balances that entries, oldest first, come to. An entry that is not well formed is a problem and moves nothing. */
+export function replay(entries: Iterable<Entry>, opening: Opening = nothing): Balances {
+  const packs = new Map([...opening.packs].map(([id, { total, used }]) => [id, { total, used }]));
+  const { subscription, credits_given, credits_consumed } = opening;
+  const moved = { granted: 0, charged: 0, lapsed: 0, overdrafts: 0 };
+  const running: Running = { subscription, credits_given, credits_consumed, packs, ...moved };
+  const problems: string[] = [];
+  const jobs = new Set<string>();
+  for (const entry of entries) {
+    const fault = faultOf(entry);
+    const found = fault === null ? move(running, entry) : [fault];
+    if (fault === null && entry.job !== null) {
+      if (jobs.has(entry.job)) found.push(`charges job ${entry.job} a second time`);
+      jobs.add(entry.job);
+    }
+    for (const problem of found) problems.push(`Entry ${entry.entry} ${problem}`);
+  }
+  return { ...running, problems };
+}
+
+/** One sentence for each way in which an account's books or its open holds are not what its ledger says; none when all is well. */
+export function differences(replayed: Balances, books: Books, open: { readonly holds: number }): string[] {
+  const kept = new Map(books.packs.map((pack) => [pack.id, pack]));
+  const rows: [what: string, byLedger: number | undefined, byBooks: number | undefined][] = [
+    ['What is left of the subscription', replayed.subscription, subscriptionLeft(books)],
+    ['The sum of credits given', replayed.credits_given, books.credits_given],
+    ['The sum of credits consumed', replayed.credits_consumed, books.credits_consumed],
+  ];
+  for (const id of new Set([...replayed.packs.keys(), ...kept.keys()])) {
+    rows.push([`The total of pack ${id}`, replayed.packs.get(id)?.total, kept.get(id)?.total]);
+    rows.push([`What is used of pack ${id}`, replayed.packs.get(id)?.used, kept.get(id)?.used]);
+  }
+  const unequal = rows
+    .filter(([, byLedger, byBooks]) => byLedger !== byBooks)
+    .map(
+      ([what, byLedger, byBooks]) =>
+        `${what} is ${byLedger ?? 'not'} in the ledger and ${byBooks ?? 'not'} in the books`,
+    );
+  const held = `What is held is ${books.held} in the books and ${open.holds} by the open holds`;
+  return [...replayed.problems, ...unequal, ...(books.held === open.holds ? [] : [held])];
+}
+
+function faultOf({ kind, balance, amount, job, pack }: Entry): string | null {
+  // Entries come from the record, where a word may be any text.
+  const rule = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
+  if (!rule) return `has the unknown kind ${kind}`;
+  if (!rule.balances.includes(balance)) return `has the kind ${kind}, but the balance ${balance}`;
+  if (!Number.isSafeInteger(amount) || amount < 1) return `has the amount ${amount}, which is no positive whole number`;
+  if (rule.paysCall && amount !== 1) return `has the kind ${kind}, but the amount ${amount}: one call costs 1`;
+  if (rule.paysCall !== (job !== null)) return `has the kind ${kind}, but names ${job === null ? 'no' : 'a'} job`;
+  const namesPackRightly = (balance === 'packs') === (pack !== null);
+  return namesPackRightly ? null : `has the balance ${balance}, but names ${pack === null ? 'no' : 'a'} pack`;
+}
+
+/** Moves what the entry says; answers what cannot be right about it. */
+function move(running: Running, { kind, balance, amount, pack }: Entry): string[] {
+  running[sums[kind]] += amount;
+  if (kind === 'overdraft') return [];
+  const isGrant = kind === 'grant';
+  if (balance === 'packs') return movePack(running.packs, String(pack), isGrant, amount);
+  if (balance === 'subscription') {
+    running.subscription += isGrant ? amount : -amount;
+    return sinks(running.subscription, isGrant, amount) ? ['takes the subscription below zero'] : [];
+  }
+  running[isGrant ? 'credits_given' : 'credits_consumed'] += amount;
+  const left = running.credits_given - running.credits_consumed;
+  return sinks(left, isGrant, amount) ? ['takes the credits below zero'] : [];
+}
+
+function movePack(packs: Running['packs'], id: string, isGrant: boolean, amount: number): string[] {
+  const known = packs.get(id);
+  const pack = known ?? { total: 0, used: 0 };
+  packs.set(id, pack);
+  pack[isGrant ? 'total' : 'used'] += amount;
+  if (isGrant) return known ? [`adds pack ${id} a second time`] : [];
+  if (!known) return [`draws from pack ${id}, which was never added`];
+  return sinks(pack.total - pack.used, isGrant, amount) ? [`takes pack ${id} below zero`] : [];
+}
+
+/** Whether taking this amount is what brought a balance below zero, so that one fault is told once. */
+function sinks(left: number, isGrant: boolean, amount: number): boolean {
+  return !isGrant && left < 0 && left + amount >= 0;
+}

@@ -1,0 +1,206 @@
+import type { Account, Key, Plan, Quotas } from './account.ts';
+import { writeTime } from './date.ts';
+import { monthOf } from './period.ts';
+
+/** What a credit is drawn from; `overdraft` when all three are empty (D71). */
+export type Balance = 'subscription' | 'packs' | 'credits' | 'overdraft';
+
+export interface Pack {
+  readonly id: string;
+  readonly title: string;
+  /** Milliseconds. */
+  readonly purchased_at: number;
+  readonly total: number;
+  readonly used: number;
+}
+
+/** What the record keeps of the money of one account. Times are milliseconds, `null` without a plan. */
+export interface Books {
+  /** What the plan granted for this period as last booked; 0 without a plan. */
+  readonly quota: number;
+  readonly used: number;
+  readonly period_start: number | null;
+  readonly period_end: number | null;
+  readonly packs: readonly Pack[];
+  readonly credits_given: number;
+  readonly credits_consumed: number;
+  readonly held: number;
+}
+
+interface Share {
+  readonly used: number;
+  readonly total: number;
+  readonly remaining: number;
+  readonly percent_used: number;
+}
+
+/** A pack as callers see it. */
+export interface PackItem extends Share {
+  readonly id: string;
+  readonly title: string;
+  readonly purchased_at: string;
+  readonly exhausted: boolean;
+}
+
+interface PacksUsage extends Share {
+  readonly count: number;
+  readonly exhausted_count: number;
+  readonly all_exhausted: boolean;
+  readonly current_index: number;
+  readonly current: PackItem | null;
+  readonly items: readonly PackItem[];
+}
+
+/** The Usage snapshot of the contract, with `held` added. */
+export interface Usage {
+  readonly remaining: number;
+  readonly total_used: number;
+  readonly held: number;
+  readonly renewal_date: string | null;
+  readonly period: { readonly start: string; readonly end: string };
+  readonly subscription: Share;
+  readonly packs: PacksUsage | null;
+  readonly credits: {
+    readonly given: number;
+    readonly consumed: number;
+    readonly remaining: number;
+    readonly percent_used: number;
+  };
+  readonly rate_limit: Pick<Plan, 'per_minute' | 'per_second'>;
+  readonly account: Pick<Account, 'name' | 'slug'>;
+  /** The calling key; `null` when no key asks (an operator, the dashboard). */
+  readonly api_key: {
+    readonly alias: string;
+    readonly active: boolean;
+    readonly category: string;
+    readonly expires: string | null;
+    readonly quotas: Quotas;
+  } | null;
+}
+
+/** What is left of the plan's quota; 0 also when more was used than a lowered quota grants. */
+export function subscriptionLeft(books: Pick<Books, 'quota' | 'used'>): number {
+  return leftOf(books.quota, books.used);
+}
+
+/** The packs in the order in which they are drawn: by purchase, then by id. */
+export function packOrder(packs: readonly Pack[]): Pack[] {
+  return packs.toSorted((a, b) => a.purchased_at - b.purchased_at || Number(a.id > b.id) - Number(a.id < b.id));
+}
+
+/** What is left of all balances; what is held still counts as left (D41). */
+export function remaining(books: Books): number {
+  return subscriptionLeft(books) + sum(books.packs.map(packLeft)) + leftOf(books.credits_given, books.credits_consumed);
+}
+
+/** The balance that pays the next credit: subscription, then packs in their order, then credits (D42, D71). */
+export function balanceToDraw(books: Books): { readonly balance: Balance; readonly pack?: string } {
+  if (subscriptionLeft(books) > 0) return { balance: 'subscription' };
+  const pack = packOrder(books.packs).find((one) => packLeft(one) > 0);
+  if (pack) return { balance: 'packs', pack: pack.id };
+  return { balance: books.credits_given > books.credits_consumed ? 'credits' : 'overdraft' };
+}
+
+/** The books after one credit was drawn. An overdraft changes nothing; the hold is left to its own release. */
+export function draw(books: Books): Books {
+  const { balance, pack } = balanceToDraw(books);
+  switch (balance) {
+    case 'subscription':
+      return { ...books, used: books.used + 1 };
+    case 'packs':
+      return { ...books, packs: books.packs.map((one) => (one.id === pack ? { ...one, used: one.used + 1 } : one)) };
+    case 'credits':
+      return { ...books, credits_consumed: books.credits_consumed + 1 };
+    case 'overdraft':
+      return books;
+  }
+}
+
+/** A pack as callers see it. */
+export function packItem(pack: Pack): PackItem {
+  const { id, title, total, used } = pack;
+  const left = packLeft(pack);
+  const purchased_at = writeTime(pack.purchased_at);
+  return { id, title, purchased_at, ...share(total, used, left), exhausted: left === 0 };
+}
+
+/** The Usage snapshot of an account. Its period must have been rolled: the books are shown as they are. */
+export function usage(
+  books: Books,
+  account: Pick<Account, 'name' | 'slug'>,
+  plan: Pick<Plan, 'per_minute' | 'per_second'> | null,
+  key: Pick<Key, 'alias' | 'active' | 'category' | 'expires' | 'quotas'> | null,
+  now: number,
+): Usage {
+  const { quota, used, period_start, period_end, credits_given, credits_consumed } = books;
+  const packs = packsUsage(books.packs);
+  const { used: packsUsed, total: packsTotal, remaining: packsLeft } = packs ?? share(0, 0, 0);
+  const renewed = plan !== null && period_start !== null && period_end !== null;
+  const period = renewed ? { start: period_start, end: period_end } : monthOf(now);
+  return {
+    remaining: remaining(books),
+    total_used: used + packsUsed + credits_consumed,
+    held: books.held,
+    renewal_date: renewed ? writeTime(period_end) : null,
+    period: { start: writeTime(period.start), end: writeTime(period.end) },
+    subscription: share(quota + packsTotal, used + packsUsed, subscriptionLeft(books) + packsLeft),
+    packs,
+    credits: {
+      given: credits_given,
+      consumed: credits_consumed,
+      remaining: leftOf(credits_given, credits_consumed),
+      percent_used: percent(credits_consumed, credits_given),
+    },
+    rate_limit: { per_minute: plan?.per_minute ?? null, per_second: plan?.per_second ?? null },
+    account: { name: account.name, slug: account.slug },
+    api_key: key && keyUsage(key),
+  };
+}
+
+/** The reduced usage answer: the plan's name, or `none`, and what remains as text (D48, D80). */
+export function reducedUsage(books: Books, plan: Pick<Plan, 'name'> | null): { plan: string; remaining: string } {
+  return { plan: plan?.name ?? 'none', remaining: String(remaining(books)) };
+}
+
+function packsUsage(packs: readonly Pack[]): PacksUsage | null {
+  if (packs.length === 0) return null;
+  const items = packOrder(packs).map(packItem);
+  const exhausted = items.filter((item) => item.exhausted).length;
+  const current = items.findIndex((item) => !item.exhausted);
+  return {
+    count: items.length,
+    exhausted_count: exhausted,
+    all_exhausted: exhausted === items.length,
+    ...share(sum(packs.map((pack) => pack.total)), sum(packs.map((pack) => pack.used)), sum(packs.map(packLeft))),
+    current_index: current === -1 ? items.length : current,
+    current: items[current] ?? null,
+    items,
+  };
+}
+
+function keyUsage(key: Pick<Key, 'alias' | 'active' | 'category' | 'expires' | 'quotas'>): Usage['api_key'] {
+  const { alias, active, category, expires } = key;
+  const { total, daily, weekly, monthly } = key.quotas;
+  const quotas = { total, daily, weekly, monthly };
+  return { alias, active, category, expires: expires === null ? null : writeTime(expires), quotas };
+}
+
+function share(total: number, used: number, left: number): Share {
+  return { total, used, remaining: left, percent_used: percent(used, total) };
+}
+
+function percent(used: number, total: number): number {
+  return total === 0 ? 0 : Math.min(100, Math.round((used * 10_000) / total) / 100);
+}
+
+function packLeft(pack: Pack): number {
+  return leftOf(pack.total, pack.used);
+}
+
+function leftOf(total: number, used: number): number {
+  return Math.max(0, total - used);
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((before, number) => before + number, 0);
+}

@@ -1,0 +1,163 @@
+import { type Blame, type FailedStatus, type FailureCode, failures } from '../base/errors.ts';
+import { type Delivered, isEnded, type Job } from './job.ts';
+import { type Outcome, objectPrefix } from './outcome.ts';
+
+/** What a runner sees of the worker of a job's last attempt. */
+export type Seen =
+  | { readonly is: 'absent' }
+  | { readonly is: 'waiting'; readonly reason: string }
+  | { readonly is: 'running' }
+  | { readonly is: 'ended'; readonly outcome: Outcome };
+
+export interface Limits {
+  /** Failures that may pass, after which a job is given up. */
+  readonly attempts: number;
+  /** Interruptions that a job survives (D74). */
+  readonly interruptions: number;
+  /** Longest wait for a start (D72). */
+  readonly queueMilliseconds: number;
+  /** Longest wait for the object store (D75). */
+  readonly storingMilliseconds: number;
+  /** Longest attempt; a recording may take its own length more (D65). */
+  readonly jobMilliseconds: number;
+}
+
+/** How a job ends: what a poll shows, what the request log says, who is to blame. */
+export interface End {
+  readonly status: 'CompletedJob' | FailedStatus;
+  readonly code: FailureCode | null;
+  readonly text: string | null;
+  readonly log: 201 | 400 | 404 | 500;
+  readonly success: boolean;
+  readonly blame: Blame | null;
+}
+
+type KeptMetadata = NonNullable<Job['metadata']>;
+
+export type Step =
+  /** Nothing before `until`, or before something changes. */
+  | { readonly do: 'nothing'; readonly until?: number }
+  | { readonly do: 'start'; readonly attempt: number }
+  /** `running`: the job becomes Running, if it is not. */
+  | { readonly do: 'note'; readonly running: boolean; readonly stage: string | null }
+  /** The attempt is over and counted; another one follows. */
+  | {
+      readonly do: 'retry';
+      readonly counts: 'failure' | 'interruption';
+      readonly code: FailureCode;
+      readonly text: string | null;
+      readonly notBefore: number;
+    }
+  /** The worker ended well: the object store is asked, then the job completes. If it cannot answer, the job is storing. */
+  | { readonly do: 'confirm'; readonly delivered: Delivered; readonly metadata: KeptMetadata }
+  /** `metadata` is null when the job failed. */
+  | { readonly do: 'settle'; readonly end: End; readonly metadata: KeptMetadata | null }
+  /** Job or attempt is over and its worker still there. */
+  | { readonly do: 'stop' };
+
+/** A source may deliver a whole file the second time, but hardly the third: one more try, within `attempts` (D97). */
+const triedOnceMore: readonly FailureCode[] = ['file_damaged', 'file_too_large'];
+
+/** Compares a job with its worker and names the one thing to do next. */
+export function next(job: Job, seen: Seen, now: number, limits: Limits): Step {
+  if (isEnded(job.status)) return seen.is === 'absent' ? { do: 'nothing' } : { do: 'stop' };
+  if (!hasOpenAttempt(job)) return seen.is === 'absent' ? startLater(job, now, limits) : { do: 'stop' };
+  // A storing job has the verdict in its record: its worker may be gone (D75).
+  if (job.storing_since !== null && job.delivered && job.metadata) {
+    return now - job.storing_since >= limits.storingMilliseconds
+      ? settleFailed('storage_unavailable', null)
+      : { do: 'confirm', delivered: job.delivered, metadata: job.metadata };
+  }
+  if (job.status === 'QueuedJob' && hasRun(seen)) return { do: 'note', running: true, stage: null };
+  switch (seen.is) {
+    case 'absent':
+      return interruptAttempt(job, null, now, limits);
+    case 'ended':
+      return judgeOutcome(job, seen.outcome, now, limits);
+    case 'waiting':
+    case 'running': {
+      // Every start sets a deadline: without one there would be no end.
+      const deadline = job.deadline ?? now;
+      if (now >= deadline) return failAttempt(job, 'timeout', null, now, limits);
+      if (seen.is === 'waiting' && seen.reason !== job.stage) return { do: 'note', running: false, stage: seen.reason };
+      return { do: 'nothing', until: deadline };
+    }
+  }
+}
+
+/** Names the step after an open attempt has failed: another try, or the end of the job. */
+export function failAttempt(job: Job, code: FailureCode, text: string | null, now: number, limits: Limits): Step {
+  const failed = job.failures + 1;
+  if (failed >= triesOf(code, limits)) return settleFailed(code, text);
+  return { do: 'retry', counts: 'failure', code, text, notBefore: now + backoffMilliseconds(failed) };
+}
+
+/** Tells when an attempt started now must have ended. Whether a source is live is not known yet, so each recording gets its length. */
+export function deadlineOf(job: Job, limits: Limits, now: number): number {
+  const { max_duration } = job.args;
+  const recordedSeconds = typeof max_duration === 'number' ? max_duration : 0;
+  return now + limits.jobMilliseconds + Math.ceil(recordedSeconds * 1000);
+}
+
+/** Tells how long to wait after that many failures: 5 s, 15 s, 45 s …, at most 10 minutes. */
+export function backoffMilliseconds(failed: number): number {
+  return Math.min(5_000 * 3 ** (failed - 1), 600_000);
+}
+
+/** Says how a job ends with this failure, in the words given or those of the table; with null it is completed. */
+export function endOf(code: FailureCode | null, text: string | null = null): End {
+  if (code === null) return { status: 'CompletedJob', code, text: null, log: 201, success: true, blame: null };
+  const { status, log, blame, sentence } = failures[code];
+  return { status, code, text: text ?? sentence, log, success: false, blame };
+}
+
+/** Every ended attempt is counted as a failure or an interruption, so what is not counted is open. */
+function hasOpenAttempt(job: Job): boolean {
+  return job.attempt > job.failures + job.interruptions;
+}
+
+function hasRun(seen: Seen): boolean {
+  return seen.is === 'running' || (seen.is === 'ended' && seen.outcome.is !== 'interrupted');
+}
+
+function startLater(job: Job, now: number, limits: Limits): Step {
+  const queuedSince = Math.max(job.created_at, job.not_before);
+  if (now - queuedSince >= limits.queueMilliseconds) return settleFailed('queue_timeout', null);
+  if (now < job.not_before) return { do: 'nothing', until: job.not_before };
+  return { do: 'start', attempt: job.attempt + 1 };
+}
+
+function judgeOutcome(job: Job, outcome: Outcome, now: number, limits: Limits): Step {
+  switch (outcome.is) {
+    case 'interrupted':
+      return interruptAttempt(job, outcome.reason, now, limits);
+    case 'failed':
+      return failAttempt(job, outcome.code, outcome.text ?? null, now, limits);
+    case 'done': {
+      const { metadata, delivered } = outcome;
+      if (delivered === null && job.endpoint === 'metadata') return { do: 'settle', end: endOf(null), metadata };
+      if (delivered !== null && isOwn(job, delivered)) return { do: 'confirm', delivered, metadata };
+      return failAttempt(job, 'worker_failed', null, now, limits);
+    }
+  }
+}
+
+/** A worker that names the file of another job or attempt must not get it delivered. */
+function isOwn(job: Job, delivered: Delivered): boolean {
+  return job.endpoint !== 'metadata' && delivered.key.startsWith(objectPrefix(job.id, job.attempt));
+}
+
+function interruptAttempt(job: Job, reason: string | null, now: number, limits: Limits): Step {
+  if (job.interruptions >= limits.interruptions) return settleFailed('worker_lost', null);
+  return { do: 'retry', counts: 'interruption', code: 'worker_lost', text: reason, notBefore: now };
+}
+
+/** Tries that a job has when an attempt fails with this code; what the caller caused does not pass by waiting seconds. */
+function triesOf(code: FailureCode, limits: Limits): number {
+  if (triedOnceMore.includes(code)) return Math.min(2, limits.attempts);
+  return failures[code].retryable && failures[code].blame !== 'caller' ? limits.attempts : 1;
+}
+
+function settleFailed(code: FailureCode, text: string | null): Step {
+  return { do: 'settle', end: endOf(code, text), metadata: null };
+}

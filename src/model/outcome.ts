@@ -1,0 +1,93 @@
+import { type FailureCode, isFailureCode } from '../base/errors.ts';
+import type { Delivered } from './job.ts';
+import { type Metadata, readMetadata } from './metadata.ts';
+
+/** How an attempt ended. `delivered` is null when only metadata was asked for. */
+export type Outcome =
+  | { readonly is: 'done'; readonly metadata: Metadata; readonly delivered: Delivered | null }
+  | { readonly is: 'failed'; readonly code: FailureCode; readonly text?: string }
+  | { readonly is: 'interrupted'; readonly reason: string };
+
+/** What a delivered file may be. */
+export const contentTypes: readonly string[] = [
+  'video/mp4',
+  'video/webm',
+  'video/x-matroska',
+  'audio/mpeg',
+  'audio/mp4',
+  'audio/wav',
+  'audio/webm',
+  'audio/x-matroska',
+];
+
+export const longestText = 600;
+export const longestKey = 200;
+
+/** These are for the controller to find, never for a worker to say. */
+const neverSaid: readonly FailureCode[] = ['cancelled', 'queue_timeout', 'worker_lost'];
+
+/** Names the beginning of every object key that an attempt may upload to. */
+export function objectPrefix(jobId: string, attempt: number): string {
+  return `${jobId}/${attempt}/`;
+}
+
+/** Judges what a worker says: an outcome that fits the contract and every limit, or null when it is not to be believed. */
+export function readVerdict(json: unknown): Outcome | null {
+  if (!isObject(json)) return null;
+  switch (json.is) {
+    case 'done':
+      return readDone(json.metadata, json.delivered);
+    case 'failed':
+      return readFailed(json.code, json.text);
+    case 'interrupted':
+      return typeof json.reason === 'string' ? { is: 'interrupted', reason: cleanText(json.reason) } : null;
+    default:
+      return null;
+  }
+}
+
+function readDone(saidMetadata: unknown, saidDelivered: unknown): Outcome | null {
+  const metadata = readMetadata(saidMetadata);
+  if (metadata === null) return null;
+  if (saidDelivered === null) return { is: 'done', metadata, delivered: null };
+  const delivered = readDelivered(saidDelivered);
+  return delivered && { is: 'done', metadata, delivered };
+}
+
+function readFailed(code: unknown, text: unknown): Outcome | null {
+  if (typeof code !== 'string') return null;
+  const known = isFailureCode(code) && !neverSaid.includes(code) ? code : 'unclassified';
+  if (text === undefined || text === null) return { is: 'failed', code: known };
+  if (typeof text !== 'string') return null;
+  const clean = cleanText(text);
+  return clean === '' ? { is: 'failed', code: known } : { is: 'failed', code: known, text: clean };
+}
+
+function readDelivered(said: unknown): Delivered | null {
+  if (!isObject(said)) return null;
+  const { key, bytes, sha256, content_type } = said;
+  if (typeof key !== 'string' || !isKey(key)) return null;
+  if (typeof bytes !== 'number' || !Number.isSafeInteger(bytes) || bytes < 1) return null;
+  if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/.test(sha256)) return null;
+  if (typeof content_type !== 'string' || !contentTypes.includes(content_type)) return null;
+  return { key, bytes, sha256, content_type };
+}
+
+/** A key is also a path in a folder: no part of it begins with a dot or is empty. */
+function isKey(key: string): boolean {
+  return key.length <= longestKey && /^[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)*$/.test(key);
+}
+
+function cleanText(text: string): string {
+  return text
+    .slice(0, 4 * longestText)
+    .replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')
+    .trim()
+    .slice(0, longestText)
+    .trimEnd()
+    .toWellFormed();
+}
+
+function isObject(json: unknown): json is Readonly<Record<string, unknown>> {
+  return typeof json === 'object' && json !== null && !Array.isArray(json);
+}

@@ -1,0 +1,145 @@
+import { Ajv } from 'ajv';
+import { fieldsAllowed, fieldsBytesMax, type Path, parseFields } from './fields.ts';
+import { type AddressException, type JudgedUrl, notUrl } from './url.ts';
+
+/** A JSON Schema, as it stands in the OpenAPI document too. */
+export type Schema = Readonly<Record<string, unknown>>;
+
+export interface Refused {
+  readonly ok: false;
+  readonly sentence: string;
+}
+
+type Judged<T> = { readonly ok: true; readonly value: T } | Refused;
+type Exceptions = readonly AddressException[];
+
+/** One parameter: its value is a T, or an A when it is not given. */
+export interface Parameter<T = unknown, A = unknown> {
+  readonly schema: Schema;
+  readonly required: boolean;
+  readonly absent: A;
+  /** Understands one given value; the sentence of a refusal goes on from the parameter's name. */
+  readonly read: (given: unknown, exceptions: Exceptions) => Judged<T>;
+}
+
+export type ParameterTable = Readonly<Record<string, Parameter>>;
+
+type Values<P extends ParameterTable> = {
+  readonly [N in keyof P]: P[N] extends Parameter<infer T, infer A> ? T | A : never;
+};
+
+const ajv = new Ajv({ formats: { uuid: /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i } });
+const words = new Map([
+  ['true', true],
+  ['1', true],
+  ['false', false],
+  ['0', false],
+]);
+
+/** Understands the parameters of a table, in its order, and answers their values or the first refusal; ignores all others. */
+export function readParameters<P extends ParameterTable>(
+  table: P,
+  given: Readonly<Record<string, unknown>>,
+  exceptions: Exceptions = [],
+): Judged<Values<P>> {
+  const values: Record<string, unknown> = {};
+  for (const [name, parameter] of Object.entries(table)) {
+    const value = Object.hasOwn(given, name) ? given[name] : undefined;
+    if (value === undefined) {
+      if (parameter.required) return refuse(`Bad Request: ${name} is required`);
+      values[name] = parameter.absent;
+      continue;
+    }
+    const judged = Array.isArray(value)
+      ? refuse('must be a single value, given once')
+      : parameter.read(value, exceptions);
+    if (!judged.ok) return refuse(`Bad Request: ${name} ${judged.sentence}`);
+    values[name] = judged.value;
+  }
+  return { ok: true, value: values as Values<P> };
+}
+
+/** One of some words, written exactly so. */
+export function choice<const T extends string, A extends T | undefined>(
+  description: string,
+  allowed: readonly T[],
+  absent: A,
+): Parameter<T, A> {
+  const schema = { type: 'string', description, enum: allowed };
+  return optional(
+    schema,
+    absent,
+    check<T>(schema, `must be ${allowed.length > 1 ? 'one of ' : ''}${allowed.join(', ')}`),
+  );
+}
+
+/** A boolean, as JSON or as a word (D5); false when it is not given. */
+export function flag(description: string): Parameter<boolean, boolean> {
+  const schema = { type: 'boolean', description };
+  const judge = check<boolean>(schema, 'must be true, false, 1 or 0');
+  return optional(schema, false, (given) => {
+    const spelled = typeof given === 'string' || typeof given === 'number' ? String(given).toLowerCase() : '';
+    return judge(words.get(spelled) ?? given);
+  });
+}
+
+/** A number, as JSON or as a plain decimal. */
+export function number<A extends number | undefined>(
+  description: string,
+  limits: Schema,
+  allowed: string,
+  absent: A,
+): Parameter<number, A> {
+  const schema = { type: 'number', description, ...limits };
+  const judge = check<number>(schema, allowed);
+  return optional(schema, absent, (given) =>
+    judge(typeof given === 'string' && /^\d+(\.\d+)?$/.test(given) ? Number(given) : given),
+  );
+}
+
+/** A text within limits. */
+export function text(description: string, limits: Schema, allowed: string): Parameter<string, undefined> {
+  const schema = { type: 'string', description, ...limits };
+  return optional(schema, undefined, check<string>(schema, allowed));
+}
+
+/** A URL that `judge` lets pass. */
+export function url(
+  description: string,
+  lengthMax: number,
+  judge: (text: string, exceptions: Exceptions) => JudgedUrl,
+): Parameter<string, undefined> {
+  const schema = { type: 'string', description, format: 'uri', maxLength: lengthMax };
+  return optional(schema, undefined, (given, exceptions) => {
+    const judged = typeof given === 'string' ? judge(given, exceptions) : refuse(notUrl);
+    return judged.ok ? { ok: true, value: judged.href } : judged;
+  });
+}
+
+/** The paths of a `fields` parameter; none when it is not given. */
+export function fieldPaths(description: string): Parameter<readonly Path[], readonly Path[]> {
+  const schema = { type: 'string', description, maxLength: fieldsBytesMax };
+  const read = (given: unknown): Judged<readonly Path[]> => {
+    const parsed = typeof given === 'string' ? parseFields(given) : refuse(fieldsAllowed);
+    return parsed.ok ? { ok: true, value: parsed.paths } : parsed;
+  };
+  return { schema, required: false, absent: [], read };
+}
+
+/** The same parameter, not to be left out. */
+export function required<T>(parameter: Parameter<T>): Parameter<T, never> {
+  return { ...parameter, required: true, absent: undefined as never };
+}
+
+function optional<T, A>(schema: Schema, absent: A, read: Parameter<T>['read']): Parameter<T, A> {
+  return { schema: absent === undefined ? schema : { ...schema, default: absent }, required: false, absent, read };
+}
+
+function check<T>(schema: Schema, allowed: string): (given: unknown) => Judged<T> {
+  const fits = ajv.compile<T>(schema);
+  return (given) => (fits(given) ? { ok: true, value: given } : refuse(allowed));
+}
+
+function refuse(sentence: string): Refused {
+  return { ok: false, sentence };
+}

@@ -1,0 +1,206 @@
+import type { Path } from './fields.ts';
+import type { Endpoint, JobStatus } from './job.ts';
+import {
+  choice,
+  fieldPaths,
+  flag,
+  number,
+  type ParameterTable,
+  type Refused,
+  readParameters,
+  required,
+  text,
+  url,
+} from './parameter.ts';
+import { catalogue, type JudgedStats, judgeStats } from './stats.ts';
+import { type AddressException, judgeUrl, judgeWebhookUrl, queryLengthMax, webhookUrlLengthMax } from './url.ts';
+
+/** Parameters as a caller gave them: texts of the query (arrays when repeated) and values of a JSON body, merged (D96). */
+type Given = Readonly<Record<string, unknown>>;
+type Parsed<T> = ({ readonly ok: true } & Readonly<T>) | Refused;
+
+/** The parameters as understood, as a Job shows them: defaults filled in, no secret (D22). */
+export type Args = Readonly<Record<string, string | number | boolean>>;
+
+export interface CreditRequest {
+  args: Args;
+  webhook_url: string | null;
+  /** In clear: it is sealed before it is stored. */
+  webhook_authorization: string | null;
+  /** See `requestText`. */
+  text: string;
+}
+
+export interface Flags {
+  soft_fail: boolean;
+  is_async: boolean;
+  /** Empty when the whole answer is wanted. */
+  fields: readonly Path[];
+}
+
+const jobStatuses: readonly JobStatus[] = ['QueuedJob', 'Running', 'CompletedJob', 'Error', 'NotFound', 'BadRequest'];
+
+const maxDuration = number(
+  'Seconds; what is longer is cut to this length.',
+  { exclusiveMinimum: 0, maximum: 86400 },
+  'must be a number above 0 and at most 86400, such as 90 or 2.5',
+  undefined,
+);
+const webhook = {
+  webhook_url: url('URL to which the end of the job is posted.', webhookUrlLengthMax, judgeWebhookUrl),
+  webhook_authorization: text(
+    'Value of the Authorization header of the webhook.',
+    { minLength: 1, maxLength: 4096, pattern: '^[!-~]([ -~]*[!-~])?$' },
+    'must be 1 to 4096 visible ASCII characters, with spaces only between them',
+  ),
+};
+const noControls = { maxLength: 256, pattern: '^[^\\p{Cc}\\p{Cs}]*$' };
+const noControlsAllowed = 'must be at most 256 characters, none of them a control character';
+
+/** The parameters of the endpoints that cost a credit, in the order of the contract. */
+export const creditParameters = {
+  video: {
+    query: required(url('URL of the video.', queryLengthMax, judgeUrl)),
+    download_type: choice('What is delivered.', ['audio_video', 'audio', 'video'], 'audio_video'),
+    max_duration: maxDuration,
+    video_quality: choice('The largest picture wanted.', ['best', '1080p', '720p', '480p', '360p'], 'best'),
+    video_format: choice('The container preferred; the file may differ.', ['mp4', 'webm', 'mkv'], 'mp4'),
+    ...webhook,
+  },
+  audio: {
+    query: required(url('URL of the sound, or of a video that has it.', queryLengthMax, judgeUrl)),
+    download_type: choice('What is delivered.', ['audio'], 'audio'),
+    max_duration: maxDuration,
+    audio_quality: choice('The highest bit rate wanted.', ['best', '320kbps', '256kbps', '128kbps'], 'best'),
+    audio_format: choice('The format preferred; the file may differ.', ['mp3', 'm4a', 'wav'], 'mp3'),
+    ...webhook,
+  },
+  metadata: { query: required(url('URL of the media to inspect.', queryLengthMax, judgeUrl)) },
+} as const satisfies Record<Endpoint, ParameterTable>;
+
+/** The parameters of every endpoint. */
+export const globalParameters = {
+  soft_fail: flag('Answers an error with status 200 and the same body.'),
+  is_async: flag('Answers with a job_id at once. Downloads always do; endpoints that cost nothing ignore it.'),
+  fields: fieldPaths(
+    'What to keep of the answer: names with commas between them, dots leading into objects and arrays.',
+  ),
+} as const satisfies ParameterTable;
+
+export const statsParameters = {
+  engine: text('Engine to look at.', { ...noControls, examples: Object.keys(catalogue) }, noControlsAllowed),
+  path: text('Endpoint to look at.', { ...noControls, examples: Object.values(catalogue).flat() }, noControlsAllowed),
+} as const satisfies ParameterTable;
+
+export const listParameters = {
+  status: choice('Only jobs with this status.', jobStatuses, undefined),
+  limit: number(
+    'How many jobs.',
+    { type: 'integer', minimum: 1, maximum: 100 },
+    'must be a whole number from 1 to 100',
+    20,
+  ),
+  cursor: text(
+    'The next_cursor of the page before.',
+    { minLength: 1, maxLength: 256, pattern: '^[!-~]*$' },
+    'must be the next_cursor of an earlier answer',
+  ),
+} as const satisfies ParameterTable;
+
+export const pollParameters = {
+  wait: number(
+    'Seconds to wait for the end of the job.',
+    { minimum: 0, maximum: 30 },
+    'must be a number from 0 to 30',
+    0,
+  ),
+} as const satisfies ParameterTable;
+
+export const usageParameters = {
+  view: choice('Everything, or only plan and remaining.', ['full', 'reduced'], 'full'),
+} as const satisfies ParameterTable;
+
+/** The parameter in the path of every route that names a job. */
+export const jobParameters = {
+  id: required(text('UUID of the job.', { format: 'uuid' }, 'must be a UUID')),
+} as const satisfies ParameterTable;
+
+/** Understands a request that costs a credit, or says what is wrong with its first wrong parameter, the global ones first. */
+export function parseRequest(
+  endpoint: Endpoint,
+  given: Given,
+  exceptions: readonly AddressException[],
+): Parsed<CreditRequest> {
+  const flags = parseFlags(given);
+  if (!flags.ok) return flags;
+  const read = readParameters<ParameterTable>(creditParameters[endpoint], given, exceptions);
+  if (!read.ok) return read;
+  const args: Record<string, string | number | boolean> = {};
+  for (const [name, value] of Object.entries(read.value)) {
+    if (typeof value === 'string' || typeof value === 'number') args[name] = value;
+  }
+  args.is_async = endpoint !== 'metadata' || flags.is_async;
+  const { webhook_url: address, webhook_authorization: secret } = read.value;
+  const authorization = typeof secret === 'string' ? secret : null;
+  if (authorization !== null) args.webhook_authorization = '***';
+  return {
+    ok: true,
+    args,
+    webhook_url: typeof address === 'string' ? address : null,
+    webhook_authorization: authorization,
+    text: requestText(args, authorization),
+  };
+}
+
+/**
+ * One text for all spellings of the same request, to compare repeats (D12). It holds the authorization in clear: only a
+ * keyed hash of it may be stored.
+ */
+export function requestText(args: Args, authorization: string | null): string {
+  const whole = authorization === null ? args : { ...args, webhook_authorization: authorization };
+  return JSON.stringify(Object.entries(whole).sort(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+/** Understands the parameters of every endpoint. */
+export function parseFlags(given: Given): Parsed<Flags> {
+  const read = readParameters(globalParameters, given);
+  return read.ok ? { ok: true, ...read.value } : read;
+}
+
+/** Whether errors are answered as 200, however wrong the other parameters are; false when `soft_fail` itself is wrong. */
+export function wantsSoftFail(given: Given): boolean {
+  const read = readParameters({ soft_fail: globalParameters.soft_fail }, given);
+  return read.ok && read.value.soft_fail;
+}
+
+/** Understands what a question about health is about (D51). */
+export function parseStats(given: Given): JudgedStats {
+  const read = readParameters(statsParameters, given);
+  return read.ok ? judgeStats(read.value.engine, read.value.path) : { ...read, code: 'bad_request' };
+}
+
+/** Understands the parameters of the list of jobs; whether a cursor exists the store says. */
+export function parseList(
+  given: Given,
+): Parsed<{ status: JobStatus | undefined; limit: number; cursor: string | undefined }> {
+  const read = readParameters(listParameters, given);
+  return read.ok ? { ok: true, ...read.value } : read;
+}
+
+/** Understands for how many seconds a poll waits. */
+export function parseWait(given: Given): Parsed<{ waitSeconds: number }> {
+  const read = readParameters(pollParameters, given);
+  return read.ok ? { ok: true, waitSeconds: read.value.wait } : read;
+}
+
+/** Understands how much of the usage is wanted. */
+export function parseView(given: Given): Parsed<{ view: 'full' | 'reduced' }> {
+  const read = readParameters(usageParameters, given);
+  return read.ok ? { ok: true, ...read.value } : read;
+}
+
+/** Understands the id in a path, in the spelling of the record. */
+export function parseJobId(id: string): Parsed<{ id: string }> {
+  const read = readParameters(jobParameters, { id });
+  return read.ok ? { ok: true, id: read.value.id.toLowerCase() } : read;
+}

@@ -1,0 +1,78 @@
+import { failures } from '../base/errors.ts';
+import { isEnded, type Job } from './job.ts';
+
+/** What is known about a job when it is shown, but not kept in its record. */
+export interface Beside {
+  readonly now: number;
+  /** A link to its file, signed now. */
+  readonly link: string | null;
+  /** When its file is removed for its age. */
+  readonly expires_at: number | null;
+  readonly queue: { readonly position: number; readonly eta_seconds: number | null; readonly reason: string } | null;
+}
+
+/** Shows a job as the contract spells it, and after that what is added to it. */
+export function shownJob(job: Job, beside: Beside) {
+  const ended = isEnded(job.status);
+  const tookMilliseconds = job.started_at !== null && job.ended_at !== null ? job.ended_at - job.started_at : null;
+  return {
+    id: job.id,
+    status: job.status,
+    success: ended ? job.status === 'CompletedJob' : null,
+    endpoint: job.path,
+    created_at: showTime(job.created_at),
+    started_at: showTime(job.started_at),
+    completed_at: ended ? showTime(job.ended_at) : null,
+    duration_ms: ended ? tookMilliseconds : null,
+    progress: job.status === 'CompletedJob' ? 100 : raiseProgress(0, job.progress),
+    args: showArgs(job.args),
+    result: job.status === 'CompletedJob' ? showResult(job, beside) : null,
+    error: job.error,
+    error_code: job.error_code,
+    retryable: job.error_code && failures[job.error_code].retryable,
+    ...(job.status === 'QueuedJob' && { queue: beside.queue }),
+    ...(job.status === 'Running' && {
+      stage: job.stage,
+      speed_bytes: job.speed_bytes,
+      eta_seconds: job.eta_seconds,
+    }),
+  };
+}
+
+/** Tells a receiver how a job ended, in exactly the words of the contract (D94). */
+export function webhookBody(job: Job, link: string | null) {
+  if (job.status === 'CompletedJob') {
+    return { id: job.id, status: 'CompletedJob', result: { metadata: job.metadata, response: link } };
+  }
+  return { id: job.id, status: 'Error', error: job.error ?? failures[job.error_code ?? 'unclassified'].sentence };
+}
+
+/** Gives the progress after a report: a whole number that never falls and is at most 99 (D20). */
+export function raiseProgress(before: number, reported: number): number {
+  const whole = Number.isNaN(reported) ? 0 : Math.floor(reported);
+  return Math.max(before, Math.min(whole, 99));
+}
+
+function showResult(job: Job, { now, link, expires_at }: Beside) {
+  if (job.delivered === null) return { metadata: job.metadata, response: null };
+  const gone = job.removed_at !== null || (expires_at !== null && now >= expires_at);
+  const { bytes, sha256, content_type } = job.delivered;
+  return {
+    metadata: job.metadata,
+    response: gone ? null : link,
+    expires_at: showTime(expires_at),
+    bytes,
+    sha256,
+    content_type,
+  };
+}
+
+function showArgs(args: Job['args']): Job['args'] {
+  return typeof args.webhook_authorization === 'string' ? { ...args, webhook_authorization: '***' } : args;
+}
+
+function showTime(at: number): string;
+function showTime(at: number | null): string | null;
+function showTime(at: number | null): string | null {
+  return at === null ? null : new Date(at).toISOString();
+}

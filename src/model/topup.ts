@@ -1,0 +1,132 @@
+import type { RefusalCode } from '../base/errors.ts';
+import type { Plan } from './account.ts';
+import { type Read, readPackTitle, readSwitch, readWhole, readWholeOrNone } from './names.ts';
+import { monthOf } from './period.ts';
+
+/** What an owner or an operator chooses; `null` where nothing was chosen yet. */
+export interface TopupChoice {
+  readonly enabled: boolean;
+  readonly threshold_percent: number;
+  readonly pack_title: string | null;
+  readonly pack_total: number | null;
+  readonly price_cents: number | null;
+  readonly currency: string | null;
+  readonly customer: string | null;
+  readonly payment_method: string | null;
+  /** `null` means no cap. */
+  readonly monthly_cap_cents: number | null;
+}
+
+/** The automatic top-up of an account. Times are milliseconds. */
+export interface Topup extends TopupChoice {
+  /** The last purchase that succeeded. */
+  readonly last_purchase_at: number | null;
+  /** The last mail about the monthly cap. */
+  readonly cap_mailed_at: number | null;
+}
+
+/** What a charge may set off. */
+export interface AfterCharge {
+  readonly remaining: number;
+  /** Of the plan. */
+  readonly quota: number;
+  /** In this UTC calendar month. */
+  readonly spentThisMonthCents: number;
+  readonly purchaseUnderWay: boolean;
+}
+
+// A stored payment method is good only together with the customer it belongs to.
+const needed = ['pack_title', 'pack_total', 'price_cents', 'currency', 'customer', 'payment_method'] as const;
+type Needed = { readonly [F in (typeof needed)[number]]: NonNullable<TopupChoice[F]> };
+
+const cooldownMs = 72 * 3_600_000;
+
+/** The setting of an account that never chose anything. */
+export const noTopup: Topup = {
+  enabled: false,
+  threshold_percent: 10,
+  pack_title: null,
+  pack_total: null,
+  price_cents: null,
+  currency: null,
+  customer: null,
+  payment_method: null,
+  monthly_cap_cents: null,
+  last_purchase_at: null,
+  cap_mailed_at: null,
+};
+
+/** Whether a charge that left this much sets off a purchase, or would but for the monthly cap (D49, D82). */
+export function shouldBuy(topup: Topup, after: AfterCharge, now: number): 'buy' | 'capped' | 'no' {
+  if (!topup.enabled || !isComplete(topup) || after.purchaseUnderWay) return 'no';
+  const { pack_total, price_cents, threshold_percent, monthly_cap_cents } = topup;
+  if (now < (nextPossibleAt(topup) ?? 0)) return 'no';
+  if (after.remaining * 100 >= threshold_percent * (after.quota + pack_total)) return 'no';
+  const isCapped = monthly_cap_cents !== null && after.spentThisMonthCents + price_cents > monthly_cap_cents;
+  return isCapped ? 'capped' : 'buy';
+}
+
+/** When the 72 hours after the last purchase are over; `null` without one. */
+export function nextPossibleAt(topup: Pick<Topup, 'last_purchase_at'>): number | null {
+  return topup.last_purchase_at === null ? null : topup.last_purchase_at + cooldownMs;
+}
+
+/** Whether reaching the cap is told by mail now: once in a UTC calendar month (D82). */
+export function isCapMailDue(topup: Pick<Topup, 'cap_mailed_at'>, now: number): boolean {
+  return topup.cap_mailed_at === null || topup.cap_mailed_at < monthOf(now).start;
+}
+
+/** Why automatic top-up cannot be enabled; `null` when it can. */
+export function enablingProblem(
+  topup: TopupChoice,
+  plan: Pick<Plan, 'paid'> | null,
+  providerConfigured: boolean,
+): Extract<RefusalCode, 'paid_plan_only' | 'topup_incomplete' | 'no_provider'> | null {
+  if (!plan?.paid) return 'paid_plan_only';
+  if (!isComplete(topup)) return 'topup_incomplete';
+  return providerConfigured ? null : 'no_provider';
+}
+
+/** Whether all that a purchase needs was chosen. */
+export function isComplete<T extends TopupChoice>(topup: T): topup is T & Needed {
+  return needed.every((name) => topup[name] !== null);
+}
+
+/** The chosen values, read from the words of a command or from JSON; one that is `undefined` is not chosen. */
+export function readTopupChoice(values: Readonly<Record<string, unknown>>): Read<Partial<TopupChoice>> {
+  const choice: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(values)) {
+    if (value === undefined) continue;
+    if (!Object.hasOwn(readers, name)) return { problem: `${name} is not a setting of automatic top-up` };
+    const read = readers[name as keyof TopupChoice](value);
+    if (read.problem !== undefined) return read;
+    choice[name] = read.value;
+  }
+  return { value: choice };
+}
+
+const readers: { readonly [F in keyof TopupChoice]: (value: unknown) => Read<TopupChoice[F]> } = {
+  enabled: (value) => readSwitch(value, 'enabled'),
+  threshold_percent: (value) => readWhole(value, { least: 10, most: 30, what: 'threshold_percent' }),
+  pack_title: orNull(readPackTitle),
+  pack_total: orNull((value) => readWhole(value, { least: 1, what: 'pack_total' })),
+  price_cents: orNull((value) => readWhole(value, { least: 1, what: 'price_cents' })),
+  currency: orNull(readCurrency),
+  customer: orNull((value) => readReference(value, 'customer')),
+  payment_method: orNull((value) => readReference(value, 'payment_method')),
+  monthly_cap_cents: (value) => readWholeOrNone(value, { least: 1, what: 'monthly_cap_cents' }),
+};
+
+function orNull<T>(read: (value: unknown) => Read<T>): (value: unknown) => Read<T | null> {
+  return (value) => (value === null ? { value: null } : read(value));
+}
+
+function readCurrency(value: unknown): Read<string> {
+  if (typeof value === 'string' && /^[A-Za-z]{3}$/.test(value)) return { value: value.toLowerCase() };
+  return { problem: 'currency must be three letters, as eur' };
+}
+
+function readReference(value: unknown, what: string): Read<string> {
+  if (typeof value === 'string' && /^[A-Za-z0-9_-]{1,255}$/.test(value)) return { value };
+  return { problem: `${what} must be an id of the payment provider: letters, digits, _ and -` };
+}

@@ -1,0 +1,105 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { type Books, balanceToDraw, draw, packOrder, remaining, subscriptionLeft } from '../../src/model/money.ts';
+import { aPack, manyBooks, someBooks } from '../support/books.ts';
+
+const earlier = aPack('b', { purchased_at: 1 });
+const later = aPack('a', { purchased_at: 2 });
+
+describe('subscriptionLeft', () => {
+  const rows: [quota: number, used: number, left: number][] = [
+    [3, 0, 3],
+    [3, 2, 1],
+    [3, 3, 0],
+    [1, 3, 0],
+    [0, 0, 0],
+  ];
+  for (const [quota, used, left] of rows) {
+    it(`of ${quota} with ${used} used is ${left}`, () => expect(subscriptionLeft({ quota, used })).to.equal(left));
+  }
+});
+
+describe('packOrder', () => {
+  it('is by purchase, then by id, and leaves the list as it was', () => {
+    const packs = [aPack('c', { purchased_at: 5 }), aPack('d', { purchased_at: 1 }), aPack('b', { purchased_at: 5 })];
+    expect(packOrder(packs).map((pack) => pack.id)).to.eql(['d', 'b', 'c']);
+    expect(packs.map((pack) => pack.id)).to.eql(['c', 'd', 'b']);
+  });
+
+  it('compares ids by code, as the record does', () => {
+    expect(packOrder([aPack('a'), aPack('B'), aPack('1')]).map((pack) => pack.id)).to.eql(['1', 'B', 'a']);
+  });
+});
+
+describe('draw', () => {
+  const rows: [what: string, change: Partial<Books>, from: object, after: Partial<Books>][] = [
+    [
+      'the subscription first',
+      { quota: 1, packs: [earlier], credits_given: 1 },
+      { balance: 'subscription' },
+      { used: 1 },
+    ],
+    [
+      'the earlier pack when the quota is used up',
+      { quota: 1, used: 1, packs: [later, earlier], credits_given: 1 },
+      { balance: 'packs', pack: 'b' },
+      { packs: [later, { ...earlier, used: 1 }] },
+    ],
+    [
+      'a pack when more was used than a lowered quota',
+      { quota: 1, used: 3, packs: [later] },
+      { balance: 'packs', pack: 'a' },
+      { packs: [{ ...later, used: 1 }] },
+    ],
+    [
+      'the next pack when the earlier one is exhausted',
+      { packs: [{ ...earlier, used: 5 }, later], credits_given: 1 },
+      { balance: 'packs', pack: 'a' },
+      {
+        packs: [
+          { ...earlier, used: 5 },
+          { ...later, used: 1 },
+        ],
+      },
+    ],
+    [
+      'the lower id of two packs purchased at the same time',
+      { packs: [aPack('y'), aPack('x')] },
+      { balance: 'packs', pack: 'x' },
+      { packs: [aPack('y'), aPack('x', { used: 1 })] },
+    ],
+    [
+      'the credits last',
+      { quota: 1, used: 1, packs: [{ ...earlier, used: 5 }], credits_given: 4, credits_consumed: 3 },
+      { balance: 'credits' },
+      { credits_consumed: 4 },
+    ],
+    [
+      'nothing when all is used up',
+      { quota: 2, used: 2, credits_given: 1, credits_consumed: 1 },
+      { balance: 'overdraft' },
+      {},
+    ],
+    ['nothing of empty books', {}, { balance: 'overdraft' }, {}],
+  ];
+  for (const [what, change, from, after] of rows) {
+    it(`takes ${what}`, () => {
+      const books = someBooks({ held: 2, ...change });
+      expect(balanceToDraw(books)).to.eql(from);
+      expect(draw(books)).to.eql({ ...books, ...after });
+    });
+  }
+
+  it('takes one from what remains until nothing does, then overdraws and changes nothing', () => {
+    fc.assert(
+      fc.property(manyBooks(), (start) => {
+        let books = start;
+        for (let left = remaining(start); left > 0; left -= 1) {
+          expect(remaining(books)).to.equal(left);
+          books = draw(books);
+        }
+        expect([remaining(books), balanceToDraw(books), draw(books)]).to.eql([0, { balance: 'overdraft' }, books]);
+      }),
+    );
+  });
+});

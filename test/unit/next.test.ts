@@ -1,0 +1,238 @@
+import { expect } from 'chai';
+import { type FailureCode, failures } from '../../src/base/errors.ts';
+import type { Job } from '../../src/model/job.ts';
+import {
+  backoffMilliseconds,
+  deadlineOf,
+  endOf,
+  failAttempt,
+  type Limits,
+  next,
+  type Seen,
+  type Step,
+} from '../../src/model/next.ts';
+import type { Outcome } from '../../src/model/outcome.ts';
+import { aJob, aRunningJob as run, someDelivered, someMetadata } from '../support/jobs.ts';
+
+const hour = 3_600_000;
+const limits: Limits = {
+  attempts: 3,
+  interruptions: 10,
+  queueMilliseconds: 24 * hour,
+  storingMilliseconds: 24 * hour,
+  jobMilliseconds: 2 * hour,
+};
+
+const absent: Seen = { is: 'absent' };
+const running: Seen = { is: 'running' };
+const waiting: Seen = { is: 'waiting', reason: 'no room' };
+const delivered = someDelivered(1);
+const doneWell = { is: 'done', metadata: someMetadata, delivered } as const;
+const done = ended(doneWell);
+const described = ended({ is: 'done', metadata: someMetadata, delivered: null });
+const interrupted = ended({ is: 'interrupted', reason: 'evicted' });
+
+function ended(outcome: Outcome): Seen {
+  return { is: 'ended', outcome };
+}
+
+function failed(code: FailureCode): Seen {
+  return ended({ is: 'failed', code });
+}
+
+function start(attempt: number): Step {
+  return { do: 'start', attempt };
+}
+
+function until(time: number): Step {
+  return { do: 'nothing', until: time };
+}
+
+function retry(code: FailureCode, notBefore: number, text: string | null = null): Step {
+  return { do: 'retry', counts: 'failure', code, text, notBefore };
+}
+
+function lost(reason: string | null): Step {
+  return { do: 'retry', counts: 'interruption', code: 'worker_lost', text: reason, notBefore: 2000 };
+}
+
+function settle(code: FailureCode | null, text?: string): Step {
+  return { do: 'settle', end: endOf(code, text), metadata: code === null ? someMetadata : null };
+}
+
+/** [situation, job, seen, the step, now when it is not 2000] */
+type Row = [string, Job, Seen, Step, number?];
+
+const again = run({ failures: 1 });
+const againAtOne = run({ failures: 1, not_before: hour });
+const queued: Row[] = [
+  ['a new job is started', aJob(), absent, start(1), 0],
+  ['a job is not started before its time', aJob({ not_before: 5000 }), absent, until(5000), 4999],
+  ['a job is started at its time', aJob({ not_before: 5000 }), absent, start(1), 5000],
+  ['after a failure the next attempt is started', again, absent, start(2)],
+  ['after an interruption the next attempt is started', run({ interruptions: 1 }), absent, start(2)],
+  ['the running worker of a counted attempt is stopped', again, running, { do: 'stop' }],
+  ['the ended worker of a counted attempt is stopped', again, done, { do: 'stop' }],
+  ['a job may wait in the queue up to its limit', aJob(), absent, start(1), 24 * hour - 1],
+  ['a job that waits longer than the queue allows ends', aJob(), absent, settle('queue_timeout'), 24 * hour],
+  ['the queue is timed from the creation', aJob({ created_at: 5 }), absent, start(1), 24 * hour],
+  ['a job that waits again is timed anew', againAtOne, absent, start(2), 25 * hour - 1],
+  ['a job that waits again too long ends', againAtOne, absent, settle('queue_timeout'), 25 * hour],
+];
+
+const unseen = run({ status: 'QueuedJob' });
+const becomesRunning: Step = { do: 'note', running: true, stage: null };
+const unplaced = run({ status: 'QueuedJob', deadline: 26 * hour, stage: 'no room' });
+const watched: Row[] = [
+  ['the first sight of its running worker makes a job Running', unseen, running, becomesRunning],
+  ['a worker that ended well unseen has run', unseen, done, becomesRunning],
+  ['a worker that failed unseen has run', unseen, failed('private'), becomesRunning],
+  ['an interrupted worker may never have run', unseen, interrupted, lost('evicted')],
+  ['a running worker is let alone until its deadline', run(), running, until(50_000), 49_999],
+  ['a passed deadline is a failure that may pass', run(), running, retry('timeout', 55_000), 50_000],
+  ['the last passed deadline ends the job', run({ attempt: 3, failures: 2 }), running, settle('timeout'), 50_000],
+  ['a worker that waits past its deadline has failed', unseen, waiting, retry('timeout', 55_000), 50_000],
+  ['an attempt without a deadline has failed', run({ deadline: null }), running, retry('timeout', 7000)],
+  ['why a worker waits is noted', unseen, waiting, { do: 'note', running: false, stage: 'no room' }],
+  ['why a worker waits is noted once', run({ stage: 'no room' }), waiting, until(50_000)],
+  ['a started job is no longer timed by the queue', unplaced, waiting, until(26 * hour), 25 * hour],
+];
+
+const second = run({ attempt: 2, failures: 1 });
+const third = run({ attempt: 3, failures: 2 });
+const slow = ended({ is: 'failed', code: 'too_slow', text: 'Slow.' });
+const secret = ended({ is: 'failed', code: 'private', text: 'It is private.' });
+const failing: Row[] = [
+  ['a failure that may pass is tried again after 5 s', run(), failed('source_error'), retry('source_error', 7000)],
+  ['after the second failure it waits 15 s', second, failed('source_error'), retry('source_error', 17_000)],
+  ['the third failure ends the job', third, failed('source_error'), settle('source_error')],
+  ['interruptions are no failures', run({ attempt: 5, interruptions: 4 }), slow, retry('too_slow', 7000, 'Slow.')],
+  ['an extractor that fails is tried again', run(), failed('extractor_failed'), retry('extractor_failed', 7000)],
+  ['a permanent failure ends the job in the words of the worker', run(), secret, settle('private', 'It is private.')],
+  ['a permanent failure of the source ends the job', run(), failed('source_blocked'), settle('source_blocked')],
+  ['a premiere will not start within seconds', run(), failed('not_started'), settle('not_started')],
+  ['a damaged file is tried once more', run(), failed('file_damaged'), retry('file_damaged', 7000)],
+  ['a file that is damaged again ends the job', second, failed('file_damaged'), settle('file_damaged')],
+  ['a file that is too large is tried once more', run(), failed('file_too_large'), retry('file_too_large', 7000)],
+  ['a file that is too large again ends the job', second, failed('file_too_large'), settle('file_too_large')],
+  ['an absent worker of an open attempt is an interruption', run(), absent, lost(null)],
+  ['an interrupted worker is tried again at once', run(), interrupted, lost('evicted')],
+  ['the tenth interruption is survived', run({ attempt: 10, interruptions: 9 }), absent, lost(null)],
+  ['the eleventh interruption ends the job', run({ attempt: 11, interruptions: 10 }), absent, settle('worker_lost')],
+  ['failures are no interruptions', run({ attempt: 12, failures: 2, interruptions: 9 }), absent, lost(null)],
+];
+
+const confirm: Step = { do: 'confirm', delivered, metadata: someMetadata };
+const storing = run({ storing_since: 1500, delivered, metadata: someMetadata });
+const astray = { ...delivered, key: `other/${delivered.key}` };
+const inspecting = run({ endpoint: 'metadata' });
+const finished: Row[] = [
+  ['a worker that ended well is confirmed', run(), done, confirm],
+  ['a worker that ended well is confirmed after its deadline too', run(), done, confirm, 9 * hour],
+  ['while the object store is away it is asked again', storing, done, confirm, 9 * hour],
+  ['a storing job needs its worker no more', storing, absent, confirm, 9 * hour],
+  ['a storing job does not care what its worker says later', storing, failed('timeout'), confirm, 9 * hour],
+  ['a job may be storing up to 24 h', storing, absent, confirm, 1499 + 24 * hour],
+  ['a job that is storing for 24 h ends', storing, done, settle('storage_unavailable'), 1500 + 24 * hour],
+  ['metadata alone completes at once', inspecting, described, settle(null)],
+  ['a download without a file is a failed worker', run(), described, retry('worker_failed', 7000)],
+  ['metadata with a file is a failed worker', inspecting, done, retry('worker_failed', 7000)],
+  [
+    'a file of another attempt is a failed worker',
+    run({ attempt: 2, failures: 1 }),
+    done,
+    retry('worker_failed', 17_000),
+  ],
+  ['a file of another job is a failed worker', run({ id: 'another' }), done, retry('worker_failed', 7000)],
+  ['a file astray is a failed worker', run(), ended({ ...doneWell, delivered: astray }), retry('worker_failed', 7000)],
+];
+
+const over: Row[] = (['CompletedJob', 'Error', 'NotFound', 'BadRequest'] as const).flatMap((status) => [
+  [`nothing is left to do for ${status} without a worker`, run({ status }), absent, { do: 'nothing' }],
+  [`the running worker of ${status} is stopped`, run({ status }), running, { do: 'stop' }],
+  [`the waiting worker of ${status} is stopped`, run({ status }), waiting, { do: 'stop' }],
+  [`the ended worker of ${status} is stopped, however it ended`, run({ status }), done, { do: 'stop' }],
+]);
+
+describe('next', () => {
+  for (const [title, job, seen, step, now = 2000] of [...queued, ...watched, ...failing, ...finished, ...over]) {
+    it(title, () => {
+      expect(next(job, seen, now, limits)).to.deep.equal(step);
+    });
+  }
+
+  it('TRAWL_ATTEMPTS=1 leaves no further try, not even for a damaged file', () => {
+    for (const code of ['source_error', 'file_damaged'] as const) {
+      expect(next(run(), failed(code), 2000, { ...limits, attempts: 1 })).to.deep.equal(settle(code));
+    }
+  });
+
+  it('many attempts give a damaged file one more try only', () => {
+    const step = next(run({ attempt: 2, failures: 1 }), failed('file_damaged'), 2000, {
+      ...limits,
+      attempts: 9,
+    });
+    expect(step).to.deep.equal(settle('file_damaged'));
+  });
+
+  it('what the caller caused is never tried again', () => {
+    const codes = (Object.keys(failures) as FailureCode[]).filter((code) => failures[code].blame === 'caller');
+    expect(codes).to.include('private');
+    for (const code of codes) expect(next(run(), failed(code), 2000, limits)).to.deep.equal(settle(code));
+  });
+});
+
+describe('the parts of next', () => {
+  it('a file that the object store does not have is a failed attempt', () => {
+    expect(failAttempt(run(), 'worker_failed', 'No file.', 2000, limits)).to.deep.equal({
+      do: 'retry',
+      counts: 'failure',
+      code: 'worker_failed',
+      text: 'No file.',
+      notBefore: 7000,
+    });
+  });
+
+  it('the back-off grows threefold up to ten minutes', () => {
+    const waits = [1, 2, 3, 4, 5, 6, 50].map(backoffMilliseconds);
+    expect(waits).to.deep.equal([5_000, 15_000, 45_000, 135_000, 405_000, 600_000, 600_000]);
+  });
+
+  it('an attempt has the time of one job', () => {
+    expect(deadlineOf(aJob(), limits, 1000)).to.equal(1000 + 2 * hour);
+  });
+
+  it('a recording has its own length more', () => {
+    expect(deadlineOf(aJob({ args: { max_duration: 90.0005 } }), limits, 1000)).to.equal(1000 + 2 * hour + 90_001);
+  });
+
+  it('a job without max_duration has nothing more', () => {
+    expect(deadlineOf(aJob({ args: { max_duration: null } }), limits, 1000)).to.equal(1000 + 2 * hour);
+  });
+});
+
+describe('endOf', () => {
+  it('a completed job is logged as 201', () => {
+    const end = { status: 'CompletedJob', code: null, text: null, log: 201, success: true, blame: null };
+    expect(endOf(null)).to.deep.equal(end);
+  });
+
+  it('a failure ends as its table says', () => {
+    const text = failures.deleted.sentence;
+    const end = { status: 'NotFound', code: 'deleted', text, log: 404, success: false, blame: 'caller' };
+    expect(endOf('deleted')).to.deep.equal(end);
+  });
+
+  it('words of its own replace the sentence of the table', () => {
+    expect(endOf('source_error', 'It said 503.')).to.include({
+      status: 'Error',
+      text: 'It said 503.',
+      log: 500,
+      blame: 'site',
+    });
+  });
+
+  it('a cancelled job is logged as 400', () => {
+    expect(endOf('cancelled')).to.include({ status: 'Error', text: 'Cancelled', log: 400, success: false });
+  });
+});

@@ -1,0 +1,150 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { contentTypes, longestKey, longestText, objectPrefix, readVerdict } from '../../src/model/outcome.ts';
+import { someDelivered, someMetadata } from '../support/jobs.ts';
+
+const delivered = someDelivered(1);
+const done = { is: 'done', metadata: someMetadata, delivered };
+
+function doneWith(wrong: object): object {
+  return { ...done, delivered: { ...delivered, ...wrong } };
+}
+
+/** [what is said, its JSON, what is believed] */
+const believed: [string, unknown, unknown][] = [
+  ['a delivered file', done, done],
+  ['the smallest file', doneWith({ bytes: 1 }), doneWith({ bytes: 1 })],
+  ['the longest key', doneWith({ key: 'a'.repeat(longestKey) }), doneWith({ key: 'a'.repeat(longestKey) })],
+  ['metadata alone', { ...done, delivered: null }, { ...done, delivered: null }],
+  ['what is said beyond the words is dropped', { ...doneWith({ mode: 1 }), exit: 0 }, done],
+  [
+    'metadata of a wrong type are null',
+    { ...done, metadata: { ...someMetadata, ext: 7 } },
+    { ...done, metadata: { ...someMetadata, ext: null } },
+  ],
+  ['a failure', { is: 'failed', code: 'private' }, { is: 'failed', code: 'private' }],
+  [
+    'a failure with words',
+    { is: 'failed', code: 'private', text: 'No.' },
+    { is: 'failed', code: 'private', text: 'No.' },
+  ],
+  ['words that are null are none', { is: 'failed', code: 'private', text: null }, { is: 'failed', code: 'private' }],
+  ['words that are empty are none', { is: 'failed', code: 'private', text: ' \n ' }, { is: 'failed', code: 'private' }],
+  [
+    'control characters become one space',
+    { is: 'failed', code: 'private', text: '\u001b[1mA\r\nB\0\u2028C' },
+    { is: 'failed', code: 'private', text: '[1mA B C' },
+  ],
+  [
+    'long words are cut',
+    { is: 'failed', code: 'private', text: 'a'.repeat(9000) },
+    { is: 'failed', code: 'private', text: 'a'.repeat(longestText) },
+  ],
+  [
+    'words cut at a space end before it',
+    { is: 'failed', code: 'private', text: `${'a'.repeat(599)} b` },
+    { is: 'failed', code: 'private', text: 'a'.repeat(599) },
+  ],
+  [
+    'half a character at the end is replaced',
+    { is: 'failed', code: 'private', text: `${'a'.repeat(599)}😀` },
+    { is: 'failed', code: 'private', text: `${'a'.repeat(599)}\ufffd` },
+  ],
+  ['an unknown failure', { is: 'failed', code: 'gremlins' }, { is: 'failed', code: 'unclassified' }],
+  [
+    'a failure named like a member of every object',
+    { is: 'failed', code: 'toString' },
+    { is: 'failed', code: 'unclassified' },
+  ],
+  ['a worker cannot cancel', { is: 'failed', code: 'cancelled' }, { is: 'failed', code: 'unclassified' }],
+  [
+    'a worker knows nothing of the queue',
+    { is: 'failed', code: 'queue_timeout' },
+    { is: 'failed', code: 'unclassified' },
+  ],
+  ['a worker cannot be lost and say so', { is: 'failed', code: 'worker_lost' }, { is: 'failed', code: 'unclassified' }],
+  ['an interruption', { is: 'interrupted', reason: 'told to\nend' }, { is: 'interrupted', reason: 'told to end' }],
+];
+
+/** [what is said, its JSON] */
+const disbelieved: [string, unknown][] = [
+  ['nothing', undefined],
+  ['null', null],
+  ['text', 'done'],
+  ['a list', [done]],
+  ['an empty object', {}],
+  ['an unknown word', { ...done, is: 'finished' }],
+  ['done without metadata', { is: 'done', delivered }],
+  ['done with a list of metadata', { ...done, metadata: [] }],
+  ['done without a word about the file', { is: 'done', metadata: someMetadata }],
+  ['a file that is text', { ...done, delivered: 'file' }],
+  ['a failure without a code', { is: 'failed' }],
+  ['a failure with a number as its code', { is: 'failed', code: 7 }],
+  ['a failure with a list as its words', { is: 'failed', code: 'private', text: ['No.'] }],
+  ['an interruption without a reason', { is: 'interrupted' }],
+  ['a file without a key', doneWith({ key: undefined })],
+  ['an empty key', doneWith({ key: '' })],
+  ['a key that is too long', doneWith({ key: 'a'.repeat(longestKey + 1) })],
+  ['an absolute key', doneWith({ key: '/etc/passwd' })],
+  ['a key that leaves its folder', doneWith({ key: 'a/../../b' })],
+  ['a hidden key', doneWith({ key: 'a/.b' })],
+  ['a key with an empty part', doneWith({ key: 'a//b' })],
+  ['a key that ends with a slash', doneWith({ key: 'a/b/' })],
+  ['a key with a line end', doneWith({ key: 'a/b\n' })],
+  ['a key with a back-slash', doneWith({ key: 'a\\b' })],
+  ['an empty file', doneWith({ bytes: 0 })],
+  ['less than an empty file', doneWith({ bytes: -5 })],
+  ['half a byte', doneWith({ bytes: 1.5 })],
+  ['a size as text', doneWith({ bytes: '12' })],
+  ['a size beyond counting', doneWith({ bytes: 2 ** 53 })],
+  ['a short checksum', doneWith({ sha256: 'ab' })],
+  ['a checksum in capitals', doneWith({ sha256: 'AB'.repeat(32) })],
+  ['a checksum with a line end', doneWith({ sha256: `${'ab'.repeat(32)}\n` })],
+  ['a page', doneWith({ content_type: 'text/html' })],
+  ['a picture that runs scripts', doneWith({ content_type: 'image/svg+xml' })],
+  ['a type with a parameter', doneWith({ content_type: 'video/mp4; x' })],
+  ['a list of types', doneWith({ content_type: ['video/mp4'] })],
+];
+
+describe('readVerdict', () => {
+  for (const [title, json, wanted] of believed) {
+    it(`believes: ${title}`, () => {
+      expect(readVerdict(json)).to.deep.equal(wanted);
+    });
+  }
+
+  for (const [title, json] of disbelieved) {
+    it(`does not believe: ${title}`, () => {
+      expect(readVerdict(json)).to.equal(null);
+    });
+  }
+
+  it('believes every type of file that is delivered', () => {
+    for (const content_type of contentTypes) {
+      expect(readVerdict(doneWith({ content_type }))).to.deep.equal(doneWith({ content_type }));
+    }
+  });
+
+  it('judges anything without failing, keeps within its bounds and believes its own words', () => {
+    const said = fc.record({
+      is: fc.constantFrom('done', 'failed', 'interrupted'),
+      code: fc.string(),
+      text: fc.string(),
+      reason: fc.string(),
+    });
+    fc.assert(
+      fc.property(fc.oneof(fc.jsonValue(), said), (json) => {
+        const outcome = readVerdict(json);
+        expect(readVerdict(outcome)).to.deep.equal(outcome);
+        expect(JSON.stringify(outcome).length).to.be.below(20_000);
+      }),
+    );
+  });
+});
+
+describe('objectPrefix', () => {
+  it('tells the attempts of a job apart', () => {
+    expect(objectPrefix('id', 1)).to.equal('id/1/');
+    expect(objectPrefix('id', 11).startsWith(objectPrefix('id', 1))).to.equal(false);
+  });
+});

@@ -1,0 +1,194 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { Job } from '../../src/model/job.ts';
+import { type Beside, raiseProgress, shownJob, webhookBody } from '../../src/model/shown.ts';
+import { aJob, aRunningJob, someDelivered, someMetadata } from '../support/jobs.ts';
+
+const created_at = Date.UTC(2026, 0, 2, 3, 4, 5, 6);
+const link = 'https://example.com/files/signed';
+const queue = { position: 2, eta_seconds: 30, reason: 'concurrency' };
+const hour = 3_600_000;
+const beside: Beside = { now: created_at + hour, link, expires_at: created_at + 24 * hour, queue };
+
+const contractKeys = [
+  ...['id', 'status', 'success', 'endpoint', 'created_at', 'started_at', 'completed_at', 'duration_ms'],
+  ...['progress', 'args', 'result', 'error', 'error_code', 'retryable'],
+];
+
+function completed(given: Partial<Job> = {}): Job {
+  return aRunningJob({
+    status: 'CompletedJob',
+    created_at,
+    started_at: created_at + 1000,
+    ended_at: created_at + 3500,
+    progress: 97,
+    metadata: someMetadata,
+    delivered: someDelivered(1),
+    ...given,
+  });
+}
+
+function failed(given: Partial<Job> = {}): Job {
+  const error = 'This content is private';
+  return completed({ status: 'Error', error_code: 'private', error, metadata: null, delivered: null, ...given });
+}
+
+describe('shownJob', () => {
+  it('shows a completed job whole', () => {
+    const job = shownJob(completed(), beside);
+    expect(Object.keys(job)).to.deep.equal(contractKeys);
+    expect(job).to.deep.equal({
+      id: completed().id,
+      status: 'CompletedJob',
+      success: true,
+      endpoint: '/v1/video/download',
+      created_at: '2026-01-02T03:04:05.006Z',
+      started_at: '2026-01-02T03:04:06.006Z',
+      completed_at: '2026-01-02T03:04:08.506Z',
+      duration_ms: 2500,
+      progress: 100,
+      args: completed().args,
+      result: {
+        metadata: someMetadata,
+        response: link,
+        expires_at: '2026-01-03T03:04:05.006Z',
+        bytes: 1234,
+        sha256: 'ab'.repeat(32),
+        content_type: 'video/mp4',
+      },
+      error: null,
+      error_code: null,
+      retryable: null,
+    });
+  });
+
+  it('shows a queued job with its place in the queue', () => {
+    const job = shownJob(aJob({ created_at }), beside);
+    expect(Object.keys(job)).to.deep.equal([...contractKeys, 'queue']);
+    expect(job).to.deep.include({ status: 'QueuedJob', success: null, started_at: null, completed_at: null, queue });
+    expect(job).to.deep.include({ duration_ms: null, progress: 0, result: null, error: null, error_code: null });
+  });
+
+  it('shows a running job with what it does', () => {
+    const working = { stage: 'fetch video', speed_bytes: 5000, eta_seconds: 9 };
+    const job = shownJob(aRunningJob({ created_at, started_at: created_at, progress: 41, ...working }), beside);
+    expect(Object.keys(job)).to.deep.equal([...contractKeys, 'stage', 'speed_bytes', 'eta_seconds']);
+    expect(job).to.deep.include({ status: 'Running', success: null, progress: 41, completed_at: null, ...working });
+    expect(job).to.deep.include({
+      duration_ms: null,
+      result: null,
+      error: null,
+      started_at: '2026-01-02T03:04:05.006Z',
+    });
+  });
+
+  it('shows a running job that has been tried before without its delivery', () => {
+    const job = aRunningJob({ storing_since: 5, metadata: someMetadata, delivered: someDelivered(1) });
+    expect(shownJob(job, beside).result).to.equal(null);
+  });
+
+  for (const status of ['Error', 'NotFound', 'BadRequest'] as const) {
+    it(`shows a job that ended as ${status} with its failure and its last progress`, () => {
+      const job = shownJob(failed({ status }), beside);
+      expect(Object.keys(job)).to.deep.equal(contractKeys);
+      expect(job).to.include({ status, success: false, result: null, progress: 97, duration_ms: 2500 });
+      expect(job).to.include({ error: 'This content is private', error_code: 'private', retryable: false });
+    });
+  }
+
+  it('tells that a failure that may pass is retryable', () => {
+    expect(shownJob(failed({ error_code: 'source_error' }), beside).retryable).to.equal(true);
+  });
+
+  it('shows no duration of a job that never ran', () => {
+    const job = shownJob(failed({ started_at: null }), beside);
+    expect(job).to.include({ started_at: null, duration_ms: null, completed_at: '2026-01-02T03:04:08.506Z' });
+  });
+
+  const gone: [string, Job, Beside][] = [
+    ['has expired', completed(), { ...beside, now: created_at + 24 * hour }],
+    ['was removed', completed({ removed_at: created_at + 1 }), beside],
+    ['has no link', completed(), { ...beside, link: null }],
+  ];
+  for (const [why, job, known] of gone) {
+    it(`shows no link to a file that ${why}, and keeps the rest`, () => {
+      const wanted = { ...shownJob(completed(), beside).result, response: null };
+      expect(shownJob(job, known)).to.deep.include({ status: 'CompletedJob', success: true, result: wanted });
+    });
+  }
+
+  it('shows a file until the very moment it expires', () => {
+    expect(shownJob(completed(), { ...beside, now: created_at + 24 * hour - 1 }).result?.response).to.equal(link);
+  });
+
+  it('shows exactly metadata and no response for a metadata job', () => {
+    const job = completed({ endpoint: 'metadata', path: '/v1/media/metadata', delivered: null });
+    expect(shownJob(job, beside).result).to.deep.equal({ metadata: someMetadata, response: null });
+  });
+
+  it('never shows what a webhook is authorized with', () => {
+    const args = { query: 'https://example.com/film', webhook_authorization: 'Bearer secret' };
+    expect(shownJob(aJob({ args }), beside).args).to.deep.equal({ ...args, webhook_authorization: '***' });
+    expect(shownJob(aJob({ args: { webhook_authorization: null } }), beside).args).to.deep.equal({
+      webhook_authorization: null,
+    });
+  });
+});
+
+describe('webhookBody', () => {
+  it('tells of a completed job exactly what the contract says', () => {
+    const { id } = completed();
+    const result = { metadata: someMetadata, response: link };
+    expect(webhookBody(completed(), link)).to.deep.equal({ id, status: 'CompletedJob', result });
+  });
+
+  it('has no link when the file is gone', () => {
+    expect(webhookBody(completed(), null)).to.deep.include({ result: { metadata: someMetadata, response: null } });
+  });
+
+  for (const status of ['Error', 'NotFound', 'BadRequest'] as const) {
+    it(`tells of a job that ended as ${status} as Error`, () => {
+      const { id, error } = failed();
+      expect(webhookBody(failed({ status }), link)).to.deep.equal({ id, status: 'Error', error });
+    });
+  }
+
+  it('tells of a cancelled job as Error', () => {
+    const job = failed({ error_code: 'cancelled', error: null });
+    expect(webhookBody(job, null)).to.deep.equal({ id: job.id, status: 'Error', error: 'Cancelled' });
+  });
+});
+
+describe('raiseProgress', () => {
+  const rows: [number, number, number][] = [
+    [0, 0, 0],
+    [0, 12.9, 12],
+    [40, 12, 40],
+    [40, 41, 41],
+    [98, 99, 99],
+    [98, 99.9, 99],
+    [98, 100, 99],
+    [40, Number.POSITIVE_INFINITY, 99],
+    [40, Number.NEGATIVE_INFINITY, 40],
+    [40, -5, 40],
+    [40, Number.NaN, 40],
+  ];
+  for (const [before, reported, wanted] of rows) {
+    it(`gives ${wanted} when ${reported} is reported after ${before}`, () => {
+      expect(raiseProgress(before, reported)).to.equal(wanted);
+    });
+  }
+
+  it('is a whole number from 0 to 99 that never falls, whatever is reported', () => {
+    fc.assert(
+      fc.property(fc.array(fc.double()), (reports) => {
+        let progress = 0;
+        for (const reported of reports) {
+          const raised = raiseProgress(progress, reported);
+          expect(Number.isInteger(raised) && raised >= progress && raised <= 99).to.equal(true);
+          progress = raised;
+        }
+      }),
+    );
+  });
+});
