@@ -1,0 +1,175 @@
+import type { Endpoint } from '../model/job.ts';
+import { type Caller, doorKeys, type Rates, type Refused, readRates, readRefused } from './door.ts';
+import { channels, keys } from './keys.ts';
+import { bookKeys, rolling } from './period.ts';
+import { run, type Store, text } from './script.ts';
+import { admit as admitScript } from './scripts/admit.ts';
+import { charge as chargeScript } from './scripts/charge.ts';
+import { release as releaseScript } from './scripts/release.ts';
+
+/** An Idempotency-Key, hashed, and the text of the request it stands for. */
+export interface Repeat {
+  readonly key: string;
+  readonly request: string;
+}
+
+/** What the record keeps of a job from its admission. */
+export interface NewJob {
+  readonly endpoint: Endpoint;
+  readonly method: string;
+  readonly path: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly ip: string;
+  readonly webhook: { readonly url: string; readonly receiver: string; readonly authorization: string } | null;
+}
+
+/** One call of a credit endpoint: what is asked, whether its parameters are fine, and what is to be recorded. */
+export interface Call {
+  readonly id: string;
+  readonly valid: boolean;
+  /** Whether the record has room for more (the gate at 85 % of its memory). */
+  readonly room: boolean;
+  readonly repeat: Repeat | null;
+  /** A job to queue, or for how many milliseconds a synchronous call may hold its credit. */
+  readonly work: NewJob | { readonly holdMilliseconds: number };
+}
+
+export type Admission =
+  | { readonly admitted: string; readonly held: number; readonly rates: Rates }
+  | { readonly repeated: string; readonly answer: string; readonly rates: Rates }
+  | Refused;
+
+/** Admits a call in one atomic step, or refuses it (D10). */
+export async function admit(store: Store, caller: Caller, call: Call): Promise<Admission> {
+  const job = 'endpoint' in call.work ? call.work : null;
+  const reply = await rolling(store, caller.account, () =>
+    run(
+      store,
+      admitScript,
+      {
+        ...doorKeys(caller),
+        queue: keys.queue(caller.account),
+        ready: keys.ready,
+        turn: keys.turn,
+        quota: keys.quota(caller.hash),
+        repeats: repeatKey(caller.account, call.repeat),
+        job: keys.job(call.id),
+        jobs: keys.jobs(caller.account),
+        open: keys.open(caller.account),
+        calls: keys.calls,
+      },
+      {
+        accountId: caller.account,
+        kind: job ? 'job' : 'call',
+        id: call.id,
+        valid: call.valid ? '1' : '',
+        room: call.room ? '1' : '',
+        deadline: 'holdMilliseconds' in call.work ? call.work.holdMilliseconds : 0,
+        repeatKey: call.repeat?.key ?? '',
+        request: call.repeat?.request ?? '',
+        fields: job ? JSON.stringify(jobFields(job)) : '{}',
+        workChannel: channels.work,
+      },
+    ),
+  );
+  const word = text(reply[0]);
+  if (word === 'admitted') return { admitted: text(reply[1]), held: Number(reply[7]), rates: readRates(reply) };
+  if (word === 'repeated') return { repeated: text(reply[1]), answer: text(reply[2]), rates: readRates(reply) };
+  const refused = readRefused(reply);
+  if (!refused) throw new Error(`admit answered ${word}`);
+  return refused;
+}
+
+/** A synchronous call that is about to end. */
+export interface CallInHand {
+  readonly id: string;
+  readonly account: string;
+  readonly endpoint: Endpoint;
+  readonly repeat: Repeat | null;
+}
+
+/** Charges a synchronous call right before its answer; 'gone' when its hold has ended, then nothing is charged. */
+export async function chargeCall(
+  store: Store,
+  call: CallInHand & { keyId: string; line: string; ip: string; answer: string },
+  tookMilliseconds: number,
+): Promise<string | 'gone'> {
+  const reply = await rolling(store, call.account, () =>
+    run(
+      store,
+      chargeScript,
+      {
+        ...bookKeys(call.account),
+        calls: keys.calls,
+        paidLines: keys.paidLines(call.keyId),
+        stats: keys.stats(call.endpoint),
+        repeats: repeatKey(call.account, call.repeat),
+      },
+      {
+        accountId: call.account,
+        id: call.id,
+        endpoint: call.line,
+        took: Math.round(tookMilliseconds),
+        ip: call.ip,
+        answer: call.answer,
+      },
+    ),
+  );
+  return text(reply[0]) === 'charged' ? text(reply[1]) : 'gone';
+}
+
+/** Gives the hold of a synchronous call back, once; `log` is the status it was answered with, `null` when nobody was. */
+export async function releaseCall(
+  store: Store,
+  call: CallInHand,
+  log: number | null,
+  tookMilliseconds = 0,
+): Promise<boolean> {
+  const [word] = await run(
+    store,
+    releaseScript,
+    {
+      account: keys.account(call.account),
+      calls: keys.calls,
+      stats: keys.stats(call.endpoint),
+      repeats: repeatKey(call.account, call.repeat),
+    },
+    { accountId: call.account, id: call.id, log: log ?? '', took: Math.round(tookMilliseconds) },
+  );
+  return word === 'released';
+}
+
+function repeatKey(account: string, repeat: Repeat | null): string {
+  return keys.repeat(account, repeat?.key ?? 'none');
+}
+
+/** Values of the job's hash that admission knows; everything is text. */
+function jobFields(job: NewJob): Record<string, string> {
+  return {
+    endpoint: job.endpoint,
+    method: job.method,
+    path: job.path,
+    args: JSON.stringify(job.args),
+    ip: job.ip,
+    webhook_url: job.webhook?.url ?? '',
+    webhook_authorization: job.webhook?.authorization ?? '',
+    receiver: job.webhook?.receiver ?? '',
+    started_at: '',
+    ended_at: '',
+    progress: '0',
+    stage: '',
+    speed_bytes: '',
+    eta_seconds: '',
+    attempt: '0',
+    failures: '0',
+    interruptions: '0',
+    not_before: '0',
+    deadline: '',
+    storing_since: '',
+    error_code: '',
+    error: '',
+    metadata: '',
+    delivered: '',
+    removed_at: '',
+  };
+}

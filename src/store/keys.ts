@@ -1,0 +1,103 @@
+/**
+ * Every key of the record. All carry the tag `{trawl}`, so that each script touches one slot and a single Redis,
+ * Sentinel and Cluster run the same code. No script builds a key's name.
+ */
+const tag = '{trawl}';
+const one = (name: string) => `${tag}:${name}`;
+const of =
+  (name: string) =>
+  (id: string): string =>
+    `${tag}:${name}:${id}`;
+
+export const keys = {
+  /** Number of the record's layout. */
+  schema: one('schema'),
+  /** Holder of the leadership; expires by itself. */
+  lead: one('lead'),
+
+  /** Hash: plan name → JSON of the plan. */
+  plans: one('plans'),
+  /** Hash: plan name → number of accounts that have it. */
+  planUsers: one('plan_users'),
+  /** Hash: slug → account id. */
+  slugs: one('slugs'),
+  /** Hash: slug → id of the account that was last removed under it; its ledger stays. */
+  removed: one('removed'),
+  /** Sorted set: account id → end of its billing period, for accounts with a plan. */
+  periods: one('periods'),
+
+  /** Hash: the account, its balances and counters. */
+  account: of('account'),
+  /** Hash: pack id → JSON of what never changes; `used:<pack id>` → how much is used. */
+  packs: of('packs'),
+  /** Sorted set: packs that are not exhausted, by purchase. */
+  packQueue: of('pack_queue'),
+  /** Stream: money that moved. Append-only. */
+  ledger: of('ledger'),
+  /** Hash: the automatic top-up setting and the purchase under way. */
+  topup: of('topup'),
+  /** Sorted set: account id → when its purchase is to be tried. */
+  purchases: one('purchases'),
+  /** String of counters: the plan's rate windows. */
+  rate: of('rate'),
+
+  /** Hash: alias → hash of the key. */
+  keyring: of('keyring'),
+  /** Hash: an API key, under the SHA-256 of its text. */
+  key: of('key'),
+  /** String of counters: the rolling quotas of a key, under its hash. */
+  quota: of('quota'),
+  /** Stream: request-log lines of a key that carry money or end a job. */
+  paidLines: of('paid_lines'),
+  /** Stream: the other request-log lines of a key, capped. */
+  freeLines: of('free_lines'),
+
+  /** Hash: a job. */
+  job: of('job'),
+  /** List: JSON of each attempt of a job. */
+  attempts: of('attempts'),
+  /** Sorted set: jobs of an account by their creation. */
+  jobs: of('jobs'),
+  /** Sorted set: jobs of an account that have not ended. */
+  open: of('open'),
+  /** Sorted set: jobs of an account that wait for their turn. */
+  queue: of('queue'),
+  /** Sorted set: accounts that may start a job now, by their turn. */
+  ready: one('ready'),
+  /** String: the turn that was taken last. */
+  turn: one('turn'),
+  /** Sorted set: jobs that were taken from the queue and have not ended. */
+  active: one('active'),
+  /** Sorted set: jobs that wait before another attempt, by the time at which it may begin. */
+  delayed: one('delayed'),
+  /** Sorted set: `account/job` of ended jobs by their end. */
+  ended: one('ended'),
+  /** Hash: what was answered to an Idempotency-Key. */
+  repeat: (account: string, hash: string): string => `${tag}:repeat:${account}:${hash}`,
+  /** Sorted set: `account/hold` of synchronous calls in hand by the deadline of their hold. */
+  calls: one('calls'),
+
+  /** Sorted set: `receiver/job` of webhooks by the time of their next attempt. */
+  webhooks: one('webhooks'),
+  /** Hash: the delivery of a job's webhook. */
+  webhook: of('webhook'),
+  /** Sorted set: jobs of an account that have a webhook, by its creation. */
+  deliveries: of('deliveries'),
+
+  /** Hash: failed authentications and level of block of an address. */
+  failures: of('failures'),
+  /** Sorted set: blocked addresses by the end of their block. */
+  blocks: one('blocks'),
+  /** Hash: minute of the hour → counted answers of an endpoint. */
+  stats: of('stats'),
+} as const;
+
+/** Channels that carry hints: a lost message costs time, never a job. */
+export const channels = {
+  /** Something is to do for the controller: the id of a job. */
+  work: one('work'),
+  /** The job changed. */
+  job: of('changed'),
+  /** The blocked addresses changed. */
+  blocks: one('blocks_changed'),
+} as const;

@@ -1,0 +1,172 @@
+import { refuse } from '../base/errors.ts';
+import type { Account, Key, Plan } from '../model/account.ts';
+import { differences, type Entry, replay } from '../model/ledger.ts';
+import type { Books, Pack } from '../model/money.ts';
+import { accountOf } from './accounts.ts';
+import { type Caller, doorKeys, type Rates, type Refused, readRates, readRefused } from './door.ts';
+import { keyOf } from './keyring.ts';
+import { keys } from './keys.ts';
+import { bookKeys, rolling, rollPeriod } from './period.ts';
+import { number, pairs, run, type Store, text } from './script.ts';
+import { addPack as addPackScript } from './scripts/add-pack.ts';
+import { grant as grantScript } from './scripts/grant.ts';
+import { readBooks } from './scripts/read-books.ts';
+import { usage as usageScript } from './scripts/usage.ts';
+
+/** Grants credits to an account and answers its credits. */
+export async function grantCredits(
+  store: Store,
+  account: string,
+  amount: number,
+): Promise<{ given: number; consumed: number }> {
+  const reply = await rolling(store, account, () =>
+    run(store, grantScript, bookKeys(account), { accountId: account, amount }),
+  );
+  if (reply[0] !== 'granted') throw refuse('not_found', 'There is no such account');
+  return { given: Number(reply[1]), consumed: Number(reply[2]) };
+}
+
+/** Adds a pack; adding the same id again changes nothing. */
+export async function addPack(store: Store, account: string, pack: Omit<Pack, 'used'>): Promise<void> {
+  const { id, title, purchased_at, total } = pack;
+  const [word] = await rolling(store, account, () =>
+    run(store, addPackScript, bookKeys(account), {
+      accountId: account,
+      id,
+      json: JSON.stringify({ title, purchased_at, total }),
+      total,
+      purchasedAt: purchased_at,
+    }),
+  );
+  if (word === 'not_found') throw refuse('not_found', 'There is no such account');
+}
+
+/** An account with all its numbers at one moment. */
+export interface Snapshot {
+  readonly account: Account;
+  readonly plan: Plan | null;
+  readonly books: Books;
+}
+
+export type CallerSnapshot = (Snapshot & { readonly key: Key; readonly rates: Rates }) | Refused;
+
+/** Judges the caller and reads the usage of its account, in one call. */
+export async function readUsage(store: Store, caller: Caller): Promise<CallerSnapshot> {
+  const reply = await rolling(store, caller.account, () =>
+    run(store, usageScript, { ...doorKeys(caller), packs: keys.packs(caller.account) }, { accountId: caller.account }),
+  );
+  const refused = readRefused(reply);
+  if (refused) return refused;
+  const plan = reply[10] ? (JSON.parse(text(reply[10])) as Plan) : null;
+  const fields = pairs(reply[7]);
+  return {
+    account: accountOf(fields),
+    plan,
+    books: { ...booksOf(fields, pairs(reply[8])), quota: plan?.quota ?? 0 },
+    key: keyOf(pairs(reply[9])),
+    rates: readRates(reply),
+  };
+}
+
+/** The same for the operator: the plan's quota as it holds now. */
+export async function readSnapshot(store: Store, account: string): Promise<Snapshot> {
+  let seen = await readRaw(store, account);
+  const ends = number(seen.fields.period_end);
+  if (ends !== null && ends <= store.clock.now() && (await rollPeriod(store, account)))
+    seen = await readRaw(store, account);
+  const json = seen.fields.plan
+    ? await store.connection.read(['HGET', keys.plans, seen.fields.plan], keys.plans)
+    : null;
+  const plan = json === null ? null : (JSON.parse(String(json)) as Plan);
+  const booked = booksOf(seen.fields, seen.packs);
+  return { account: accountOf(seen.fields), plan, books: { ...booked, quota: plan?.quota ?? 0 } };
+}
+
+/** Newest entries of the ledger first. */
+export async function readLedger(store: Store, account: string, limit: number): Promise<Entry[]> {
+  const found = await store.connection.read(
+    ['XREVRANGE', keys.ledger(account), '+', '-', 'COUNT', String(limit)],
+    keys.ledger(account),
+  );
+  return (found as [string, string[]][]).map(entryOf);
+}
+
+/** What `ledger verify` finds in one account: how many entries, and a sentence for each difference. */
+export interface Verified {
+  readonly entries: number;
+  readonly problems: readonly string[];
+}
+
+/**
+ * Replays an account's ledger and compares every balance, and its holds with its open jobs and calls. The numbers are
+ * read in one step and name the last entry that they contain, so money may go on moving meanwhile.
+ */
+export async function verifyLedger(store: Store, account: string): Promise<Verified> {
+  const seen = await readRaw(store, account);
+  const entries: Entry[] = [];
+  let from = '-';
+  const last = text(seen.fields.last_entry);
+  while (last !== '') {
+    const page = (await store.connection.read(
+      ['XRANGE', keys.ledger(account), from, last, 'COUNT', '1000'],
+      keys.ledger(account),
+    )) as [string, string[]][];
+    entries.push(...page.map(entryOf));
+    if (page.length < 1000) break;
+    from = `(${page.at(-1)?.[0]}`;
+  }
+  const problems = differences(replay(entries), booksOf(seen.fields, seen.packs), { holds: seen.open });
+  return { entries: entries.length, problems };
+}
+
+interface Raw {
+  readonly fields: Record<string, string>;
+  readonly packs: Record<string, string>;
+  /** Open jobs and synchronous calls in hand. */
+  readonly open: number;
+}
+
+async function readRaw(store: Store, account: string): Promise<Raw> {
+  const reply = await run(
+    store,
+    readBooks,
+    { account: keys.account(account), packs: keys.packs(account), open: keys.open(account), calls: keys.calls },
+    { accountId: account },
+  );
+  const fields = pairs(reply[1]);
+  if (fields.id === undefined) throw refuse('not_found', 'There is no such account');
+  return { fields, packs: pairs(reply[2]), open: Number(reply[3]) };
+}
+
+/** Money in the fields of an account and its packs. */
+function booksOf(fields: Readonly<Record<string, string>>, packs: Readonly<Record<string, string>>): Books {
+  return {
+    quota: Number(fields.quota),
+    used: Number(fields.used),
+    period_start: number(fields.period_start),
+    period_end: number(fields.period_end),
+    packs: Object.entries(packs)
+      .filter(([name]) => !name.startsWith('used:'))
+      .map(([id, json]) => ({
+        ...(JSON.parse(json) as Omit<Pack, 'id' | 'used'>),
+        id,
+        used: Number(packs[`used:${id}`]),
+      })),
+    credits_given: Number(fields.credits_given),
+    credits_consumed: Number(fields.credits_consumed),
+    held: Number(fields.held),
+  };
+}
+
+function entryOf([id, flat]: [string, string[]]): Entry {
+  const fields = pairs(flat);
+  return {
+    at: Number(fields.at),
+    entry: id,
+    kind: fields.kind as Entry['kind'],
+    balance: fields.balance as Entry['balance'],
+    amount: Number(fields.amount),
+    job: fields.job || null,
+    pack: fields.pack || null,
+  };
+}

@@ -1,0 +1,103 @@
+/** Keys that every step that moves money needs. */
+export const booksKeys = ['account', 'plans', 'packs', 'packQueue', 'ledger', 'topup', 'purchases'] as const;
+
+/**
+ * The books of one account. Each change of a balance and its ledger entry are made by the same function.
+ *
+ * open_books() reads them → nil, or {'roll'} when the billing period has ended and must be rolled first, or {'not_found'}.
+ * sync() books what the plan grants now against what was booked last (a plan or its quota may have changed).
+ * grant(balance, amount, pack) puts money in. draw(job) → the balance that one credit was taken from, in the order of
+ * D42; 'overdraft' when all are empty (D71). buy_when_low() notes a purchase when the rest falls below the threshold (D49).
+ */
+export const books = /* lua */ `
+local b
+
+local function open_books()
+  local flat = redis.call('HGETALL', account)
+  if #flat == 0 then return { 'not_found' } end
+  b = {}
+  for n = 1, #flat, 2 do b[flat[n]] = flat[n + 1] end
+  for _, name in ipairs({ 'quota', 'used', 'packs_left', 'credits_given', 'credits_consumed', 'held' }) do b[name] = tonumber(b[name]) end
+  local json = b.plan ~= '' and redis.call('HGET', plans, b.plan)
+  b.terms = json and cjson.decode(json) or nil
+  if b.period_end ~= '' and now >= tonumber(b.period_end) then return { 'roll' } end
+  return nil
+end
+
+local function write(kind, balance, amount, jobId, pack)
+  local id = redis.call('XADD', ledger, '*', 'at', now, 'kind', kind, 'balance', balance, 'amount', amount, 'job', jobId or '', 'pack', pack or '')
+  redis.call('HSET', account, 'last_entry', id)
+end
+
+local function keep(name, value)
+  b[name] = value
+  redis.call('HSET', account, name, value)
+end
+
+local function quota_left() return math.max(0, b.quota - b.used) end
+
+local function set_quota(quota)
+  local before = quota_left()
+  if quota == b.quota then return end
+  keep('quota', quota)
+  local after = quota_left()
+  if after > before then write('grant', 'subscription', after - before) end
+  if after < before then write('lapse', 'subscription', before - after) end
+end
+
+local function sync() set_quota(b.terms and b.terms.quota or 0) end
+
+local function left() return quota_left() + b.packs_left + b.credits_given - b.credits_consumed end
+
+local function grant_credits(amount)
+  keep('credits_given', b.credits_given + amount)
+  write('grant', 'credits', amount)
+end
+
+local function grant_pack(id, json, total, purchased)
+  redis.call('HSET', packs, id, json, 'used:' .. id, 0)
+  redis.call('ZADD', packQueue, purchased, id)
+  keep('packs_left', b.packs_left + total)
+  write('grant', 'packs', total, nil, id)
+end
+
+local function draw_from_pack(jobId)
+  local id = redis.call('ZRANGE', packQueue, 0, 0)[1]
+  local used = redis.call('HINCRBY', packs, 'used:' .. id, 1)
+  if used >= cjson.decode(redis.call('HGET', packs, id)).total then redis.call('ZREM', packQueue, id) end
+  keep('packs_left', b.packs_left - 1)
+  write('charge', 'packs', 1, jobId, id)
+end
+
+local function buy_when_low()
+  local t = redis.call('HMGET', topup, 'enabled', 'threshold_percent', 'pack_total', 'last_purchase_at', 'purchase')
+  local threshold, size = tonumber(t[2] or ''), tonumber(t[3] or '')
+  if t[1] ~= '1' or not threshold or not size or not (b.terms and b.terms.paid) then return end
+  if t[5] and t[5] ~= '' then return end
+  if t[4] and t[4] ~= '' and now - tonumber(t[4]) < 72 * 3600000 then return end
+  if left() * 100 >= threshold * (b.quota + size) then return end
+  redis.call('HSET', topup, 'purchase', accountId .. '-' .. now, 'purchase_attempts', 0, 'purchase_since', now)
+  redis.call('ZADD', purchases, now, accountId)
+end
+
+local function draw(jobId)
+  sync()
+  local balance = 'overdraft'
+  if quota_left() > 0 then
+    balance = 'subscription'
+    keep('used', b.used + 1)
+    write('charge', balance, 1, jobId)
+  elseif b.packs_left > 0 then
+    balance = 'packs'
+    draw_from_pack(jobId)
+  elseif b.credits_given > b.credits_consumed then
+    balance = 'credits'
+    keep('credits_consumed', b.credits_consumed + 1)
+    write('charge', balance, 1, jobId)
+  else
+    write('overdraft', balance, 1, jobId)
+  end
+  buy_when_low()
+  return balance
+end
+`;

@@ -1,0 +1,48 @@
+import { periodAt } from '../model/period.ts';
+import { keys } from './keys.ts';
+import { type Reply, run, type Store, text } from './script.ts';
+import { roll } from './scripts/roll.ts';
+
+/** Keys of the books of one account, as every script that moves money takes them. */
+export function bookKeys(account: string) {
+  return {
+    account: keys.account(account),
+    plans: keys.plans,
+    packs: keys.packs(account),
+    packQueue: keys.packQueue(account),
+    ledger: keys.ledger(account),
+    topup: keys.topup(account),
+    purchases: keys.purchases,
+  };
+}
+
+/**
+ * Runs a step that may find the account's billing period ended: then the period is rolled and the step runs again.
+ * Periods roll by themselves in this way, whether the sweep has come by or not.
+ */
+export async function rolling(store: Store, account: string, step: () => Promise<Reply>): Promise<Reply> {
+  for (let tries = 0; tries < 5; tries++) {
+    const reply = await step();
+    if (reply[0] !== 'roll') return reply;
+    await rollPeriod(store, account);
+  }
+  throw new Error(`the billing period of account ${account} does not roll`);
+}
+
+/** Rolls an account into the period that holds the present moment, when its last one has ended. */
+export async function rollPeriod(store: Store, account: string): Promise<boolean> {
+  const [ended, anchor] = (await store.connection.read(
+    ['HMGET', keys.account(account), 'period_end', 'period_anchor'],
+    keys.account(account),
+  )) as (string | null)[];
+  if (!ended || !anchor) return false;
+  // Redis's clock decides whether the period has ended; ours only names the next one, so it may not lie before that.
+  const next = periodAt(Number(anchor), Math.max(store.clock.now(), Number(ended)));
+  const reply = await run(
+    store,
+    roll,
+    { ...bookKeys(account), periods: keys.periods },
+    { accountId: account, ended, start: next.start, finish: next.end },
+  );
+  return text(reply[0]) === 'rolled';
+}

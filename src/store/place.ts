@@ -1,0 +1,108 @@
+import { askOnce } from './client.ts';
+
+/** Where the record is. Its keys share one tag, so in a Cluster too it is on one node, though not always on the same. */
+export interface Place {
+  /** For people: hosts, without a login. */
+  readonly name: string;
+  /** URL of the node that has the record now. With every turn another one is asked first. */
+  readonly find: (turn: number) => Promise<string>;
+  /** Takes note that a node has named another one. */
+  readonly moved: () => void;
+}
+
+/** The hash slot of `{trawl}`. */
+const slot = 11_042;
+const sentinelUrl = /^redis\+sentinel:\/\/(?:([^@/]*)@)?([^@/]+)\/([^/?#]+)(?:\/(\d+))?$/;
+const sentinelPort = '26379';
+
+/** Reads a Redis URL: one, several with commas between for a Cluster, `redis+sentinel://`, or `unix://` with a path. */
+export function readPlace(url: string): Place {
+  const sentinels = sentinelUrl.exec(url);
+  if (sentinels) return behindSentinels(sentinels);
+  const nodes = url.split(',').map((part) => part.trim());
+  if (nodes.every((node) => /^(rediss?|unix):\/\/./.test(node))) return atNodes(nodes);
+  throw new Error(
+    'A Redis URL has the form redis://host:port, rediss://host:port, redis+sentinel://host:port,host:port/name or unix:///path',
+  );
+}
+
+function atNodes(given: readonly string[]): Place {
+  let nodes = given;
+  let isCluster = given.length > 1;
+  return {
+    name: given.map((node) => node.replace(/^.*@|^\w+:\/\//, '')).join(','),
+    find: async (turn) => {
+      if (!isCluster) return nodes[0]!;
+      return askFirst(nodes, turn, async (asked) => {
+        const shards = readShards(await askOnce(asked, ['CLUSTER', 'SLOTS']), asked);
+        const owner = shards.find(({ from, to }) => from <= slot && slot <= to)?.nodes[0];
+        if (owner === undefined) throw new Error('No node of the Cluster has the slot of the record');
+        nodes = [...new Set([...given, ...shards.flatMap((shard) => shard.nodes)])];
+        return owner;
+      });
+    },
+    moved: () => {
+      isCluster = true;
+    },
+  };
+}
+
+function behindSentinels([, login, hosts = '', name = '', database = '0']: readonly string[]): Place {
+  const sentinels = hosts.split(',').map((host) => withDefaultPort(`redis://${host}`));
+  const master = new URL(`redis://${login === undefined ? '' : `${login}@`}master/${database}`);
+  const credentials = [master.username, master.password].filter((part) => part !== '').map(decodeURIComponent);
+  const question = ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', decodeURIComponent(name)];
+  return {
+    name: hosts,
+    find: (turn) =>
+      askFirst(sentinels, turn, async (sentinel) => {
+        const reply = await askOnce(sentinel, question, credentials);
+        if (!Array.isArray(reply)) throw new Error(`The Sentinels know no master with the name ${name}`);
+        return withHost(master.href, String(reply[0]), Number(reply[1]));
+      }),
+    moved: () => {},
+  };
+}
+
+/** What the first one answers that can, beginning with another one each turn; throws what the last one failed with. */
+async function askFirst<T>(urls: readonly string[], turn: number, ask: (url: string) => Promise<T>): Promise<T> {
+  let failure: unknown;
+  for (const [n] of urls.entries()) {
+    try {
+      return await ask(urls[(turn + n) % urls.length]!);
+    } catch (error) {
+      failure = error;
+    }
+  }
+  throw failure;
+}
+
+interface Shard {
+  readonly from: number;
+  readonly to: number;
+  /** URLs, that of the master first. */
+  readonly nodes: readonly string[];
+}
+
+/** Each row holds the first slot, the last slot, and nodes as host, port, …; no host means that of the node that was asked. */
+function readShards(reply: unknown, asked: string): Shard[] {
+  const rows = reply as [number, number, ...[string | null, number][]][];
+  return rows.map(([from, to, ...nodes]) => ({
+    from,
+    to,
+    nodes: nodes.map(([host, port]) => withHost(asked, host || new URL(asked).hostname, port)),
+  }));
+}
+
+function withHost(url: string, host: string, port: number): string {
+  const changed = new URL(url);
+  changed.hostname = /^[^[].*:/.test(host) ? `[${host}]` : host;
+  changed.port = String(port);
+  return changed.href;
+}
+
+function withDefaultPort(url: string): string {
+  const changed = new URL(url);
+  changed.port ||= sentinelPort;
+  return changed.href;
+}

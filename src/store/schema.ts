@@ -1,0 +1,38 @@
+import { keys } from './keys.ts';
+import { run, type Store, text } from './script.ts';
+import { migrate } from './scripts/migrate.ts';
+
+/** The record's layout that this release writes. Neighbouring releases run side by side: each step must allow that. */
+export const schemaNumber = 1;
+
+/** One step of a migration, from a number to the next; repeating it changes nothing. */
+export interface Migration {
+  readonly from: number;
+  readonly apply: (store: Store) => Promise<void>;
+}
+
+const migrations: readonly Migration[] = [];
+
+/**
+ * Brings the record to this release's layout: an empty one begins there, an older one is moved one step at a time, a newer
+ * one stops the start with a sentence.
+ */
+export async function prepareSchema(store: Store, target = schemaNumber, steps = migrations): Promise<void> {
+  let present = await stepTo(store, target, target);
+  while (present < target) {
+    const step = steps.find(({ from }) => from === present);
+    if (!step) throw new Error(`The record has layout ${present}, and this release cannot move it to ${target}`);
+    await step.apply(store);
+    present = await stepTo(store, present, present + 1);
+  }
+  if (present > target) {
+    throw new Error(
+      `The record has layout ${present}, which is newer than this release knows (${target}): use a newer release`,
+    );
+  }
+}
+
+async function stepTo(store: Store, from: number, to: number): Promise<number> {
+  const reply = await run(store, migrate, { schema: keys.schema }, { from, to });
+  return Number(text(reply[1]));
+}

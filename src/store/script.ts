@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+import { refuse } from '../base/errors.ts';
+import type { Connection } from './connect.ts';
+
+/** One atomic step: a Lua text whose keys and arguments have names. */
+export interface Script<K extends string, A extends string> {
+  readonly name: string;
+  readonly keys: readonly K[];
+  readonly args: readonly A[];
+  readonly lua: string;
+  readonly sha: string;
+}
+
+/** What a step needs to run: a Redis, the clock's offset, and somebody who counts. */
+export interface Store {
+  readonly connection: Connection;
+  readonly clock: { now(): number; offset(): number };
+  readonly observe?: (script: string, seconds: number) => void;
+}
+
+/** Whether a step may still run when Redis has reached its memory limit: those that end, release or free something do. */
+export type Memory = 'needs room' | 'always';
+
+const locals = (names: readonly string[], from: string): string =>
+  names.length === 0 ? '' : `local ${names.join(', ')} = ${names.map((_, n) => `${from}[${n + 1}]`).join(', ')}\n`;
+
+/**
+ * Declares one atomic step. Its Lua body sees every key and argument by name, and `now`: Redis's own time in
+ * milliseconds plus the rehearsal clock's offset, so that replicas cannot disagree.
+ */
+export function script<const K extends string, const A extends string>(
+  name: string,
+  memory: Memory,
+  keys: readonly K[],
+  args: readonly A[],
+  body: string,
+): Script<K, A> {
+  const lua = [
+    memory === 'always' ? '#!lua flags=allow-oom\n' : '#!lua\n',
+    locals(keys, 'KEYS'),
+    locals(['offset', ...args], 'ARGV'),
+    `local clock = redis.call('TIME')\n`,
+    'local now = clock[1] * 1000 + math.floor(clock[2] / 1000) + tonumber(offset)\n',
+    body,
+  ].join('');
+  return { name, keys, args, lua, sha: createHash('sha1').update(lua).digest('hex') };
+}
+
+export type Reply = readonly unknown[];
+
+/** Runs a step. It answers a list whose first element is a word. Fails with `unavailable` when Redis does not answer. */
+export async function run<K extends string, A extends string>(
+  store: Store,
+  step: Script<K, A>,
+  keys: Record<NoInfer<K>, string>,
+  args: Record<NoInfer<A>, string | number>,
+): Promise<Reply> {
+  const began = performance.now();
+  try {
+    const reply = await store.connection.eval(
+      step.lua,
+      step.sha,
+      step.keys.map((name) => keys[name]),
+      [String(store.clock.offset()), ...step.args.map((name) => String(args[name]))],
+    );
+    if (!Array.isArray(reply)) throw new Error(`the script ${step.name} answered ${typeof reply}, not a list`);
+    return reply;
+  } catch (error) {
+    if (error instanceof Error && error.message.startsWith('OOM')) throw refuse('unavailable');
+    throw error;
+  } finally {
+    store.observe?.(step.name, (performance.now() - began) / 1000);
+  }
+}
+
+/** Element of a reply as text; '' where the script answered nothing. */
+export function text(value: unknown): string {
+  return value === null || value === undefined ? '' : String(value);
+}
+
+/** Element of a reply as a number; `null` where the script answered nothing. */
+export function number(value: unknown): number | null {
+  const written = text(value);
+  return written === '' ? null : Number(written);
+}
+
+/** A flat list of names and values, as Redis answers for a hash. */
+export function pairs(value: unknown): Record<string, string> {
+  const seen: Record<string, string> = {};
+  if (!Array.isArray(value)) return seen;
+  for (let n = 0; n + 1 < value.length; n += 2) seen[String(value[n])] = String(value[n + 1]);
+  return seen;
+}

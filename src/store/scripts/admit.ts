@@ -1,0 +1,103 @@
+import { door, doorArgs, doorKeys } from '../lua/door.ts';
+import { fair, fairKeys } from '../lua/fair.ts';
+import { script } from '../script.ts';
+
+/**
+ * Admits a call of a credit endpoint: judges it in the order of D10 and holds one credit, or refuses and changes nothing
+ * but the rate and the key's mark of use. A job is recorded and queued; a synchronous call gets a hold with a deadline.
+ * Answers {'admitted', id, '', limits ×4, held}, {'repeated', id, stored answer, limits ×4}, {'roll'}, or a refusal.
+ */
+export const admit = script(
+  'admit',
+  'needs room',
+  [
+    ...doorKeys,
+    ...fairKeys.filter((key) => key !== 'account'),
+    'quota',
+    'repeats',
+    'job',
+    'jobs',
+    'open',
+    'calls',
+  ] as const,
+  [...doorArgs, 'kind', 'id', 'valid', 'room', 'deadline', 'repeatKey', 'request', 'fields', 'workChannel'] as const,
+  /* lua */ `${door}${fair}
+local held
+
+local function earlier()
+  if repeatKey == '' then return nil end
+  local old = read(repeats, 'request', 'id', 'until', 'answer')
+  if not old.id or now >= tonumber(old['until']) then return nil end
+  if old.request ~= request then return { 'idempotency_conflict', 'request', '', unpack(limits) } end
+  if old.answer == 'running' then return { 'idempotency_conflict', 'running', '', unpack(limits) } end
+  return { 'repeated', old.id, old.answer, unpack(limits) }
+end
+
+local spans = { { 'monthly', 1872, 180, 14400000 }, { 'weekly', 1176, 168, 3600000 }, { 'daily', 0, 288, 300000 } }
+
+local function quota_refuses(windows)
+  if k.quota_total ~= '' and tonumber(k.total) >= tonumber(k.quota_total) then
+    return { 'key_quota_exceeded', 'total', '', unpack(limits) }
+  end
+  for _, span in ipairs(spans) do
+    local limit = k['quota_' .. span[1]]
+    local w = look(quota, span[2], span[3], span[4])
+    windows[#windows + 1] = w
+    if limit ~= '' and w.sum >= tonumber(limit) then
+      return { 'key_quota_exceeded', span[1], wait(w, tonumber(limit)), unpack(limits) }
+    end
+  end
+end
+
+local function money_refuses()
+  if a.invoice ~= 'paid' then return true end
+  local rest = math.max(0, (plan and plan.quota or 0) - tonumber(a.used)) + tonumber(a.packs_left)
+    + tonumber(a.credits_given) - tonumber(a.credits_consumed)
+  return rest - tonumber(a.held) < 1
+end
+
+local function record_job()
+  local flat = { 'id', id, 'account', accountId, 'key', k.id, 'status', 'QueuedJob', 'created_at', now, 'revision', 1 }
+  for name, value in pairs(cjson.decode(fields)) do flat[#flat + 1], flat[#flat + 2] = name, value end
+  redis.call('HSET', job, unpack(flat))
+  redis.call('ZADD', jobs, now, id)
+  redis.call('ZADD', open, now, id)
+  redis.call('ZADD', queue, now, id)
+  stand(accountId, tonumber(a.running), a.concurrency, a.tag)
+  redis.call('PUBLISH', workChannel, id)
+end
+
+local function accept(windows)
+  held = redis.call('HINCRBY', account, 'held', 1)
+  redis.call('HINCRBY', key, 'total', 1)
+  spend(quota, windows)
+  local expires = now + 86400000
+  if kind == 'job' then
+    record_job()
+  else
+    redis.call('ZADD', calls, deadline + now, accountId .. '/' .. id)
+    expires = now + deadline
+  end
+  if repeatKey ~= '' then
+    redis.call('HSET', repeats, 'request', request, 'id', id, 'until', expires, 'answer', kind == 'job' and '' or 'running')
+    redis.call('PEXPIRE', repeats, 86400000)
+  end
+  return { 'admitted', id, '', limits[1], limits[2], limits[3], limits[4], held }
+end
+
+local function admit()
+  local windows = {}
+  local refused = door(true) or earlier() or suspended() or quota_refuses(windows)
+  if refused then return refused end
+  if valid ~= '1' then return { 'bad_request', '', '', unpack(limits) } end
+  if money_refuses() then return { 'payment_required', '', '', unpack(limits) } end
+  if kind == 'job' and redis.call('ZCARD', open) >= tonumber(a.max_open) then
+    return { 'rate_limited', 'open-jobs', '', unpack(limits) }
+  end
+  if room ~= '1' then return { 'unavailable', '', '', unpack(limits) } end
+  return accept(windows)
+end
+
+return admit()
+`,
+);

@@ -1,0 +1,29 @@
+import { books, booksKeys } from '../lua/books.ts';
+import { script } from '../script.ts';
+
+/**
+ * Ends a purchase, once: paid adds the pack and starts the 72 hours; declined disables the setting (D49).
+ * Answers {'paid'}, {'declined'}, {'stale'}, {'not_found'} or {'roll'}.
+ */
+export const endPurchase = script(
+  'end-purchase',
+  'always',
+  booksKeys,
+  ['accountId', 'id', 'verdict', 'json', 'total', 'cents', 'month', 'purchasedAt'] as const,
+  /* lua */ `${books}
+if redis.call('HGET', topup, 'purchase') ~= id then return { 'stale' } end
+local refused = open_books()
+if refused then return refused end
+redis.call('ZREM', purchases, accountId)
+if verdict == 'paid' then
+  local seen = redis.call('HMGET', topup, 'spent_month', 'spent_cents')
+  local spent = seen[1] == month and tonumber(seen[2] or '0') or 0
+  redis.call('HSET', topup, 'purchase', '', 'last_purchase_at', now, 'spent_month', month, 'spent_cents', spent + tonumber(cents))
+  sync()
+  grant_pack(id, json, tonumber(total), purchasedAt)
+  return { 'paid' }
+end
+redis.call('HSET', topup, 'purchase', '', 'enabled', '0')
+return { 'declined' }
+`,
+);

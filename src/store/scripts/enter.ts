@@ -1,0 +1,16 @@
+import { door, doorArgs, doorKeys } from '../lua/door.ts';
+import { script } from '../script.ts';
+
+/**
+ * A free call: judges the key and the plan's rate (D10). Answers {'entered', per-second limit, left, per-minute limit,
+ * left, may read statistics} or a refusal.
+ */
+export const enter = script(
+  'enter',
+  'always',
+  doorKeys,
+  doorArgs,
+  /* lua */ `${door}
+return door() or suspended() or { 'entered', '', '', limits[1], limits[2], limits[3], limits[4], a.stats }
+`,
+);

@@ -1,0 +1,23 @@
+import { script } from '../script.ts';
+
+/** Removes the record of a job that ended before a moment. Answers {'removed'}, {'kept'} or {'not_found'}. */
+export const removeJob = script(
+  'remove-job',
+  'always',
+  ['job', 'attempts', 'jobs', 'ended', 'webhook', 'webhooks', 'deliveries'] as const,
+  ['accountId', 'jobId', 'before'] as const,
+  /* lua */ `
+local seen = redis.call('HMGET', job, 'ended_at', 'receiver')
+if not seen[1] then
+  redis.call('ZREM', ended, accountId .. '/' .. jobId)
+  return { 'not_found' }
+end
+if seen[1] == '' or tonumber(seen[1]) >= tonumber(before) then return { 'kept' } end
+redis.call('DEL', job, attempts, webhook)
+redis.call('ZREM', jobs, jobId)
+redis.call('ZREM', deliveries, jobId)
+redis.call('ZREM', ended, accountId .. '/' .. jobId)
+redis.call('ZREM', webhooks, (seen[2] or '') .. '/' .. jobId)
+return { 'removed' }
+`,
+);

@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import { setAccount } from '../../src/store/accounts.ts';
+import { cancelJob, pollJob } from '../../src/store/jobs.ts';
+import { listKeys, setKey } from '../../src/store/keyring.ts';
+import { readSnapshot } from '../../src/store/ledger.ts';
+import { admitted, anAccount, ask, type TestStore, theJob } from '../support/record.ts';
+
+const minutes = 60_000;
+const hours = 60 * minutes;
+
+/** Admission: the order of D10, the hold, idempotency and the quotas of keys. */
+export function admitSuite(store: () => TestStore): void {
+  const held = async (account: string) => (await readSnapshot(store(), account)).books.held;
+
+  it('records, queues and holds, in one step', async () => {
+    const caller = await anAccount(store(), { credits: 2 });
+    const id = await admitted(store(), caller);
+    const polled = await pollJob(store(), caller, id);
+    expect('job' in polled && polled.job).to.deep.include({ id, status: 'QueuedJob', progress: 0, attempt: 0 });
+    expect('place' in polled && polled.place).to.equal(0);
+    expect(await held(caller.account)).to.equal(1);
+  });
+
+  it('admits one of 200 simultaneous calls on one credit', async () => {
+    const caller = await anAccount(store(), { credits: 1 });
+    const answers = await Promise.all([...Array(200)].map(() => ask(store(), caller)));
+    expect(answers.filter((answer) => 'admitted' in answer)).to.have.length(1);
+    expect(answers.filter((answer) => 'refused' in answer && answer.refused === 'payment_required')).to.have.length(
+      199,
+    );
+    expect(await held(caller.account)).to.equal(1);
+  });
+
+  it('refuses in the order of D10, and changes nothing', async () => {
+    const caller = await anAccount(store(), { quotas: { total: 0 } });
+    const { alias } = (await listKeys(store(), caller.account))[0]!;
+    const word = async () => {
+      const answer = await ask(store(), caller, { valid: false, room: false });
+      return 'refused' in answer ? answer.refused : 'admitted';
+    };
+    await setAccount(store(), caller.account, { suspended: true });
+    expect(await word()).to.equal('forbidden');
+    await setAccount(store(), caller.account, { suspended: false });
+    expect(await word()).to.equal('key_quota_exceeded');
+    await setKey(store(), caller.account, alias, { quotas: { total: null } });
+    expect(await word()).to.equal('bad_request');
+    const poor = await ask(store(), caller, { room: false });
+    expect('refused' in poor && poor.refused).to.equal('payment_required');
+    expect(await held(caller.account)).to.equal(0);
+  });
+
+  it('asks for payment when the invoice is not paid', async () => {
+    const caller = await anAccount(store(), { credits: 5, invoice: 'unpaid' });
+    expect(await ask(store(), caller)).to.deep.include({ refused: 'payment_required' });
+    await setAccount(store(), caller.account, { invoice: 'paid' });
+    expect(await ask(store(), caller)).to.have.property('admitted');
+  });
+
+  it('refuses without changing anything when the record has no room', async () => {
+    const caller = await anAccount(store(), { credits: 5 });
+    expect(await ask(store(), caller, { room: false })).to.deep.include({ refused: 'unavailable' });
+    expect(await held(caller.account)).to.equal(0);
+  });
+
+  it('refuses more open jobs than the account may have, and admits again when one has ended', async () => {
+    const caller = await anAccount(store(), { credits: 5, max_open: 2 });
+    const first = await admitted(store(), caller);
+    await admitted(store(), caller);
+    expect(await ask(store(), caller)).to.deep.include({ refused: 'rate_limited', detail: 'open-jobs' });
+    await cancelJob(store(), await theJob(store(), first), 'Cancelled');
+    await admitted(store(), caller);
+  });
+
+  it('answers a repeat with the same job, refuses other parameters, and forgets after 24 hours', async () => {
+    const caller = await anAccount(store(), { credits: 5 });
+    const repeat = { key: 'k', request: 'a' };
+    const first = await admitted(store(), caller, { repeat });
+    expect(await ask(store(), caller, { repeat })).to.deep.include({ repeated: first });
+    const other = await ask(store(), caller, { repeat: { key: 'k', request: 'b' } });
+    expect(other).to.deep.include({ refused: 'idempotency_conflict' });
+    expect(await held(caller.account)).to.equal(1);
+    store().advance(24 * hours);
+    expect(await admitted(store(), caller, { repeat })).not.to.equal(first);
+  });
+
+  it('does not remember a refused call', async () => {
+    const caller = await anAccount(store());
+    const repeat = { key: 'k', request: 'a' };
+    expect(await ask(store(), caller, { repeat })).to.deep.include({ refused: 'payment_required' });
+    expect(await ask(store(), caller, { repeat })).to.deep.include({ refused: 'payment_required' });
+  });
+
+  const windows = [
+    ['daily', 24 * hours, 5 * minutes],
+    ['weekly', 7 * 24 * hours, hours],
+    ['monthly', 30 * 24 * hours, 4 * hours],
+  ] as const;
+  for (const [window, length, bucket] of windows) {
+    it(`frees a ${window} quota not before its window has passed, and at most one bucket later`, async () => {
+      const caller = await anAccount(store(), { credits: 50, quotas: { [window]: 2 } });
+      await admitted(store(), caller);
+      store().advance(bucket);
+      await admitted(store(), caller);
+      const refused = await ask(store(), caller);
+      expect(refused).to.deep.include({ refused: 'key_quota_exceeded', detail: window });
+      const wait = ('retryAfterSeconds' in refused && refused.retryAfterSeconds) || 0;
+      expect(wait * 1000).to.be.within(length - bucket - 5000, length);
+      store().advance(length - bucket - 2000);
+      expect(await ask(store(), caller)).to.deep.include({ refused: 'key_quota_exceeded' });
+      store().advance(bucket + 2000);
+      await admitted(store(), caller);
+      expect(await ask(store(), caller)).to.deep.include({ refused: 'key_quota_exceeded' });
+      store().advance(3 * length);
+      await admitted(store(), caller);
+    });
+  }
+
+  it('blocks a total quota for ever, names the quotas in their order, and works again when it is raised', async () => {
+    const caller = await anAccount(store(), { credits: 50, quotas: { total: 1, monthly: 1, weekly: 1, daily: 1 } });
+    const { alias } = (await listKeys(store(), caller.account))[0]!;
+    await admitted(store(), caller);
+    for (const window of ['total', 'monthly', 'weekly', 'daily'] as const) {
+      expect(await ask(store(), caller)).to.deep.include({ refused: 'key_quota_exceeded', detail: window });
+      await setKey(store(), caller.account, alias, { quotas: { [window]: 2 } });
+    }
+    await admitted(store(), caller);
+    store().advance(400 * 24 * hours);
+    const refused = await ask(store(), caller);
+    expect(refused).to.deep.include({ refused: 'key_quota_exceeded', detail: 'total', retryAfterSeconds: null });
+  });
+
+  it('admits exactly the quota of 40 simultaneous calls', async () => {
+    const caller = await anAccount(store(), { credits: 50, quotas: { daily: 10 } });
+    const answers = await Promise.all([...Array(40)].map(() => ask(store(), caller)));
+    expect(answers.filter((answer) => 'admitted' in answer)).to.have.length(10);
+  });
+
+  it('counts the calls made before a quota was set', async () => {
+    const caller = await anAccount(store(), { credits: 50 });
+    const { alias } = (await listKeys(store(), caller.account))[0]!;
+    for (let n = 0; n < 3; n++) await admitted(store(), caller);
+    await setKey(store(), caller.account, alias, { quotas: { weekly: 3 } });
+    expect(await ask(store(), caller)).to.deep.include({ refused: 'key_quota_exceeded', detail: 'weekly' });
+  });
+
+  it('shows no job to another account', async () => {
+    const caller = await anAccount(store(), { credits: 1 });
+    const id = await admitted(store(), caller);
+    const stranger = await anAccount(store());
+    expect(await pollJob(store(), stranger, id)).to.deep.include({ refused: 'not_found' });
+    expect(await pollJob(store(), caller, randomUUID())).to.deep.include({ refused: 'not_found' });
+  });
+}

@@ -1,0 +1,154 @@
+import { cp, mkdir, readdir, stat, truncate } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { expect } from 'chai';
+import { makeLog } from '../../src/base/log.ts';
+import type { Job } from '../../src/model/job.ts';
+import { connect } from '../../src/store/connect.ts';
+import { cancelJob, type Settled, settleJob } from '../../src/store/jobs.ts';
+import { takeLead } from '../../src/store/leader.ts';
+import { readLedger, readSnapshot, verifyLedger } from '../../src/store/ledger.ts';
+import { readLines } from '../../src/store/lines.ts';
+import { startRedis } from '../../src/store/server.ts';
+import {
+  admitted,
+  anAccount,
+  aRunningJob,
+  ask,
+  completed,
+  failed,
+  holder,
+  startNext,
+  storeOf,
+  type TestStore,
+} from '../support/record.ts';
+import { startTestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+const isSoak = process.env.ROUNDS !== undefined;
+const settles = isSoak ? 5000 : 1000;
+const cutStep = isSoak ? 1 : 8;
+const quiet = makeLog({ level: 'error', write: () => {}, now: () => 0 });
+
+describe('a redis that crashes', () => {
+  let redis: Awaited<ReturnType<typeof startTestRedis>>;
+  let store: TestStore;
+  beforeEach(async () => {
+    redis = await startTestRedis();
+    store = storeOf(redis.connection);
+  });
+  afterEach(() => redis.stop());
+
+  const jobsThatRun = async (many: number, caller: Awaited<ReturnType<typeof anAccount>>) => {
+    await Promise.all([...Array(many)].map(() => admitted(store, caller)));
+    const jobs: Job[] = [];
+    for (let job = await startNext(store); job; job = await startNext(store)) jobs.push(job);
+    return jobs;
+  };
+  const settleUntilAnswered = async (job: Job): Promise<Settled> => {
+    let answer: Settled | null = null;
+    await until(
+      async () => {
+        await takeLead(store, holder).catch(() => false);
+        answer = await settleJob(store, holder, job, completed).catch(() => null);
+        return answer !== null && answer.word !== 'not_leading';
+      },
+      30,
+      'an answer to a settle',
+    );
+    return answer!;
+  };
+
+  it(`loses and doubles nothing when it is killed in the middle of ${settles} settles`, async function () {
+    this.timeout(30_000 + settles * 60);
+    const caller = await anAccount(store, { credits: settles + 5 });
+    const jobs = await jobsThatRun(settles, caller);
+    expect(jobs).to.have.length(settles);
+    let acknowledged = 0;
+    const killAt = Math.floor(settles * (0.2 + Math.random() * 0.6));
+    const first = jobs.map(async (job) => {
+      const answer = await settleJob(store, holder, job, completed).catch(() => null);
+      if (answer?.word === 'settled' && ++acknowledged === killAt) process.kill(redis.pid(), 'SIGKILL');
+      return answer;
+    });
+    const before = await Promise.all(first);
+    const after = [];
+    for (const job of jobs) after.push(await settleUntilAnswered(job));
+    for (const [n, answer] of before.entries()) {
+      if (answer?.word === 'settled')
+        expect(after[n]?.word, 'an acknowledged settle was lost').to.equal('already_ended');
+    }
+    const { books } = await readSnapshot(store, caller.account);
+    expect(books).to.deep.include({ credits_consumed: settles, held: 0 });
+    const charges = (await readLedger(store, caller.account, settles * 2)).filter((entry) => entry.kind === 'charge');
+    expect(new Set(charges.map((entry) => entry.job)).size).to.equal(settles);
+    expect(charges).to.have.length(settles);
+    expect(await readLines(store, caller.account, settles * 2)).to.have.length(settles);
+    expect((await verifyLedger(store, caller.account)).problems).to.deep.equal([]);
+  });
+
+  it('has books that balance after its file of changes was cut at any byte of its end', async function () {
+    this.timeout(120_000);
+    const caller = await anAccount(store, { credits: 40, quota: 3, packs: [2] });
+    for (const job of await jobsThatRun(12, caller)) await settleJob(store, holder, job, completed);
+    await redis.server.stop();
+    const kept = dirname(redis.server.socket);
+    const incremental = (await readdir(join(kept, 'appendonlydir'))).find((name) => name.endsWith('.incr.aof'))!;
+    let seen = 0;
+    for (let cut = 1; cut <= 200; cut += cutStep) {
+      const folder = join(kept, `cut-${cut}`);
+      await mkdir(folder);
+      await cp(join(kept, 'appendonlydir'), join(folder, 'appendonlydir'), { recursive: true });
+      const file = join(folder, 'appendonlydir', incremental);
+      await truncate(file, (await stat(file)).size - cut);
+      const server = await startRedis({ folder, log: quiet });
+      const connection = await connect(server.url, { log: quiet });
+      try {
+        const cutStore = storeOf(connection);
+        expect((await verifyLedger(cutStore, caller.account)).problems, `${cut} bytes`).to.deep.equal([]);
+        const { books } = await readSnapshot(cutStore, caller.account);
+        expect(books.held + books.used + books.credits_consumed + books.packs[0]!.used, `${cut} bytes`).to.equal(12);
+        seen++;
+      } finally {
+        await connection.close();
+        await server.stop();
+      }
+    }
+    expect(seen).to.equal(Math.ceil(200 / cutStep));
+  });
+});
+
+describe('a redis without memory', () => {
+  it('refuses admissions and still settles, releases and cancels', async function () {
+    this.timeout(60_000);
+    const redis = await startTestRedis({ maxMemoryBytes: 24 * 1024 * 1024 });
+    const store = storeOf(redis.connection);
+    try {
+      const caller = await anAccount(store, { credits: 1_000_000, max_open: 1_000_000 });
+      const succeed = await aRunningJob(store, caller);
+      const fail = await aRunningJob(store, caller);
+      const filler = 'x'.repeat(4000);
+      const work = {
+        endpoint: 'video',
+        method: 'GET',
+        path: '/v1/video/download',
+        args: { filler },
+        ip: '',
+        webhook: null,
+      } as const;
+      let last = await ask(store, caller, { work });
+      for (let n = 0; n < 20_000 && 'admitted' in last; n++) {
+        last = await ask(store, caller, { work }).catch(
+          (error: { code: string }) => ({ refused: error.code }) as never,
+        );
+      }
+      expect(last).to.deep.include({ refused: 'unavailable' });
+      expect(await settleJob(store, holder, succeed, completed)).to.deep.equal({ word: 'settled', balance: 'credits' });
+      expect(await settleJob(store, holder, fail, failed)).to.deep.equal({ word: 'settled', balance: '' });
+      const waiting = await startNext(store);
+      expect(await cancelJob(store, waiting!, 'Cancelled')).to.equal(true);
+      expect((await verifyLedger(store, caller.account)).problems).to.deep.equal([]);
+    } finally {
+      await redis.stop();
+    }
+  });
+});

@@ -1,0 +1,140 @@
+import { expect } from 'chai';
+import { clearBlock, countFailure, listBlocks } from '../../src/store/blocks.ts';
+import { settleJob } from '../../src/store/jobs.ts';
+import { keys } from '../../src/store/keys.ts';
+import { prepareSchema, schemaNumber } from '../../src/store/schema.ts';
+import { dueWebhooks, endWebhook, readDelivery, takeWebhook } from '../../src/store/webhooks.ts';
+import { aDownload, anAccount, aRunningJob, completed, holder, type TestStore } from '../support/record.ts';
+
+const minutes = 60_000;
+const rule = { most: 3, windowMilliseconds: 10 * minutes, blockMilliseconds: 15 * minutes };
+let address = 0;
+
+/** Webhooks, blocked addresses and the record's layout. */
+export function deliverySuite(store: () => TestStore): void {
+  describe('webhooks', () => {
+    const webhook = { url: 'https://example.com/hook', receiver: 'example.com:443', authorization: '' };
+    const due = async () => {
+      const caller = await anAccount(store(), { credits: 1 });
+      const job = await aRunningJob(store(), caller, { work: { ...aDownload, webhook } });
+      await settleJob(store(), holder, job, completed);
+      const found = (await dueWebhooks(store(), 10_000)).find((one) => one.job === job.id);
+      if (!found) throw new Error('the webhook is not due');
+      return found;
+    };
+
+    it('lets one of many senders take an attempt', async () => {
+      const one = await due();
+      expect(one.receiver).to.equal('example.com:443');
+      const taken = await Promise.all([...Array(10)].map(() => takeWebhook(store(), one, 15_000)));
+      expect(taken.filter((attempt) => attempt !== null)).to.deep.equal([1]);
+    });
+
+    it('tries three times with the gap between, then has failed', async () => {
+      const one = await due();
+      for (const attempt of [1, 2, 3]) {
+        expect(await takeWebhook(store(), one, 15_000)).to.equal(attempt);
+        const verdict = await endWebhook(store(), one, attempt, { verdict: 'again', status: 500 }, 5000);
+        expect(verdict).to.equal(attempt < 3 ? 'again' : 'failed');
+        expect(await takeWebhook(store(), one, 15_000)).to.equal(null);
+        store().advance(5000);
+      }
+      expect(await readDelivery(store(), one.job)).to.deep.include({ state: 'failed', attempts: 3, last_status: 500 });
+      expect(await takeWebhook(store(), one, 15_000)).to.equal(null);
+    });
+
+    it('counts an attempt whose sender died, and lets nobody end an attempt that was overtaken', async () => {
+      const one = await due();
+      expect(await takeWebhook(store(), one, 15_000)).to.equal(1);
+      store().advance(15_000);
+      expect(await takeWebhook(store(), one, 15_000)).to.equal(2);
+      expect(await endWebhook(store(), one, 1, { verdict: 'delivered', status: 200 }, 5000)).to.equal('stale');
+      expect(await endWebhook(store(), one, 2, { verdict: 'delivered', status: 200 }, 5000)).to.equal('delivered');
+      expect(await endWebhook(store(), one, 2, { verdict: 'delivered', status: 200 }, 5000)).to.equal('stale');
+      expect(await readDelivery(store(), one.job)).to.deep.include({ state: 'delivered', attempts: 2 });
+    });
+
+    it('has failed when its sender died in the last attempt', async () => {
+      const one = await due();
+      for (const attempt of [1, 2, 3]) {
+        expect(await takeWebhook(store(), one, 15_000)).to.equal(attempt);
+        store().advance(15_000);
+      }
+      expect(await takeWebhook(store(), one, 15_000)).to.equal(null);
+      expect(await readDelivery(store(), one.job)).to.deep.include({ state: 'failed', next_at: null });
+    });
+
+    it('spends no further attempt on an address that is refused', async () => {
+      const one = await due();
+      await takeWebhook(store(), one, 15_000);
+      expect(await endWebhook(store(), one, 1, { verdict: 'refused', status: null }, 5000)).to.equal('failed');
+      expect((await dueWebhooks(store(), 10_000)).map(({ job }) => job)).not.to.include(one.job);
+    });
+  });
+
+  describe('blocked addresses', () => {
+    const fail = async (ip: string, times: number) => {
+      let until: number | null = null;
+      for (let n = 0; n < times; n++) until = await countFailure(store(), ip, rule);
+      return until === null ? null : Math.round((until - store().clock.now()) / minutes);
+    };
+    const fresh = () => `198.51.100.${++address}`;
+    const blocked = async (ip: string) => (await listBlocks(store())).some((one) => one.address === ip);
+
+    it('blocks after too many failures in the window, and begins anew after the block', async () => {
+      const ip = fresh();
+      expect(await fail(ip, 2)).to.equal(null);
+      expect(await fail(ip, 1)).to.equal(15);
+      expect(await blocked(ip)).to.equal(true);
+      store().advance(15 * minutes + 1);
+      expect(await blocked(ip)).to.equal(false);
+      expect(await fail(ip, 2)).to.equal(null);
+    });
+
+    it('counts a sliding window', async () => {
+      const ip = fresh();
+      await fail(ip, 2);
+      store().advance(10 * minutes);
+      expect(await fail(ip, 1)).to.equal(null);
+    });
+
+    it('doubles each further block up to a day, and forgets that after a day without a failure', async () => {
+      const ip = fresh();
+      const seen = [];
+      for (let n = 0; n < 9; n++) seen.push(await fail(ip, 3));
+      expect(seen).to.deep.equal([15, 30, 60, 120, 240, 480, 960, 1440, 1440]);
+      store().advance(24 * 60 * minutes);
+      expect(await fail(ip, 3)).to.equal(15);
+    });
+
+    it('is cleared by hand', async () => {
+      const ip = fresh();
+      await fail(ip, 3);
+      expect(await clearBlock(store(), ip)).to.equal(true);
+      expect(await blocked(ip)).to.equal(false);
+      expect(await clearBlock(store(), ip)).to.equal(false);
+    });
+  });
+
+  describe('the layout of the record', () => {
+    const layout = () => store().connection.read(['GET', keys.schema], keys.schema);
+    afterEach(() => store().connection.read(['SET', keys.schema, String(schemaNumber)], keys.schema));
+
+    it('begins an empty record at the newest', async () => {
+      await store().connection.read(['DEL', keys.schema], keys.schema);
+      await prepareSchema(store());
+      expect(await layout()).to.equal(String(schemaNumber));
+    });
+
+    it('moves an older record one step at a time, each once, and stops before a newer one', async () => {
+      await store().connection.read(['SET', keys.schema, '1'], keys.schema);
+      const ran: number[] = [];
+      const steps = [1, 2].map((from) => ({ from, apply: async () => void ran.push(from) }));
+      await prepareSchema(store(), 3, steps);
+      await prepareSchema(store(), 3, steps);
+      expect([ran, await layout()]).to.deep.equal([[1, 2], '3']);
+      const refused = await prepareSchema(store()).catch((error: Error) => error.message);
+      expect(refused).to.match(/layout 3.*newer/);
+    });
+  });
+}

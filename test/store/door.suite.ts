@@ -1,0 +1,100 @@
+import { expect } from 'chai';
+import { removeAccount, setAccount, setPlan } from '../../src/store/accounts.ts';
+import { listKeys, setKey } from '../../src/store/keyring.ts';
+import { readUsage } from '../../src/store/ledger.ts';
+import type { Store } from '../../src/store/script.ts';
+import { aKey, anAccount, ask, type TestStore } from '../support/record.ts';
+
+const word = async (answer: Promise<object>): Promise<string> => {
+  const seen = await answer;
+  return 'refused' in seen ? String(seen.refused) : 'entered';
+};
+const only = async (store: Store, account: string) => (await listKeys(store, account))[0]!;
+
+/** The key and the plan's rate, in front of every call. */
+export function doorSuite(store: () => TestStore): void {
+  it('lets a working key in', async () => {
+    expect(await word(readUsage(store(), await anAccount(store())))).to.equal('entered');
+  });
+
+  it('refuses an unknown key, and a key whose text names another account', async () => {
+    const one = await anAccount(store());
+    const other = await anAccount(store());
+    expect(await word(readUsage(store(), { ...one, hash: 'f'.repeat(64) }))).to.equal('invalid_api_key');
+    expect(await word(readUsage(store(), { account: other.account, hash: one.hash }))).to.equal('invalid_api_key');
+  });
+
+  it('reports inactive before expired, and works again once both are lifted', async () => {
+    const caller = await anAccount(store());
+    const { alias } = await only(store(), caller.account);
+    await setKey(store(), caller.account, alias, { active: false, expires: 1000 });
+    expect(await word(readUsage(store(), caller))).to.equal('inactive_api_key');
+    await setKey(store(), caller.account, alias, { active: true });
+    expect(await word(readUsage(store(), caller))).to.equal('expired_api_key');
+    await setKey(store(), caller.account, alias, { expires: null });
+    expect(await word(readUsage(store(), caller))).to.equal('entered');
+  });
+
+  it('marks a key as used, by a refused call too, and not before', async () => {
+    const caller = await anAccount(store());
+    const { alias } = await only(store(), caller.account);
+    await setKey(store(), caller.account, alias, { active: false });
+    expect((await only(store(), caller.account)).last_used_at).to.equal(null);
+    await readUsage(store(), caller);
+    expect((await only(store(), caller.account)).last_used_at).to.be.closeTo(store().clock.now(), 5000);
+  });
+
+  it('refuses a suspended account on everything', async () => {
+    const caller = await anAccount(store(), { credits: 1 });
+    await setAccount(store(), caller.account, { suspended: true });
+    expect(await word(readUsage(store(), caller))).to.equal('forbidden');
+    expect(await word(ask(store(), caller))).to.equal('forbidden');
+  });
+
+  it('knows no key of a removed account', async () => {
+    const caller = await anAccount(store());
+    await removeAccount(store(), caller.account, caller.slug);
+    expect(await word(readUsage(store(), caller))).to.equal('invalid_api_key');
+  });
+
+  it('counts a plan rate over all keys of the account, names it, and says when to come back', async () => {
+    const caller = await anAccount(store(), { perMinute: 3 });
+    const second = await aKey(store(), caller.account);
+    for (const one of [caller, second, caller]) expect(await word(readUsage(store(), one))).to.equal('entered');
+    const refused = await readUsage(store(), second);
+    expect(refused).to.deep.include({ refused: 'rate_limited', detail: 'per-minute' });
+    expect('retryAfterSeconds' in refused && refused.retryAfterSeconds).to.be.within(54, 66);
+    expect(await word(readUsage(store(), await anAccount(store())))).to.equal('entered');
+  });
+
+  it('lets calls refused by the rate use nothing up, and calls refused later use it up', async () => {
+    const caller = await anAccount(store(), { perMinute: 2 });
+    expect(await word(ask(store(), caller, { valid: false }))).to.equal('bad_request');
+    expect(await word(ask(store(), caller))).to.equal('payment_required');
+    for (let n = 0; n < 5; n++) expect(await word(ask(store(), caller))).to.equal('rate_limited');
+    store().advance(70_000);
+    expect(await word(readUsage(store(), caller))).to.equal('entered');
+  });
+
+  it('never lets more than the limit through in any second, and lets it through again a second later', async () => {
+    const caller = await anAccount(store(), { perSecond: 2 });
+    const words = await Promise.all([...Array(9)].map(() => word(readUsage(store(), caller))));
+    expect(words.filter((one) => one === 'entered')).to.have.length(2);
+    store().advance(1100);
+    expect(await word(readUsage(store(), caller))).to.equal('entered');
+  });
+
+  it('takes a changed plan for the next request', async () => {
+    const caller = await anAccount(store(), { perMinute: 1 });
+    await readUsage(store(), caller);
+    expect(await word(readUsage(store(), caller))).to.equal('rate_limited');
+    await setPlan(store(), { name: caller.plan, quota: 0, per_second: null, per_minute: null, paid: true });
+    expect(await word(readUsage(store(), caller))).to.equal('entered');
+  });
+
+  it('tells what is left of both rates', async () => {
+    const caller = await anAccount(store(), { perSecond: 9, perMinute: 30 });
+    const seen = await readUsage(store(), caller);
+    expect(seen.rates).to.deep.equal({ perSecond: { limit: 9, left: 8 }, perMinute: { limit: 30, left: 29 } });
+  });
+}

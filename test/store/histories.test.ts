@@ -1,0 +1,39 @@
+import fc from 'fast-check';
+import { takeLead } from '../../src/store/leader.ts';
+import { anAccount, aPlan, holder, storeOf } from '../support/record.ts';
+import { startTestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+import { anyHistory, type Happening, World } from '../support/world.ts';
+
+const histories = Number(process.env.ROUNDS ?? 500);
+
+describe('money over random histories', () => {
+  let redis: Awaited<ReturnType<typeof startTestRedis>>;
+  before(async () => {
+    redis = await startTestRedis();
+  });
+  after(() => redis.stop());
+
+  const restart = async () => {
+    process.kill(redis.pid(), 'SIGKILL');
+    await until(async () => takeLead(storeOf(redis.connection), holder).catch(() => false), 10, 'redis to be back');
+  };
+
+  it(`keeps every book of ${histories} histories after each step`, async function () {
+    this.timeout(histories * 1000 + 60_000);
+    const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
+    const live = async (history: readonly Happening[]) => {
+      const store = storeOf(redis.connection);
+      const caller = await anAccount(store);
+      await aPlan(store, caller.plan, { quota: 0 });
+      const world = new World(store, caller, restart);
+      for (const happening of history) {
+        await world.live(happening);
+        await world.check();
+      }
+      await world.end();
+      await world.check();
+    };
+    await fc.assert(fc.asyncProperty(anyHistory, live), { numRuns: histories, seed, endOnFailure: true });
+  });
+});

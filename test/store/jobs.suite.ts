@@ -1,0 +1,233 @@
+import { expect } from 'chai';
+import { setAccount } from '../../src/store/accounts.ts';
+import {
+  cancelJob,
+  noteProgress,
+  noteStoring,
+  pollJob,
+  requeueDelayed,
+  retryJob,
+  settleJob,
+  startAttempt,
+  takeJob,
+} from '../../src/store/jobs.ts';
+import { keys } from '../../src/store/keys.ts';
+import { leaveLead, takeLead } from '../../src/store/leader.ts';
+import { readLedger, readSnapshot, verifyLedger } from '../../src/store/ledger.ts';
+import { readLines } from '../../src/store/lines.ts';
+import { readMinutes } from '../../src/store/statistics.ts';
+import {
+  aDownload,
+  admitted,
+  anAccount,
+  aRunningJob,
+  completed,
+  failed,
+  holder,
+  startNext,
+  type TestStore,
+  theJob,
+} from '../support/record.ts';
+
+const webhook = { url: 'https://example.com/hook', receiver: 'example.com', authorization: 'sealed' };
+
+/** The life of a job in the record, from its turn to its end. */
+export function jobsSuite(store: () => TestStore): void {
+  const books = async (account: string) => (await readSnapshot(store(), account)).books;
+  const drain = async () => {
+    while (await startNext(store()));
+  };
+
+  it('charges once for 100 simultaneous settles: one ledger entry, one log line, one webhook', async () => {
+    const caller = await anAccount(store(), { credits: 3 });
+    const job = await aRunningJob(store(), caller, { work: { ...aDownload, webhook } });
+    const answers = await Promise.all([...Array(100)].map(() => settleJob(store(), holder, job, completed)));
+    expect(answers.filter(({ word }) => word === 'settled')).to.deep.equal([{ word: 'settled', balance: 'credits' }]);
+    expect(await readLedger(store(), caller.account, 10)).to.have.length(2);
+    expect((await readLines(store(), caller.account, 10)).map((line) => [line.status, line.credits])).to.deep.equal([
+      [201, 1],
+    ]);
+    const members = (await store().connection.read(['ZRANGE', keys.webhooks, '0', '-1'], keys.webhooks)) as string[];
+    expect(members.filter((member) => member.endsWith(job.id))).to.deep.equal([`example.com/${job.id}`]);
+    expect(await books(caller.account)).to.deep.include({ credits_consumed: 1, held: 0 });
+    expect(await theJob(store(), job.id)).to.deep.include({
+      status: 'CompletedJob',
+      progress: 100,
+      metadata: { title: 'A film' },
+    });
+  });
+
+  it('releases the hold of a failed job and charges nothing', async () => {
+    const caller = await anAccount(store(), { credits: 1 });
+    const job = await aRunningJob(store(), caller);
+    await settleJob(store(), holder, job, failed);
+    expect(await books(caller.account)).to.deep.include({ credits_consumed: 0, held: 0 });
+    expect((await readLines(store(), caller.account, 10)).map((line) => [line.status, line.credits])).to.deep.equal([
+      [400, 0],
+    ]);
+    expect(await theJob(store(), job.id)).to.deep.include({
+      status: 'Error',
+      error_code: 'private',
+      error: failed.text,
+    });
+  });
+
+  it('lets one of a racing success, failure and cancel win', async () => {
+    for (let round = 0; round < 20; round++) {
+      const caller = await anAccount(store(), { credits: 1 });
+      const job = await aRunningJob(store(), caller);
+      await Promise.all([
+        settleJob(store(), holder, job, failed),
+        cancelJob(store(), job, 'Cancelled'),
+        settleJob(store(), holder, job, completed),
+      ]);
+      const { status } = await theJob(store(), job.id);
+      const { credits_consumed, held } = await books(caller.account);
+      expect([credits_consumed, held]).to.deep.equal([status === 'CompletedJob' ? 1 : 0, 0]);
+      expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
+      expect(await readLines(store(), caller.account, 10)).to.have.length(1);
+    }
+  });
+
+  it('refuses every write of a controller that does not lead', async () => {
+    const caller = await anAccount(store(), { credits: 9 });
+    const job = await aRunningJob(store(), caller);
+    const waiting = await admitted(store(), caller);
+    await takeLead(store(), holder);
+    expect(await takeLead(store(), 'another')).to.equal(false);
+    expect(await settleJob(store(), 'another', job, completed)).to.deep.equal({ word: 'not_leading' });
+    expect(await takeJob(store(), 'another', 1_000_000)).to.equal(null);
+    expect(await startAttempt(store(), 'another', job, 2, 0)).to.equal(false);
+    expect(await retryJob(store(), 'another', job, { counts: 'failure', code: 'timeout', notBefore: 0 })).to.equal(
+      false,
+    );
+    expect(await noteStoring(store(), 'another', job, { metadata: {}, delivered: {} })).to.equal(null);
+    expect(await theJob(store(), job.id)).to.deep.equal(job);
+    await leaveLead(store(), holder);
+    expect(await takeLead(store(), 'another')).to.equal(true);
+    expect(await settleJob(store(), holder, job, completed)).to.deep.equal({ word: 'not_leading' });
+    await leaveLead(store(), 'another');
+    await cancelJob(store(), await theJob(store(), waiting), 'Cancelled');
+  });
+
+  it('begins each attempt once and none out of turn', async () => {
+    const caller = await anAccount(store(), { credits: 1 });
+    const job = await aRunningJob(store(), caller);
+    expect(await startAttempt(store(), holder, job, 1, 1)).to.equal(true);
+    expect((await theJob(store(), job.id)).deadline).to.equal(job.deadline);
+    expect(await startAttempt(store(), holder, job, 3, 1)).to.equal(false);
+    expect(await startAttempt(store(), holder, { id: 'none' }, 1, 1)).to.equal(false);
+    await settleJob(store(), holder, job, failed);
+    expect(await startAttempt(store(), holder, job, 2, 1)).to.equal(false);
+  });
+
+  it('lets progress rise only, at most to 99, and only for the attempt that runs', async () => {
+    const caller = await anAccount(store(), { credits: 1 });
+    const job = await aRunningJob(store(), caller);
+    const note = (progress: number, attempt = 1) =>
+      noteProgress(store(), job.id, attempt, { progress, stage: 'fetch', speed_bytes: 10, eta_seconds: null });
+    expect(await note(40.7)).to.equal(true);
+    const noted = await theJob(store(), job.id);
+    expect(noted).to.deep.include({
+      status: 'Running',
+      progress: 40,
+      stage: 'fetch',
+      speed_bytes: 10,
+      eta_seconds: null,
+    });
+    expect(noted.started_at).to.be.a('number');
+    await note(10);
+    expect((await theJob(store(), job.id)).progress).to.equal(40);
+    await note(250);
+    expect((await theJob(store(), job.id)).progress).to.equal(99);
+    expect(await note(50, 2)).to.equal(false);
+    await settleJob(store(), holder, job, failed);
+    expect(await note(99)).to.equal(false);
+    expect((await theJob(store(), job.id)).progress).to.equal(99);
+  });
+
+  it('gives the slot back between two attempts, waits, and starts the next one first', async () => {
+    await drain();
+    const caller = await anAccount(store(), { credits: 3, concurrency: 1 });
+    const job = await aRunningJob(store(), caller);
+    const second = await admitted(store(), caller);
+    expect(await startNext(store())).to.equal(null);
+    const why = { counts: 'failure', code: 'source_error', notBefore: store().clock.now() + 5000 } as const;
+    expect(await retryJob(store(), holder, job, why)).to.equal(true);
+    expect(await retryJob(store(), holder, job, why)).to.equal(false);
+    expect((await startNext(store()))?.id).to.equal(second);
+    expect(await requeueDelayed(store())).to.equal(0);
+    store().advance(5001);
+    expect(await requeueDelayed(store())).to.equal(1);
+    await settleJob(store(), holder, await theJob(store(), second), failed);
+    const again = await startNext(store());
+    expect(again).to.deep.include({ id: job.id, attempt: 2, failures: 1, interruptions: 0 });
+    expect(await settleJob(store(), holder, job, failed)).to.deep.equal({ word: 'stale' });
+    await retryJob(store(), holder, again!, { counts: 'interruption', code: 'worker_lost', notBefore: 0 });
+    expect(await startNext(store())).to.deep.include({ id: job.id, attempt: 3, failures: 1, interruptions: 1 });
+    await settleJob(store(), holder, await theJob(store(), job.id), completed);
+    expect(await books(caller.account)).to.deep.include({ held: 0, credits_consumed: 1 });
+  });
+
+  it('cancels a job that waits, that waits for another attempt, and that runs; each hold is released once', async () => {
+    const caller = await anAccount(store(), { credits: 3 });
+    const running = await aRunningJob(store(), caller);
+    const delayed = await aRunningJob(store(), caller);
+    await retryJob(store(), holder, delayed, {
+      counts: 'failure',
+      code: 'timeout',
+      notBefore: store().clock.now() + 9e6,
+    });
+    const waiting = await theJob(store(), await admitted(store(), caller));
+    for (const job of [running, delayed, waiting]) {
+      expect(await cancelJob(store(), job, 'Cancelled')).to.equal(true);
+      expect(await cancelJob(store(), job, 'Cancelled')).to.equal(false);
+    }
+    expect(await books(caller.account)).to.deep.include({ held: 0, credits_consumed: 0 });
+    expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
+    const fields = (await store().connection.read(
+      ['HMGET', keys.account(caller.account), 'running'],
+      keys.account(caller.account),
+    )) as string[];
+    expect(fields).to.deep.equal(['0']);
+    for (const key of [keys.active, keys.delayed]) {
+      const members = (await store().connection.read(['ZRANGE', key, '0', '-1'], key)) as string[];
+      expect(members.filter((id) => [running.id, delayed.id, waiting.id].includes(id))).to.deep.equal([]);
+    }
+  });
+
+  it('keeps the first moment since which the object store is waited for', async () => {
+    const caller = await anAccount(store(), { credits: 1 });
+    const job = await aRunningJob(store(), caller);
+    const since = await noteStoring(store(), holder, job, { metadata: { title: 'x' }, delivered: completed.delivered });
+    store().advance(60_000);
+    expect(await noteStoring(store(), holder, job, { metadata: {}, delivered: {} })).to.equal(since);
+    expect(await theJob(store(), job.id)).to.deep.include({ storing_since: since, delivered: completed.delivered });
+    await settleJob(store(), holder, job, failed);
+  });
+
+  it('counts the ends of jobs for the statistics, failures of ours as such', async () => {
+    const before = await readMinutes(store(), 'video');
+    const caller = await anAccount(store(), { credits: 2 });
+    await settleJob(store(), holder, await aRunningJob(store(), caller), completed);
+    await settleJob(store(), holder, await aRunningJob(store(), caller), { ...failed, log: 500 });
+    const sum = (minutes: typeof before, field: 'count' | 'good') => minutes.reduce((all, one) => all + one[field], 0);
+    const after = await readMinutes(store(), 'video');
+    expect(sum(after, 'count') - sum(before, 'count')).to.equal(2);
+    expect(sum(after, 'good') - sum(before, 'good')).to.equal(1);
+  });
+
+  it('tells the place in the own queue', async () => {
+    await drain();
+    const caller = await anAccount(store(), { credits: 5, concurrency: 0 });
+    const ids = [];
+    for (let n = 0; n < 3; n++) {
+      ids.push(await admitted(store(), caller));
+      store().advance(1);
+    }
+    for (const [n, id] of ids.entries()) expect(await pollJob(store(), caller, id)).to.deep.include({ place: n });
+    await setAccount(store(), caller.account, { concurrency: 1 });
+    expect((await startNext(store()))?.id).to.equal(ids[0]);
+    expect(await pollJob(store(), caller, ids[2]!)).to.deep.include({ place: 1 });
+  });
+}

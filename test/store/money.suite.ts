@@ -1,0 +1,282 @@
+import { expect } from 'chai';
+import { remaining, usage } from '../../src/model/money.ts';
+import { setAccount, setPlan } from '../../src/store/accounts.ts';
+import { chargeCall, releaseCall } from '../../src/store/admission.ts';
+import { settleJob } from '../../src/store/jobs.ts';
+import { listKeys } from '../../src/store/keyring.ts';
+import { keys } from '../../src/store/keys.ts';
+import { readLedger, readSnapshot, readUsage, verifyLedger } from '../../src/store/ledger.ts';
+import { readLines } from '../../src/store/lines.ts';
+import { rollPeriod } from '../../src/store/period.ts';
+import { duePurchases, endPurchase, readTopup, setTopup, takePurchase } from '../../src/store/purchases.ts';
+import {
+  admitted,
+  anAccount,
+  aPack,
+  aPlan,
+  aRunningJob,
+  ask,
+  completed,
+  holder,
+  type TestStore,
+} from '../support/record.ts';
+
+const day = 86_400_000;
+const topup = {
+  enabled: '1',
+  threshold_percent: '30',
+  pack_title: 'Auto',
+  pack_total: '10',
+  price_cents: '990',
+  currency: 'eur',
+  customer: 'cus_1',
+  payment_method: 'pm_1',
+};
+
+/** Balances, the ledger, billing periods and purchases. */
+export function moneySuite(store: () => TestStore): void {
+  type Caller = Awaited<ReturnType<typeof anAccount>>;
+  const spend = async (caller: Caller) => settleJob(store(), holder, await aRunningJob(store(), caller), completed);
+  const books = async (caller: Caller) => (await readSnapshot(store(), caller.account)).books;
+  const kinds = async (caller: Caller) =>
+    (await readLedger(store(), caller.account, 100))
+      .reverse()
+      .map((entry) => `${entry.kind} ${entry.balance} ${entry.amount}`);
+  const verified = async (caller: Caller) =>
+    expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
+
+  it('draws the subscription, then packs in purchase order, then credits, then nothing', async () => {
+    const caller = await anAccount(store(), { quota: 1, credits: 1 });
+    const late = await aPack(store(), caller.account, 1, 5);
+    const early = await aPack(store(), caller.account, 1, 1);
+    const balances = [];
+    for (let n = 0; n < 4; n++) balances.push(await spend(caller));
+    expect(balances.map((one) => 'balance' in one && one.balance)).to.deep.equal([
+      'subscription',
+      'packs',
+      'packs',
+      'credits',
+    ]);
+    const charges = (await readLedger(store(), caller.account, 100))
+      .filter((entry) => entry.kind === 'charge')
+      .reverse();
+    expect(charges.map((entry) => entry.pack)).to.deep.equal([null, early, late, null]);
+    expect(await ask(store(), caller)).to.deep.include({ refused: 'payment_required' });
+    await verified(caller);
+  });
+
+  it('enters an overdraft when a charge finds nothing left, and nobody owes anything', async () => {
+    const caller = await anAccount(store(), { quota: 1 });
+    const job = await aRunningJob(store(), caller);
+    await aPlan(store(), caller.plan, { quota: 0 });
+    expect(await settleJob(store(), holder, job, completed)).to.deep.equal({ word: 'settled', balance: 'overdraft' });
+    expect(await kinds(caller)).to.deep.equal([
+      'grant subscription 1',
+      'lapse subscription 1',
+      'overdraft overdraft 1',
+    ]);
+    expect(remaining(await books(caller))).to.equal(0);
+    await verified(caller);
+  });
+
+  it('shows a changed quota at once and books it with the next charge', async () => {
+    const caller = await anAccount(store(), { quota: 2 });
+    await spend(caller);
+    await aPlan(store(), caller.plan, { quota: 5 });
+    const seen = await readUsage(store(), caller);
+    expect('books' in seen && remaining(seen.books)).to.equal(4);
+    await spend(caller);
+    expect(await kinds(caller)).to.deep.equal([
+      'grant subscription 2',
+      'charge subscription 1',
+      'grant subscription 3',
+      'charge subscription 1',
+    ]);
+    await verified(caller);
+  });
+
+  it('rolls the period by itself: the rest lapses, used returns to 0, packs and credits stay', async () => {
+    const caller = await anAccount(store(), { quota: 3, credits: 1, packs: [2] });
+    await spend(caller);
+    store().advance(32 * day);
+    const seen = await readUsage(store(), caller);
+    if (!('books' in seen)) throw new Error('refused');
+    expect([seen.books.used, remaining(seen.books)]).to.deep.equal([0, 6]);
+    expect((await kinds(caller)).slice(-2)).to.deep.equal(['lapse subscription 2', 'grant subscription 3']);
+    expect(seen.books.period_end! - store().clock.now()).to.be.within(0, 31 * day);
+    expect(await rollPeriod(store(), caller.account)).to.equal(false);
+    await verified(caller);
+  });
+
+  it('rolls once when many find the period ended at the same time', async () => {
+    const caller = await anAccount(store(), { quota: 30 });
+    store().advance(32 * day);
+    await Promise.all([...Array(20)].map(() => admitted(store(), caller)));
+    expect((await kinds(caller)).filter((kind) => kind.startsWith('lapse'))).to.deep.equal(['lapse subscription 30']);
+    expect(await books(caller)).to.deep.include({ held: 20, used: 0 });
+    await verified(caller);
+  });
+
+  it('charges a job to the period in which it ends', async () => {
+    const caller = await anAccount(store(), { quota: 1 });
+    const job = await aRunningJob(store(), caller);
+    store().advance(32 * day);
+    expect(await settleJob(store(), holder, job, completed)).to.deep.equal({
+      word: 'settled',
+      balance: 'subscription',
+    });
+    expect(await books(caller)).to.deep.include({ used: 1 });
+    await verified(caller);
+  });
+
+  it('keeps period and used with another plan, ends both without one, and begins anew with the next', async () => {
+    const caller = await anAccount(store(), { quota: 4 });
+    await spend(caller);
+    const { period_end } = await books(caller);
+    await setPlan(store(), { name: `${caller.plan}x`, quota: 9, per_second: null, per_minute: null, paid: false });
+    await setAccount(store(), caller.account, { plan: `${caller.plan}x` });
+    expect(await books(caller)).to.deep.include({ quota: 9, used: 1, period_end });
+    await setAccount(store(), caller.account, { plan: null });
+    expect(await books(caller)).to.deep.include({ quota: 0, used: 0, period_end: null });
+    await verified(caller);
+    await setAccount(store(), caller.account, { plan: caller.plan });
+    expect(await books(caller)).to.deep.include({ quota: 4, used: 0 });
+    await verified(caller);
+  });
+
+  it('names each entry that was tampered with', async () => {
+    const caller = await anAccount(store(), { credits: 3 });
+    await spend(caller);
+    const ledger = keys.ledger(caller.account);
+    await store().connection.read(['HINCRBY', keys.account(caller.account), 'credits_consumed', '-1'], ledger);
+    expect((await verifyLedger(store(), caller.account)).problems.join()).to.match(/credits/);
+    await store().connection.read(['HINCRBY', keys.account(caller.account), 'credits_consumed', '1'], ledger);
+    await verified(caller);
+    await store().connection.read(['HINCRBY', keys.account(caller.account), 'held', '1'], ledger);
+    expect((await verifyLedger(store(), caller.account)).problems).to.have.length(1);
+  });
+
+  describe('synchronous calls', () => {
+    const call = async (caller: Caller) => {
+      const repeat = { key: 'c', request: 'x' };
+      const id = await admitted(store(), caller, { work: { holdMilliseconds: 65_000 }, repeat });
+      return { id, account: caller.account, endpoint: 'metadata', repeat } as const;
+    };
+    const charge = async (caller: Caller, inHand: Awaited<ReturnType<typeof call>>) => {
+      const [key] = await listKeys(store(), caller.account);
+      const rest = { keyId: key!.id, line: 'GET /v1/media/metadata', ip: '192.0.2.1', answer: '{"metadata":{}}' };
+      return chargeCall(store(), { ...inHand, ...rest }, 120);
+    };
+
+    it('charges a call once, writes its line and remembers its answer', async () => {
+      const caller = await anAccount(store(), { credits: 2 });
+      const inHand = await call(caller);
+      expect(await ask(store(), caller, { repeat: inHand.repeat })).to.deep.include({
+        refused: 'idempotency_conflict',
+        detail: 'running',
+      });
+      const answers = await Promise.all([1, 2, 3].map(() => charge(caller, inHand)));
+      expect(answers.toSorted()).to.deep.equal(['credits', 'gone', 'gone']);
+      expect(await releaseCall(store(), inHand, 500)).to.equal(false);
+      expect(await ask(store(), caller, { repeat: inHand.repeat })).to.deep.include({
+        repeated: inHand.id,
+        answer: '{"metadata":{}}',
+      });
+      expect(await readLines(store(), caller.account, 9)).to.have.length(1);
+      expect(await books(caller)).to.deep.include({ credits_consumed: 1, held: 0 });
+      await verified(caller);
+    });
+
+    it('releases a call once, and forgets its Idempotency-Key', async () => {
+      const caller = await anAccount(store(), { credits: 1 });
+      const inHand = await call(caller);
+      expect((await readSnapshot(store(), caller.account)).books.held).to.equal(1);
+      expect(await releaseCall(store(), inHand, 404, 10)).to.equal(true);
+      expect(await releaseCall(store(), inHand, 404, 10)).to.equal(false);
+      expect(await charge(caller, inHand)).to.equal('gone');
+      expect(await ask(store(), caller, { repeat: inHand.repeat })).to.have.property('admitted');
+      await verified(caller);
+    });
+
+    it('refuses a charge after the deadline of the hold', async () => {
+      const caller = await anAccount(store(), { credits: 1 });
+      const inHand = await call(caller);
+      store().advance(65_001);
+      expect(await charge(caller, inHand)).to.equal('gone');
+      expect(await books(caller)).to.deep.include({ credits_consumed: 0, held: 1 });
+    });
+  });
+
+  describe('purchases', () => {
+    const low = async () => {
+      const caller = await anAccount(store(), { quota: 10, paid: true });
+      await setTopup(store(), caller.account, topup);
+      for (let n = 0; n < 4; n++) await spend(caller);
+      expect(await duePurchases(store())).not.to.include(caller.account);
+      await spend(caller);
+      return caller;
+    };
+    const take = async (caller: Caller) => {
+      const purchase = await takePurchase(store(), caller.account, 60_000);
+      if (purchase === null || purchase === 'capped') throw new Error(`no purchase: ${purchase}`);
+      return purchase;
+    };
+
+    it('asks for one purchase below the threshold, with one id over all its tries, and adds its pack once', async () => {
+      const caller = await low();
+      await spend(caller);
+      expect(await duePurchases(store())).to.include(caller.account);
+      const purchase = await take(caller);
+      expect(await takePurchase(store(), caller.account, 60_000)).to.equal(null);
+      store().advance(60_001);
+      expect((await take(caller)).id).to.equal(purchase.id);
+      const ends = await Promise.all([1, 2, 3].map(() => endPurchase(store(), purchase, 'paid')));
+      expect(ends.toSorted()).to.deep.equal(['paid', 'stale', 'stale']);
+      expect((await books(caller)).packs.map((pack) => [pack.title, pack.total])).to.deep.equal([['Auto', 10]]);
+      await verified(caller);
+    });
+
+    it('buys again only 72 hours after a purchase that succeeded', async () => {
+      const caller = await low();
+      await endPurchase(store(), await take(caller), 'paid');
+      await aPlan(store(), caller.plan, { quota: 1, paid: true });
+      for (let n = 0; n < 9; n++) await spend(caller);
+      expect(await duePurchases(store())).not.to.include(caller.account);
+      store().advance(72 * 3_600_000);
+      await spend(caller);
+      expect(await duePurchases(store())).to.include(caller.account);
+    });
+
+    it('is disabled by a declined charge, and adds nothing', async () => {
+      const caller = await low();
+      expect(await endPurchase(store(), await take(caller), 'declined')).to.equal('declined');
+      expect((await readTopup(store(), caller.account)).enabled).to.equal('0');
+      await spend(caller);
+      expect(await duePurchases(store())).not.to.include(caller.account);
+      expect((await books(caller)).packs).to.deep.equal([]);
+    });
+
+    it('buys nothing past the monthly cap, and stays enabled', async () => {
+      const caller = await low();
+      await setTopup(store(), caller.account, { monthly_cap_cents: '500' });
+      expect(await takePurchase(store(), caller.account, 60_000)).to.equal('capped');
+      expect(await takePurchase(store(), caller.account, 60_000)).to.equal(null);
+      expect((await readTopup(store(), caller.account)).enabled).to.equal('1');
+    });
+  });
+
+  it('shows the whole Usage snapshot of a caller', async () => {
+    const caller = await anAccount(store(), { quota: 2, credits: 1, packs: [1], perMinute: 9 });
+    await spend(caller);
+    const seen = await readUsage(store(), caller);
+    if (!('books' in seen)) throw new Error('refused');
+    const shown = usage(seen.books, seen.account, seen.plan, seen.key, store().clock.now());
+    expect(shown).to.deep.include({
+      remaining: 3,
+      total_used: 1,
+      held: 0,
+      rate_limit: { per_minute: 9, per_second: null },
+    });
+    expect(shown.subscription).to.deep.equal({ used: 1, total: 3, remaining: 2, percent_used: 33.33 });
+  });
+}

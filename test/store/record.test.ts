@@ -1,0 +1,41 @@
+import { takeLead } from '../../src/store/leader.ts';
+import { prepareSchema } from '../../src/store/schema.ts';
+import { holder, storeOf, type TestStore } from '../support/record.ts';
+import { startTestCluster, startTestRedis } from '../support/redis.ts';
+import { admitSuite } from './admit.suite.ts';
+import { deliverySuite } from './delivery.suite.ts';
+import { doorSuite } from './door.suite.ts';
+import { jobsSuite } from './jobs.suite.ts';
+import { moneySuite } from './money.suite.ts';
+import { shareSuite } from './share.suite.ts';
+import { sweepSuite } from './sweep.suite.ts';
+
+const kinds = [
+  { name: 'one redis', start: startTestRedis },
+  { name: 'a cluster of three', start: startTestCluster },
+];
+
+for (const { name, start } of kinds) {
+  describe(`the record in ${name}`, () => {
+    let redis: Awaited<ReturnType<typeof start>>;
+    let store: TestStore;
+    before(async function () {
+      this.timeout(30_000);
+      redis = await start();
+    });
+    after(() => redis.stop());
+    beforeEach(async () => {
+      store = storeOf(redis.connection);
+      await prepareSchema(store);
+      await takeLead(store, holder);
+    });
+
+    describe('the door', () => doorSuite(() => store));
+    describe('admission', () => admitSuite(() => store));
+    describe('jobs', () => jobsSuite(() => store));
+    describe('fair share', () => shareSuite(() => store));
+    describe('money', () => moneySuite(() => store));
+    describe('delivery', () => deliverySuite(() => store));
+    describe('sweep', () => sweepSuite(() => store));
+  });
+}

@@ -1,0 +1,83 @@
+import { expect } from 'chai';
+import { makeLog } from '../../src/base/log.ts';
+import { readJob, settleJob } from '../../src/store/jobs.ts';
+import { listKeys } from '../../src/store/keyring.ts';
+import { keys } from '../../src/store/keys.ts';
+import { readLedger, verifyLedger } from '../../src/store/ledger.ts';
+import { collectLines, readLines } from '../../src/store/lines.ts';
+import { sweep } from '../../src/store/sweep.ts';
+import { admitted, anAccount, aRunningJob, completed, failed, holder, type TestStore } from '../support/record.ts';
+
+const day = 86_400_000;
+const lifetimes = { job: 30 * day, line: 90 * day };
+const quiet = makeLog({ level: 'error', write: () => {}, now: () => 0 });
+
+/** What is past its lifetime goes, and only that. */
+export function sweepSuite(store: () => TestStore): void {
+  it('releases the holds of synchronous calls that died', async () => {
+    const caller = await anAccount(store(), { credits: 1 });
+    await admitted(store(), caller, { work: { holdMilliseconds: 65_000 } });
+    await sweep(store(), lifetimes);
+    expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
+    store().advance(65_000);
+    expect((await sweep(store(), lifetimes)).calls).to.be.at.least(1);
+    expect((await sweep(store(), lifetimes)).calls).to.equal(0);
+    await admitted(store(), caller);
+    expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
+  });
+
+  it('rolls the periods of idle accounts', async () => {
+    const caller = await anAccount(store(), { quota: 2 });
+    store().advance(100 * day);
+    expect((await sweep(store(), lifetimes)).periods).to.be.at.least(1);
+    const kinds = (await readLedger(store(), caller.account, 9)).map((entry) => entry.kind);
+    expect(kinds).to.deep.equal(['grant', 'lapse', 'grant']);
+    expect((await sweep(store(), lifetimes)).periods).to.equal(0);
+  });
+
+  it('removes a job record after its lifetime, with all that belongs to it, and never an open one', async () => {
+    const caller = await anAccount(store(), { credits: 2 });
+    const open = await aRunningJob(store(), caller);
+    const ended = await aRunningJob(store(), caller);
+    await settleJob(store(), holder, ended, failed);
+    store().advance(29 * day);
+    await sweep(store(), lifetimes);
+    expect(await readJob(store(), ended.id)).not.to.equal(null);
+    store().advance(2 * day);
+    expect((await sweep(store(), lifetimes)).jobs).to.be.at.least(1);
+    expect(await readJob(store(), ended.id)).to.equal(null);
+    expect(await readJob(store(), open.id)).not.to.equal(null);
+    const left = await store().connection.batch(
+      [keys.attempts(ended.id), keys.webhook(ended.id)].map((key) => ({ key, command: ['EXISTS', key] })),
+    );
+    expect(left.map(Number)).to.deep.equal([0, 0]);
+    const jobs = await store().connection.read(['ZRANGE', keys.jobs(caller.account), '0', '-1'], keys.ended);
+    expect(jobs).to.deep.equal([open.id]);
+  });
+
+  it('keeps request-log lines for their lifetime', async () => {
+    const caller = await anAccount(store(), { credits: 1 });
+    await settleJob(store(), holder, await aRunningJob(store(), caller), completed);
+    store().advance(89 * day);
+    await sweep(store(), lifetimes);
+    expect(await readLines(store(), caller.account, 9)).to.have.length(1);
+    store().advance(2 * day);
+    expect((await sweep(store(), lifetimes)).lines).to.be.at.least(1);
+    expect(await readLines(store(), caller.account, 9)).to.have.length(0);
+  });
+
+  it('writes free lines in batches, newest first beside the paid ones, and keeps about as many as the cap', async () => {
+    const caller = await anAccount(store(), { credits: 1 });
+    const [key] = await listKeys(store(), caller.account);
+    const lines = collectLines(store(), 200, quiet);
+    const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '192.0.2.1', credits: 0 };
+    for (let n = 0; n < 1000; n++) lines.add(key!.id, { ...line, at: n });
+    await lines.close();
+    await settleJob(store(), holder, await aRunningJob(store(), caller), completed);
+    const seen = await readLines(store(), caller.account, 5000);
+    expect(seen.map((one) => one.at)).to.deep.equal(seen.map((one) => one.at).toSorted((a, b) => b - a));
+    expect(seen[0]).to.deep.include({ status: 201, credits: 1, endpoint: 'GET /v1/video/download', key: key!.alias });
+    expect(seen.length).to.be.within(201, 401);
+    expect(await readLines(store(), caller.account, 5, 'nobody')).to.deep.equal([]);
+  });
+}

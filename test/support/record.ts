@@ -1,0 +1,154 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { Quotas } from '../../src/model/account.ts';
+import type { Job } from '../../src/model/job.ts';
+import { makeAccountId, makeKey, readKey } from '../../src/model/key.ts';
+import { type AccountChange, createAccount, setPlan } from '../../src/store/accounts.ts';
+import { type Admission, admit, type Call, type NewJob } from '../../src/store/admission.ts';
+import type { Connection } from '../../src/store/connect.ts';
+import type { Caller } from '../../src/store/door.ts';
+import { type Ending, readJob, startAttempt, takeJob } from '../../src/store/jobs.ts';
+import { createKey } from '../../src/store/keyring.ts';
+import { takeLead } from '../../src/store/leader.ts';
+import { addPack, grantCredits } from '../../src/store/ledger.ts';
+import type { Store } from '../../src/store/script.ts';
+
+/** A store whose clock a test may move. */
+export interface TestStore extends Store {
+  advance(milliseconds: number): void;
+}
+
+export function movableClock(): { now(): number; offset(): number; advance(milliseconds: number): void } {
+  let offset = 0;
+  return {
+    now: () => Date.now() + offset,
+    offset: () => offset,
+    advance(milliseconds) {
+      offset += milliseconds;
+    },
+  };
+}
+
+/** A store with a clock of its own on a connection. */
+export function storeOf(connection: Connection): TestStore {
+  const clock = movableClock();
+  return { connection, clock, advance: clock.advance };
+}
+
+export interface Wanted extends AccountChange {
+  readonly quota?: number;
+  readonly perSecond?: number;
+  readonly perMinute?: number;
+  readonly paid?: boolean;
+  readonly credits?: number;
+  readonly packs?: readonly number[];
+  readonly quotas?: Partial<Quotas>;
+}
+
+/** A fresh account with one key; a plan of its own when a quota or a rate is wanted. */
+export async function anAccount(
+  store: Store,
+  wanted: Wanted = {},
+): Promise<Caller & { slug: string; plan: string; keyId: string }> {
+  const { quota, perSecond, perMinute, paid, credits, packs, quotas, ...change } = wanted;
+  const slug = `a${randomBytes(5).toString('hex')}`;
+  const plan = `p${slug}`;
+  const planned = quota !== undefined || perSecond !== undefined || perMinute !== undefined;
+  if (planned) await aPlan(store, plan, wanted);
+  const account = makeAccountId(randomBytes(16));
+  await createAccount(store, account, slug, { name: slug, ...(planned ? { plan } : {}), ...change });
+  if (credits) await grantCredits(store, account, credits);
+  for (const [n, total] of (packs ?? []).entries()) await aPack(store, account, total, n);
+  return { ...(await aKey(store, account, quotas)), slug, plan };
+}
+
+export async function aPlan(store: Store, name: string, wanted: Wanted): Promise<void> {
+  await setPlan(store, {
+    name,
+    quota: wanted.quota ?? 0,
+    per_second: wanted.perSecond ?? null,
+    per_minute: wanted.perMinute ?? null,
+    paid: wanted.paid ?? true,
+  });
+}
+
+export async function aPack(store: Store, account: string, total: number, day = 0): Promise<string> {
+  const id = randomBytes(6).toString('hex');
+  await addPack(store, account, { id, title: `Pack ${day}`, total, purchased_at: Date.UTC(2026, 0, 1 + day) });
+  return id;
+}
+
+export async function aKey(
+  store: Store,
+  account: string,
+  quotas: Partial<Quotas> = {},
+): Promise<Caller & { keyId: string }> {
+  const key = readKey(makeKey(account, randomBytes(32)));
+  if (!key) throw new Error('a fresh key cannot be read');
+  const id = randomBytes(6).toString('hex');
+  await createKey(store, account, { id, alias: id, hash: key.hash, quotas });
+  return { ...key, keyId: id };
+}
+
+export const aDownload: NewJob = {
+  endpoint: 'video',
+  method: 'GET',
+  path: '/v1/video/download',
+  args: { query: 'https://example.com/film', is_async: true },
+  ip: '192.0.2.1',
+  webhook: null,
+};
+
+/** Asks for a download, or for what is given. */
+export function ask(store: Store, caller: Caller, call: Partial<Call> = {}): Promise<Admission> {
+  return admit(store, caller, { id: randomUUID(), valid: true, room: true, repeat: null, work: aDownload, ...call });
+}
+
+/** The id of a call that must be admitted. */
+export async function admitted(store: Store, caller: Caller, call: Partial<Call> = {}): Promise<string> {
+  const answer = await ask(store, caller, call);
+  if (!('admitted' in answer)) throw new Error(`not admitted: ${JSON.stringify(answer)}`);
+  return answer.admitted;
+}
+
+export async function theJob(store: Store, id: string): Promise<Job> {
+  const job = await readJob(store, id);
+  if (!job) throw new Error(`there is no job ${id}`);
+  return job;
+}
+
+export const holder = 'the-test';
+
+/** Takes the next job of all, whoever waits, and begins its first attempt. */
+export async function startNext(store: Store, slots = 1_000_000): Promise<Job | null> {
+  await takeLead(store, holder);
+  const id = await takeJob(store, holder, slots);
+  if (id === null) return null;
+  const job = await theJob(store, id);
+  await startAttempt(store, holder, job, job.attempt + 1, store.clock.now() + 60_000);
+  return theJob(store, id);
+}
+
+/** A job of this account alone that runs its first attempt: others' waiting jobs are started on the way. */
+export async function aRunningJob(store: Store, caller: Caller, call: Partial<Call> = {}): Promise<Job> {
+  const id = await admitted(store, caller, call);
+  while ((await theJob(store, id)).attempt === 0) await startNext(store);
+  return theJob(store, id);
+}
+
+export const completed: Ending = {
+  status: 'CompletedJob',
+  code: null,
+  text: null,
+  log: 201,
+  metadata: { title: 'A film' },
+  delivered: { key: 'results/a/1/media.mp4', bytes: 5, sha256: 'a'.repeat(64), content_type: 'video/mp4' },
+};
+
+export const failed: Ending = {
+  status: 'Error',
+  code: 'private',
+  text: 'This content is private',
+  log: 400,
+  metadata: null,
+  delivered: null,
+};

@@ -1,0 +1,160 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { makeLog } from '../../src/base/log.ts';
+import { askOnce } from '../../src/store/client.ts';
+import { type Connection, connect } from '../../src/store/connect.ts';
+import { type RedisProcess, spawnRedis } from '../../src/store/process.ts';
+import { type RedisServer, type ServerOptions, startRedis } from '../../src/store/server.ts';
+import { until } from './until.ts';
+
+/** What every kind of Redis under test offers. */
+export interface TestRecord {
+  readonly connection: Connection;
+  readonly url: string;
+  /** Removes every key of the record. */
+  readonly flush: () => Promise<unknown>;
+  readonly stop: () => Promise<void>;
+}
+
+export interface TestRedis extends TestRecord {
+  readonly server: RedisServer;
+  readonly pid: () => number;
+}
+
+/** One redis-server of several, on a port of the loopback address. */
+export interface TestNode {
+  readonly port: number;
+  readonly url: string;
+  readonly process: RedisProcess;
+  readonly ask: (...command: string[]) => Promise<unknown>;
+}
+
+export interface TestCluster extends TestRecord {
+  /** Three masters, of which the last has the record, and then its replicas. */
+  readonly nodes: readonly TestNode[];
+}
+
+export interface TestSentinel extends TestRecord {
+  readonly master: TestNode;
+  readonly replica: TestNode;
+}
+
+const durable = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction'];
+const slotRanges = [
+  ['0', '5460'],
+  ['5461', '10922'],
+  ['10923', '16383'],
+];
+
+/** A new folder under the temporary one. */
+export function aFolder(): { folder: string; remove: () => void } {
+  const folder = mkdtempSync(join(tmpdir(), 'trawl-test-'));
+  return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+/** A log that keeps its lines. */
+export function aLog() {
+  const lines: string[] = [];
+  return { lines, log: makeLog({ level: 'debug', write: (line) => lines.push(line), now: Date.now }) };
+}
+
+/** Starts a redis-server of its own in a new folder. */
+export async function startTestRedis(options: Partial<ServerOptions> = {}): Promise<TestRedis> {
+  const { folder, remove } = aFolder();
+  const { log } = aLog();
+  const server = await startRedis({ folder, log, longestDelayMs: 100, ...options });
+  const end = async () => {
+    await server.stop();
+    remove();
+  };
+  return { server, pid: server.pid, ...(await offer(server.url, end)) };
+}
+
+/** Starts a Cluster. */
+export async function startTestCluster({ replicas = 0 } = {}): Promise<TestCluster> {
+  const { folder, remove } = aFolder();
+  const ports = await freePorts(2 * (3 + replicas));
+  const buses = ports.splice(3 + replicas).map(String);
+  const cluster = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000', '--cluster-port'];
+  const nodes = await Promise.all(ports.map((port, n) => startNode(folder, port, [...durable, ...cluster, buses[n]!])));
+  for (const [n, { ask }] of nodes.entries()) {
+    await ask('CLUSTER', 'SET-CONFIG-EPOCH', String(n + 1));
+    const range = slotRanges[n];
+    if (range) await ask('CLUSTER', 'ADDSLOTSRANGE', ...range);
+    if (n > 0) await ask('CLUSTER', 'MEET', '127.0.0.1', String(ports[0]), buses[0]!);
+  }
+  const known = `cluster_known_nodes:${nodes.length}`;
+  for (const node of nodes) await says(node, ['CLUSTER', 'INFO'], known);
+  const owner = String(await nodes[2]!.ask('CLUSTER', 'MYID'));
+  for (const replica of nodes.slice(3)) {
+    await replica.ask('CLUSTER', 'REPLICATE', owner);
+    await says(replica, ['INFO', 'replication'], 'master_link_status:up');
+    for (const node of nodes) await says(node, ['CLUSTER', 'NODES'], `slave ${owner}`);
+  }
+  for (const node of nodes) await says(node, ['CLUSTER', 'INFO'], 'cluster_state:ok');
+  const url = nodes.map((node) => node.url).join(',');
+  return { nodes, ...(await offer(url, () => endAll(nodes, remove))) };
+}
+
+/** Starts a master with a replica, watched by one Sentinel. */
+export async function startTestSentinel(): Promise<TestSentinel> {
+  const { folder, remove } = aFolder();
+  const [masterPort = 0, replicaPort = 0, port = 0] = await freePorts(3);
+  const master = await startNode(folder, masterPort, durable);
+  const replica = await startNode(folder, replicaPort, [...durable, '--replicaof', '127.0.0.1', String(masterPort)]);
+  await says(replica, ['INFO', 'replication'], 'master_link_status:up');
+  const watch = [
+    `sentinel monitor trawl 127.0.0.1 ${masterPort} 1`,
+    'sentinel down-after-milliseconds trawl 500',
+    'sentinel failover-timeout trawl 3000',
+  ];
+  await writeFile(join(folder, 'sentinel.conf'), watch.join('\n'));
+  const sentinel = await startNode(folder, port, ['--sentinel'], '../sentinel.conf');
+  await says(sentinel, ['INFO', 'sentinel'], 'slaves=1');
+  const url = `redis+sentinel://127.0.0.1:${port}/trawl`;
+  return { master, replica, ...(await offer(url, () => endAll([sentinel, master, replica], remove))) };
+}
+
+async function offer(url: string, end: () => unknown): Promise<TestRecord> {
+  const connection = await connect(url, { log: aLog().log });
+  const stop = async () => {
+    await connection.close();
+    await end();
+  };
+  return { connection, url, flush: () => connection.read(['FLUSHALL'], '{trawl}'), stop };
+}
+
+async function startNode(parent: string, port: number, options: string[], file?: string): Promise<TestNode> {
+  const folder = join(parent, String(port));
+  await mkdir(folder);
+  const place = ['--port', String(port), '--bind', '127.0.0.1', '--logfile', 'redis.log'];
+  const quick = options.includes('--sentinel') ? [] : ['--repl-diskless-sync-delay', '0'];
+  const process = spawnRedis(folder, [...(file ? [file] : []), ...place, ...quick, ...options]);
+  const url = `redis://127.0.0.1:${port}`;
+  const node = { port, url, process, ask: (...command: string[]) => askOnce(url, command) };
+  await says(node, ['PING'], 'PONG');
+  return node;
+}
+
+async function endAll(nodes: readonly TestNode[], remove: () => void): Promise<void> {
+  await Promise.all(nodes.map((node) => node.process.stop()));
+  remove();
+}
+
+/** Waits until the answer to a command contains some words; an error is an answer that does not. */
+async function says(node: TestNode, command: string[], words: string): Promise<void> {
+  const ask = () => node.ask(...command).then(String, () => '');
+  await until(async () => (await ask()).includes(words), 15, `${words} on port ${node.port}`);
+}
+
+/** Ports that were free a moment ago. */
+async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.once('listening', resolve))));
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
