@@ -1,6 +1,14 @@
 import type { FailedStatus, FailureCode } from '../base/errors.ts';
 
 export type JobStatus = 'QueuedJob' | 'Running' | 'CompletedJob' | FailedStatus;
+export const jobStatuses: readonly JobStatus[] = [
+  'QueuedJob',
+  'Running',
+  'CompletedJob',
+  'Error',
+  'NotFound',
+  'BadRequest',
+];
 export const endpoints = ['video', 'audio', 'metadata'] as const;
 /** The three operations that cost a credit. */
 export type Endpoint = (typeof endpoints)[number];

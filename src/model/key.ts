@@ -19,13 +19,21 @@ export function makeKey(account: string, bytes: Uint8Array): string {
   return start + checksumOf(start);
 }
 
-/** The account that a key names and the hash that the record knows it by; `null`, without throwing, for anything else. */
-export function readKey(text: unknown): { account: string; hash: string } | null {
+/** What a key's text tells: its account, the hash that the record knows it by, and its id, which is how that begins. */
+export interface KeyText {
+  readonly account: string;
+  readonly hash: string;
+  readonly id: string;
+}
+
+/** Reads the text of a key; `null`, without throwing, for anything else. */
+export function readKey(text: unknown): KeyText | null {
   if (typeof text !== 'string' || text.length !== keyLength) return null;
   const [, account] = keyForm.exec(text) ?? [];
   if (account === undefined) return null;
   if (checksumOf(text.slice(0, -checksumLength)) !== text.slice(-checksumLength)) return null;
-  return { account, hash: hash('sha256', text) };
+  const digest = hash('sha256', text);
+  return { account, hash: digest, id: digest.slice(0, 24) };
 }
 
 /** An account id, 12 characters of a-z and 0-9, made of 16 bytes. */

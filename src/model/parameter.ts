@@ -1,6 +1,7 @@
 import { Ajv } from 'ajv';
+import type { Exception } from '../base/kinds.ts';
 import { fieldsAllowed, fieldsBytesMax, type Path, parseFields } from './fields.ts';
-import { type AddressException, type JudgedUrl, notUrl } from './url.ts';
+import { type JudgedUrl, notUrl } from './url.ts';
 
 /** A JSON Schema, as it stands in the OpenAPI document too. */
 export type Schema = Readonly<Record<string, unknown>>;
@@ -11,7 +12,7 @@ export interface Refused {
 }
 
 type Judged<T> = { readonly ok: true; readonly value: T } | Refused;
-type Exceptions = readonly AddressException[];
+type Exceptions = readonly Exception[];
 
 /** One parameter: its value is a T, or an A when it is not given. */
 export interface Parameter<T = unknown, A = unknown> {

@@ -1,5 +1,6 @@
+import type { Exception } from '../base/kinds.ts';
 import type { Path } from './fields.ts';
-import type { Endpoint, JobStatus } from './job.ts';
+import { type Endpoint, type JobStatus, jobStatuses } from './job.ts';
 import {
   choice,
   fieldPaths,
@@ -13,7 +14,7 @@ import {
   url,
 } from './parameter.ts';
 import { catalogue, type JudgedStats, judgeStats } from './stats.ts';
-import { type AddressException, judgeUrl, judgeWebhookUrl, queryLengthMax, webhookUrlLengthMax } from './url.ts';
+import { judgeUrl, judgeWebhookUrl, queryLengthMax, webhookUrlLengthMax } from './url.ts';
 
 /** Parameters as a caller gave them: texts of the query (arrays when repeated) and values of a JSON body, merged (D96). */
 type Given = Readonly<Record<string, unknown>>;
@@ -37,8 +38,6 @@ export interface Flags {
   /** Empty when the whole answer is wanted. */
   fields: readonly Path[];
 }
-
-const jobStatuses: readonly JobStatus[] = ['QueuedJob', 'Running', 'CompletedJob', 'Error', 'NotFound', 'BadRequest'];
 
 const maxDuration = number(
   'Seconds; what is longer is cut to this length.',
@@ -129,7 +128,7 @@ export const jobParameters = {
 export function parseRequest(
   endpoint: Endpoint,
   given: Given,
-  exceptions: readonly AddressException[],
+  exceptions: readonly Exception[],
 ): Parsed<CreditRequest> {
   const flags = parseFlags(given);
   if (!flags.ok) return flags;

@@ -1,18 +1,8 @@
-import { BlockList, isIPv4, isIPv6 } from 'node:net';
-
-/** An address that callers may name although it is not public (D67). */
-export interface AddressException {
-  /** Always with its prefix length, as in `127.0.0.1/32`. */
-  readonly cidr: string;
-  readonly port: number | '*';
-}
+import { BlockList, isIPv4 } from 'node:net';
+import type { Exception, Network } from '../base/kinds.ts';
 
 export type JudgedUrl =
   | { readonly ok: true; readonly href: string }
-  | { readonly ok: false; readonly sentence: string };
-
-type ParsedExceptions =
-  | { readonly ok: true; readonly exceptions: readonly AddressException[] }
   | { readonly ok: false; readonly sentence: string };
 
 export const queryLengthMax = 8192;
@@ -32,31 +22,16 @@ const localTops = new Set(['internal', 'local', 'svc']);
 const unfitCharacters = /[\p{Cc}\p{Cs}]/u;
 
 /** Says whether a caller may name this media URL (D28), and how it is handed on: serialised, without its fragment. */
-export function judgeUrl(text: string, exceptions: readonly AddressException[]): JudgedUrl {
+export function judgeUrl(text: string, exceptions: readonly Exception[]): JudgedUrl {
   return judge(text, queryLengthMax, exceptions);
 }
 
 /** The same for a URL that receives a webhook (D55). */
-export function judgeWebhookUrl(text: string, exceptions: readonly AddressException[]): JudgedUrl {
+export function judgeWebhookUrl(text: string, exceptions: readonly Exception[]): JudgedUrl {
   return judge(text, webhookUrlLengthMax, exceptions);
 }
 
-/** Reads exceptions as the operator writes them: `127.0.0.1:*, 10.0.0.0/8:443, [fd00::/8]:443`. */
-export function parseExceptions(text: string): ParsedExceptions {
-  const exceptions: AddressException[] = [];
-  for (const entry of text.split(',').map((part) => part.trim())) {
-    if (entry === '') continue;
-    const exception = parseException(entry);
-    if (exception === null) {
-      const form = 'must list addresses as cidr:port or cidr:*, such as 127.0.0.1:* or [fd00::/8]:443';
-      return { ok: false, sentence: `${form}, and ${JSON.stringify(entry)} is not one` };
-    }
-    exceptions.push(exception);
-  }
-  return { ok: true, exceptions };
-}
-
-function judge(text: string, lengthMax: number, exceptions: readonly AddressException[]): JudgedUrl {
+function judge(text: string, lengthMax: number, exceptions: readonly Exception[]): JudgedUrl {
   const url = unfitCharacters.test(text) ? null : URL.parse(text);
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
     return refused(notUrl);
@@ -74,12 +49,12 @@ function judge(text: string, lengthMax: number, exceptions: readonly AddressExce
 }
 
 /** What is wrong with the host, or null. URL has already written every odd form of an address in the plain one. */
-function judgeHost(url: URL, exceptions: readonly AddressException[]): string | null {
+function judgeHost(url: URL, exceptions: readonly Exception[]): string | null {
   const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);
-  const open = exceptions.filter((exception) => exception.port === '*' || exception.port === port);
+  const open = exceptions.filter((exception) => exception.port === null || exception.port === port);
   const address = readLiteral(url.hostname);
   if (address !== null) {
-    const fine = isPublic(address) || open.some((exception) => contains(exception.cidr, address));
+    const fine = isPublic(address) || open.some((exception) => contains(exception, address));
     return fine ? null : 'must be a URL with a public address';
   }
   const labels = url.hostname.replace(/\.$/, '').split('.');
@@ -107,14 +82,16 @@ function isPublic(address: string): boolean {
   return !notPublic[family].check(address, family);
 }
 
-function coversLoopback({ cidr }: AddressException): boolean {
-  const [base = ''] = cidr.split('/');
-  return loopback.check(base, familyOf(base)) || contains(cidr, '127.0.0.1') || contains(cidr, '::1');
+function coversLoopback(exception: Exception): boolean {
+  const { family, address } = exception;
+  return loopback.check(address, family) || contains(exception, '127.0.0.1') || contains(exception, '::1');
 }
 
-function contains(cidr: string, address: string): boolean {
-  const family = familyOf(address);
-  return familyOf(cidr) === family && listOf(cidr).check(address, family);
+function contains({ family, address, prefix }: Network, candidate: string): boolean {
+  if (familyOf(candidate) !== family) return false;
+  const list = new BlockList();
+  list.addSubnet(address, prefix, family);
+  return list.check(candidate, family);
 }
 
 function familyOf(addressOrCidr: string): 'ipv4' | 'ipv6' {
@@ -128,20 +105,6 @@ function listOf(cidrs: string): BlockList {
     list.addSubnet(base, Number(bits), familyOf(base));
   }
   return list;
-}
-
-function parseException(entry: string): AddressException | null {
-  const parts = /^(?:\[([^\]%]+)\]|([^:[\]]+)):(\*|\d{1,5})$/.exec(entry);
-  const net = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(parts?.[1] ?? parts?.[2] ?? '');
-  if (parts === null || net === null) return null;
-  const v6 = parts[1] !== undefined;
-  const [bitsMax, base = ''] = [v6 ? 128 : 32, net[1]];
-  const bits = Number(net[2] ?? bitsMax);
-  const port = parts[3] === '*' ? '*' : Number(parts[3]);
-  // An IPv4 address inside IPv6 is always judged as IPv4: an exception written for the other form would never hold.
-  if (!(v6 ? isIPv6(base) && !base.toLowerCase().startsWith('::ffff:') : isIPv4(base)) || bits > bitsMax) return null;
-  if (port !== '*' && (port < 1 || port > 65535)) return null;
-  return { cidr: `${base}/${bits}`, port };
 }
 
 function refused(sentence: string): { readonly ok: false; readonly sentence: string } {

@@ -72,6 +72,8 @@ export const keys = {
   delayed: one('delayed'),
   /** Sorted set: `account/job` of ended jobs by their end. */
   ended: one('ended'),
+  /** Sorted set: `account/job` of files that are to be removed from the object store, by the time of the wish. */
+  removals: one('removals'),
   /** Hash: what was answered to an Idempotency-Key. */
   repeat: (account: string, hash: string): string => `${tag}:repeat:${account}:${hash}`,
   /** Sorted set: `account/hold` of synchronous calls in hand by the deadline of their hold. */

@@ -20,6 +20,7 @@ export interface Link {
 
 const shortestDelayMs = 25;
 const longestDelayMs = 400;
+const steadyMs = 1_000;
 const drainMs = 1_000;
 
 /** Opens a link, at first without a connection. Each connection answers PING and is prepared before it is given out. */
@@ -28,7 +29,7 @@ export function openLink(place: Place, log: Log, prepare?: (client: Client) => P
   let current: { client: Client; leave: () => void; broke: (why: Error) => void } | undefined;
   let arrival = Promise.withResolvers<Client>();
   let cause: unknown;
-  let failures = 0;
+  let isTold: boolean | undefined;
   let drained: Promise<unknown> = Promise.resolve();
 
   const forget = (client: Client): typeof current => {
@@ -37,6 +38,13 @@ export function openLink(place: Place, log: Log, prepare?: (client: Client) => P
     current = undefined;
     arrival = Promise.withResolvers();
     return forgotten;
+  };
+  /** Tells a change once, however often it is tried in between. */
+  const tell = (isConnected: boolean, error?: unknown): void => {
+    if (isTold === isConnected) return;
+    isTold = isConnected;
+    if (isConnected) log.info('redis is connected', { place: place.name });
+    else log.warn('redis cannot be reached', { place: place.name, error });
   };
   const useOne = async (turn: number): Promise<void> => {
     const client = await openClient(await place.find(turn));
@@ -47,8 +55,7 @@ export function openLink(place: Place, log: Log, prepare?: (client: Client) => P
       await new Promise<void>((leave, broke) => {
         client.once('terminated', broke);
         current = { client, leave, broke };
-        failures = 0;
-        log.info('redis is connected', { place: place.name });
+        tell(true);
         arrival.resolve(client);
       });
     } finally {
@@ -57,13 +64,14 @@ export function openLink(place: Place, log: Log, prepare?: (client: Client) => P
     }
   };
   const keep = async (): Promise<void> => {
+    let delayMs = shortestDelayMs;
     for (let turn = 0; !closing.signal.aborted; turn += 1) {
+      const began = performance.now();
       await useOne(turn).catch((error) => {
         cause = error;
-        if (failures === 0) log.warn('redis cannot be reached', { place: place.name, error });
-        failures += 1;
+        tell(false, error);
       });
-      const delayMs = Math.min(shortestDelayMs * 2 ** failures, longestDelayMs);
+      delayMs = performance.now() - began > steadyMs ? shortestDelayMs : Math.min(delayMs * 2, longestDelayMs);
       // It ends early only because all is closed.
       await pause(delayMs, undefined, { signal: closing.signal }).catch(() => {});
     }

@@ -33,7 +33,7 @@ const logFile = 'redis.log';
 const longestLogBytes = 1024 * 1024;
 const shortestDelayMs = 50;
 const steadyMs = 10_000;
-const takeOverSeconds = 5;
+const takeOverSeconds = 3;
 
 /**
  * Starts a redis-server that keeps every change on disk, and keeps it running until it is stopped; it ends with this process

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { setAccount } from '../../src/store/accounts.ts';
-import { cancelJob, pollJob } from '../../src/store/jobs.ts';
+import { pollJob } from '../../src/store/jobs.ts';
 import { listKeys, setKey } from '../../src/store/keyring.ts';
 import { readSnapshot } from '../../src/store/ledger.ts';
+import { cancelJob } from '../../src/store/lifecycle.ts';
 import { admitted, anAccount, ask, type TestStore, theJob } from '../support/record.ts';
 
 const minutes = 60_000;
@@ -18,7 +19,7 @@ export function admitSuite(store: () => TestStore): void {
     const id = await admitted(store(), caller);
     const polled = await pollJob(store(), caller, id);
     expect('job' in polled && polled.job).to.deep.include({ id, status: 'QueuedJob', progress: 0, attempt: 0 });
-    expect('place' in polled && polled.place).to.equal(0);
+    expect('place' in polled && polled.place).to.deep.equal({ before: 0, running: 0, concurrency: null });
     expect(await held(caller.account)).to.equal(1);
   });
 

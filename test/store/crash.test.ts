@@ -4,9 +4,9 @@ import { expect } from 'chai';
 import { makeLog } from '../../src/base/log.ts';
 import type { Job } from '../../src/model/job.ts';
 import { connect } from '../../src/store/connect.ts';
-import { cancelJob, type Settled, settleJob } from '../../src/store/jobs.ts';
 import { takeLead } from '../../src/store/leader.ts';
 import { readLedger, readSnapshot, verifyLedger } from '../../src/store/ledger.ts';
+import { cancelJob, type Settled, settleJob } from '../../src/store/lifecycle.ts';
 import { readLines } from '../../src/store/lines.ts';
 import { startRedis } from '../../src/store/server.ts';
 import {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { clearBlock, countFailure, listBlocks } from '../../src/store/blocks.ts';
-import { settleJob } from '../../src/store/jobs.ts';
 import { keys } from '../../src/store/keys.ts';
+import { settleJob } from '../../src/store/lifecycle.ts';
 import { prepareSchema, schemaNumber } from '../../src/store/schema.ts';
 import { dueWebhooks, endWebhook, readDelivery, takeWebhook } from '../../src/store/webhooks.ts';
 import { aDownload, anAccount, aRunningJob, completed, holder, type TestStore } from '../support/record.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { setAccount } from '../../src/store/accounts.ts';
-import { settleJob, takeJob } from '../../src/store/jobs.ts';
 import { takeLead } from '../../src/store/leader.ts';
+import { settleJob, takeJob } from '../../src/store/lifecycle.ts';
 import { admitted, anAccount, failed, holder, startNext, type TestStore, theJob } from '../support/record.ts';
 
 /** Whose turn it is. */

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import { makeLog } from '../../src/base/log.ts';
-import { readJob, settleJob } from '../../src/store/jobs.ts';
+import { readJob } from '../../src/store/jobs.ts';
 import { listKeys } from '../../src/store/keyring.ts';
 import { keys } from '../../src/store/keys.ts';
 import { readLedger, verifyLedger } from '../../src/store/ledger.ts';
+import { settleJob } from '../../src/store/lifecycle.ts';
 import { collectLines, readLines } from '../../src/store/lines.ts';
 import { sweep } from '../../src/store/sweep.ts';
 import { admitted, anAccount, aRunningJob, completed, failed, holder, type TestStore } from '../support/record.ts';

@@ -6,10 +6,11 @@ import { type AccountChange, createAccount, setPlan } from '../../src/store/acco
 import { type Admission, admit, type Call, type NewJob } from '../../src/store/admission.ts';
 import type { Connection } from '../../src/store/connect.ts';
 import type { Caller } from '../../src/store/door.ts';
-import { type Ending, readJob, startAttempt, takeJob } from '../../src/store/jobs.ts';
+import { readJob } from '../../src/store/jobs.ts';
 import { createKey } from '../../src/store/keyring.ts';
 import { takeLead } from '../../src/store/leader.ts';
 import { addPack, grantCredits } from '../../src/store/ledger.ts';
+import { type Ending, startAttempt, takeJob } from '../../src/store/lifecycle.ts';
 import type { Store } from '../../src/store/script.ts';
 
 /** A store whose clock a test may move. */
@@ -84,9 +85,8 @@ export async function aKey(
 ): Promise<Caller & { keyId: string }> {
   const key = readKey(makeKey(account, randomBytes(32)));
   if (!key) throw new Error('a fresh key cannot be read');
-  const id = randomBytes(6).toString('hex');
-  await createKey(store, account, { id, alias: id, hash: key.hash, quotas });
-  return { ...key, keyId: id };
+  await createKey(store, account, { id: key.id, alias: key.id.slice(0, 8), hash: key.hash, quotas });
+  return { ...key, keyId: key.id };
 }
 
 export const aDownload: NewJob = {

@@ -40,7 +40,8 @@ describe('makeKey', () => {
       fc.property(accountId, secret, secret, (id, bytes, others) => {
         const text = makeKey(id, bytes);
         expect(text).to.match(/^trawl_[a-z0-9]{12}_[0-9A-Za-z]{49}$/);
-        expect(readKey(text)).to.eql({ account: id, hash: createHash('sha256').update(text).digest('hex') });
+        const digest = createHash('sha256').update(text).digest('hex');
+        expect(readKey(text)).to.eql({ account: id, hash: digest, id: digest.slice(0, 24) });
         expect(text === makeKey(id, others)).to.equal(Buffer.from(bytes).equals(others));
       }),
     );

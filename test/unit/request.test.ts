@@ -84,7 +84,9 @@ describe('parseRequest and webhooks', () => {
 
   it('judges webhook_url and query with the same exceptions', () => {
     const given = { query: 'http://127.0.0.1:9/a', webhook_url: 'http://localhost:9/hook' };
-    expect(parseRequest('video', given, [{ cidr: '127.0.0.1/32', port: '*' }]).ok).to.equal(true);
+    expect(
+      parseRequest('video', given, [{ family: 'ipv4', address: '127.0.0.1', prefix: 32, port: null }]).ok,
+    ).to.equal(true);
     expect(parseRequest('video', given, [])).to.deep.equal({
       ok: false,
       sentence: 'Bad Request: query must be a URL with a public address',

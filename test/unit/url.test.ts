@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { judgeUrl, judgeWebhookUrl, parseExceptions } from '../../src/model/url.ts';
+import { exceptions as exceptionList } from '../../src/base/kinds.ts';
+import { judgeUrl, judgeWebhookUrl } from '../../src/model/url.ts';
 
 const notUrl = 'must be an http or https URL';
 const notPublicAddress = 'must be a URL with a public address';
@@ -13,9 +14,9 @@ function judge(text: string, exceptions = ''): string {
 }
 
 function read(exceptions: string) {
-  const parsed = parseExceptions(exceptions);
-  if (!parsed.ok) throw new Error(parsed.sentence);
-  return parsed.exceptions;
+  const found = exceptionList.read(exceptions);
+  if (!found) throw new Error(`no exceptions: ${exceptions}`);
+  return found;
 }
 
 describe('judgeUrl', () => {
@@ -207,39 +208,4 @@ describe('every URL', () => {
       }),
     );
   });
-});
-
-describe('parseExceptions', () => {
-  const rows: [text: string, exceptions: [cidr: string, port: number | '*'][]][] = [
-    ['', []],
-    [' , ', []],
-    ['127.0.0.1:*', [['127.0.0.1/32', '*']]],
-    ['10.0.0.0/8:443', [['10.0.0.0/8', 443]]],
-    ['0.0.0.0/0:1', [['0.0.0.0/0', 1]]],
-    ['[fd00::/8]:443', [['fd00::/8', 443]]],
-    ['[::1]:65535', [['::1/128', 65535]]],
-    [
-      ' 127.0.0.1:* , [::1]:80,',
-      [
-        ['127.0.0.1/32', '*'],
-        ['::1/128', 80],
-      ],
-    ],
-  ];
-  for (const [text, exceptions] of rows) {
-    it(`reads ${JSON.stringify(text)}`, () =>
-      expect(read(text)).to.deep.equal(exceptions.map(([cidr, port]) => ({ cidr, port }))));
-  }
-
-  const wrong =
-    `127.0.0.1 localhost:* 127.0.0.1:0 127.0.0.1:65536 127.0.0.1: 127.0.0.1:http 127.0.0.1:-1 10.0.0.0/33:* 10.0.0.0/:*
-    10.0.0.0/8/8:* 010.0.0.1:* 10.1:* ::1:443 fd00::/8:443 [fd00::]/8:443 [fd00::/129]:* [fe80::1%eth0]:* [10.0.0.1]:* []:*
-    [::ffff:127.0.0.1]:* * :* 127.0.0.1:*:*`.split(/\s+/);
-  for (const text of wrong) {
-    it(`refuses ${text} and names it`, () => {
-      const parsed = parseExceptions(`10.0.0.0/8:443,${text}`);
-      expect(parsed.ok ? '' : parsed.sentence).to.match(/^must list addresses as cidr:port/);
-      expect(parsed.ok ? '' : parsed.sentence).to.contain(JSON.stringify(text));
-    });
-  }
 });

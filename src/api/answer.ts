@@ -1,0 +1,117 @@
+import type { Response } from 'express';
+import { type FailureCode, failures, Refusal, type RefusalCode, refusals } from '../base/errors.ts';
+import type { Rates, Refused } from '../store/door.ts';
+
+/** What a route answers; `null` instead of one says that it has answered itself. */
+export interface Reply {
+  readonly status: number;
+  readonly body: object;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly rates?: Rates;
+  /** The real status where soft_fail shows another one. */
+  readonly masked?: number;
+  /** Whether the script that moved money has written the request-log line already. */
+  readonly isLogged?: boolean;
+}
+
+/** Statuses that an operator may set differently (D1, D34). */
+export interface Statuses {
+  readonly accepted: number;
+  readonly keyQuota: number;
+}
+
+/** An answer of the record that refuses, in the words of the contract. */
+export function refusedReply(refused: Refused, statuses: Statuses, sentence?: string): Reply {
+  const { refused: code, detail, retryAfterSeconds, rates } = refused;
+  const status = code === 'key_quota_exceeded' ? statuses.keyQuota : refusals[code].status;
+  return { ...errorReply(code, status, sentence ?? sentenceOf(code, detail), retryAfterSeconds), rates };
+}
+
+/** Any error as an answer; what is no refusal is an internal error. */
+export function errorOf(error: unknown): Reply {
+  if (!(error instanceof Refusal)) return refusal('internal_error');
+  const wait = error.retryAfter ?? (error.code === 'unavailable' ? 2 : null);
+  return errorReply(error.code, refusals[error.code].status, error.message, wait);
+}
+
+/** One of the refusals, with its own sentence unless another is given. */
+export function refusal(code: RefusalCode, sentence: string = refusals[code].sentence, retryAfter?: number): Reply {
+  return errorReply(code, refusals[code].status, sentence, retryAfter ?? null);
+}
+
+/** Why metadata could not be read, as the answer of a synchronous call (D27). */
+export function failureReply(code: FailureCode, text: string | null): Reply {
+  const sentence = text ?? failures[code].sentence;
+  switch (failures[code].log) {
+    case 404:
+      return refusal('not_found', sentence);
+    case 400:
+      return refusal('bad_request', `Bad Request: query cannot be used: ${sentence}`);
+    case 500:
+      return refusal('internal_error', sentence);
+  }
+}
+
+/** The same answer under soft_fail: status 200, everything else as it is (D8). */
+export function softened(reply: Reply): Reply {
+  if (reply.status < 400) return reply;
+  return {
+    ...reply,
+    status: 200,
+    masked: reply.status,
+    headers: { ...reply.headers, 'x-original-status': String(reply.status) },
+  };
+}
+
+/** Writes an answer as JSON with the headers that every answer has. */
+export function send(res: Response, reply: Reply): void {
+  if (res.headersSent || res.destroyed) return;
+  const body = JSON.stringify(reply.body);
+  res.statusCode = reply.status;
+  res.setHeader('content-type', 'application/json; charset=utf-8');
+  res.setHeader('content-length', Buffer.byteLength(body));
+  if (reply.headers) for (const [name, value] of Object.entries(reply.headers)) res.setHeader(name, value);
+  if (reply.rates) sendRates(res, reply.rates);
+  res.end(body);
+}
+
+/** The standard RateLimit fields, for the windows that the plan has. */
+export function sendRates(res: Response, { perSecond, perMinute }: Rates): void {
+  if (!perSecond && !perMinute) return;
+  const windows = [
+    { name: 'per-second', rate: perSecond, seconds: 1 },
+    { name: 'per-minute', rate: perMinute, seconds: 60 },
+  ];
+  const policy = [];
+  const left = [];
+  for (const { name, rate, seconds } of windows) {
+    if (!rate) continue;
+    policy.push(`"${name}";q=${rate.limit};w=${seconds}`);
+    left.push(`"${name}";r=${rate.left};t=${seconds}`);
+  }
+  res.setHeader('ratelimit-policy', policy.join(', '));
+  res.setHeader('ratelimit', left.join(', '));
+}
+
+function errorReply(code: RefusalCode, status: number, sentence: string, retryAfter: number | null): Reply {
+  return {
+    status,
+    body: { error: sentence },
+    headers: { 'x-error-code': code, ...(retryAfter === null ? {} : { 'retry-after': String(retryAfter) }) },
+  };
+}
+
+function sentenceOf(code: RefusalCode, detail: string): string {
+  switch (code) {
+    case 'key_quota_exceeded':
+      return `${refusals[code].sentence} ${detail}`;
+    case 'rate_limited':
+      return `You have exceeded the ${detail} rate limit on your subscription`;
+    case 'idempotency_conflict':
+      return detail === 'running'
+        ? 'The first request with this Idempotency-Key is still running'
+        : 'This Idempotency-Key was used with other parameters';
+    default:
+      return refusals[code].sentence;
+  }
+}

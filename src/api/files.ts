@@ -1,0 +1,107 @@
+import { pipeline } from 'node:stream/promises';
+import type { Request, Response } from 'express';
+import type { Seal } from '../base/seal.ts';
+import type { Delivered, Job } from '../model/job.ts';
+import { dispositionOf, judgeLink } from '../model/link.ts';
+import { contentTypes } from '../model/outcome.ts';
+import { isHeld, readRange } from '../model/range.ts';
+import type { ObjectStore } from '../objects/objects.ts';
+import { type Reply, refusal } from './answer.ts';
+
+/** What result links need. */
+export interface Files {
+  readonly verify: Seal['verify'];
+  readonly readJob: (id: string) => Promise<Job | null>;
+  readonly objects: Pick<ObjectStore, 'see' | 'open'>;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** How long a caller may take nothing of an answer before the connection is closed. */
+  readonly idleSeconds?: number;
+}
+
+type HeaderFields = Readonly<Record<string, string | number>>;
+
+const idleSeconds = 120;
+const caching = 'private, no-store';
+
+/** GET or HEAD of a result link: the file, a part of it, or why not (D23, D68, D85). */
+export function deliverFile(files: Files): (req: Request, res: Response) => Promise<Reply | null> {
+  return async (req, res) => {
+    if (req.method !== 'GET' && req.method !== 'HEAD')
+      return withHeaders(refusal('method_not_allowed'), { allow: 'GET, HEAD' });
+    const link = judgeLink(req.originalUrl, files.now(), files.verify);
+    if (link.is === 'altered') return refusal('forbidden');
+    if (link.is === 'expired') return gone('this link has expired');
+    const job = await files.readJob(link.job);
+    if (!job?.delivered || job.removed_at !== null) return gone('the file was removed');
+    const etag = `"${job.delivered.sha256}"`;
+    const headers = headersOf(job.delivered, link.name, etag);
+    if (isHeld(req.headers, etag)) return end(res, 304, headers);
+    return req.method === 'HEAD'
+      ? tellFile(files, res, job.delivered, headers)
+      : sendFile(files, req, res, job.delivered, headers);
+  };
+}
+
+async function tellFile(files: Files, res: Response, { key, bytes }: Delivered, headers: HeaderFields) {
+  if ((await files.objects.see(key)) === null) return lost();
+  return end(res, 200, { ...headers, 'content-length': bytes });
+}
+
+async function sendFile(files: Files, req: Request, res: Response, { key, bytes }: Delivered, headers: HeaderFields) {
+  const range = readRange(req.headers, bytes, String(headers.etag));
+  if (range === 'unsatisfiable') return unsatisfiable(bytes);
+  const opened = await files.objects.open(key, range === 'whole' ? undefined : range);
+  if (opened === null) return lost();
+  if (opened.is === 'redirect') return end(res, 307, { location: opened.url, 'cache-control': caching });
+  if (opened.bytes !== bytes) {
+    opened.stream.destroy();
+    throw new Error(`the object ${key} has ${opened.bytes} bytes, and ${bytes} were delivered`);
+  }
+  const { first, last } = range === 'whole' ? { first: 0, last: bytes - 1 } : range;
+  const part = range === 'whole' ? {} : { 'content-range': `bytes ${first}-${last}/${bytes}` };
+  res.writeHead(range === 'whole' ? 200 : 206, { ...headers, ...part, 'content-length': last - first + 1 });
+  res.setTimeout((files.idleSeconds ?? idleSeconds) * 1000, () => res.destroy());
+  await pipeline(opened.stream, res).catch((error) => {
+    // The caller has gone, or took nothing for too long: neither is an error of ours.
+    if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
+  });
+  return null;
+}
+
+/** What tells a browser to save the file and never to run or show it as a page of ours. */
+function headersOf({ content_type: type }: Delivered, name: string, etag: string): HeaderFields {
+  return {
+    'content-type': contentTypes.includes(type) ? type : 'application/octet-stream',
+    'content-disposition': dispositionOf(name),
+    'accept-ranges': 'bytes',
+    etag,
+    'cache-control': caching,
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': "sandbox; default-src 'none'",
+    // The link itself is the permission: pages of its holder may play the file.
+    'cross-origin-resource-policy': 'cross-origin',
+  };
+}
+
+function end(res: Response, status: number, headers: HeaderFields): null {
+  res.writeHead(status, headers).end();
+  return null;
+}
+
+function withHeaders(reply: Reply, headers: Readonly<Record<string, string>>): Reply {
+  return { ...reply, headers: { ...reply.headers, ...headers } };
+}
+
+function unsatisfiable(bytes: number): Reply {
+  const reply = refusal('bad_request', `Range Not Satisfiable: the file has ${bytes} bytes`);
+  return { ...withHeaders(reply, { 'content-range': `bytes */${bytes}` }), status: 416 };
+}
+
+function lost(): Reply {
+  return gone('the file is not there any more');
+}
+
+function gone(why: string): Reply {
+  return { ...refusal('not_found', `Gone: ${why}`), status: 410 };
+}

@@ -1,0 +1,109 @@
+import { failures } from '../base/errors.ts';
+import { filterFields } from '../model/fields.ts';
+import { isEnded, type Job } from '../model/job.ts';
+import { parseJobId, parseList, parseWait } from '../model/request.ts';
+import { type Cursor, listJobs, removeFile } from '../store/history.ts';
+import { pollJob } from '../store/jobs.ts';
+import { cancelJob } from '../store/lifecycle.ts';
+import type { Store } from '../store/script.ts';
+import { type Reply, refusal, refusedReply, type Statuses } from './answer.ts';
+import { type Ask, enterFree, type Handler, isRefused, judgeFlags } from './ask.ts';
+import { readOwn, type Show, showAll } from './show.ts';
+import type { Watch } from './watch.ts';
+
+/** What the routes about jobs need. */
+export interface JobRoutes {
+  readonly store: Store;
+  readonly statuses: Statuses;
+  readonly show: Show;
+  readonly watch: (job: string) => Promise<Watch>;
+}
+
+export const rereadMilliseconds = 15_000;
+
+/** GET of a job, at once or at its end (`wait`). */
+export function poll(routes: JobRoutes): Handler {
+  return async (ask) => {
+    const id = parseJobId(String(ask.req.params.id));
+    if (!id.ok) return refuseAfterEntry(routes, ask, id.sentence);
+    const seen = await pollJob(routes.store, ask.key, id.id);
+    if (isRefused(seen)) return refusedReply(seen, routes.statuses);
+    const wait = parseWait(ask.given);
+    const flags = judgeFlags(ask);
+    if ('reply' in flags) return { ...flags.reply, rates: seen.rates };
+    if (!wait.ok) return { ...refusal('bad_request', wait.sentence), rates: seen.rates };
+    const job = wait.waitSeconds > 0 ? await waitForEnd(routes, ask, seen.job, wait.waitSeconds) : seen.job;
+    const body = filterFields(routes.show(job, seen.place), flags.flags.fields);
+    return { status: 200, body: body, rates: seen.rates };
+  };
+}
+
+/** GET of the list. */
+export function list(routes: JobRoutes): Handler {
+  return async (ask) => {
+    const answer = await enterFree(routes.store, ask, routes.statuses);
+    if ('reply' in answer) return answer.reply;
+    const { rates, flags } = answer.entered;
+    const wanted = parseList(ask.given);
+    if (!wanted.ok) return { ...refusal('bad_request', wanted.sentence), rates };
+    const after = wanted.cursor === undefined ? null : readCursor(wanted.cursor);
+    if (after === undefined) {
+      return { ...refusal('bad_request', 'Bad Request: cursor must be the next_cursor of an earlier answer'), rates };
+    }
+    const { jobs, next } = await listJobs(routes.store, ask.key.account, { ...wanted, after });
+    const shown = await showAll(routes.store, routes.show, ask.key.account, jobs);
+    const body = { jobs: shown, next_cursor: next && writeCursor(next) };
+    return { status: 200, body: filterFields(body, flags.fields), rates };
+  };
+}
+
+/** DELETE of a job: cancels it, or removes the file of one that has ended. Repeating it changes nothing. */
+export function remove(routes: JobRoutes): Handler {
+  return async (ask) => {
+    const answer = await enterFree(routes.store, ask, routes.statuses);
+    if ('reply' in answer) return answer.reply;
+    const { rates, flags } = answer.entered;
+    const id = parseJobId(String(ask.req.params.id));
+    if (!id.ok) return { ...refusal('bad_request', id.sentence), rates };
+    const job = await readOwn(routes.store, ask.key.account, id.id);
+    if (job === null) return { ...refusal('not_found'), rates };
+    if (!isEnded(job.status)) await cancelJob(routes.store, job, failures.cancelled.sentence);
+    else if (job.delivered !== null) await removeFile(routes.store, job);
+    const after = (await readOwn(routes.store, ask.key.account, id.id)) ?? job;
+    return { status: 200, body: filterFields(routes.show(after, null), flags.fields), rates };
+  };
+}
+
+async function refuseAfterEntry(routes: JobRoutes, ask: Ask, sentence: string): Promise<Reply> {
+  const answer = await enterFree(routes.store, ask, routes.statuses);
+  return 'reply' in answer ? answer.reply : { ...refusal('bad_request', sentence), rates: answer.entered.rates };
+}
+
+/** Reads again at each hint, and every 15 s in case one was lost, until the job has ended or the time is over. */
+async function waitForEnd(routes: JobRoutes, ask: Ask, first: Job, seconds: number): Promise<Job> {
+  if (isEnded(first.status)) return first;
+  const watch = await routes.watch(first.id);
+  ask.res.once('close', watch.close);
+  const end = performance.now() + seconds * 1000;
+  let job = first;
+  try {
+    for (;;) {
+      job = (await readOwn(routes.store, first.account, first.id)) ?? job;
+      const left = end - performance.now();
+      if (isEnded(job.status) || left <= 0 || ask.res.destroyed) return job;
+      await watch.changed(Math.min(left, rereadMilliseconds));
+    }
+  } finally {
+    ask.res.off('close', watch.close);
+    watch.close();
+  }
+}
+
+function writeCursor({ created_at, id }: Cursor): string {
+  return Buffer.from(`${created_at} ${id}`).toString('base64url');
+}
+
+function readCursor(text: string): Cursor | undefined {
+  const [, at, id] = /^(\d{1,15}) ([0-9a-f-]{36})$/.exec(Buffer.from(text, 'base64url').toString()) ?? [];
+  return at === undefined || id === undefined ? undefined : { created_at: Number(at), id };
+}

@@ -1,0 +1,41 @@
+import type { Endpoint } from '../model/job.ts';
+import type { MinuteBucket } from '../model/stats.ts';
+import type { Store } from '../store/script.ts';
+import { readMinutes } from '../store/statistics.ts';
+
+const keptMilliseconds = 2000;
+
+/** The platform's statistics, read again when they are two seconds old. */
+export interface Minutes {
+  read(endpoint: Endpoint): Promise<readonly MinuteBucket[]>;
+  /** Mean of what the last hour's jobs took, as far as it was read; `null` without one. */
+  averageSeconds(endpoint: Endpoint): number | null;
+}
+
+export function cacheMinutes(store: Store): Minutes {
+  const kept = new Map<Endpoint, { at: number; minutes: Promise<readonly MinuteBucket[]>; seconds: number | null }>();
+  const refresh = (endpoint: Endpoint) => {
+    const before = kept.get(endpoint);
+    if (before && performance.now() - before.at < keptMilliseconds) return before;
+    const fresh = { at: performance.now(), minutes: readMinutes(store, endpoint), seconds: before?.seconds ?? null };
+    kept.set(endpoint, fresh);
+    fresh.minutes.then(
+      (minutes) => {
+        fresh.seconds = averageOf(minutes, store.clock.now());
+      },
+      // Whoever asks for the minutes hears of it; an estimate does without.
+      () => kept.delete(endpoint),
+    );
+    return fresh;
+  };
+  return {
+    read: (endpoint) => refresh(endpoint).minutes,
+    averageSeconds: (endpoint) => refresh(endpoint).seconds,
+  };
+}
+
+function averageOf(minutes: readonly MinuteBucket[], now: number): number | null {
+  const last = minutes.filter(({ minute }) => minute > now / 60_000 - 60);
+  const timed = last.reduce((sum, one) => sum + one.timed, 0);
+  return timed === 0 ? null : last.reduce((sum, one) => sum + one.milliseconds, 0) / timed / 1000;
+}

@@ -1,0 +1,64 @@
+import { channels } from '../store/keys.ts';
+import type { Store } from '../store/script.ts';
+
+/** Hears of the changes of one job until it is closed. */
+export interface Watch {
+  /** Resolves at the next change, at once when there was one since it was asked last, or after some milliseconds. */
+  changed(milliseconds: number): Promise<void>;
+  close(): void;
+}
+
+/** Watches jobs: a replica listens only for those that somebody watches, once each. */
+export function makeWatches(store: Store): (job: string) => Promise<Watch> {
+  const heard = new Map<string, { wake: Set<() => void>; end: Promise<() => Promise<void>> }>();
+
+  const listen = (job: string) => {
+    const wake = new Set<() => void>();
+    const end = store.connection.subscribe(channels.job(job), () => {
+      for (const one of wake) one();
+    });
+    // Whoever watches awaits it and hears of the failure there.
+    end.catch(() => heard.delete(job));
+    heard.set(job, { wake, end });
+    return { wake, end };
+  };
+
+  return async (job) => {
+    const { wake, end } = heard.get(job) ?? listen(job);
+    let isDirty = false;
+    let resume: (() => void) | null = null;
+    const hint = () => {
+      isDirty = true;
+      resume?.();
+    };
+    wake.add(hint);
+    const close = () => {
+      wake.delete(hint);
+      resume?.();
+      if (wake.size > 0 || heard.get(job)?.wake !== wake) return;
+      heard.delete(job);
+      // A subscription that cannot be ended only brings hints that nobody hears.
+      end.then((unsubscribe) => unsubscribe()).catch(() => {});
+    };
+    await end.catch((error) => {
+      close();
+      throw error;
+    });
+    return {
+      close,
+      async changed(milliseconds) {
+        if (!isDirty) {
+          await new Promise<void>((resolve) => {
+            const timer = setTimeout(resolve, milliseconds);
+            resume = () => {
+              clearTimeout(timer);
+              resolve();
+            };
+          });
+          resume = null;
+        }
+        isDirty = false;
+      },
+    };
+  };
+}

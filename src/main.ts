@@ -1,0 +1,56 @@
+import type { Terminal } from './admin/terminal.ts';
+
+interface Role {
+  readonly name: string;
+  readonly text: string;
+  /** Loads only the parts of this role, so that each starts fast; it gives the exit code. */
+  readonly load: () => Promise<(args: readonly string[], terminal: Terminal) => Promise<number>>;
+}
+
+const roles: readonly Role[] = [
+  {
+    name: 'up',
+    text: 'Run trawl on this machine',
+    load: async () => (await import('./roles/up.ts')).runUp,
+  },
+  {
+    name: 'doctor',
+    text: 'Judge this machine, the settings and the record',
+    load: async () => (await import('./admin/doctor.ts')).runDoctor,
+  },
+  {
+    name: 'admin',
+    text: 'Plans, accounts, keys, money and logs',
+    load: async () => (await import('./admin/admin.ts')).runAdmin,
+  },
+];
+
+const overview = `Usage: trawl COMMAND …
+
+${roles.map(({ name, text }) => `  ${name.padEnd(10)}  ${text}\n`).join('')}
+trawl COMMAND --help tells more.
+`;
+
+/** Carries out one line and gives the exit code. An option may stand before the word that picks the role. */
+export async function main(args: readonly string[], terminal: Terminal): Promise<number> {
+  const place = args.findIndex((arg) => !arg.startsWith('-'));
+  const role = roles.find(({ name }) => name === args[place]);
+  if (role) return (await role.load())(args.toSpliced(place, 1), terminal);
+  if (place < 0 && args.some((arg) => arg === '--help' || arg === '-h')) {
+    terminal.out(overview);
+    return 0;
+  }
+  terminal.err(args.length === 0 ? overview : `There is no command ${args[Math.max(0, place)]}\n\n${overview}`);
+  return 2;
+}
+
+if (import.meta.main) {
+  // Whoever reads may stop early, as head does; that is no failure of ours.
+  process.stdout.on('error', () => process.exit());
+  process.exitCode = await main(process.argv.slice(2), {
+    out: (text) => process.stdout.write(text),
+    err: (text) => process.stderr.write(text),
+    isWatched: process.stderr.isTTY === true,
+    env: process.env,
+  });
+}

@@ -1,0 +1,33 @@
+/** A part of a file: the numbers of its first and its last byte. */
+export interface ByteRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** The headers that ask for less than the whole file. */
+export interface PartialHeaders {
+  readonly range?: string | undefined;
+  readonly 'if-range'?: string | undefined;
+  readonly 'if-none-match'?: string | undefined;
+}
+
+/** Gives the one part that is asked for; what is not understood, is several parts or was meant for another file asks for the whole. */
+export function readRange(headers: PartialHeaders, bytes: number, etag: string): ByteRange | 'whole' | 'unsatisfiable' {
+  const condition = headers['if-range'];
+  const asked = /^bytes=(?:(\d+)-(\d*)|-(\d+))$/i.exec(headers.range ?? '');
+  if (asked === null || (condition !== undefined && condition !== etag)) return 'whole';
+  const [, first, last, length] = asked;
+  if (first === undefined) return rangeWithin(Math.max(bytes - Number(length), 0), bytes - 1, bytes);
+  if (last && Number(last) < Number(first)) return 'whole';
+  return rangeWithin(Number(first), last ? Math.min(Number(last), bytes - 1) : bytes - 1, bytes);
+}
+
+/** Tells whether the caller has this very file already. */
+export function isHeld(headers: PartialHeaders, etag: string): boolean {
+  const held = (headers['if-none-match'] ?? '').split(',').map((one) => one.trim().replace(/^W\//, ''));
+  return held.includes(etag) || held.includes('*');
+}
+
+function rangeWithin(first: number, last: number, bytes: number): ByteRange | 'unsatisfiable' {
+  return first < bytes ? { first, last } : 'unsatisfiable';
+}

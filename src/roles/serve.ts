@@ -1,0 +1,114 @@
+import { readFileSync } from 'node:fs';
+import { tellStats, tellUsage } from '../api/account.ts';
+import { findPeers } from '../api/address.ts';
+import { type Handlers, makeApp } from '../api/app.ts';
+import { mirrorBlocks } from '../api/blocked.ts';
+import { type Credit, retryJob, startDownload, tellMetadata } from '../api/credit.ts';
+import { streamEvents } from '../api/events.ts';
+import { deliverFile } from '../api/files.ts';
+import type { Inspector } from '../api/inspector.ts';
+import { type JobRoutes, list, poll, remove } from '../api/jobs.ts';
+import { listen } from '../api/listen.ts';
+import { cacheMinutes } from '../api/minutes.ts';
+import { makeOpenapi } from '../api/openapi.ts';
+import { makeShow } from '../api/show.ts';
+import { makeWatches } from '../api/watch.ts';
+import type { Config } from '../base/config.ts';
+import type { Log } from '../base/log.ts';
+import type { Metrics } from '../base/metrics.ts';
+import type { Seal } from '../base/seal.ts';
+import type { Stop } from '../base/stop.ts';
+import { makeLink } from '../model/link.ts';
+import type { ObjectStore } from '../objects/objects.ts';
+import { readJob } from '../store/jobs.ts';
+import { collectLines } from '../store/lines.ts';
+import { watchRoom } from '../store/room.ts';
+import type { Store } from '../store/script.ts';
+
+/** What the API is built from. */
+export interface ApiParts {
+  readonly config: Config;
+  readonly store: Store;
+  readonly seal: Seal;
+  readonly objects: ObjectStore;
+  readonly inspector: Inspector;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+const drainSeconds = 8;
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  version: string;
+};
+
+/** Serves the public API until it is stopped; answers its port. */
+export async function serveApi(parts: ApiParts, stop: Stop): Promise<{ port: number; publicUrl: string }> {
+  const { config, store, log, metrics } = parts;
+  const draining = new AbortController();
+  const room = await watchRoom(store.connection, metrics, log);
+  stop.add('memory of redis', room.close);
+  const lines = collectLines(store, config.logLines, log);
+  stop.add('request log', lines.close, 3);
+  const rule = {
+    most: config.authFailures,
+    windowMilliseconds: config.authWindow * 1000,
+    blockMilliseconds: config.authBlock * 1000,
+  };
+  const blocked = await mirrorBlocks(store, rule, log);
+  stop.add('blocked addresses', blocked.close);
+  let publicUrl = config.publicUrl;
+  const handlers = handle(parts, room.has, () => publicUrl, draining.signal);
+  const gate = {
+    blocked,
+    peerOf: findPeers(config.trustedProxies),
+    lines,
+    log,
+    metrics,
+    now: store.clock.now,
+    isDraining: () => draining.signal.aborted,
+  };
+  const server = await listen(makeApp(gate, handlers), config.host, config.port);
+  if (config.port === 0) publicUrl = publicUrl.replace(/:0$/, `:${server.port}`);
+  stop.add('public API', async () => {
+    draining.abort();
+    await server.drain(drainSeconds);
+  });
+  return { port: server.port, publicUrl };
+}
+
+function handle(parts: ApiParts, hasRoom: () => boolean, publicUrl: () => string, draining: AbortSignal): Handlers {
+  const { config, store, seal, objects, inspector } = parts;
+  const { now } = store.clock;
+  const statuses = { accepted: config.asyncStatus, keyQuota: config.keyQuotaStatus };
+  const minutes = cacheMinutes(store);
+  const show = makeShow({
+    now,
+    fileMilliseconds: config.fileHours * 3_600_000,
+    linkOf: (job, until) => makeLink(job, until, publicUrl(), seal.sign),
+    averageSeconds: minutes.averageSeconds,
+  });
+  const jobs: JobRoutes = { store, statuses, show, watch: makeWatches(store) };
+  const credit: Credit = {
+    store,
+    seal,
+    statuses,
+    exceptions: config.egressAllow,
+    hasRoom,
+    inspector,
+    inspectSeconds: config.inspectSeconds,
+  };
+  const [pollJob, removeJob] = [poll(jobs), remove(jobs)];
+  return {
+    video: startDownload(credit, 'video'),
+    audio: startDownload(credit, 'audio'),
+    metadata: tellMetadata(credit),
+    retry: retryJob(credit),
+    jobs: list(jobs),
+    job: (ask) => (ask.req.method === 'DELETE' ? removeJob(ask) : pollJob(ask)),
+    events: streamEvents(jobs, draining),
+    usage: tellUsage(store, statuses),
+    stats: tellStats(store, statuses, minutes.read),
+    files: deliverFile({ verify: seal.verify, readJob: (id) => readJob(store, id), objects, now }),
+    openapi: async () => ({ status: 200, body: makeOpenapi(version, publicUrl()) }),
+  };
+}

@@ -1,0 +1,119 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { Terminal } from '../admin/terminal.ts';
+import { askInspector } from '../api/inspector.ts';
+import { type Config, ConfigError, readConfig } from '../base/config.ts';
+import { Refusal } from '../base/errors.ts';
+import { type Log, makeLog } from '../base/log.ts';
+import { makeMetrics } from '../base/metrics.ts';
+import { startProbe } from '../base/probe.ts';
+import { makeSeal } from '../base/seal.ts';
+import { makeStop, type Stop } from '../base/stop.ts';
+import { makeAccountId, makeKey, readKey } from '../model/key.ts';
+import { openFolder } from '../objects/folder.ts';
+import { createAccount, listAccounts, setPlan } from '../store/accounts.ts';
+import { createKey } from '../store/keyring.ts';
+import { grantCredits } from '../store/ledger.ts';
+import { openStore, recordFolder } from '../store/open.ts';
+import type { Store } from '../store/script.ts';
+import { startRedis } from '../store/server.ts';
+import { openDataFolder } from './folder.ts';
+import { serveApi } from './serve.ts';
+
+const help = `Usage: trawl up
+
+Runs trawl on this machine: redis-server and the public API. Ctrl-C stops it; the next start goes on where it was.
+All settings are environment variables: docs/config.md lists them.
+`;
+
+/** Runs everything on one machine until SIGTERM or Ctrl-C; gives the exit code. */
+export async function runUp(args: readonly string[], terminal: Terminal): Promise<number> {
+  try {
+    const { values } = parseArgs({ args: [...args], options: { help: { type: 'boolean', short: 'h' } } });
+    if (values.help) {
+      terminal.out(help);
+      return 0;
+    }
+  } catch (error) {
+    terminal.err(`${error instanceof Error ? error.message : error}\n\n${help}`);
+    return 2;
+  }
+  const stop = makeStop();
+  const ended = new Promise<void>((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve());
+  });
+  try {
+    const config = readConfig(terminal.env, (path) => readFileSync(path, 'utf8'));
+    const log = makeLog({
+      level: config.logLevel,
+      write: (line) => process.stdout.write(line),
+      now: Date.now,
+    });
+    await start(config, log, stop, terminal);
+    await ended;
+    log.info('stopping');
+    await stop.run();
+    return 0;
+  } catch (error) {
+    terminal.err(`${sentenceOf(error)}\n`);
+    // What was opened before is released; what goes wrong then is told after the cause.
+    await stop.run().catch((late: Error) => terminal.err(`${late.message}\n`));
+    return 1;
+  }
+}
+
+async function start(config: Config, log: Log, stop: Stop, terminal: Terminal): Promise<void> {
+  const metrics = makeMetrics();
+  const folder = await openDataFolder(config.data, config.secret);
+  stop.add('data folder', folder.release);
+  const missing = new Set(['record', 'api']);
+  const probe = await startProbe({ port: config.probePort, host: config.host, metrics, ready: () => [...missing] });
+  stop.add('probe', probe.close);
+  if (config.redisUrl === null) {
+    const redis = await startRedis({ folder: recordFolder(config.data), log });
+    stop.add('redis', redis.stop, 10);
+  }
+  const { store, close } = await openStore(config, log, (script, seconds) =>
+    metrics.redis_seconds.observe({ script }, seconds),
+  );
+  stop.add('record', close);
+  missing.delete('record');
+  const seal = makeSeal({ secret: folder.secret, old: config.secretOld });
+  const objects = await openFolder({ folder: join(folder.path, 'objects'), seal, now: store.clock.now });
+  const inspector = askInspector({ socketPath: join(folder.path, 'inspector.sock') });
+  const api = await serveApi({ config, store, seal, objects, inspector, log, metrics }, stop);
+  missing.delete('api');
+  stop.add('readiness', () => missing.add('api'));
+  terminal.out(`trawl answers at ${api.publicUrl}\n`);
+  const key = await makeSample(store);
+  if (key !== null) {
+    terminal.out(`A sample account has 100 credits and this key, which is shown only now:\n  ${key}\n`);
+    terminal.out(`Try it:\n  curl -H 'x-api-key: ${key}' '${api.publicUrl}/v1/usage'\n`);
+  }
+}
+
+/** On the first start: a sample account with a plan, 100 credits and one key, whose text is answered. */
+async function makeSample(store: Store): Promise<string | null> {
+  if ((await listAccounts(store)).length > 0) return null;
+  await setPlan(store, { name: 'sample', quota: 0, per_second: null, per_minute: null, paid: false });
+  const account = makeAccountId(randomBytes(16));
+  await createAccount(store, account, 'sample', { name: 'Sample', plan: 'sample' });
+  await grantCredits(store, account, 100);
+  const key = makeKey(account, randomBytes(32));
+  const read = readKey(key);
+  if (read === null) throw new Error('a fresh key cannot be read');
+  await createKey(store, account, { id: read.id, alias: 'sample', hash: read.hash });
+  return key;
+}
+
+/** A sentence for the person who started it; what nobody expected keeps its place in the code. */
+function sentenceOf(error: unknown): string {
+  if (error instanceof Refusal || error instanceof ConfigError) return error.message;
+  if (!(error instanceof Error)) return String(error);
+  const { code, port } = error as NodeJS.ErrnoException & { port?: number };
+  if (code === 'EADDRINUSE') return `The port ${port} is taken by another program`;
+  if (code === 'EACCES' || code === 'EROFS' || code === 'ENOSPC') return error.message;
+  return error.constructor === Error && code === undefined ? error.message : (error.stack ?? error.message);
+}

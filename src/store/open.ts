@@ -1,0 +1,66 @@
+import { join, resolve } from 'node:path';
+import { makeClock } from '../base/clock.ts';
+import type { Config } from '../base/config.ts';
+import { refuse } from '../base/errors.ts';
+import type { Log } from '../base/log.ts';
+import { type Connection, connect } from './connect.ts';
+import { checkDurability } from './durability.ts';
+import { keys } from './keys.ts';
+import { askServer } from './process.ts';
+import { prepareSchema } from './schema.ts';
+import type { Store } from './script.ts';
+
+/** The record, open until it is closed. */
+export interface OpenStore {
+  readonly store: Store;
+  readonly close: () => Promise<void>;
+}
+
+type Settings = Pick<Config, 'redisUrl' | 'data' | 'durability' | 'clockFile'>;
+
+/** Opens the record for reading and writing; refuses when there is none, or when it would not keep what is written. */
+export async function openStore(config: Settings, log: Log, observe?: Store['observe']): Promise<OpenStore> {
+  const url = await findRecord(config);
+  if (url === null) throw refuse('unavailable', noRecord(config));
+  const connection = await connect(url, { log });
+  const clock = makeClock(config.clockFile ?? undefined);
+  const close = async () => {
+    clock.close();
+    await connection.close();
+  };
+  try {
+    const { relaxed, findings } = await checkDurability(connection, config.durability);
+    if (relaxed) log.warn('redis may lose changes', { findings });
+    const store: Store = { connection, clock, ...(observe ? { observe } : {}) };
+    await prepareSchema(store);
+    return { store, close };
+  } catch (error) {
+    await close();
+    // A plain error here is a sentence for the operator, such as one about settings of Redis.
+    throw error instanceof Error && error.constructor === Error ? refuse('unavailable', error.message) : error;
+  }
+}
+
+/** URL of the record: the Redis of TRAWL_REDIS_URL, else that of a running `trawl up`; `null` when none runs. */
+export async function findRecord({ redisUrl, data }: Pick<Settings, 'redisUrl' | 'data'>): Promise<string | null> {
+  if (redisUrl !== null) return redisUrl;
+  const socket = join(recordFolder(data), 'redis.sock');
+  if ((await askServer(socket)) === 'absent') return null;
+  return `unix://${socket.split('/').map(encodeURIComponent).join('/')}`;
+}
+
+/** Says where a record was looked for. */
+export function noRecord({ data }: Pick<Settings, 'data'>): string {
+  return `No record found: TRAWL_REDIS_URL is not set, and no trawl up runs in ${resolve(data)} (TRAWL_DATA)`;
+}
+
+/** The folder of the redis-server that `trawl up` starts. */
+export function recordFolder(data: string): string {
+  return join(resolve(data), 'redis');
+}
+
+/** The clock of Redis, in milliseconds, without the offset of a rehearsal. */
+export async function readClock(connection: Connection): Promise<number> {
+  const [seconds, microseconds] = (await connection.read(['TIME'], keys.schema)) as [string, string];
+  return Number(seconds) * 1000 + Number(microseconds) / 1000;
+}

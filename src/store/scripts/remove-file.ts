@@ -1,0 +1,22 @@
+import { script } from '../script.ts';
+
+/**
+ * Marks the file of an ended job as removed and asks for its removal from the object store, once.
+ * Answers {'removed'}, {'already_removed'} or {'not_found'}.
+ */
+export const removeFile = script(
+  'remove-file',
+  'always',
+  ['job', 'removals'] as const,
+  ['accountId', 'jobId', 'workChannel'] as const,
+  /* lua */ `
+local seen = redis.call('HMGET', job, 'account', 'removed_at', 'delivered', 'ended_at')
+if seen[1] ~= accountId or seen[4] == '' or seen[3] == '' then return { 'not_found' } end
+if seen[2] ~= '' then return { 'already_removed' } end
+redis.call('HSET', job, 'removed_at', now)
+redis.call('HINCRBY', job, 'revision', 1)
+redis.call('ZADD', removals, now, accountId .. '/' .. jobId)
+redis.call('PUBLISH', workChannel, jobId)
+return { 'removed' }
+`,
+);

@@ -1,0 +1,213 @@
+import { createHash } from 'node:crypto';
+import { type AddressInfo, createConnection, createServer } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect } from 'chai';
+import { Refusal } from '../../src/base/errors.ts';
+import { type Connection, connect } from '../../src/store/connect.ts';
+import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+const stoppedSeconds = process.env.ROUNDS ? 10 : 3;
+const key = '{trawl}:test';
+const raise = (connection: Connection) => connection.read(['INCR', key], key);
+
+describe('the connection to redis', () => {
+  let redis: TestRedis;
+  let connection: Connection;
+  before(async () => {
+    redis = await startTestRedis();
+    connection = redis.connection;
+  });
+  after(() => redis.stop());
+  beforeEach(() => redis.flush());
+
+  it('answers with plain values', async () => {
+    const lua = "return { 1, 'two', { ARGV[1], KEYS[1] }, false }";
+    expect(await connection.eval(lua, sha1(lua), [key], ['three'])).to.deep.equal([1, 'two', ['three', key], null]);
+    await connection.read(['HSET', key, 'a', '1', 'b', '2'], key);
+    expect(await connection.read(['HGETALL', key], key)).to.deep.equal(['a', '1', 'b', '2']);
+    expect(await connection.read(['GET', `${key}:none`], key)).to.equal(null);
+  });
+
+  it('sends a script by its hash, and its text once where redis does not know it', async () => {
+    const lua = "return redis.call('INCR', KEYS[1])";
+    const run = () => connection.eval(lua, sha1(lua), [key], []);
+    expect(await run()).to.equal(1);
+    await connection.read(['SCRIPT', 'FLUSH'], key);
+    const before = connection.calls();
+    expect(await run()).to.equal(2);
+    expect(await run()).to.equal(3);
+    expect(connection.calls() - before, 'EVALSHA, EVAL, EVALSHA').to.equal(3);
+  });
+
+  it('sends a batch in one go and answers in its order', async () => {
+    const commands = ['INCR', 'INCR', 'GET'].map((name) => ({ key, command: [name, key] }));
+    expect(await connection.batch(commands)).to.deep.equal([1, 2, '2']);
+    expect(await connection.batch([])).to.deep.equal([]);
+  });
+
+  it('passes on what redis says about a wrong command', async () => {
+    await connection.read(['SET', key, 'word'], key);
+    const error = await failureOf(raise(connection));
+    expect(error).not.to.be.instanceOf(Refusal);
+    expect(error.message).to.contain('not an integer');
+    expect(await failureOf(connection.batch([{ key, command: ['INCR', key] }]))).to.have.property(
+      'message',
+      error.message,
+    );
+  });
+
+  it('is unavailable when redis has no memory left', async () => {
+    await connection.read(['CONFIG', 'SET', 'maxmemory', '1'], key);
+    const error = await failureOf(raise(connection));
+    await connection.read(['CONFIG', 'SET', 'maxmemory', '0'], key);
+    expectUnavailable(error);
+    expect(String(error.cause)).to.contain('OOM');
+  });
+
+  it('hears what is published until that is ended', async () => {
+    const heard: string[] = [];
+    const publish = (text: string) => connection.read(['PUBLISH', 'news', text], key);
+    const end = await connection.subscribe('news', (text) => heard.push(text));
+    const endFailing = await connection.subscribe('news', () => {
+      throw new Error('this listener fails');
+    });
+    await publish('one');
+    await until(() => heard.includes('one'), 2, 'the message arrives');
+    await endFailing();
+    await end();
+    expect(await publish('two'), 'nobody hears it').to.equal(0);
+    expect(heard).to.deep.equal(['one']);
+  });
+
+  it('blames redis for nothing when this process was busy itself', async () => {
+    const call = raise(connection);
+    const end = performance.now() + 1_800;
+    while (performance.now() < end);
+    expect(await call).to.equal(1);
+  });
+
+  it('never sends a command again whose answer was lost', async () => {
+    let isCut = false;
+    const proxy = createServer((near) => {
+      const far = createConnection(redis.server.socket);
+      let isCutting = false;
+      near.on('data', (bytes) => {
+        isCutting ||= !isCut && bytes.includes('INCR');
+        isCut ||= isCutting;
+        far.write(bytes);
+      });
+      far.on('data', (bytes) => (isCutting ? near.destroy() : near.write(bytes)));
+      near.on('error', () => far.destroy()).on('close', () => far.destroy());
+      far.on('error', () => near.destroy());
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    const url = `redis://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const cut = await connect(url, { log: aLog().log });
+    expectUnavailable(await failureOf(raise(cut)));
+    await until(() => cut.ready(), 2, 'the connection is back');
+    expect(isCut).to.equal(true);
+    expect(await cut.read(['GET', key], key)).to.equal('1');
+    await cut.close();
+    await new Promise((resolve) => proxy.close(resolve));
+  });
+
+  it('fails every call within two seconds while redis is stopped, and works within two after', async function () {
+    this.timeout((stoppedSeconds + 20) * 1000);
+    const heard: string[] = [];
+    await connection.subscribe('stopped', (text) => heard.push(text));
+    process.kill(redis.pid(), 'SIGSTOP');
+    const atOnce = Array.from({ length: 25_000 }, () => timed(raise(connection)));
+    const later = [];
+    const end = performance.now() + stoppedSeconds * 1000;
+    while (performance.now() < end) {
+      later.push(timed(raise(connection)));
+      await pause(50);
+    }
+    expect(connection.ready()).to.equal(false);
+    process.kill(redis.pid(), 'SIGCONT');
+    await until(() => works(connection), 2, 'redis answers after it continues');
+    for (const { seconds, error } of await Promise.all([...atOnce, ...later])) {
+      expect(seconds).to.be.below(2);
+      if (error) expectUnavailable(error);
+    }
+    expect((await Promise.all(atOnce)).filter(({ error }) => error)).to.have.length(25_000);
+    await until(() => tell(connection, 'stopped', heard), 2, 'the subscription hears again');
+  });
+
+  it('loses no acknowledged write when redis is killed, and goes on by itself', async function () {
+    this.timeout(20_000);
+    const heard: string[] = [];
+    await connection.subscribe('killed', (text) => heard.push(text));
+    const pid = redis.pid();
+    const calls: ReturnType<typeof timed>[] = [];
+    for (let n = 0; n < 2_000; n += 1) {
+      calls.push(timed(raise(connection)));
+      if (n === 1_000) process.kill(pid, 'SIGKILL');
+      if (n % 50 === 0) await pause(1);
+    }
+    await until(() => works(connection), 4, 'redis answers after it was killed');
+    const results = await Promise.all(calls);
+    const acknowledged = results.filter(({ error }) => !error).length;
+    expect(Math.max(...results.map(({ seconds }) => seconds))).to.be.below(2);
+    expect(acknowledged).to.be.within(1, 1_999);
+    expect(Number(await connection.read(['GET', key], key))).to.be.within(acknowledged, 2_000);
+    expect(redis.pid()).not.to.equal(pid);
+    await until(() => tell(connection, 'killed', heard), 2, 'the subscription hears again');
+  });
+
+  it('says within two seconds that nobody is there', async () => {
+    const { seconds, error } = await timed(connect('redis://user:hidden@127.0.0.1:1', { log: aLog().log }));
+    expectUnavailable(error);
+    expect(seconds).to.be.below(2);
+    expect(error?.message).to.match(/^Redis cannot be reached at 127\.0\.0\.1:1: .*ECONNREFUSED/);
+  });
+
+  it('fails calls after it was closed', async () => {
+    const other = await connect(redis.url, { log: aLog().log });
+    const last = raise(other);
+    await other.close();
+    expect(await last, 'a call that was under way').to.equal(1);
+    expectUnavailable(await failureOf(raise(other)));
+    expect(other.ready()).to.equal(false);
+  });
+});
+
+function sha1(lua: string): string {
+  return createHash('sha1').update(lua).digest('hex');
+}
+
+async function timed(call: Promise<unknown>): Promise<{ seconds: number; error?: Error }> {
+  const began = performance.now();
+  const error = await call.then(
+    () => undefined,
+    (error) => error,
+  );
+  return { seconds: (performance.now() - began) / 1000, ...(error && { error }) };
+}
+
+function failureOf(call: Promise<unknown>): Promise<Error> {
+  return call.then(
+    () => expect.fail('the call answered'),
+    (error) => error,
+  );
+}
+
+function expectUnavailable(error: Error | undefined): void {
+  expect(error).to.be.instanceOf(Refusal);
+  expect(error).to.include({ code: 'unavailable' });
+  expect(error?.cause).to.be.instanceOf(Error);
+}
+
+async function works(connection: Connection): Promise<boolean> {
+  return connection.read(['PING'], key).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Publishes until it is heard. */
+async function tell(connection: Connection, channel: string, heard: string[]): Promise<boolean> {
+  await connection.read(['PUBLISH', channel, 'hello'], key);
+  return heard.includes('hello');
+}

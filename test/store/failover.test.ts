@@ -1,0 +1,148 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect } from 'chai';
+import { Refusal } from '../../src/base/errors.ts';
+import { type Connection, connect } from '../../src/store/connect.ts';
+import {
+  aLog,
+  startTestCluster,
+  startTestSentinel,
+  type TestCluster,
+  type TestNode,
+  type TestSentinel,
+} from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+const slot = '11042';
+const key = '{trawl}:n';
+
+describe('the connection to a cluster', function () {
+  this.timeout(40_000);
+  let cluster: TestCluster;
+  before(async () => {
+    cluster = await startTestCluster({ replicas: 1 });
+  });
+  after(() => cluster.stop());
+
+  it('knows the slot of the record', async () => {
+    expect(await cluster.nodes[0]!.ask('CLUSTER', 'KEYSLOT', key)).to.equal(Number(slot));
+  });
+
+  it('finds the record from any one node, though only that one is named', async () => {
+    for (const { url } of cluster.nodes) {
+      const connection = await connect(url, { log: aLog().log });
+      await connection.read(['INCR', key], key);
+      await connection.close();
+    }
+    expect(await cluster.connection.read(['GET', key], key)).to.equal('4');
+    await cluster.flush();
+  });
+
+  it('follows the slot to another node and back without a failed call', async () => {
+    const [, second, third] = cluster.nodes as [TestNode, TestNode, TestNode];
+    const load = startLoad(cluster.connection, ['GET', key]);
+    for (const [from, to] of [
+      [third, second],
+      [second, third],
+    ] as const) {
+      await to.ask('CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(await from.ask('CLUSTER', 'MYID')));
+      for (const node of [to, from])
+        await node.ask('CLUSTER', 'SETSLOT', slot, 'NODE', String(await to.ask('CLUSTER', 'MYID')));
+      await load.goesOn();
+    }
+    expect((await load.stop()).failures).to.deep.equal([]);
+  });
+
+  it('works again when the node of the record was killed', async () => {
+    const heard: string[] = [];
+    await cluster.connection.subscribe('news', (text) => heard.push(text));
+    const load = startLoad(cluster.connection, ['INCR', key]);
+    await load.goesOn();
+    process.kill(cluster.nodes[2]!.process.pid, 'SIGKILL');
+    await load.fails();
+    await load.goesOn();
+    expectBounded(await load.stop());
+    await until(() => tell(cluster.connection, heard), 5, 'the subscription hears again');
+  });
+
+  it('is made while other nodes are down', async () => {
+    process.kill(cluster.nodes[0]!.process.pid, 'SIGKILL');
+    const connection = await connect(cluster.url, { log: aLog().log });
+    await connection.read(['INCR', key], key);
+    await connection.close();
+  });
+});
+
+describe('the connection behind a sentinel', function () {
+  this.timeout(40_000);
+  let sentinel: TestSentinel;
+  before(async () => {
+    sentinel = await startTestSentinel();
+  });
+  after(() => sentinel.stop());
+
+  it('leads to the master', async () => {
+    await sentinel.connection.read(['SET', key, '1'], key);
+    expect(await sentinel.master.ask('GET', key)).to.equal('1');
+  });
+
+  it('is refused with a sentence for a name that the sentinel does not know', async () => {
+    const failure = await connect(sentinel.url.replace(/trawl$/, 'other'), { log: aLog().log }).catch((error) => error);
+    expect(failure).to.include({ code: 'unavailable' });
+    expect(failure.message).to.contain('The Sentinels know no master with the name other');
+  });
+
+  it('leads to the new master when the old one was killed', async () => {
+    const heard: string[] = [];
+    await sentinel.connection.subscribe('news', (text) => heard.push(text));
+    const load = startLoad(sentinel.connection, ['INCR', key]);
+    await load.goesOn();
+    process.kill(sentinel.master.process.pid, 'SIGKILL');
+    await load.fails();
+    await load.goesOn();
+    expectBounded(await load.stop());
+    expect(await sentinel.replica.ask('ROLE')).to.include('master');
+    await until(() => tell(sentinel.connection, heard), 5, 'the subscription hears again');
+  });
+});
+
+/** Calls again and again until it is stopped, a few at a time. */
+function startLoad(connection: Connection, command: string[]) {
+  let [isOn, answered, longestSeconds] = [true, 0, 0];
+  const failures: unknown[] = [];
+  const callAgain = async () => {
+    while (isOn) {
+      const began = performance.now();
+      await connection.read(command, key).then(
+        () => (answered += 1),
+        (error) => failures.push(error),
+      );
+      longestSeconds = Math.max(longestSeconds, (performance.now() - began) / 1000);
+      await pause(2);
+    }
+  };
+  const callers = Promise.all([callAgain(), callAgain(), callAgain()]);
+  const rises = async (count: () => number, what: string) => {
+    const before = count();
+    await until(() => count() > before + 20, 20, what);
+  };
+  return {
+    goesOn: () => rises(() => answered, 'calls are answered'),
+    fails: () => rises(() => failures.length, 'calls fail'),
+    stop: async () => {
+      isOn = false;
+      await callers;
+      return { failures, longestSeconds };
+    },
+  };
+}
+
+function expectBounded({ failures, longestSeconds }: { failures: unknown[]; longestSeconds: number }): void {
+  expect(longestSeconds).to.be.below(2);
+  for (const failure of failures) expect(failure).to.be.instanceOf(Refusal).and.include({ code: 'unavailable' });
+}
+
+/** Publishes until it is heard. */
+async function tell(connection: Connection, heard: string[]): Promise<boolean> {
+  await connection.read(['PUBLISH', 'news', 'hello'], key);
+  return heard.includes('hello');
+}

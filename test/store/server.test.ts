@@ -1,0 +1,217 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { connect } from '../../src/store/connect.ts';
+import { askServer, spawnRedis, whenReady } from '../../src/store/process.ts';
+import { type RedisServer, type ServerOptions, startRedis } from '../../src/store/server.ts';
+import { aFolder, aLog } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+const key = '{trawl}:n';
+
+describe('a redis-server of our own', () => {
+  let folder: string;
+  let remove: () => void;
+  const servers: RedisServer[] = [];
+  beforeEach(() => {
+    ({ folder, remove } = aFolder());
+  });
+  afterEach(async function () {
+    this.timeout(15_000);
+    await Promise.all(servers.splice(0).map((server) => server.stop()));
+    remove();
+  });
+
+  const start = async (options: Partial<ServerOptions> = {}) => {
+    const server = await startRedis({ folder, log: aLog().log, ...options });
+    servers.push(server);
+    return server;
+  };
+
+  it('keeps every change, in a folder and behind a socket of its own', async () => {
+    const server = await start({ folder: join(folder, 'a folder of 100 % ours? #1'), maxMemoryBytes: 50_000_000 });
+    expect(statSync(server.socket).mode & 0o777).to.equal(0o700);
+    expect(statSync(join(server.socket, '..')).mode & 0o777).to.equal(0o700);
+    const settings = {
+      port: '0',
+      appendonly: 'yes',
+      appendfsync: 'always',
+      'no-appendfsync-on-rewrite': 'no',
+      'aof-load-truncated': 'yes',
+      maxmemory: '50000000',
+      'maxmemory-policy': 'noeviction',
+      save: '',
+    };
+    for (const [name, value] of Object.entries(settings)) {
+      expect(await ask(server, 'CONFIG', 'GET', name)).to.deep.equal([name, value]);
+    }
+  });
+
+  it('is given nothing of our environment but the path', async () => {
+    process.env.TRAWL_TEST_ONLY = 'secret';
+    const server = await start();
+    delete process.env.TRAWL_TEST_ONLY;
+    expect(readFileSync(`/proc/${server.pid()}/environ`, 'utf8')).not.to.contain('secret');
+  });
+
+  it('goes on where it was', async () => {
+    const first = await start();
+    await ask(first, 'SET', key, 'kept');
+    await first.stop();
+    expect(isAlive(first.pid())).to.equal(false);
+    expect(await ask(await start(), 'GET', key)).to.equal('kept');
+  });
+
+  for (const bytes of [1, 7, 40]) {
+    it(`starts when its file has lost the last ${bytes} bytes, without the changes that were in them`, async () => {
+      const first = await start();
+      for (let n = 0; n < 5; n += 1) await ask(first, 'INCR', key);
+      await first.stop();
+      const file = join(folder, 'appendonlydir', 'appendonly.aof.1.incr.aof');
+      truncateSync(file, statSync(file).size - bytes);
+      const change = '*2\r\n$4\r\nINCR\r\n$9\r\n{trawl}:n\r\n'.length;
+      expect(await ask(await start(), 'GET', key)).to.equal(String(5 - Math.ceil(bytes / change)));
+    });
+  }
+
+  it('is started again when it is killed, later and later while it does not stay up', async () => {
+    let restarts = 0;
+    const { log, lines } = aLog();
+    const server = await start({ log, onRestart: () => (restarts += 1) });
+    for (const round of [1, 2, 3]) {
+      const pid = server.pid();
+      process.kill(pid, 'SIGKILL');
+      await until(() => restarts === round, 5, 'it runs again');
+      expect(server.pid()).not.to.equal(pid);
+    }
+    expect(await ask(server, 'PING')).to.equal('PONG');
+    const pauses = lines.map((line) => JSON.parse(line)).flatMap(({ delay_ms }) => delay_ms ?? []);
+    expect(pauses).to.deep.equal([100, 200, 400]);
+  });
+
+  it('stays away when it is stopped while it waits to be started again', async () => {
+    const { log, lines } = aLog();
+    const server = await start({ log });
+    process.kill(server.pid(), 'SIGKILL');
+    await until(() => lines.some((line) => line.includes('ended by itself')), 5, 'its end is noticed');
+    await server.stop();
+    expect(await askServer(server.socket)).to.equal('absent');
+  });
+
+  it('is ended by force when it does not end', async function () {
+    this.timeout(15_000);
+    const server = await start();
+    process.kill(server.pid(), 'SIGSTOP');
+    await server.stop();
+    expect(isAlive(server.pid())).to.equal(false);
+  });
+
+  it('is never one of two in a folder', async function () {
+    this.timeout(15_000);
+    const server = await start();
+    expect(await failureOf(start())).to.equal(`Another redis-server already runs on ${server.socket}`);
+    expect(await ask(server, 'PING')).to.equal('PONG');
+  });
+
+  it('is answered for only when it has read its file', async function () {
+    this.timeout(15_000);
+    const first = await start();
+    const connection = await connect(first.url, { log: aLog().log });
+    await connection.batch(Array.from({ length: 5_000 }, () => ({ key, command: ['INCR', key] })));
+    await connection.close();
+    await first.stop();
+    const slow = ['--key-load-delay', '200', '--appendonly', 'yes', '--loading-process-events-interval-bytes', '1024'];
+    const second = spawnRedis(folder, ['--port', '0', '--unixsocket', 'redis.sock', ...slow]);
+    const ready = whenReady(second, first.socket);
+    await until(async () => (await askServer(first.socket)) === 'loading', 5, 'it reads its file');
+    await ready;
+    expect(await askServer(first.socket)).to.equal('ready');
+    await second.stop();
+  });
+
+  it('says what is wrong when it cannot start', async () => {
+    mkdirSync(join(folder, 'appendonlydir'));
+    writeFileSync(join(folder, 'appendonlydir', 'appendonly.aof.manifest'), 'nonsense');
+    expect(await failureOf(start())).to.match(/^redis-server ended with exit code 1: .*manifest/);
+  });
+
+  it('needs a folder whose path is short enough for a socket', async () => {
+    const long = join(folder, 'x'.repeat(100));
+    expect(await failureOf(start({ folder: long }))).to.match(
+      /^The path of the data folder is too long for a UNIX socket/,
+    );
+  });
+
+  it('needs a redis-server of version 7.0 or newer', async () => {
+    const path = process.env.PATH;
+    try {
+      process.env.PATH = folder;
+      expect(await failureOf(start())).to.equal('setpriv cannot be run: install util-linux');
+      symlinkSync('/usr/bin/setpriv', join(folder, 'setpriv'));
+      expect(await failureOf(start())).to.equal('redis-server cannot be run: install Redis 7.0 or newer');
+      writeFileSync(join(folder, 'redis-server'), '#!/bin/sh\necho "Redis server v=6.2.14 sha=00000000:0"\n', {
+        mode: 0o755,
+      });
+      expect(await failureOf(start())).to.equal('redis-server is version 6.2.14: 7.0 or newer is needed');
+    } finally {
+      process.env.PATH = path;
+    }
+  });
+
+  it('ends with its parent, even when that is killed, and can be taken over at once', async () => {
+    const parent = startParent(folder);
+    const pid = await pidFrom(parent);
+    expect(isAlive(pid)).to.equal(true);
+    parent.kill('SIGKILL');
+    const server = await start();
+    expect(server.pid()).not.to.equal(pid);
+    expect(isAlive(pid)).to.equal(false);
+  });
+
+  it('does not even begin when its parent was killed before it could be watched', async () => {
+    const slow = aFolder();
+    const lines = ['#!/bin/sh', 'sleep 0.3', 'PATH=$(echo "$PATH" | cut -d: -f2-)', 'exec setpriv "$@"', ''];
+    writeFileSync(join(slow.folder, 'setpriv'), lines.join('\n'), { mode: 0o755 });
+    const parent = startParent(folder, 'at-once', slow.folder);
+    const pid = await pidFrom(parent);
+    expect(isAlive(pid), 'setpriv has not yet begun').to.equal(true);
+    await until(() => !isAlive(pid), 5, 'no redis-server is left');
+    slow.remove();
+  });
+});
+
+function startParent(...args: string[]): ChildProcess {
+  const file = join(import.meta.dirname, '..', 'support', 'redis-parent.ts');
+  return spawn(process.execPath, [file, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+}
+
+async function pidFrom(parent: ChildProcess): Promise<number> {
+  const [bytes] = await once(parent.stdout!, 'data');
+  return Number(bytes);
+}
+
+async function ask(server: RedisServer, ...command: string[]): Promise<unknown> {
+  const connection = await connect(server.url, { log: aLog().log });
+  const reply = await connection.read(command, key);
+  await connection.close();
+  return reply;
+}
+
+function failureOf(call: Promise<unknown>): Promise<string> {
+  return call.then(
+    () => 'it started',
+    (error: Error) => error.message,
+  );
+}
+
+/** Whether it runs; one that has ended may still wait for its new parent to notice. */
+function isAlive(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    // There is no such process.
+    return false;
+  }
+}
