@@ -45,8 +45,10 @@ export async function main(args: readonly string[], terminal: Terminal): Promise
 }
 
 if (import.meta.main) {
-  // Whoever reads may stop early, as head does; that is no failure of ours.
-  process.stdout.on('error', () => process.exit());
+  for (const stream of [process.stdout, process.stderr]) {
+    // Whoever reads may stop early, as head does; that is no failure of ours.
+    stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? undefined : 1));
+  }
   process.exitCode = await main(process.argv.slice(2), {
     out: (text) => process.stdout.write(text),
     err: (text) => process.stderr.write(text),

@@ -4,10 +4,13 @@ import { configTable } from '../base/config.ts';
 import { failures, refusals } from '../base/errors.ts';
 import { metricsTable } from '../base/metrics.ts';
 import { tableOf } from '../base/table.ts';
+import { commands } from './commands.ts';
+import { commandsPage } from './commands-page.ts';
 
 /** Gives every generated page of docs by the name of its file. */
 export function makeDocs(): Record<string, string> {
   return {
+    'commands.md': commandsPage(commands),
     'config.md': `# Settings
 
 Every setting is an environment variable; one that is not set or empty has its default.

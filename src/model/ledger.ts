@@ -11,6 +11,8 @@ export interface Entry {
   /** What a charge or an overdraft is for: the job, or the hold of a synchronous call. */
   readonly job: string | null;
   readonly pack: string | null;
+  /** Why the operator granted it, where that was said. */
+  readonly reason?: string;
 }
 
 /** What a replay starts from: the balances at the end of the entries that were moved away. */

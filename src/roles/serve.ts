@@ -34,9 +34,14 @@ export interface ApiParts {
   readonly inspector: Inspector;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** After this time who waits for a job looks again, in case a hint was lost. */
+  readonly rereadMilliseconds?: number;
 }
 
 const drainSeconds = 8;
+const rereadMilliseconds = 15_000;
+const strayProxy =
+  'a private address forwards requests of others but is not in TRAWL_TRUSTED_PROXIES: it is never blocked';
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   version: string;
 };
@@ -60,7 +65,7 @@ export async function serveApi(parts: ApiParts, stop: Stop): Promise<{ port: num
   const handlers = handle(parts, room.has, () => publicUrl, draining.signal);
   const gate = {
     blocked,
-    peerOf: findPeers(config.trustedProxies),
+    peerOf: findPeers(config.trustedProxies, () => log.warn(strayProxy)),
     lines,
     log,
     metrics,
@@ -87,7 +92,14 @@ function handle(parts: ApiParts, hasRoom: () => boolean, publicUrl: () => string
     linkOf: (job, until) => makeLink(job, until, publicUrl(), seal.sign),
     averageSeconds: minutes.averageSeconds,
   });
-  const jobs: JobRoutes = { store, statuses, show, watch: makeWatches(store) };
+  const jobs: JobRoutes = {
+    store,
+    statuses,
+    show,
+    watch: makeWatches(store, draining),
+    rereadMilliseconds: parts.rereadMilliseconds ?? rereadMilliseconds,
+    draining,
+  };
   const credit: Credit = {
     store,
     seal,
@@ -105,7 +117,7 @@ function handle(parts: ApiParts, hasRoom: () => boolean, publicUrl: () => string
     retry: retryJob(credit),
     jobs: list(jobs),
     job: (ask) => (ask.req.method === 'DELETE' ? removeJob(ask) : pollJob(ask)),
-    events: streamEvents(jobs, draining),
+    events: streamEvents(jobs),
     usage: tellUsage(store, statuses),
     stats: tellStats(store, statuses, minutes.read),
     files: deliverFile({ verify: seal.verify, readJob: (id) => readJob(store, id), objects, now }),

@@ -19,7 +19,7 @@ import { grantCredits } from '../store/ledger.ts';
 import { openStore, recordFolder } from '../store/open.ts';
 import type { Store } from '../store/script.ts';
 import { startRedis } from '../store/server.ts';
-import { openDataFolder } from './folder.ts';
+import { openHome } from './home.ts';
 import { serveApi } from './serve.ts';
 
 const help = `Usage: trawl up
@@ -66,8 +66,8 @@ export async function runUp(args: readonly string[], terminal: Terminal): Promis
 
 async function start(config: Config, log: Log, stop: Stop, terminal: Terminal): Promise<void> {
   const metrics = makeMetrics();
-  const folder = await openDataFolder(config.data, config.secret);
-  stop.add('data folder', folder.release);
+  const home = await openHome(config.data, config.secret);
+  stop.add('data folder', home.release);
   const missing = new Set(['record', 'api']);
   const probe = await startProbe({ port: config.probePort, host: config.host, metrics, ready: () => [...missing] });
   stop.add('probe', probe.close);
@@ -80,9 +80,9 @@ async function start(config: Config, log: Log, stop: Stop, terminal: Terminal): 
   );
   stop.add('record', close);
   missing.delete('record');
-  const seal = makeSeal({ secret: folder.secret, old: config.secretOld });
-  const objects = await openFolder({ folder: join(folder.path, 'objects'), seal, now: store.clock.now });
-  const inspector = askInspector({ socketPath: join(folder.path, 'inspector.sock') });
+  const seal = makeSeal({ secret: home.secret, old: config.secretOld });
+  const objects = await openFolder({ folder: join(home.path, 'objects'), seal, now: store.clock.now });
+  const inspector = askInspector({ socketPath: join(home.path, 'inspector.sock') });
   const api = await serveApi({ config, store, seal, objects, inspector, log, metrics }, stop);
   missing.delete('api');
   stop.add('readiness', () => missing.add('api'));

@@ -1,20 +1,19 @@
 import { createClient, ErrorReply } from 'redis';
+import { inTime } from './late.ts';
 
 /** One connection to one Redis. Once it breaks it stays so: `link.ts` opens the next one. */
 export type Client = ReturnType<typeof makeClient>;
 
 const connectTimeoutMs = 1_000;
-const idleTimeoutMs = 1_000;
-const pingIntervalMs = 400;
 const mostCommandsInFlight = 20_000;
 
-/** Opens a connection, or fails within about a second. It breaks when Redis is silent for longer than that. */
+/** Opens a connection, or fails in time. */
 export async function openClient(url: string): Promise<Client> {
   const client = makeClient(url);
   // Whoever waits for an answer gets the same error; without a listener it would end the process.
   client.on('error', () => {});
   try {
-    await client.connect();
+    await inTime(client.connect());
     return client;
   } catch (error) {
     client.destroy();
@@ -25,11 +24,12 @@ export async function openClient(url: string): Promise<Client> {
 /** Asks one question over a connection of its own. The login is used only if the server wants one that the URL lacks. */
 export async function askOnce(url: string, question: string[], login?: string[]): Promise<unknown> {
   const client = await openClient(url);
+  const ask = (command: string[]) => inTime(client.sendCommand(command));
   try {
-    return await client.sendCommand(question).catch(async (error) => {
+    return await ask(question).catch(async (error) => {
       if (!login || !isReply(error, /^NOAUTH/)) throw error;
-      await client.sendCommand(['AUTH', ...login]);
-      return client.sendCommand(question);
+      await ask(['AUTH', ...login]);
+      return ask(question);
     });
   } finally {
     client.destroy();
@@ -43,7 +43,8 @@ export function isReply(error: unknown, words = /^/): error is ErrorReply {
 
 /**
  * The library's own ways to reconnect are off. Its Cluster client never finishes connecting while one node is down, its
- * Sentinel client sends a command again whose answer was lost, and neither has a limit that holds.
+ * Sentinel client sends a command again whose answer was lost. Its limits are off too: one ends when a command is written,
+ * the other never comes while more are written, and both blame Redis when this process was busy.
  */
 function makeClient(url: string) {
   return createClient({
@@ -54,9 +55,8 @@ function makeClient(url: string) {
     disableClientInfo: true,
     maintNotifications: 'disabled',
     commandsQueueMaxLength: mostCommandsInFlight,
-    // The library's limit holds only until a command is written, and costs a timer for each.
     commandOptions: { timeout: undefined },
-    pingInterval: pingIntervalMs,
-    socket: { connectTimeout: connectTimeoutMs, socketTimeout: idleTimeoutMs, reconnectStrategy: false },
+    // Shorter than ours: what is still connecting cannot be ended from outside.
+    socket: { connectTimeout: connectTimeoutMs, reconnectStrategy: false },
   });
 }

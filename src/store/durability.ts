@@ -19,7 +19,7 @@ const anyKey = '{trawl}';
  * that is too old is refused in `relaxed` too.
  */
 export async function checkDurability(connection: Connection, mode: 'strict' | 'relaxed'): Promise<Durability> {
-  const version = (await readInfo(connection, 'server'))?.get('redis_version');
+  const version = (await readSection(connection, 'server'))?.get('redis_version');
   if (version !== undefined && !isRecent(version)) {
     throw new Error(`Redis is version ${version}: 7.0 or newer is needed`);
   }
@@ -33,7 +33,7 @@ export async function checkDurability(connection: Connection, mode: 'strict' | '
 
 /** How full the memory is that Redis may use, from 0 to about 1; 0 when it has no limit. */
 export async function memoryRatio(connection: Connection): Promise<number> {
-  const memory = await readInfo(connection, 'memory');
+  const memory = await readSection(connection, 'memory');
   const limit = Number(memory?.get('maxmemory') ?? 0);
   return limit > 0 ? Number(memory?.get('used_memory')) / limit : 0;
 }
@@ -48,7 +48,7 @@ async function readSettings(connection: Connection): Promise<string[]> {
     .map(([name, value]) => `${name} is ${found.get(name) ?? 'hidden'}, set it to ${value}`);
 }
 
-async function readInfo(connection: Connection, section: string): Promise<Map<string, string> | undefined> {
+async function readSection(connection: Connection, section: string): Promise<Map<string, string> | undefined> {
   const reply = await readUnlessHidden(connection, ['INFO', section]);
   if (reply === undefined) return undefined;
   const lines = String(reply).split('\r\n');

@@ -13,14 +13,15 @@ import { grant as grantScript } from './scripts/grant.ts';
 import { readBooks } from './scripts/read-books.ts';
 import { usage as usageScript } from './scripts/usage.ts';
 
-/** Grants credits to an account and answers its credits. */
+/** Grants credits to an account, with the reason for its ledger, and answers its credits. */
 export async function grantCredits(
   store: Store,
   account: string,
   amount: number,
+  reason = '',
 ): Promise<{ given: number; consumed: number }> {
   const reply = await rolling(store, account, () =>
-    run(store, grantScript, bookKeys(account), { accountId: account, amount }),
+    run(store, grantScript, bookKeys(account), { accountId: account, amount, reason }),
   );
   if (reply[0] !== 'granted') throw refuse('not_found', 'There is no such account');
   return { given: Number(reply[1]), consumed: Number(reply[2]) };
@@ -168,5 +169,6 @@ function entryOf([id, flat]: [string, string[]]): Entry {
     amount: Number(fields.amount),
     job: fields.job || null,
     pack: fields.pack || null,
+    ...(fields.reason ? { reason: fields.reason } : {}),
   };
 }

@@ -42,7 +42,7 @@ export async function rollPeriod(store: Store, account: string): Promise<boolean
     store,
     roll,
     { ...bookKeys(account), periods: keys.periods },
-    { accountId: account, ended, start: next.start, finish: next.end },
+    { accountId: account, start: next.start, finish: next.end },
   );
   return text(reply[0]) === 'rolled';
 }

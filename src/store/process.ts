@@ -65,7 +65,7 @@ export async function whenReady(server: RedisProcess, socket: string): Promise<v
   });
   while ((await askServer(socket)) !== 'ready') {
     if (end !== undefined) throw new Error(`redis-server ended ${end}`);
-    await pause(10);
+    await pause(20);
   }
 }
 
@@ -81,7 +81,7 @@ export function askServer(socket: string): Promise<Answer> {
     wire.once('connect', () => wire.write('PING\r\n'));
     wire.once('data', (reply) => settle(reply.toString().startsWith('+PONG') ? 'ready' : 'loading'));
     // Nobody listens, or it has gone away without an answer.
-    wire.once('error', () => settle('absent'));
+    wire.on('error', () => settle('absent'));
     wire.once('close', () => settle('absent'));
   });
 }

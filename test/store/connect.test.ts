@@ -81,10 +81,17 @@ describe('the connection to redis', () => {
   });
 
   it('blames redis for nothing when this process was busy itself', async () => {
-    const call = raise(connection);
-    const end = performance.now() + 1_800;
-    while (performance.now() < end);
-    expect(await call).to.equal(1);
+    const before = raise(connection);
+    const beBusy = (): void => {
+      const end = performance.now() + 1_800;
+      while (performance.now() < end);
+    };
+    beBusy();
+    expect(await before).to.equal(1);
+    const during = raise(connection);
+    await pause(1);
+    beBusy();
+    expect(await during).to.equal(2);
   });
 
   it('never sends a command again whose answer was lost', async () => {
@@ -117,7 +124,7 @@ describe('the connection to redis', () => {
     const heard: string[] = [];
     await connection.subscribe('stopped', (text) => heard.push(text));
     process.kill(redis.pid(), 'SIGSTOP');
-    const atOnce = Array.from({ length: 25_000 }, () => timed(raise(connection)));
+    const atOnce = Array.from({ length: 2_000 }, () => timed(raise(connection)));
     const later = [];
     const end = performance.now() + stoppedSeconds * 1000;
     while (performance.now() < end) {
@@ -131,8 +138,19 @@ describe('the connection to redis', () => {
       expect(seconds).to.be.below(2);
       if (error) expectUnavailable(error);
     }
-    expect((await Promise.all(atOnce)).filter(({ error }) => error)).to.have.length(25_000);
+    expect((await Promise.all(atOnce)).filter(({ error }) => error)).to.have.length(2_000);
     await until(() => tell(connection, 'stopped', heard), 2, 'the subscription hears again');
+  });
+
+  it('refuses at once what is more than it can hold', async () => {
+    process.kill(redis.pid(), 'SIGSTOP');
+    const held = Array.from({ length: 20_000 }, () => timed(raise(connection)));
+    const error = await failureOf(raise(connection));
+    process.kill(redis.pid(), 'SIGCONT');
+    await Promise.all(held);
+    expectUnavailable(error);
+    expect(String(error.cause)).to.contain('queue is full');
+    await until(() => works(connection), 2, 'redis answers after it continues');
   });
 
   it('loses no acknowledged write when redis is killed, and goes on by itself', async function () {
@@ -161,6 +179,16 @@ describe('the connection to redis', () => {
     expectUnavailable(error);
     expect(seconds).to.be.below(2);
     expect(error?.message).to.match(/^Redis cannot be reached at 127\.0\.0\.1:1: .*ECONNREFUSED/);
+  });
+
+  it('says within two seconds that nobody answers', async () => {
+    process.kill(redis.pid(), 'SIGSTOP');
+    const { seconds, error } = await timed(connect(redis.url, { log: aLog().log }));
+    process.kill(redis.pid(), 'SIGCONT');
+    expectUnavailable(error);
+    expect(seconds).to.be.below(2);
+    expect(error?.message).to.match(/^Redis cannot be reached at \/.*redis\.sock: No answer within 1500 ms$/);
+    await until(() => works(connection), 2, 'redis answers after it continues');
   });
 
   it('fails calls after it was closed', async () => {

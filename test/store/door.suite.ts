@@ -76,6 +76,15 @@ export function doorSuite(store: () => TestStore): void {
     expect(await word(readUsage(store(), caller))).to.equal('entered');
   });
 
+  it('uses up nothing of one rate by calls that the other refuses', async () => {
+    const caller = await anAccount(store(), { perSecond: 50, perMinute: 1 });
+    await readUsage(store(), caller);
+    const seen = [];
+    for (let n = 0; n < 4; n++) seen.push((await readUsage(store(), caller)).rates.perSecond?.left);
+    expect(new Set(seen).size, seen.join()).to.be.at.most(2);
+    expect(Math.min(...seen.map(Number))).to.be.at.least(48);
+  });
+
   it('never lets more than the limit through in any second, and lets it through again a second later', async () => {
     const caller = await anAccount(store(), { perSecond: 2 });
     const words = await Promise.all([...Array(9)].map(() => word(readUsage(store(), caller))));

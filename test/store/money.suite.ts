@@ -228,6 +228,7 @@ export function moneySuite(store: () => TestStore): void {
       expect(await duePurchases(store())).to.include(caller.account);
       const purchase = await take(caller);
       expect(await takePurchase(store(), caller.account, 60_000)).to.equal(null);
+      await spend(caller);
       store().advance(60_001);
       expect((await take(caller)).id).to.equal(purchase.id);
       const ends = await Promise.all([1, 2, 3].map(() => endPurchase(store(), purchase, 'paid')));

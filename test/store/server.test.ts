@@ -50,9 +50,9 @@ describe('a redis-server of our own', () => {
   });
 
   it('is given nothing of our environment but the path', async () => {
-    process.env.TRAWL_TEST_ONLY = 'secret';
+    process.env.ONLY_FOR_TESTS = 'secret';
     const server = await start();
-    delete process.env.TRAWL_TEST_ONLY;
+    delete process.env.ONLY_FOR_TESTS;
     expect(readFileSync(`/proc/${server.pid()}/environ`, 'utf8')).not.to.contain('secret');
   });
 

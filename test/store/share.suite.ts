@@ -34,6 +34,14 @@ export function shareSuite(store: () => TestStore): void {
     expect(await turns(2)).to.include(late.account);
   });
 
+  it('lets nobody save up turns while idle', async () => {
+    const [busy, idle] = [await anAccount(store(), { credits: 99 }), await anAccount(store(), { credits: 99 })];
+    await fill(busy, 50);
+    await turns(25);
+    await fill(idle, 12);
+    expect(shareOf(await turns(10), idle.account)).to.be.within(4, 6);
+  });
+
   it('gives turns by weight', async () => {
     const [heavy, light] = [
       await anAccount(store(), { credits: 99, weight: 3 }),

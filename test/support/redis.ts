@@ -43,6 +43,7 @@ export interface TestSentinel extends TestRecord {
 }
 
 const durable = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction'];
+const password = 'only-for-tests';
 const slotRanges = [
   ['0', '5460'],
   ['5461', '10922'],
@@ -78,8 +79,17 @@ export async function startTestCluster({ replicas = 0 } = {}): Promise<TestClust
   const { folder, remove } = aFolder();
   const ports = await freePorts(2 * (3 + replicas));
   const buses = ports.splice(3 + replicas).map(String);
-  const cluster = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000', '--cluster-port'];
-  const nodes = await Promise.all(ports.map((port, n) => startNode(folder, port, [...durable, ...cluster, buses[n]!])));
+  const options = [
+    ...durable,
+    '--cluster-enabled',
+    'yes',
+    '--cluster-node-timeout',
+    '1000',
+    '--cluster-require-full-coverage',
+    'no',
+  ];
+  const start = (port: number, n: number) => startNode(folder, port, [...options, '--cluster-port', buses[n]!]);
+  const nodes = await Promise.all(ports.map(start));
   for (const [n, { ask }] of nodes.entries()) {
     await ask('CLUSTER', 'SET-CONFIG-EPOCH', String(n + 1));
     const range = slotRanges[n];
@@ -99,22 +109,30 @@ export async function startTestCluster({ replicas = 0 } = {}): Promise<TestClust
   return { nodes, ...(await offer(url, () => endAll(nodes, remove))) };
 }
 
-/** Starts a master with a replica, watched by one Sentinel. */
+/** Starts a master with a replica, watched by one Sentinel; all three want a password. */
 export async function startTestSentinel(): Promise<TestSentinel> {
   const { folder, remove } = aFolder();
   const [masterPort = 0, replicaPort = 0, port = 0] = await freePorts(3);
-  const master = await startNode(folder, masterPort, durable);
-  const replica = await startNode(folder, replicaPort, [...durable, '--replicaof', '127.0.0.1', String(masterPort)]);
+  const options = [...durable, '--requirepass', password, '--masterauth', password];
+  const master = await startNode(folder, masterPort, options, password);
+  const replica = await startNode(
+    folder,
+    replicaPort,
+    [...options, '--replicaof', '127.0.0.1', String(masterPort)],
+    password,
+  );
   await says(replica, ['INFO', 'replication'], 'master_link_status:up');
   const watch = [
+    `requirepass ${password}`,
     `sentinel monitor trawl 127.0.0.1 ${masterPort} 1`,
+    `sentinel auth-pass trawl ${password}`,
     'sentinel down-after-milliseconds trawl 500',
     'sentinel failover-timeout trawl 3000',
   ];
   await writeFile(join(folder, 'sentinel.conf'), watch.join('\n'));
-  const sentinel = await startNode(folder, port, ['--sentinel'], '../sentinel.conf');
+  const sentinel = await startNode(folder, port, ['../sentinel.conf', '--sentinel'], password);
   await says(sentinel, ['INFO', 'sentinel'], 'slaves=1');
-  const url = `redis+sentinel://127.0.0.1:${port}/trawl`;
+  const url = `redis+sentinel://:${password}@127.0.0.1:${port}/trawl`;
   return { master, replica, ...(await offer(url, () => endAll([sentinel, master, replica], remove))) };
 }
 
@@ -127,13 +145,14 @@ async function offer(url: string, end: () => unknown): Promise<TestRecord> {
   return { connection, url, flush: () => connection.read(['FLUSHALL'], '{trawl}'), stop };
 }
 
-async function startNode(parent: string, port: number, options: string[], file?: string): Promise<TestNode> {
+async function startNode(parent: string, port: number, options: string[], secret = ''): Promise<TestNode> {
   const folder = join(parent, String(port));
   await mkdir(folder);
-  const place = ['--port', String(port), '--bind', '127.0.0.1', '--logfile', 'redis.log'];
-  const quick = options.includes('--sentinel') ? [] : ['--repl-diskless-sync-delay', '0'];
-  const process = spawnRedis(folder, [...(file ? [file] : []), ...place, ...quick, ...options]);
-  const url = `redis://127.0.0.1:${port}`;
+  const process = spawnRedis(folder, [
+    ...options,
+    ...['--port', String(port), '--bind', '127.0.0.1', '--logfile', 'redis.log', '--repl-diskless-sync-delay', '0'],
+  ]);
+  const url = `redis://${secret && `:${secret}@`}127.0.0.1:${port}`;
   const node = { port, url, process, ask: (...command: string[]) => askOnce(url, command) };
   await says(node, ['PING'], 'PONG');
   return node;

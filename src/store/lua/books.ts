@@ -24,8 +24,9 @@ local function open_books()
   return nil
 end
 
-local function write(kind, balance, amount, jobId, pack)
-  local id = redis.call('XADD', ledger, '*', 'at', now, 'kind', kind, 'balance', balance, 'amount', amount, 'job', jobId or '', 'pack', pack or '')
+local function write(kind, balance, amount, jobId, pack, reason)
+  local id = redis.call('XADD', ledger, '*', 'at', now, 'kind', kind, 'balance', balance, 'amount', amount, 'job', jobId or '', 'pack', pack or '',
+    'reason', reason or '')
   redis.call('HSET', account, 'last_entry', id)
 end
 
@@ -49,9 +50,9 @@ local function sync() set_quota(b.terms and b.terms.quota or 0) end
 
 local function left() return quota_left() + b.packs_left + b.credits_given - b.credits_consumed end
 
-local function grant_credits(amount)
+local function grant_credits(amount, reason)
   keep('credits_given', b.credits_given + amount)
-  write('grant', 'credits', amount)
+  write('grant', 'credits', amount, nil, nil, reason)
 end
 
 local function grant_pack(id, json, total, purchased)

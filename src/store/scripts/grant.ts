@@ -6,12 +6,12 @@ export const grant = script(
   'grant',
   'needs room',
   booksKeys,
-  ['accountId', 'amount'] as const,
+  ['accountId', 'amount', 'reason'] as const,
   /* lua */ `${books}
 local refused = open_books()
 if refused then return refused end
 sync()
-grant_credits(tonumber(amount))
+grant_credits(tonumber(amount), reason)
 return { 'granted', b.credits_given, b.credits_consumed }
 `,
 );

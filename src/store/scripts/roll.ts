@@ -3,18 +3,18 @@ import { script } from '../script.ts';
 
 /**
  * Rolls an account into its next billing period (D50): what is left of the quota lapses, used returns to 0, the plan
- * grants its quota anew. Only from the period that was seen to have ended, so a repetition changes nothing.
+ * grants its quota anew. Only when the present one has ended, so a repetition changes nothing.
  * Answers {'rolled'}, {'already_rolled'} or {'not_found'}.
  */
 export const roll = script(
   'roll',
   'always',
   [...booksKeys, 'periods'] as const,
-  ['accountId', 'ended', 'start', 'finish'] as const,
+  ['accountId', 'start', 'finish'] as const,
   /* lua */ `${books}
-if (open_books() or {})[1] ~= 'roll' or b.period_end ~= ended or now < tonumber(ended) then
-  return { b and b.slug and 'already_rolled' or 'not_found' }
-end
+local state = open_books()
+if not state then return { 'already_rolled' } end
+if state[1] ~= 'roll' then return state end
 set_quota(0)
 keep('used', 0)
 keep('period_start', start)

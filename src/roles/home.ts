@@ -4,15 +4,15 @@ import { chmod, mkdir, open, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { refuse } from '../base/errors.ts';
 
-/** The data folder of `trawl up`, held by this process alone. */
-export interface DataFolder {
+/** The folder of `trawl up` (TRAWL_DATA), held by this process alone. */
+export interface Home {
   readonly path: string;
   readonly secret: Buffer;
   release(): Promise<void>;
 }
 
 /** Opens the data folder (0700), takes its lock and makes its secret once; refuses while another process has it. */
-export async function openDataFolder(wanted: string, secret: Buffer | null): Promise<DataFolder> {
+export async function openHome(wanted: string, secret: Buffer | null): Promise<Home> {
   const path = resolve(wanted);
   await mkdir(path, { recursive: true, mode: 0o700 });
   await chmod(path, 0o700);

@@ -1,0 +1,30 @@
+# The locked Node 24 and its tools come first: the machine's own Node is only there for npm.
+locked := PATH="$(CURDIR)/node_modules/.bin:$$PATH"
+
+.PHONY: help setup check test verify soak bench
+
+help: ## Print every target with what it does
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Install what is missing, and nothing the second time
+	@.ci/setup
+
+check: node_modules ## Types, lint, format, unit tests and the tree's own rules, in under 20 s
+	@$(locked) node test/run.ts --groups types,lint,unit,repo
+
+test: setup ## Install what is missing, then run the whole suite
+	@$(locked) node test/run.ts
+
+verify: node_modules ## Write the generated documents anew; fails when that changes a file
+	@$(locked) node src/admin/docs.ts
+	@git diff --exit-code
+
+soak: export ROUNDS ?= 20000
+soak: setup ## Run the long form of the suite (ROUNDS=20000 histories, SEED= to repeat one)
+	@$(locked) node test/run.ts
+
+bench: setup ## Measure speed against known yardsticks
+	@$(locked) node test/bench/run.ts
+
+node_modules:
+	@echo "Nothing is installed yet: run 'make setup' first" >&2; exit 1

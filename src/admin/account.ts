@@ -1,0 +1,168 @@
+import { randomBytes } from 'node:crypto';
+import { failures } from '../base/errors.ts';
+import type { Account } from '../model/account.ts';
+import { writeTime } from '../model/date.ts';
+import { makeAccountId } from '../model/key.ts';
+import { type Usage, usage } from '../model/money.ts';
+import { readAccountName, readPlanName } from '../model/names.ts';
+import { createAccount, findAccount, listAccounts, readAccount, removeAccount, setAccount } from '../store/accounts.ts';
+import { readJob } from '../store/jobs.ts';
+import { deleteKey, listKeys } from '../store/keyring.ts';
+import { readSnapshot } from '../store/ledger.ts';
+import { cancelJob } from '../store/lifecycle.ts';
+import { listOpen } from '../store/openings.ts';
+import type { Store } from '../store/script.ts';
+import { inBatches } from './batch.ts';
+import { command, named } from './command.ts';
+import { oneOf, orNull, slug, whole, wholeOrNone, yesOrNo } from './judge.ts';
+import { fieldText, tableText, timeText } from './table.ts';
+
+const name = { value: 'NAME', read: readAccountName, text: 'What people call it.' } as const;
+const stats = { value: 'on|off', read: yesOrNo, text: 'Whether it may ask for statistics.' } as const;
+const limits = {
+  concurrency: { value: 'N|none', read: wholeOrNone(1), text: 'Jobs of it that run at once; at first none.' },
+  weight: { value: 'N', read: whole(1, 1000), text: 'Its share when accounts compete for workers; at first 1.' },
+  'max-open': { value: 'N', read: whole(1, 1_000_000), text: 'Jobs of it that may wait or run; at first 10000.' },
+} as const;
+const planOrNone = orNull('none', readPlanName);
+const paidOrUnpaid = oneOf('paid', 'unpaid');
+const newOrNone = orNull('none', oneOf('new'));
+
+export const accountCommands = [
+  command({
+    group: 'account',
+    verb: 'create',
+    text: 'Creates an account.',
+    json: '{id, slug, name, plan, stats, invoice, suspended, concurrency, weight, max_open, created_at}',
+    operands: { SLUG: slug },
+    options: {
+      name: { ...name, required: true },
+      plan: { value: 'PLAN', read: readPlanName, text: 'Its plan; its first billing period begins now.' },
+      stats,
+      ...limits,
+    },
+    run: async (given, { store }) => {
+      const { SLUG, 'max-open': max_open, ...rest } = given;
+      const account = await createAccount(store, makeAccountId(randomBytes(16)), SLUG, named({ ...rest, max_open }));
+      return { value: shapeOf(account), text: fieldText(fieldsOf(account)) };
+    },
+  }),
+  command({
+    group: 'account',
+    verb: 'set',
+    text: 'Changes an account: what is not named stays. Suspending it also cancels its open jobs.',
+    json: '{id, slug, name, plan, stats, invoice, suspended, concurrency, weight, max_open, created_at, webhook_secret}',
+    operands: { SLUG: slug },
+    options: {
+      name,
+      plan: { value: 'PLAN|none', read: planOrNone, text: 'Its plan; another one keeps the period.' },
+      stats,
+      ...limits,
+      invoice: { value: 'paid|unpaid', read: paidOrUnpaid, text: 'Unpaid stops whatever costs a credit.' },
+      suspended: { value: 'yes|no', read: yesOrNo, text: 'Whether all its requests are refused.' },
+      'webhook-secret': {
+        value: 'new|none',
+        read: newOrNone,
+        text: 'What its webhooks are signed with; a new one is shown this once.',
+      },
+    },
+    run: async (given, { store, seal }) => {
+      const { SLUG, 'max-open': max_open, 'webhook-secret': wanted, ...rest } = given;
+      const id = await findAccount(store, SLUG);
+      const secret = wanted === 'new' ? `whsec_${randomBytes(32).toString('base64')}` : wanted;
+      const webhook_secret = secret ? (await seal()).seal('webhook_secret', secret) : secret;
+      const account = await setAccount(store, id, named({ ...rest, max_open, webhook_secret }));
+      const cancelled = given.suspended ? await cancelOpen(store, id) : 0;
+      const shown: Record<string, string> = secret ? { webhook_secret: secret } : {};
+      const notes = [
+        cancelled > 0 ? `Open jobs that were cancelled: ${cancelled}.\n` : '',
+        secret ? 'The webhook secret cannot be shown again.\n' : '',
+      ];
+      return {
+        value: { ...shapeOf(account), ...shown },
+        text: fieldText({ ...fieldsOf(account), ...shown }) + notes.join(''),
+      };
+    },
+  }),
+  command({
+    group: 'account',
+    verb: 'list',
+    text: 'Lists all accounts.',
+    json: '[{id, slug, name, plan, stats, invoice, suspended, concurrency, weight, max_open, created_at}]',
+    operands: {},
+    options: {},
+    run: async (_, { store }) => {
+      const accounts = await inBatches(await listAccounts(store), ([, id]) => readAccount(store, id));
+      return { value: accounts.map(shapeOf), text: tableText(accounts, columns, 'There are no accounts.') };
+    },
+  }),
+  command({
+    group: 'account',
+    verb: 'show',
+    text: 'Shows an account with its usage and what is held.',
+    json: '{id, slug, name, plan, stats, invoice, suspended, concurrency, weight, max_open, created_at, usage, held}',
+    operands: { SLUG: slug },
+    options: {},
+    run: async (given, { store }) => {
+      const { account, plan, books } = await readSnapshot(store, await findAccount(store, given.SLUG));
+      const used = usage(books, account, plan, null, store.clock.now());
+      return {
+        value: { ...shapeOf(account), usage: used, held: books.held },
+        text: fieldText({ ...fieldsOf(account), ...usageFields(used) }),
+      };
+    },
+  }),
+  command({
+    group: 'account',
+    verb: 'remove',
+    text: 'Removes an account without open jobs, and its keys; its ledger stays.',
+    json: '{removed}',
+    operands: { SLUG: slug },
+    options: {},
+    run: async (given, { store }) => {
+      const id = await findAccount(store, given.SLUG);
+      await removeAccount(store, id, given.SLUG);
+      await inBatches(await listKeys(store, id), ({ alias }) => deleteKey(store, id, alias, true));
+      return { value: { removed: given.SLUG }, text: `The account ${given.SLUG} is removed.\n` };
+    },
+  }),
+];
+
+const columns: Readonly<Record<string, (account: Account) => string | number | boolean | null>> = {
+  slug: ({ slug }) => slug,
+  name: ({ name }) => name,
+  plan: ({ plan }) => plan,
+  invoice: ({ invoice }) => invoice,
+  suspended: ({ suspended }) => suspended,
+  concurrency: ({ concurrency }) => concurrency,
+  weight: ({ weight }) => weight,
+  'created (UTC)': ({ created_at }) => timeText(created_at),
+};
+
+/** Cancels every open job of an account that may not begin new ones; gives how many. */
+async function cancelOpen(store: Store, account: string): Promise<number> {
+  const cancelled = await inBatches(await listOpen(store, account), async (id) => {
+    const job = await readJob(store, id);
+    return job !== null && cancelJob(store, job, failures.cancelled.sentence);
+  });
+  return cancelled.filter(Boolean).length;
+}
+
+function shapeOf({ created_at, ...account }: Account): object {
+  return { ...account, created_at: writeTime(created_at) };
+}
+
+function fieldsOf({ stats, created_at, ...account }: Account) {
+  return { ...account, stats: stats ? 'on' : 'off', 'created (UTC)': timeText(created_at) };
+}
+
+function usageFields({ remaining, held, total_used, subscription, credits, renewal_date }: Usage) {
+  return {
+    remaining,
+    held,
+    'used in all': total_used,
+    'left of plan and packs': subscription.remaining,
+    'left of credits': credits.remaining,
+    'renewed (UTC)': renewal_date === null ? null : timeText(Date.parse(renewal_date)),
+  };
+}

@@ -1,0 +1,63 @@
+import { readFileSync } from 'node:fs';
+import { readConfig } from '../base/config.ts';
+import { makeLog } from '../base/log.ts';
+import { type Answer, type Command, UsageError } from './command.ts';
+import { commands } from './commands.ts';
+import { type Line, readLine, wantsJson } from './line.ts';
+import { findSeal } from './secret.ts';
+import { explain, type Terminal } from './terminal.ts';
+import { usageOf } from './usage.ts';
+
+/** Carries out one command of the operator and gives the exit code: 0 done, 1 refused or found bad, 2 wrong usage. */
+export async function runAdmin(args: readonly string[], terminal: Terminal): Promise<number> {
+  const json = wantsJson(args);
+  try {
+    const line = readLine(args, commands);
+    if (line.help !== undefined) {
+      terminal.out(line.help);
+      return 0;
+    }
+    const { value, text, failed } = await carryOut(line, terminal);
+    terminal.out(json ? `${JSON.stringify(value)}\n` : text);
+    return failed ? 1 : 0;
+  } catch (error) {
+    return explain(error, json, terminal);
+  }
+}
+
+async function carryOut({ command, given }: Exclude<Line, { help: string }>, terminal: Terminal): Promise<Answer> {
+  const config = readConfig(terminal.env, (path) => readFileSync(path, 'utf8'));
+  // What goes on with the connection is not what was asked for, and what stops the command is said at its end.
+  const level = config.logLevel === 'debug' ? 'debug' : 'error';
+  const log = makeLog({ level, write: terminal.err, now: Date.now });
+  const { openStore } = await import('../store/open.ts');
+  const { store, close } = await openStore(config, log);
+  const progress = showProgress(terminal);
+  try {
+    return await command.run(given as never, { store, seal: () => findSeal(config), progress: progress.show });
+  } catch (error) {
+    throw withUsage(error, command);
+  } finally {
+    progress.clear();
+    await close();
+  }
+}
+
+/** One line that is written over again, only where a person watches. */
+function showProgress({ err, isWatched }: Terminal): { show: (sentence: string) => void; clear: () => void } {
+  let shown = false;
+  return {
+    show: (sentence) => {
+      if (!isWatched) return;
+      shown = true;
+      err(`\r\x1b[K${sentence}`);
+    },
+    clear: () => {
+      if (shown) err('\r\x1b[K');
+    },
+  };
+}
+
+function withUsage(error: unknown, command: Command): unknown {
+  return error instanceof UsageError ? new UsageError(error.message, usageOf(command)) : error;
+}

@@ -1,0 +1,85 @@
+import type { Seal } from '../base/seal.ts';
+import type { Read } from '../model/names.ts';
+import type { Store } from '../store/script.ts';
+
+/** Judges a text; `what` is what a sentence calls it. */
+export type Judge<T> = (text: string, what: string) => Read<T>;
+
+/** A value that stands on the line by its place. */
+export interface Operand {
+  readonly read: Judge<unknown>;
+  readonly text: string;
+  readonly optional?: true;
+}
+
+/** A value that stands behind its name. */
+export interface Option {
+  /** What a line of use calls the value. */
+  readonly value: string;
+  readonly read: Judge<unknown>;
+  readonly text: string;
+  readonly required?: true;
+}
+
+/** What a command gives: one JSON value, and the same for people. */
+export interface Answer {
+  readonly value: unknown;
+  readonly text: string;
+  /** It was carried out, and what it found is bad. */
+  readonly failed?: boolean;
+}
+
+/** What commands work with. */
+export interface Tools {
+  readonly store: Store;
+  /** Gives the seal of the operator's secret, or refuses when none is found. */
+  readonly seal: () => Promise<Seal>;
+  /** Shows how far a long command is, to a person who waits. */
+  readonly progress: (sentence: string) => void;
+}
+
+/** One command of the operator: its words, what it takes, what it does. */
+export interface Command {
+  readonly group: string;
+  readonly verb: string;
+  readonly text: string;
+  /** Shape of the JSON value that it gives. */
+  readonly json: string;
+  readonly operands: Readonly<Record<string, Operand>>;
+  readonly options: Readonly<Record<string, Option>>;
+  readonly run: (given: never, tools: Tools) => Promise<Answer>;
+}
+
+type Judged<R> = R extends { readonly read: Judge<infer T> } ? T : never;
+type Operands<P> = { readonly [N in keyof P]: Judged<P[N]> | (P[N] extends { optional: true } ? undefined : never) };
+type Options<O> = { readonly [N in keyof O]: Judged<O[N]> | (O[N] extends { required: true } ? never : undefined) };
+
+/** Declares a command; what it is given has the types that its operands and options are judged to. */
+export function command<
+  const P extends Readonly<Record<string, Operand>>,
+  const O extends Readonly<Record<string, Option>>,
+>(
+  row: Omit<Command, 'operands' | 'options' | 'run'> & {
+    readonly operands: P;
+    readonly options: O;
+    readonly run: (given: Operands<P> & Options<O>, tools: Tools) => Promise<Answer>;
+  },
+): Command {
+  return row;
+}
+
+/** Gives only what was named on the line. */
+export function named<T extends object>(given: T): T {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as T;
+}
+
+/** A line that no command understands. */
+export class UsageError extends Error {
+  /** How the command is used. */
+  readonly usage: string | undefined;
+
+  constructor(sentence: string, usage?: string) {
+    super(sentence);
+    this.usage = usage;
+  }
+}

@@ -1,0 +1,79 @@
+import { readFileSync } from 'node:fs';
+import { type Config, ConfigError, readConfig } from '../base/config.ts';
+import { makeLog } from '../base/log.ts';
+import { UsageError } from './command.ts';
+import type { Finding } from './finding.ts';
+import { judgeClock, judgeDisk, judgePrograms } from './machine.ts';
+import { tableText } from './table.ts';
+import { explain, type Terminal } from './terminal.ts';
+
+const usage = 'trawl doctor [--json]';
+const help = `Usage: ${usage}
+
+Judges the settings, the programs of this machine, its clock and disk, and the record if one is there. Changes nothing.
+The exit code is 1 when something is a problem.
+
+  --json  Answer with one JSON value.
+  --help  Show this text.
+`;
+
+/** Judges everything that trawl stands on, and gives the exit code. */
+export async function runDoctor(args: readonly string[], terminal: Terminal): Promise<number> {
+  const json = args.includes('--json');
+  try {
+    const unknown = args.find((arg) => !['--json', '--help', '-h'].includes(arg));
+    if (unknown !== undefined) throw new UsageError(`There is no option ${unknown} here`, usage);
+    if (args.includes('--help') || args.includes('-h')) {
+      terminal.out(help);
+      return 0;
+    }
+    const findings = await judgeAll(terminal);
+    const ok = findings.every(({ level }) => level !== 'problem');
+    terminal.out(json ? `${JSON.stringify({ ok, findings })}\n` : textOf(findings));
+    return ok ? 0 : 1;
+  } catch (error) {
+    return explain(error, json, terminal);
+  }
+}
+
+async function judgeAll({ env, err }: Terminal): Promise<Finding[]> {
+  const { config, findings } = judgeSettings(env);
+  const clock = judgeClock(Date.now());
+  // Without settings nobody knows where the record and the data folder are.
+  if (config === null) return [...findings, ...(await judgePrograms(true)), clock];
+  // Loaded only here, so that its help stays fast.
+  const { judgeRecord } = await import('./health.ts');
+  const log = makeLog({ level: config.logLevel === 'debug' ? 'debug' : 'error', write: err, now: Date.now });
+  return [
+    ...findings,
+    ...(await judgePrograms(config.redisUrl === null)),
+    clock,
+    await judgeDisk(config.data),
+    ...(await judgeRecord(config, log)),
+  ];
+}
+
+function judgeSettings(env: Terminal['env']): { config: Config | null; findings: Finding[] } {
+  try {
+    const config = readConfig(env, (path) => readFileSync(path, 'utf8'));
+    return {
+      config,
+      findings: [{ level: 'ok', about: 'settings', text: 'Every setting has a value that is allowed.' }],
+    };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return {
+      config: null,
+      findings: error.problems.map((text) => ({ level: 'problem', about: 'settings', text })),
+    };
+  }
+}
+
+function textOf(findings: readonly Finding[]): string {
+  const columns = {
+    verdict: ({ level }: Finding) => level,
+    about: ({ about }: Finding) => about,
+    finding: ({ text }: Finding) => text,
+  };
+  return tableText(findings, columns, 'Nothing was judged.');
+}

@@ -1,0 +1,61 @@
+import type { Config } from '../base/config.ts';
+import type { Log } from '../base/log.ts';
+import { type Connection, connect } from '../store/connect.ts';
+import { checkDurability, memoryRatio } from '../store/durability.ts';
+import { findRecord, noRecord, readClock } from '../store/open.ts';
+import { type Finding, judgeBy } from './finding.ts';
+
+const mostApartMs = 2_000;
+/** From here on the record takes no new jobs. */
+const fullRatio = 0.85;
+
+/** Judges the record as it is and changes nothing in it. */
+export async function judgeRecord(
+  config: Pick<Config, 'redisUrl' | 'data' | 'durability'>,
+  log: Log,
+): Promise<Finding[]> {
+  const url = await findRecord(config);
+  if (url === null) return [{ level: 'note', about: 'record', text: `${noRecord(config)}.` }];
+  try {
+    const connection = await connect(url, { log });
+    try {
+      return [
+        await judgeDurability(connection, config.durability),
+        await judgeTime(connection),
+        judgeMemory(await memoryRatio(connection)),
+      ];
+    } finally {
+      await connection.close();
+    }
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error);
+    return [{ level: 'problem', about: 'record', text: `${text}.` }];
+  }
+}
+
+/** Judges how far the clock of Redis is from ours, which was read before and after it. */
+export function judgeApart(before: number, redis: number, after: number): Finding {
+  const apartMs = Math.max(0, redis - after, before - redis);
+  const text = `The clock of Redis is ${(apartMs / 1000).toFixed(1)} s from ours; up to ${mostApartMs / 1000} s are well.`;
+  return judgeBy(apartMs <= mostApartMs, 'clock', text);
+}
+
+/** Judges how full the memory is that Redis may use; 0 when it has no limit. */
+export function judgeMemory(ratio: number): Finding {
+  if (ratio === 0) return { level: 'ok', about: 'memory', text: 'Redis has no memory limit of its own.' };
+  const text = `Redis uses ${Math.round(ratio * 100)} % of its memory; from ${fullRatio * 100} % on new jobs are refused.`;
+  return judgeBy(ratio < fullRatio, 'memory', text);
+}
+
+async function judgeDurability(connection: Connection, mode: Config['durability']): Promise<Finding> {
+  const { findings } = await checkDurability(connection, 'relaxed');
+  const well = 'Redis writes every change to disk before it answers.';
+  const text = findings.length === 0 ? well : `Redis may lose charges: ${findings.join('; ')}.`;
+  return judgeBy(findings.length === 0, 'durability', text, mode === 'strict' ? 'problem' : 'note');
+}
+
+async function judgeTime(connection: Connection): Promise<Finding> {
+  const before = Date.now();
+  const redis = await readClock(connection);
+  return judgeApart(before, redis, Date.now());
+}

@@ -1,0 +1,58 @@
+import { isIP } from 'node:net';
+import { readExpiry } from '../model/key.ts';
+import { type Read, readSlug, readSwitch, readWhole, readWholeOrNone } from '../model/names.ts';
+import type { Judge, Operand } from './command.ts';
+
+/** The account that a command is about. */
+export const slug = { read: readSlug, text: 'Slug of the account.' } as const satisfies Operand;
+
+/** A whole number within limits. */
+export function whole(least: number, most?: number): Judge<number> {
+  return (text, what) => readWhole(text, { least, what, ...(most === undefined ? {} : { most }) });
+}
+
+/** A whole number within limits, or `none` for no limit. */
+export function wholeOrNone(least: number): Judge<number | null> {
+  return (text, what) => readWholeOrNone(text, { least, what });
+}
+
+/** `yes` or `no`, or the same as `on` or `off`. */
+export const yesOrNo: Judge<boolean> = readSwitch;
+
+/** One of a few words. */
+export function oneOf<const T extends string>(...words: readonly T[]): Judge<T> {
+  return (text, what) => {
+    const value = words.find((word) => word === text);
+    return value === undefined ? { problem: `${what} must be ${words.join(' or ')}` } : { value };
+  };
+}
+
+/** One word instead of a value: it is read as `null`. */
+export function orNull<T>(word: string, judge: Judge<T>): Judge<T | null> {
+  return (text, what): Read<T | null> => {
+    if (text === word) return { value: null };
+    const read = judge(text, what);
+    return read.problem === undefined ? read : { problem: `${read.problem}, or ${word}` };
+  };
+}
+
+/** The last moment at which something works. */
+export const expiry: Judge<number> = (text, what) => {
+  const value = readExpiry(text);
+  return value === null
+    ? { problem: `${what} must be a date (2026-03-04) or a time with its zone (2026-03-04T12:00:00Z)` }
+    : { value };
+};
+
+/** An address as `block list` shows it. */
+export const address: Judge<string> = (text, what) => {
+  const [ip = '', prefix] = text.split(/\/(?=\d{1,3}$)/);
+  const allowed = isIP(ip) > 0 && (prefix === undefined || Number(prefix) <= 128);
+  return allowed ? { value: text } : { problem: `${what} must be an IP address as block list shows it` };
+};
+
+/** One line for people. */
+export const sentence: Judge<string> = (text, what) => {
+  const allowed = text.length <= 200 && !/\p{C}/u.test(text);
+  return allowed ? { value: text } : { problem: `${what} must be one line of at most 200 characters` };
+};

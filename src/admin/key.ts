@@ -1,0 +1,136 @@
+import { randomBytes } from 'node:crypto';
+import { type Key, type Quotas, type QuotaWindow, quotaWindows } from '../model/account.ts';
+import { writeTime } from '../model/date.ts';
+import { makeKey, readKey } from '../model/key.ts';
+import { readAlias, readCategory } from '../model/names.ts';
+import { findAccount } from '../store/accounts.ts';
+import { createKey, deleteKey, listKeys, setKey } from '../store/keyring.ts';
+import { command, type Judge, named } from './command.ts';
+import { expiry, orNull, slug, whole, wholeOrNone, yesOrNo } from './judge.ts';
+import { fieldText, tableText, timeText } from './table.ts';
+
+const alias = { read: readAlias, text: 'Alias of the key.' } as const;
+const category = { value: 'C', read: readCategory, text: 'Free text, without effect.' } as const;
+const expiryOrNever = orNull('never', expiry);
+const quotas = quotaOptions('N', whole(0));
+const quotasOrNone = quotaOptions('N|none', wholeOrNone(0));
+
+export const keyCommands = [
+  command({
+    group: 'key',
+    verb: 'create',
+    text: 'Creates an API key of an account and shows it, this once.',
+    json: '{id, alias, key}',
+    operands: { SLUG: slug },
+    options: {
+      alias: { value: 'A', read: readAlias, text: 'What the account calls it.', required: true },
+      category,
+      expires: { value: 'DATE', read: expiry, text: 'The last day, or moment, at which it works; at first never.' },
+      ...quotas,
+    },
+    run: async (given, { store }) => {
+      const account = await findAccount(store, given.SLUG);
+      const key = makeKey(account, randomBytes(32));
+      const { id, hash } = readKey(key)!;
+      await createKey(store, account, {
+        id,
+        alias: given.alias,
+        hash,
+        quotas: quotasOf(given),
+        ...named({ category: given.category, expires: given.expires }),
+      });
+      const value = { id, alias: given.alias, key };
+      return { value, text: `${fieldText(value)}The key cannot be shown again: only its hash is kept.\n` };
+    },
+  }),
+  command({
+    group: 'key',
+    verb: 'list',
+    text: 'Lists the keys of an account, oldest first.',
+    json: '[{id, alias, category, active, expires, quotas, created_at, last_used_at}]',
+    operands: { SLUG: slug },
+    options: {},
+    run: async (given, { store }) => {
+      const keys = await listKeys(store, await findAccount(store, given.SLUG));
+      return { value: keys.map(shapeOf), text: tableText(keys, columns, 'The account has no keys.') };
+    },
+  }),
+  command({
+    group: 'key',
+    verb: 'set',
+    text: 'Changes a key from the next request on: what is not named stays.',
+    json: '{id, alias, category, active, expires, quotas, created_at, last_used_at}',
+    operands: { SLUG: slug, ALIAS: alias },
+    options: {
+      active: { value: 'yes|no', read: yesOrNo, text: 'Whether it works; it keeps all else.' },
+      category,
+      expires: {
+        value: 'DATE|never',
+        read: expiryOrNever,
+        text: 'The last day, or moment, at which it works.',
+      },
+      ...quotasOrNone,
+    },
+    run: async (given, { store }) => {
+      const { active, category, expires } = given;
+      const account = await findAccount(store, given.SLUG);
+      const key = await setKey(store, account, given.ALIAS, { active, category, expires, quotas: quotasOf(given) });
+      return { value: shapeOf(key), text: tableText([key], columns, '') };
+    },
+  }),
+  command({
+    group: 'key',
+    verb: 'delete',
+    text: 'Deletes a key that no request was ever made with; a used one can only be deactivated.',
+    json: '{deleted}',
+    operands: { SLUG: slug, ALIAS: alias },
+    options: {},
+    run: async (given, { store }) => {
+      await deleteKey(store, await findAccount(store, given.SLUG), given.ALIAS);
+      return { value: { deleted: true }, text: `The key ${given.ALIAS} is deleted.\n` };
+    },
+  }),
+];
+
+const columns: Readonly<Record<string, (key: Key) => string | number | boolean | null>> = {
+  alias: ({ alias }) => alias,
+  category: ({ category }) => category,
+  active: ({ active }) => active,
+  'expires (UTC)': ({ expires }) => timeText(expires),
+  total: ({ quotas }) => quotas.total,
+  monthly: ({ quotas }) => quotas.monthly,
+  weekly: ({ quotas }) => quotas.weekly,
+  daily: ({ quotas }) => quotas.daily,
+  'created (UTC)': ({ created_at }) => timeText(created_at),
+  'last used (UTC)': ({ last_used_at }) => timeText(last_used_at),
+};
+
+function shapeOf({ id, alias, category, active, expires, quotas, created_at, last_used_at }: Key): object {
+  return {
+    id,
+    alias,
+    category,
+    active,
+    expires: isoOf(expires),
+    quotas,
+    created_at: isoOf(created_at),
+    last_used_at: isoOf(last_used_at),
+  };
+}
+
+function isoOf(time: number | null): string | null {
+  return time === null ? null : writeTime(time);
+}
+
+function quotasOf(given: { readonly [W in QuotaWindow as `quota-${W}`]?: number | null | undefined }): Partial<Quotas> {
+  return named(Object.fromEntries(quotaWindows.map((window) => [window, given[`quota-${window}`]])));
+}
+
+function quotaOptions<T>(value: string, read: Judge<T>) {
+  return {
+    'quota-total': { value, read, text: 'Calls for ever.' },
+    'quota-daily': { value, read, text: 'Calls in 24 hours.' },
+    'quota-weekly': { value, read, text: 'Calls in 7 days.' },
+    'quota-monthly': { value, read, text: 'Calls in 30 days.' },
+  };
+}

@@ -1,0 +1,67 @@
+import { writeTime } from '../model/date.ts';
+import { findLedger, listAccounts } from '../store/accounts.ts';
+import { readLedger, verifyLedger } from '../store/ledger.ts';
+import { inBatches } from './batch.ts';
+import { command } from './command.ts';
+import { slug, whole } from './judge.ts';
+import { tableText, timeText } from './table.ts';
+
+export const ledgerCommands = [
+  command({
+    group: 'ledger',
+    verb: 'show',
+    text: 'Shows how the money of an account moved, newest first; also after its removal.',
+    json: '[{at, entry, kind, balance, amount, job, pack, reason}]',
+    operands: { SLUG: slug },
+    options: { limit: { value: 'N', read: whole(1, 10_000), text: 'How many entries; 50 unless given.' } },
+    run: async (given, { store }) => {
+      const entries = await readLedger(store, await findLedger(store, given.SLUG), given.limit ?? 50);
+      return {
+        value: entries.map((entry) => ({ reason: null, ...entry, at: writeTime(entry.at) })),
+        text: tableText(
+          entries,
+          {
+            'at (UTC)': ({ at }) => timeText(at),
+            kind: ({ kind }) => kind,
+            balance: ({ balance }) => balance,
+            amount: ({ amount }) => amount,
+            job: ({ job }) => job,
+            pack: ({ pack }) => pack,
+            reason: ({ reason = null }) => reason,
+          },
+          'No money has moved.',
+        ),
+      };
+    },
+  }),
+  command({
+    group: 'ledger',
+    verb: 'verify',
+    text: 'Recomputes every balance from the ledger and names each difference; exit code 1 when there is one.',
+    json: '{accounts, entries, ok, problems}',
+    operands: { SLUG: { ...slug, text: 'Slug of the account; all accounts unless given.', optional: true } },
+    options: {},
+    run: async (given, { store, progress }) => {
+      const { SLUG } = given;
+      const accounts =
+        SLUG === undefined ? await listAccounts(store) : [[SLUG, await findLedger(store, SLUG)] as const];
+      const verified = await inBatches(
+        accounts,
+        async ([name, id]) => {
+          const { entries, problems } = await verifyLedger(store, id);
+          return { entries, problems: problems.map((problem) => `${name}: ${problem}`) };
+        },
+        (count) => progress(`${count} of ${accounts.length} accounts are verified`),
+      );
+      const problems = verified.flatMap((one) => one.problems);
+      const entries = verified.reduce((sum, one) => sum + one.entries, 0);
+      const ok = problems.length === 0;
+      const seen = `${accounts.length} ${accounts.length === 1 ? 'account' : 'accounts'} with ${entries} entries: `;
+      return {
+        value: { accounts: accounts.length, entries, ok, problems },
+        text: seen + (ok ? 'every balance is right.\n' : `${problems.length} problems.\n${problems.join('\n')}\n`),
+        failed: !ok,
+      };
+    },
+  }),
+];

@@ -1,0 +1,117 @@
+import { parseArgs } from 'node:util';
+import { type Command, UsageError } from './command.ts';
+import { helpOf, overviewOf, usageOf } from './usage.ts';
+
+/** What a line asks for. */
+export type Line =
+  | { readonly help: string }
+  | { readonly help?: undefined; readonly command: Command; readonly given: Readonly<Record<string, unknown>> };
+
+interface Words {
+  readonly operands: readonly string[];
+  readonly options: readonly Written[];
+}
+
+/** An option as it was written: `--name value`, `--name=value` or `--name`. */
+interface Written {
+  readonly name: string;
+  readonly rawName: string;
+  readonly value?: string | undefined;
+  readonly inlineValue?: boolean | undefined;
+}
+
+const common = ['json', 'help'];
+
+/** Reads a line of the operator. Throws a UsageError when no command understands it. */
+export function readLine(args: readonly string[], commands: readonly Command[]): Line {
+  const { operands: words, options } = readWords(args, commands);
+  const [group, verb, ...operands] = words;
+  const inGroup = commands.filter((one) => one.group === group);
+  const found = inGroup.find((one) => one.verb === verb);
+  if (group !== undefined && inGroup.length === 0) {
+    throw new UsageError(`There is no group ${group}: there are ${listGroups(commands)}`, 'trawl admin GROUP VERB …');
+  }
+  const usage = `trawl admin ${group ?? 'GROUP'} ${group === undefined ? 'VERB' : inGroup.map((one) => one.verb).join('|')} …`;
+  if (verb !== undefined && !found) throw new UsageError(`There is no command ${group} ${verb}`, usage);
+  if (options.some(({ name }) => name === 'help')) return { help: found ? helpOf(found) : overviewOf(commands, group) };
+  if (group === undefined) throw new UsageError(`A group is missing: ${listGroups(commands)}`, usage);
+  if (!found) throw new UsageError(`A verb is missing behind ${group}`, usage);
+  try {
+    return { command: found, given: judge(found, { operands, options }) };
+  } catch (error) {
+    if (error instanceof UsageError) throw new UsageError(error.message, usageOf(found));
+    throw error;
+  }
+}
+
+/** Whether a line asks for JSON, whatever else is wrong with it. */
+export function wantsJson(args: readonly string[]): boolean {
+  const end = args.indexOf('--');
+  return (end < 0 ? args : args.slice(0, end)).includes('--json');
+}
+
+/** The parser forgives everything: what is wrong is said afterwards, with better sentences than its own. */
+function readWords(args: readonly string[], commands: readonly Command[]): Words {
+  const names = commands.flatMap((one) => Object.keys(one.options));
+  const { tokens } = parseArgs({
+    args: [...args],
+    options: {
+      ...Object.fromEntries(names.map((name) => [name, { type: 'string' as const }])),
+      json: { type: 'boolean' },
+      help: { type: 'boolean', short: 'h' },
+    },
+    strict: false,
+    tokens: true,
+  });
+  return {
+    operands: tokens.filter((token) => token.kind === 'positional').map(({ value }) => value),
+    options: tokens.filter((token) => token.kind === 'option'),
+  };
+}
+
+function judge(command: Command, { operands, options }: Words): Record<string, unknown> {
+  const given: Record<string, unknown> = {};
+  for (const option of options) readOption(command, option, given);
+  const names = Object.keys(command.operands);
+  const [extra] = operands.slice(names.length);
+  if (extra !== undefined) throw new UsageError(`There is one word too many: ${extra}`);
+  for (const [n, name] of names.entries()) {
+    const { read, optional } = command.operands[name]!;
+    const text = operands[n];
+    if (text !== undefined) given[name] = allowed(read(text, name));
+    else if (!optional) throw new UsageError(`${name} is missing`);
+  }
+  for (const [name, { required }] of Object.entries(command.options)) {
+    if (required && !(name in given)) throw new UsageError(`--${name} is missing`);
+  }
+  return given;
+}
+
+function readOption(
+  command: Command,
+  { name, rawName, value, inlineValue }: Written,
+  given: Record<string, unknown>,
+): void {
+  if (common.includes(name)) {
+    if (value !== undefined) throw new UsageError(`${rawName} takes no value`);
+    return;
+  }
+  const option = Object.hasOwn(command.options, name) ? command.options[name] : undefined;
+  if (!option) throw new UsageError(`There is no option ${rawName} here`);
+  if (name in given) throw new UsageError(`${rawName} is there twice`);
+  if (value === undefined) throw new UsageError(`${rawName} needs a value`);
+  // Mostly a value that was forgotten, so that the next option stands in its place.
+  if (!inlineValue && value.startsWith('-')) {
+    throw new UsageError(`${rawName} needs a value; one that begins with - is written ${rawName}=${value}`);
+  }
+  given[name] = allowed(option.read(value, rawName));
+}
+
+function allowed(read: ReturnType<Command['options'][string]['read']>): unknown {
+  if (read.problem !== undefined) throw new UsageError(read.problem);
+  return read.value;
+}
+
+function listGroups(commands: readonly Command[]): string {
+  return [...new Set(commands.map((one) => one.group))].join(', ');
+}

@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto';
+import { packItem } from '../model/money.ts';
+import { readPackTitle, readPurchasedAt } from '../model/names.ts';
+import { findAccount } from '../store/accounts.ts';
+import { addPack, grantCredits } from '../store/ledger.ts';
+import { command } from './command.ts';
+import { sentence, slug, whole } from './judge.ts';
+import { fieldText, timeText } from './table.ts';
+
+export const moneyCommands = [
+  command({
+    group: 'pack',
+    verb: 'add',
+    text: 'Adds a pack to an account; packs are drawn from in the order of their purchase.',
+    json: '{id, title, purchased_at, total, used, remaining, percent_used, exhausted}',
+    operands: { SLUG: slug },
+    options: {
+      title: { value: 'T', read: readPackTitle, text: 'What people call it.', required: true },
+      total: { value: 'N', read: whole(1), text: 'Credits in it.', required: true },
+      'purchased-at': { value: 'DATE', read: readPurchasedAt, text: 'When it was bought; now unless given.' },
+    },
+    run: async (given, { store }) => {
+      const { title, total, 'purchased-at': purchased_at = store.clock.now() } = given;
+      const pack = { id: randomBytes(12).toString('hex'), title, total, purchased_at };
+      await addPack(store, await findAccount(store, given.SLUG), pack);
+      return {
+        value: packItem({ ...pack, used: 0 }),
+        text: fieldText({ id: pack.id, title, total, 'purchased (UTC)': timeText(purchased_at) }),
+      };
+    },
+  }),
+  command({
+    group: 'credits',
+    verb: 'add',
+    text: 'Grants credits to an account.',
+    json: '{given, consumed, remaining}',
+    operands: { SLUG: slug, N: { read: whole(1), text: 'How many.' } },
+    options: {
+      reason: {
+        value: 'TEXT',
+        read: sentence,
+        text: 'Why, for who reads the ledger later.',
+      },
+    },
+    run: async (given, { store }) => {
+      const { given: all, consumed } = await grantCredits(
+        store,
+        await findAccount(store, given.SLUG),
+        given.N,
+        given.reason,
+      );
+      const credits = { given: all, consumed, remaining: Math.max(0, all - consumed) };
+      return { value: credits, text: fieldText(credits) };
+    },
+  }),
+];

@@ -1,0 +1,88 @@
+import type { Plan } from '../model/account.ts';
+import { readPlanName } from '../model/names.ts';
+import { listPlans, readPlan, removePlan, setPlan } from '../store/accounts.ts';
+import { command, UsageError } from './command.ts';
+import { whole, wholeOrNone, yesOrNo } from './judge.ts';
+import { fieldText, tableText } from './table.ts';
+
+const name = { read: readPlanName, text: 'Name of the plan.' } as const;
+
+export const planCommands = [
+  command({
+    group: 'plan',
+    verb: 'set',
+    text: 'Makes a plan, or changes one for every account that has it: what is not named stays.',
+    json: '{name, quota, per_second, per_minute, paid}',
+    operands: { NAME: name },
+    options: {
+      quota: { value: 'N', read: whole(0), text: 'Credits of each billing period; a new plan needs it.' },
+      'per-second': {
+        value: 'N|none',
+        read: wholeOrNone(1),
+        text: 'Requests of an account in one second; at first none.',
+      },
+      'per-minute': {
+        value: 'N|none',
+        read: wholeOrNone(1),
+        text: 'Requests of an account in one minute; at first none.',
+      },
+      paid: {
+        value: 'yes|no',
+        read: yesOrNo,
+        text: 'Whether it is paid for, which automatic top-up needs; at first no.',
+      },
+    },
+    run: async (given, { store }) => {
+      const before = await readPlan(store, given.NAME);
+      const quota = given.quota ?? before?.quota;
+      if (quota === undefined) throw new UsageError(`--quota is missing: there is no plan ${given.NAME} yet`);
+      const { 'per-second': perSecond = before?.per_second, 'per-minute': perMinute = before?.per_minute } = given;
+      const plan: Plan = {
+        name: given.NAME,
+        quota,
+        per_second: perSecond ?? null,
+        per_minute: perMinute ?? null,
+        paid: given.paid ?? before?.paid ?? false,
+      };
+      await setPlan(store, plan);
+      return { value: plan, text: fieldText({ ...plan }) };
+    },
+  }),
+  command({
+    group: 'plan',
+    verb: 'list',
+    text: 'Lists all plans.',
+    json: '[{name, quota, per_second, per_minute, paid}]',
+    operands: {},
+    options: {},
+    run: async (_, { store }) => {
+      const plans = await listPlans(store);
+      return {
+        value: plans,
+        text: tableText(
+          plans,
+          {
+            name: (plan) => plan.name,
+            quota: (plan) => plan.quota,
+            'per second': (plan) => plan.per_second,
+            'per minute': (plan) => plan.per_minute,
+            paid: (plan) => plan.paid,
+          },
+          'There are no plans.',
+        ),
+      };
+    },
+  }),
+  command({
+    group: 'plan',
+    verb: 'remove',
+    text: 'Removes a plan that no account has.',
+    json: '{removed}',
+    operands: { NAME: name },
+    options: {},
+    run: async (given, { store }) => {
+      await removePlan(store, given.NAME);
+      return { value: { removed: given.NAME }, text: `The plan ${given.NAME} is removed.\n` };
+    },
+  }),
+];

@@ -1,0 +1,54 @@
+/** What stands in a table: `null` is shown as a dash. */
+export type Cell = string | number | boolean | null;
+
+/** Gives rows below their heads, aligned, or the sentence when there are none. */
+export function tableText<T>(
+  rows: readonly T[],
+  columns: Readonly<Record<string, (row: T) => Cell>>,
+  none: string,
+): string {
+  if (rows.length === 0) return `${none}\n`;
+  const cells = rows.map((row) => Object.values(columns).map((read) => read(row)));
+  const isNumber = Object.keys(columns).map((_, n) =>
+    cells.every((row) => ['number', 'object'].includes(typeof row[n])),
+  );
+  const lines = [Object.keys(columns), ...cells.map((row) => row.map(cellText))];
+  const widths = isNumber.map((_, n) => Math.max(...lines.map((line) => widthOf(line[n] ?? ''))));
+  return lines.map((line) => lineOf(line.map((cell, n) => pad(cell, widths[n] ?? 0, isNumber[n] ?? false)))).join('');
+}
+
+/** Gives one value a line, each behind its name. */
+export function fieldText(fields: Readonly<Record<string, Cell>>): string {
+  const width = Math.max(...Object.keys(fields).map(widthOf));
+  return Object.entries(fields)
+    .map(([name, value]) => lineOf([pad(name, width, false), cellText(value)]))
+    .join('');
+}
+
+/** Gives a time as people read it. */
+export function timeText(milliseconds: number): string;
+export function timeText(milliseconds: number | null): string | null;
+export function timeText(milliseconds: number | null): string | null {
+  return milliseconds === null ? null : new Date(milliseconds).toISOString().slice(0, 19).replace('T', ' ');
+}
+
+function cellText(cell: Cell): string {
+  if (cell === null || cell === '') return '-';
+  if (typeof cell === 'boolean') return cell ? 'yes' : 'no';
+  if (typeof cell === 'number') return cell.toLocaleString('en-US');
+  // A terminal must not obey what others have written.
+  return cell.replace(/\p{C}/gu, '?');
+}
+
+function pad(text: string, width: number, toTheRight: boolean): string {
+  const blanks = ' '.repeat(Math.max(0, width - widthOf(text)));
+  return toTheRight ? blanks + text : text + blanks;
+}
+
+function widthOf(text: string): number {
+  return [...text].length;
+}
+
+function lineOf(cells: readonly string[]): string {
+  return `${cells.join('  ').trimEnd()}\n`;
+}

@@ -1,0 +1,53 @@
+import type { Command } from './command.ts';
+
+/** Gives the line that shows how a command is written. */
+export function usageOf({ group, verb, operands, options }: Command): string {
+  const words = Object.entries(operands).map(([name, { optional }]) => (optional ? `[${name}]` : name));
+  const required = Object.entries(options).filter(([, option]) => option.required);
+  const rest = Object.keys(options).length > required.length ? ['[options]'] : [];
+  return [
+    'trawl admin',
+    group,
+    verb,
+    ...words,
+    ...required.map(([name, { value }]) => `--${name} ${value}`),
+    ...rest,
+  ].join(' ');
+}
+
+/** Gives the help of one command: how it is written and what each part means. */
+export function helpOf(command: Command): string {
+  const json = ['--json', `Answer with one JSON value: ${command.json}`] as const;
+  const parts = listOf([...partsOf(command), json, ['--help', 'Show this text.']]);
+  return `Usage: ${usageOf(command)}\n\n${command.text}\n\n${parts}`;
+}
+
+/** Gives every operand and option of a command with its sentence. */
+export function partsOf({ operands, options }: Command): [name: string, sentence: string][] {
+  return [
+    ...Object.entries(operands).map(([name, { text }]): [string, string] => [name, text]),
+    ...Object.entries(options).map(([name, { value, text, required }]): [string, string] => {
+      return [`--${name} ${value}`, required ? `${text} Required.` : text];
+    }),
+  ];
+}
+
+/** Gives the help of a list of commands: all, or those of one group. */
+export function overviewOf(commands: readonly Command[], group?: string): string {
+  const rows = commands
+    .filter((one) => group === undefined || one.group === group)
+    .map((one): [string, string] => [`${one.group} ${one.verb}`, one.text]);
+  const about = group === undefined ? 'GROUP' : group;
+  return [
+    `Usage: trawl admin ${about} VERB …\n\n`,
+    'Commands of the operator; they work beside a running system, through its record.\n\n',
+    listOf(rows),
+    `\n--json answers with one JSON value. trawl admin ${about} VERB --help tells what a command takes.\n`,
+  ].join('');
+}
+
+/** Gives names with a sentence behind each. */
+export function listOf(rows: readonly (readonly [string, string])[]): string {
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return rows.map(([name, sentence]) => `  ${name.padEnd(width)}  ${sentence}\n`).join('');
+}

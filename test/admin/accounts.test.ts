@@ -1,0 +1,229 @@
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { makeSeal } from '../../src/base/seal.ts';
+import { readKey } from '../../src/model/key.ts';
+import { enter } from '../../src/store/entrance.ts';
+import { readJob } from '../../src/store/jobs.ts';
+import { keys } from '../../src/store/keys.ts';
+import { type Operator, type Shape, startOperator } from '../support/operator.ts';
+import { admitted, aKey, anAccount } from '../support/record.ts';
+
+const iso = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+describe('plans, accounts and keys', () => {
+  let operator: Operator;
+  before(async () => {
+    operator = await startOperator();
+  });
+  after(() => operator.stop());
+
+  /** The fields of an account as the record keeps them. */
+  const secretOf = (id: string) =>
+    operator.store.connection.read(['HGET', keys.account(id), 'webhook_secret'], keys.account(id));
+
+  describe('a plan', () => {
+    it('is made, keeps what is not named, and is listed', async () => {
+      expect(await operator.json('plan', 'set', 'gold', '--quota', '5')).to.deep.equal({
+        name: 'gold',
+        quota: 5,
+        per_second: null,
+        per_minute: null,
+        paid: false,
+      });
+      await operator.json('plan', 'set', 'gold', '--per-second', '2', '--per-minute', '9', '--paid', 'yes');
+      const changed = { name: 'gold', quota: 6, per_second: 2, per_minute: 9, paid: true };
+      expect(await operator.json('plan', 'set', 'gold', '--quota', '6')).to.deep.equal(changed);
+      expect(await operator.json('plan', 'set', 'gold', '--per-second', 'none')).to.include({ per_second: null });
+      expect((await operator.json<Shape[]>('plan', 'list')).map(({ name }) => name)).to.deep.equal(['gold']);
+    });
+
+    it('needs its quota at first, which is wrong usage', async () => {
+      const { code, out, err } = await operator.run(['plan', 'set', 'new', '--paid', 'yes', '--json']);
+      expect({ code, said: JSON.parse(out) }).to.deep.equal({
+        code: 2,
+        said: { error: '--quota is missing: there is no plan new yet', code: 'usage' },
+      });
+      expect(err).to.match(/^--quota is missing.*\nUsage: trawl admin plan set NAME \[options\]\n$/);
+    });
+
+    it('is not removed while an account has it', async () => {
+      await operator.json('plan', 'set', 'held', '--quota', '1');
+      await operator.json('account', 'create', 'holder', '--name', 'H', '--plan', 'held');
+      expect(await operator.refused('plan', 'remove', 'held')).to.include({ code: 'in_use' });
+      await operator.json('account', 'set', 'holder', '--plan', 'none');
+      expect(await operator.json('plan', 'remove', 'held')).to.deep.equal({ removed: 'held' });
+      expect(await operator.refused('plan', 'remove', 'held')).to.deep.equal({
+        error: 'There is no plan held',
+        code: 'not_found',
+      });
+    });
+  });
+
+  describe('an account', () => {
+    it('has no limits unless given', async () => {
+      const made = await operator.json('account', 'create', 'plain', '--name', 'Plain one');
+      expect(made.id).to.match(/^[a-z0-9]{12}$/);
+      expect(made.created_at).to.match(iso);
+      const { id, created_at, ...rest } = made;
+      expect(rest).to.deep.equal({
+        slug: 'plain',
+        name: 'Plain one',
+        plan: null,
+        stats: false,
+        invoice: 'paid',
+        suspended: false,
+        concurrency: null,
+        weight: 1,
+        max_open: 10_000,
+      });
+      expect(await operator.refused('account', 'create', 'plain', '--name', 'x')).to.include({
+        code: 'already_exists',
+      });
+      expect(await operator.refused('account', 'create', 'x', '--name', 'x', '--plan', 'nonsense')).to.include({
+        code: 'not_found',
+      });
+    });
+
+    it('keeps what is not named, and is shown with its usage', async () => {
+      const options = ['--stats', 'on', '--concurrency', '3', '--weight', '2', '--max-open', '7'];
+      await operator.json('account', 'create', 'kept', '--name', 'Kept', ...options);
+      const changed = await operator.json('account', 'set', 'kept', '--name', 'Renamed', '--invoice', 'unpaid');
+      const wanted = { name: 'Renamed', invoice: 'unpaid', stats: true, concurrency: 3, weight: 2, max_open: 7 };
+      expect(changed).to.include(wanted);
+      const shown = await operator.json('account', 'show', 'kept');
+      expect(shown).to.include({ ...wanted, held: 0 });
+      expect(shown.usage).to.include({ remaining: 0, api_key: null });
+      expect(await operator.json<Shape[]>('account', 'list')).to.deep.include(changed);
+      expect(await operator.refused('account', 'show', 'nobody')).to.deep.equal({
+        error: 'There is no account nobody',
+        code: 'not_found',
+      });
+    });
+
+    it('gets a webhook secret that is shown once and kept sealed', async () => {
+      const { id } = await operator.json('account', 'create', 'signed', '--name', 'Signed');
+      const line = ['account', 'set', 'signed', '--webhook-secret', 'new', '--json'];
+      const refused = await operator.run(line);
+      expect(refused).to.include({ code: 1 });
+      expect(JSON.parse(refused.out).error).to.match(/^No secret found: TRAWL_SECRET is not set/);
+      expect(await secretOf(id)).to.equal('');
+
+      const secret = randomBytes(32);
+      const shown = JSON.parse((await operator.run(line, { TRAWL_SECRET: secret.toString('base64') })).out);
+      const [, encoded] = /^whsec_([A-Za-z0-9+/=]{44})$/.exec(shown.webhook_secret)!;
+      expect(Buffer.from(encoded!, 'base64').length).to.equal(32);
+      const sealed = String(await secretOf(id));
+      expect(sealed).to.not.contain(encoded);
+      expect(makeSeal({ secret }).open('webhook_secret', sealed)).to.equal(shown.webhook_secret);
+      expect(await operator.json('account', 'show', 'signed')).to.not.have.property('webhook_secret');
+
+      await operator.json('account', 'set', 'signed', '--webhook-secret', 'none');
+      expect(await secretOf(id)).to.equal('');
+    });
+
+    it('takes the secret of the data folder, and says when that is wrong', async () => {
+      const { id } = await operator.json('account', 'create', 'filed', '--name', 'Filed');
+      const path = join(operator.data, 'secret');
+      writeFileSync(path, 'short\n');
+      const wrong = await operator.refused('account', 'set', 'filed', '--webhook-secret', 'new');
+      expect(wrong.error).to.equal(`The secret in ${path} must be 32 bytes in base64`);
+      const secret = randomBytes(32);
+      writeFileSync(path, `${secret.toString('base64')}\n`);
+      const { webhook_secret } = await operator.json('account', 'set', 'filed', '--webhook-secret', 'new');
+      expect(makeSeal({ secret }).open('webhook_secret', String(await secretOf(id)))).to.equal(webhook_secret);
+    });
+
+    it('loses its open jobs when it is suspended', async () => {
+      const caller = await anAccount(operator.store, { credits: 200 });
+      const ids: string[] = [];
+      for (let n = 0; n < 60; n++) ids.push(await admitted(operator.store, caller));
+      const { code, out } = await operator.run(['account', 'set', caller.slug, '--suspended', 'yes']);
+      expect(code).to.equal(0);
+      expect(out)
+        .to.match(/^suspended +yes$/m)
+        .and.contain('Open jobs that were cancelled: 60.\n');
+      for (const id of ids) {
+        expect(await readJob(operator.store, id)).to.include({ status: 'Error', error_code: 'cancelled' });
+      }
+      const shown = await operator.json('account', 'show', caller.slug);
+      expect([shown.suspended, shown.held, shown.usage.remaining]).to.deep.equal([true, 0, 200]);
+      expect(await operator.json('account', 'set', caller.slug, '--suspended', 'no')).to.include({ suspended: false });
+    });
+
+    it('is removed with its keys but not with open jobs, and its ledger stays', async () => {
+      const caller = await anAccount(operator.store, { credits: 2 });
+      const second = await aKey(operator.store, caller.account);
+      await admitted(operator.store, caller);
+      expect(await operator.refused('account', 'remove', caller.slug)).to.include({ code: 'has_open_jobs' });
+      await operator.json('account', 'set', caller.slug, '--suspended', 'yes');
+      expect(await operator.json('account', 'remove', caller.slug)).to.deep.equal({ removed: caller.slug });
+      const left = [keys.key(caller.hash), keys.key(second.hash), keys.keyring(caller.account)];
+      expect(await operator.store.connection.read(['EXISTS', ...left], keys.schema)).to.equal(0);
+      expect(await operator.refused('account', 'show', caller.slug)).to.include({ code: 'not_found' });
+      expect((await operator.json<Shape[]>('ledger', 'show', caller.slug)).length).to.equal(1);
+      expect(await operator.json('ledger', 'verify', caller.slug)).to.include({ ok: true, entries: 1 });
+      await operator.json('account', 'create', caller.slug, '--name', 'Another');
+      expect(await operator.json<Shape[]>('ledger', 'show', caller.slug)).to.deep.equal([]);
+    });
+  });
+
+  describe('a key', () => {
+    before(() => operator.json('account', 'create', 'owner', '--name', 'Owner'));
+
+    it('is shown once, when it is created', async () => {
+      const options = [
+        '--category',
+        'production',
+        '--expires',
+        '2032-02-29',
+        '--quota-total',
+        '100',
+        '--quota-daily',
+        '0',
+      ];
+      const made = await operator.json('key', 'create', 'owner', '--alias', 'k', ...options);
+      expect(made.alias).to.equal('k');
+      expect(readKey(made.key)).to.include({ id: made.id });
+      const [listed] = await operator.json<[Shape]>('key', 'list', 'owner');
+      expect(JSON.stringify(listed)).to.not.contain(made.key.slice(-20));
+      expect(listed.created_at).to.match(iso);
+      const { created_at, ...rest } = listed;
+      expect(rest).to.deep.equal({
+        id: made.id,
+        alias: 'k',
+        category: 'production',
+        active: true,
+        expires: '2032-02-29T23:59:59.999Z',
+        quotas: { total: 100, daily: 0, weekly: null, monthly: null },
+        last_used_at: null,
+      });
+      expect(await operator.refused('key', 'create', 'owner', '--alias', 'k')).to.include({ code: 'already_exists' });
+      expect(await operator.refused('key', 'create', 'nobody', '--alias', 'k')).to.include({ code: 'not_found' });
+    });
+
+    it('keeps what is not named', async () => {
+      const before = await operator.json('key', 'set', 'owner', 'k', '--quota-daily', '7', '--category', '');
+      expect(before).to.deep.include({ category: '', quotas: { total: 100, daily: 7, weekly: null, monthly: null } });
+      const after = await operator.json('key', 'set', 'owner', 'k', '--active', 'no', '--expires', 'never');
+      expect(after).to.deep.equal({ ...before, active: false, expires: null });
+      expect(await operator.json('key', 'set', 'owner', 'k', '--quota-total', 'none')).to.deep.include({
+        quotas: { total: null, daily: 7, weekly: null, monthly: null },
+      });
+      expect(await operator.refused('key', 'set', 'owner', 'other', '--active', 'no')).to.include({
+        code: 'not_found',
+      });
+    });
+
+    it('is deleted only when it was never used', async () => {
+      const { key } = await operator.json('key', 'create', 'owner', '--alias', 'used');
+      await enter(operator.store, readKey(key)!);
+      expect(await operator.refused('key', 'delete', 'owner', 'used')).to.include({ code: 'key_has_history' });
+      const [, used] = await operator.json<[Shape, Shape]>('key', 'list', 'owner');
+      expect(used.last_used_at).to.match(iso);
+      expect(await operator.json('key', 'delete', 'owner', 'k')).to.deep.equal({ deleted: true });
+      expect((await operator.json<Shape[]>('key', 'list', 'owner')).map(({ alias }) => alias)).to.deep.equal(['used']);
+    });
+  });
+});

@@ -1,0 +1,124 @@
+import { expect } from 'chai';
+import type { Finding } from '../../src/admin/finding.ts';
+import { judgeApart, judgeMemory } from '../../src/admin/health.ts';
+import { judgeClock, judgeNode, judgeRedis, judgeRoom } from '../../src/admin/machine.ts';
+import { type Operator, runProgram, startOperator } from '../support/operator.ts';
+import { root } from '../support/tree.ts';
+
+/** A name that is no setting, made here because no file of the tree may spell one. */
+const unknown = ['TRAWL', 'NONSENSE'].join('_');
+const gib = 1024 ** 3;
+
+function levelsOf(findings: readonly Finding[]): Record<string, string> {
+  return Object.fromEntries(findings.map(({ about, level }) => [about, level]));
+}
+
+describe('the doctor', () => {
+  for (const [title, finding, level, text] of [
+    ['Node 24', judgeNode('24.0.0'), 'ok', /24\.0\.0; 24 or newer/],
+    ['an older Node', judgeNode('22.9.0'), 'problem', /22\.9\.0/],
+    ['Redis 7', judgeRedis('7.0.0', 'problem'), 'ok', /7\.0\.0/],
+    ['Redis 6', judgeRedis('6.2.9', 'problem'), 'problem', /6\.2\.9; 7\.0 or newer/],
+    ['no Redis where none is needed', judgeRedis(null, 'note'), 'note', /not installed/],
+    ['a clock of this century', judgeClock(Date.UTC(2026, 5)), 'ok', /2026-06-01T00:00:00\.000Z/],
+    ['a clock without a battery', judgeClock(0), 'problem', /1970/],
+    ['a clock far ahead', judgeClock(Date.UTC(2100, 0)), 'problem', /2100/],
+    ['enough room', judgeRoom(gib), 'ok', /1\.0 GiB free\.$/],
+    ['little room', judgeRoom(gib - 1), 'note', /a full disk stops every new job/],
+    ['clocks together', judgeApart(10_000, 9_999, 10_001), 'ok', /0\.0 s from ours/],
+    ['clocks 2 s apart', judgeApart(10_000, 12_001, 10_001), 'ok', /2\.0 s/],
+    ['Redis ahead', judgeApart(10_000, 12_002, 10_001), 'problem', /2\.0 s/],
+    ['Redis behind', judgeApart(10_000, 7_900, 10_001), 'problem', /2\.1 s/],
+    ['memory without limit', judgeMemory(0), 'ok', /no memory limit/],
+    ['memory with room', judgeMemory(0.84), 'ok', /84 %/],
+    ['memory that is full', judgeMemory(0.85), 'problem', /85 % of its memory; from 85 % on new jobs are refused/],
+  ] as const) {
+    it(`judges ${title}`, () => {
+      expect(finding).to.include({ level });
+      expect(finding.text)
+        .to.match(text)
+        .and.match(/^[A-Zr].*\.$/);
+    });
+  }
+
+  describe('beside a record', () => {
+    let operator: Operator;
+    before(async () => {
+      operator = await startOperator({ fsync: 'everysec' });
+    });
+    after(() => operator.stop());
+
+    it('finds what would lose charges, changes nothing, and exits with 1', async () => {
+      const { code, out, err } = await operator.doctor(['--json']);
+      const { ok, findings } = JSON.parse(out);
+      expect({ code, ok, err }).to.deep.equal({ code: 1, ok: false, err: '' });
+      const levels = levelsOf(findings);
+      expect(levels).to.include({ settings: 'ok', node: 'ok', 'redis-server': 'ok', setpriv: 'ok', clock: 'ok' });
+      expect(levels).to.include({ durability: 'problem', memory: 'ok' });
+      expect(Object.keys(levels)).to.include.members(['ffmpeg', 'bwrap', 'disk']);
+      const { text } = findings.find(({ about }: Finding) => about === 'durability');
+      expect(text).to.equal('Redis may lose charges: appendfsync is everysec, set it to always.');
+      expect(await operator.store.connection.read(['DBSIZE'], '{trawl}')).to.equal(0);
+    });
+
+    it('only notes it when the operator wants it so', async () => {
+      const { code, out } = await operator.doctor([], { TRAWL_DURABILITY: 'relaxed' });
+      expect(code).to.equal(0);
+      expect(out)
+        .to.match(/^verdict +about +finding\n/)
+        .and.match(/^note +durability +Redis may lose/m);
+    });
+
+    it('admin refuses to work with it in strict, and does in relaxed', async () => {
+      expect(await operator.refused('plan', 'list')).to.deep.equal({
+        error:
+          'Redis may lose charges: appendfsync is everysec, set it to always; TRAWL_DURABILITY=relaxed starts all the same',
+        code: 'unavailable',
+      });
+      const relaxed = await operator.run(['plan', 'list', '--json'], { TRAWL_DURABILITY: 'relaxed' });
+      expect(relaxed).to.deep.equal({ code: 0, out: '[]\n', err: '' });
+    });
+
+    it('tells every wrong setting at once, and so does admin', async () => {
+      const env = { [unknown]: '1', TRAWL_WORKERS: 'many' };
+      const { code, out } = await operator.doctor(['--json'], env);
+      const problems = JSON.parse(out).findings.filter(({ level }: Finding) => level === 'problem');
+      expect(code).to.equal(1);
+      expect(problems.map(({ about, text }: Finding) => `${about}: ${text.split(' ')[0]}`)).to.deep.equal([
+        `settings: ${unknown}`,
+        'settings: TRAWL_WORKERS',
+      ]);
+      const admin = await operator.run(['plan', 'list', '--json'], env);
+      const { error, code: word } = JSON.parse(admin.out);
+      expect({ code: admin.code, word }).to.deep.equal({ code: 1, word: 'config' });
+      expect(error).to.contain(`${unknown} is not a setting of trawl.\nTRAWL_WORKERS must be`);
+    });
+  });
+
+  it('names the programs that are missing, and that no record is there', async () => {
+    // Without the launcher, which needs programs itself.
+    const { code, out } = await runProgram(process.execPath, ['src/main.ts', 'doctor', '--json'], {
+      PATH: '',
+      TRAWL_DATA: `${root}/nowhere`,
+    });
+    const { findings } = JSON.parse(out);
+    expect(code).to.equal(1);
+    expect(levelsOf(findings)).to.include({
+      'redis-server': 'problem',
+      setpriv: 'problem',
+      ffmpeg: 'note',
+      bwrap: 'note',
+      record: 'note',
+    });
+    const texts = findings.map(({ text }: Finding) => text);
+    expect(texts).to.include('ffmpeg is not installed: workers convert and check files with it.');
+  });
+
+  it('says when the record that is named does not answer', async () => {
+    const env = { PATH: '', TRAWL_REDIS_URL: 'redis://127.0.0.1:1' };
+    const { code, out } = await runProgram(process.execPath, ['src/main.ts', 'doctor', '--json'], env);
+    const { findings } = JSON.parse(out);
+    expect(code).to.equal(1);
+    expect(levelsOf(findings)).to.include({ 'redis-server': 'note', record: 'problem' });
+  });
+});

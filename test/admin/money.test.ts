@@ -1,0 +1,157 @@
+import { expect } from 'chai';
+import { countFailure } from '../../src/store/blocks.ts';
+import { keys } from '../../src/store/keys.ts';
+import { settleJob } from '../../src/store/lifecycle.ts';
+import { collectLines } from '../../src/store/lines.ts';
+import { type Operator, type Shape, startOperator } from '../support/operator.ts';
+import { admitted, aKey, anAccount, completed, holder, startNext } from '../support/record.ts';
+import { aLog } from '../support/redis.ts';
+
+const iso = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+describe('money, logs and blocks', () => {
+  let operator: Operator;
+  before(async () => {
+    operator = await startOperator();
+  });
+  after(() => operator.stop());
+
+  it('a pack is shown as callers see it, bought now unless told', async () => {
+    const { slug } = await anAccount(operator.store);
+    const pack = ['pack', 'add', slug, '--title', 'Starter', '--total', '5'];
+    const { id, ...rest } = await operator.json(...pack, '--purchased-at', '2026-03-04');
+    expect(id).to.match(/^[0-9a-f]{24}$/);
+    expect(rest).to.deep.equal({
+      title: 'Starter',
+      purchased_at: '2026-03-04T00:00:00.000Z',
+      total: 5,
+      used: 0,
+      remaining: 5,
+      percent_used: 0,
+      exhausted: false,
+    });
+    const before = Date.now();
+    const { purchased_at } = await operator.json(...pack);
+    expect(Date.parse(String(purchased_at))).to.be.within(before, Date.now());
+    expect((await operator.json('account', 'show', slug)).usage).to.include({ remaining: 10 });
+    expect(await operator.refused('pack', 'add', 'nobody', '--title', 't', '--total', '1')).to.include({
+      code: 'not_found',
+    });
+  });
+
+  it('credits add up', async () => {
+    const { slug } = await anAccount(operator.store, { credits: 1 });
+    const given = await operator.json('credits', 'add', slug, '4', '--reason', 'a gift');
+    expect(given).to.deep.equal({ given: 5, consumed: 0, remaining: 5 });
+    expect(await operator.refused('credits', 'add', 'nobody', '4')).to.include({ code: 'not_found' });
+  });
+
+  it('the ledger tells what moved, newest first', async () => {
+    const caller = await anAccount(operator.store, { credits: 4 });
+    const id = await admitted(operator.store, caller);
+    const job = await startNext(operator.store);
+    await settleJob(operator.store, holder, job!, completed);
+    const entries = await operator.json<Shape[]>('ledger', 'show', caller.slug);
+    expect(entries.map(({ kind, balance, amount, job, pack }) => [kind, balance, amount, job, pack])).to.deep.equal([
+      ['charge', 'credits', 1, id, null],
+      ['grant', 'credits', 4, null, null],
+    ]);
+    for (const { at } of entries) expect(at).to.match(iso);
+    const [last, ...more] = await operator.json<Shape[]>('ledger', 'show', caller.slug, '--limit', '1');
+    expect([last, more]).to.deep.equal([entries[0], []]);
+    expect(await operator.refused('ledger', 'show', 'nobody')).to.include({ code: 'not_found' });
+  });
+
+  it('the ledger is verified, for one account and for all, with exit code 1 for a difference', async () => {
+    const { slug, account } = await anAccount(operator.store, { credits: 3 });
+    expect(await operator.json('ledger', 'verify', slug)).to.deep.equal({
+      accounts: 1,
+      entries: 1,
+      ok: true,
+      problems: [],
+    });
+    const all = await operator.json('ledger', 'verify');
+    expect(all).to.deep.include({ ok: true, problems: [] });
+    expect(all.accounts).to.be.above(1);
+
+    const add = (amount: number) =>
+      operator.store.connection.read(
+        ['HINCRBY', keys.account(account), 'credits_given', String(amount)],
+        keys.account(account),
+      );
+    await add(2);
+    const { code, out } = await operator.run(['ledger', 'verify', '--json']);
+    expect({ code, seen: JSON.parse(out) }).to.deep.equal({
+      code: 1,
+      seen: {
+        ...all,
+        ok: false,
+        problems: [`${slug}: The sum of credits given is 3 in the ledger and 5 in the books`],
+      },
+    });
+    const shown = await operator.run(['ledger', 'verify', slug]);
+    expect(shown.out)
+      .to.match(/^1 account with 1 entries: 1 problems\.\n/)
+      .and.contain(`${slug}: The sum`);
+    await add(-2);
+    expect(await operator.refused('ledger', 'verify', 'nobody')).to.include({ code: 'not_found' });
+  });
+
+  it('a person who waits sees how far the verification is, nobody else does', async () => {
+    const watched = await operator.run(['ledger', 'verify'], {}, true);
+    expect(watched.err.split('\r\x1b[K')).to.satisfy(
+      ([before, progress, after]: string[]) =>
+        before === '' && /^\d+ of \d+ accounts are verified$/.test(String(progress)) && after === '',
+    );
+    expect((await operator.run(['ledger', 'verify'])).err).to.equal('');
+  });
+
+  it('the request log is newest first, narrowed by key and limit', async () => {
+    const caller = await anAccount(operator.store);
+    const other = await aKey(operator.store, caller.account);
+    const lines = collectLines(operator.store, 100, aLog().log);
+    const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 1.5, ip: '192.0.2.1', credits: 0 };
+    for (let n = 0; n < 3; n++) lines.add(caller.keyId, { ...line, at: 1000 + n });
+    lines.add(other.keyId, { ...line, at: 5000 });
+    await lines.close();
+    const aliases = (await operator.json<Shape[]>('key', 'list', caller.slug)).map(({ id, alias }) => [id, alias]);
+    const alias = String(new Map(aliases as [string, string][]).get(other.keyId));
+
+    const shown = await operator.json<Shape[]>('log', 'show', caller.slug);
+    expect(shown[0]).to.deep.equal({ ...line, at: '1970-01-01T00:00:05.000Z', key: alias });
+    expect(shown.map(({ at }) => Date.parse(String(at)))).to.deep.equal([5000, 1002, 1001, 1000]);
+    expect(await operator.json<Shape[]>('log', 'show', caller.slug, '--key', alias)).to.deep.equal([shown[0]]);
+    const two = await operator.json<Shape[]>('log', 'show', caller.slug, '--limit', '2');
+    expect(two).to.deep.equal(shown.slice(0, 2));
+    expect(await operator.refused('log', 'show', caller.slug, '--key', 'nobody')).to.include({ code: 'not_found' });
+  });
+
+  it('blocked addresses are listed and cleared', async () => {
+    const rule = { most: 1, windowMilliseconds: 60_000, blockMilliseconds: 60_000 };
+    const until = await countFailure(operator.store, '192.0.2.7', rule);
+    expect(await operator.json('block', 'list')).to.deep.equal([
+      { ip: '192.0.2.7', until: new Date(until!).toISOString() },
+    ]);
+    expect(await operator.json('block', 'clear', '192.0.2.7')).to.deep.equal({ cleared: '192.0.2.7' });
+    expect(await operator.json('block', 'list')).to.deep.equal([]);
+    expect(await operator.refused('block', 'clear', '192.0.2.7')).to.include({ code: 'not_found' });
+  });
+
+  it('without --json there are tables and sentences', async () => {
+    const { slug } = await anAccount(operator.store, { credits: 12_000 });
+    const shown = async (...line: string[]) => (await operator.run(line)).out;
+    expect(await shown('ledger', 'show', slug)).to.match(
+      /^at \(UTC\) +kind +balance +amount +job +pack +reason\n[\d: -]{19} {2}grant {2}credits {2}12,000 +- +- +-\n$/,
+    );
+    expect(await shown('block', 'list')).to.equal('No address is blocked.\n');
+    expect(await shown('key', 'create', slug, '--alias', 'k')).to.match(
+      /^id +\w+\nalias +k\nkey +trawl_\w+\nThe key cannot be shown again: only its hash is kept\.\n$/,
+    );
+    expect(await shown('account', 'show', slug)).to.match(/^remaining +12,000$/m);
+    expect(await operator.run(['account', 'show', 'nobody'])).to.deep.equal({
+      code: 1,
+      out: '',
+      err: 'There is no account nobody\n',
+    });
+  });
+});

@@ -1,0 +1,99 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { type Operator, startOperator, trawl } from '../support/operator.ts';
+
+/** Tells on stderr when a package is loaded. */
+const watchRedis = `--import=data:text/javascript,${encodeURIComponent(`
+  import { registerHooks } from 'node:module';
+  registerHooks({ resolve: (name, context, next) => {
+    if (name === 'redis') console.error('redis is loaded');
+    return next(name, context);
+  } });
+`)}`;
+
+describe('./trawl', function () {
+  this.timeout(15_000);
+  let operator: Operator;
+  before(async () => {
+    operator = await startOperator();
+  });
+  after(() => operator.stop());
+
+  it('lists its commands: asked for with exit 0, else with 2', async () => {
+    const [help, none, wrong, option] = await Promise.all(
+      [['--help'], [], ['nonsense'], ['--nonsense']].map((args) => trawl(args)),
+    );
+    expect(help).to.include({ code: 0, err: '' });
+    expect(help!.out)
+      .to.match(/^Usage: trawl COMMAND …\n/)
+      .and.match(/^ {2}doctor +Judge/m)
+      .and.match(/^ {2}admin +Plans/m);
+    expect(none).to.deep.equal({ code: 2, out: '', err: help!.out });
+    expect(wrong).to.deep.equal({ code: 2, out: '', err: `There is no command nonsense\n\n${help!.out}` });
+    expect(option!.err).to.match(/^There is no command --nonsense\n/);
+  });
+
+  it('helps at every level without loading redis', async () => {
+    for (const args of [['admin'], ['admin', 'key'], ['admin', 'key', 'create'], ['doctor']]) {
+      const { code, out, err } = await trawl([...args, '--help'], { NODE_OPTIONS: watchRedis });
+      expect({ code, err }, args.join(' ')).to.deep.equal({ code: 0, err: '' });
+      expect(out).to.match(/^Usage: trawl (admin|doctor)/);
+    }
+    const { err } = await trawl(['admin', 'plan', 'list'], { NODE_OPTIONS: watchRedis, TRAWL_DATA: operator.data });
+    expect(err).to.equal('redis is loaded\n');
+  });
+
+  it('answers one JSON value, wherever --json stands', async () => {
+    const env = { TRAWL_DATA: operator.data };
+    const made = await trawl(['--json', 'admin', 'plan', 'set', 'small', '--quota', '3'], env);
+    expect(made).to.include({ code: 0, err: '' });
+    expect(JSON.parse(made.out)).to.include({ name: 'small', quota: 3 });
+    const listed = await trawl(['admin', '--json', 'plan', 'list'], env);
+    expect(listed).to.deep.equal({ code: 0, out: `[${made.out.trim()}]\n`, err: '' });
+  });
+
+  it('ends with 2 and a sentence for wrong usage, in JSON too', async () => {
+    const [plain, json, doctor] = await Promise.all([
+      trawl(['admin', 'plan', 'set', 'x', '--quota', '-1']),
+      trawl(['admin', 'nonsense', '--json']),
+      trawl(['doctor', '--nonsense']),
+    ]);
+    expect(plain).to.deep.equal({
+      code: 2,
+      out: '',
+      err: '--quota needs a value; one that begins with - is written --quota=-1\nUsage: trawl admin plan set NAME [options]\n',
+    });
+    expect([json.code, JSON.parse(json.out).code]).to.deep.equal([2, 'usage']);
+    expect(json.err).to.match(/^There is no group nonsense/);
+    expect(doctor).to.include({ code: 2, err: 'There is no option --nonsense here\nUsage: trawl doctor [--json]\n' });
+  });
+
+  it('says in a sentence that there is no record, or that it does not answer', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'trawl-test-'));
+    const env = { TRAWL_DATA: join(folder, 'nowhere') };
+    const [none, away] = await Promise.all([
+      trawl(['admin', 'account', 'list', '--json'], env),
+      trawl(['admin', 'account', 'list'], { TRAWL_REDIS_URL: 'redis://127.0.0.1:1' }),
+    ]);
+    rmSync(folder, { recursive: true });
+    expect(none).to.include({ code: 1, err: '' });
+    expect(JSON.parse(none.out)).to.deep.equal({
+      error: `No record found: TRAWL_REDIS_URL is not set, and no trawl up runs in ${env.TRAWL_DATA} (TRAWL_DATA)`,
+      code: 'unavailable',
+    });
+    expect(away).to.include({ code: 1, out: '' });
+    expect(away.err).to.match(/^Redis cannot be reached at 127\.0\.0\.1:1: .*\n$/);
+  });
+
+  it('refuses with exit 1', async () => {
+    const env = { TRAWL_DATA: operator.data };
+    const refused = await trawl(['admin', 'plan', 'remove', 'nonsense', '--json'], env);
+    expect(refused).to.deep.equal({
+      code: 1,
+      out: '{"error":"There is no plan nonsense","code":"not_found"}\n',
+      err: '',
+    });
+  });
+});

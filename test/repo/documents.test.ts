@@ -1,0 +1,117 @@
+import { posix } from 'node:path';
+import { expect } from 'chai';
+import { makeDocs } from '../../src/admin/docs.ts';
+import { failures, refusals } from '../../src/base/errors.ts';
+import { makeMetrics } from '../../src/base/metrics.ts';
+import { settings } from '../../src/base/settings.ts';
+import { files, read, texts } from '../support/tree.ts';
+
+/** What each list in the documents must hold, from the code. */
+const lists: Record<string, () => readonly string[]> = {
+  'errors.md': () => [...Object.keys(refusals), ...Object.keys(failures)],
+  'config.md': () => settings.map(({ name }) => name),
+  'metrics.md': () =>
+    Object.keys(makeMetrics())
+      .filter((name) => name !== 'registry')
+      .map((name) => `trawl_${name}`),
+};
+
+const pages = [...texts].filter(([path]) => path.endsWith('.md'));
+const makefile = read('Makefile');
+const targets = [...makefile.matchAll(/^([a-z_]+):(?! export)/gm)].map(([, name]) => name!);
+
+describe('the documents', () => {
+  for (const [name, list] of Object.entries(lists)) {
+    it(`docs/${name} lists what the code has, and nothing else`, () => {
+      const rows = [...read(`docs/${name}`).matchAll(/^\| `([^`]+)` \|/gm)].map(([, first]) => first!);
+      const listed = name === 'metrics.md' ? rows.filter((row) => row.startsWith('trawl_')) : rows;
+      expect(listed.sort()).to.deep.equal([...list()].sort());
+    });
+  }
+
+  for (const [name, text] of Object.entries(makeDocs())) {
+    it(`docs/${name} is as it is generated`, () => {
+      expect(read(`docs/${name}`)).to.equal(text);
+    });
+  }
+
+  it('links lead to files and headings that are there', () => {
+    const broken = pages.flatMap(([path, text]) =>
+      listLinks(text)
+        .filter((link) => !leadsSomewhere(path, link))
+        .map((link) => `${path}: ${link}`),
+    );
+    expect(broken).to.deep.equal([]);
+  });
+
+  it('paths in code spans are there', () => {
+    const gone = pages.flatMap(([path, text]) =>
+      listCode(text, /^(?:src|test|docs|\.ci)\/[\w./-]*$/)
+        .filter((named) => !isThere(named))
+        .map((named) => `${path}: ${named}`),
+    );
+    expect(gone).to.deep.equal([]);
+  });
+
+  it('every make target they name is there', () => {
+    const named = pages.flatMap(([path, text]) =>
+      listTargets(text)
+        .filter((target) => !targets.includes(target))
+        .map((target) => `${path}: make ${target}`),
+    );
+    expect(named).to.deep.equal([]);
+  });
+
+  it('every make target has a sentence', () => {
+    const described = [...makefile.matchAll(/^([a-z_]+):.* ## \S.*$/gm)].map(([, name]) => name!);
+    expect(described).to.deep.equal(targets.filter((name) => name !== 'node_modules'));
+    expect(/^\.PHONY: (.*)$/m.exec(makefile)?.[1]).to.equal(described.join(' '));
+  });
+
+  it('ARCHITECTURE.md stays short', () => {
+    expect(read('ARCHITECTURE.md').split('\n').length).to.be.at.most(151);
+  });
+});
+
+function listLinks(text: string): string[] {
+  return [...withoutCode(text).matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, link]) => link!)
+    .filter((link) => !/^[a-z]+:/.test(link));
+}
+
+function leadsSomewhere(from: string, link: string): boolean {
+  const [file, heading] = link.split('#');
+  const path = file ? posix.join(posix.dirname(from), file) : from;
+  if (!isThere(path)) return false;
+  return !heading || listHeadings(read(path)).includes(heading);
+}
+
+/** Whether a path is a file of the project, or a folder that holds one. */
+function isThere(path: string): boolean {
+  return files.some((file) => file === path || file.startsWith(`${path.replace(/\/$/, '')}/`));
+}
+
+/** Every heading as a link names it. */
+function listHeadings(text: string): string[] {
+  const headings = [...withoutCode(text).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading!);
+  return headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\w -]/g, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+function withoutCode(text: string): string {
+  return text.replace(/^```[\s\S]*?^```/gm, '').replace(/`[^`\n]*`/g, '');
+}
+
+function listCode(text: string, pattern: RegExp): string[] {
+  return [...text.matchAll(/`([^`\n]+)`/g)].map(([, code]) => code!).filter((code) => pattern.test(code));
+}
+
+/** Every target that a code span or a block of code runs with make. */
+function listTargets(text: string): string[] {
+  const code = [...text.matchAll(/^```[\s\S]*?^```|`[^`\n]*`/gm)].map(([found]) => found);
+  return code.flatMap((block) => [...block.matchAll(/\bmake ([a-z][a-z-]*)/g)].map(([, target]) => target!));
+}

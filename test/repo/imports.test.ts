@@ -1,0 +1,127 @@
+import { posix } from 'node:path';
+import { expect } from 'chai';
+import { blank, listImports } from '../support/source.ts';
+import { findPlaces, read, texts } from '../support/tree.ts';
+
+interface Folder {
+  /** The other folders of src that it may import. */
+  readonly may: readonly string[];
+  /** The packages that only it may import; `*` stands for the rest of a name. */
+  readonly owns: readonly string[];
+}
+
+/** The folders of src. What is not here is not allowed; ARCHITECTURE.md shows the same table. */
+const folders: Record<string, Folder> = {
+  'main.ts': { may: ['all'], owns: [] },
+  roles: { may: ['all'], owns: [] },
+  base: { may: [], owns: ['prom-client'] },
+  model: { may: ['base'], owns: ['ajv'] },
+  store: { may: ['base', 'model'], owns: ['redis'] },
+  objects: { may: ['base', 'model'], owns: ['@aws-sdk/*'] },
+  egress: { may: ['base'], owns: ['ipaddr.js'] },
+  media: { may: ['base', 'model'], owns: [] },
+  worker: { may: ['base', 'model', 'media'], owns: [] },
+  runners: { may: ['base', 'model'], owns: ['@kubernetes/client-node'] },
+  billing: { may: ['base', 'model', 'store'], owns: ['stripe', 'nodemailer'] },
+  controller: { may: ['base', 'model', 'store', 'objects', 'runners', 'billing'], owns: [] },
+  api: { may: ['base', 'model', 'store', 'objects'], owns: ['express', 'express-rate-limit'] },
+  dashboard: { may: ['base', 'model', 'store', 'objects', 'api', 'billing'], owns: ['openid-client'] },
+  admin: { may: ['base', 'model', 'store', 'objects', 'billing', 'runners', 'media', 'egress'], owns: [] },
+};
+/** What model may take from Node: it neither reaches outside nor reads a clock. */
+const pure: Record<string, readonly string[]> = {
+  'node:net': ['BlockList', 'isIP', 'isIPv4', 'isIPv6'],
+  'node:crypto': ['createHash', 'hash'],
+  'node:zlib': ['crc32'],
+};
+const impure =
+  /\b(?:Date\.now|Math\.random|performance|process|console|fetch|crypto|setTimeout|setInterval|setImmediate|queueMicrotask)\b|\bDate\(\s*\)|\bimport\s*\(/g;
+
+const sources = [...texts].filter(([path]) => /^src\/.*\.ts$/.test(path));
+const imports = sources.flatMap(([path, text]) => listImports(text).map((found) => ({ path, ...found })));
+
+describe('imports', () => {
+  it('ARCHITECTURE.md shows this table', () => {
+    expect(readTable(read('ARCHITECTURE.md'))).to.deep.equal(folders);
+  });
+
+  it('ARCHITECTURE.md says which folders are there', () => {
+    const said = /^Built so far: (.*)\.$/m.exec(read('ARCHITECTURE.md'))?.[1] ?? '';
+    const there = new Set(sources.map(([path]) => homeOf(path)));
+    expect(listCode(said).sort()).to.deep.equal([...there].sort());
+  });
+
+  it('stay within the table', () => {
+    const wrong = imports.filter(({ path, from }) => !isAllowed(path, from));
+    expect(wrong.map(({ path, line, from }) => `${path}:${line} imports ${from}`)).to.deep.equal([]);
+  });
+
+  it('name what they import, so that this can be checked', () => {
+    const code = sources.map(([path, text]) => [path, blank(text)] as const);
+    expect(findPlaces(/\b(?:import|require)\s*\(\s*[^'"\s].*/g, code)).to.deep.equal([]);
+  });
+
+  it('every package of package.json has an owner', () => {
+    const { dependencies } = JSON.parse(read('package.json'));
+    expect(Object.keys(dependencies).filter((name) => ownerOf(name) === undefined)).to.deep.equal([]);
+  });
+
+  it('package-lock.json holds every package that it names, for every platform', () => {
+    const { packages } = JSON.parse(read('package-lock.json'));
+    const named = Object.values<{ optionalDependencies?: object }>(packages).flatMap((entry) =>
+      Object.keys(entry.optionalDependencies ?? {}),
+    );
+    expect(named.filter((name) => !packages[`node_modules/${name}`])).to.deep.equal([]);
+  });
+
+  it('model is pure', () => {
+    const model = sources.filter(([path]) => path.startsWith('src/model/'));
+    const code = model.map(([path, text]) => [path, blank(text)] as const);
+    expect([...model.flatMap(listImpure), ...findPlaces(impure, code)]).to.deep.equal([]);
+  });
+});
+
+function isAllowed(path: string, from: string): boolean {
+  const here = homeOf(path);
+  if (from.startsWith('node:')) return true;
+  if (!from.startsWith('.')) return ownerOf(from) === here;
+  const target = posix.join(posix.dirname(path), from);
+  const may = folders[here]?.may ?? [];
+  return target.startsWith('src/') && (homeOf(target) === here || may.includes(homeOf(target)) || may.includes('all'));
+}
+
+/** The row of the table that a file of src belongs to. */
+function homeOf(path: string): string {
+  return path.split('/')[1]!;
+}
+
+function ownerOf(from: string): string | undefined {
+  const name = from.split('/', from.startsWith('@') ? 2 : 1).join('/');
+  const owns = ({ owns }: Folder) =>
+    owns.some((owned) => owned === name || (owned.endsWith('*') && name.startsWith(owned.slice(0, -1))));
+  return Object.keys(folders).find((folder) => owns(folders[folder]!));
+}
+
+/** Everything that a file of model takes from Node and that is not known to be pure. */
+function listImpure([path, text]: readonly [string, string]): string[] {
+  const statements = text.matchAll(/^import (?:type )?(.*?) from '(node:[^']+)';$/gms);
+  return [...statements].flatMap(([, what, from]) => {
+    const names = what!.replace(/[{}\s]/g, '').split(',');
+    return names.filter((name) => !pure[from!]?.includes(name)).map((name) => `${path}: ${name} from ${from}`);
+  });
+}
+
+/** The table of folders of ARCHITECTURE.md: `| folder | what is in it | may import | owns |`. */
+function readTable(text: string): Record<string, Folder> {
+  const rows = [...text.matchAll(/^\| `([^`]+)` \|[^|\n]*\|([^|\n]*)\|([^|\n]*)\|$/gm)];
+  return Object.fromEntries(
+    rows.map(([, name, may, owns]) => [
+      name,
+      { may: may!.includes('all') ? ['all'] : listCode(may!), owns: listCode(owns!) },
+    ]),
+  );
+}
+
+function listCode(text: string): string[] {
+  return [...text.matchAll(/`([^`]+)`/g)].map(([, word]) => word!);
+}

@@ -1,0 +1,97 @@
+import { execFile } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { expect } from 'chai';
+import { root } from '../support/tree.ts';
+
+const cases = [
+  ['good', 'counts what passed', `it('a', () => {});`, 0, '1 passed, 0 failed'],
+  [
+    'bad',
+    'counts what failed',
+    `it('a', () => {}); it('b', () => { throw new Error('b'); });`,
+    1,
+    '1 passed, 1 failed',
+  ],
+  ['empty', 'fails when nothing ran', `describe('a', () => {});`, 1, '0 passed, 0 failed'],
+  ['pending', 'fails when a test is left out', `it('a', () => {}); it('b');`, 1, '1 passed, 1 failed'],
+  ['crash', 'fails when the process ends early', `it('a', () => process.exit(0));`, 1, '0 passed, 1 failed'],
+  ['open', 'fails when a timer is left', `it('a', () => { setInterval(() => {}, 1000); });`, 1, '1 passed, 1 failed'],
+  [
+    'child',
+    'fails when a process is left',
+    `import { spawn } from 'node:child_process'; it('a', () => spawn('sleep', ['3'], { stdio: 'ignore', detached: true }).unref());`,
+    1,
+    '1 passed, 1 failed',
+  ],
+  [
+    'file',
+    'fails when a temporary file is left',
+    `import { mkdtempSync } from 'node:fs'; it('a', () => { mkdtempSync(process.env.TMPDIR + '/trawl-test-'); });`,
+    1,
+    '1 passed, 1 failed',
+  ],
+  ['store', 'skips what cannot run here', `it('a', () => {});`, 1, '0 passed, 0 failed, 1 skipped'],
+] as const;
+
+interface Outcome {
+  readonly code: number;
+  readonly lines: readonly string[];
+}
+
+describe('test/run.ts', function () {
+  this.timeout(30_000);
+  let folder: string;
+  let outcomes: ReadonlyMap<string, Outcome>;
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'trawl-test-'));
+    for (const path of ['.mocharc.json', 'test/run.ts', 'test/support/hooks.ts', 'test/support/until.ts']) {
+      mkdirSync(dirname(join(folder, path)), { recursive: true });
+      copyFileSync(join(root, path), join(folder, path));
+    }
+    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+    writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
+    for (const [group, , source] of cases) {
+      mkdirSync(join(folder, 'test', group));
+      writeFileSync(join(folder, 'test', group, 'a.test.ts'), source);
+    }
+    const ended = await Promise.all(cases.map(async ([group]) => [group, await run(group)] as const));
+    outcomes = new Map(ended);
+  });
+
+  after(() => rmSync(folder, { recursive: true }));
+
+  function run(groups: string): Promise<Outcome> {
+    // Without the folders of the system there is no redis-server, nor anything else.
+    const env = { PATH: groups === 'store' ? '' : process.env.PATH, TMPDIR: folder };
+    return new Promise((resolve) => {
+      execFile(process.execPath, [join(folder, 'test/run.ts'), '--groups', groups], { env }, (error, stdout) => {
+        resolve({ code: Number(error?.code ?? 0), lines: stdout.trimEnd().split('\n') });
+      });
+    });
+  }
+
+  for (const [group, title, , code, last] of cases) {
+    it(title, () => {
+      const { code: seen, lines } = outcomes.get(group)!;
+      expect({ code: seen, last: lines.at(-1) }).to.deep.equal({ code, last });
+    });
+  }
+
+  it('adds groups up and keeps their order', async () => {
+    const { lines } = await run('bad,good');
+    expect(lines.filter((line) => /^== \w+$/.test(line))).to.deep.equal(['== bad', '== good']);
+    expect(lines.at(-1)).to.equal('2 passed, 1 failed');
+  });
+
+  it('refuses a group that does not exist', async () => {
+    expect((await run('good,nonsense')).code).to.equal(2);
+  });
+
+  it('names what a test left behind', () => {
+    expect(outcomes.get('child')!.lines.join()).to.match(/The tests left behind: process \d+ \(sleep 3\)/);
+    expect(outcomes.get('file')!.lines.join()).to.match(/The tests left behind: file trawl-test-/);
+  });
+});

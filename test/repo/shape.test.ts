@@ -1,0 +1,87 @@
+import { basename } from 'node:path';
+import { expect } from 'chai';
+import { listFunctions } from '../support/functions.ts';
+import { blank, listDeclared } from '../support/source.ts';
+import { files, findPlaces, texts } from '../support/tree.ts';
+
+const top = [
+  '.ci .gitignore .mocharc.json .npmrc ARCHITECTURE.md CHANGELOG.md LICENSE Makefile README.md biome.json charts docker docs',
+  'manifests package-lock.json package.json src test trawl tsconfig.json',
+];
+const longest: Record<string, number> = { ts: 300, js: 300, mjs: 300, css: 300, html: 300, sh: 300, py: 250 };
+const longestFunction = 60;
+/** Words that say nothing; and `Base…`, because what is shared stands in functions. */
+const emptyWords = /^(?:manager|helper|util|utilitie|common|misc|data|info|impl)s?$/;
+const baseClass = /^(?:Base|Abstract)[A-Z]/;
+
+const code = [...texts].filter(([path]) => /^(?:src|test)\//.test(path));
+const sources = code.filter(([path]) => path.endsWith('.ts'));
+const blanked = sources.map(([path, text]) => [path, blank(text)] as const);
+
+describe('the shape of the tree', () => {
+  it('the top holds nothing but what belongs there', () => {
+    const allowed = top.join(' ').split(' ');
+    expect(
+      [...new Set(files.map((path) => path.split('/')[0]!))].filter((name) => !allowed.includes(name)),
+    ).to.deep.equal([]);
+  });
+
+  it('no file is too long', () => {
+    const tooLong = code.filter(
+      ([path, text]) => text.split('\n').length - 1 > (longest[path.split('.').at(-1)!] ?? Infinity),
+    );
+    expect(tooLong.map(([path]) => path)).to.deep.equal([]);
+  });
+
+  it('no function is too long', () => {
+    const tooLong = sources.flatMap(([path, text]) => {
+      const long = listFunctions(text).filter(({ lines }) => lines > longestFunction);
+      return long.map(({ name, line, lines }) => `${path}:${line}: ${name} has ${lines} lines`);
+    });
+    expect(tooLong).to.deep.equal([]);
+  });
+
+  it('files are named in lower case, with hyphens', () => {
+    const wrong = code.map(([path]) => path).filter((path) => !/^[a-z0-9-]+(?:\.[a-z0-9-]+)*$/.test(basename(path)));
+    expect(wrong).to.deep.equal([]);
+  });
+
+  it('no name is an empty word', () => {
+    const named = code.flatMap(([path, text]) =>
+      [...basename(path).split('.').slice(0, 1), ...(path.endsWith('.ts') ? listDeclared(text) : [])]
+        .filter(isEmptyName)
+        .map((name) => `${path}: ${name}`),
+    );
+    expect(named).to.deep.equal([]);
+  });
+
+  it('nothing is exported by default or passed on, and there are no enums', () => {
+    const forbidden =
+      /\bexport\s+(?:default\b|=|(?:type\s+)?\*|(?:type\s+)?\{[^}]*\}\s*from\b)|\b(?:const\s+)?enum\s+\w+\s*\{/g;
+    expect(findPlaces(forbidden, blanked)).to.deep.equal([]);
+  });
+
+  it('no test is left out', () => {
+    expect(findPlaces(/\.(?:only|skip)\(|\bx(?:it|describe)\(/g, blanked)).to.deep.equal([]);
+  });
+
+  it('no error is ignored without a reason', () => {
+    const silent = sources.flatMap(([path, text]) => listSilent(text).map((line) => `${path}: ${line}`));
+    expect(silent).to.deep.equal([]);
+  });
+});
+
+/** Every catch that does nothing and has no comment, neither inside nor on the line before. */
+function listSilent(text: string): string[] {
+  const silent = /\bcatch\s*(?:\([^)]*\)\s*)?\{\s*\}|\.catch\(\s*\([^)]*\)\s*=>\s*\{\s*\}\s*\)/g;
+  return [...blank(text).matchAll(silent)].flatMap(({ 0: found, index }) => {
+    const before = text.slice(0, index).split('\n').at(-2) ?? '';
+    const reason = /\/[/*]/.test(before.trimStart().slice(0, 2) + text.slice(index, index + found.length));
+    return reason ? [] : [text.slice(index, index + found.length)];
+  });
+}
+
+function isEmptyName(name: string): boolean {
+  const words = name.split(/[^A-Za-z]+|(?<=[a-z])(?=[A-Z])/).map((word) => word.toLowerCase());
+  return words.some((word) => emptyWords.test(word)) || baseClass.test(name);
+}

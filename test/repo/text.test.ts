@@ -1,0 +1,31 @@
+import { expect } from 'chai';
+import { settings } from '../../src/base/settings.ts';
+import { findPlaces, texts } from '../support/tree.ts';
+
+const known = new Set<string>(
+  settings.flatMap(({ name, ...rest }) => ('secret' in rest ? [name, `${name}_FILE`] : [name])),
+);
+// What is looked for is written so that this file does not hold it.
+const machinePath = /(?<![\w.*}~-])\/(?:(?:work|root)\b|(?:home|Users)\/\w)[\w./-]*/g;
+const registry =
+  /\b(?:registry\.(?:npmjs|yarnpkg)|(?:files\.)?pythonhosted\.|pypi\.|proxy\.golang|sum\.golang|deb\.debian)[\w.]*/g;
+const unfinished = /\b(?:[T]ODO|[F]IXME|[X]XX)\b/g;
+
+describe('the text of the tree', () => {
+  it('names no setting that base/settings.ts does not know', () => {
+    const named = findPlaces(/\bTRAWL_[A-Z0-9_]*[A-Z0-9]/g, texts);
+    expect(named.filter((place) => !known.has(place.split(' ').at(-1)!))).to.deep.equal([]);
+  });
+
+  it('names no path of a machine', () => {
+    expect(findPlaces(machinePath, texts)).to.deep.equal([]);
+  });
+
+  it('names no registry', () => {
+    expect(findPlaces(registry, texts)).to.deep.equal([]);
+  });
+
+  it('leaves nothing unfinished', () => {
+    expect(findPlaces(unfinished, texts)).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,105 @@
+import { fork, spawnSync } from 'node:child_process';
+import { existsSync, globSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+
+interface Tally {
+  passed: number;
+  failed: number;
+  skipped: number;
+}
+
+/** The groups that are one command each; every other group is a folder of test/ with `*.test.ts` files. */
+const commands: Record<string, readonly string[]> = {
+  types: ['tsc', '-p', '.'],
+  lint: ['biome', 'check', '--error-on-warnings', '.'],
+};
+/** The commands that a group is skipped without. */
+const needs: Record<string, readonly string[]> = {
+  store: ['redis-server'],
+  admin: ['redis-server'],
+  mutants: ['redis-server'],
+};
+const firstFolders = ['unit', 'repo', 'store'];
+
+const root = join(import.meta.dirname, '..');
+process.chdir(root);
+process.env.PATH = `${join(root, 'node_modules', '.bin')}:${process.env.PATH}`;
+
+const { values } = parseArgs({ options: { groups: { type: 'string' } } });
+const all = [...Object.keys(commands), ...testFolders()];
+const groups = values.groups?.split(',') ?? all;
+const unknown = groups.filter((group) => !all.includes(group));
+if (unknown.length > 0) {
+  console.error(`There is no group ${unknown.join(', ')}; there are ${all.join(', ')}`);
+  process.exit(2);
+}
+
+const total: Tally = { passed: 0, failed: 0, skipped: 0 };
+for (const group of groups) {
+  const start = performance.now();
+  console.log(`== ${group}`);
+  const tally = await runGroup(group);
+  console.log(`== ${group}: ${inWords(tally)} in ${((performance.now() - start) / 1000).toFixed(1)} s`);
+  total.passed += tally.passed;
+  total.failed += tally.failed;
+  total.skipped += tally.skipped;
+}
+if (total.passed + total.failed === 0) console.log('Nothing ran, which counts as a failure');
+process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0;
+console.log(inWords(total));
+
+function testFolders(): string[] {
+  const folders = new Set(globSync('test/*/**/*.test.ts').map((path) => path.split('/')[1]!));
+  folders.delete('support');
+  return [...new Set([...firstFolders, ...[...folders].sort()])].filter((name) => folders.has(name));
+}
+
+async function runGroup(group: string): Promise<Tally> {
+  const missing = needs[group]?.filter((command) => !isInstalled(command)) ?? [];
+  if (missing.length > 0) {
+    console.log(`skipped: ${missing.join(', ')} is not installed`);
+    return { passed: 0, failed: 0, skipped: 1 };
+  }
+  const command = commands[group];
+  return command ? runCommand(command) : runMocha(group);
+}
+
+function isInstalled(command: string): boolean {
+  return process.env.PATH!.split(':').some((folder) => existsSync(join(folder, command)));
+}
+
+function runCommand([name, ...rest]: readonly string[]): Tally {
+  const passed = spawnSync(name!, rest, { stdio: 'inherit' }).status === 0;
+  return { passed: Number(passed), failed: Number(!passed), skipped: 0 };
+}
+
+/** Runs one folder in a process of its own. One that ends without its tally, or badly in spite of it, counts as a failure. */
+function runMocha(group: string): Promise<Tally> {
+  const reporter = process.stdout.isTTY ? 'spec' : 'dot';
+  const mocha = fork('node_modules/mocha/bin/mocha.js', ['--reporter', reporter, `test/${group}/**/*.test.ts`]);
+  let tally: Tally | undefined;
+  let limit: NodeJS.Timeout | undefined;
+  let isStuck = false;
+  mocha.on('message', (message) => {
+    tally = message as Tally;
+    // Mocha ends when nothing is open any more; a test that leaves a socket or a timer would hold it for ever.
+    limit = setTimeout(() => {
+      console.log('The tests leave something open, so their process does not end');
+      isStuck = true;
+      mocha.kill();
+    }, 3000);
+  });
+  return new Promise((resolve) => {
+    mocha.on('exit', (code) => {
+      clearTimeout(limit);
+      if (!tally) console.log('The process ended before its tests did');
+      const endedWell = code === 0 && !isStuck;
+      resolve(tally ? { ...tally, failed: tally.failed || Number(!endedWell) } : { passed: 0, failed: 1, skipped: 0 });
+    });
+  });
+}
+
+function inWords({ passed, failed, skipped }: Tally): string {
+  return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
+}

@@ -1,0 +1,40 @@
+import { expect } from 'chai';
+import { readPlace } from '../../src/store/place.ts';
+
+describe('the place of the record', () => {
+  const names = [
+    { url: 'redis://redis:6379', name: 'redis:6379' },
+    { url: 'rediss://user:hidden@redis.example:6380/2', name: 'redis.example:6380/2' },
+    { url: 'redis://:hidden@a:1, redis://:hidden@b:2', name: 'a:1,b:2' },
+    { url: 'redis+sentinel://user:hidden@a:1,b/mymaster/3', name: 'a:1,b' },
+    { url: 'unix:///run/redis.sock', name: '/run/redis.sock' },
+  ];
+  for (const { url, name } of names) {
+    it(`is called ${name}, without a login`, () => {
+      expect(readPlace(url).name).to.equal(name);
+    });
+  }
+
+  const wrong = [
+    '',
+    'redis:6379',
+    'http://a',
+    'redis://a,b:1',
+    'redis+sentinel://a:1',
+    'redis+sentinel://a:1/',
+    'unix:path',
+  ];
+  for (const url of wrong) {
+    it(`is not read from '${url}'`, () => {
+      expect(() => readPlace(url)).to.throw(/^A Redis URL has the form/);
+    });
+  }
+
+  it('of one redis is what was given, until that names another node', async () => {
+    const place = readPlace('redis://127.0.0.1:1');
+    expect(await place.find(0)).to.equal('redis://127.0.0.1:1');
+    place.moved();
+    const failure = await place.find(0).catch((error) => error);
+    expect(failure.message).to.contain('ECONNREFUSED');
+  });
+});

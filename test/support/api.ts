@@ -1,0 +1,169 @@
+import { randomBytes } from 'node:crypto';
+import { createServer, type Server } from 'node:http';
+import { join } from 'node:path';
+import { askInspector } from '../../src/api/inspector.ts';
+import { readConfig } from '../../src/base/config.ts';
+import { makeMetrics } from '../../src/base/metrics.ts';
+import { makeSeal } from '../../src/base/seal.ts';
+import { makeStop } from '../../src/base/stop.ts';
+import { makeKey, readKey } from '../../src/model/key.ts';
+import { type FolderStore, openFolder } from '../../src/objects/folder.ts';
+import { type ApiParts, serveApi } from '../../src/roles/serve.ts';
+import { createKey } from '../../src/store/keyring.ts';
+import { anAccount, movableClock, type TestStore, type Wanted } from './record.ts';
+import { aFolder, aLog, startTestRedis, type TestRedis } from './redis.ts';
+
+/** An answer as a caller sees it. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: what a caller reads has no type
+  readonly json: any;
+}
+
+export interface Desk {
+  readonly key: string;
+  readonly account: string;
+  readonly slug: string;
+  readonly keyId: string;
+  readonly hash: string;
+  readonly plan: string;
+}
+
+/** The API with a real Redis, a folder of objects and an inspector that is a real server of the test. */
+export interface TestApi {
+  readonly url: string;
+  readonly redis: TestRedis;
+  readonly store: TestStore;
+  readonly objects: FolderStore;
+  readonly lines: string[];
+  readonly metrics: ReturnType<typeof makeMetrics>;
+  /** What the inspector answers from now on; it may wait before it does. */
+  inspect(answer: (url: string) => object | Promise<object>): void;
+  desk(wanted?: Wanted): Promise<Desk>;
+  call(method: string, path: string, options?: CallOptions): Promise<Answer>;
+  get(path: string, key?: string | null, params?: Record<string, string>): Promise<Answer>;
+  stop(): Promise<void>;
+}
+
+export interface CallOptions {
+  readonly key?: string | null;
+  readonly params?: Record<string, string>;
+  readonly headers?: Record<string, string>;
+  readonly body?: unknown;
+}
+
+/** Starts it with these settings; a test may change its parts before. */
+export async function startApi(
+  env: Record<string, string> = {},
+  change: (parts: ApiParts) => ApiParts = (parts) => parts,
+): Promise<TestApi> {
+  const { folder, remove } = aFolder();
+  const { lines, log } = aLog();
+  const redis = await startTestRedis();
+  const clock = movableClock();
+  const metrics = makeMetrics();
+  const store: TestStore = { connection: redis.connection, clock, advance: clock.advance };
+  const seal = makeSeal({ secret: randomBytes(32), old: null });
+  const objects = await openFolder({ folder: join(folder, 'objects'), seal, now: clock.now });
+  const socketPath = join(folder, 'inspector.sock');
+  let answer: (url: string) => object | Promise<object> = () => ({ metadata: aFilm });
+  const inspector = await serveInspector(socketPath, (url) => answer(url));
+  const config = readConfig({ TRAWL_PORT: '0', TRAWL_DATA: folder, ...env }, () => '');
+  const stop = makeStop();
+  const parts = { config, store, seal, objects, inspector: askInspector({ socketPath }), log, metrics };
+  const api = await serveApi(change(parts), stop);
+  const url = `http://127.0.0.1:${api.port}`;
+  const call = (method: string, path: string, options: CallOptions = {}) => ask(url, method, path, options);
+  return {
+    url,
+    redis,
+    store,
+    objects,
+    lines,
+    metrics,
+    inspect: (next) => {
+      answer = next;
+    },
+    desk: (wanted = {}) => aDesk(store, wanted),
+    call,
+    get: (path, key, params) => call('GET', path, { ...(key ? { key } : {}), ...(params ? { params } : {}) }),
+    async stop() {
+      await stop.run();
+      inspector.closeAllConnections();
+      await new Promise((resolve) => inspector.close(resolve));
+      await redis.stop();
+      remove();
+    },
+  };
+}
+
+/** A further key of an account, as its text. */
+export async function anotherKey(store: TestStore, account: string, quotas = {}): Promise<string> {
+  const key = makeKey(account, randomBytes(32));
+  const read = readKey(key);
+  if (!read) throw new Error('a fresh key cannot be read');
+  await createKey(store, account, { id: read.id, alias: `k${read.id}`, hash: read.hash, quotas });
+  return key;
+}
+
+async function aDesk(store: TestStore, { quotas, ...wanted }: Wanted): Promise<Desk> {
+  const { account, slug, plan } = await anAccount(store, { credits: 100, ...wanted });
+  const key = await anotherKey(store, account, quotas);
+  const { id, hash } = readKey(key)!;
+  return { key, account, slug, plan, keyId: id, hash };
+}
+
+async function ask(url: string, method: string, path: string, options: CallOptions): Promise<Answer> {
+  const query = options.params ? `?${new URLSearchParams(options.params)}` : '';
+  const json = options.body !== undefined && typeof options.body !== 'string';
+  const response = await fetch(`${url}${path}${query}`, {
+    method,
+    redirect: 'manual',
+    headers: {
+      ...(options.key ? { 'x-api-key': options.key } : {}),
+      ...(json ? { 'content-type': 'application/json' } : {}),
+      ...options.headers,
+    },
+    ...(options.body === undefined ? {} : { body: json ? JSON.stringify(options.body) : String(options.body) }),
+  });
+  const text = await response.text();
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') && text !== '';
+  return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : null };
+}
+
+/** The 19 fields of a film that the inspector tells of. */
+export const aFilm = {
+  id: 'f1',
+  ext: 'mp4',
+  title: 'A film',
+  width: 1280,
+  height: 720,
+  channel: 'A channel',
+  channel_url: 'https://example.com/c',
+  is_live: false,
+  was_live: false,
+  live_status: 'not_live',
+  duration: 61.5,
+  extractor: 'generic',
+  thumbnail: 'https://example.com/t.jpg',
+  like_count: 5,
+  view_count: 7,
+  description: 'Words',
+  upload_date: 20260102,
+  webpage_url: 'https://example.com/film',
+  original_url: 'https://example.com/film',
+};
+
+async function serveInspector(socketPath: string, answer: (url: string) => object | Promise<object>): Promise<Server> {
+  const server = createServer(async (req, res) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of req) chunks.push(chunk as Buffer);
+    const said = await answer((JSON.parse(Buffer.concat(chunks).toString()) as { url: string }).url);
+    const status = 'status' in said ? Number(said.status) : 200;
+    res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(said));
+  });
+  await new Promise<void>((resolve) => server.listen(socketPath, resolve));
+  return server;
+}

@@ -1,0 +1,47 @@
+import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { until } from './until.ts';
+
+// Every run has a temporary folder of its own: what a test forgets there is seen, whoever else runs tests on the machine.
+const folder = mkdtempSync(join(realpathSync(tmpdir()), 'trawl-test-'));
+process.env.TMPDIR = folder;
+process.once('SIGTERM', () => process.exit(143));
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+
+/** After all tests of a run: fails it when they left a process or a temporary file behind. */
+export const mochaHooks = {
+  async afterAll(this: Mocha.Context): Promise<void> {
+    // A process that was told to end may need a moment.
+    await until(() => leftBehind().length === 0, 2, 'nothing is left behind').catch(() => {
+      throw new Error(`The tests left behind: ${leftBehind().join(', ')}`);
+    });
+  },
+};
+
+/** Tells test/run.ts, when that has started this run, how many tests passed, failed and were skipped. */
+export function mochaGlobalTeardown(this: Mocha.Runner): void {
+  process.send?.({ passed: this.stats?.passes, failed: this.stats?.failures, skipped: this.stats?.pending });
+}
+
+function leftBehind(): string[] {
+  const files = readdirSync(folder).map((name) => `file ${name}`);
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && name !== String(process.pid));
+  return [...files, ...pids.flatMap(describeOurs)];
+}
+
+/** The command line of a process, if it comes from this run: our child, or one that inherited our temporary folder. */
+function describeOurs(pid: string): string[] {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    if (state === 'Z') return [];
+    const ours = Number(parent) === process.pid || readFileSync(`/proc/${pid}/environ`, 'utf8').includes(folder);
+    return ours
+      ? [`process ${pid} (${readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim()})`]
+      : [];
+  } catch {
+    // It has ended meanwhile, or belongs to another user: neither is a process of this run.
+    return [];
+  }
+}
