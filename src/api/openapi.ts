@@ -1,6 +1,4 @@
-import { failures, type RefusalCode, refusals } from '../base/errors.ts';
-import { jobStatuses } from '../model/job.ts';
-import { metadataFields } from '../model/metadata.ts';
+import { type RefusalCode, refusals } from '../base/errors.ts';
 import type { ParameterTable } from '../model/parameter.ts';
 import {
   creditParameters,
@@ -12,135 +10,15 @@ import {
   usageParameters,
 } from '../model/request.ts';
 import { allowed, type Route, type RouteName, routes } from './routes.ts';
-
-type Schema = Readonly<Record<string, unknown>>;
-
-const text = { type: 'string' };
-const whole = { type: 'integer' };
-const numeric = { type: 'number' };
-const yesNo = { type: 'boolean' };
-const time = { type: 'string', format: 'date-time' };
-const orNull = (schema: Schema): Schema => ({ anyOf: [schema, { type: 'null' }] });
-const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
-const object = (properties: Readonly<Record<string, Schema>>, required = Object.keys(properties)): Schema => ({
-  type: 'object',
-  properties,
-  required,
-});
-
-const metadataTypes: Readonly<Record<string, Schema>> = {
-  string: text,
-  url: { type: 'string', format: 'uri' },
-  integer: whole,
-  number: numeric,
-  boolean: yesNo,
-  live_status: { enum: ['not_live', 'is_live', 'is_upcoming', 'was_live', 'post_live'] },
-};
-
-const share = { total: whole, used: whole, remaining: whole, percent_used: numeric };
-const packItem = object({ id: text, title: text, purchased_at: time, ...share, exhausted: yesNo });
-const quota = orNull(whole);
-
-const schemas: Readonly<Record<string, Schema>> = {
-  Error: object({ error: text }),
-  Accepted: object({ job_id: { type: 'string', format: 'uuid' } }),
-  Metadata: object(
-    Object.fromEntries(
-      Object.entries(metadataFields).map(([name, kind]) => [name, orNull(metadataTypes[kind] ?? text)]),
-    ),
-  ),
-  Job: object(
-    {
-      id: { type: 'string', format: 'uuid' },
-      status: { enum: jobStatuses },
-      success: orNull(yesNo),
-      endpoint: text,
-      created_at: time,
-      started_at: orNull(time),
-      completed_at: orNull(time),
-      duration_ms: orNull(numeric),
-      progress: { type: 'integer', minimum: 0, maximum: 100 },
-      args: { type: 'object' },
-      result: orNull(ref('Result')),
-      error: orNull(text),
-      error_code: orNull({ enum: Object.keys(failures) }),
-      retryable: orNull(yesNo),
-      queue: object({ position: whole, eta_seconds: orNull(numeric), reason: text }),
-      stage: orNull(text),
-      speed_bytes: orNull(numeric),
-      eta_seconds: orNull(numeric),
-    },
-    [
-      'id',
-      'status',
-      'success',
-      'endpoint',
-      'created_at',
-      'started_at',
-      'completed_at',
-      'duration_ms',
-      'progress',
-      'args',
-      'result',
-    ],
-  ),
-  Result: object(
-    {
-      metadata: orNull(ref('Metadata')),
-      response: orNull({ type: 'string', format: 'uri' }),
-      expires_at: orNull(time),
-      bytes: whole,
-      sha256: text,
-      content_type: text,
-    },
-    ['metadata', 'response'],
-  ),
-  JobList: object({ jobs: { type: 'array', items: ref('Job') }, next_cursor: orNull(text) }),
-  Usage: object({
-    remaining: whole,
-    total_used: whole,
-    held: whole,
-    renewal_date: orNull(time),
-    period: object({ start: time, end: time }),
-    subscription: object(share),
-    packs: orNull(
-      object({
-        count: whole,
-        exhausted_count: whole,
-        all_exhausted: yesNo,
-        ...share,
-        current_index: whole,
-        current: orNull(packItem),
-        items: { type: 'array', items: packItem },
-      }),
-    ),
-    credits: object({ given: whole, consumed: whole, remaining: whole, percent_used: numeric }),
-    rate_limit: object({ per_minute: quota, per_second: quota }),
-    account: object({ name: text, slug: text }),
-    api_key: object({
-      alias: text,
-      active: yesNo,
-      category: text,
-      expires: orNull(time),
-      quotas: object({ total: quota, daily: quota, weekly: quota, monthly: quota }),
-    }),
-  }),
-  ReducedUsage: object({ plan: text, remaining: text }),
-  Stats: object({
-    engine: text,
-    path: orNull(text),
-    health: { enum: ['operational', 'degraded', 'down'] },
-    success_rate: numeric,
-    avg_response_time_ms: whole,
-    window: { const: '1h' },
-  }),
-};
+import { object, partOf, ref, type Schema, schemas, text } from './schemas.ts';
 
 /** What a route takes besides the global parameters, and what it answers when all is well. */
 interface Spoken {
   readonly tables: readonly ParameterTable[];
   readonly ok: Readonly<Record<string, Schema | 'stream' | 'file'>>;
   readonly errors: readonly RefusalCode[];
+  /** Further statuses, which have no JSON or the body of an error. */
+  readonly besides?: Readonly<Record<string, string>>;
 }
 
 const always: readonly RefusalCode[] = [
@@ -180,6 +58,12 @@ const spoken: Readonly<Record<RouteName, Spoken>> = {
     tables: [],
     ok: { 200: 'file', 206: 'file' },
     errors: ['forbidden', 'not_found', 'method_not_allowed', 'unavailable'],
+    besides: {
+      304: 'The caller has this file',
+      307: 'The file is elsewhere, for some minutes',
+      410: 'The link has expired, or the file was removed',
+      416: 'The file has no such part',
+    },
   },
   openapi: { tables: [], ok: { 200: { type: 'object' } }, errors: ['method_not_allowed'] },
 };
@@ -213,7 +97,7 @@ export function makeOpenapi(version: string, serverUrl: string): object {
 }
 
 function operation(name: RouteName, route: Route, method: string, path: string, alias: number): object {
-  const { tables, ok, errors } = spoken[name];
+  const { tables, errors } = spoken[name];
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, id = '']) => ({
     name: id,
     in: 'path',
@@ -230,7 +114,7 @@ function operation(name: RouteName, route: Route, method: string, path: string, 
     ...(route.isOpen ? { security: [] } : {}),
     parameters: [...inPath, ...query],
     ...(body ? { requestBody: bodyOf([...given, globalParameters]) } : {}),
-    responses: { ...responsesOf(ok), ...errorsOf(errors) },
+    responses: { ...responsesOf(spoken[name], route.isOpen === true), ...errorsOf(errors) },
   };
 }
 
@@ -250,25 +134,51 @@ function bodyOf(tables: readonly ParameterTable[]): object {
   return { required: true, content: { 'application/json': { schema: object(properties, required) } } };
 }
 
-function responsesOf(ok: Spoken['ok']): object {
-  return Object.fromEntries(
-    Object.entries(ok).map(([status, schema]) => {
-      const type = schema === 'stream' ? 'text/event-stream' : schema === 'file' ? '*/*' : 'application/json';
-      const content = { [type]: { schema: typeof schema === 'string' ? text : schema } };
-      return [status, { description: status === '202' ? 'Accepted' : 'Done', content }];
-    }),
-  );
+/** What may be done with the job of a 202. */
+const links = Object.fromEntries(
+  ['job_get', 'job_delete', 'events_get', 'retry_post'].map((operationId) => [
+    operationId,
+    { operationId, parameters: { id: '$response.body#/job_id' } },
+  ]),
+);
+
+/** Under soft_fail every error is a 200; with `fields` an answer is only a part of itself. */
+function responsesOf({ ok, besides = {} }: Spoken, isOpen: boolean): object {
+  const soft = isOpen ? {} : { 200: { description: 'An error, with soft_fail', content: jsonOf(ref('Error')) } };
+  const good = Object.entries(ok).map(([status, schema]) => {
+    const description = status === '202' ? 'Accepted' : 'Done';
+    if (schema === 'file') return [status, { description, content: { '*/*': { schema: text } } }];
+    if (schema === 'stream') {
+      const content = { 'text/event-stream': { schema: ref('Event') }, ...jsonOf(ref('Error')) };
+      return [status, { description, content }];
+    }
+    const isWhole = isOpen || status === '202';
+    const content = jsonOf(isWhole ? schema : anyOf(schema, partOf(schema), ref('Error')));
+    return [status, { description, content, ...(status === '202' ? { links } : {}) }];
+  });
+  const others = Object.entries(besides).map(([status, description]) => [status, { description }]);
+  return { ...soft, ...Object.fromEntries([...good, ...others]) };
+}
+
+function jsonOf(schema: Schema): object {
+  return { 'application/json': { schema } };
+}
+
+function anyOf(...schemas: Schema[]): Schema {
+  return { anyOf: schemas };
 }
 
 function errorsOf(errors: readonly RefusalCode[]): object {
   const byStatus = Map.groupBy(errors, (code) => refusals[code].status);
+  const rows = [...byStatus].map(([status, codes]) => [
+    status,
+    codes.map((code) => refusals[code].sentence).join('; '),
+  ]);
+  const early = [
+    [408, 'The request took too long to arrive'],
+    [431, 'The URL or the headers are too long'],
+  ];
   return Object.fromEntries(
-    [...byStatus].map(([status, codes]) => [
-      String(status),
-      {
-        description: codes.map((code) => refusals[code].sentence).join('; '),
-        content: { 'application/json': { schema: ref('Error') } },
-      },
-    ]),
+    [...rows, ...early].map(([status, description]) => [status, { description, content: jsonOf(ref('Error')) }]),
   );
 }

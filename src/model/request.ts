@@ -53,7 +53,7 @@ const webhook = {
     'must be 1 to 4096 visible ASCII characters, with spaces only between them',
   ),
 };
-const noControls = { maxLength: 256, pattern: '^[^\\p{Cc}\\p{Cs}]*$' };
+const noControls = { maxLength: 256, pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff]*$' };
 const noControlsAllowed = 'must be at most 256 characters, none of them a control character';
 
 /** The parameters of the endpoints that cost a credit, in the order of the contract. */

@@ -42,6 +42,7 @@ export type Admission =
 /** Admits a call in one atomic step, or refuses it (D10). */
 export async function admit(store: Store, caller: Caller, call: Call): Promise<Admission> {
   const job = 'endpoint' in call.work ? call.work : null;
+  const fields = job ? jobFields(job) : [];
   const reply = await rolling(store, caller.account, () =>
     run(
       store,
@@ -67,9 +68,9 @@ export async function admit(store: Store, caller: Caller, call: Call): Promise<A
         holdFor: 'holdMilliseconds' in call.work ? call.work.holdMilliseconds : 0,
         repeatKey: call.repeat?.key ?? '',
         request: call.repeat?.request ?? '',
-        fields: job ? JSON.stringify(jobFields(job)) : '{}',
         workChannel: channels.work,
       },
+      fields,
     ),
   );
   const word = text(reply[0]);
@@ -143,33 +144,16 @@ function repeatKey(account: string, repeat: Repeat | null): string {
   return keys.repeat(account, repeat?.key ?? 'none');
 }
 
-/** Values of the job's hash that admission knows; everything is text. */
-function jobFields(job: NewJob): Record<string, string> {
-  return {
-    endpoint: job.endpoint,
-    method: job.method,
-    path: job.path,
-    args: JSON.stringify(job.args),
-    ip: job.ip,
-    webhook_url: job.webhook?.url ?? '',
-    webhook_authorization: job.webhook?.authorization ?? '',
-    receiver: job.webhook?.receiver ?? '',
-    started_at: '',
-    ended_at: '',
-    progress: '0',
-    stage: '',
-    speed_bytes: '',
-    eta_seconds: '',
-    attempt: '0',
-    failures: '0',
-    interruptions: '0',
-    not_before: '0',
-    deadline: '',
-    storing_since: '',
-    error_code: '',
-    error: '',
-    metadata: '',
-    delivered: '',
-    removed_at: '',
-  };
+/**
+ * Names and values of the job's hash that admission knows; what is not there yet is left out. What only this process
+ * reads is one field, `asked`; the steps that end a job read the others.
+ */
+function jobFields({ endpoint, method, path, args, ip, webhook }: NewJob): string[] {
+  const asked = { endpoint, path, args, webhook_url: webhook?.url ?? '', authorization: webhook?.authorization ?? '' };
+  const fields = ['asked', JSON.stringify(asked), 'line', `${method} ${path}`, 'ip', ip];
+  if (webhook) fields.push('receiver', webhook.receiver);
+  // Half a character would arrive as another one.
+  const texts = [...fields, asked.webhook_url, asked.authorization];
+  if (!texts.every((text) => text.isWellFormed())) throw new Error('a job with half a character cannot be recorded');
+  return fields;
 }

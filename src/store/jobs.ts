@@ -5,6 +5,9 @@ import { keys } from './keys.ts';
 import { number, pairs, run, type Store, text } from './script.ts';
 import { poll as pollScript } from './scripts/poll.ts';
 
+/** What was asked for, as the record keeps it from the admission. */
+type Asked = Pick<Job, 'endpoint' | 'path' | 'args'> & { readonly webhook_url: string; readonly authorization: string };
+
 /** Where a job stands among the account's own. */
 export interface Place {
   /** Jobs of the account that wait before it; `null` when it does not wait for its turn. */
@@ -53,35 +56,38 @@ export async function readPlaces(store: Store, account: string, ids: readonly st
 
 /** The webhook of a job as it was given, its authorization sealed. */
 export async function readWebhook(store: Store, id: string): Promise<NewJob['webhook']> {
-  const [url, receiver, authorization] = (await store.connection.read(
-    ['HMGET', keys.job(id), 'webhook_url', 'receiver', 'webhook_authorization'],
+  const [asked, receiver] = (await store.connection.read(
+    ['HMGET', keys.job(id), 'asked', 'receiver'],
     keys.job(id),
   )) as (string | null)[];
-  return url ? { url, receiver: receiver ?? '', authorization: authorization ?? '' } : null;
+  if (!asked || !receiver) return null;
+  const { webhook_url: url, authorization } = JSON.parse(asked) as Asked;
+  return { url, receiver, authorization };
 }
 
-/** The job in the fields of its hash. */
+/** The job in the fields of its hash; what has not happened yet is not there. */
 export function jobOf(fields: Readonly<Record<string, string>>): Job {
+  const { endpoint, path, args, webhook_url } = JSON.parse(text(fields.asked)) as Asked;
   return {
     id: text(fields.id),
     account: text(fields.account),
     key: text(fields.key),
-    endpoint: fields.endpoint as Job['endpoint'],
-    path: text(fields.path),
-    args: JSON.parse(text(fields.args)) as Job['args'],
+    endpoint,
+    path,
+    args,
     status: fields.status as JobStatus,
     revision: Number(fields.revision),
     created_at: Number(fields.created_at),
     started_at: number(fields.started_at),
     ended_at: number(fields.ended_at),
-    progress: Number(fields.progress),
+    progress: Number(fields.progress ?? 0),
     stage: fields.stage || null,
     speed_bytes: number(fields.speed_bytes),
     eta_seconds: number(fields.eta_seconds),
-    attempt: Number(fields.attempt),
-    failures: Number(fields.failures),
-    interruptions: Number(fields.interruptions),
-    not_before: Number(fields.not_before),
+    attempt: Number(fields.attempt ?? 0),
+    failures: Number(fields.failures ?? 0),
+    interruptions: Number(fields.interruptions ?? 0),
+    not_before: Number(fields.not_before ?? 0),
     deadline: number(fields.deadline),
     storing_since: number(fields.storing_since),
     error_code: (fields.error_code || null) as Job['error_code'],
@@ -89,6 +95,6 @@ export function jobOf(fields: Readonly<Record<string, string>>): Job {
     metadata: fields.metadata ? (JSON.parse(fields.metadata) as Job['metadata']) : null,
     delivered: fields.delivered ? (JSON.parse(fields.delivered) as Job['delivered']) : null,
     removed_at: number(fields.removed_at),
-    webhook_url: fields.webhook_url || null,
+    webhook_url: webhook_url || null,
   };
 }

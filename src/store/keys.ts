@@ -38,14 +38,14 @@ export const keys = {
   topup: of('topup'),
   /** Sorted set: account id → when its purchase is to be tried. */
   purchases: one('purchases'),
-  /** String of counters: the plan's rate windows. */
+  /** String of counters: buckets of the plan's rate windows; their heads are in the account's hash. */
   rate: of('rate'),
 
   /** Hash: alias → hash of the key. */
   keyring: of('keyring'),
   /** Hash: an API key, under the SHA-256 of its text. */
   key: of('key'),
-  /** String of counters: the rolling quotas of a key, under its hash. */
+  /** String of counters: buckets of the rolling quotas of a key, under its hash; their heads are in the key's hash. */
   quota: of('quota'),
   /** Stream: request-log lines of a key that carry money or end a job. */
   paidLines: of('paid_lines'),

@@ -48,12 +48,13 @@ export function script<const K extends string, const A extends string>(
 
 export type Reply = readonly unknown[];
 
-/** Runs a step. It answers a list whose first element is a word. Fails with `unavailable` when Redis does not answer. */
+/** Runs a step; what its body takes from ARGV itself comes last. It answers a list whose first element is a word. Fails with `unavailable` when Redis does not answer. */
 export async function run<K extends string, A extends string>(
   store: Store,
   step: Script<K, A>,
   keys: Record<NoInfer<K>, string>,
   args: Record<NoInfer<A>, string | number>,
+  rest: readonly string[] = [],
 ): Promise<Reply> {
   const began = performance.now();
   try {
@@ -61,7 +62,7 @@ export async function run<K extends string, A extends string>(
       step.lua,
       step.sha,
       step.keys.map((name) => keys[name]),
-      [String(store.clock.offset()), ...step.args.map((name) => String(args[name]))],
+      [String(store.clock.offset()), ...step.args.map((name) => String(args[name])), ...rest],
     );
     if (!Array.isArray(reply)) throw new Error(`the script ${step.name} answered ${typeof reply}, not a list`);
     return reply;

@@ -80,7 +80,7 @@ export const recordMutants: readonly Mutant[] = [
   {
     rows: ['D20'],
     file: 'src/store/scripts/note.ts',
-    from: 'math.max(tonumber(seen[3]), math.min(99, math.floor(tonumber(progress))))',
+    from: 'math.max(tonumber(seen[3] or 0), math.min(99, math.floor(tonumber(progress))))',
     to: 'math.min(99, math.floor(tonumber(progress)))',
     test: record,
     grep: `${one} jobs lets progress rise`,
@@ -96,8 +96,8 @@ export const recordMutants: readonly Mutant[] = [
   {
     rows: ['D35'],
     file: 'src/store/scripts/admit.ts',
-    from: 'spend(quota, windows)',
-    to: '',
+    from: 'spend(windows)',
+    to: "(k.windows or '')",
     test: record,
     grep: `${one} admission admits exactly the quota`,
   },
@@ -112,15 +112,15 @@ export const recordMutants: readonly Mutant[] = [
   {
     rows: ['D78'],
     file: 'src/store/lua/door.ts',
-    from: 'if not refused then spend(rate, windows) end',
-    to: 'spend(rate, windows)',
+    from: 'if not refused and (found[1].counts or found[2].counts) then spent = found end',
+    to: 'spent = found',
     test: record,
     grep: `${one} the door uses up nothing`,
   },
   {
     rows: ['D40'],
     file: 'src/store/lua/door.ts',
-    from: "redis.call('HSET', key, 'last_used_at', now)",
+    from: "if is_known then redis.call('HSET', key, 'last_used_at', stamp) end",
     to: '',
     test: record,
     grep: `${one} the door marks a key`,
@@ -144,7 +144,7 @@ export const recordMutants: readonly Mutant[] = [
   {
     rows: ['D12'],
     file: 'src/store/scripts/admit.ts',
-    from: 'if old.request ~= request then',
+    from: 'if old[3] ~= request then',
     to: 'if false then',
     test: record,
     grep: `${one} admission answers a repeat`,

@@ -4,6 +4,7 @@ import {
   copyFileSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -50,11 +51,12 @@ describe('.ci/setup', () => {
   function setUp() {
     writeFileSync(join(folder, 'calls'), '');
     const { status, stdout, stderr } = spawnSync(join(folder, '.ci', 'setup'), {
-      env: { PATH: programs },
+      env: { PATH: programs, HOME: join(folder, 'home') },
       encoding: 'utf8',
     });
     const calls = readFileSync(join(folder, 'calls'), 'utf8').split('\n');
-    return { status, stdout, stderr, installing: calls.filter((call) => /^(npm|sudo .*apt-get)/.test(call)) };
+    const piped = calls.filter((call) => call.startsWith('pip '));
+    return { status, stdout, stderr, piped, installing: calls.filter((call) => /^(npm|sudo .*apt-get)/.test(call)) };
   }
 
   it('installs the npm packages once, and again when the lock changes', () => {
@@ -72,6 +74,30 @@ describe('.ci/setup', () => {
     add('npm', 'mkdir -p node_modules; exit 1');
     expect(setUp().status).to.equal(1);
     expect(setUp().installing).to.have.length(1);
+  });
+
+  it('installs the Python packages of a list once, and again when the list changes or their Python has gone', () => {
+    // Such as python3 -m venv --clear DIR makes.
+    add(
+      'python3',
+      `case "$*" in *venv*) mkdir -p "$4/bin"; for name in python pip; do
+      printf '#!/bin/sh\\necho "'$name' $*" >>"${folder}/calls"\\n' >"$4/bin/$name"; chmod 755 "$4/bin/$name"; done ;; esac`,
+    );
+    const list = join(folder, 'test', 'api', 'requirements.txt');
+    mkdirSync(join(list, '..'), { recursive: true });
+    writeFileSync(list, 'one==1\n');
+    const pip = ['pip install -q --disable-pip-version-check -r test/api/requirements.txt'];
+    const first = setUp();
+    expect([first.status, first.piped], first.stderr).to.deep.equal([0, pip]);
+    expect(first.stdout).to.contain('setup: installing the Python packages of test/api/requirements.txt\n');
+    const second = setUp();
+    expect([second.status, second.piped, second.stdout]).to.deep.equal([0, [], '']);
+    writeFileSync(list, 'one==2\n');
+    expect(setUp().piped).to.deep.equal(pip);
+    const made = join(folder, 'home', '.cache', 'trawl', 'venv');
+    expect(readdirSync(made)).to.have.length(2);
+    for (const name of readdirSync(made)) rmSync(join(made, name, 'bin', 'python'));
+    expect(setUp().piped).to.deep.equal(pip);
   });
 
   it('installs with sudo the packages whose program is missing', () => {

@@ -32,10 +32,10 @@ export const finish = `${books}${fair}${count}
 local j
 
 local function read_job()
-  local f = redis.call('HMGET', job, 'account', 'status', 'attempt', 'created_at', 'progress', 'method', 'path',
-    'ip', 'webhook_url', 'receiver', 'failures', 'interruptions')
-  j = { account = f[1], status = f[2], attempt = f[3], created_at = f[4], progress = f[5], method = f[6], path = f[7],
-    ip = f[8], webhook_url = f[9], receiver = f[10], failures = f[11], interruptions = f[12] }
+  local f = redis.call('HMGET', job, 'account', 'status', 'attempt', 'created_at', 'progress', 'line', 'ip', 'receiver',
+    'failures', 'interruptions')
+  j = { account = f[1], status = f[2], attempt = f[3] or '0', created_at = f[4], progress = f[5] or '0', line = f[6],
+    ip = f[7], receiver = f[8], failures = f[9] or 0, interruptions = f[10] or 0 }
   if j.account ~= accountId then return { 'not_found' } end
   if j.status ~= 'QueuedJob' and j.status ~= 'Running' then return { 'already_ended', j.status } end
   return nil
@@ -56,7 +56,7 @@ local function leave()
 end
 
 local function send_webhook(at)
-  if j.webhook_url == '' then return end
+  if not j.receiver then return end
   redis.call('HSET', webhook, 'state', 'due', 'attempts', 0, 'last_status', '', 'next_at', at, 'created_at', at)
   redis.call('ZADD', webhooks, at, j.receiver .. '/' .. jobId)
   redis.call('ZADD', deliveries, at, jobId)
@@ -76,7 +76,7 @@ local function finish(e)
   leave()
   keep('held', b.held - 1)
   local balance = completed and draw(jobId) or ''
-  redis.call('XADD', paidLines, '*', 'at', at, 'endpoint', j.method .. ' ' .. j.path, 'status', e.log, 'duration_ms', took,
+  redis.call('XADD', paidLines, '*', 'at', at, 'endpoint', j.line, 'status', e.log, 'duration_ms', took,
     'ip', j.ip, 'credits', completed and '1' or '0')
   count(e.log, took)
   send_webhook(at)

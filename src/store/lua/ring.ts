@@ -1,43 +1,41 @@
-/** Where a window lies in its string, how many full buckets it has and how many milliseconds wide they are. */
+/** Where the buckets of a window lie in its string, how many full ones it has and how many milliseconds wide they are. */
 type Span = readonly [at: number, buckets: number, width: number];
 
 /** The windows of a plan's rate: a second and a minute. */
 export const rateSpans: readonly Span[] = [
   [0, 10, 100],
-  [64, 10, 6_000],
+  [44, 10, 6_000],
 ];
 /** The windows of a key's quotas: a month, a week and a day. */
 export const quotaSpans: readonly Span[] = [
-  [1872, 180, 14_400_000],
-  [1176, 168, 3_600_000],
+  [1832, 180, 14_400_000],
+  [1156, 168, 3_600_000],
   [0, 288, 300_000],
 ];
 
-/** Lua for a list of the windows of a string as they stand now. It asks for all in one command, and writes nothing. */
-export function look(name: string, spans: readonly Span[]): string {
-  const heads = spans.flatMap(([at]) => [at * 8, at * 8 + 64]).map((bit) => `'GET', 'i64', '${bit}'`);
-  const windows = spans.map(
-    (span, n) => `window(${name}, ${span.join(', ')}, heads[${2 * n + 1}], heads[${2 * n + 2}])`,
-  );
-  return `(function(heads) return { ${windows.join(', ')} } end)(redis.call('BITFIELD', ${name}, ${heads.join(', ')}))`;
+/** Lua for a list of the windows as they stand now, from the text of their heads. It writes nothing. */
+export function look(name: string, heads: string, spans: readonly Span[]): string {
+  const numbers = spans.map((_, n) => `h${n}, c${n}, s${n}, r${n}`);
+  const windows = spans.map((span, n) => `window(${name}, ${span.join(', ')}, h${n}, c${n}, s${n}, r${n})`);
+  const pattern = spans.map(() => '((%d+) (%d+) (%d+))').join(' ');
+  return `(function(${numbers.join(', ')}) return { ${windows.join(', ')} } end)(string.match(${heads} or '', '${pattern}'))`;
 }
 
 /**
- * Rolling windows in one string. A window has n full buckets and the running one, so a call leaves it at most one
- * bucket late and never early. Its sum is kept beside the buckets: looking costs the same however full it is.
- * Layout at byte `at`: cursor (64 bits), sum (64 bits), n + 1 counts (32 bits each).
+ * Rolling windows. A window has n full buckets and the running one, so a call leaves it at most one bucket late and never
+ * early. Its head is text that is kept beside other fields: cursor, sum of all buckets, count of the running one. The
+ * full buckets are 32 bits each in a string, from byte `at`; it is touched only when the running bucket has passed.
  *
- * spend(name, windows) counts one call in each of them.
+ * spend(windows) counts one call in each window that counts → the text of their heads, which the caller writes.
  * wait(window, limit) → milliseconds until the sum falls below the limit.
  */
 export const ring = /* lua */ `
--- Redis writes a number of Lua in its slowest format: what is sent with each call is text.
-local function bit(byte) return string.format('%d', byte * 8) end
+local function count_bit(w, bucket) return string.format('%d', (w.at + bucket % (w.n + 1) * 4) * 8) end
 
-local function count_bit(w, bucket) return bit(w.at + 16 + bucket % (w.n + 1) * 4) end
-
-local function window(name, at, n, width, cursor, sum)
-  local w = { name = name, at = at, n = n, width = width, cursor = cursor, sum = sum, passed = {} }
+local function window(name, at, n, width, head, cursor, sum, run)
+  cursor, sum, run = tonumber(cursor or 0), tonumber(sum or 0), tonumber(run or 0)
+  local w = { name = name, at = at, n = n, width = width, cursor = cursor, sum = sum, run = run, counts = true,
+    head = head or '0 0 0' }
   local bucket = math.floor(now / width)
   -- A clock that went back counts in the newest bucket; by more than the window, and nothing that was counted can be of use.
   if cursor - bucket > n then w.cursor = 0 end
@@ -46,6 +44,7 @@ local function window(name, at, n, width, cursor, sum)
     w.sum, w.empty = 0, true
   elseif w.bucket > w.cursor then
     local ask = {}
+    w.passed = {}
     for b = w.cursor + 1, w.bucket do
       local place = count_bit(w, b)
       w.passed[#w.passed + 1] = place
@@ -56,32 +55,42 @@ local function window(name, at, n, width, cursor, sum)
   return w
 end
 
-local function spend(name, windows)
-  local set, n = {}, 0
-  local function add(verb, type, place, value)
-    set[n + 1], set[n + 2], set[n + 3], set[n + 4] = verb, type, place, value
-    n = n + 4
+local function turn_over(w)
+  if w.empty then
+    redis.call('SETRANGE', w.name, w.at, string.rep('\\0', (w.n + 1) * 4))
+    return
   end
-  for _, w in ipairs(windows) do
-    if w.empty then redis.call('SETRANGE', name, w.at + 16, string.rep('\\0', (w.n + 1) * 4)) end
-    for _, place in ipairs(w.passed) do add('SET', 'u32', place, '0') end
-    if w.bucket == w.cursor then
-      add('INCRBY', 'i64', bit(w.at + 8), '1')
-    else
-      add('SET', 'i64', bit(w.at), w.bucket)
-      add('SET', 'i64', bit(w.at + 8), w.sum + 1)
+  local set = { 'SET', 'u32', count_bit(w, w.cursor), string.format('%d', w.run) }
+  for _, place in ipairs(w.passed) do
+    local n = #set
+    set[n + 1], set[n + 2], set[n + 3], set[n + 4] = 'SET', 'u32', place, '0'
+  end
+  redis.call('BITFIELD', w.name, unpack(set))
+end
+
+local function spend(windows)
+  local heads = {}
+  for n, w in ipairs(windows) do
+    heads[n] = w.head
+    if w.counts then
+      local has_passed = w.bucket > w.cursor
+      if has_passed then turn_over(w) end
+      heads[n] = string.format('%d %d %d', w.bucket, w.sum + 1, has_passed and 1 or w.run + 1)
     end
-    add('INCRBY', 'u32', count_bit(w, w.bucket), '1')
   end
-  if n > 0 then redis.call('BITFIELD', name, unpack(set)) end
+  return table.concat(heads, ' ')
 end
 
 local function wait(w, limit)
   if limit <= 0 then return (w.n + 1) * w.width end
-  local left, raw = w.sum, redis.call('GETRANGE', w.name, w.at + 16, w.at + 16 + (w.n + 1) * 4 - 1)
+  local left, raw = w.sum, redis.call('GETRANGE', w.name, w.at, w.at + (w.n + 1) * 4 - 1)
   for b = w.bucket - w.n, w.bucket do
     local from = b % (w.n + 1) * 4
-    if b <= w.cursor and #raw >= from + 4 then left = left - struct.unpack('>I4', raw, from + 1) end
+    if b == w.cursor then
+      left = left - w.run
+    elseif b < w.cursor and #raw >= from + 4 then
+      left = left - struct.unpack('>I4', raw, from + 1)
+    end
     if left < limit then return (b + w.n + 1) * w.width - now end
   end
   return w.width

@@ -3,6 +3,10 @@ import { fair, fairKeys } from '../lua/fair.ts';
 import { look, quotaSpans } from '../lua/ring.ts';
 import { script } from '../script.ts';
 
+const args = [...doorArgs, 'kind', 'id', 'valid', 'room', 'holdFor', 'repeatKey', 'request', 'workChannel'] as const;
+/** Where the names and values that the job's hash takes over stand: behind the clock's offset and the arguments. */
+const fieldsAt = args.length + 2;
+
 /**
  * Admits a call of a credit endpoint: judges it in the order of D10 and holds one credit, or refuses and changes nothing
  * but the rate and the key's mark of use. A job is recorded and queued; a synchronous call gets a hold with a deadline. The
@@ -22,9 +26,9 @@ export const admit = script(
     'open',
     'calls',
   ] as const,
-  [...doorArgs, 'kind', 'id', 'valid', 'room', 'holdFor', 'repeatKey', 'request', 'fields', 'workChannel'] as const,
+  args,
   /* lua */ `${door}${fair}
-local held, windows, made
+local held, windows
 
 local function admitted() return { 'admitted', id, '', limits[1], limits[2], limits[3], limits[4], held } end
 
@@ -36,18 +40,18 @@ end
 
 local function earlier()
   if repeatKey == '' then return nil end
-  local old = read(repeats, 'request', 'id', 'until', 'answer')
-  if not old.id or now >= tonumber(old['until']) then return nil end
-  if old.request ~= request then return { 'idempotency_conflict', 'request', '', unpack(limits) } end
-  if old.answer == 'running' then return { 'idempotency_conflict', 'running', '', unpack(limits) } end
-  return { 'repeated', old.id, old.answer, unpack(limits) }
+  local old = redis.call('HMGET', repeats, 'id', 'until', 'request', 'answer')
+  if not old[1] or now >= tonumber(old[2]) then return nil end
+  if old[3] ~= request then return { 'idempotency_conflict', 'request', '', unpack(limits) } end
+  if old[4] == 'running' then return { 'idempotency_conflict', 'running', '', unpack(limits) } end
+  return { 'repeated', old[1], old[4], unpack(limits) }
 end
 
 local function quota_refuses()
   if k.quota_total ~= '' and tonumber(k.total) >= tonumber(k.quota_total) then
     return { 'key_quota_exceeded', 'total', '', unpack(limits) }
   end
-  windows = ${look('quota', quotaSpans)}
+  windows = ${look('quota', 'k.windows', quotaSpans)}
   for n, word in ipairs({ 'monthly', 'weekly', 'daily' }) do
     local limit, w = k['quota_' .. word], windows[n]
     if limit ~= '' and w.sum >= tonumber(limit) then
@@ -64,26 +68,22 @@ local function money_refuses()
 end
 
 local function record_job()
-  local at = string.format('%d', now)
-  local flat = { 'id', id, 'account', accountId, 'key', k.id, 'status', 'QueuedJob', 'created_at', at, 'revision', '1' }
-  local n = #flat
-  for name, value in pairs(made) do
-    flat[n + 1], flat[n + 2] = name, value
-    n = n + 2
-  end
-  redis.call('HSET', job, unpack(flat))
-  redis.call('ZADD', jobs, at, id)
-  redis.call('ZADD', open, at, id)
-  redis.call('ZADD', queue, at, id)
-  stand(accountId, tonumber(a.running), a.concurrency, a.tag)
+  redis.call('HSET', job, 'id', id, 'account', accountId, 'key', k.id, 'status', 'QueuedJob', 'created_at', stamp,
+    'revision', '1', unpack(ARGV, ${fieldsAt}))
+  redis.call('ZADD', jobs, stamp, id)
+  redis.call('ZADD', open, stamp, id)
+  redis.call('ZADD', queue, stamp, id)
+  -- An account that waits already has its place.
+  if redis.call('ZCARD', queue) == 1 then stand(accountId, tonumber(a.running), a.concurrency, a.tag) end
   redis.call('PUBLISH', workChannel, id)
 end
 
 local function accept()
-  made = cjson.decode(fields)
-  held = redis.call('HINCRBY', account, 'held', 1)
-  redis.call('HINCRBY', key, 'total', 1)
-  spend(quota, windows)
+  held = tonumber(a.held) + 1
+  local holds = string.format('%d', held)
+  if spent then redis.call('HSET', account, 'held', holds, 'rate', spend(spent))
+  else redis.call('HSET', account, 'held', holds) end
+  redis.call('HSET', key, 'total', string.format('%d', k.total + 1), 'last_used_at', stamp, 'windows', spend(windows))
   local expires = now + 86400000
   if kind == 'job' then
     record_job()
@@ -98,8 +98,8 @@ local function accept()
   return admitted()
 end
 
-local function admit()
-  local refused = door(true) or same() or earlier() or suspended() or quota_refuses()
+local function refusal()
+  local refused = judge(true) or same() or earlier() or suspended() or quota_refuses()
   if refused then return refused end
   if valid ~= '1' then return { 'bad_request', '', '', unpack(limits) } end
   if money_refuses() then return { 'payment_required', '', '', unpack(limits) } end
@@ -107,9 +107,13 @@ local function admit()
     return { 'rate_limited', 'open-jobs', '', unpack(limits) }
   end
   if room ~= '1' then return { 'unavailable', '', '', unpack(limits) } end
-  return accept()
 end
 
-return admit()
+local refused = refusal()
+if refused then
+  mark()
+  return refused
+end
+return accept()
 `,
 );

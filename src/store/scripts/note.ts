@@ -13,9 +13,9 @@ export const note = script(
 local seen = redis.call('HMGET', job, 'status', 'attempt', 'progress')
 if not seen[1] then return { 'not_found' } end
 if seen[1] ~= 'QueuedJob' and seen[1] ~= 'Running' then return { 'already_ended' } end
-if seen[2] ~= attempt then return { 'stale' } end
+if (seen[2] or '0') ~= attempt then return { 'stale' } end
 if seen[1] == 'QueuedJob' then redis.call('HSET', job, 'status', 'Running', 'started_at', now) end
-local raised = math.max(tonumber(seen[3]), math.min(99, math.floor(tonumber(progress))))
+local raised = math.max(tonumber(seen[3] or 0), math.min(99, math.floor(tonumber(progress))))
 redis.call('HSET', job, 'progress', raised, 'stage', stage, 'speed_bytes', speed, 'eta_seconds', eta)
 local revision = redis.call('HINCRBY', job, 'revision', 1)
 redis.call('PUBLISH', jobChannel, jobId)

@@ -11,8 +11,8 @@ export const removeFile = script(
   ['accountId', 'jobId', 'workChannel'] as const,
   /* lua */ `
 local seen = redis.call('HMGET', job, 'account', 'removed_at', 'delivered', 'ended_at')
-if seen[1] ~= accountId or seen[4] == '' or seen[3] == '' then return { 'not_found' } end
-if seen[2] ~= '' then return { 'already_removed' } end
+if seen[1] ~= accountId or (seen[4] or '') == '' or (seen[3] or '') == '' then return { 'not_found' } end
+if (seen[2] or '') ~= '' then return { 'already_removed' } end
 redis.call('HSET', job, 'removed_at', now)
 redis.call('HINCRBY', job, 'revision', 1)
 redis.call('ZADD', removals, now, accountId .. '/' .. jobId)

@@ -7,12 +7,12 @@ export const removeJob = script(
   ['job', 'attempts', 'jobs', 'ended', 'webhook', 'webhooks', 'deliveries'] as const,
   ['accountId', 'jobId', 'before'] as const,
   /* lua */ `
-local seen = redis.call('HMGET', job, 'ended_at', 'receiver')
-if not seen[1] then
+local seen = redis.call('HMGET', job, 'ended_at', 'receiver', 'status')
+if not seen[3] then
   redis.call('ZREM', ended, accountId .. '/' .. jobId)
   return { 'not_found' }
 end
-if seen[1] == '' or tonumber(seen[1]) >= tonumber(before) then return { 'kept' } end
+if (seen[1] or '') == '' or tonumber(seen[1]) >= tonumber(before) then return { 'kept' } end
 redis.call('DEL', job, attempts, webhook)
 redis.call('ZREM', jobs, jobId)
 redis.call('ZREM', deliveries, jobId)

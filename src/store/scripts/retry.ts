@@ -16,7 +16,7 @@ if redis.call('GET', lead) ~= holder then return { 'not_leading' } end
 local seen = redis.call('HMGET', job, 'status', 'attempt', 'account', 'created_at', 'failures', 'interruptions')
 if not seen[1] or seen[3] ~= accountId then return { 'not_found' } end
 if seen[1] ~= 'QueuedJob' and seen[1] ~= 'Running' then return { 'already_ended' } end
-if tonumber(attempt) <= tonumber(seen[5]) + tonumber(seen[6]) then return { 'stale' } end
+if tonumber(attempt) <= tonumber(seen[5] or 0) + tonumber(seen[6] or 0) then return { 'stale' } end
 if seen[2] ~= attempt or redis.call('ZREM', active, jobId) == 0 then return { 'stale' } end
 redis.call('HINCRBY', job, counts == 'failure' and 'failures' or 'interruptions', 1)
 redis.call('HSET', job, 'not_before', notBefore, 'deadline', '', 'stage', '', 'speed_bytes', '', 'eta_seconds', '',

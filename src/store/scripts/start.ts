@@ -14,8 +14,9 @@ if redis.call('GET', lead) ~= holder then return { 'not_leading' } end
 local seen = redis.call('HMGET', job, 'status', 'attempt')
 if not seen[1] then return { 'not_found' } end
 if seen[1] ~= 'QueuedJob' and seen[1] ~= 'Running' then return { 'already_ended' } end
-if seen[2] == attempt then return { 'already_started' } end
-if tonumber(seen[2]) + 1 ~= tonumber(attempt) or not redis.call('ZSCORE', active, jobId) then return { 'stale' } end
+local last = seen[2] or '0'
+if last == attempt then return { 'already_started' } end
+if tonumber(last) + 1 ~= tonumber(attempt) or not redis.call('ZSCORE', active, jobId) then return { 'stale' } end
 redis.call('HSET', job, 'attempt', attempt, 'deadline', deadline, 'storing_since', '')
 redis.call('HINCRBY', job, 'revision', 1)
 redis.call('RPUSH', attempts, cjson.encode({ attempt = tonumber(attempt), started_at = now }))

@@ -1,0 +1,77 @@
+import type { Mutant } from './mutant.ts';
+
+/** One broken line each of keys, purchases and counts in the record, and the test that must see it. */
+export const storeMutants: readonly Mutant[] = [
+  {
+    rows: ['topup-fail'],
+    file: 'src/store/scripts/end-purchase.ts',
+    from: "'enabled', '0'",
+    to: "'enabled', '1'",
+    test: 'test/store/record.test.ts',
+    grep: 'one redis money purchases is disabled by a declined',
+  },
+  {
+    rows: ['topup-buy'],
+    file: 'src/store/scripts/end-purchase.ts',
+    from: 'grant_pack(id, json, tonumber(total), purchasedAt)',
+    to: '',
+    test: 'test/store/record.test.ts',
+    grep: 'one redis money purchases asks for one purchase',
+  },
+  {
+    rows: ['D52', 'stats-health'],
+    file: 'src/store/lua/count.ts',
+    from: 'tonumber(log) < 500',
+    to: 'tonumber(log) < 501',
+    test: 'test/api/stats.test.ts',
+    grep: 'stats D52: counts each answer',
+  },
+  {
+    rows: ['key-category'],
+    file: 'src/store/keyring.ts',
+    from: 'fields.category = change.category',
+    to: "fields.category = 'none'",
+    test: 'test/api/keys.test.ts',
+    grep: 'the API key resource key',
+  },
+  {
+    rows: ['key-active', 'key-deactivate'],
+    file: 'src/store/keyring.ts',
+    from: "change.active ? '1' : '0'",
+    to: "'1'",
+    test: 'test/api/keys.test.ts',
+    grep: 'the API key key states',
+  },
+  {
+    rows: ['key-quotas', 'limit-daily', 'auth-5'],
+    file: 'src/store/keyring.ts',
+    from: 'Object.entries(change.quotas ?? {})',
+    to: 'Object.entries({})',
+    test: 'test/api/limits.test.ts',
+    grep: 'limits quotas of a key D34 D36: the daily',
+  },
+  {
+    rows: ['D24'],
+    file: 'src/store/scripts/trim.ts',
+    from: 'tonumber(line[2][2]) >= tonumber(before)',
+    to: 'true',
+    test: 'test/store/record.test.ts',
+    grep: 'one redis sweep keeps request-log lines',
+  },
+  {
+    rows: ['key-expire', 'auth-4', 'error-401-expired'],
+    file: 'src/store/lua/door.ts',
+    from: 'now > tonumber(k.expires)',
+    to: 'false',
+    test: 'test/api/answers.test.ts',
+    grep: 'answers error 401: an expired key',
+  },
+  {
+    rows: ['auth-3', 'error-401-inactive'],
+    file: 'src/store/lua/door.ts',
+    from: "if k.active ~= '1' then",
+    to: "if k.active == '' then",
+    test: 'test/api/answers.test.ts',
+    grep: 'answers error 401: an inactive key',
+  },
+];
