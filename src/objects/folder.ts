@@ -1,0 +1,130 @@
+import { constants } from 'node:fs';
+import { lstat, mkdir, open, readdir, realpath, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { refuse } from '../base/errors.ts';
+import type { Seal } from '../base/seal.ts';
+import type { ByteRange } from '../model/range.ts';
+import {
+  isObjectKey,
+  isObjectPrefix,
+  type ObjectStore,
+  type OpenedObject,
+  type Permit,
+  type SeenObject,
+} from './objects.ts';
+import { codeOf, reach, syncFolder } from './storage.ts';
+import { receiveObject, sweepUploads, uploadsIn } from './upload.ts';
+
+export interface FolderOptions {
+  /** Made when it is missing. */
+  readonly folder: string;
+  readonly seal: Pick<Seal, 'sign' | 'verify'>;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/** A folder of one machine as an object store; the gateway takes uploads in for it. */
+export interface FolderStore extends ObjectStore {
+  /** Takes in the object of a permit. The body is not read when the permit is not good. */
+  readonly receive: (permit: Permit, body: AsyncIterable<Uint8Array>) => Promise<SeenObject>;
+  /** Removes what broken uploads left, once nothing was written to it for some time; gives their number. */
+  readonly sweepTemporary: (olderThanMs: number) => Promise<number>;
+}
+
+const purpose = 'permit';
+const permitMs = 3_600_000;
+
+/** Opens a folder as an object store. Its path may lead over links, paths in it may not. */
+export async function openFolder({ folder, seal, now }: FolderOptions): Promise<FolderStore> {
+  await reach(mkdir(uploadsIn(folder), { recursive: true, mode: 0o700 }));
+  const root = await reach(realpath(folder));
+  return {
+    permit: async (key, bytes) => {
+      if (!isObjectKey(key)) throw refuse('bad_request', 'Bad Request: nothing can be kept under this key');
+      if (!Number.isSafeInteger(bytes) || bytes < 1)
+        throw refuse('bad_request', 'Bad Request: bytes must be 1 or more');
+      const permit = { key, bytes, expires_at: now() + permitMs };
+      return { ...permit, signature: seal.sign(purpose, textOf(permit)) };
+    },
+    receive: async (permit, body) => {
+      const { key, bytes, expires_at, signature } = permit;
+      const isOurs =
+        isObjectKey(key) &&
+        typeof signature === 'string' &&
+        seal.verify(purpose, textOf({ key, bytes, expires_at }), signature);
+      if (!isOurs || now() >= expires_at) throw refuse('forbidden', 'Forbidden: this permit is not good');
+      await reach(checkPresence(root));
+      return receiveObject(root, key, bytes, body);
+    },
+    see: (key) => reach(find(root, () => seeObject(root, key))),
+    open: (key, range) => reach(find(root, () => openObject(root, key, range))),
+    remove: async (prefix) => {
+      if (!isObjectPrefix(prefix)) throw new Error(`${JSON.stringify(prefix)} is not what keys begin with`);
+      await reach(find(root, () => removeFolder(root, prefix)));
+    },
+    sweepTemporary: async (olderThanMs) => {
+      await reach(checkPresence(root));
+      return reach(sweepUploads(root, olderThanMs));
+    },
+  };
+}
+
+function textOf({ key, bytes, expires_at }: Omit<Permit, 'signature'>): string {
+  return JSON.stringify([key, bytes, expires_at]);
+}
+
+/** Gives `null` when what is looked for is not there, but throws when the whole folder is not. */
+async function find<T>(root: string, look: () => Promise<T>): Promise<T | null> {
+  try {
+    return await look();
+  } catch (error) {
+    if (!['ENOENT', 'ENOTDIR'].includes(codeOf(error))) throw error;
+    await checkPresence(root);
+    return null;
+  }
+}
+
+/** Fails where this is not the folder that was opened: where a disk is not mounted, there may be an empty one. */
+async function checkPresence(root: string): Promise<void> {
+  await refuseLinks(uploadsIn(root));
+}
+
+async function seeObject(root: string, key: string): Promise<SeenObject | null> {
+  const file = await findFile(root, key);
+  return file && { bytes: (await lstat(file.path)).size, checksum: file.checksum };
+}
+
+async function openObject(root: string, key: string, range?: ByteRange): Promise<OpenedObject | null> {
+  const found = await findFile(root, key);
+  if (found === null) return null;
+  const file = await open(found.path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    const { size } = await file.stat();
+    return { is: 'stream', bytes: size, stream: file.createReadStream({ start: range?.first, end: range?.last }) };
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+async function removeFolder(root: string, prefix: string): Promise<void> {
+  await checkPresence(root);
+  const path = join(root, prefix.slice(0, -1));
+  await refuseLinks(dirname(path));
+  await rm(path, { recursive: true, force: true });
+  await syncFolder(dirname(path));
+}
+
+/** The file of an object, named by its checksum. */
+async function findFile(root: string, key: string): Promise<{ path: string; checksum: string } | null> {
+  if (!isObjectKey(key)) return null;
+  const folder = join(root, key);
+  await refuseLinks(folder);
+  const entries = await readdir(folder, { withFileTypes: true });
+  const file = entries.find((entry) => entry.isFile() && /^[0-9a-f]{64}$/.test(entry.name));
+  return file ? { path: join(folder, file.name), checksum: file.name } : null;
+}
+
+async function refuseLinks(path: string): Promise<void> {
+  if ((await realpath(path)) !== path) throw new Error(`${path} leads over a link`);
+}
