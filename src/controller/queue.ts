@@ -1,0 +1,79 @@
+/** Works on ids: one worker per id at a time, many ids at once, later again after an error. */
+export interface Queue {
+  /** Looks at an id soon, or after some time; asking again while it waits changes nothing but brings it forward. */
+  add(id: string, delayMilliseconds?: number): void;
+  /** Takes in nothing more and waits for what is under way. */
+  close(): Promise<void>;
+}
+
+const firstDelay = 200;
+const longestDelay = 30_000;
+
+/** `work` answers after how many milliseconds the id is to be looked at again, `null` for not by itself; an error means later. */
+export function makeQueue(
+  atOnce: number,
+  work: (id: string) => Promise<number | null>,
+  failed: (id: string, error: unknown) => void,
+): Queue {
+  const waiting = new Set<string>();
+  const running = new Set<string>();
+  const again = new Set<string>();
+  const timers = new Map<string, { timer: NodeJS.Timeout; at: number }>();
+  const failures = new Map<string, number>();
+  const jobs = new Set<Promise<void>>();
+  let isClosed = false;
+
+  const add = (id: string, delay = 0) => {
+    if (isClosed) return;
+    if (delay <= 0) {
+      forgetTimer(id);
+      if (running.has(id)) again.add(id);
+      else waiting.add(id);
+      return drain();
+    }
+    const at = performance.now() + delay;
+    const present = timers.get(id);
+    if (waiting.has(id) || (present && present.at <= at)) return;
+    forgetTimer(id);
+    timers.set(id, { at, timer: setTimeout(() => add(id), delay) });
+  };
+  const forgetTimer = (id: string) => {
+    clearTimeout(timers.get(id)?.timer);
+    timers.delete(id);
+  };
+  const drain = () => {
+    for (const id of waiting) {
+      if (running.size >= atOnce) return;
+      waiting.delete(id);
+      running.add(id);
+      const job = run(id).finally(() => jobs.delete(job));
+      jobs.add(job);
+    }
+  };
+  const run = async (id: string) => {
+    let delay: number | null;
+    try {
+      delay = await work(id);
+      failures.delete(id);
+    } catch (error) {
+      const count = (failures.get(id) ?? 0) + 1;
+      failures.set(id, count);
+      delay = Math.min(longestDelay, firstDelay * 2 ** (count - 1));
+      failed(id, error);
+    }
+    running.delete(id);
+    if (again.delete(id)) add(id);
+    else if (delay !== null) add(id, Math.max(1, delay));
+    drain();
+  };
+  return {
+    add,
+    async close() {
+      isClosed = true;
+      for (const { timer } of timers.values()) clearTimeout(timer);
+      timers.clear();
+      waiting.clear();
+      await Promise.all(jobs);
+    },
+  };
+}
