@@ -51,9 +51,8 @@ export function displayName(title: unknown, contentType: string): string {
   const extension = extensions[contentType] ?? 'bin';
   // Of the invisible characters only the two joiners stay: Persian, Indic scripts and emoji are written with them.
   const words = (typeof title === 'string' ? title : '')
-    .toWellFormed()
     .normalize('NFC')
-    .replace(/(?:(?![\u200c\u200d])[\p{C}\p{Z}\\/:*?"<>|\ufffd])+/gu, ' ')
+    .replace(/(?:(?![\u200c\u200d])[\p{C}\p{Z}\\/:*?"<>|])+/gu, ' ')
     .replace(/^[\s.~-]+/, '')
     .replace(new RegExp(`\\.${extension} ?$`, 'i'), '');
   const stem = cutBytes(words, longestNameBytes - extension.length - 1).replace(/[\s.\u200c\u200d]+$/, '');

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../base/log.ts';
 import { type Client, openClient } from './client.ts';
-import { inTime, limitMs } from './late.ts';
+import { inTime, Late, limitMs } from './late.ts';
 import type { Place } from './place.ts';
 
 interface Use {
@@ -61,7 +61,7 @@ export class Link {
   }
 
   /** Gives up a connection over which an answer is late, unless it is only slow: whoever still waits gets an error. */
-  suspect(client: Client, why: Error): void {
+  suspect(client: Client, why: Late): void {
     if (performance.now() - this.#answeredAt < limitMs) return;
     this.#forget(client)?.broke(why);
     client.destroy();
@@ -121,7 +121,8 @@ export class Link {
       if (this.#use?.client !== client) return;
       await inTime(client.sendCommand(['PING'])).then(
         () => this.noteAnswer(),
-        (error) => this.suspect(client, error),
+        // Any other error comes with the end of the connection, or because too much is under way.
+        (error) => error instanceof Late && this.suspect(client, error),
       );
     }
   }

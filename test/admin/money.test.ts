@@ -42,6 +42,7 @@ describe('money, logs and blocks', () => {
   it('credits add up', async () => {
     const { slug } = await anAccount(operator.store, { credits: 1 });
     const given = await operator.json('credits', 'add', slug, '4', '--reason', 'a gift');
+    expect((await operator.json('ledger', 'show', slug))[0]).to.include({ reason: 'a gift' });
     expect(given).to.deep.equal({ given: 5, consumed: 0, remaining: 5 });
     expect(await operator.refused('credits', 'add', 'nobody', '4')).to.include({ code: 'not_found' });
   });

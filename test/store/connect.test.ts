@@ -11,7 +11,8 @@ const stoppedSeconds = process.env.ROUNDS ? 10 : 3;
 const key = '{trawl}:test';
 const raise = (connection: Connection) => connection.read(['INCR', key], key);
 
-describe('the connection to redis', () => {
+describe('the connection to redis', function () {
+  this.timeout(20_000);
   let redis: TestRedis;
   let connection: Connection;
   before(async () => {
@@ -119,8 +120,7 @@ describe('the connection to redis', () => {
     await new Promise((resolve) => proxy.close(resolve));
   });
 
-  it('fails every call within two seconds while redis is stopped, and works within two after', async function () {
-    this.timeout((stoppedSeconds + 20) * 1000);
+  it('fails every call within two seconds while redis is stopped, and works within two after', async () => {
     const heard: string[] = [];
     await connection.subscribe('stopped', (text) => heard.push(text));
     process.kill(redis.pid(), 'SIGSTOP');
@@ -153,8 +153,7 @@ describe('the connection to redis', () => {
     await until(() => works(connection), 2, 'redis answers after it continues');
   });
 
-  it('loses no acknowledged write when redis is killed, and goes on by itself', async function () {
-    this.timeout(20_000);
+  it('loses no acknowledged write when redis is killed, and goes on by itself', async () => {
     const heard: string[] = [];
     await connection.subscribe('killed', (text) => heard.push(text));
     const pid = redis.pid();

@@ -1,4 +1,4 @@
-import { ring } from './ring.ts';
+import { look, rateSpans, ring } from './ring.ts';
 
 /** Keys and arguments that every step with the door needs. */
 export const doorKeys = ['account', 'key', 'rate', 'plans'] as const;
@@ -29,10 +29,9 @@ local function plan_named(name)
 end
 
 local function rate_refuses()
-  local windows = {}
-  local function judge(limit, at, width, from, word)
+  local found, windows = ${look('rate', rateSpans)}, {}
+  local function judge(limit, w, from, word)
     if type(limit) ~= 'number' then return nil end
-    local w = look(rate, at, 10, width)
     limits[from], limits[from + 1] = limit, math.max(0, limit - w.sum - 1)
     if w.sum >= limit then
       limits[from + 1] = 0
@@ -40,7 +39,7 @@ local function rate_refuses()
     end
     windows[#windows + 1] = w
   end
-  local refused = judge(plan.per_second, 0, 100, 1, 'per-second') or judge(plan.per_minute, 64, 6000, 3, 'per-minute')
+  local refused = judge(plan.per_second, found[1], 1, 'per-second') or judge(plan.per_minute, found[2], 3, 'per-minute')
   if not refused then spend(rate, windows) end
   return refused
 end

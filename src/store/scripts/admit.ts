@@ -1,5 +1,6 @@
 import { door, doorArgs, doorKeys } from '../lua/door.ts';
 import { fair, fairKeys } from '../lua/fair.ts';
+import { look, quotaSpans } from '../lua/ring.ts';
 import { script } from '../script.ts';
 
 /**
@@ -22,7 +23,7 @@ export const admit = script(
   ] as const,
   [...doorArgs, 'kind', 'id', 'valid', 'room', 'deadline', 'repeatKey', 'request', 'fields', 'workChannel'] as const,
   /* lua */ `${door}${fair}
-local held
+local held, windows
 
 local function earlier()
   if repeatKey == '' then return nil end
@@ -33,18 +34,15 @@ local function earlier()
   return { 'repeated', old.id, old.answer, unpack(limits) }
 end
 
-local spans = { { 'monthly', 1872, 180, 14400000 }, { 'weekly', 1176, 168, 3600000 }, { 'daily', 0, 288, 300000 } }
-
-local function quota_refuses(windows)
+local function quota_refuses()
   if k.quota_total ~= '' and tonumber(k.total) >= tonumber(k.quota_total) then
     return { 'key_quota_exceeded', 'total', '', unpack(limits) }
   end
-  for _, span in ipairs(spans) do
-    local limit = k['quota_' .. span[1]]
-    local w = look(quota, span[2], span[3], span[4])
-    windows[#windows + 1] = w
+  windows = ${look('quota', quotaSpans)}
+  for n, word in ipairs({ 'monthly', 'weekly', 'daily' }) do
+    local limit, w = k['quota_' .. word], windows[n]
     if limit ~= '' and w.sum >= tonumber(limit) then
-      return { 'key_quota_exceeded', span[1], wait(w, tonumber(limit)), unpack(limits) }
+      return { 'key_quota_exceeded', word, wait(w, tonumber(limit)), unpack(limits) }
     end
   end
 end
@@ -57,17 +55,22 @@ local function money_refuses()
 end
 
 local function record_job()
-  local flat = { 'id', id, 'account', accountId, 'key', k.id, 'status', 'QueuedJob', 'created_at', now, 'revision', 1 }
-  for name, value in pairs(cjson.decode(fields)) do flat[#flat + 1], flat[#flat + 2] = name, value end
+  local at = string.format('%d', now)
+  local flat = { 'id', id, 'account', accountId, 'key', k.id, 'status', 'QueuedJob', 'created_at', at, 'revision', '1' }
+  local n = #flat
+  for name, value in pairs(cjson.decode(fields)) do
+    flat[n + 1], flat[n + 2] = name, value
+    n = n + 2
+  end
   redis.call('HSET', job, unpack(flat))
-  redis.call('ZADD', jobs, now, id)
-  redis.call('ZADD', open, now, id)
-  redis.call('ZADD', queue, now, id)
+  redis.call('ZADD', jobs, at, id)
+  redis.call('ZADD', open, at, id)
+  redis.call('ZADD', queue, at, id)
   stand(accountId, tonumber(a.running), a.concurrency, a.tag)
   redis.call('PUBLISH', workChannel, id)
 end
 
-local function accept(windows)
+local function accept()
   held = redis.call('HINCRBY', account, 'held', 1)
   redis.call('HINCRBY', key, 'total', 1)
   spend(quota, windows)
@@ -86,8 +89,7 @@ local function accept(windows)
 end
 
 local function admit()
-  local windows = {}
-  local refused = door(true) or earlier() or suspended() or quota_refuses(windows)
+  local refused = door(true) or earlier() or suspended() or quota_refuses()
   if refused then return refused end
   if valid ~= '1' then return { 'bad_request', '', '', unpack(limits) } end
   if money_refuses() then return { 'payment_required', '', '', unpack(limits) } end
@@ -95,7 +97,7 @@ local function admit()
     return { 'rate_limited', 'open-jobs', '', unpack(limits) }
   end
   if room ~= '1' then return { 'unavailable', '', '', unpack(limits) } end
-  return accept(windows)
+  return accept()
 end
 
 return admit()
