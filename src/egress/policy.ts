@@ -15,7 +15,7 @@ export const verdicts = [
   'limited',
 ] as const;
 export type Verdict = (typeof verdicts)[number];
-export type Judgement = Extract<Verdict, 'open' | 'refused_name' | 'refused_address' | 'refused_port'>;
+export type Judgement = Extract<Verdict, 'open' | 'refused_name' | 'refused_address' | 'refused_port' | 'failed_dns'>;
 
 /** What follows from a host and a port alone: a refusal, addresses to connect to, or a name to resolve and judge. */
 export type HostJudgement =
@@ -37,9 +37,12 @@ export interface PolicyOptions {
 export interface Policy {
   /** Judges a host as URL writes it, before anything is resolved. */
   readonly judgeHost: (host: string, port: number) => HostJudgement;
-  /** Judges every address that a name stands for; one bad address refuses all of them. */
+  /** Judges every address that a name stands for: one bad address refuses all of them, and a local name without any is refused too. */
   readonly judgeAddresses: (name: string, addresses: readonly string[], port: number) => Judgement;
 }
+
+/** Which verdict is told when addresses have several. */
+const gravest: readonly Judgement[] = ['refused_name', 'refused_address', 'refused_port'];
 
 type Address = ReturnType<typeof ipaddr.process>;
 type Range = readonly [Address, number];
@@ -86,8 +89,9 @@ export function makePolicy({ ports, allow, deny, ownAddresses }: PolicyOptions):
     },
     judgeAddresses: (name, addresses, port) => {
       const local = isLocalName(name);
+      if (addresses.length === 0) return local ? 'refused_name' : 'failed_dns';
       const judged = addresses.map((address) => judge(local, address, port));
-      return judged.find((verdict) => verdict !== 'open') ?? (judged.length > 0 ? 'open' : 'refused_address');
+      return gravest.find((verdict) => judged.includes(verdict)) ?? 'open';
     },
   };
 }

@@ -127,7 +127,7 @@ describe('the addresses of a name', () => {
     ['8.8.8.8 1.1.1.1 ::1', 80, 'refused_address'],
     ['8.8.8.8 ::ffff:10.0.0.1', 80, 'refused_address'],
     ['8.8.8.8 fe80::1%eth0', 80, 'refused_address'],
-    ['', 80, 'refused_address'],
+    ['', 80, 'failed_dns'],
     ['8.8.8.8', 81, 'open', { ports: [81] }],
     ['8.8.8.8', 80, 'refused_port', { ports: [81] }],
     ['8.8.8.8', 80, 'refused_address', { deny: '8.8.8.0/24' }],
@@ -144,6 +144,7 @@ describe('the addresses of a name', () => {
     ['10.0.0.1', 9001, 'refused_address', { allow: '10.0.0.0/8:9000' }],
     ['10.0.0.1 8.8.8.8', 443, 'open', { allow: '10.0.0.0/8:*' }],
     ['10.0.0.1 8.8.8.8', 9000, 'refused_port', { allow: '10.0.0.0/8:*' }],
+    ['8.8.8.8 10.0.0.1', 9000, 'refused_address'],
     ['10.0.0.1 192.168.0.1', 443, 'refused_address', { allow: '10.0.0.0/8:*' }],
     ['192.168.0.1 10.0.0.1', 443, 'refused_address', { allow: '10.0.0.0/8:*' }],
     ['10.0.0.1', 443, 'refused_address', { allow: '10.0.0.0/8:*', deny: '10.0.0.1' }],
@@ -198,6 +199,7 @@ describe('exceptions', () => {
   it('a local name is open only if every address of it is excepted', () => {
     const policy = policyOf({ allow: '10.0.0.0/8:*' });
     const judged = ['10.0.0.1', '10.0.0.1 10.0.0.2', '10.0.0.1 8.8.8.8', '8.8.8.8', '192.168.0.1'];
+    expect(policy.judgeAddresses('minio.local', [], 9000), 'without any').to.equal('refused_name');
     expect(judged.map((text) => policy.judgeAddresses('minio.local', text.split(' '), 9000))).to.deep.equal([
       'open',
       'open',
