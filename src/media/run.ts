@@ -5,6 +5,7 @@ import type { Child, Ended, RunOptions } from './tools.ts';
 const longestLine = 2 ** 20;
 const mostOutput = 2 ** 27;
 const longestStderr = 16_384;
+const latePipeMilliseconds = 1000;
 
 /** Starts a child in a process group of its own, with bounds on what it says. */
 export function runChild(command: string, args: readonly string[], options: RunOptions): Child {
@@ -27,14 +28,22 @@ export function runChild(command: string, args: readonly string[], options: RunO
   const ended = new Promise<Ended>((resolve) => {
     const end = (code: number | null, signal: Ended['signal'], text: string) => {
       options.signal.removeEventListener('abort', kill);
-      // What it started must not outlive it.
-      kill();
       resolve({ code, signal: excess ? 'output' : signal, stderr: text });
     };
     child.once('error', (error) => end(null, null, error.message));
+    child.once('exit', () => closeLate(child, kill));
     child.once('close', (code, signal) => end(code, signal, stderr));
   });
-  return { write: (line) => child.stdin.write(`${line}\n`), close: () => child.stdin.end(), ended };
+  return { id: child.pid, write: (line) => child.stdin.write(`${line}\n`), close: () => child.stdin.end(), ended };
+}
+
+/** What a child started must not outlive it; a process that left the group may still hold its pipes. */
+function closeLate(child: ChildProcess, kill: () => void): void {
+  kill();
+  setTimeout(() => {
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+  }, latePipeMilliseconds).unref();
 }
 
 function killGroup(child: ChildProcess): void {

@@ -53,6 +53,8 @@ export interface RunOptions {
 }
 
 export interface Child {
+  /** Id of its process and of its group; absent when it is no process of this machine. */
+  readonly id?: number;
   /** Writes one line to its standard input. */
   readonly write: (line: string) => void;
   /** Closes its standard input. */
