@@ -1,4 +1,4 @@
-import type { FailureCode } from '../base/errors.ts';
+import { type FailureCode, failures } from '../base/errors.ts';
 import type { Endpoint } from '../model/job.ts';
 import type { Metadata } from '../model/metadata.ts';
 import type { Args } from '../model/request.ts';
@@ -29,8 +29,8 @@ export interface Tools {
   readonly node: string;
   /** The job's private folder; only its owner empties it. */
   readonly folder: string;
-  /** URL of the egress proxy: nothing is reached but through it. Null only where a test has none. */
-  readonly proxy: string | null;
+  /** URL of the egress proxy: nothing is reached but through it. */
+  readonly proxy: string;
   readonly limits: Limits;
   /** Folders of the operator's plugin packages for yt-dlp. */
   readonly plugins: readonly string[];
@@ -72,7 +72,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** What is told while a job runs. `progress` never falls and is at most 99. */
+/** What is told while a job runs. `progress` never falls and is at most 90: the rest belongs to the upload. */
 export interface Told {
   readonly progress: number;
   readonly stage: 'inspect' | 'fetch' | 'convert' | 'prove';
@@ -96,7 +96,7 @@ export class Failed extends Error {
   /** For the log alone: what the tools themselves said. */
   readonly detail: string;
 
-  constructor(code: FailureCode, text: string, detail = '') {
+  constructor(code: FailureCode, detail = '', text: string = failures[code].sentence) {
     super(text);
     this.code = code;
     this.detail = detail;
