@@ -17,7 +17,7 @@ export function readFacts(
 ): Metadata {
   const { fields } = info;
   const probe = delivered?.probe ?? (info.probe ? readProbe(info.probe) : null);
-  const status = liveStatus(fields, info);
+  const status = liveStatus(info, delivered !== undefined);
   const size = delivered
     ? probe?.video
     : { width: chosen?.width ?? probe?.video?.width, height: chosen?.height ?? probe?.video?.height };
@@ -42,12 +42,13 @@ export function readFacts(
   return metadata;
 }
 
-/** A file behind a direct link is no live stream; of a page without a word nobody knows. */
-function liveStatus(fields: Info['fields'], info: Info): unknown {
+/** What has a length or is a plain file is no live stream; of a page without a word nobody knows. */
+function liveStatus(info: Info, whole: boolean): unknown {
+  const { fields } = info;
   if (typeof fields.live_status === 'string') return fields.live_status;
   if (info.live) return 'is_live';
   if (fields.was_live === true) return 'was_live';
-  return fields.is_live === false || info.direct || info.duration !== null ? 'not_live' : null;
+  return fields.is_live === false || info.direct || info.duration !== null || whole ? 'not_live' : null;
 }
 
 function knownExt(ext: unknown): unknown {

@@ -56,6 +56,7 @@ export function readFailure(json: unknown): Failure {
 /** Finds the code of a failure: first what egress and the classes say, then the words, then the status, then the kind. */
 export function classify(failure: Failure): FailureCode {
   if (failure.verdict?.startsWith('refused')) return 'address_not_allowed';
+  if (failure.verdict !== null) return 'source_broken';
   const named = failure.classes.map((name) => byClass[name]).find((code) => code !== undefined);
   if (named !== undefined) return named;
   const worded = byWords.find(([, pattern]) => pattern.test(failure.message));

@@ -53,8 +53,7 @@ export async function startSource(): Promise<Source> {
     const route = routes[first] ?? routes.status;
     const send = async (bytes: Buffer) => {
       sent += bytes.length;
-      if (!answer.write(bytes))
-        await new Promise<void>((resolve) => answer.once('drain', resolve).once('close', resolve));
+      if (!answer.write(bytes)) await room(answer);
     };
     void Promise.resolve(route?.({ asking, answer, rest, send })).catch(() => answer.destroy());
   });
@@ -78,6 +77,18 @@ export async function startSource(): Promise<Source> {
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+/** Settles when more can be written, or nobody listens any more. */
+function room(answer: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      answer.off('drain', done).off('close', done);
+      resolve();
+    };
+    if (answer.destroyed) resolve();
+    else answer.on('drain', done).on('close', done);
+  });
 }
 
 type Route = (reply: Reply) => unknown;
