@@ -126,10 +126,10 @@ function placeOf(
   broken: (breach: Breach) => void,
   signal: AbortSignal,
 ): PlaceOptions {
-  const { root, egress, wall, programs, plugins, memoryBytes, slowBytes, slowSeconds } = options;
+  const { root, egress, wall, programs, plugins, memoryBytes } = options;
   const { python, driver, ffmpeg, ffprobe, node } = programs;
   const limits: ChildLimits = {
-    ...{ fileBytes, memoryBytes, slowBytes, slowSeconds },
+    ...{ fileBytes, memoryBytes },
     folderBytes: copies * fileBytes,
     cpuSeconds: seconds * availableParallelism(),
     processes: processesMax,

@@ -8,8 +8,6 @@ export interface ChildLimits {
   readonly memoryBytes: number;
   readonly cpuSeconds: number;
   readonly processes: number;
-  readonly slowBytes: number;
-  readonly slowSeconds: number;
 }
 
 /** Which limit was broken, and what that says about the job. */
@@ -19,7 +17,6 @@ export const breaches = {
   memory: 'file_damaged',
   cpu: 'file_damaged',
   processes: 'worker_failed',
-  speed: 'too_slow',
   time: 'timeout',
 } as const satisfies Record<string, FailureCode>;
 

@@ -47,7 +47,8 @@ export async function openPlace(options: PlaceOptions): Promise<Place> {
   const user = ownUser();
   const ended = new AbortController();
   try {
-    await mkdir(folder, { mode: 0o700 });
+    // Nobody else comes as far as this folder, but bubblewrap must step into it without the rights of root.
+    await mkdir(folder, { mode: 0o711 });
     if (wall === 'user') await chown(folder, user, user);
     if (options.cookies && cookies) await copyFile(options.cookies, cookies);
     if (cookies) await chmod(cookies, 0o444);
@@ -58,8 +59,7 @@ export async function openPlace(options: PlaceOptions): Promise<Place> {
     const walls = { wall, folder, readable, out: { port, socket }, limits, user, python };
     const both = AbortSignal.any([signal, ended.signal]);
     const children = makeChildren({ ...walls, signal: both }, broom.watch);
-    const received = () => (children.areFetching() ? relay.received() : null);
-    const stopWatch = startWatch({ limits, folder, groups: () => children.groups, received, broken });
+    const stopWatch = startWatch({ limits, folder, groups: () => children.groups, broken });
     const close = async () => {
       stopWatch();
       ended.abort();

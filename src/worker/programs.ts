@@ -10,7 +10,7 @@ const root = join(import.meta.dirname, '..', '..');
 /** Finds every program, or throws a sentence that names the missing one. */
 export function findPrograms(path: string): Programs {
   return {
-    python: firstOf('Python with yt-dlp', [join(root, '.venv', 'bin', 'python3')]),
+    python: firstOf('Python with yt-dlp', [join(root, '.cache', 'python', 'bin', 'python3')]),
     driver: join(root, 'src', 'media', 'driver.py'),
     ffmpeg: inPath('ffmpeg', path),
     ffprobe: inPath('ffprobe', path),

@@ -4,12 +4,10 @@ import { connect, createServer, type Socket } from 'node:net';
 /** Where a server of ours listens: a UNIX socket, or a name with a port. */
 export type Address = { readonly path: string } | { readonly host: string; readonly port: number };
 
-/** Carries connections of one worker to the egress proxy and counts what comes back. */
+/** Carries connections of one worker to the egress proxy. */
 export interface Relay {
   /** The port when it listens on one, else 0. */
   readonly port: number;
-  /** Bytes that came from the proxy so far. */
-  readonly received: () => number;
   /** Ends every connection; may be repeated. */
   readonly close: () => Promise<void>;
 }
@@ -29,12 +27,8 @@ export function readAddress(text: string): Address | undefined {
 /** Listens on a UNIX socket, or on a free port of the loopback address, and hands every connection on to `to`. */
 export async function startRelay(to: Address, path: string | null): Promise<Relay> {
   const open = new Set<Socket>();
-  let received = 0;
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (near) => {
     const far = connect({ ...to, allowHalfOpen: true, noDelay: true });
-    far.on('data', (bytes) => {
-      received += bytes.length;
-    });
     for (const [one, other] of [
       [near, far],
       [far, near],
@@ -44,7 +38,7 @@ export async function startRelay(to: Address, path: string | null): Promise<Rela
       one.on('error', () => {});
       one.on('close', () => {
         open.delete(one);
-        other.destroy();
+        other.destroySoon();
       });
     }
     near.pipe(far);
@@ -60,5 +54,5 @@ export async function startRelay(to: Address, path: string | null): Promise<Rela
       server.close(() => resolve());
       for (const socket of open) socket.destroy();
     });
-  return { port: typeof listening === 'object' ? (listening?.port ?? 0) : 0, received: () => received, close };
+  return { port: typeof listening === 'object' ? (listening?.port ?? 0) : 0, close };
 }

@@ -69,15 +69,23 @@ export function ownUser(): number {
 }
 
 function bubblewrap({ folder, readable, out }: Inside): string[] {
-  const sockets = out ? ['--ro-bind', out.socket, out.socket] : [];
+  const seen = [...systemPaths(), ...readable, here];
+  const sockets = out ? [out.socket] : [];
+  // Folders that bubblewrap makes by itself on the way to a path are closed to the user inside.
+  const onTheWay = new Set([...seen, ...sockets, folder].flatMap(foldersAbove));
   return [
     'bwrap',
     '--die-with-parent',
     ...['--unshare-net', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
-    ...systemPaths().flatMap((path) => ['--ro-bind', path, path]),
-    ...[...readable, here].flatMap((path) => ['--ro-bind', path, path]),
-    ...['--proc', '/proc', '--dev', '/dev', '--bind', folder, folder, ...sockets, '--chdir', folder],
+    ...[...onTheWay].flatMap((path) => ['--dir', path]),
+    ...[...seen, ...sockets].flatMap((path) => ['--ro-bind', path, path]),
+    ...['--proc', '/proc', '--dev', '/dev', '--bind', folder, folder, '--chdir', folder],
   ];
+}
+
+function foldersAbove(path: string): string[] {
+  const above = dirname(path);
+  return above === '/' ? [] : [...foldersAbove(above), above];
 }
 
 function keep(capabilities: readonly string[]): string[] {

@@ -29,7 +29,7 @@ export async function uploadFile(produced: Produced, options: UploadOptions): Pr
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof Over || error instanceof Refused) throw error;
-    throw new Failed('storage_unavailable', 'The storage of finished files could not be reached', String(error));
+    throw new Failed('storage_unavailable', String(error));
   } finally {
     await file.close();
   }
@@ -39,13 +39,13 @@ export async function uploadFile(produced: Produced, options: UploadOptions): Pr
 async function openProduced({ file, bytes }: Produced, folder: string): Promise<FileHandle> {
   const real = await realpath(file);
   if (real !== file || !real.startsWith(`${await realpath(folder)}/`)) {
-    throw new Failed('worker_failed', 'The worker failed', 'the produced file is a link');
+    throw new Failed('worker_failed', 'the produced file is a link');
   }
   const handle = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   const stat = await handle.stat();
   if (stat.isFile() && stat.size === bytes) return handle;
   await handle.close();
-  throw new Failed('worker_failed', 'The worker failed', 'the produced file has changed');
+  throw new Failed('worker_failed', 'the produced file has changed');
 }
 
 async function tryUpload(file: FileHandle, produced: Produced, gateway: Gateway, signal: AbortSignal): Promise<Stored> {

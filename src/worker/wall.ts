@@ -15,8 +15,6 @@ const trialLimits: ChildLimits = {
   memoryBytes: 2 ** 28,
   cpuSeconds: 5,
   processes: 64,
-  slowBytes: 1,
-  slowSeconds: 60,
 };
 
 /** Finds the strongest wall that works on this machine; `warn` is told when that is none. Throws when one is required. */

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { readConfig } from '../base/config.ts';
 import { makeLog } from '../base/log.ts';
 import { inspectUrl, produce } from '../media/download.ts';
+import { findPrograms } from './programs.ts';
 import { type Address, readAddress } from './relay.ts';
 import { runWorker } from './worker.ts';
 
@@ -20,7 +21,7 @@ export async function runWorkerRole(_args: readonly string[], { env, err }: Surr
     gateway: needAddress('TRAWL_GATEWAY_ADDRESS', TRAWL_GATEWAY_ADDRESS),
     egress: needAddress('TRAWL_EGRESS_ADDRESS', TRAWL_EGRESS_ADDRESS),
     terminationFile: TRAWL_TERMINATION_FILE || null,
-    path: env.PATH ?? '',
+    programs: findPrograms(env.PATH ?? ''),
     media: { produce, inspectUrl },
     log: makeLog({ level: config.logLevel, write: err, now: Date.now }),
     input: process.stdin,

@@ -10,7 +10,7 @@ import type { Metadata } from '../model/metadata.ts';
 import type { Outcome } from '../model/outcome.ts';
 import { type Ended, type Media, runAttempt } from './attempt.ts';
 import { type Gateway, openGateway } from './gateway.ts';
-import { findPrograms } from './programs.ts';
+import type { Programs } from './programs.ts';
 import type { Address } from './relay.ts';
 import { chooseWall } from './wall.ts';
 
@@ -24,7 +24,7 @@ export interface WorkerOptions {
   readonly egress: Address;
   /** File for the end of the attempt in at most 4 KB, where a cluster reads it. */
   readonly terminationFile: string | null;
-  readonly path: string;
+  readonly programs: Programs;
   readonly media: Media;
   readonly log: Log;
   readonly input: Readable;
@@ -40,15 +40,25 @@ const lastWordSeconds = 2;
 
 /** Runs one attempt: the first line of the input is the token, and the end of the input is a sign to leave. */
 export async function runWorker(options: WorkerOptions): Promise<number> {
-  const { config, gateway: address, egress, terminationFile, path, media, log, input } = options;
+  const { config, gateway: address, egress, terminationFile, programs, media, log, input } = options;
   const leave = new AbortController();
   const stop = () => leave.abort();
   process.once('SIGTERM', stop).once('SIGINT', stop);
   const token = await readToken(input, stop);
   const gateway = openGateway({ address, token, patienceSeconds, signal: leave.signal });
   const ended = await runAttempt({
-    ...{ gateway, media, egress, log, memoryBytes, slowBytes, slowSeconds, patienceSeconds, signal: leave.signal },
-    programs: findPrograms(path),
+    ...{
+      gateway,
+      media,
+      programs,
+      egress,
+      log,
+      memoryBytes,
+      slowBytes,
+      slowSeconds,
+      patienceSeconds,
+      signal: leave.signal,
+    },
     root: join(config.data, 'work'),
     wall: await chooseWall(config.sandbox, (sentence) => log.warn('no sandbox', { reason: sentence })),
     plugins: config.ytdlpPlugins,
