@@ -41,8 +41,8 @@ export class Refused extends Error {}
 
 export interface GatewayOptions {
   readonly address: Address;
-  /** Good for this attempt alone. */
-  readonly token: string;
+  /** Gives what is good for this attempt alone. */
+  readonly token: () => string;
   /** How long a call is repeated. */
   readonly patienceSeconds: number;
   readonly signal: AbortSignal;
@@ -57,7 +57,7 @@ export function openGateway({ address, token, patienceSeconds, signal }: Gateway
   const callOnce = async (method: 'GET' | 'POST', path: string, json?: unknown) => {
     const body = json === undefined ? '' : JSON.stringify(json);
     const headers = {
-      authorization: `Bearer ${token}`,
+      authorization: `Bearer ${token()}`,
       'content-type': 'application/json',
       'content-length': String(Buffer.byteLength(body)),
     };
@@ -77,7 +77,7 @@ export function openGateway({ address, token, patienceSeconds, signal }: Gateway
     },
     putObject: async (body, { bytes, content_type, sha256 }) => {
       const headers = {
-        authorization: `Bearer ${token}`,
+        authorization: `Bearer ${token()}`,
         'content-type': content_type,
         'content-length': String(bytes),
         'x-sha256': sha256,

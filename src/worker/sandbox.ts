@@ -33,6 +33,8 @@ export interface Inside {
 /** The port inside a network of its own, where nothing else listens. */
 export const insidePort = 3128;
 
+/** Far above the ids of people and services. */
+const firstUser = 2_000_000_000;
 const here = import.meta.dirname;
 const systemFolders = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64'];
 /** Certificates of authorities, time zone and what the linker needs; never names of users, hosts or secrets. */
@@ -44,7 +46,7 @@ export function wallOff(command: readonly string[], inside: Inside): string[] {
   const { wall, folder, readable, out, limits, user, python, capabilities } = inside;
   if (wall === 'none') {
     const port = String(out?.port ?? 0);
-    const paths = [...systemPaths(), ...readable].join(':');
+    const paths = [...systemPaths(), ...readable, here].join(':');
     return [...alone(python), join(here, 'wall.py'), folder, port, paths, ...limitCommand(command, limits, false)];
   }
   const forwarded = out
@@ -63,9 +65,14 @@ export function homesOf(programs: readonly string[]): string[] {
   return [...new Set(homes)].filter((home) => !systemFolders.some((folder) => `${home}/`.startsWith(`${folder}/`)));
 }
 
-/** A user id that no other process has: of this process, and far above those of people. */
+/** Names what every program needs of the system, and nothing of people. */
+export function systemPaths(): string[] {
+  return [...systemFolders, ...systemSettings.map((name) => `/etc/${name}`)].filter((path) => existsSync(path));
+}
+
+/** A user id that no other process has. */
 export function ownUser(): number {
-  return 2_000_000_000 + process.pid;
+  return firstUser + process.pid;
 }
 
 function bubblewrap({ folder, readable, out }: Inside): string[] {
@@ -95,10 +102,6 @@ function keep(capabilities: readonly string[]): string[] {
 /** Python without the packages and settings of the machine and of people: it starts faster and finds no foreign code. */
 function alone(python: string): string[] {
   return [python, '-I', '-S'];
-}
-
-function systemPaths(): string[] {
-  return [...systemFolders, ...systemSettings.map((name) => `/etc/${name}`)].filter((path) => existsSync(path));
 }
 
 /** The folder above `bin`. One so near the root would open too much: then it is only the folder of the program. */

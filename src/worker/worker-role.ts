@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
 import { readConfig } from '../base/config.ts';
 import { makeLog } from '../base/log.ts';
 import { inspectUrl, produce } from '../media/download.ts';
@@ -12,9 +13,10 @@ export interface Surroundings {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Runs the role `worker` and gives its exit code. */
-export async function runWorkerRole(_args: readonly string[], { env, err }: Surroundings): Promise<number> {
+/** Runs the role `worker` and gives its exit code. `--token-file FILE` takes the place of its input. */
+export async function runWorkerRole(args: readonly string[], { env, err }: Surroundings): Promise<number> {
   const { TRAWL_GATEWAY_ADDRESS, TRAWL_EGRESS_ADDRESS, TRAWL_TERMINATION_FILE, ...rest } = env;
+  const { values } = parseArgs({ args: [...args], options: { 'token-file': { type: 'string' } } });
   const config = readConfig(rest, (path) => readFileSync(path, 'utf8'));
   return runWorker({
     config,
@@ -24,6 +26,7 @@ export async function runWorkerRole(_args: readonly string[], { env, err }: Surr
     programs: findPrograms(env.PATH ?? ''),
     media: { produce, inspectUrl },
     log: makeLog({ level: config.logLevel, write: err, now: Date.now }),
+    tokenFile: values['token-file'] ?? null,
     input: process.stdin,
   });
 }

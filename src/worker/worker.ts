@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -27,6 +28,9 @@ export interface WorkerOptions {
   readonly programs: Programs;
   readonly media: Media;
   readonly log: Log;
+  /** A file that holds the token; its content may change while the attempt runs. */
+  readonly tokenFile: string | null;
+  /** Without a file its first line is the token, and its end is a sign to leave. */
   readonly input: Readable;
 }
 
@@ -38,13 +42,13 @@ const patienceSeconds = 300;
 /** A worker that was told to stop has little time left for its last word. */
 const lastWordSeconds = 2;
 
-/** Runs one attempt: the first line of the input is the token, and the end of the input is a sign to leave. */
+/** Runs one attempt and gives the exit code. SIGTERM ends it early. */
 export async function runWorker(options: WorkerOptions): Promise<number> {
-  const { config, gateway: address, egress, terminationFile, programs, media, log, input } = options;
+  const { config, gateway: address, egress, terminationFile, programs, media, log } = options;
   const leave = new AbortController();
   const stop = () => leave.abort();
-  process.once('SIGTERM', stop).once('SIGINT', stop);
-  const token = await readToken(input, stop);
+  process.once('SIGTERM', stop);
+  const token = await findToken(options, stop);
   const gateway = openGateway({ address, token, patienceSeconds, signal: leave.signal });
   const ended = await runAttempt({
     ...{
@@ -68,7 +72,7 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   const seconds = leave.signal.aborted ? lastWordSeconds : patienceSeconds;
   const signal = AbortSignal.timeout(seconds * 1000);
   await sendVerdict(ended, openGateway({ address, token, patienceSeconds: seconds, signal }), log);
-  input.destroy();
+  options.input.destroy();
   return exitCodeOf(ended.outcome);
 }
 
@@ -91,11 +95,12 @@ export function shorten(outcome: Outcome): string {
   return JSON.stringify(short);
 }
 
-async function readToken(input: Readable, left: () => void): Promise<string> {
+async function findToken({ tokenFile, input }: WorkerOptions, leave: () => void): Promise<() => string> {
+  if (tokenFile !== null) return () => readFileSync(tokenFile, 'utf8').trim();
   const lines = createInterface({ input });
-  lines.once('close', left);
-  const [token] = (await Promise.race([once(lines, 'line'), once(lines, 'close')])) as [string | undefined];
-  return token ?? '';
+  lines.once('close', leave);
+  const [token = ''] = (await Promise.race([once(lines, 'line'), once(lines, 'close')])) as string[];
+  return () => token;
 }
 
 async function sendVerdict({ outcome, parts }: Ended, gateway: Gateway, log: Log): Promise<void> {

@@ -109,6 +109,7 @@ if (import.meta.main) {
     programs,
     media: options.media === 'real' ? { produce, inspectUrl } : scripted,
     log: makeLog({ level: 'debug', write: (line) => process.stderr.write(line), now: Date.now }),
+    tokenFile: null,
     input: process.stdin,
   });
 }
