@@ -33,7 +33,12 @@ export async function makeCall({ to, method, headers, body, signal }: Call): Pro
   if (typeof body === 'string') request.end(body);
   // A server may refuse before it has read everything: its answer says more than the broken pipe.
   else pipeline(body, request).catch((error) => setTimeout(() => reject(error), 100).unref());
-  return readAnswer(await promise);
+  try {
+    return await readAnswer(await promise);
+  } finally {
+    request.destroy();
+    if (typeof body !== 'string') body.destroy();
+  }
 }
 
 function openRequest(to: Call['to'], options: RequestOptions): ClientRequest {

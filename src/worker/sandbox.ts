@@ -53,7 +53,7 @@ export function wallOff(command: readonly string[], inside: Inside): string[] {
     ? [...alone(python), join(here, 'forward.py'), out.socket, String(out.port), ...command]
     : command;
   const limited = limitCommand(forwarded, limits, true);
-  if (wall === 'namespace') return [...bubblewrap(inside), '--unshare-user', '--', ...limited];
+  if (wall === 'namespace') return [...bubblewrap(inside), '--unshare-user', ...keep([]), '--', ...limited];
   if (capabilities) return [...bubblewrap(inside), ...keep(capabilities), '--', ...limited];
   const setUser = ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups', '--no-new-privs'];
   return [...bubblewrap(inside), ...keep(keptForUser), '--', ...setUser, '--inh-caps=-all', ...limited];
@@ -87,6 +87,8 @@ function bubblewrap({ folder, readable, out }: Inside): string[] {
     ...[...onTheWay].flatMap((path) => ['--dir', path]),
     ...[...seen, ...sockets].flatMap((path) => ['--ro-bind', path, path]),
     ...['--proc', '/proc', '--dev', '/dev', '--bind', folder, folder, '--chdir', folder],
+    // What lies on these is in memory that nobody counts.
+    ...['--remount-ro', '/dev', '--remount-ro', '/'],
   ];
 }
 

@@ -12,6 +12,7 @@ import sys
 SIGKILL = 9
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
+PR_DROP_RIGHT = 24
 PR_SET_NO_NEW_PRIVS = 38
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 RULE_PATH, RULE_PORT = 1, 2
@@ -37,6 +38,13 @@ def die_with_parent():
     control(PR_SET_PDEATHSIG, SIGKILL)
     if os.getppid() != parent:
         os.kill(os.getpid(), SIGKILL)
+
+
+def drop_rights():
+    """What is run from now on has none of the rights of root, even as root."""
+    right = 0
+    while libc.prctl(PR_DROP_RIGHT, ctypes.c_ulong(right), 0, 0, 0) == 0:
+        right += 1
 
 
 def wall_off(folder, port, paths):
@@ -92,5 +100,6 @@ def call(number, *args):
 
 if __name__ == '__main__':
     die_with_parent()
+    drop_rights()
     wall_off(sys.argv[1], int(sys.argv[2]), sys.argv[3].split(':'))
     os.execvp(sys.argv[4], sys.argv[4:])
