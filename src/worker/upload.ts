@@ -1,10 +1,13 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open, realpath } from 'node:fs/promises';
+import { Readable } from 'node:stream';
 import { Failed, type Produced } from '../media/tools.ts';
 import type { Delivered } from '../model/job.ts';
 import { makeCall } from './call.ts';
 import { type Gateway, Over, Refused, repeat } from './gateway.ts';
 import type { Part } from './spec.ts';
+
+const pieceBytes = 2 ** 18;
 
 /** What was stored, and the marks that the object store gave for its parts. */
 export interface Stored {
@@ -74,6 +77,17 @@ async function putPart(file: FileHandle, start: number, { url, headers, bytes }:
   return answer.headers.etag ?? '';
 }
 
-function readPart(file: FileHandle, start: number, bytes: number) {
-  return file.createReadStream({ start, end: start + bytes - 1, autoClose: false });
+/** A stream that leaves the file open at its end, so that the next try can read it again. */
+function readPart(file: FileHandle, start: number, bytes: number): Readable {
+  return Readable.from(readPieces(file, start, start + bytes), { objectMode: false });
+}
+
+async function* readPieces(file: FileHandle, start: number, end: number): AsyncGenerator<Buffer> {
+  for (let at = start; at < end; ) {
+    const length = Math.min(pieceBytes, end - at);
+    const { bytesRead, buffer } = await file.read({ buffer: Buffer.allocUnsafe(length), length, position: at });
+    if (bytesRead === 0) throw new Error('The file is shorter than it was');
+    yield buffer.subarray(0, bytesRead);
+    at += bytesRead;
+  }
 }
