@@ -24,6 +24,8 @@ export interface Controller {
   /** Something about a job may have changed. */
   hint(job: string): void;
   isLeading(): boolean;
+  /** Starts nothing more; what runs goes on. */
+  pause(): void;
   /** Starts nothing more, stops its workers, whose attempts then count as interrupted, and gives up the leadership. */
   close(): Promise<void>;
 }
@@ -39,6 +41,7 @@ export async function startController(options: ControllerOptions): Promise<Contr
   const holder = randomUUID();
   let isLeading = false;
   let isClosing = false;
+  let isPaused = false;
   let passedAt = Number.NEGATIVE_INFINITY;
   const queue = makeQueue(jobsAtOnce, makeApply({ ...options, holder }), (job, error) => {
     metrics.reconcile_errors_total.inc();
@@ -55,9 +58,9 @@ export async function startController(options: ControllerOptions): Promise<Contr
   });
   const dispatch = once(
     quietly('taking jobs', async () => {
-      if (!isLeading || isClosing) return;
+      if (!isLeading || isPaused) return;
       await requeueDelayed(store);
-      for (let id = await takeJob(store, holder, options.slots); id !== null && !isClosing; ) {
+      for (let id = await takeJob(store, holder, options.slots); id !== null && !isPaused; ) {
         queue.add(id);
         id = await takeJob(store, holder, options.slots);
       }
@@ -92,8 +95,12 @@ export async function startController(options: ControllerOptions): Promise<Contr
   return {
     hint,
     isLeading: () => isLeading,
+    pause: () => {
+      isPaused = true;
+    },
     async close() {
       isClosing = true;
+      isPaused = true;
       for (const timer of timers) clearInterval(timer);
       for (const end of unwatch) end();
       await unsubscribe().catch(() => {
