@@ -19,6 +19,11 @@ const roles: readonly Role[] = [
     load: async () => (await import('./admin/doctor.ts')).runDoctor,
   },
   {
+    name: 'conform',
+    text: 'Judge a deployment against the contract, from outside',
+    load: async () => (await import('./admin/conform.ts')).runConform,
+  },
+  {
     name: 'admin',
     text: 'Plans, accounts, keys, money and logs',
     load: async () => (await import('./admin/admin.ts')).runAdmin,

@@ -5,7 +5,7 @@ import { type Answer, type Command, UsageError } from './command.ts';
 import { commands } from './commands.ts';
 import { type Line, readLine, wantsJson } from './line.ts';
 import { findSeal } from './secret.ts';
-import { explain, type Terminal } from './terminal.ts';
+import { explain, showProgress, type Terminal } from './terminal.ts';
 import { usageOf } from './usage.ts';
 
 /** Carries out one command of the operator and gives the exit code: 0 done, 1 refused or found bad, 2 wrong usage. */
@@ -41,21 +41,6 @@ async function carryOut({ command, given }: Exclude<Line, { help: string }>, ter
     progress.clear();
     await close();
   }
-}
-
-/** One line that is written over again, only where a person watches. */
-function showProgress({ err, isWatched }: Terminal): { show: (sentence: string) => void; clear: () => void } {
-  let shown = false;
-  return {
-    show: (sentence) => {
-      if (!isWatched) return;
-      shown = true;
-      err(`\r\x1b[K${sentence}`);
-    },
-    clear: () => {
-      if (shown) err('\r\x1b[K');
-    },
-  };
 }
 
 function withUsage(error: unknown, command: Command): unknown {

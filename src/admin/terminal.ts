@@ -13,6 +13,21 @@ export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
+/** One line that is written over again, only where a person watches. */
+export function showProgress({ err, isWatched }: Terminal): { show: (sentence: string) => void; clear: () => void } {
+  let shown = false;
+  return {
+    show: (sentence) => {
+      if (!isWatched) return;
+      shown = true;
+      err(`\r\x1b[K${sentence}`);
+    },
+    clear: () => {
+      if (shown) err('\r\x1b[K');
+    },
+  };
+}
+
 /** Says why a command was not carried out, and gives the exit code. */
 export function explain(error: unknown, json: boolean, { out, err }: Terminal): number {
   const { sentence, code } = describe(error);

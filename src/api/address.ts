@@ -1,4 +1,4 @@
-import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
+import { BlockList, isIPv4, isIPv6, SocketAddress } from 'node:net';
 import type { Network } from '../base/kinds.ts';
 
 /** Who is asking, as far as the network tells. */
@@ -7,9 +7,9 @@ export interface Peer {
   readonly ip: string;
   /** What failed authentications are counted under: the address, or its /64; `null` when nobody may be blamed. */
   readonly blame: string | null;
-  /** A private peer that forwards for others without being trusted: a proxy that nobody configured (D38). */
-  readonly isStrayProxy: boolean;
 }
+
+export type FindPeer = (remote: string | undefined, forwarded: string | undefined) => Peer;
 
 const local = new BlockList();
 for (const net of ['127.0.0.0/8', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.254.0.0/16', '100.64.0.0/10']) {
@@ -21,36 +21,40 @@ for (const net of ['::1/128', 'fc00::/7', 'fe80::/10']) {
   local.addSubnet(address, Number(prefix), 'ipv6');
 }
 
-/** Finds callers behind the proxies that the operator trusts: the last address that no trusted proxy added. */
-export function findPeers(
-  trusted: readonly Network[],
-): (remote: string | undefined, forwarded: string | undefined) => Peer {
+/**
+ * Finds callers behind the proxies that the operator trusts: the last address that no trusted proxy added. A private peer
+ * that forwards for others without being trusted is a proxy that nobody configured (D38): the first one is told of.
+ */
+export function findPeers(trusted: readonly Network[], tellStrayProxy: () => void): FindPeer {
+  let isTold = false;
   const list = new BlockList();
   for (const { address, prefix, family } of trusted) list.addSubnet(address, prefix, family);
-  return (remote, forwarded) => {
-    const peer = plain(remote ?? '') ?? '';
-    if (forwarded === undefined) return { ip: peer, blame: blameOf(peer), isStrayProxy: false };
-    if (!holds(list, peer)) {
-      const isStrayProxy = holds(local, peer);
-      return { ip: peer, blame: isStrayProxy ? null : blameOf(peer), isStrayProxy };
-    }
+  const findBehind = (proxy: string, forwarded: string): Peer => {
     for (const entry of forwarded.split(',').reverse()) {
       const address = plain(entry.trim());
       // What a trusted proxy wrote and nobody can read tells nothing about who stands before it.
-      if (address === null) return { ip: peer, blame: null, isStrayProxy: false };
-      if (!holds(list, address)) return { ip: address, blame: blameOf(address), isStrayProxy: false };
+      if (address === null) break;
+      if (!holds(list, address)) return { ip: address, blame: blameOf(address) };
     }
-    return { ip: peer, blame: null, isStrayProxy: false };
+    return { ip: proxy, blame: null };
+  };
+  return (remote, forwarded) => {
+    const peer = plain(remote ?? '') ?? '';
+    if (holds(list, peer)) return findBehind(peer, forwarded ?? '');
+    if (forwarded === undefined || !holds(local, peer)) return { ip: peer, blame: blameOf(peer) };
+    if (!isTold) tellStrayProxy();
+    isTold = true;
+    return { ip: peer, blame: null };
   };
 }
 
-/** An address without port, brackets, zone and IPv4-in-IPv6; `null` when it is none. */
+/** An address in its usual spelling, without port, brackets, zone and IPv4-in-IPv6; `null` when it is none. */
 function plain(text: string): string | null {
   const bare = /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text)?.[1] ?? text;
-  const [address = ''] = bare.split('%');
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  const found = mapped ?? address;
-  return isIP(found) === 0 ? null : found;
+  const [found = ''] = bare.split('%');
+  if (!isIPv6(found)) return isIPv4(found) ? found : null;
+  const { address } = new SocketAddress({ address: found, family: 'ipv6' });
+  return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(address)?.[1] ?? address;
 }
 
 function holds(list: BlockList, address: string): boolean {

@@ -8,7 +8,7 @@ export interface Reply {
   readonly body: object;
   readonly headers?: Readonly<Record<string, string>>;
   readonly rates?: Rates;
-  /** The real status where soft_fail shows another one. */
+  /** The real status where soft_fail or a setting (D1) shows another one. */
   readonly masked?: number;
   /** Whether the script that moved money has written the request-log line already. */
   readonly isLogged?: boolean;

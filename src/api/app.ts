@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import express, { type Express, type Request, type Response } from 'express';
+import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { readKey } from '../model/key.ts';
 import { wantsSoftFail } from '../model/request.ts';
 import type { FreeLines } from '../store/lines.ts';
-import type { Peer } from './address.ts';
+import type { FindPeer, Peer } from './address.ts';
 import { errorOf, type Reply, refusal, send, softened } from './answer.ts';
 import type { Handler } from './ask.ts';
 import type { Blocked } from './blocked.ts';
@@ -16,7 +16,7 @@ import { allowed, type Route, type RouteName, routes } from './routes.ts';
 /** What stands in front of every route. */
 export interface Gate {
   readonly blocked: Blocked;
-  readonly peerOf: (remote: string | undefined, forwarded: string | undefined) => Peer;
+  readonly peerOf: FindPeer;
   readonly lines: FreeLines;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -44,48 +44,77 @@ interface Passage {
 
 const requestsMost = 1000;
 const requestIdForm = /^[\w.-]{1,64}$/;
+const notDecodable = 'Bad Request: the path has a percent sign that does not encode UTF-8';
+/** What is logged when the caller was gone before an answer. */
+const goneStatus = 499;
 
 /** The public API: every route under all its paths, behind the same checks. */
 export function makeApp(gate: Gate, handlers: Handlers): Express {
   const app = express();
   // Each of these costs time on every request, and none is needed here.
-  app.disable('etag').disable('x-powered-by').set('query parser', 'simple').set('strict routing', true);
-  let inHand = 0;
+  app.disable('etag').disable('x-powered-by').set('query parser', 'simple');
+  app.set('strict routing', true).set('case sensitive routing', true);
+  const crowd = makeCrowd();
   for (const route of Object.values(routes) as Route[]) {
     const handler = handlers[route.name as RouteName] as Handler;
-    app.all([...route.paths], async (req, res) => {
-      inHand++;
-      try {
-        await serve(gate, route, handler, req, res, inHand > requestsMost);
-      } finally {
-        inHand--;
-      }
-    });
+    app.all([...route.paths], (req, res) => crowd.join(() => serve(gate, crowd, route, handler, req, res)));
   }
-  app.use((req: Request, res: Response) => {
+  const answerOther = (req: Request, res: Response, reply: Reply) => {
     const passage = begin(gate, req, res);
-    finish(gate, { name: 'other' }, passage, res, soften(passage.given, refusal('not_found')));
+    finish(gate, { name: 'other' }, passage, res, soften(passage.given, reply));
+  };
+  app.use((req: Request, res: Response) => answerOther(req, res, refusal('not_found')));
+  // Express passes on here what it cannot decode, and would show it with its place in our code.
+  app.use((error: unknown, req: Request, res: Response, _next: NextFunction) => {
+    if (error instanceof URIError) return answerOther(req, res, refusal('bad_request', notDecodable));
+    gate.log.error('a request failed', { error });
+    res.destroy();
   });
   return app;
 }
 
+/** The requests in hand, without those that only wait for something. */
+interface Crowd {
+  isTooLarge(): boolean;
+  join<T>(work: () => Promise<T>): Promise<T>;
+  leave<T>(work: () => Promise<T>): Promise<T>;
+}
+
+function makeCrowd(): Crowd {
+  let inHand = 0;
+  const change = async <T>(by: number, work: () => Promise<T>): Promise<T> => {
+    inHand += by;
+    try {
+      return await work();
+    } finally {
+      inHand -= by;
+    }
+  };
+  return {
+    isTooLarge: () => inHand > requestsMost,
+    join: (work) => change(1, work),
+    leave: (work) => change(-1, work),
+  };
+}
+
 async function serve(
   gate: Gate,
+  crowd: Crowd,
   route: Route,
   handler: Handler,
   req: Request,
   res: Response,
-  isFull: boolean,
 ): Promise<void> {
   const passage = begin(gate, req, res);
   let reply: Reply | null;
   try {
-    if (isFull) throw refuse('unavailable');
-    reply = await pass(gate, route, handler, passage, req, res);
+    if (crowd.isTooLarge()) throw refuse('unavailable');
+    reply = await pass(gate, crowd, route, handler, passage, req, res);
     if (reply && isUnknownKey(reply) && passage.peer.blame) await gate.blocked.fail(passage.peer.blame);
   } catch (error) {
-    reply = errorOf(error);
-    if (reply.status === 500) gate.log.error('a request failed', { route: route.name, error });
+    // Whatever failed for a caller who has gone is no failure of ours.
+    reply = res.destroyed ? null : errorOf(error);
+    if (reply?.status === 500) gate.log.error('a request failed', { route: route.name, error });
   }
   finish(gate, route, passage, res, reply && soften(passage.given, reply));
 }
@@ -93,6 +122,7 @@ async function serve(
 /** The order of checks (D10): size, blocked address, key; the record judges the rest in one step. */
 async function pass(
   gate: Gate,
+  crowd: Crowd,
   route: Route,
   handler: Handler,
   passage: Passage,
@@ -117,7 +147,8 @@ async function pass(
 
   const isPrefetch = route.endpoint !== undefined && /\bprefetch\b/.test(String(req.headers['sec-purpose'] ?? ''));
   const fault = 'fault' in body ? body.fault : isPrefetch ? 'Bad Request: a prefetch starts nothing' : null;
-  return handler({ req, res, key, given, fault, ip: passage.peer.ip, began: passage.began });
+  const { peer, began } = passage;
+  return handler({ req, res, key, given, fault, ip: peer.ip, began, idle: crowd.leave });
 }
 
 /** The answer to a method that the route does not serve; `null` when OPTIONS was answered, undefined to go on. */
@@ -140,7 +171,6 @@ function begin(gate: Gate, req: Request, res: Response): Passage {
   if (gate.isDraining()) res.setHeader('connection', 'close');
   const forwarded = req.headers['x-forwarded-for'];
   const peer = gate.peerOf(req.socket.remoteAddress, Array.isArray(forwarded) ? forwarded.join(',') : forwarded);
-  if (peer.isStrayProxy) warnOnce(gate.log);
   return { peer, began: performance.now(), given: req.query as Given, keyId: null };
 }
 
@@ -153,12 +183,10 @@ function finish(
   reply: Reply | null,
 ): void {
   const took = performance.now() - passage.began;
-  if (reply) {
-    if (res.req.method === 'POST' && reply.masked === undefined && reply.status === 413)
-      res.setHeader('connection', 'close');
-    send(res, reply);
-  }
-  const status = reply?.masked ?? reply?.status ?? res.statusCode;
+  // The rest of a body that is too large is not read.
+  if (reply && (reply.masked ?? reply.status) === 413) res.setHeader('connection', 'close');
+  if (reply) send(res, reply);
+  const status = reply?.masked ?? reply?.status ?? (res.headersSent ? res.statusCode : goneStatus);
   gate.metrics.http_requests_total.inc({ route: route.name, status: String(status) });
   gate.metrics.http_request_seconds.observe({ route: route.name }, took / 1000);
   if (passage.keyId === null || reply?.isLogged || (reply && isUnknownKey(reply)) || !('paths' in route)) return;
@@ -178,12 +206,4 @@ function soften(given: Given, reply: Reply): Reply {
 
 function isUnknownKey(reply: Reply): boolean {
   return reply.headers?.['x-error-code'] === 'invalid_api_key';
-}
-
-let isWarned = false;
-
-function warnOnce(log: Log): void {
-  if (isWarned) return;
-  isWarned = true;
-  log.warn('a private address forwards requests of others but is not in TRAWL_TRUSTED_PROXIES: it is never blocked');
 }

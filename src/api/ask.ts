@@ -18,6 +18,8 @@ export interface Ask {
   readonly ip: string;
   /** When the request came, by the monotonic clock. */
   readonly began: number;
+  /** Waits for work that costs nothing meanwhile: the request is not in hand as long. */
+  readonly idle: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
 export type Handler = (ask: Ask) => Promise<Reply | null>;

@@ -4,7 +4,7 @@ import type { Exception } from '../base/kinds.ts';
 import type { Seal } from '../base/seal.ts';
 import { filterFields } from '../model/fields.ts';
 import { type Endpoint, isEnded, type Job } from '../model/job.ts';
-import { type CreditRequest, parseJobId, parseRequest } from '../model/request.ts';
+import { type CreditRequest, parseFlags, parseJobId, parseRequest } from '../model/request.ts';
 import { type Admission, admit, chargeCall, type NewJob, type Repeat, releaseCall } from '../store/admission.ts';
 import { readJob, readWebhook } from '../store/jobs.ts';
 import type { Store } from '../store/script.ts';
@@ -68,11 +68,13 @@ export function retryJob(credit: Credit): Handler {
     if (!isOwn || !isEnded(old.status)) {
       const entered = await enterFree(credit.store, ask, credit.statuses);
       if ('reply' in entered) return entered.reply;
-      if (!parsed.ok) return refusal('bad_request', parsed.sentence);
-      return refusal(isOwn ? 'not_ended' : 'not_found');
+      const { rates } = entered.entered;
+      if (!parsed.ok) return { ...refusal('bad_request', parsed.sentence), rates };
+      return { ...refusal(isOwn ? 'not_ended' : 'not_found'), rates };
     }
     const work: NewJob = { ...newJob(ask, old.endpoint, old.args), webhook: await readWebhook(credit.store, old.id) };
-    const fault = faultOf(ask);
+    const flags = parseFlags(ask.given);
+    const fault = faultOf(ask) ?? (flags.ok ? null : flags.sentence);
     const text = `retry ${old.id}`;
     return accept(credit, ask, work, fault, repeatOf(credit, old.endpoint, ask, text));
   };
@@ -130,7 +132,7 @@ async function accept(
   const id = 'admitted' in answer ? answer.admitted : answer.repeated;
   const headers: Record<string, string> = { location: `/v1/jobs/${id}` };
   if ('admitted' in answer) headers['x-credits-held'] = String(answer.held);
-  return { status: credit.statuses.accepted, body: { job_id: id }, headers, rates: answer.rates };
+  return { status: credit.statuses.accepted, masked: 202, body: { job_id: id }, headers, rates: answer.rates };
 }
 
 /** The Idempotency-Key of a request (D12). What is stored tells nothing of the request's parameters. */

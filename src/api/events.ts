@@ -1,64 +1,67 @@
-import { refuse } from '../base/errors.ts';
+import { Refusal } from '../base/errors.ts';
+import { filterFields, type Path } from '../model/fields.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import { parseJobId } from '../model/request.ts';
 import { refusal, sendRates } from './answer.ts';
 import { type Ask, enterFree, type Handler } from './ask.ts';
-import { type JobRoutes, rereadMilliseconds } from './jobs.ts';
+import type { JobRoutes } from './jobs.ts';
 import { readOwn, showAll } from './show.ts';
+import type { Watch } from './watch.ts';
 
-const streamsMost = 10_000;
 const reconnectMilliseconds = 1000;
 
 /** GET of a job's events: `progress` with the Job at each change, `end` with it at its end. Ids are the record's revision. */
-export function streamEvents(routes: JobRoutes, draining: AbortSignal): Handler {
-  let streams = 0;
+export function streamEvents(routes: JobRoutes): Handler {
   return async (ask) => {
     const answer = await enterFree(routes.store, ask, routes.statuses);
     if ('reply' in answer) return answer.reply;
-    const { rates } = answer.entered;
+    const { rates, flags } = answer.entered;
     const id = parseJobId(String(ask.req.params.id));
     if (!id.ok) return { ...refusal('bad_request', id.sentence), rates };
     const job = await readOwn(routes.store, ask.key.account, id.id);
     if (job === null) return { ...refusal('not_found'), rates };
-    if (streams >= streamsMost || draining.aborted) throw refuse('unavailable');
+    const watch = await routes.watch(job.id);
     sendRates(ask.res, rates);
     ask.res.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' });
     ask.res.flushHeaders();
-    streams++;
-    try {
-      await stream(routes, ask, job, draining);
-    } finally {
-      streams--;
+    // The request is answered; what follows is not waited for, so that it neither counts as in hand nor delays the log.
+    void stream(routes, ask, job, watch, flags.fields).catch((error) => {
+      if (!(error instanceof Refusal)) routes.log.error('a stream of events failed', { error });
+      // The caller connects again and hears then what is wrong.
       ask.res.end();
-    }
+    });
     return null;
   };
 }
 
-async function stream(routes: JobRoutes, ask: Ask, first: Job, draining: AbortSignal): Promise<void> {
-  const { res, req } = ask;
-  if (req.method === 'HEAD') return;
-  const watch = await routes.watch(first.id);
-  const leave = () => watch.close();
-  res.once('close', leave);
-  draining.addEventListener('abort', leave);
+async function stream(
+  routes: JobRoutes,
+  { req, res }: Ask,
+  { account, id }: Job,
+  watch: Watch,
+  fields: readonly Path[],
+): Promise<void> {
+  res.once('close', watch.close);
   let sent = lastSent(req.headers['last-event-id']);
   try {
-    while (!res.destroyed && !draining.aborted) {
-      const job = await readOwn(routes.store, first.account, first.id);
-      if (job === null) return;
+    while (!res.destroyed && req.method !== 'HEAD') {
+      if (routes.draining.aborted) {
+        await write(res, `retry: ${reconnectMilliseconds}\n\n`);
+        break;
+      }
+      const job = await readOwn(routes.store, account, id);
+      if (job === null) break;
       const hasEnded = isEnded(job.status);
       const isNew = hasEnded || job.revision !== sent;
-      const [shown] = isNew ? await showAll(routes.store, routes.show, job.account, [job]) : [];
-      await write(res, isNew ? eventOf(job.revision, hasEnded ? 'end' : 'progress', shown) : ':\n\n');
-      if (hasEnded) return;
+      const [shown = {}] = isNew ? await showAll(routes.store, routes.show, account, [job]) : [];
+      const text = isNew ? eventOf(job.revision, hasEnded ? 'end' : 'progress', filterFields(shown, fields)) : ':\n\n';
+      await write(res, text);
+      if (hasEnded) break;
       sent = job.revision;
-      await watch.changed(rereadMilliseconds);
+      await watch.changed(routes.rereadMilliseconds);
     }
-    if (!res.destroyed) await write(res, `retry: ${reconnectMilliseconds}\n\n`);
+    res.end();
   } finally {
-    res.off('close', leave);
-    draining.removeEventListener('abort', leave);
     watch.close();
   }
 }

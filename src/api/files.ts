@@ -27,8 +27,6 @@ const caching = 'private, no-store';
 /** GET or HEAD of a result link: the file, a part of it, or why not (D23, D68, D85). */
 export function deliverFile(files: Files): (req: Request, res: Response) => Promise<Reply | null> {
   return async (req, res) => {
-    if (req.method !== 'GET' && req.method !== 'HEAD')
-      return withHeaders(refusal('method_not_allowed'), { allow: 'GET, HEAD' });
     const link = judgeLink(req.originalUrl, files.now(), files.verify);
     if (link.is === 'altered') return refusal('forbidden');
     if (link.is === 'expired') return gone('this link has expired');
@@ -49,24 +47,33 @@ async function tellFile(files: Files, res: Response, { key, bytes }: Delivered, 
 }
 
 async function sendFile(files: Files, req: Request, res: Response, { key, bytes }: Delivered, headers: HeaderFields) {
-  const range = readRange(req.headers, bytes, String(headers.etag));
-  if (range === 'unsatisfiable') return unsatisfiable(bytes);
-  const opened = await files.objects.open(key, range === 'whole' ? undefined : range);
+  const asked = readRange(req.headers, bytes, String(headers.etag));
+  if (asked === 'unsatisfiable') return unsatisfiable(bytes);
+  const range = asked === 'whole' ? undefined : asked;
+  const opened = await files.objects.open(key, range);
   if (opened === null) return lost();
   if (opened.is === 'redirect') return end(res, 307, { location: opened.url, 'cache-control': caching });
-  if (opened.bytes !== bytes) {
+  try {
+    if (opened.bytes !== bytes) throw new Error(`${key} has ${opened.bytes} bytes, and ${bytes} were delivered`);
+    const { first, last } = range ?? { first: 0, last: bytes - 1 };
+    const part = range && { 'content-range': `bytes ${first}-${last}/${bytes}` };
+    res.writeHead(range ? 206 : 200, { ...headers, ...part, 'content-length': last - first + 1 });
+    // Nobody listens for it, so the connection is closed.
+    res.setTimeout((files.idleSeconds ?? idleSeconds) * 1000);
+    await pipeline(opened.stream, res);
+  } catch (error) {
+    if (!isGone(error)) throw error;
+  } finally {
+    // A pipeline to a caller who had gone before it began does not close the file.
     opened.stream.destroy();
-    throw new Error(`the object ${key} has ${opened.bytes} bytes, and ${bytes} were delivered`);
   }
-  const { first, last } = range === 'whole' ? { first: 0, last: bytes - 1 } : range;
-  const part = range === 'whole' ? {} : { 'content-range': `bytes ${first}-${last}/${bytes}` };
-  res.writeHead(range === 'whole' ? 200 : 206, { ...headers, ...part, 'content-length': last - first + 1 });
-  res.setTimeout((files.idleSeconds ?? idleSeconds) * 1000, () => res.destroy());
-  await pipeline(opened.stream, res).catch((error) => {
-    // The caller has gone, or took nothing for too long: neither is an error of ours.
-    if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
-  });
   return null;
+}
+
+/** Whether the caller has gone, or took nothing for too long: neither is an error of ours. */
+function isGone(error: unknown): boolean {
+  const codes = ['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_UNABLE_TO_PIPE'];
+  return error instanceof Error && 'code' in error && codes.includes(String(error.code));
 }
 
 /** What tells a browser to save the file and never to run or show it as a page of ours. */
@@ -89,13 +96,9 @@ function end(res: Response, status: number, headers: HeaderFields): null {
   return null;
 }
 
-function withHeaders(reply: Reply, headers: Readonly<Record<string, string>>): Reply {
-  return { ...reply, headers: { ...reply.headers, ...headers } };
-}
-
 function unsatisfiable(bytes: number): Reply {
   const reply = refusal('bad_request', `Range Not Satisfiable: the file has ${bytes} bytes`);
-  return { ...withHeaders(reply, { 'content-range': `bytes */${bytes}` }), status: 416 };
+  return { ...reply, status: 416, headers: { ...reply.headers, 'content-range': `bytes */${bytes}` } };
 }
 
 function lost(): Reply {

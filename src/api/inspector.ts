@@ -52,7 +52,11 @@ function post(place: object, body: string, signal: AbortSignal): Promise<{ statu
       res.on('end', () => resolve({ status: res.statusCode ?? 0, body: Buffer.concat(chunks).toString() }));
       res.on('error', reject);
     });
-    asked.on('error', reject);
+    asked.on('error', (error: NodeJS.ErrnoException) => {
+      // Nobody listens there: it is starting again, or not started yet.
+      const isAway = error.code === 'ENOENT' || error.code === 'ECONNREFUSED';
+      reject(isAway ? Object.assign(refuse('unavailable'), { cause: error }) : error);
+    });
     asked.end(body);
   });
 }

@@ -1,4 +1,5 @@
 import { failures } from '../base/errors.ts';
+import type { Log } from '../base/log.ts';
 import { filterFields } from '../model/fields.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import { parseJobId, parseList, parseWait } from '../model/request.ts';
@@ -17,9 +18,12 @@ export interface JobRoutes {
   readonly statuses: Statuses;
   readonly show: Show;
   readonly watch: (job: string) => Promise<Watch>;
+  readonly log: Log;
+  /** After this time who waits looks again, in case a hint was lost. */
+  readonly rereadMilliseconds: number;
+  /** Once it is aborted, whoever waits is answered. */
+  readonly draining: AbortSignal;
 }
-
-export const rereadMilliseconds = 15_000;
 
 /** GET of a job, at once or at its end (`wait`). */
 export function poll(routes: JobRoutes): Handler {
@@ -32,7 +36,8 @@ export function poll(routes: JobRoutes): Handler {
     const flags = judgeFlags(ask);
     if ('reply' in flags) return { ...flags.reply, rates: seen.rates };
     if (!wait.ok) return { ...refusal('bad_request', wait.sentence), rates: seen.rates };
-    const job = wait.waitSeconds > 0 ? await waitForEnd(routes, ask, seen.job, wait.waitSeconds) : seen.job;
+    const { waitSeconds } = wait;
+    const job = waitSeconds > 0 ? await ask.idle(() => waitForEnd(routes, ask, seen.job, waitSeconds)) : seen.job;
     const body = filterFields(routes.show(job, seen.place), flags.flags.fields);
     return { status: 200, body: body, rates: seen.rates };
   };
@@ -79,7 +84,7 @@ async function refuseAfterEntry(routes: JobRoutes, ask: Ask, sentence: string): 
   return 'reply' in answer ? answer.reply : { ...refusal('bad_request', sentence), rates: answer.entered.rates };
 }
 
-/** Reads again at each hint, and every 15 s in case one was lost, until the job has ended or the time is over. */
+/** Reads again at each hint, and now and then in case one was lost, until the job has ended or the time is over. */
 async function waitForEnd(routes: JobRoutes, ask: Ask, first: Job, seconds: number): Promise<Job> {
   if (isEnded(first.status)) return first;
   const watch = await routes.watch(first.id);
@@ -90,8 +95,9 @@ async function waitForEnd(routes: JobRoutes, ask: Ask, first: Job, seconds: numb
     for (;;) {
       job = (await readOwn(routes.store, first.account, first.id)) ?? job;
       const left = end - performance.now();
-      if (isEnded(job.status) || left <= 0 || ask.res.destroyed) return job;
-      await watch.changed(Math.min(left, rereadMilliseconds));
+      const isOver = left <= 0 || ask.res.destroyed || routes.draining.aborted;
+      if (isEnded(job.status) || isOver) return job;
+      await watch.changed(Math.min(left, routes.rereadMilliseconds));
     }
   } finally {
     ask.res.off('close', watch.close);

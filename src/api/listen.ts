@@ -1,5 +1,5 @@
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Express } from 'express';
 
 /** A server that answers on a port. */
@@ -8,6 +8,8 @@ export interface Listening {
   /** Accepts nothing more, lets what is under way end, and cuts what is left after some seconds. */
   drain(seconds: number): Promise<void>;
 }
+
+const tidyMilliseconds = 50;
 
 /** Sentences for what never becomes a request. */
 const faults: Readonly<Record<string, readonly [status: string, sentence: string]>> = {
@@ -27,6 +29,7 @@ export async function listen(app: Express, host: string, port: number): Promise<
     },
     app,
   );
+  const silent = noteSilent(server);
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) return socket.destroy();
     const [status, sentence] = faults[error.code ?? ''] ?? [
@@ -46,13 +49,27 @@ export async function listen(app: Express, host: string, port: number): Promise<
       resolve();
     });
   });
-  return { port: (server.address() as AddressInfo).port, drain: (seconds) => drain(server, seconds) };
+  return { port: (server.address() as AddressInfo).port, drain: (seconds) => drain(server, silent, seconds) };
 }
 
-async function drain(server: Server, seconds: number): Promise<void> {
+/** Connections over which nothing was asked yet: the server itself does not count them as idle. */
+function noteSilent(server: Server): ReadonlySet<Socket> {
+  const silent = new Set<Socket>();
+  server.on('connection', (socket) => {
+    silent.add(socket);
+    socket.once('close', () => silent.delete(socket));
+  });
+  server.on('request', ({ socket }) => silent.delete(socket));
+  return silent;
+}
+
+async function drain(server: Server, silent: ReadonlySet<Socket>, seconds: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeIdleConnections();
+  for (const socket of silent) socket.destroy();
+  // A connection whose answer began before is kept alive after it.
+  const tidy = setInterval(() => server.closeIdleConnections(), tidyMilliseconds);
   const cut = setTimeout(() => server.closeAllConnections(), seconds * 1000);
   await closed;
   clearTimeout(cut);
+  clearInterval(tidy);
 }

@@ -1,3 +1,4 @@
+import { refuse } from '../base/errors.ts';
 import { channels } from '../store/keys.ts';
 import type { Store } from '../store/script.ts';
 
@@ -8,9 +9,14 @@ export interface Watch {
   close(): void;
 }
 
-/** Watches jobs: a replica listens only for those that somebody watches, once each. */
-export function makeWatches(store: Store): (job: string) => Promise<Watch> {
+const watchesMost = 10_000;
+
+/** Watches jobs: a replica listens only for those that somebody watches, once each. When it drains, all are woken. */
+export function makeWatches(store: Store, draining: AbortSignal): (job: string) => Promise<Watch> {
   const heard = new Map<string, { wake: Set<() => void>; end: Promise<() => Promise<void>> }>();
+  draining.addEventListener('abort', () => {
+    for (const { wake } of heard.values()) for (const one of wake) one();
+  });
 
   const listen = (job: string) => {
     const wake = new Set<() => void>();
@@ -23,7 +29,10 @@ export function makeWatches(store: Store): (job: string) => Promise<Watch> {
     return { wake, end };
   };
 
+  let open = 0;
   return async (job) => {
+    if (open >= watchesMost || draining.aborted) throw refuse('unavailable');
+    open++;
     const { wake, end } = heard.get(job) ?? listen(job);
     let isDirty = false;
     let resume: (() => void) | null = null;
@@ -33,8 +42,9 @@ export function makeWatches(store: Store): (job: string) => Promise<Watch> {
     };
     wake.add(hint);
     const close = () => {
-      wake.delete(hint);
-      resume?.();
+      if (wake.delete(hint)) open--;
+      // Nothing is to come any more, so nobody is to wait for it.
+      hint();
       if (wake.size > 0 || heard.get(job)?.wake !== wake) return;
       heard.delete(job);
       // A subscription that cannot be ended only brings hints that nobody hears.

@@ -97,6 +97,7 @@ function handle(parts: ApiParts, hasRoom: () => boolean, publicUrl: () => string
     statuses,
     show,
     watch: makeWatches(store, draining),
+    log: parts.log,
     rereadMilliseconds: parts.rereadMilliseconds ?? rereadMilliseconds,
     draining,
   };

@@ -1,0 +1,151 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+
+/** An answer as a caller sees it. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** The body, of which at most a megabyte is read. */
+  readonly text: string;
+  /** The body when it is JSON, else `null`. */
+  readonly json: unknown;
+}
+
+/** What a call carries; the key goes in its header unless another, or none, is given. */
+export interface Carried {
+  readonly key?: string | null;
+  readonly query?: Readonly<Record<string, string>> | string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | object;
+}
+
+/** Asks one deployment as a caller does, and knows which jobs it has started there. */
+export interface Asker {
+  readonly key: string;
+  readonly mediaUrl: string | null;
+  /** A URL that this run alone knows and that no server has: the name ends in a domain that never exists. */
+  readonly film: string;
+  call(method: string, target: string, carried?: Carried): Promise<Answer>;
+  get(target: string, query?: Carried['query']): Promise<Answer>;
+  /** The text of a stream, once it holds these words or has ended. */
+  stream(target: string, words: string): Promise<string>;
+  /** Makes something once for all the rows that look at it. */
+  once<T>(name: string, make: () => Promise<T>): Promise<T>;
+  /** Cancels every job that was started, and removes the file of one that has ended. */
+  tidy(): Promise<void>;
+}
+
+export interface Wanted {
+  readonly url: string;
+  readonly key: string;
+  readonly mediaUrl: string | null;
+  /** Ends every call at once. */
+  readonly signal: AbortSignal;
+}
+
+const answerSeconds = 70;
+const streamSeconds = 20;
+const longestWaitSeconds = 65;
+const patience = 3;
+const mostBytes = 1024 * 1024;
+const listed = 100;
+
+export function makeAsker({ url, key, mediaUrl, signal }: Wanted): Asker {
+  const film = `https://conform.invalid/${randomUUID()}`;
+  const started = new Set<string>();
+  const made = new Map<string, Promise<unknown>>();
+
+  const send = (method: string, target: string, carried: Carried, end: AbortSignal): Promise<Response> => {
+    const { key: shown = key, query = '', headers, body } = carried;
+    const asked = typeof query === 'string' ? query : String(new URLSearchParams(query));
+    return fetch(`${target.startsWith('/') ? url : ''}${target}${asked && `?${asked}`}`, {
+      method,
+      redirect: 'manual',
+      signal: end,
+      headers: {
+        ...(shown === null ? {} : { 'x-api-key': shown }),
+        ...(typeof body === 'object' ? { 'content-type': 'application/json' } : {}),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'object' ? JSON.stringify(body) : body }),
+    });
+  };
+  const call = async (method: string, target: string, carried: Carried, end: AbortSignal): Promise<Answer> => {
+    for (let tried = 1; ; tried++) {
+      const limit = AbortSignal.any([end, AbortSignal.timeout(answerSeconds * 1000)]);
+      const response = await send(method, target, carried, limit);
+      const answer = await readAnswer(response, mostBytes);
+      const wait = Number(answer.headers.get('retry-after') ?? Number.POSITIVE_INFINITY);
+      // The plan's rate is no fault of what is judged here: who is told to wait, waits.
+      if (answer.status !== 429 || tried === patience || wait > longestWaitSeconds) return note(answer);
+      await pause(wait * 1000, undefined, { signal: end });
+    }
+  };
+  const note = (answer: Answer): Answer => {
+    const id = pick(answer.json, 'job_id');
+    if (typeof id === 'string') started.add(id);
+    return answer;
+  };
+
+  return {
+    key,
+    mediaUrl,
+    film,
+    call: (method, target, carried = {}) => call(method, target, carried, signal),
+    get: (target, query = '') => call('GET', target, { query }, signal),
+    stream: async (target, words) => {
+      const limit = AbortSignal.any([signal, AbortSignal.timeout(streamSeconds * 1000)]);
+      const response = await send('GET', target, {}, limit);
+      return (await readAnswer(response, mostBytes, words)).text;
+    },
+    once: <T>(name: string, make: () => Promise<T>) => {
+      if (!made.has(name)) made.set(name, make());
+      return made.get(name) as Promise<T>;
+    },
+    tidy: async () => {
+      // An own signal: the jobs must end also when the run was broken off.
+      const end = AbortSignal.timeout(longestWaitSeconds * 1000);
+      const list = await call('GET', '/v1/jobs', { query: { limit: String(listed) } }, end);
+      const open = pick(list.json, 'jobs');
+      for (const job of Array.isArray(open) ? open : []) {
+        if (String(pick(job, 'args.query')).startsWith(film)) started.add(String(pick(job, 'id')));
+      }
+      for (const id of started) await call('DELETE', `/v1/jobs/${encodeURIComponent(id)}`, {}, end);
+    },
+  };
+}
+
+/** What stands at a dotted path of a JSON value; undefined when nothing does. */
+export function pick(value: unknown, path: string): unknown {
+  let at = value;
+  for (const name of path.split('.')) {
+    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, name)) return undefined;
+    at = Reflect.get(at, name);
+  }
+  return at;
+}
+
+/** Whether a job with this status may still change. */
+export function isOpen(status: unknown): boolean {
+  return status === 'QueuedJob' || status === 'Running';
+}
+
+async function readAnswer(response: Response, most: number, words?: string): Promise<Answer> {
+  const decoder = new TextDecoder();
+  let text = '';
+  // Leaving the loop ends the connection.
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk, { stream: true });
+    if (text.length > most || (words !== undefined && text.includes(words))) break;
+  }
+  return { status: response.status, headers: response.headers, text, json: parse(text) };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // What is no JSON is judged by its text.
+    return null;
+  }
+}

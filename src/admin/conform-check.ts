@@ -1,0 +1,114 @@
+import { isDeepStrictEqual } from 'node:util';
+import { refusals } from '../base/errors.ts';
+import type { Answer, Asker } from './conform-ask.ts';
+
+/** What one row came to. */
+export type Verdict =
+  | { readonly verdict: 'ok' }
+  | { readonly verdict: 'fails'; readonly wanted: string; readonly saw: string }
+  | { readonly verdict: 'not judged'; readonly why: string };
+
+/** One row of the contract and how it is seen from outside. */
+export interface Check {
+  /** As in docs/contract.md. */
+  readonly id: string;
+  readonly sentence: string;
+  /** Credits that it may spend on the film of --media-url; `null` when it needs no film. */
+  readonly credits: number | null;
+  readonly run: (ask: Asker) => Promise<Verdict>;
+}
+
+/** What was seen is not what the contract wants. */
+class Unfit extends Error {
+  readonly wanted: string;
+  readonly saw: string;
+
+  constructor(wanted: string, saw: string) {
+    super(`wanted ${wanted}, saw ${saw}`);
+    this.wanted = wanted;
+    this.saw = saw;
+  }
+}
+
+/** The deployment, the account or the key is in no state to judge this. */
+class NotJudged extends Error {}
+
+const longestShown = 300;
+
+/** A row whose judge returns when all is well, and else throws what `want`, `same`, `refused` and `leave` throw. */
+export function check(
+  id: string,
+  sentence: string,
+  judge: (ask: Asker) => Promise<void>,
+  credits: number | null = null,
+): Check {
+  const run = async (ask: Asker): Promise<Verdict> => {
+    if (credits !== null && ask.mediaUrl === null) return { verdict: 'not judged', why: 'it needs --media-url' };
+    try {
+      await judge(ask);
+      return { verdict: 'ok' };
+    } catch (error) {
+      if (error instanceof NotJudged) return { verdict: 'not judged', why: error.message };
+      if (error instanceof Unfit) return { verdict: 'fails', wanted: error.wanted, saw: error.saw };
+      return { verdict: 'fails', wanted: 'an answer', saw: sentenceOf(error) };
+    }
+  };
+  return { id, sentence, credits, run };
+}
+
+/** A row that cannot be judged from outside. */
+export function unseen(id: string, sentence: string, why: string): Check {
+  return { id, sentence, credits: null, run: async () => ({ verdict: 'not judged', why }) };
+}
+
+/** Goes on only when it holds. */
+export function want(holds: boolean, wanted: string, saw: unknown): void {
+  if (!holds) throw new Unfit(wanted, show(saw));
+}
+
+/** Goes on only when both are the same. */
+export function same(saw: unknown, wanted: unknown, what: string): void {
+  want(isDeepStrictEqual(saw, wanted), `${what} ${show(wanted)}`, saw);
+}
+
+/** Leaves the row unjudged. */
+export function leave(why: string): never {
+  throw new NotJudged(why);
+}
+
+/** Goes on only when the answer has this status and is JSON; gives its body. */
+export function answered(answer: Answer, status: number): unknown {
+  want(answer.status === status, String(status), answer);
+  want(/^application\/json\b/.test(answer.headers.get('content-type') ?? ''), `${status} as JSON`, answer);
+  return answer.json;
+}
+
+/** Goes on only when the answer is exactly this refusal: its status, its code, a body of one text field and its sentence. */
+export function refused(
+  answer: Answer,
+  code: keyof typeof refusals,
+  sentence: string | RegExp = refusals[code].sentence,
+  status: number = refusals[code].status,
+): void {
+  const body = answered(answer, status) as Readonly<Record<string, unknown>> | null;
+  const error = body?.error;
+  want(typeof error === 'string' && Object.keys(body ?? {}).length === 1, 'a body of one text field, error', answer);
+  const fits = typeof sentence === 'string' ? error === sentence : sentence.test(String(error));
+  want(fits, `the error ${sentence}`, error);
+  same(answer.headers.get('x-error-code'), code, 'x-error-code');
+}
+
+/** A value as a verdict shows it. */
+function show(value: unknown): string {
+  const text = isAnswer(value) ? `${value.status} ${value.text}`.trim() : (JSON.stringify(value) ?? 'nothing');
+  return text.length > longestShown ? `${text.slice(0, longestShown)}…` : text;
+}
+
+function isAnswer(value: unknown): value is Answer {
+  return typeof value === 'object' && value !== null && 'status' in value && 'text' in value && 'headers' in value;
+}
+
+function sentenceOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message;
+}

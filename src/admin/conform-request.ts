@@ -1,0 +1,88 @@
+import type { Asker } from './conform-ask.ts';
+import { answered, type Check, check, refused } from './conform-check.ts';
+
+const video = '/v1/video/download';
+const audio = '/v1/audio/download';
+const metadata = '/v1/media/metadata';
+
+const words: readonly (readonly [path: string, name: string, allowed: string])[] = [
+  [video, 'download_type', 'one of audio_video, audio, video'],
+  [video, 'video_quality', 'one of best, 1080p, 720p, 480p, 360p'],
+  [video, 'video_format', 'one of mp4, webm, mkv'],
+  [audio, 'download_type', 'audio'],
+  [audio, 'audio_quality', 'one of best, 320kbps, 256kbps, 128kbps'],
+  [audio, 'audio_format', 'one of mp3, m4a, wav'],
+];
+
+/** URLs that no deployment may take (D28); one of a machine of its own may be excepted, but not by these names. */
+const refusedUrls = [
+  'nonsense',
+  'ytsearch:a film',
+  'ftp://conform.invalid/film.mp4',
+  'file:///etc/passwd',
+  'https://user:word@conform.invalid/film.mp4',
+  'http://0.0.0.0/film.mp4',
+  'http://169.254.169.254/latest',
+  'http://[fe80::1]/film.mp4',
+  'http://film.local/film.mp4',
+  'http://intranet/film.mp4',
+];
+
+/** What is refused for its parameters: all of it is free. */
+export const requestChecks: readonly Check[] = [
+  check('D6', 'A 400 names the parameter and what is allowed', async (ask) => {
+    for (const path of [video, audio, metadata]) {
+      refused(await ask.get(path), 'bad_request', 'Bad Request: query is required');
+    }
+    for (const [path, name, allowed] of words) {
+      const answer = await ask.get(path, { query: ask.film, [name]: 'nonsense' });
+      refused(answer, 'bad_request', `Bad Request: ${name} must be ${allowed}`);
+    }
+  }),
+  check(
+    'D5',
+    'Booleans are true, false, 1 or 0 in any case; a parameter given twice is 400, an unknown one is ignored',
+    booleans,
+  ),
+  check('D28', 'Only public http and https URLs without credentials are taken', async (ask) => {
+    for (const query of refusedUrls) {
+      refused(await ask.get(metadata, { query }), 'bad_request', /^Bad Request: query must be /);
+    }
+  }),
+  check('D31', 'max_duration is a number above 0 and at most 86400', async (ask) => {
+    for (const value of ['0', '-1', '86400.5', 'nonsense', '']) {
+      const answer = await ask.get(audio, { query: ask.film, max_duration: value });
+      refused(answer, 'bad_request', /^Bad Request: max_duration must be /);
+    }
+  }),
+  check('D55', 'A webhook to an address that is not public is refused at once', async (ask) => {
+    for (const url of ['http://169.254.169.254/hook', 'http://0.0.0.0/hook', 'http://hook.internal/', 'nonsense']) {
+      const answer = await ask.get(video, { query: ask.film, webhook_url: url });
+      refused(answer, 'bad_request', /^Bad Request: webhook_url must be /);
+    }
+  }),
+  check('D4', 'The credit endpoints take POST with a JSON body of at most 16 KiB', bodies),
+];
+
+async function booleans(ask: Asker): Promise<void> {
+  refused(
+    await ask.get('/v1/usage', { soft_fail: 'maybe' }),
+    'bad_request',
+    'Bad Request: soft_fail must be true, false, 1 or 0',
+  );
+  for (const word of ['TRUE', 'False', '1', '0']) {
+    answered(await ask.get('/v1/usage', { soft_fail: word, nonsense: 'x' }), 200);
+  }
+  const twice = await ask.get(video, `query=${ask.film}&video_quality=best&video_quality=720p`);
+  refused(twice, 'bad_request', /^Bad Request: video_quality must be /);
+}
+
+async function bodies(ask: Asker): Promise<void> {
+  const headers = { 'content-type': 'application/json' };
+  for (const body of ['{"query":', '[]', '7', 'null']) {
+    refused(await ask.call('POST', video, { body, headers }), 'bad_request', /^Bad Request: the body must be /);
+  }
+  refused(await ask.call('POST', video, { body: { query: 'x'.repeat(17_000) } }), 'payload_too_large');
+  const merged = { query: { query: ask.film, video_format: 'mp4' }, body: { video_format: 'nonsense' } };
+  refused(await ask.call('POST', video, merged), 'bad_request', /^Bad Request: video_format must be /);
+}

@@ -1,0 +1,127 @@
+import { jobStatuses } from '../model/job.ts';
+import { liveStatuses, metadataFields } from '../model/metadata.ts';
+import { want } from './conform-check.ts';
+
+/** What a value must be, in words, and whether it is. */
+export interface Kind {
+  readonly words: string;
+  readonly fits: (value: unknown) => boolean;
+}
+
+/** The fields that an object must have; it may have more. */
+export type Shape = Readonly<Record<string, Kind>>;
+
+export const text: Kind = { words: 'a text', fits: (value) => typeof value === 'string' };
+export const yesNo: Kind = { words: 'true or false', fits: (value) => typeof value === 'boolean' };
+export const numeric: Kind = { words: 'a number', fits: (value) => typeof value === 'number' };
+export const whole: Kind = {
+  words: 'a whole number from 0 on',
+  fits: (value) => Number.isInteger(value) && Number(value) >= 0,
+};
+export const time: Kind = {
+  words: 'a time in ISO 8601',
+  fits: (value) => typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(value),
+};
+export const uuid: Kind = {
+  words: 'a UUID',
+  fits: (value) => typeof value === 'string' && /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(value),
+};
+const url: Kind = { words: 'a URL', fits: (value) => typeof value === 'string' && URL.canParse(value) };
+
+export function oneOf(...allowed: readonly unknown[]): Kind {
+  return { words: `one of ${allowed.join(', ')}`, fits: (value) => allowed.includes(value) };
+}
+
+export function orNull(kind: Kind): Kind {
+  return { words: `${kind.words}, or null`, fits: (value) => value === null || kind.fits(value) };
+}
+
+export const anObject: Kind = {
+  words: 'an object',
+  fits: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+};
+export const aList: Kind = { words: 'a list', fits: Array.isArray };
+
+/** Goes on only when the value is an object that has every field, each as it must be. */
+export function hasShape(value: unknown, shape: Shape, what: string): void {
+  want(anObject.fits(value), `${what} as an object`, value);
+  for (const [name, kind] of Object.entries(shape)) {
+    const field: unknown = Reflect.get(value as object, name);
+    want(kind.fits(field), `${what}.${name} as ${kind.words}`, field);
+  }
+}
+
+const metadataKinds: Readonly<Record<(typeof metadataFields)[keyof typeof metadataFields], Kind>> = {
+  string: text,
+  url,
+  integer: whole,
+  number: numeric,
+  boolean: yesNo,
+  live_status: oneOf(...liveStatuses),
+};
+
+/** The 19 fields of metadata; what a source does not give is null (D26). */
+export const metadataShape: Shape = Object.fromEntries(
+  Object.entries(metadataFields).map(([name, kind]) => [name, orNull(metadataKinds[kind])]),
+);
+
+export const jobShape: Shape = {
+  id: uuid,
+  status: oneOf(...jobStatuses),
+  success: orNull(yesNo),
+  endpoint: text,
+  created_at: time,
+  started_at: orNull(time),
+  completed_at: orNull(time),
+  duration_ms: orNull(whole),
+  progress: { words: 'a whole number from 0 to 100', fits: (value) => whole.fits(value) && Number(value) <= 100 },
+  args: anObject,
+  result: orNull(anObject),
+  error: orNull(text),
+  error_code: orNull(text),
+  retryable: orNull(yesNo),
+};
+
+const quota = orNull(whole);
+export const shareShape: Shape = { total: whole, used: whole, remaining: whole, percent_used: numeric };
+export const packShape: Shape = { id: text, title: text, purchased_at: text, ...shareShape, exhausted: yesNo };
+export const packsShape: Shape = {
+  ...shareShape,
+  count: whole,
+  exhausted_count: whole,
+  all_exhausted: yesNo,
+  current_index: whole,
+  current: orNull(anObject),
+  items: aList,
+};
+export const usageShape: Shape = {
+  remaining: whole,
+  total_used: whole,
+  held: whole,
+  renewal_date: orNull(time),
+  period: anObject,
+  subscription: anObject,
+  packs: orNull(anObject),
+  credits: anObject,
+  rate_limit: anObject,
+  account: anObject,
+  api_key: anObject,
+};
+/** The objects inside the usage. */
+export const usageParts: Readonly<Record<string, Shape>> = {
+  period: { start: time, end: time },
+  subscription: shareShape,
+  credits: { given: whole, consumed: whole, remaining: whole, percent_used: numeric },
+  rate_limit: { per_minute: quota, per_second: quota },
+  account: { name: text, slug: text },
+  api_key: { alias: text, active: yesNo, category: text, expires: orNull(time), quotas: anObject },
+};
+export const quotasShape: Shape = { total: quota, daily: quota, weekly: quota, monthly: quota };
+export const statsShape: Shape = {
+  engine: text,
+  path: orNull(text),
+  health: oneOf('operational', 'degraded', 'down'),
+  success_rate: numeric,
+  avg_response_time_ms: whole,
+  window: oneOf('1h'),
+};

@@ -1,0 +1,174 @@
+import { parseArgs } from 'node:util';
+import { Refusal, refuse } from '../base/errors.ts';
+import { UsageError } from './command.ts';
+import { accountChecks } from './conform-account.ts';
+import { type Answer, type Asker, makeAsker, pick } from './conform-ask.ts';
+import type { Check, Verdict } from './conform-check.ts';
+import { doorChecks } from './conform-door.ts';
+import { jobChecks } from './conform-jobs.ts';
+import { mediaChecks } from './conform-media.ts';
+import { requestChecks } from './conform-request.ts';
+import { explain, showProgress, type Terminal } from './terminal.ts';
+
+/** Every row, in the order in which it is judged. */
+export const checks: readonly Check[] = [
+  ...doorChecks,
+  ...requestChecks,
+  ...accountChecks,
+  ...jobChecks,
+  ...mediaChecks,
+];
+
+interface Given {
+  readonly url: string;
+  readonly key: string;
+  readonly mediaUrl: string | null;
+}
+
+type Row = Pick<Check, 'id' | 'sentence'> & Verdict;
+
+const usage = 'trawl conform --base-url URL --key KEY [--media-url URL] [--json]';
+const help = `Usage: ${usage}
+
+Judges a deployment from outside, row by row of the contract, with the key of one account. Nothing else should use that
+account meanwhile: its balances are compared. At most 5 credits are spent, and none without --media-url. About ten jobs are
+started; each holds a credit for a while and counts towards the quotas of the key. What was started is cancelled in the
+end, and the files that were made are removed. The exit code is 1 when a row fails.
+
+  --base-url URL   The deployment, such as https://media.example.com. Required.
+  --key KEY        An API key of the account. It is never shown. Required.
+  --media-url URL  A short film that the deployment can download: for the rows that need one.
+  --json           Answer with one JSON value.
+  --help           Show this text.
+`;
+
+/** Judges a deployment against the contract, and gives the exit code: 0 when no row fails. */
+export async function runConform(args: readonly string[], terminal: Terminal): Promise<number> {
+  const json = args.includes('--json');
+  const broken = new AbortController();
+  const breakOff = () => broken.abort(refuse('unavailable', 'It was broken off'));
+  const signals = ['SIGINT', 'SIGTERM'] as const;
+  for (const signal of signals) process.once(signal, breakOff);
+  let shown = terminal;
+  try {
+    const given = readGiven(args);
+    if (given === 'help') {
+      terminal.out(help);
+      return 0;
+    }
+    shown = hiding(given.key, terminal);
+    const ask = makeAsker({ ...given, signal: broken.signal });
+    await greet(ask, given, json, shown);
+    const rows = await judgeAll(ask, broken.signal, json, shown);
+    const total = totalOf(rows);
+    const ok = total.fails === 0;
+    if (json) shown.out(`${JSON.stringify({ base_url: given.url, ok, total, rows })}\n`);
+    else shown.out(`\n${total.ok} ok, ${total.fails} fails, ${total.not_judged} not judged\n`);
+    return ok ? 0 : 1;
+  } catch (error) {
+    return explain(error, json, shown);
+  } finally {
+    for (const signal of signals) process.off(signal, breakOff);
+  }
+}
+
+function readGiven(args: readonly string[]): Given | 'help' {
+  const text = { type: 'string' } as const;
+  const yes = { type: 'boolean' } as const;
+  const options = { 'base-url': text, key: text, 'media-url': text, json: yes, help: { ...yes, short: 'h' } } as const;
+  let values: ReturnType<typeof parseArgs<{ options: typeof options }>>['values'];
+  try {
+    const read = parseArgs({ args: [...args], options, allowPositionals: true });
+    // Not shown: it may be the key.
+    if (read.positionals.length > 0) throw new Error('There is a word too many');
+    values = read.values;
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error), usage);
+  }
+  if (values.help) return 'help';
+  const { 'base-url': base, key, 'media-url': media } = values;
+  if (base === undefined || !key) throw new UsageError(`--${key ? 'base-url' : 'key'} is missing`, usage);
+  // A header cannot carry anything else, and the answer would be a riddle.
+  if (!/^[!-~]+$/.test(key)) throw new UsageError('--key must be an API key', usage);
+  return {
+    url: readUrl(base, '--base-url').replace(/\/+$/, ''),
+    key,
+    mediaUrl: media === undefined ? null : readUrl(media, '--media-url'),
+  };
+}
+
+function readUrl(text: string, name: string): string {
+  const url = URL.parse(text);
+  const fits = url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '';
+  if (!fits) throw new UsageError(`${name} must be an http or https URL without a user name or password`, usage);
+  return url.href;
+}
+
+/** A terminal on which the key is never seen, whatever a deployment answers. */
+function hiding(key: string, terminal: Terminal): Terminal {
+  const spellings = [key, encodeURIComponent(key), JSON.stringify(key).slice(1, -1)];
+  const hide = (text: string) => spellings.reduce((left, spelling) => left.replaceAll(spelling, '***'), text);
+  return { ...terminal, out: (text) => terminal.out(hide(text)), err: (text) => terminal.err(hide(text)) };
+}
+
+/** Says what is about to be spent, and of whom; refuses when nobody answers or the key is of no use. */
+async function greet(ask: Asker, { url, mediaUrl }: Given, json: boolean, terminal: Terminal): Promise<void> {
+  const seen: Answer = await ask.get('/v1/usage').catch((error: Error) => {
+    if (error instanceof Refusal) throw error;
+    throw refuse(
+      'unavailable',
+      `Nobody answers at ${url}: ${error.cause instanceof Error ? error.cause.message : error.message}`,
+    );
+  });
+  const error = pick(seen.json, 'error');
+  if (seen.status !== 200)
+    throw refuse('unavailable', `The usage of this key answers ${seen.status} ${error ?? ''}`.trim());
+  const most = mediaUrl === null ? 0 : checks.reduce((sum, { credits }) => sum + (credits ?? 0), 0);
+  const name = clean(String(pick(seen.json, 'account.slug')));
+  const sentence = `${checks.length} rows of the contract at ${url}, account ${name}: at most ${most} credits are spent.\n\n`;
+  if (json) terminal.err(sentence.trimEnd().concat('\n'));
+  else terminal.out(sentence);
+}
+
+/** Judges one row after the other, and leaves nothing running. */
+async function judgeAll(ask: Asker, signal: AbortSignal, json: boolean, terminal: Terminal): Promise<Row[]> {
+  const rows: Row[] = [];
+  const progress = showProgress(terminal);
+  const width = Math.max(...checks.map(({ id }) => id.length));
+  try {
+    for (const [n, { id, sentence, run }] of checks.entries()) {
+      progress.show(`${n + 1}/${checks.length} ${id} ${sentence}`);
+      const row = { id, sentence, ...(await run(ask)) };
+      signal.throwIfAborted();
+      rows.push(row);
+      progress.clear();
+      if (!json) terminal.out(`${id.padEnd(width)}  ${clean(wordsOf(row))}\n`);
+    }
+    return rows;
+  } finally {
+    progress.show('Cancelling what was started');
+    await ask.tidy().catch((error: Error) => terminal.err(`Jobs may still be open: ${error.message}\n`));
+    progress.clear();
+  }
+}
+
+function wordsOf(row: Row): string {
+  switch (row.verdict) {
+    case 'ok':
+      return 'ok';
+    case 'fails':
+      return `fails: wanted ${row.wanted}, saw ${row.saw} (${row.sentence})`;
+    case 'not judged':
+      return `not judged: ${row.why}`;
+  }
+}
+
+function totalOf(rows: readonly Row[]) {
+  const count = (verdict: Row['verdict']) => rows.filter((row) => row.verdict === verdict).length;
+  return { ok: count('ok'), fails: count('fails'), not_judged: count('not judged') };
+}
+
+/** A terminal must not obey what a deployment has written. */
+function clean(text: string): string {
+  return text.replace(/\p{C}/gu, '?');
+}

@@ -1,0 +1,298 @@
+import { expect } from 'chai';
+import { setKey } from '../../src/store/keyring.ts';
+import { readSnapshot } from '../../src/store/ledger.ts';
+import { readLines } from '../../src/store/lines.ts';
+import { type Answer, aFilm, type Desk, startApi, type TestApi } from '../support/api.ts';
+import { expectRefused, film, keyedCalls, unknownId } from '../support/calls.ts';
+import { failed } from '../support/record.ts';
+import { until } from '../support/until.ts';
+import { endJob } from '../support/work.ts';
+
+/** The closed set of D70. */
+const codes =
+  'invalid_api_key inactive_api_key expired_api_key key_quota_exceeded rate_limited payment_required ip_blocked forbidden bad_request not_found method_not_allowed payload_too_large idempotency_conflict not_ended topup_incomplete internal_error unavailable'.split(
+    ' ',
+  );
+
+/** A row of the contract's table of errors: how a caller meets it, with these parameters besides. */
+interface Row {
+  readonly status: number;
+  readonly code: string;
+  readonly error: string | RegExp;
+  readonly meet: (api: TestApi, desk: Desk, more: Record<string, string>) => Promise<Answer>;
+}
+
+const setAlias = (api: TestApi, desk: Desk, change: object) =>
+  setKey(api.store, desk.account, `k${desk.keyId}`, change);
+const download = (api: TestApi, desk: Desk, more: Record<string, string>) =>
+  api.get('/v1/video/download', desk.key, { query: film, ...more });
+
+const rows: Record<string, Row> = {
+  'a wrong parameter': {
+    status: 400,
+    code: 'bad_request',
+    error: 'Bad Request: video_quality must be one of best, 1080p, 720p, 480p, 360p',
+    meet: (api, desk, more) => download(api, desk, { video_quality: '4k', ...more }),
+  },
+  'a missing parameter': {
+    status: 400,
+    code: 'bad_request',
+    error: 'Bad Request: query is required',
+    meet: (api, desk, more) => api.get('/v1/audio/download', desk.key, more),
+  },
+  'no key': {
+    status: 401,
+    code: 'invalid_api_key',
+    error: 'Invalid API Key',
+    meet: (api, _, more) => api.get('/v1/usage', null, more),
+  },
+  'an inactive key': {
+    status: 401,
+    code: 'inactive_api_key',
+    error: 'Inactive API Key',
+    meet: async (api, desk, more) => {
+      await setAlias(api, desk, { active: false });
+      return api.get('/v1/usage', desk.key, more);
+    },
+  },
+  'an expired key': {
+    status: 401,
+    code: 'expired_api_key',
+    error: 'Expired API Key',
+    meet: async (api, desk, more) => {
+      await setAlias(api, desk, { expires: 1 });
+      return api.get('/v1/usage', desk.key, more);
+    },
+  },
+  'a reached quota': {
+    status: 401,
+    code: 'key_quota_exceeded',
+    error: 'Rate limit exceeded for the API key: quota monthly',
+    meet: async (api, desk, more) => {
+      await setAlias(api, desk, { quotas: { monthly: 0 } });
+      return download(api, desk, more);
+    },
+  },
+  'no credit': {
+    status: 402,
+    code: 'payment_required',
+    error: 'Payment required',
+    meet: async (api, _, more) => download(api, await api.desk({ credits: 0 }), more),
+  },
+  'a feature that is not enabled': {
+    status: 403,
+    code: 'forbidden',
+    error: 'Forbidden',
+    meet: (api, desk, more) => api.get('/v1/stats', desk.key, { engine: 'video', ...more }),
+  },
+  'an unknown job': {
+    status: 404,
+    code: 'not_found',
+    error: 'Not Found',
+    meet: (api, desk, more) => api.get(`/v1/jobs/${unknownId}`, desk.key, more),
+  },
+  'an unknown engine': {
+    status: 404,
+    code: 'not_found',
+    error: 'Not Found',
+    meet: async (api, _, more) => api.get('/v1/stats', (await api.desk({ stats: true })).key, { engine: 'x', ...more }),
+  },
+  'an unknown route': {
+    status: 404,
+    code: 'not_found',
+    error: 'Not Found',
+    meet: (api, desk, more) => api.get('/v1/nothing', desk.key, more),
+  },
+  'another method': {
+    status: 405,
+    code: 'method_not_allowed',
+    error: 'Method Not Allowed',
+    meet: (api, desk, params) => api.call('PUT', '/v1/usage', { key: desk.key, params }),
+  },
+  'a job that has not ended': {
+    status: 409,
+    code: 'not_ended',
+    error: 'The job has not ended yet',
+    meet: async (api, desk, params) => {
+      const { json } = await download(api, desk, {});
+      return api.call('POST', `/v1/jobs/${json.job_id}/retry`, { key: desk.key, params });
+    },
+  },
+  'an Idempotency-Key of another request': {
+    status: 409,
+    code: 'idempotency_conflict',
+    error: 'This Idempotency-Key was used with other parameters',
+    meet: async (api, desk, more) => {
+      const ask = (params: Record<string, string>) =>
+        api.call('GET', '/v1/video/download', { key: desk.key, params, headers: { 'idempotency-key': 'i' } });
+      await ask({ query: `${film}?1` });
+      return ask({ query: film, ...more });
+    },
+  },
+  'a body that is too large': {
+    status: 413,
+    code: 'payload_too_large',
+    error: 'Payload Too Large',
+    meet: (api, desk, params) =>
+      api.call('POST', '/v1/video/download', { key: desk.key, params, body: { a: 'x'.repeat(17_000) } }),
+  },
+  'too many calls': {
+    status: 429,
+    code: 'rate_limited',
+    error: 'You have exceeded the per-minute rate limit on your subscription',
+    meet: async (api, _, more) => {
+      const { key } = await api.desk({ perMinute: 1 });
+      await api.get('/v1/usage', key);
+      return api.get('/v1/usage', key, more);
+    },
+  },
+  'an inspector that answers something else': {
+    status: 500,
+    code: 'internal_error',
+    error: 'Internal Error',
+    meet: (api, desk, more) => {
+      api.inspect(() => ({ nonsense: true }));
+      return api.get('/v1/media/metadata', desk.key, { query: film, ...more });
+    },
+  },
+  'an inspector that is away': {
+    status: 503,
+    code: 'unavailable',
+    error: 'Service Unavailable',
+    meet: (api, desk, more) => {
+      api.inspect(() => ({ status: 503 }));
+      return api.get('/v1/media/metadata', desk.key, { query: film, ...more });
+    },
+  },
+};
+
+describe('answers', () => {
+  let api: TestApi;
+  before(async () => {
+    api = await startApi({ TRAWL_AUTH_FAILURES: '1000000' });
+  });
+  afterEach(() => api.inspect(() => ({ metadata: aFilm })));
+  after(() => api.stop());
+
+  const used = async (desk: Desk) => (await readSnapshot(api.store, desk.account)).books.credits_consumed;
+
+  for (const [name, { status, code, error, meet }] of Object.entries(rows)) {
+    it(`error ${status}: ${name} answers its sentence with ${code}, and bills nothing`, async () => {
+      const desk = await api.desk();
+      expectRefused(await meet(api, desk, {}), status, code, error);
+      expect(codes).to.include(code);
+      expect(await used(desk)).to.equal(0);
+    });
+
+    it(`D8: ${name} under soft_fail is the same body with status 200 and x-original-status ${status}`, async () => {
+      const desk = await api.desk();
+      const answer = await meet(api, desk, { soft_fail: 'true' });
+      expectRefused(answer, 200, code, error);
+      expect(answer.headers.get('x-original-status')).to.equal(String(status));
+      expect(await used(desk)).to.equal(0);
+    });
+  }
+
+  it('D8: log and metrics tell the real status, and a success is not touched', async () => {
+    const desk = await api.desk({ credits: 0 });
+    await download(api, desk, { soft_fail: '1' });
+    const usage = await api.get('/v1/usage', desk.key, { soft_fail: 'TRUE' });
+    expect([usage.status, usage.headers.get('x-original-status')]).to.deep.equal([200, null]);
+    expect(usage.json).to.have.property('remaining');
+    await until(async () => (await readLines(api.store, desk.account, 9)).length === 2, 5, 'the lines');
+    const statuses = (await readLines(api.store, desk.account, 9)).map(({ status }) => status);
+    expect(statuses.sort()).to.deep.equal([200, 402]);
+    const counted = await api.metrics.registry.metrics();
+    expect(counted).to.match(/^trawl_http_requests_total\{route="video",status="402"\} \d+$/m);
+  });
+
+  it('D8 D96: soft_fail counts in the body of a POST too', async () => {
+    const desk = await api.desk();
+    const answer = await api.call('POST', '/v1/video/download', { key: desk.key, body: { soft_fail: true } });
+    expectRefused(answer, 200, 'bad_request', 'Bad Request: query is required');
+    expect(answer.headers.get('x-original-status')).to.equal('400');
+  });
+
+  it('D5 D77: booleans are judged on every endpoint', async () => {
+    const desk = await api.desk({ stats: true });
+    const { job_id } = (await download(api, desk, {})).json;
+    await endJob(api.store, job_id, failed);
+    for (const { method, path } of keyedCalls) {
+      for (const flag of ['soft_fail', 'is_async']) {
+        const params = { query: film, engine: 'video', [flag]: 'yes' };
+        const answer = await api.call(method, path.replace(unknownId, job_id), { key: desk.key, params });
+        expectRefused(answer, 400, 'bad_request', `Bad Request: ${flag} must be true, false, 1 or 0`);
+      }
+    }
+    expect((await api.get('/v1/jobs', desk.key)).json.jobs).to.have.length(1);
+  });
+
+  it('D2: is_async is ignored on what is free', async () => {
+    const desk = await api.desk({ stats: true });
+    const { job_id } = (await download(api, desk, {})).json;
+    for (const path of ['/v1/usage', '/v1/stats?engine=video', `/v1/jobs/${job_id}`, '/v1/jobs']) {
+      const answer = await api.get(`${path}${path.includes('?') ? '&' : '?'}is_async=true`, desk.key);
+      expect([answer.status, Object.keys(answer.json).includes('job_id')], path).to.deep.equal([200, false]);
+    }
+  });
+
+  it('D5: a parameter given twice is 400, an unknown one is ignored', async () => {
+    const desk = await api.desk();
+    const twice = await api.get(`/v1/video/download?query=${film}&query=${film}`, desk.key);
+    expectRefused(twice, 400, 'bad_request', 'Bad Request: query must be a single value, given once');
+    expect((await download(api, desk, { unknown: 'x', 'query[]': 'y' })).status).to.equal(202);
+    const nested = await api.get('/v1/video/download', desk.key, { 'query[a]': film });
+    expectRefused(nested, 400, 'bad_request', 'Bad Request: query is required');
+  });
+
+  describe('fields', () => {
+    const filtered: [fields: string, body: object][] = [
+      ['account.slug,api_key.quotas.daily', { account: { slug: '' }, api_key: { quotas: { daily: null } } }],
+      [' held , remaining ', { remaining: 100, held: 0 }],
+      ['held,nothing,account.nothing', { held: 0, account: {} }],
+      ['packs.items.title', { packs: { items: [{ title: 'Pack 0' }, { title: 'Pack 1' }] } }],
+      ['__proto__,constructor,toString,account.__proto__', { account: {} }],
+    ];
+    for (const [fields, body] of filtered) {
+      it(`D9: ${fields} keeps what it names, through objects and arrays`, async () => {
+        const desk = await api.desk({ packs: [1, 1], credits: 98 });
+        const { json } = await api.get('/v1/usage', desk.key, { fields });
+        if (json.account?.slug) json.account.slug = '';
+        expect(json).to.deep.equal(body);
+      });
+    }
+
+    it('D9: the job_id of a 202 is always kept, errors are never filtered, too many names are 400', async () => {
+      const desk = await api.desk();
+      expect(Object.keys((await download(api, desk, { fields: 'nothing' })).json)).to.deep.equal(['job_id']);
+      const error = await download(api, desk, { fields: 'job_id', video_quality: 'x' });
+      expect(Object.keys(error.json)).to.deep.equal(['error']);
+      const many = await download(api, desk, { fields: 'a,'.repeat(200) });
+      expectRefused(many, 400, 'bad_request', /^Bad Request: fields must be at most 100 names/);
+    });
+
+    it('D9: the price of what is filtered stays, also for a remembered answer', async () => {
+      const desk = await api.desk();
+      const ask = (fields: string) => {
+        const headers = { 'idempotency-key': 'f' };
+        return api.call('GET', '/v1/media/metadata', { key: desk.key, params: { query: film, fields }, headers });
+      };
+      expect((await ask('metadata.title')).json).to.deep.equal({ metadata: { title: aFilm.title } });
+      expect((await ask('metadata.ext')).json).to.deep.equal({ metadata: { ext: aFilm.ext } });
+      expect(await used(desk)).to.equal(1);
+    });
+  });
+
+  it('D12: a call that failed is not remembered', async () => {
+    const desk = await api.desk();
+    const ask = () => {
+      const headers = { 'idempotency-key': 'again' };
+      return api.call('GET', '/v1/media/metadata', { key: desk.key, params: { query: film }, headers });
+    };
+    api.inspect(() => ({ failure: { code: 'source_error' } }));
+    expect((await ask()).status).to.equal(500);
+    api.inspect(() => ({ metadata: aFilm }));
+    expect((await ask()).status).to.equal(200);
+    expect(await used(desk)).to.equal(1);
+  });
+});

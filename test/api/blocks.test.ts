@@ -1,0 +1,259 @@
+import { expect } from 'chai';
+import { findPeers } from '../../src/api/address.ts';
+import { networks } from '../../src/base/kinds.ts';
+import { listBlocks } from '../../src/store/blocks.ts';
+import { setKey } from '../../src/store/keyring.ts';
+import { readLines } from '../../src/store/lines.ts';
+import { type Desk, startApi, type TestApi } from '../support/api.ts';
+import { expectRefused, film, keyedCalls } from '../support/calls.ts';
+import { until } from '../support/until.ts';
+
+const trusted = { TRAWL_TRUSTED_PROXIES: '127.0.0.1/32,10.0.0.0/8', TRAWL_AUTH_FAILURES: '3' };
+const minute = 60_000;
+const strayProxy = /is not in TRAWL_TRUSTED_PROXIES/;
+
+/** One call with a key and an X-Forwarded-For, of usage unless told. */
+const from = (api: TestApi, address: string | null, key: string, path = '/v1/usage', method = 'GET') =>
+  api.call(method, path, { key, headers: address === null ? {} : { 'x-forwarded-for': address } });
+
+async function fail(api: TestApi, address: string | null, times: number): Promise<void> {
+  for (let n = 0; n < times; n++) {
+    expectRefused(await from(api, address, 'wrong'), 401, 'invalid_api_key', 'Invalid API Key');
+  }
+}
+
+async function expectBlocked(api: TestApi, address: string | null, key: string, minutes: number): Promise<void> {
+  const answer = await from(api, address, key);
+  expectRefused(answer, 403, 'ip_blocked', 'IP temporarily blocked');
+  expect(Number(answer.headers.get('retry-after'))).to.be.within(minutes * 60 - 30, minutes * 60);
+}
+
+const blocksOf = async (api: TestApi) => (await listBlocks(api.store)).map(({ address }) => address);
+
+describe('blocked addresses', () => {
+  let api: TestApi;
+  let desk: Desk;
+  before(async () => {
+    api = await startApi(trusted);
+    desk = await api.desk();
+  });
+  after(() => api.stop());
+
+  const status = async (address: string) => (await from(api, address, desk.key)).status;
+
+  it('D38 auth 6: the third failure in ten minutes blocks an address for 15 minutes, on every route with a key', async () => {
+    await fail(api, '198.51.100.1', 2);
+    expect(await status('198.51.100.1')).to.equal(200);
+    await fail(api, '198.51.100.1', 1);
+    await expectBlocked(api, '198.51.100.1', desk.key, 15);
+    for (const { method, path } of keyedCalls) {
+      for (const key of [desk.key, 'wrong']) {
+        const answer = await from(api, '198.51.100.1', key, path, method);
+        expect([answer.status, answer.json], `${method} ${path}`).to.deep.equal([
+          403,
+          { error: 'IP temporarily blocked' },
+        ]);
+      }
+    }
+    expect(await status('198.51.100.2')).to.equal(200);
+    api.store.advance(15 * minute + 1);
+    expect(await status('198.51.100.1')).to.equal(200);
+  });
+
+  it('D10: a blocked address is refused after a body that is too large, and before its key and its rate', async () => {
+    await fail(api, '198.51.100.3', 3);
+    const limited = await api.desk({ perMinute: 1 });
+    for (let n = 0; n < 3; n++) await expectBlocked(api, '198.51.100.3', limited.key, 15);
+    expect((await from(api, '198.51.100.4', limited.key)).status).to.equal(200);
+    const big = await api.call('POST', '/v1/video/download', {
+      body: { a: 'x'.repeat(17_000) },
+      headers: { 'x-forwarded-for': '198.51.100.3' },
+    });
+    expectRefused(big, 413, 'payload_too_large', 'Payload Too Large');
+  });
+
+  it('D38: failures older than the window do not count', async () => {
+    await fail(api, '198.51.100.5', 2);
+    api.store.advance(10 * minute + 1);
+    await fail(api, '198.51.100.5', 2);
+    expect(await status('198.51.100.5')).to.equal(200);
+  });
+
+  it('D38 D34: inactive, expired and quota answers are no failures', async () => {
+    const [off, old, used] = [await api.desk(), await api.desk(), await api.desk({ quotas: { total: 0 } })];
+    await setKey(api.store, off.account, `k${off.keyId}`, { active: false });
+    await setKey(api.store, old.account, `k${old.keyId}`, { expires: 1 });
+    for (let n = 0; n < 4; n++) {
+      for (const { key } of [off, old, used]) {
+        const answer = await from(api, '198.51.100.6', key, `/v1/video/download?query=${film}`);
+        expect(answer.status).to.equal(401);
+      }
+    }
+    expect(await status('198.51.100.6')).to.equal(200);
+  });
+
+  it('D86: a good key does not clear the count, and after a block it starts anew', async () => {
+    const address = '198.51.100.7';
+    await fail(api, address, 2);
+    expect(await status(address)).to.equal(200);
+    await fail(api, address, 1);
+    await expectBlocked(api, address, desk.key, 15);
+    api.store.advance(15 * minute + 1);
+    await fail(api, address, 2);
+    expect(await status(address)).to.equal(200);
+  });
+
+  it('D38 D86: each further block lasts twice as long, up to a day, after which the doubling is forgotten', async () => {
+    const address = '198.51.100.8';
+    for (const minutes of [15, 30, 60, 120, 240, 480, 960, 1440, 15]) {
+      await fail(api, address, 3);
+      await expectBlocked(api, address, desk.key, minutes);
+      api.store.advance((minutes - 1) * minute);
+      await expectBlocked(api, address, desk.key, 1);
+      api.store.advance(minute);
+      expect(await status(address)).to.equal(200);
+    }
+  });
+
+  it('D38: the caller is the last address that no trusted proxy added, as the request log shows', async () => {
+    for (let n = 0; n < 3; n++) await fail(api, `203.0.113.${n}, 198.51.100.9, 10.1.1.1`, 1);
+    await expectBlocked(api, '198.51.100.9', desk.key, 15);
+    await expectBlocked(api, '198.51.100.10, 198.51.100.9', desk.key, 15);
+    for (const free of ['203.0.113.1', '198.51.100.10', '198.51.100.9, 198.51.100.10']) {
+      expect(await status(free), free).to.equal(200);
+    }
+    const seen = async () => (await readLines(api.store, desk.account, 99)).map(({ ip }) => ip);
+    await until(async () => (await seen()).includes('198.51.100.10'), 5, 'the line');
+    expect(await blocksOf(api))
+      .to.include('198.51.100.9')
+      .and.not.include('10.1.1.1');
+  });
+
+  it('D38: the addresses of one IPv6 /64 are one caller', async () => {
+    for (let n = 1; n <= 3; n++) await fail(api, `2001:db8:1:2::${n}`, 1);
+    await expectBlocked(api, '2001:DB8:1:2:ffff::9', desk.key, 15);
+    expect(await status('2001:db8:1:3::9')).to.equal(200);
+  });
+
+  const odd = [
+    '',
+    ',',
+    'unknown',
+    '_hidden',
+    '999.1.1.1',
+    '"x"',
+    'a'.repeat(3000),
+    '1.2.3.4 , ',
+    '127.0.0.1',
+    '10.0.0.1',
+  ];
+  for (const address of odd) {
+    it(`D38: X-Forwarded-For ${JSON.stringify(address).slice(0, 20)} of a trusted proxy blames nobody`, async () => {
+      const before = await blocksOf(api);
+      await fail(api, address, 4);
+      expect(await status(address)).to.equal(200);
+      expect(await blocksOf(api)).to.deep.equal(before);
+    });
+  }
+
+  it('D38: a trusted proxy that forwards for nobody is never blocked', async () => {
+    await fail(api, null, 4);
+    expect((await from(api, null, desk.key)).status).to.equal(200);
+  });
+
+  it('D38: a block and its count are in the record: they outlive a restart, and hold on every replica', async () => {
+    await fail(api, '198.51.100.11', 3);
+    await fail(api, '198.51.100.12', 2);
+    const second = await startApi(trusted, (parts) => ({ ...parts, store: api.store }));
+    try {
+      await expectBlocked(second, '198.51.100.11', desk.key, 15);
+      await fail(second, '198.51.100.12', 1);
+      await expectBlocked(second, '198.51.100.12', desk.key, 15);
+      await until(async () => (await status('198.51.100.12')) === 403, 5, 'the first replica to hear of it');
+    } finally {
+      await second.stop();
+    }
+  });
+});
+
+describe('callers without a configured proxy', () => {
+  let api: TestApi;
+  let desk: Desk;
+  before(async () => {
+    api = await startApi({ TRAWL_AUTH_FAILURES: '3' });
+    desk = await api.desk();
+  });
+  after(() => api.stop());
+
+  it('D38: a local peer that sends X-Forwarded-For is a stray proxy: never blocked, logged once', async () => {
+    for (let n = 0; n < 6; n++) await fail(api, `203.0.113.${n % 2}`, 1);
+    expect((await from(api, '203.0.113.0', desk.key)).status).to.equal(200);
+    expect(await blocksOf(api)).to.deep.equal([]);
+    expect(api.lines.filter((line) => strayProxy.test(line))).to.have.length(1);
+  });
+
+  it('D38: without the header the peer itself is counted and blocked', async () => {
+    await fail(api, null, 3);
+    await expectBlocked(api, null, desk.key, 15);
+    expect(await blocksOf(api)).to.deep.equal(['127.0.0.1']);
+  });
+});
+
+describe('findPeers', () => {
+  const rows: [
+    proxies: string,
+    remote: string | undefined,
+    forwarded: string | undefined,
+    ip: string,
+    blame: string | null,
+  ][] = [
+    ['', '192.0.2.1', undefined, '192.0.2.1', '192.0.2.1'],
+    ['', '::ffff:192.0.2.1', undefined, '192.0.2.1', '192.0.2.1'],
+    ['', '::ffff:c000:201', undefined, '192.0.2.1', '192.0.2.1'],
+    ['', '2001:db8::1', undefined, '2001:db8::1', '2001:db8:0:0::/64'],
+    ['', '2001:DB8:0:0:1:2:3:4', undefined, '2001:db8::1:2:3:4', '2001:db8:0:0::/64'],
+    ['', '2001:db8:a:b:c::', undefined, '2001:db8:a:b:c::', '2001:db8:a:b::/64'],
+    ['', '64:ff9b::192.0.2.1', undefined, '64:ff9b::c000:201', '64:ff9b:0:0::/64'],
+    ['', 'fe80::1%eth0', undefined, 'fe80::1', 'fe80:0:0:0::/64'],
+    ['', undefined, undefined, '', null],
+    ['', '192.0.2.1', '198.51.100.1', '192.0.2.1', '192.0.2.1'],
+    ['', '10.0.0.1', '198.51.100.1', '10.0.0.1', null],
+    ['', '192.168.1.1', '198.51.100.1', '192.168.1.1', null],
+    ['', '100.64.0.1', '198.51.100.1', '100.64.0.1', null],
+    ['', '::1', '198.51.100.1', '::1', null],
+    ['', 'fd00::1', '198.51.100.1', 'fd00::1', null],
+    ['', '::ffff:10.0.0.1', '198.51.100.1', '10.0.0.1', null],
+    ['', '10.0.0.1', undefined, '10.0.0.1', '10.0.0.1'],
+    ['192.0.2.0/24', '192.0.2.1', '198.51.100.1', '198.51.100.1', '198.51.100.1'],
+    ['192.0.2.0/24', '::ffff:192.0.2.1', '198.51.100.1', '198.51.100.1', '198.51.100.1'],
+    ['192.0.2.0/24', '192.0.2.1', '203.0.113.1, 198.51.100.1', '198.51.100.1', '198.51.100.1'],
+    ['192.0.2.0/24', '192.0.2.1', '198.51.100.1, 192.0.2.9', '198.51.100.1', '198.51.100.1'],
+    ['192.0.2.0/24', '192.0.2.1', '198.51.100.1:4711', '198.51.100.1', '198.51.100.1'],
+    ['192.0.2.0/24', '192.0.2.1', '[2001:db8::1]:80', '2001:db8::1', '2001:db8:0:0::/64'],
+    ['192.0.2.0/24', '192.0.2.1', '::ffff:198.51.100.1', '198.51.100.1', '198.51.100.1'],
+    ['192.0.2.0/24', '192.0.2.1', '10.0.0.1', '10.0.0.1', '10.0.0.1'],
+    ['192.0.2.0/24', '192.0.2.1', '198.51.100.1, unknown', '192.0.2.1', null],
+    ['192.0.2.0/24', '192.0.2.1', '198.51.100.1, ', '192.0.2.1', null],
+    ['192.0.2.0/24', '192.0.2.1', '192.0.2.7, 192.0.2.8', '192.0.2.1', null],
+    ['192.0.2.0/24', '192.0.2.1', undefined, '192.0.2.1', null],
+    ['192.0.2.0/24', '203.0.113.1', '198.51.100.1', '203.0.113.1', '203.0.113.1'],
+    ['2001:db8::/32', '2001:db8::5', '198.51.100.1', '198.51.100.1', '198.51.100.1'],
+  ];
+  for (const [proxies, remote, forwarded, ip, blame] of rows) {
+    const told = forwarded === undefined ? 'nobody' : forwarded;
+    it(`D38: with ${proxies || 'no proxy'}, ${remote} for ${told} is ${ip || 'unknown'}, blames ${blame}`, () => {
+      expect(findPeers(networks.read(proxies)!, () => {})(remote, forwarded)).to.deep.equal({ ip, blame });
+    });
+  }
+
+  it('D38: tells of the first stray proxy, not of others, nor of callers from outside', () => {
+    let times = 0;
+    const find = findPeers([], () => {
+      times++;
+    });
+    find('192.0.2.1', '198.51.100.1');
+    expect(times).to.equal(0);
+    for (const peer of ['10.0.0.1', '127.0.0.1', '10.0.0.1']) find(peer, '198.51.100.1');
+    expect(times).to.equal(1);
+  });
+});

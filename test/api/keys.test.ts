@@ -1,0 +1,187 @@
+import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { makeKey, readKey } from '../../src/model/key.ts';
+import { deleteKey, listKeys, setKey } from '../../src/store/keyring.ts';
+import { readSnapshot } from '../../src/store/ledger.ts';
+import { readLines } from '../../src/store/lines.ts';
+import { type Answer, anotherKey, type Desk, startApi, type TestApi } from '../support/api.ts';
+import { creditPaths, expectRefused, film, keyedCalls } from '../support/calls.ts';
+import { until } from '../support/until.ts';
+import { endJob } from '../support/work.ts';
+
+describe('the API key', () => {
+  let api: TestApi;
+  before(async () => {
+    api = await startApi({ TRAWL_AUTH_FAILURES: '1000000' });
+  });
+  after(() => api.stop());
+
+  const alias = (desk: Desk) => `k${desk.keyId}`;
+  /** The answers with the key in the header, and in the query. */
+  const both = (method: string, path: string, key: string): Promise<Answer[]> =>
+    Promise.all([api.call(method, path, { key }), api.call(method, path, { params: { x_api_key: key } })]);
+
+  describe('is judged on every route', () => {
+    const wrong: Record<string, string> = {};
+    const off = { inactive: '', expired: '' };
+    before(async () => {
+      const desk = await api.desk();
+      const [deleted, known] = [await anotherKey(api.store, desk.account), desk.key];
+      await deleteKey(api.store, desk.account, `k${readKey(deleted)!.id}`);
+      Object.assign(wrong, {
+        deleted,
+        'of nobody': makeKey(desk.account, randomBytes(32)),
+        'of no account': makeKey('0'.repeat(12), randomBytes(32)),
+        'with another checksum': `${known.slice(0, -1)}${known.endsWith('0') ? '1' : '0'}`,
+        'cut short': known.slice(0, -1),
+        'too long': 'x'.repeat(5000),
+        'of odd bytes': '\u00e9 "\\',
+      });
+      const [inactive, expired] = [await api.desk(), await api.desk()];
+      await setKey(api.store, inactive.account, alias(inactive), { active: false, expires: 1 });
+      await setKey(api.store, expired.account, alias(expired), { expires: api.store.clock.now() - 1 });
+      Object.assign(off, { inactive: inactive.key, expired: expired.key });
+    });
+
+    for (const { method, path } of keyedCalls) {
+      it(`auth 1, 2: ${method} ${path} is 401 Invalid API Key without a key and with any that is not known`, async () => {
+        const none = await api.call(method, path, {});
+        expectRefused(none, 401, 'invalid_api_key', 'Invalid API Key');
+        expectRefused(await api.call(method, path, { headers: { 'x-api-key': '' } }), 401, 'invalid_api_key', /^Inv/);
+        for (const [name, key] of Object.entries(wrong)) {
+          for (const answer of await both(method, path, key)) {
+            expect([name, answer.status, answer.json]).to.deep.equal([name, 401, { error: 'Invalid API Key' }]);
+          }
+        }
+      });
+
+      it(`auth 3, 4, D39: ${method} ${path} is 401 for an inactive key, and for one that is past its expiry`, async () => {
+        for (const answer of await both(method, path, off.inactive)) {
+          expectRefused(answer, 401, 'inactive_api_key', 'Inactive API Key');
+        }
+        for (const answer of await both(method, path, off.expired)) {
+          expectRefused(answer, 401, 'expired_api_key', 'Expired API Key');
+        }
+      });
+    }
+  });
+
+  it('key states: works again when it is activated, with all its settings, and until its very expiry', async () => {
+    const desk = await api.desk({ quotas: { daily: 7 } });
+    const status = async () => (await api.get('/v1/usage', desk.key)).status;
+    const shown = async () => (await api.get('/v1/usage', desk.key)).json.api_key;
+    await setKey(api.store, desk.account, alias(desk), { category: 'staging' });
+    const before = await shown();
+    await setKey(api.store, desk.account, alias(desk), { active: false });
+    expect(await status()).to.equal(401);
+    await setKey(api.store, desk.account, alias(desk), { active: true });
+    expect(await shown()).to.deep.equal(before);
+    expect(before).to.deep.include({ active: true, category: 'staging', expires: null });
+    await setKey(api.store, desk.account, alias(desk), { expires: api.store.clock.now() + 60_000 });
+    expect(await status()).to.equal(200);
+    api.store.advance(60_001);
+    expect(await status()).to.equal(401);
+    await setKey(api.store, desk.account, alias(desk), { expires: null });
+    expect(await status()).to.equal(200);
+  });
+
+  it('resource key: its category has no effect', async () => {
+    const desk = await api.desk();
+    for (const category of ['production', 'development', 'staging', 'Über-Team 7 "x"', '']) {
+      await setKey(api.store, desk.account, alias(desk), { category });
+      const { status, json } = await api.get('/v1/usage', desk.key);
+      expect([status, json.api_key.category]).to.deep.equal([200, category]);
+    }
+  });
+
+  it('D11: wins in the header over the query, and an empty header is none', async () => {
+    const [desk, other] = [await api.desk(), await api.desk()];
+    const ask = (key: string, x_api_key: string) =>
+      api.call('GET', '/v1/usage', { headers: { 'x-api-key': key }, params: { x_api_key } });
+    expect((await ask(desk.key, other.key)).json.account.slug).to.equal(desk.slug);
+    expect((await ask(desk.key, 'wrong')).status).to.equal(200);
+    expectRefused(await ask('wrong', desk.key), 401, 'invalid_api_key', 'Invalid API Key');
+    expect((await ask('', desk.key)).json.account.slug).to.equal(desk.slug);
+  });
+
+  it('D11 D96: is taken from the body of a POST too, and twice is no key', async () => {
+    const desk = await api.desk();
+    const body = { query: film, x_api_key: desk.key };
+    const answer = await api.call('POST', '/v1/video/download', { body });
+    expect(answer.status).to.equal(202);
+    const job = await api.get(`/v1/jobs/${answer.json.job_id}`, desk.key);
+    expect(job.text).not.to.contain(desk.key);
+    expect(job.json.args).not.to.have.property('x_api_key');
+    const twice = await api.get(`/v1/usage?x_api_key=${desk.key}&x_api_key=${desk.key}`);
+    expectRefused(twice, 401, 'invalid_api_key', 'Invalid API Key');
+    expect(await sendTwice(desk.key)).to.equal(401);
+  });
+
+  /** Node itself joins a header that is sent twice. */
+  function sendTwice(key: string): Promise<number | undefined> {
+    return new Promise((resolve, reject) => {
+      const asked = request(`${api.url}/v1/usage`, { agent: false }, (answer) => {
+        answer.resume().once('end', () => resolve(answer.statusCode));
+      });
+      asked.setHeader('x-api-key', [key, key]);
+      asked.once('error', reject).end();
+    });
+  }
+
+  it('D11: given in the query, it stands in no answer, log, metric nor anything that redis wrote', async () => {
+    const desk = await api.desk();
+    const secret = 'Bearer canary-of-a-webhook';
+    const params = { query: film, webhook_url: 'https://example.com/hook', webhook_authorization: secret };
+    const ask = (path: string, more = {}) => api.get(path, null, { x_api_key: desk.key, ...more });
+    const started = await ask('/v1/video/download', params);
+    await endJob(api.store, started.json.job_id);
+    const answers = [
+      started,
+      await ask(`/v1/jobs/${started.json.job_id}`),
+      await ask('/v1/jobs'),
+      await ask('/v1/usage'),
+      await ask('/v1/video/download', { query: desk.key }),
+      await ask('/v1/video/download', { ...params, video_quality: 'no' }),
+      await ask('/v1/media/metadata', { query: film }),
+      await api.get('/openapi.json', null, { x_api_key: desk.key }),
+      await api.get('/nothing', null, { x_api_key: desk.key }),
+    ];
+    await until(async () => (await readLines(api.store, desk.account, 50)).length === 8, 5, 'the lines of the log');
+    const texts = [
+      ...answers.map(({ text, headers }) => text + JSON.stringify([...headers])),
+      api.lines.join(''),
+      await api.metrics.registry.metrics(),
+      JSON.stringify(await readLines(api.store, desk.account, 50)),
+      JSON.stringify(await listKeys(api.store, desk.account)),
+      await readWritten(),
+    ];
+    for (const text of texts) {
+      for (const canary of [desk.key, desk.key.slice(-20), secret]) expect(text).not.to.contain(canary);
+    }
+    // What was looked through is what holds all this.
+    expect(texts.at(-1)).to.contain(desk.hash).and.contain(film);
+  });
+
+  /** Every change that redis has written to its file, as plain text. */
+  async function readWritten(): Promise<string> {
+    const [, folder] = (await api.redis.connection.read(['CONFIG', 'GET', 'dir'], '{trawl}')) as string[];
+    const logs = join(folder!, 'appendonlydir');
+    return readdirSync(logs)
+      .map((name) => readFileSync(join(logs, name), 'latin1'))
+      .join('');
+  }
+
+  it('auth 2: refused keys hold, bill and start nothing, and their calls are logged without credits', async () => {
+    const desk = await api.desk();
+    await setKey(api.store, desk.account, alias(desk), { active: false });
+    for (const path of creditPaths) await api.get(path, desk.key, { query: film });
+    const { books } = await readSnapshot(api.store, desk.account);
+    expect([books.held, books.credits_consumed]).to.deep.equal([0, 0]);
+    await until(async () => (await readLines(api.store, desk.account, 9)).length === 3, 5, 'the lines');
+    const lines = await readLines(api.store, desk.account, 9);
+    expect(lines.map(({ status, credits }) => [status, credits])).to.deep.equal(Array(3).fill([401, 0]));
+  });
+});
