@@ -3,6 +3,7 @@ import { failures } from '../base/errors.ts';
 import type { Exception } from '../base/kinds.ts';
 import type { Seal } from '../base/seal.ts';
 import { filterFields } from '../model/fields.ts';
+import type { Inspected, Inspector } from '../model/inspected.ts';
 import { type Endpoint, isEnded, type Job } from '../model/job.ts';
 import { type CreditRequest, parseFlags, parseJobId, parseRequest } from '../model/request.ts';
 import { type Admission, admit, chargeCall, type NewJob, type Repeat, releaseCall } from '../store/admission.ts';
@@ -10,7 +11,6 @@ import { readJob, readWebhook } from '../store/jobs.ts';
 import type { Store } from '../store/script.ts';
 import { failureReply, type Reply, refusal, refusedReply, type Statuses } from './answer.ts';
 import { type Ask, enterFree, type Handler, isRefused, judgeFlags } from './ask.ts';
-import type { Inspected, Inspector } from './inspector.ts';
 import { routes } from './routes.ts';
 
 /** What the routes that cost a credit need. */

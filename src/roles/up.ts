@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Terminal } from '../admin/terminal.ts';
-import { askInspector } from '../api/inspector.ts';
 import { type Config, ConfigError, readConfig } from '../base/config.ts';
 import { Refusal } from '../base/errors.ts';
 import { type Log, makeLog } from '../base/log.ts';
@@ -20,6 +19,7 @@ import { openStore, recordFolder } from '../store/open.ts';
 import type { Store } from '../store/script.ts';
 import { startRedis } from '../store/server.ts';
 import { openHome } from './home.ts';
+import { askInspector } from './inspector.ts';
 import { serveApi } from './serve.ts';
 
 const help = `Usage: trawl up

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
-import { askInspector } from '../../src/api/inspector.ts';
 import { readConfig } from '../../src/base/config.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { makeStop } from '../../src/base/stop.ts';
 import { makeKey, readKey } from '../../src/model/key.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder.ts';
+import { askInspector } from '../../src/roles/inspector.ts';
 import { type ApiParts, serveApi } from '../../src/roles/serve.ts';
 import { createKey } from '../../src/store/keyring.ts';
 import { anAccount, movableClock, type TestStore, type Wanted } from './record.ts';

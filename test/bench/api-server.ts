@@ -1,0 +1,75 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { askInspector } from '../../src/roles/inspector.ts';
+import { readConfig } from '../../src/base/config.ts';
+import { makeLog } from '../../src/base/log.ts';
+import { makeMetrics } from '../../src/base/metrics.ts';
+import { makeSeal } from '../../src/base/seal.ts';
+import { makeStop } from '../../src/base/stop.ts';
+import { readKey } from '../../src/model/key.ts';
+import { parseRequest } from '../../src/model/request.ts';
+import { openFolder } from '../../src/objects/folder.ts';
+import { serveApi } from '../../src/roles/serve.ts';
+import { admit } from '../../src/store/admission.ts';
+import { connect } from '../../src/store/connect.ts';
+import { collectLines } from '../../src/store/lines.ts';
+import type { Store } from '../../src/store/script.ts';
+
+const [mode = '', url = '', folder = ''] = process.argv.slice(2);
+const log = makeLog({ level: 'error', write: (line) => process.stderr.write(line), now: Date.now });
+const body = JSON.stringify({ status: 'Running', id: '5f1f1c0e-2f1c-4d55-9d0c-1d2c3b4a5f60', progress: 10 });
+
+/** Bare node:http with an answer of the size of a job id's. */
+function answerBare(_req: IncomingMessage, res: ServerResponse): void {
+  res.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }).end(body);
+}
+
+/** What an admission has to do in any case: key, parameters, one script, JSON, one line of the request log. */
+function answerPlain(store: Store) {
+  const lines = collectLines(store, 10_000, log);
+  return async (req: IncomingMessage, res: ServerResponse) => {
+    const began = performance.now();
+    const key = readKey(req.headers['x-api-key']);
+    const given = Object.fromEntries(new URLSearchParams(req.url?.split('?')[1]));
+    const asked = parseRequest('video', given, []);
+    if (key === null || !asked.ok) return res.writeHead(400).end();
+    const work = {
+      endpoint: 'video',
+      method: 'GET',
+      path: '/v1/video/download',
+      args: asked.args,
+      ip: '',
+      webhook: null,
+    } as const;
+    const answer = await admit(store, key, { id: randomUUID(), valid: true, room: true, repeat: null, work });
+    const text = JSON.stringify({ job_id: 'admitted' in answer ? answer.admitted : null });
+    res.writeHead(202, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text);
+    const line = { endpoint: 'GET /v1/video/download', status: 202, ip: '127.0.0.1', credits: 0 };
+    lines.add(key.id, { at: Date.now(), duration_ms: Math.round(performance.now() - began), ...line });
+    return res;
+  };
+}
+
+async function serve(): Promise<number> {
+  if (mode === 'bare') return listen(answerBare);
+  const connection = await connect(url, { log });
+  const store: Store = { connection, clock: { now: Date.now, offset: () => 0 } };
+  if (mode === 'plain') return listen(answerPlain(store));
+  const seal = makeSeal({ secret: randomBytes(32), old: null });
+  const objects = await openFolder({ folder, seal, now: Date.now });
+  const inspector = askInspector({ socketPath: `${folder}/none` });
+  const config = readConfig({ TRAWL_PORT: '0' }, () => '');
+  const parts = { config, store, seal, objects, inspector, log, metrics: makeMetrics() };
+  return (await serveApi(parts, makeStop())).port;
+}
+
+function listen(answer: (req: IncomingMessage, res: ServerResponse) => unknown): Promise<number> {
+  const server = createServer(answer);
+  return new Promise((resolve) => {
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
+  });
+}
+
+process.stdin.resume().on('end', () => process.exit());
+console.log(await serve());
