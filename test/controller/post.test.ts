@@ -1,12 +1,14 @@
 import { once } from 'node:events';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createMute } from 'node:net';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls';
 import { expect } from 'chai';
+import type { Address } from '../../src/base/post.ts';
 import { postThrough } from '../../src/controller/post.ts';
 import { makeCertificate } from '../support/certificate.ts';
+import { closedAddress, startEgress, startSource } from '../support/egress.ts';
 import { type Forwarder, startForwarder } from '../support/forwarder.ts';
 import { aFolder } from '../support/redis.ts';
 
@@ -139,9 +141,9 @@ describe('a post through the proxy', () => {
 
     it('it names the host inside, where a receiver cannot speak for the proxy', async () => {
       expect(await post('https://secure.test/a?b')).to.deep.equal({ is: 'answered', status: 403 });
-      const [req] = asked;
-      const { servername } = req?.socket as TLSSocket & { servername: string };
-      expect([req?.url, req?.headers.host, servername]).to.deep.equal(['/a?b', 'secure.test', 'secure.test']);
+      const { url, headers, socket } = asked[0]!;
+      const { servername } = socket as TLSSocket & { servername: string };
+      expect([url, headers.host, servername]).to.deep.equal(['/a?b', 'secure.test', 'secure.test']);
     });
 
     for (const [host, why] of [
@@ -156,10 +158,24 @@ describe('a post through the proxy', () => {
     }
 
     it('it gives up one that never greets', async () => {
-      const mute = createServer(ours).on('connection', (socket) => socket.pause());
-      forwarder.lead('mute.test', 9);
-      expect(await post('https://mute.test/', 200)).to.include({ is: 'failed' });
-      mute.close();
+      const mute = createMute((socket) => socket.on('error', () => {}).resume());
+      await once(mute.listen(0, '127.0.0.1'), 'listening');
+      forwarder.lead('mute.test', (mute.address() as AddressInfo).port);
+      expect(await post('https://mute.test/', 100)).to.deep.equal({ is: 'failed', why: 'no answer in time' });
+      await new Promise((resolve) => mute.close(resolve));
     });
+  });
+
+  it('egress lets it reach what is open, and its refusals are understood', async () => {
+    const egress = await startEgress();
+    const proxy = egress.place as Address;
+    const source = await startSource((req, res) => req.resume().once('end', () => res.writeHead(201).end()));
+    expect(await post(source.url, 2000, forever, proxy)).to.deep.equal({ is: 'answered', status: 201 });
+    for (const scheme of ['http', 'https']) {
+      const refused = await post(`${scheme}://${closedAddress}/`, 2000, forever, proxy);
+      expect(refused).to.deep.equal({ is: 'refused', why: 'refused_address' });
+    }
+    await source.close();
+    await egress.close();
   });
 });

@@ -85,7 +85,8 @@ export async function startForwarder(path?: string): Promise<Forwarder> {
   server.listen(path === undefined ? { port: 0, host: '127.0.0.1' } : { path });
   await once(server, 'listening');
   return {
-    address: path === undefined ? { host: '127.0.0.1', port: (server.address() as AddressInfo).port } : { socketPath: path },
+    address:
+      path === undefined ? { host: '127.0.0.1', port: (server.address() as AddressInfo).port } : { socketPath: path },
     received,
     most,
     answer: (host, ...told) => void answers.set(host, told),
