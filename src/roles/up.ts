@@ -10,7 +10,9 @@ import { makeMetrics } from '../base/metrics.ts';
 import { startProbe } from '../base/probe.ts';
 import { makeSeal } from '../base/seal.ts';
 import { makeStop, type Stop } from '../base/stop.ts';
+import type { Job } from '../model/job.ts';
 import { makeAccountId, makeKey, readKey } from '../model/key.ts';
+import { makeLink } from '../model/link.ts';
 import { openFolder } from '../objects/folder.ts';
 import { createAccount, listAccounts, setPlan } from '../store/accounts.ts';
 import { createKey } from '../store/keyring.ts';
@@ -104,7 +106,12 @@ async function start(config: Config, log: Log, stop: Stop, terminal: Terminal): 
   });
   stop.add('inspector', inspecting.stop, 6);
   const parts = { config, store, seal, objects, inspector, log, metrics };
-  const controller = await startWork({ ...parts, home: home.path, command: ownCommand, env }, stop);
+  const linkOf = (job: Job) => {
+    const until = (job.ended_at ?? 0) + config.fileHours * 3_600_000;
+    const isGone = job.removed_at !== null || store.clock.now() >= until;
+    return isGone ? null : makeLink(job, until, config.publicUrl, seal.sign);
+  };
+  const controller = await startWork({ ...parts, linkOf, home: home.path, command: ownCommand, env }, stop);
   const api = await serveApi(parts, stop);
   missing.delete('api');
   stop.add('readiness', () => {

@@ -5,16 +5,19 @@ import type { Metrics } from '../base/metrics.ts';
 import type { Seal } from '../base/seal.ts';
 import type { Stop } from '../base/stop.ts';
 import { type Controller, startController } from '../controller/controller.ts';
+import { startDeliveries } from '../controller/deliver.ts';
 import { makeGateway } from '../controller/gateway.ts';
 import { startGauges } from '../controller/gauges.ts';
 import { runInspections } from '../controller/inspections.ts';
 import { startSweep } from '../controller/sweep.ts';
 import { makeToken } from '../controller/tokens.ts';
 import type { Inspector } from '../model/inspected.ts';
+import type { Job } from '../model/job.ts';
 import type { Limits } from '../model/next.ts';
 import type { FolderStore } from '../objects/folder.ts';
 import { openProcessRunner } from '../runners/process.ts';
 import { readJob } from '../store/jobs.ts';
+import { channels } from '../store/keys.ts';
 import type { Store } from '../store/script.ts';
 import { listenAt } from './socket.ts';
 
@@ -25,6 +28,8 @@ export interface WorkParts {
   readonly seal: Seal;
   readonly objects: FolderStore;
   readonly inspector: Inspector;
+  /** A signed link to a job's file, `null` when it has none. */
+  readonly linkOf: (job: Job) => string | null;
   /** Folder of the sockets. */
   readonly home: string;
   readonly command: readonly [string, ...string[]];
@@ -80,6 +85,15 @@ export async function startWork(parts: WorkParts, stop: Stop): Promise<Controlle
   };
   const sweep = startSweep({ ...common, objects, lifetimes });
   stop.add('sweep', sweep.close, 3);
+  const deliveries = startDeliveries({
+    ...{ store, seal, metrics, log, linkOf: parts.linkOf },
+    proxy: { socketPath: join(home, 'egress.sock') },
+    limitSeconds: config.webhookSeconds,
+    gapSeconds: config.webhookGapSeconds,
+    drainSeconds: 2,
+  });
+  stop.add('webhooks', deliveries.close, 5);
+  stop.add('hints for webhooks', await store.connection.subscribe(channels.work, deliveries.wake));
   const gauges = startGauges({ ...common, metrics });
   stop.add('gauges', gauges.close, 3);
   return controller;
