@@ -3,9 +3,10 @@ import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Address } from '../base/post.ts';
 import type { Store } from '../store/script.ts';
-import { type Due, dueWebhooks, endWebhook, readOutgoing, takeWebhook } from '../store/webhooks.ts';
+import { type Due, endWebhook, readOutgoing, takeWebhook } from '../store/webhooks.ts';
 import { type ComposeOptions, compose } from './compose.ts';
 import { makeLine } from './line.ts';
+import { makeLookout } from './lookout.ts';
 import { type Posted, postThrough } from './post.ts';
 
 export interface DeliveriesOptions extends ComposeOptions {
@@ -32,65 +33,37 @@ export interface Deliveries {
 
 const atOnce = { all: 32, host: 8, receiver: 2, waitingOfHost: 1_000, waiting: 20_000 };
 const beatMilliseconds = 500;
-const passMilliseconds = 60_000;
-const pageSize = 500;
 const graceSeconds = 5;
 const outcomes = { delivered: 'delivered', again: 'retried', failed: 'failed' } as const;
 
-/** Hints and a beat make it fast; every minute it looks through all that is due, whatever it has seen before. */
+/** Hints make it fast; a beat makes it certain. */
 export function startDeliveries(options: DeliveriesOptions): Deliveries {
   const { store, log } = options;
   const line = makeLine(atOnce);
   const stop = new AbortController();
   const attempts = new Set<Promise<void>>();
   let isClosing = false;
-  let seenTo = 0;
-  let passedAt = Number.NEGATIVE_INFINITY;
   let looking: Promise<void> | null = null;
   let isWanted = false;
 
-  const complain = (error: unknown) => {
-    // What Redis does not answer is told by its connection, and the next pass finds it again.
-    if (error instanceof Refusal && error.code === 'unavailable') passedAt = Number.NEGATIVE_INFINITY;
-    else log.error('webhooks could not be looked after', { error });
-  };
   const begin = (due: Due) => {
-    const attempt = makeAttempt(options, due, stop.signal)
-      .catch(complain)
-      .finally(() => {
-        attempts.delete(attempt);
-        line.done(due);
-        if (isClosing) return;
-        beginAll();
-        if (line.lacks()) wake();
-      });
+    const attempt = makeAttempt(options, due, stop.signal).catch(complain).finally(over);
     attempts.add(attempt);
+    function over() {
+      attempts.delete(attempt);
+      line.done(due);
+      if (beginAll() && line.lacks()) wake();
+    }
   };
   const beginAll = () => {
-    for (let due = line.next(); due !== null; due = line.next()) begin(due);
+    for (let due = isClosing ? null : line.next(); due !== null; due = line.next()) begin(due);
+    return !isClosing;
   };
-  /** Reads what is due page by page; answers up to when it has. */
-  const read = async (from: number, isEnough: () => boolean): Promise<number> => {
-    for (let at = from; ; ) {
-      const { due, now } = await dueWebhooks(store, pageSize, at);
-      if (isClosing) return at;
-      for (const one of due) line.add(one, one.at);
-      beginAll();
-      if (due.length < pageSize) return now;
-      // A page that begins and ends with the same time is passed by: the next pass finds what stands behind it.
-      at = Math.max(at + 1, due.at(-1)?.at ?? 0);
-      if (isEnough()) return at;
-    }
-  };
-  const look = async () => {
-    if (performance.now() - passedAt >= passMilliseconds) {
-      passedAt = performance.now();
-      seenTo = 0;
-    }
-    for (let lack = line.refill(); lack !== null && !isClosing; lack = line.refill()) {
-      await read(lack.from, lack.isEnough);
-    }
-    if (!line.isFull()) seenTo = await read(seenTo, line.isFull);
+  const lookout = makeLookout(store, line, beginAll);
+  const complain = (error: unknown) => {
+    // That Redis does not answer is told by its connection.
+    if (error instanceof Refusal && error.code === 'unavailable') lookout.forget();
+    else log.error('webhooks could not be looked after', { error });
   };
   const wake = () => {
     isWanted = true;
@@ -99,11 +72,10 @@ export function startDeliveries(options: DeliveriesOptions): Deliveries {
   const lookOn = async () => {
     while (isWanted && !isClosing) {
       isWanted = false;
-      await look().catch(complain);
+      await lookout.look().catch(complain);
     }
     looking = null;
   };
-
   const beat = setInterval(wake, beatMilliseconds);
   wake();
   return {

@@ -45,15 +45,6 @@ export function makeLine(limits: LineLimits): Line {
   const known = new Set<string>();
   let busy = 0;
 
-  const take = (host: Host, receiver: Receiver): Due | null => {
-    const due = receiver.waiting.shift();
-    if (!due) return null;
-    busy += 1;
-    host.busy += 1;
-    receiver.busy += 1;
-    host.waiting -= 1;
-    return due;
-  };
   const findLacking = (): [name: string, host: Host, from: number] | undefined => {
     for (const name of lacking) {
       const host = hosts.get(name);
@@ -63,41 +54,34 @@ export function makeLine(limits: LineLimits): Line {
   };
   return {
     add: (due, at) => {
-      const host = getOrAdd(hosts, hostOf(due), () => ({ receivers: new Map(), waiting: 0, busy: 0, lacks: null }));
       if (known.has(nameOf(due))) return;
+      const host = getOrAdd(hosts, hostOf(due), () => ({ receivers: new Map(), waiting: 0, busy: 0, lacks: null }));
       if (host.waiting >= limits.waitingOfHost) {
         host.lacks = Math.min(host.lacks ?? at, at);
         lacking.add(hostOf(due));
         return;
       }
-      const receiver = getOrAdd(host.receivers, due.receiver, () => ({ waiting: [], busy: 0 }));
-      receiver.waiting.push(due);
+      getOrAdd(host.receivers, due.receiver, () => ({ waiting: [], busy: 0 })).waiting.push(due);
       host.waiting += 1;
       known.add(nameOf(due));
     },
     // At most so many are passed over as are busy: all others have one waiting.
     next: () => {
       if (busy >= limits.all) return null;
-      for (const [hostName, host] of hosts) {
-        if (host.waiting === 0 || host.busy >= limits.host) continue;
-        for (const [name, receiver] of host.receivers) {
-          const due = receiver.busy < limits.receiver ? take(host, receiver) : null;
-          if (due === null) continue;
-          putLast(host.receivers, name, receiver);
-          putLast(hosts, hostName, host);
-          return due;
-        }
+      for (const [name, host] of hosts) {
+        const due = host.waiting > 0 && host.busy < limits.host ? takeFrom(host, limits.receiver) : null;
+        if (due === null) continue;
+        busy += 1;
+        putLast(hosts, name, host);
+        return due;
       }
       return null;
     },
     done: (due) => {
       const host = hosts.get(hostOf(due));
-      const receiver = host?.receivers.get(due.receiver);
-      if (!host || !receiver || !known.delete(nameOf(due))) return;
+      if (!host || !known.delete(nameOf(due))) return;
       busy -= 1;
-      host.busy -= 1;
-      receiver.busy -= 1;
-      if (receiver.busy === 0 && receiver.waiting.length === 0) host.receivers.delete(due.receiver);
+      giveBack(host, due.receiver);
       if (host.receivers.size === 0 && host.lacks === null) hosts.delete(hostOf(due));
     },
     isFull: () => known.size >= limits.waiting,
@@ -112,6 +96,28 @@ export function makeLine(limits: LineLimits): Line {
       return { from, isEnough: () => lacking.has(name) };
     },
   };
+}
+
+/** The next one of a host, each receiver in its turn; `null` when those that wait are all for receivers that are busy. */
+function takeFrom(host: Host, mostOfReceiver: number): Due | null {
+  for (const [name, receiver] of host.receivers) {
+    const due = receiver.busy < mostOfReceiver ? receiver.waiting.shift() : undefined;
+    if (!due) continue;
+    receiver.busy += 1;
+    host.busy += 1;
+    host.waiting -= 1;
+    putLast(host.receivers, name, receiver);
+    return due;
+  }
+  return null;
+}
+
+function giveBack(host: Host, name: string): void {
+  const receiver = host.receivers.get(name);
+  if (!receiver) return;
+  host.busy -= 1;
+  receiver.busy -= 1;
+  if (receiver.busy === 0 && receiver.waiting.length === 0) host.receivers.delete(name);
 }
 
 function nameOf(due: Due): string {

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, randomUUID } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { failures } from '../../src/base/errors.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
@@ -6,7 +6,6 @@ import { makeSeal } from '../../src/base/seal.ts';
 import { type Deliveries, type DeliveriesOptions, startDeliveries } from '../../src/controller/deliver.ts';
 import { receiverOf } from '../../src/model/url.ts';
 import { setAccount } from '../../src/store/accounts.ts';
-import { keys } from '../../src/store/keys.ts';
 import { cancelJob, type Ending, settleJob } from '../../src/store/lifecycle.ts';
 import { type Delivery, readDelivery } from '../../src/store/webhooks.ts';
 import { type Forwarder, startForwarder } from '../support/forwarder.ts';
@@ -22,6 +21,7 @@ import {
 } from '../support/record.ts';
 import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
+import { copyWebhook, wholeRecord } from '../support/webhooks.ts';
 
 const seal = makeSeal({ secret: randomBytes(32) });
 const authorization = 'Bearer hush-hush';
@@ -286,40 +286,3 @@ describe('the delivery of webhooks', () => {
     await ended((await aWebhook('http://good.test/')).id);
   });
 });
-
-/** Puts webhooks into the record that are due as this one is, faster than through all that comes before. */
-async function copyWebhook(store: TestStore, id: string, count: number, urlOf: (n: number) => string): Promise<void> {
-  const { connection } = store;
-  const job = (await connection.read(['HGETALL', keys.job(id)], keys.job(id))) as string[];
-  const webhook = (await connection.read(['HGETALL', keys.webhook(id)], keys.webhook(id))) as string[];
-  const at = webhook[webhook.indexOf('created_at') + 1]!;
-  const commands = Array.from({ length: count }, (_, n) => {
-    const [copy, url] = [randomUUID(), urlOf(n)];
-    const receiver = receiverOf(url);
-    return [
-      { key: keys.job(copy), command: ['HSET', keys.job(copy), ...job, 'webhook_url', url, 'receiver', receiver] },
-      { key: keys.webhook(copy), command: ['HSET', keys.webhook(copy), ...webhook] },
-      { key: keys.webhooks, command: ['ZADD', keys.webhooks, String(Number(at) + n / 10), `${receiver}/${copy}`] },
-    ];
-  });
-  for (let from = 0; from < count; from += 250) await connection.batch(commands.slice(from, from + 250).flat());
-}
-
-/** Everything that the record holds, as one text. */
-async function wholeRecord({ connection }: TestStore): Promise<string> {
-  const names = (await connection.read(['KEYS', '*'], keys.webhooks)) as string[];
-  const dumped = await Promise.all(
-    names.map(async (name) => {
-      const type = String(await connection.read(['TYPE', name], name));
-      const read: Record<string, string[]> = {
-        hash: ['HGETALL', name],
-        string: ['GET', name],
-        zset: ['ZRANGE', name, '0', '-1'],
-        list: ['LRANGE', name, '0', '-1'],
-        stream: ['XRANGE', name, '-', '+'],
-      };
-      return JSON.stringify([name, await connection.read(read[type]!, name)]);
-    }),
-  );
-  return dumped.join('\n');
-}

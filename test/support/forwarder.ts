@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { Address } from '../../src/base/post.ts';
 
 /** What a receiver is told to answer: a status, a status with headers and a body, or nothing at all. */
@@ -30,10 +31,13 @@ export interface Forwarder {
   readonly close: () => Promise<void>;
 }
 
+type Verdict = readonly [verdict: string, status: number];
+const nobody: Verdict = ['failed_connect', 502];
+
 /** Starts a forward proxy on a port of the loopback address, or on a socket. */
 export async function startForwarder(path?: string): Promise<Forwarder> {
   const answers = new Map<string, Told[]>();
-  const verdicts = new Map<string, [verdict: string, status: number]>();
+  const verdicts = new Map<string, Verdict>();
   const ports = new Map<string, number>();
   const received: Received[] = [];
   const open = new Map<string, number>();
@@ -44,7 +48,7 @@ export async function startForwarder(path?: string): Promise<Forwarder> {
     const url = URL.parse(req.url ?? '');
     const told = url && answers.get(url.hostname);
     if (!url || !told) {
-      const [verdict, status] = verdicts.get(url?.hostname ?? '') ?? ['failed_connect', 502];
+      const [verdict, status] = verdicts.get(url?.hostname ?? '') ?? nobody;
       res.writeHead(status, { 'x-egress-verdict': verdict }).end();
       return;
     }
@@ -70,17 +74,7 @@ export async function startForwarder(path?: string): Promise<Forwarder> {
   });
   server.on('connect', (req, client) => {
     const [host = ''] = (req.url ?? '').split(':');
-    const port = ports.get(host);
-    // Either side may break off.
-    client.on('error', () => {});
-    if (port === undefined) {
-      const [verdict, status] = verdicts.get(host) ?? ['failed_connect', 502];
-      client.end(`HTTP/1.1 ${status} x\r\nx-egress-verdict: ${verdict}\r\ncontent-length: 0\r\n\r\n`);
-      return;
-    }
-    const upstream = connect(port, '127.0.0.1', () => client.write('HTTP/1.1 200 x\r\n\r\n'));
-    upstream.on('error', () => client.destroy());
-    client.pipe(upstream).pipe(client);
+    tunnel(client, ports.get(host), verdicts.get(host) ?? nobody);
   });
   server.listen(path === undefined ? { port: 0, host: '127.0.0.1' } : { path });
   await once(server, 'listening');
@@ -98,4 +92,16 @@ export async function startForwarder(path?: string): Promise<Forwarder> {
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+function tunnel(client: Duplex, port: number | undefined, [verdict, status]: Verdict): void {
+  // Either side may break off.
+  client.on('error', () => {});
+  if (port === undefined) {
+    client.end(`HTTP/1.1 ${status} x\r\nx-egress-verdict: ${verdict}\r\ncontent-length: 0\r\n\r\n`);
+    return;
+  }
+  const upstream = connect(port, '127.0.0.1', () => client.write('HTTP/1.1 200 x\r\n\r\n'));
+  upstream.on('error', () => client.destroy());
+  client.pipe(upstream).pipe(client);
 }

@@ -14,7 +14,7 @@ local receiver = redis.call('HGET', job, 'receiver')
 local state = redis.call('HGET', webhook, 'state')
 if not receiver or not state then return { 'not_found' } end
 if state == 'due' then return { 'not_ended' } end
-redis.call('HSET', webhook, 'state', 'due', 'attempts', 0, 'last_status', '', 'next_at', now)
+redis.call('HSET', webhook, 'state', 'due', 'attempts', 0, 'last_status', '', 'next_at', now, 'last_at', '')
 redis.call('ZADD', webhooks, now, receiver .. '/' .. jobId)
 return { 'replayed' }
 `,
