@@ -4,22 +4,25 @@ The first order is {action: inspect | download, url, folder, proxy, tools, node,
 {info}. `download` answers {info}, reads which formats to fetch, [{id, name, seconds}], answers {progress} lines and {done}.
 Anything that goes wrong ends as one {failed} line. Importing this module starts nothing and reaches nothing.
 """
+import functools
 import io
 import itertools
 import json
 import os
+import pathlib
 import re
 import secrets
 import subprocess
 import sys
 import threading
 import time
+import types
 import zlib
 
 import yt_dlp
 import yt_dlp.networking._urllib as transport
 import yt_dlp.utils
-from yt_dlp.networking.exceptions import HTTPError
+from yt_dlp.networking.exceptions import HTTPError, RequestError
 from yt_dlp.utils import ExtractorError, PagedList
 
 PAGE_BYTES = 32 * 2**20
@@ -28,33 +31,16 @@ PLAIN = ('id ext title width height channel channel_url uploader uploader_url is
 OF_FORMAT = ('format_id ext vcodec acodec width height fps tbr abr filesize filesize_approx protocol preference '
              'language_preference').split()
 MOST_FORMATS = 1000
-DEMUXER_BYTES = 8 * 2**20
+SMUGGLED = '#__youtubedl_smuggle'
+ABOUT_US = re.compile('generic information extractor|Requested format is not|No video formats found')
 
 
 class Playlist(Exception):
     """The URL names more than one medium."""
 
 
-class TooLarge(Exception):
+class TooLarge(RequestError):
     """More was sent than the limits allow."""
-
-
-class Collector:
-    """Takes what yt-dlp would print: warnings tell why a page has no formats."""
-
-    def __init__(self):
-        self.warnings = []
-
-    def debug(self, text):
-        pass
-
-    info = debug
-
-    def warning(self, text):
-        self.warnings = [*self.warnings[-20:], str(text)[:2000]]
-
-    def error(self, text):
-        pass
 
 
 class Downloader(yt_dlp.YoutubeDL):
@@ -72,10 +58,12 @@ class Downloader(yt_dlp.YoutubeDL):
         return super().process_ie_result(ie_result, download, extra_info)
 
 
-def options(order, collector):
+def options(order, warn):
     """All that yt-dlp is told. What is not named here is off: no configuration, cache, subtitles, executed commands."""
+    ignore = lambda text, **_: None
     return {
-        'quiet': True, 'no_warnings': False, 'noprogress': True, 'logger': collector, 'color': {'stdout': 'no_color', 'stderr': 'no_color'},
+        'quiet': True, 'no_warnings': False, 'noprogress': True,
+        'logger': types.SimpleNamespace(debug=ignore, info=ignore, error=ignore, warning=warn), 'color': {'stdout': 'no_color', 'stderr': 'no_color'},
         'proxy': order['proxy'], 'socket_timeout': 15, 'retries': 3, 'fragment_retries': 3, 'extractor_retries': 2, 'file_access_retries': 0,
         'cachedir': False, 'enable_file_urls': False, 'nocheckcertificate': False, 'default_search': 'error', 'noplaylist': True,
         'playlist_items': '1', 'allowed_extractors': ['default'], 'live_from_start': False, 'ignoreerrors': False,
@@ -83,7 +71,7 @@ def options(order, collector):
         'skip_unavailable_fragments': False, 'concurrent_fragment_downloads': 8, 'hls_prefer_native': True, 'external_downloader': None,
         'fixup': 'never', 'postprocessors': [], 'writesubtitles': False, 'writethumbnail': False, 'updatetime': False, 'nopart': True,
         'overwrites': True, 'continuedl': False, 'max_filesize': None, 'outtmpl': {'default': 'unused'}, 'restrictfilenames': True,
-        'cookiefile': io.StringIO(read(order['cookies'])) if order.get('cookies') else None, 'cookiesfrombrowser': None, 'usenetrc': False,
+        'cookiefile': io.StringIO(pathlib.Path(order['cookies']).read_text()) if order.get('cookies') else None, 'cookiesfrombrowser': None, 'usenetrc': False,
         'ffmpeg_location': order['tools'], 'js_runtimes': {'node': {'path': order['node']}}, 'remote_components': [],
     }
 
@@ -97,84 +85,71 @@ def load_plugins(folders):
 
 def mistrust():
     """Takes orders inside URLs only from yt-dlp's own extractors, and bounds how much of a page is read and unpacked."""
-    mark = secrets.token_hex(16)
-    smuggle, unsmuggle = yt_dlp.utils.smuggle_url, yt_dlp.utils.unsmuggle_url
+    kept, olds = {}, (yt_dlp.utils.smuggle_url, yt_dlp.utils.unsmuggle_url)
 
     def smuggle_url(url, data):
-        return smuggle(unsmuggle_url(url)[0], {**(unsmuggle_url(url, {})[1] or {}), **data, 'mark': mark})
+        bare, before = unsmuggle_url(url, {})
+        token = secrets.token_hex(16)
+        kept[token] = {**data, **before}
+        return f'{bare}{SMUGGLED}={token}'
 
     def unsmuggle_url(url, default=None):
-        if '__youtubedl_smuggle' not in url:
-            return url, default
-        try:
-            bare, said = unsmuggle(url, None)
-        except (KeyError, ValueError):
-            return url.partition('#')[0], default
-        if isinstance(said, dict) and secrets.compare_digest(str(said.pop('mark', '')).encode(), mark.encode()):
-            return bare, said
-        return url.partition('#')[0], default
+        bare, _, token = url.partition(SMUGGLED)
+        return bare, dict(kept[token[1:]]) if token[1:] in kept else default
 
     for module in [module for name, module in sys.modules.items() if name.startswith('yt_dlp')]:
-        for name, own in (('smuggle_url', smuggle_url), ('unsmuggle_url', unsmuggle_url)):
-            if vars(module).get(name) in (smuggle, unsmuggle):
-                setattr(module, name, own)
+        for own in (smuggle_url, unsmuggle_url):
+            if vars(module).get(own.__name__) in olds:
+                setattr(module, own.__name__, own)
     bound_pages()
 
 
 def bound_pages():
-    def unpack(data, bits):
+    handler, adapter = transport.HTTPHandler, transport.UrllibResponseAdapter
+    plain, judge = adapter.read, handler.http_response
+
+    def unpack(bits, data):
         unpacker = zlib.decompressobj(bits)
         whole = unpacker.decompress(data, PAGE_BYTES)
         if unpacker.unconsumed_tail:
             raise TooLarge('a compressed page is too large')
         return whole
 
-    def deflate(data):
-        try:
-            return unpack(data, -zlib.MAX_WBITS)
-        except zlib.error:
-            return unpack(data, zlib.MAX_WBITS)
+    def read_whole(read, amt=None):
+        whole = read(PAGE_BYTES if amt is None else amt)
+        if amt is None and read(1):
+            raise TooLarge('a page is too large')
+        return whole
 
-    transport.HTTPHandler.gz = staticmethod(lambda data: unpack(data, zlib.MAX_WBITS | 16) if data else data)
-    transport.HTTPHandler.deflate = staticmethod(lambda data: deflate(data) if data else data)
-    transport.SUPPORTED_ENCODINGS[:] = ['gzip', 'deflate']
-    plain = transport.UrllibResponseAdapter.read
+    def http_response(self, req, resp):
+        if resp.headers.get('Content-encoding'):
+            resp.read = functools.partial(read_whole, resp.read)
+        return judge(self, req, resp)
 
-    def read_some(self, amt=None):
-        if amt is not None and amt >= 0:
-            return plain(self, amt)
-        pieces, left = [], PAGE_BYTES
-        while piece := plain(self, min(left + 1, 65536)):
-            pieces.append(piece)
-            left -= len(piece)
-            if left < 0:
-                raise TooLarge('a page is too large')
-        return b''.join(pieces)
-
-    transport.UrllibResponseAdapter.read = read_some
+    handler.gz = staticmethod(lambda data: data and unpack(zlib.MAX_WBITS | 16, data))
+    handler.deflate = staticmethod(lambda data: data and unpack(zlib.MAX_WBITS if data[:1] == b'x' else -zlib.MAX_WBITS, data))
+    handler.http_response = handler.https_response = http_response
+    adapter.read = lambda self, amt=None: read_whole(functools.partial(plain, self), amt)
 
 
 def inspect(order):
     """Reads the page of a URL: yt-dlp's downloader and the whole info."""
-    collector = Collector()
-    downloader = Downloader(options(order, collector), auto_init='no_verbose_header')
-    info = downloader.extract_info(unfragmented(order['url']), download=False)
+    said = []  # a page without formats says why in a warning
+    warn = lambda text, **_: None if ABOUT_US.search(text) or len(said) > 50 else said.append(text[:2000])
+    downloader = Downloader(options(order, warn), auto_init='no_verbose_header')
+    info = downloader.extract_info(order['url'].partition('#')[0], download=False)
     if not info:
         raise ExtractorError('The extractor answered nothing')
-    if not playable(info) and info.get('live_status') != 'is_upcoming':
-        said = [text for text in collector.warnings if 'Falling back on generic' not in text and 'Requested format' not in text]
+    info['formats'] = [each for each in info.get('formats') or [info] if each.get('url')]
+    if not info['formats'] and info.get('live_status') != 'is_upcoming':
         raise ExtractorError(said[-1] if said else 'No video formats found!', expected=bool(said))
     return downloader, info
 
 
-def playable(info):
-    return [each for each in info.get('formats') or [info] if each.get('url')]
-
-
 def told(info, order):
     """The part of the info that is handed on, with bounds; what a file alone knows is asked of the file."""
+    formats = info['formats'][-MOST_FORMATS:]
     told = {name: bounded(info.get(name)) for name in PLAIN}
-    formats = playable(info)[-MOST_FORMATS:]
     told['formats'] = [{name: bounded(each.get(name)) for name in OF_FORMAT} for each in formats]
     knows = info.get('duration') and any(each.get('height') or each.get('vcodec') == 'none' for each in formats)
     if formats and order['action'] == 'inspect' and not knows and not info.get('is_live'):
@@ -196,25 +171,20 @@ def probe(url, headers, order):
 
 def fetch(downloader, info, wanted, order, answer):
     """Fetches formats into files of the given names and answers where they are."""
-    formats = {each.get('format_id'): each for each in playable(info)}
-    files = []
+    formats = {each.get('format_id'): each for each in info['formats']}
     for number, part in enumerate(wanted):
-        chosen = {**info, **formats[part['id']]}
-        for name in ('formats', 'requested_formats', 'requested_downloads'):
-            chosen.pop(name, None)
-        shorten(chosen, part.get('seconds'))
+        chosen = {**info, **formats[part['id']], 'formats': None, 'requested_formats': None}
+        if part.get('seconds') is not None:
+            shorten(chosen, part['seconds'])
         path = os.path.join(order['folder'], part['name'])
         downloader._progress_hooks = [meter(number, order['limits']['file_bytes'], answer)]
         if not downloader.dl(path, chosen)[0]:
             raise ExtractorError('The downloader gave up', expected=True)
-        files.append(path)
-    answer({'done': {'files': files}})
+    answer({'done': {}})
 
 
 def shorten(chosen, seconds):
     """Fetches only the first seconds: fewer fragments where their lengths are known, else what ffmpeg reads of the stream."""
-    if seconds is None:
-        return
     fragments = chosen.get('fragments')
     if isinstance(fragments, list) and not chosen.get('is_live') and all(each.get('duration') for each in fragments[1:]):
         reached = [0, *itertools.accumulate(each.get('duration') or 0 for each in fragments)]
@@ -242,13 +212,10 @@ def meter(number, most, answer):
 
 def describe(error, stage):
     """What is known of an exception and of those that caused it."""
-    seen, chain = set(), [error]
-    while chain[-1] is not None and id(chain[-1]) not in seen and len(chain) < 12:
-        each = chain[-1]
-        seen.add(id(each))
-        inner = getattr(each, 'exc_info', None)
-        chain.append(inner[1] if inner and inner[1] is not each else getattr(each, 'cause', None) or each.__cause__ or each.__context__)
-    chain = [each for each in chain if isinstance(each, BaseException)]
+    chain, inner = [], error
+    while isinstance(inner, BaseException) and inner not in chain and len(chain) < 12:
+        chain.append(inner)
+        inner = (getattr(inner, 'exc_info', None) or (0, 0))[1] or getattr(inner, 'cause', None) or inner.__cause__ or inner.__context__
     answers = [each for each in chain if isinstance(each, HTTPError)]
     text = next((str(each) for each in chain if str(each)), '')
     return {'failed': {
@@ -258,19 +225,8 @@ def describe(error, stage):
         'causes': [bounded(str(each), 500) for each in chain[1:]]}}
 
 
-def unfragmented(url):
-    return url.partition('#')[0]
-
-
 def bounded(value, most=10_000):
-    if isinstance(value, str):
-        return value[:most]
-    return value if isinstance(value, bool | int | float) or value is None else None
-
-
-def read(path):
-    with open(path, encoding='utf-8') as file:
-        return file.read()
+    return value[:most] if isinstance(value, str) else value if isinstance(value, (int, float)) else None
 
 
 def answer_inspect(order):
@@ -286,8 +242,7 @@ def main():
 
     def answer(said):
         with lock:
-            sys.stdout.write(json.dumps(said) + '\n')
-            sys.stdout.flush()
+            print(json.dumps(said), flush=True)
 
     order, stage = json.loads(sys.stdin.readline()), 'inspect'
     load_plugins(order['plugins'])

@@ -2,7 +2,6 @@ import { createReadStream, existsSync, statSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { extname, join, normalize } from 'node:path';
-import { createGzip } from 'node:zlib';
 import { makeFilms } from './films.ts';
 
 /** A source of films on loopback, with everything that may be wrong with one. */
@@ -116,6 +115,8 @@ function makeRoutes(films: string, pages: ReadonlyMap<string, unknown>): Readonl
       answer.writeHead(200, { 'content-type': wanted.get('type') ?? 'video/mp4' }).end(wanted.get('text') ?? '');
     },
     to: ({ asking, answer }) => answer.writeHead(302, { location: (asking.url ?? '').split('?to=')[1] ?? '/' }).end(),
+    /** Never answers. */
+    silence: () => undefined,
     hang: ({ answer }) =>
       answer.writeHead(200, { 'content-type': 'video/mp4', 'content-length': '1000000' }).flushHeaders(),
     broken: async ({ answer, send }) => {
@@ -139,21 +140,13 @@ function makeRoutes(films: string, pages: ReadonlyMap<string, unknown>): Readonl
     },
     bomb: ({ answer }) => {
       answer.writeHead(200, { 'content-type': 'text/html', 'content-encoding': 'gzip' });
-      const zip = createGzip();
-      zip.pipe(answer);
-      void pour(zip);
+      createReadStream(join(films, 'bomb.gz')).pipe(answer);
+    },
+    'endless-gzip': async ({ answer, send }) => {
+      answer.writeHead(200, { 'content-type': 'text/html', 'content-encoding': 'gzip' });
+      for (const piece = Buffer.alloc(2 ** 18, 1); !answer.destroyed; ) await send(piece);
     },
   };
-}
-
-/** 1.8 GB of one letter, which is 1.8 MB when packed. */
-async function pour(zip: NodeJS.WritableStream): Promise<void> {
-  const piece = Buffer.alloc(2 ** 20, 'a');
-  zip.write('<!doctype html><title>');
-  for (let n = 0; n < 1800; n += 1) {
-    if (!zip.write(piece)) await new Promise<void>((resolve) => zip.once('drain', resolve));
-  }
-  zip.end();
 }
 
 function gone({ answer }: Reply, status: number): void {
