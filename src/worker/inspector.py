@@ -137,6 +137,7 @@ def run_child(request, driver, near_in, far_out):
             os.setresgid(user, user, user)
             os.setresuid(user, user, user)
         wall.hide()
+        wall.die_with_parent()
         os.chdir(request['folder'])
         os.environ.clear()
         os.environ.update(request['env'])

@@ -93,7 +93,7 @@ async function inspectOne(
   const run: Tools['run'] = (_command, _args, running) => {
     const child = warm.start(user, running);
     void child.ended.then((end) => {
-      struck = end.signal === 'SIGKILL' && !signal.aborted;
+      struck = end.signal === 'SIGKILL' && !running.signal.aborted;
     });
     return child;
   };
