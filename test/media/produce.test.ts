@@ -1,6 +1,5 @@
-import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Limits, Order } from '../../src/media/tools.ts';
@@ -228,50 +227,11 @@ describe('from a URL to a proved file', function () {
     return fails(sound('/page/liar'), 'file_damaged');
   });
 
-  it('a "film" that is a list of files beside it never becomes a file', async () => {
-    const lists = [
-      '#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:9,\nsecret.ts\n#EXT-X-ENDLIST\n',
-      "ffconcat version 1.0\nfile 'secret.ts'\n",
-    ];
-    for (const text of lists) {
-      await studio.make(order(`/raw?type=video/mp4&text=${encodeURIComponent(text)}`), ({ failed, folder }) => {
-        expect(failed?.code).to.equal('unsupported_url');
-        writeFileSync(join(folder, 'left'), '');
-      });
-    }
-  });
-
   it('orders inside a URL are taken from nobody but the extractors', async () => {
     const smuggled = encodeURIComponent(JSON.stringify({ force_videoid: 'mine', referer: 'http://mine/' }));
     const to = `/films/clip.mp4#__youtubedl_smuggle=${smuggled}`;
     await good(order(`/to?to=${to}`), ({ produced }) => expect(produced?.metadata.id).to.equal('clip'));
     studio.source.lay('smuggling', { entries: [studio.source.url + to] });
     await good(order('/page/smuggling'), ({ produced }) => expect(produced?.metadata.id).to.equal('clip'));
-  });
-
-  it('leaves no process when it is given up', async () => {
-    const { aTools } = await import('../support/media.ts');
-    const { aFolder } = await import('../support/redis.ts');
-    const { produce } = await import('../../src/media/download.ts');
-    const { folder, remove } = aFolder();
-    const stop = new AbortController();
-    const tools = aTools(folder, studio.proxy.url);
-    const done = produce(
-      order('/rate/20000/clip.mp4'),
-      tools,
-      ({ stage }) => stage === 'fetch' && stop.abort(new Error('enough')),
-      stop.signal,
-    );
-    const error = await done.then(
-      () => null,
-      (reason: unknown) => reason,
-    );
-    expect(String(error)).to.equal('Error: enough');
-    expect(
-      execFileSync('sh', ['-c', 'grep -lF "$0" /proc/[0-9]*/environ 2>/dev/null || true', folder], {
-        encoding: 'utf8',
-      }),
-    ).to.equal('');
-    remove();
   });
 });
