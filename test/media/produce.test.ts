@@ -221,6 +221,26 @@ describe('from a URL to a proved file', function () {
     return fails(order('/page/live'), 'live_unbounded');
   });
 
+  it('a live stream is recorded at the pace of the clock', async () => {
+    const live = await openStudio();
+    const query = live.source.lay('live', {
+      info: {
+        is_live: true,
+        formats: [{ format_id: 'x', url: `${live.source.url}/live/list.m3u8`, ext: 'mp4', protocol: 'm3u8_native' }],
+      },
+    });
+    await live.make(
+      { endpoint: 'video', args: { ...video, query, max_duration: 8 } },
+      ({ produced, failed, seconds }) => {
+        expect(failed?.detail ?? '').to.equal('');
+        expect(look(produced?.file ?? '').duration).to.be.closeTo(8, 3);
+        expect(seconds).to.be.below(14);
+        expect(produced?.metadata.live_status).to.equal('is_live');
+      },
+    );
+    await live.stop();
+  });
+
   it('a film far shorter than its page promises is damaged', () => {
     const info = { duration: 60, formats: soundFormats(studio.source) };
     studio.source.lay('liar', { info });

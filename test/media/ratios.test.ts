@@ -71,7 +71,7 @@ describe('how much faster than the plain way', function () {
   });
 
   it('pieces side by side come at least 3 times as fast as one after the other from a throttled source', async () => {
-    const path = '/rate/900000/fast/list.m3u8';
+    const path = '/rate/1500000/fast/list.m3u8';
     const alone = await commandIn(path, '-N', '1', '--fixup', 'never');
     const ours = await produceIn(path);
     show('speed', alone.seconds / ours.seconds);
@@ -88,7 +88,7 @@ describe('how much faster than the plain way', function () {
       return performance.now() - begun;
     };
     const copied = Math.min(...[1, 2, 3].map((n) => time(['-c', 'copy', '-f', 'matroska'], `${n}.mkv`)));
-    const encoded = time(['-c:v', 'libx264', '-preset', 'medium', '-c:a', 'copy', '-f', 'matroska'], 'encoded.mkv');
+    const encoded = time(['-c:v', 'libx264', '-preset', 'fast', '-c:a', 'copy', '-f', 'matroska'], 'encoded.mkv');
     remove();
     show('time', copied / encoded);
     expect(copied / encoded).to.be.at.most(0.02);
@@ -97,11 +97,11 @@ describe('how much faster than the plain way', function () {
   it('a whole small job takes at most 1.5 times as long as the yt-dlp command alone', async () => {
     const ours: number[] = [];
     const alone: number[] = [];
-    for (let round = 0; round < 5; round += 1) {
+    for (let round = 0; round < 3; round += 1) {
       alone.push((await commandIn('/films/clip.mp4')).seconds);
       ours.push((await produceIn('/films/clip.mp4')).seconds);
     }
-    const median = (all: number[]) => all.sort((one, other) => one - other)[2] ?? 0;
+    const median = (all: number[]) => all.sort((one, other) => one - other)[1] ?? 0;
     show('time', median(ours) / median(alone));
     expect(median(ours) / median(alone)).to.be.at.most(1.5);
   });

@@ -93,6 +93,7 @@ function room(answer: ServerResponse): Promise<void> {
 type Route = (reply: Reply) => unknown;
 
 function makeRoutes(films: string, pages: ReadonlyMap<string, unknown>): Readonly<Record<string, Route>> {
+  const begun = Date.now();
   const file = (reply: Reply, rest: readonly string[], rate?: number) =>
     sendFile(reply, join(films, normalize(rest.join('/'))), rate);
   return {
@@ -115,6 +116,14 @@ function makeRoutes(films: string, pages: ReadonlyMap<string, unknown>): Readonl
       answer.writeHead(200, { 'content-type': wanted.get('type') ?? 'video/mp4' }).end(wanted.get('text') ?? '');
     },
     to: ({ asking, answer }) => answer.writeHead(302, { location: (asking.url ?? '').split('?to=')[1] ?? '/' }).end(),
+    /** /live/list.m3u8: a stream that goes on by the clock, two seconds a piece. */
+    live: (reply) => {
+      if (reply.rest[0] !== 'list.m3u8') return file(reply, ['fast', ...reply.rest]);
+      const last = Math.floor((Date.now() - begun) / 2000) + 3;
+      const pieces = [last - 2, last - 1, last].map((n) => `#EXTINF:2,\n${n}.ts`);
+      const head = `#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:${last - 2}\n`;
+      reply.answer.writeHead(200, { 'content-type': types['.m3u8'] }).end(`${head}${pieces.join('\n')}\n`);
+    },
     /** Never answers. */
     silence: () => undefined,
     hang: ({ answer }) =>
