@@ -156,8 +156,7 @@ def probe(url, headers, order):
     spoken = ''.join(f'{name}: {value}\r\n' for name, value in headers.items())
     command = [os.path.join(order['tools'], 'ffprobe'), '-v', 'error', '-headers', spoken, '-of', 'json', *PROBED, '-i', url]
     try:
-        env = {**os.environ, 'http_proxy': order['proxy']}
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=env, timeout=20, check=False)
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env={**os.environ, 'http_proxy': order['proxy']}, timeout=20)
         return json.loads(done.stdout) if len(done.stdout) < 2**20 else None
     except (subprocess.TimeoutExpired, ValueError):
         return None
@@ -167,7 +166,8 @@ def fetch(downloader, info, wanted, order):
     """Fetches formats into files of the given names and answers where they are."""
     formats = {each.get('format_id'): each for each in info['formats']}
     for number, part in enumerate(wanted):
-        chosen = {**info, **formats[part['id']], 'formats': None, 'requested_formats': None}
+        both = {**info, **formats[part['id']]}
+        chosen = {name: both[name] for name in both.keys() - {'formats', 'requested_formats'}}
         if part.get('seconds') is not None:
             shorten(chosen, part['seconds'])
         downloader._progress_hooks = [meter(number, order['limits']['file_bytes'])]
