@@ -12,13 +12,26 @@ import { aFolder, aLog } from '../support/redis.ts';
 import { type Source, startSource } from '../support/source-server.ts';
 import { programs, startWorker } from '../support/worker.ts';
 
+const leastTurns = 5;
+const longestMilliseconds = 40_000;
 const ytDlp = join(dirname(python), 'yt-dlp');
 
-/** Both are measured in turns, and the fastest counts: what else the machine does only makes things slower. */
-async function compare(one: () => unknown, other: () => unknown, rounds = 5): Promise<{ one: number; other: number }> {
-  const times: [number, number][] = [];
-  for (let round = 0; round < rounds; round++) times.push([await measure(one), await measure(other)]);
-  return { one: Math.min(...times.map(([time]) => time)), other: Math.min(...times.map(([, time]) => time)) };
+interface Times {
+  readonly one: number;
+  readonly other: number;
+}
+
+/**
+ * Both are measured in turns, and the fastest counts: what else the machine does only makes things slower. A busy machine
+ * gets more turns.
+ */
+async function compare(one: () => unknown, other: () => unknown, isEnough: (times: Times) => boolean): Promise<Times> {
+  const end = performance.now() + longestMilliseconds;
+  let times = { one: Number.POSITIVE_INFINITY, other: Number.POSITIVE_INFINITY };
+  for (let turns = 0; turns < leastTurns || (!isEnough(times) && performance.now() < end); turns++) {
+    times = { one: Math.min(times.one, await measure(one)), other: Math.min(times.other, await measure(other)) };
+  }
+  return times;
 }
 
 async function measure(action: () => unknown): Promise<number> {
@@ -64,6 +77,7 @@ describe('In one run on one machine', function () {
     const { one, other } = await compare(
       () => inspector.inspect(url, new AbortController().signal),
       () => runYtDlp('--plugin-dirs', plugins, '-J', url),
+      ({ one, other }) => one <= 0.2 * other,
     );
     const { is } = await inspector.inspect(url, new AbortController().signal);
     await inspector.close();
@@ -81,7 +95,7 @@ describe('In one run on one machine', function () {
       const { one, other } = await compare(
         () => start(wallOff(['true'], inside)),
         () => start(['true']),
-        40,
+        ({ one, other }) => one - other <= 10,
       );
       console.log(`      ${(one - other).toFixed(1)} ms`);
       expect(one - other).to.be.at.most(10);
@@ -102,7 +116,11 @@ describe('In one run on one machine', function () {
       });
       expect((await worker.exit).code, worker.stderr()).to.equal(0);
     };
-    const { one, other } = await compare(job, () => runYtDlp('--force-overwrites', '-o', 'film.mp4', query));
+    const { one, other } = await compare(
+      job,
+      () => runYtDlp('--force-overwrites', '-o', 'film.mp4', query),
+      ({ one, other }) => one <= 1.5 * other,
+    );
     await gateway.stop();
     console.log(`      job ${one.toFixed(0)} ms, command ${other.toFixed(0)} ms: ${(one / other).toFixed(2)}`);
     expect(one / other).to.be.at.most(1.5);
