@@ -124,6 +124,13 @@ function makeRoutes(films: string, pages: ReadonlyMap<string, unknown>): Readonl
       const head = `#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:${last - 2}\n`;
       reply.answer.writeHead(200, { 'content-type': types['.m3u8'] }).end(`${head}${pieces.join('\n')}\n`);
     },
+    ...makeBadRoutes(films),
+  };
+}
+
+/** What goes wrong before the first byte, in the middle, or never ends. */
+function makeBadRoutes(films: string): Readonly<Record<string, Route>> {
+  return {
     /** Never answers. */
     silence: () => undefined,
     hang: ({ answer }) =>
