@@ -6,6 +6,7 @@ import { isAudioCopy } from './container.ts';
 import { type Fetched, type Plan, planConversion } from './convert.ts';
 import { type Driver, openDriver } from './driver.ts';
 import { readFacts } from './facts.ts';
+import { classifyFfmpeg } from './failures.ts';
 import { ffmpegArguments, mediaEnv } from './ffmpeg.ts';
 import type { Info } from './info.ts';
 import { probeFile } from './probe.ts';
@@ -182,8 +183,8 @@ async function convert(
   const ended = await tools.run(tools.ffmpeg, ffmpegArguments(inputs, plan.output, file), options).ended;
   signal.throwIfAborted();
   if (ended.signal === 'SIGXFSZ') throw new Failed('file_too_large', ended.stderr);
-  if (/No space left on device/.test(ended.stderr)) throw new Failed('worker_failed', ended.stderr);
-  if (ended.code !== 0 || damage.test(ended.stderr)) throw new Failed('file_damaged', ended.stderr);
+  if (ended.code !== 0) throw new Failed(classifyFfmpeg(ended.stderr), ended.stderr);
+  if (damage.test(ended.stderr)) throw new Failed('file_damaged', ended.stderr);
   await Promise.all(inputs.map((input) => rm(input, { force: true })));
 }
 

@@ -17,7 +17,7 @@ export function readFacts(
 ): Metadata {
   const { fields } = info;
   const probe = delivered?.probe ?? (info.probe ? readProbe(info.probe) : null);
-  const status = liveStatus(info, delivered !== undefined);
+  const status = liveStatus(info, typeof probe?.duration === 'number');
   const size = delivered
     ? probe?.video
     : { width: chosen?.width ?? probe?.video?.width, height: chosen?.height ?? probe?.video?.height };

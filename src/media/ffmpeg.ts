@@ -29,8 +29,8 @@ export function ffprobeArguments(file: string, counting: boolean): string[] {
     'stream=index,codec_type,codec_name,width,height,duration,bit_rate,sample_rate,channels,nb_frames,nb_read_packets',
     'stream_disposition=attached_pic',
   ];
-  const how = ['-v', 'error', ...memory, ...localRules, ...(counting ? ['-count_packets'] : [])];
-  return [...how, '-of', 'json', '-show_entries', fields.join(':'), '-i', `file:${file}`];
+  const how = ['-v', 'error', ...memory, ...(counting ? ['-count_packets'] : []), '-of', 'json'];
+  return [...how, '-show_entries', fields.join(':'), ...localRules, '-i', `file:${file}`];
 }
 
 /** The environment of ffmpeg and ffprobe: what they have to know and no more. */

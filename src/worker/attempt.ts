@@ -64,6 +64,8 @@ const tellMilliseconds = 500;
 const aliveMilliseconds = 5_000;
 /** While a file is converted, it, its parts and the result lie side by side. */
 const copies = 3;
+/** Who fetches counts too, and says why it ends: the system's own limit comes a little later. */
+const overshootBytes = 2 ** 24;
 /** Threads count as processes: of ffmpeg, of Node, and two for each connection. */
 const processesMax = 512;
 
@@ -129,7 +131,8 @@ function placeOf(
   const { root, egress, wall, programs, plugins, memoryBytes } = options;
   const { python, driver, ffmpeg, ffprobe, node } = programs;
   const limits: ChildLimits = {
-    ...{ fileBytes, memoryBytes },
+    memoryBytes,
+    fileBytes: fileBytes + overshootBytes,
     folderBytes: copies * fileBytes,
     cpuSeconds: seconds * availableParallelism(),
     processes: processesMax,

@@ -1,6 +1,6 @@
 """Keeps yt-dlp loaded and warm, and forks one walled-off child for each request.
 
-Usage: inspector.py DRIVER. Requests are JSON lines on standard input:
+Usage: inspector.py DRIVER PLUGINS (folders with `:` between them). Requests are JSON lines on standard input:
 {id, input, folder, user, env, port, paths, limits} starts a child, {end: id} ends it.
 Answers are frames on standard output: a line `ID out BYTES` with so many bytes of a child, or `ID end CODE`.
 This process never looks at what a child says, holds no secret and reaches nothing.
@@ -15,6 +15,7 @@ import selectors
 import signal
 import sys
 
+sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import wall  # noqa: E402 - it lies beside this file, where Python does not look by itself
 
@@ -56,8 +57,9 @@ class Child:
         return bool(piece)
 
 
-def main(path):
+def main(path, plugins):
     driver = load(path)
+    driver.prepare([folder for folder in plugins.split(':') if folder])
     warm(driver)
     wall.hide()
     gc.collect()
@@ -97,6 +99,8 @@ def warm(driver):
         extractor.suitable('about:blank')
     order = {'action': 'inspect', 'url': f'{NOWHERE}/x', 'folder': '/', 'proxy': NOWHERE, 'tools': '/', 'node': '/', 'plugins': [], 'cookies': None}
     driver.answer_inspect({**order, 'limits': {'file_bytes': 1}})
+    # Tries all patterns of dates, which stay compiled.
+    driver.yt_dlp.utils.unified_timestamp('no date')
 
 
 def obey(request, driver, children, events):
@@ -137,13 +141,13 @@ def run_child(request, driver, near_in, far_out):
             os.setresgid(user, user, user)
             os.setresuid(user, user, user)
         wall.hide()
+        wall.die_with_parent()
         os.chdir(request['folder'])
         os.environ.clear()
         os.environ.update(request['env'])
         wall.wall_off(request['folder'], request['port'], request['paths'])
-        sys.stdin, sys.stdout = open(0, encoding='utf-8'), open(1, 'w', encoding='utf-8')
-        driver.main()
-        sys.stdout.flush()
+        with open(0, encoding='utf-8') as orders, open(1, 'w', encoding='utf-8') as answers:
+            print(json.dumps(driver.answer_inspect(json.loads(orders.readline()))), file=answers)
         code = 0
     except BaseException as error:  # noqa: BLE001 - the parent's code must not go on here
         os.write(2, f'{type(error).__name__}: {error}\n'.encode()[:2000])
@@ -192,4 +196,4 @@ def write(frame):
 
 
 if __name__ == '__main__':
-    main(sys.argv[1])
+    main(sys.argv[1], sys.argv[2])

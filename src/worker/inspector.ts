@@ -71,7 +71,7 @@ export async function startInspector(options: InspectorOptions): Promise<Inspect
   };
   const close = async () => {
     ended.abort();
-    parents.end();
+    await parents.end();
     await place.close();
   };
   return { inspect, isReady: () => parents.current() !== null, close };
@@ -81,7 +81,7 @@ async function inspectOne(
   url: string,
   warm: Warm,
   { folder: requests, port }: Place,
-  { programs, plugins, inspectSeconds, inspectUrl, wall, log }: InspectorOptions,
+  { programs, inspectSeconds, inspectUrl, wall, log }: InspectorOptions,
   gone: AbortSignal,
 ): Promise<Inspected> {
   const folder = await mkdtemp(join(requests, 'r'));
@@ -93,7 +93,7 @@ async function inspectOne(
   const run: Tools['run'] = (_command, _args, running) => {
     const child = warm.start(user, running);
     void child.ended.then((end) => {
-      struck = end.signal === 'SIGKILL' && !signal.aborted;
+      struck = end.signal === 'SIGKILL' && !running.signal.aborted;
     });
     return child;
   };
@@ -101,7 +101,8 @@ async function inspectOne(
   const proxy = `http://127.0.0.1:${port}`;
   try {
     if (user) await chown(folder, user, user);
-    const tools: Tools = { ...programs, folder, proxy, plugins, cookies: null, limits, run };
+    // The parent has loaded the plugins.
+    const tools: Tools = { ...programs, folder, proxy, plugins: [], cookies: null, limits, run };
     const metadata = await inspectUrl({ endpoint: 'metadata', args: { query: url } }, tools, signal);
     return { is: 'metadata', metadata };
   } catch (error) {
@@ -122,7 +123,7 @@ function failure({ code, message }: Failed): Inspected {
 interface Parents {
   readonly first: Promise<void>;
   readonly current: () => Warm | null;
-  readonly end: () => void;
+  readonly end: () => Promise<void>;
 }
 
 /** Keeps one warm parent: a new one when it ended, or when it has done enough and the new one is warm. */
@@ -161,9 +162,11 @@ function keepWarm(start: () => Promise<Warm>, { requestsMax, log }: InspectorOpt
       replacing = undefined;
     });
   }, 200);
-  const end = () => {
+  const end = async () => {
     clearInterval(timer);
-    for (const warm of [current, ...leaving]) warm?.end();
+    const warms = [current, ...leaving].filter((warm) => warm !== null);
+    for (const warm of warms) warm.end();
+    await Promise.all(warms.map((warm) => warm.ended));
   };
   return { first: first.promise, current: () => current, end };
 }
@@ -205,7 +208,7 @@ function warmOptions(options: InspectorOptions, { folder, port, socket }: Place)
     cpuSeconds: 2 ** 31,
     processes: processesMax * atOnce,
   };
-  const command = [python, '-I', join(import.meta.dirname, 'inspector.py'), driver];
+  const command = [python, '-I', join(import.meta.dirname, 'inspector.py'), driver, plugins.join(':')];
   const capabilities = ['CAP_SETUID', 'CAP_SETGID', 'CAP_KILL'];
   const inside = { wall, folder, readable, out: { port, socket }, limits, user: 0, python, capabilities };
   const childLimits: WarmLimits = {

@@ -48,6 +48,7 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   const leave = new AbortController();
   const stop = () => leave.abort();
   process.once('SIGTERM', stop);
+  const wall = chooseWall(config.sandbox, (sentence) => log.warn('no sandbox', { reason: sentence }));
   const token = await findToken(options, stop);
   const gateway = openGateway({ address, token, patienceSeconds, signal: leave.signal });
   const ended = await runAttempt({
@@ -64,7 +65,7 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
       signal: leave.signal,
     },
     root: join(config.data, 'work'),
-    wall: await chooseWall(config.sandbox, (sentence) => log.warn('no sandbox', { reason: sentence })),
+    wall: await wall,
     plugins: config.ytdlpPlugins,
     cookies: config.cookies,
   });

@@ -177,6 +177,8 @@ function makeDamaged(folder: string): void {
   write('half.webm', read('clip.webm').subarray(0, Math.floor(read('clip.webm').length / 2)));
   write('page.mp4', '<!doctype html><title>not a film</title><p>not a film</p>'.repeat(40));
   write('noise.mp4', createHash('shake256', { outputLength: 200_000 }).update('noise').digest());
+  // 1.8 GB of one letter, packed.
+  execFileSync('sh', ['-c', 'head -c 1800M /dev/zero | tr "\\0" a | gzip -1 >bomb.gz'], { cwd: folder });
   write('sparse.bin', '');
   truncateSync(join(folder, 'sparse.bin'), 2 ** 20);
 }

@@ -20,7 +20,7 @@ export async function startProxy(allowed: (host: string) => boolean): Promise<Te
     if (url === null || !allowed(url.host)) return refuse(answer, 403, 'refused_address');
     const onward = request(url, { method: asking.method, headers: asking.headers, agent: false });
     onward.on('response', (came) => {
-      answer.writeHead(came.statusCode ?? 502, came.headers);
+      answer.writeHead(came.statusCode ?? 502, came.headers).flushHeaders();
       came.pipe(answer);
       came.on('error', () => answer.destroy());
     });

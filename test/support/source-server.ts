@@ -2,7 +2,6 @@ import { createReadStream, existsSync, statSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { extname, join, normalize } from 'node:path';
-import { createGzip } from 'node:zlib';
 import { makeFilms } from './films.ts';
 
 /** A source of films on loopback, with everything that may be wrong with one. */
@@ -94,6 +93,7 @@ function room(answer: ServerResponse): Promise<void> {
 type Route = (reply: Reply) => unknown;
 
 function makeRoutes(films: string, pages: ReadonlyMap<string, unknown>): Readonly<Record<string, Route>> {
+  const begun = Date.now();
   const file = (reply: Reply, rest: readonly string[], rate?: number) =>
     sendFile(reply, join(films, normalize(rest.join('/'))), rate);
   return {
@@ -116,6 +116,23 @@ function makeRoutes(films: string, pages: ReadonlyMap<string, unknown>): Readonl
       answer.writeHead(200, { 'content-type': wanted.get('type') ?? 'video/mp4' }).end(wanted.get('text') ?? '');
     },
     to: ({ asking, answer }) => answer.writeHead(302, { location: (asking.url ?? '').split('?to=')[1] ?? '/' }).end(),
+    /** /live/list.m3u8: a stream that goes on by the clock, two seconds a piece. */
+    live: (reply) => {
+      if (reply.rest[0] !== 'list.m3u8') return file(reply, ['fast', ...reply.rest]);
+      const last = Math.floor((Date.now() - begun) / 2000) + 3;
+      const pieces = [last - 2, last - 1, last].map((n) => `#EXTINF:2,\n${n}.ts`);
+      const head = `#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:${last - 2}\n`;
+      reply.answer.writeHead(200, { 'content-type': types['.m3u8'] }).end(`${head}${pieces.join('\n')}\n`);
+    },
+    ...makeBadRoutes(films),
+  };
+}
+
+/** What goes wrong before the first byte, in the middle, or never ends. */
+function makeBadRoutes(films: string): Readonly<Record<string, Route>> {
+  return {
+    /** Never answers. */
+    silence: () => undefined,
     hang: ({ answer }) =>
       answer.writeHead(200, { 'content-type': 'video/mp4', 'content-length': '1000000' }).flushHeaders(),
     broken: async ({ answer, send }) => {
@@ -139,21 +156,13 @@ function makeRoutes(films: string, pages: ReadonlyMap<string, unknown>): Readonl
     },
     bomb: ({ answer }) => {
       answer.writeHead(200, { 'content-type': 'text/html', 'content-encoding': 'gzip' });
-      const zip = createGzip();
-      zip.pipe(answer);
-      void pour(zip);
+      createReadStream(join(films, 'bomb.gz')).pipe(answer);
+    },
+    'endless-gzip': async ({ answer, send }) => {
+      answer.writeHead(200, { 'content-type': 'text/html', 'content-encoding': 'gzip' });
+      for (const piece = Buffer.alloc(2 ** 18, 1); !answer.destroyed; ) await send(piece);
     },
   };
-}
-
-/** 1.8 GB of one letter, which is 1.8 MB when packed. */
-async function pour(zip: NodeJS.WritableStream): Promise<void> {
-  const piece = Buffer.alloc(2 ** 20, 'a');
-  zip.write('<!doctype html><title>');
-  for (let n = 0; n < 1800; n += 1) {
-    if (!zip.write(piece)) await new Promise<void>((resolve) => zip.once('drain', resolve));
-  }
-  zip.end();
 }
 
 function gone({ answer }: Reply, status: number): void {

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeLog } from '../../src/base/log.ts';
 import { inspectUrl, produce } from '../../src/media/download.ts';
@@ -65,6 +66,8 @@ export function startWorker(options: TestWorkerOptions): TestWorker {
   const child = spawn(process.execPath, [import.meta.filename, JSON.stringify(options)], {
     detached: true,
     stdio: 'pipe',
+    // As the launcher does.
+    env: { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), 'trawl-test-compile') },
   });
   let stderr = '';
   child.stderr.on('data', (piece) => {

@@ -14,7 +14,7 @@ class TestPageIE(InfoExtractor):
             self._fail(page['raises'], page.get('text', ''), name)
         if 'entries' in page:
             return self.playlist_result((self.url_result(each) for each in page['entries']), name, 'a list')
-        return {'id': name, 'title': name, **page['info']}
+        return {'id': name, 'title': name, **page.get('info', {'formats': []})}
 
     def _fail(self, kind, text, name):
         if kind == 'expected':
