@@ -115,7 +115,7 @@ export const accountCommands = [
   command({
     group: 'account',
     verb: 'remove',
-    text: 'Removes an account without open jobs, and its keys; its ledger stays.',
+    text: 'Removes an account without open jobs or a purchase under way, and its keys; its ledger stays.',
     json: '{removed}',
     operands: { SLUG: slug },
     options: {},

@@ -63,7 +63,10 @@ export function unseen(id: string, sentence: string, why: string): Check {
 
 /** Goes on only when it holds. */
 export function want(holds: boolean, wanted: string, saw: unknown): void {
-  if (!holds) throw new Unfit(wanted, show(saw));
+  if (holds) return;
+  const isBlocked = isAnswer(saw) && saw.headers.get('x-error-code') === 'ip_blocked';
+  if (isBlocked) leave('this address is blocked for its failed authentications (D38)');
+  throw new Unfit(wanted, show(saw));
 }
 
 /** Goes on only when both are the same. */

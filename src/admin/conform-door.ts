@@ -12,7 +12,7 @@ const strangeKey = makeKey(makeAccountId(randomBytes(16)), randomBytes(32));
 
 /**
  * What stands before every route. Failed authentications are counted by address (D38), and enough of them block it: these
- * rows make six.
+ * rows make five.
  */
 export const doorChecks: readonly Check[] = [
   check('auth-1', 'The key is taken from the header x-api-key and from the parameter x_api_key', async (ask) => {

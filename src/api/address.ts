@@ -11,6 +11,7 @@ export interface Peer {
 
 export type FindPeer = (remote: string | undefined, forwarded: string | undefined) => Peer;
 
+const knownMost = 10_000;
 const local = new BlockList();
 for (const net of ['127.0.0.0/8', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.254.0.0/16', '100.64.0.0/10']) {
   const [address = '', prefix] = net.split('/');
@@ -38,10 +39,20 @@ export function findPeers(trusted: readonly Network[], tellStrayProxy: () => voi
     }
     return { ip: proxy, blame: null };
   };
+  // Most requests come over few connections: their addresses are read once.
+  const known = new Map<string, Peer>();
+  const findDirect = (remote: string): Peer => {
+    const peer = plain(remote) ?? '';
+    if (known.size >= knownMost) known.clear();
+    const found = holds(list, peer) ? { ip: peer, blame: null } : { ip: peer, blame: blameOf(peer) };
+    known.set(remote, found);
+    return found;
+  };
   return (remote, forwarded) => {
+    if (forwarded === undefined) return known.get(remote ?? '') ?? findDirect(remote ?? '');
     const peer = plain(remote ?? '') ?? '';
-    if (holds(list, peer)) return findBehind(peer, forwarded ?? '');
-    if (forwarded === undefined || !holds(local, peer)) return { ip: peer, blame: blameOf(peer) };
+    if (holds(list, peer)) return findBehind(peer, forwarded);
+    if (!holds(local, peer)) return { ip: peer, blame: blameOf(peer) };
     if (!isTold) tellStrayProxy();
     isTold = true;
     return { ip: peer, blame: null };

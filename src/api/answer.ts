@@ -20,6 +20,9 @@ export interface Statuses {
   readonly keyQuota: number;
 }
 
+/** After how long it is worth another try, where nothing more is known. */
+const unavailableSeconds = 2;
+
 /** An answer of the record that refuses, in the words of the contract. */
 export function refusedReply(refused: Refused, statuses: Statuses, sentence?: string): Reply {
   const { refused: code, detail, retryAfterSeconds, rates } = refused;
@@ -30,8 +33,7 @@ export function refusedReply(refused: Refused, statuses: Statuses, sentence?: st
 /** Any error as an answer; what is no refusal is an internal error. */
 export function errorOf(error: unknown): Reply {
   if (!(error instanceof Refusal)) return refusal('internal_error');
-  const wait = error.retryAfter ?? (error.code === 'unavailable' ? 2 : null);
-  return errorReply(error.code, refusals[error.code].status, error.message, wait);
+  return errorReply(error.code, refusals[error.code].status, error.message, error.retryAfter ?? null);
 }
 
 /** One of the refusals, with its own sentence unless another is given. */
@@ -94,10 +96,11 @@ export function sendRates(res: Response, { perSecond, perMinute }: Rates): void 
 }
 
 function errorReply(code: RefusalCode, status: number, sentence: string, retryAfter: number | null): Reply {
+  const wait = retryAfter ?? (code === 'unavailable' ? unavailableSeconds : null);
   return {
     status,
     body: { error: sentence },
-    headers: { 'x-error-code': code, ...(retryAfter === null ? {} : { 'retry-after': String(retryAfter) }) },
+    headers: { 'x-error-code': code, ...(wait === null ? {} : { 'retry-after': String(wait) }) },
   };
 }
 

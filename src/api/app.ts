@@ -11,6 +11,7 @@ import { errorOf, type Reply, refusal, send, softened } from './answer.ts';
 import type { Handler } from './ask.ts';
 import type { Blocked } from './blocked.ts';
 import { readBody } from './body.ts';
+import { hasOneHost, judgeQuery } from './form.ts';
 import { allowed, type Route, type RouteName, routes } from './routes.ts';
 
 /** What stands in front of every route. */
@@ -55,13 +56,14 @@ export function makeApp(gate: Gate, handlers: Handlers): Express {
   app.disable('etag').disable('x-powered-by').set('query parser', 'simple');
   app.set('strict routing', true).set('case sensitive routing', true);
   const crowd = makeCrowd();
+  const other = { line: null, count: makeCount(gate.metrics, 'other') };
   for (const route of Object.values(routes) as Route[]) {
-    const handler = handlers[route.name as RouteName] as Handler;
-    app.all([...route.paths], (req, res) => crowd.join(() => serve(gate, crowd, route, handler, req, res)));
+    const station = makeStation(gate, route, handlers[route.name as RouteName] as Handler);
+    app.all([...route.paths], (req, res) => crowd.join(() => serve(gate, crowd, station, req, res)));
   }
   const answerOther = (req: Request, res: Response, reply: Reply) => {
     const passage = begin(gate, req, res);
-    finish(gate, { name: 'other' }, passage, res, soften(passage.given, reply));
+    finish(gate, other, passage, res, soften(passage.given, reply));
   };
   app.use((req: Request, res: Response) => answerOther(req, res, refusal('not_found')));
   // Express passes on here what it cannot decode, and would show it with its place in our code.
@@ -97,45 +99,80 @@ function makeCrowd(): Crowd {
   };
 }
 
-async function serve(
-  gate: Gate,
-  crowd: Crowd,
-  route: Route,
-  handler: Handler,
-  req: Request,
-  res: Response,
-): Promise<void> {
+/** What is known of a route before any request comes: none of it is made again for each. */
+interface Station {
+  readonly route: Route;
+  readonly handler: Handler;
+  readonly methods: ReadonlySet<string>;
+  readonly allow: string;
+  /** The path in the request log; `null` for what has none. */
+  readonly line: string | null;
+  readonly count: Count;
+}
+
+type Count = (status: number, seconds: number) => void;
+
+function makeStation(gate: Gate, route: Route, handler: Handler): Station {
+  const methods = allowed(route);
+  return {
+    route,
+    handler,
+    methods: new Set(methods),
+    allow: methods.filter((method) => method !== 'OPTIONS').join(', '),
+    line: route.paths[0].replaceAll(/:(\w+)/g, '{$1}'),
+    count: makeCount(gate.metrics, route.name),
+  };
+}
+
+function makeCount(metrics: Metrics, route: string): Count {
+  const seconds = metrics.http_request_seconds.labels({ route });
+  const counters = new Map<number, { inc(): void }>();
+  return (status, took) => {
+    const counter = counters.get(status) ?? metrics.http_requests_total.labels({ route, status: String(status) });
+    counters.set(status, counter);
+    counter.inc();
+    seconds.observe(took);
+  };
+}
+
+async function serve(gate: Gate, crowd: Crowd, station: Station, req: Request, res: Response): Promise<void> {
   const passage = begin(gate, req, res);
   let reply: Reply | null;
   try {
     if (crowd.isTooLarge()) throw refuse('unavailable');
-    reply = await pass(gate, crowd, route, handler, passage, req, res);
+    reply = await pass(gate, crowd, station, passage, req, res);
     if (reply && isUnknownKey(reply) && passage.peer.blame) await gate.blocked.fail(passage.peer.blame);
   } catch (error) {
     // Whatever failed for a caller who has gone is no failure of ours.
     reply = res.destroyed ? null : errorOf(error);
-    if (reply?.status === 500) gate.log.error('a request failed', { route: route.name, error });
+    if (reply?.status === 500) gate.log.error('a request failed', { route: station.route.name, error });
   }
-  finish(gate, route, passage, res, reply && soften(passage.given, reply));
+  // A masked error under a file's link would be saved as the file (D85).
+  finish(gate, station, passage, res, reply && (station.route.isOpen ? reply : soften(passage.given, reply)));
 }
 
 /** The order of checks (D10): size, blocked address, key; the record judges the rest in one step. */
 async function pass(
   gate: Gate,
   crowd: Crowd,
-  route: Route,
-  handler: Handler,
+  station: Station,
   passage: Passage,
   req: Request,
   res: Response,
 ): Promise<Reply | null> {
-  const refusedMethod = judgeMethod(route, req, res);
+  const { route, handler } = station;
+  if (!hasOneHost(req)) {
+    // Nobody knows what else the caller and those before us take for a request.
+    res.setHeader('connection', 'close');
+    return refusal('bad_request', 'Bad Request: there must be one Host header');
+  }
+  const refusedMethod = judgeMethod(station, req, res);
   if (refusedMethod !== undefined) return refusedMethod;
-  if (route.isOpen) return (handler as unknown as Handlers['files'])(req, res);
+  // A download may take as long as its caller reads: it is not in hand meanwhile.
+  if (route.isOpen) return crowd.leave(() => (handler as unknown as Handlers['files'])(req, res));
 
-  const body = req.method === 'POST' ? await readBody(req) : { parameters: {} };
-  const parameters = 'parameters' in body ? body.parameters : {};
-  passage.given = { ...passage.given, ...parameters };
+  const body = req.method === 'POST' ? await readBody(req) : null;
+  if (body && 'parameters' in body) passage.given = { ...passage.given, ...body.parameters };
 
   const wait = passage.peer.blame === null ? null : gate.blocked.waitSeconds(passage.peer.blame);
   if (wait !== null) return refusal('ip_blocked', undefined, wait);
@@ -146,20 +183,19 @@ async function pass(
   passage.keyId = key.id;
 
   const isPrefetch = route.endpoint !== undefined && /\bprefetch\b/.test(String(req.headers['sec-purpose'] ?? ''));
-  const fault = 'fault' in body ? body.fault : isPrefetch ? 'Bad Request: a prefetch starts nothing' : null;
+  const prefetch = isPrefetch ? 'Bad Request: a prefetch starts nothing' : null;
+  const fault = body && 'fault' in body ? body.fault : (prefetch ?? judgeQuery(req.url));
   const { peer, began } = passage;
   return handler({ req, res, key, given, fault, ip: peer.ip, began, idle: crowd.leave });
 }
 
 /** The answer to a method that the route does not serve; `null` when OPTIONS was answered, undefined to go on. */
-function judgeMethod(route: Route, req: Request, res: Response): Reply | null | undefined {
-  const methods = allowed(route);
-  const allow = methods.filter((method) => method !== 'OPTIONS').join(', ');
+function judgeMethod({ methods, allow }: Station, req: Request, res: Response): Reply | null | undefined {
   if (req.method === 'OPTIONS') {
     res.writeHead(204, { allow }).end();
     return null;
   }
-  if (methods.includes(req.method)) return undefined;
+  if (methods.has(req.method)) return undefined;
   return { ...refusal('method_not_allowed'), headers: { 'x-error-code': 'method_not_allowed', allow } };
 }
 
@@ -177,22 +213,21 @@ function begin(gate: Gate, req: Request, res: Response): Passage {
 /** Answers, counts, and writes the line of the request log where the record has not done so. */
 function finish(
   gate: Gate,
-  route: Pick<Route, 'name'> | Route,
+  { line, count }: Pick<Station, 'line' | 'count'>,
   passage: Passage,
   res: Response,
   reply: Reply | null,
 ): void {
   const took = performance.now() - passage.began;
-  // The rest of a body that is too large is not read.
-  if (reply && (reply.masked ?? reply.status) === 413) res.setHeader('connection', 'close');
+  // The rest of a body that is too large is not read; who stops answers nothing more.
+  if (reply && ((reply.masked ?? reply.status) === 413 || gate.isDraining())) res.setHeader('connection', 'close');
   if (reply) send(res, reply);
   const status = reply?.masked ?? reply?.status ?? (res.headersSent ? res.statusCode : goneStatus);
-  gate.metrics.http_requests_total.inc({ route: route.name, status: String(status) });
-  gate.metrics.http_request_seconds.observe({ route: route.name }, took / 1000);
-  if (passage.keyId === null || reply?.isLogged || (reply && isUnknownKey(reply)) || !('paths' in route)) return;
+  count(status, took / 1000);
+  if (passage.keyId === null || line === null || reply?.isLogged || (reply && isUnknownKey(reply))) return;
   gate.lines.add(passage.keyId, {
     at: gate.now(),
-    endpoint: `${res.req.method} ${route.paths[0].replaceAll(/:(\w+)/g, '{$1}')}`,
+    endpoint: `${res.req.method} ${line}`,
     status,
     duration_ms: Math.round(took),
     ip: passage.peer.ip,

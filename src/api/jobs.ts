@@ -86,7 +86,7 @@ async function refuseAfterEntry(routes: JobRoutes, ask: Ask, sentence: string): 
 
 /** Reads again at each hint, and now and then in case one was lost, until the job has ended or the time is over. */
 async function waitForEnd(routes: JobRoutes, ask: Ask, first: Job, seconds: number): Promise<Job> {
-  if (isEnded(first.status)) return first;
+  if (isEnded(first.status) || routes.draining.aborted) return first;
   const watch = await routes.watch(first.id);
   ask.res.once('close', watch.close);
   const end = performance.now() + seconds * 1000;

@@ -1,6 +1,7 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import type { Express } from 'express';
+import type { Duplex } from 'node:stream';
+import { plainTarget } from './form.ts';
 
 /** A server that answers on a port. */
 export interface Listening {
@@ -9,6 +10,19 @@ export interface Listening {
   drain(seconds: number): Promise<void>;
 }
 
+/** How long callers may take, in milliseconds. */
+export interface Patience {
+  /** For the headers of a request. */
+  readonly headers: number;
+  /** For a request with its body. */
+  readonly request: number;
+  /** For the next request. */
+  readonly idle: number;
+  /** How often it is looked. */
+  readonly look: number;
+}
+
+const usual: Patience = { headers: 10_000, request: 20_000, idle: 65_000, look: 2_000 };
 const tidyMilliseconds = 50;
 
 /** Sentences for what never becomes a request. */
@@ -18,29 +32,38 @@ const faults: Readonly<Record<string, readonly [status: string, sentence: string
 };
 
 /** Serves the app; callers that send slowly, or too much, are cut off. */
-export async function listen(app: Express, host: string, port: number): Promise<Listening> {
+export async function listen(
+  app: RequestListener,
+  host: string,
+  port: number,
+  patience: Patience = usual,
+): Promise<Listening> {
+  const serve: RequestListener = (req, res) => {
+    if (!req.url?.startsWith('/')) req.url = plainTarget(req.url ?? '');
+    app(req, res);
+  };
   const server = createServer(
     {
-      headersTimeout: 10_000,
-      requestTimeout: 20_000,
-      keepAliveTimeout: 65_000,
-      connectionsCheckingInterval: 2_000,
+      headersTimeout: patience.headers,
+      requestTimeout: patience.request,
+      keepAliveTimeout: patience.idle,
+      connectionsCheckingInterval: patience.look,
       maxHeaderSize: 32 * 1024,
+      // The app says itself, and in words, that a Host is missing.
+      requireHostHeader: false,
     },
-    app,
+    serve,
   );
-  const silent = noteSilent(server);
+  // Nobody has to meet an expectation that he does not know.
+  server.on('checkExpectation', serve);
+  server.on('connect', (_req, socket) => refuse(socket, '400 Bad Request', 'Bad Request: this server is no proxy'));
+  const answers = noteAnswers(server);
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable) return socket.destroy();
-    const [status, sentence] = faults[error.code ?? ''] ?? [
-      '400 Bad Request',
-      'Bad Request: this is not an HTTP request',
-    ];
-    const body = JSON.stringify({ error: sentence });
-    const head = `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\nx-error-code: bad_request\r\n`;
-    socket.end(
-      `${head}cache-control: no-store\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-    );
+    if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(answers.get(socket as Socket))) {
+      return socket.destroy();
+    }
+    const unknown = ['400 Bad Request', 'Bad Request: this is not an HTTP request'] as const;
+    return refuse(socket, ...(faults[error.code ?? ''] ?? unknown));
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -49,23 +72,41 @@ export async function listen(app: Express, host: string, port: number): Promise<
       resolve();
     });
   });
-  return { port: (server.address() as AddressInfo).port, drain: (seconds) => drain(server, silent, seconds) };
+  return { port: (server.address() as AddressInfo).port, drain: (seconds) => drain(server, answers, seconds) };
 }
 
-/** Connections over which nothing was asked yet: the server itself does not count them as idle. */
-function noteSilent(server: Server): ReadonlySet<Socket> {
-  const silent = new Set<Socket>();
+/** Whether an answer is still to come, or to be finished, that this fault has nothing to do with: it would be taken for it. */
+function isAnswering(last: ServerResponse | null | undefined): boolean {
+  return last ? !last.writableFinished && (last.req.complete || last.headersSent) : false;
+}
+
+function refuse(socket: Duplex, status: string, sentence: string): void {
+  const body = JSON.stringify({ error: sentence });
+  const head = `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\nx-error-code: bad_request\r\n`;
+  socket.end(
+    `${head}cache-control: no-store\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
+}
+
+/** Every open connection with the last answer over it, `null` as long as nothing was asked. */
+function noteAnswers(server: Server): ReadonlyMap<Socket, ServerResponse | null> {
+  const answers = new Map<Socket, ServerResponse | null>();
   server.on('connection', (socket) => {
-    silent.add(socket);
-    socket.once('close', () => silent.delete(socket));
+    answers.set(socket, null);
+    socket.once('close', () => answers.delete(socket));
   });
-  server.on('request', ({ socket }) => silent.delete(socket));
-  return silent;
+  server.on('request', ({ socket }, res) => answers.set(socket, res));
+  return answers;
 }
 
-async function drain(server: Server, silent: ReadonlySet<Socket>, seconds: number): Promise<void> {
+async function drain(
+  server: Server,
+  answers: ReadonlyMap<Socket, ServerResponse | null>,
+  seconds: number,
+): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  for (const socket of silent) socket.destroy();
+  // The server itself does not count a connection as idle over which nothing was asked yet.
+  for (const [socket, answer] of answers) if (answer === null) socket.destroy();
   // A connection whose answer began before is kept alive after it.
   const tidy = setInterval(() => server.closeIdleConnections(), tidyMilliseconds);
   const cut = setTimeout(() => server.closeAllConnections(), seconds * 1000);

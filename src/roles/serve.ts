@@ -7,7 +7,7 @@ import { type Credit, retryJob, startDownload, tellMetadata } from '../api/credi
 import { streamEvents } from '../api/events.ts';
 import { deliverFile } from '../api/files.ts';
 import { type JobRoutes, list, poll, remove } from '../api/jobs.ts';
-import { listen } from '../api/listen.ts';
+import { listen, type Patience } from '../api/listen.ts';
 import { cacheMinutes } from '../api/minutes.ts';
 import { makeOpenapi } from '../api/openapi.ts';
 import { makeShow } from '../api/show.ts';
@@ -36,6 +36,8 @@ export interface ApiParts {
   readonly metrics: Metrics;
   /** After this time who waits for a job looks again, in case a hint was lost. */
   readonly rereadMilliseconds?: number;
+  /** How long callers may take, when it is not as usual. */
+  readonly patience?: Patience;
 }
 
 const drainSeconds = 8;
@@ -72,7 +74,7 @@ export async function serveApi(parts: ApiParts, stop: Stop): Promise<{ port: num
     now: store.clock.now,
     isDraining: () => draining.signal.aborted,
   };
-  const server = await listen(makeApp(gate, handlers), config.host, config.port);
+  const server = await listen(makeApp(gate, handlers), config.host, config.port, parts.patience);
   if (config.port === 0) publicUrl = publicUrl.replace(/:0$/, `:${server.port}`);
   stop.add('public API', async () => {
     draining.abort();

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Terminal } from '../admin/terminal.ts';
@@ -85,6 +86,8 @@ async function start(config: Config, log: Log, stop: Stop, terminal: Terminal): 
   );
   stop.add('record', close);
   missing.delete('record');
+  // Nobody works yet: what lies there was left by workers that were killed with everything else.
+  await rm(join(home.path, 'work'), { recursive: true, force: true });
   const seal = makeSeal({ secret: home.secret, old: config.secretOld });
   const objects = await openFolder({ folder: join(home.path, 'objects'), seal, now: store.clock.now });
   const inspectorSocket = join(home.path, 'inspector.sock');
@@ -106,13 +109,15 @@ async function start(config: Config, log: Log, stop: Stop, terminal: Terminal): 
   });
   stop.add('inspector', inspecting.stop, 6);
   const parts = { config, store, seal, objects, inspector, log, metrics };
+  let publicUrl = config.publicUrl;
   const linkOf = (job: Job) => {
     const until = (job.ended_at ?? 0) + config.fileHours * 3_600_000;
     const isGone = job.removed_at !== null || store.clock.now() >= until;
-    return isGone ? null : makeLink(job, until, config.publicUrl, seal.sign);
+    return isGone ? null : makeLink(job, until, publicUrl, seal.sign);
   };
   const controller = await startWork({ ...parts, linkOf, home: home.path, command: ownCommand, env }, stop);
   const api = await serveApi(parts, stop);
+  publicUrl = api.publicUrl;
   missing.delete('api');
   stop.add('readiness', () => {
     missing.add('api');

@@ -115,7 +115,7 @@ export async function setAccount(store: Store, id: string, change: AccountChange
   return readAccount(store, id);
 }
 
-/** Removes an account without open jobs; its record and ledger stay. */
+/** Removes an account without open jobs and purchases; its record and ledger stay. */
 export async function removeAccount(store: Store, id: string, slug: string): Promise<void> {
   const [word] = await run(
     store,
@@ -128,9 +128,12 @@ export async function removeAccount(store: Store, id: string, slug: string): Pro
       planUsers: keys.planUsers,
       periods: keys.periods,
       ready: keys.ready,
+      topup: keys.topup(id),
+      purchases: keys.purchases,
     },
     { accountId: id, slug },
   );
+  if (word === 'in_use') throw refuse('in_use', 'A purchase of the account is under way: try again when it has ended');
   if (word !== 'removed') throw refuse(word === 'has_open_jobs' ? 'has_open_jobs' : 'not_found');
 }
 

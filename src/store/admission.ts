@@ -64,7 +64,7 @@ export async function admit(store: Store, caller: Caller, call: Call): Promise<A
         id: call.id,
         valid: call.valid ? '1' : '',
         room: call.room ? '1' : '',
-        deadline: 'holdMilliseconds' in call.work ? call.work.holdMilliseconds : 0,
+        holdFor: 'holdMilliseconds' in call.work ? call.work.holdMilliseconds : 0,
         repeatKey: call.repeat?.key ?? '',
         request: call.repeat?.request ?? '',
         fields: job ? JSON.stringify(jobFields(job)) : '{}',

@@ -133,7 +133,12 @@ export async function verifyLedger(store: Store, account: string): Promise<Verif
     if (page.length < 1000) break;
     from = `(${page.at(-1)?.[0]}`;
   }
-  const problems = differences(replay(entries), booksOf(seen.fields, seen.packs), { holds: seen.open });
+  const books = booksOf(seen.fields, seen.packs);
+  const problems = differences(replay(entries), books, { holds: seen.open });
+  const left = books.packs.reduce((sum, pack) => sum + pack.total - pack.used, 0);
+  const counted = Number(seen.fields.packs_left);
+  if (counted !== left)
+    problems.push(`What is left of all packs is ${left}, but ${counted} is what admission counts on`);
   return { entries: entries.length, problems };
 }
 

@@ -23,28 +23,28 @@ export interface FreeLines {
 
 const flushMilliseconds = 500;
 const mostWaiting = 20_000;
+/** A part that fails is written again as a whole: the smaller it is, the fewer lines can be there twice. */
+const mostAtOnce = 500;
 
 /**
  * Lines are written twice a second, so a SIGKILL loses at most one second of them; lines that carry money are written by
  * the script that moves it and are never lost. `cap` lines are kept of each key.
  */
 export function collectLines(store: Store, cap: number, log: Log): FreeLines {
-  let waiting: { key: string; command: string[] }[] = [];
+  const waiting: { key: string; command: string[] }[] = [];
   let dropped = 0;
   let writing: Promise<void> = Promise.resolve();
 
   const write = async () => {
-    const batch = waiting;
-    waiting = [];
-    if (batch.length === 0) return;
+    if (waiting.length === 0) return;
     try {
-      await store.connection.batch(batch);
+      while (waiting.length > 0) {
+        const { length } = await store.connection.batch(waiting.slice(0, mostAtOnce));
+        waiting.splice(0, length);
+      }
       if (dropped > 0) log.warn('request-log lines were dropped while redis could not be reached', { lines: dropped });
       dropped = 0;
     } catch (error) {
-      const room = Math.max(0, mostWaiting - waiting.length);
-      dropped += Math.max(0, batch.length - room);
-      waiting = [...batch.slice(Math.max(0, batch.length - room)), ...waiting];
       log.debug('request-log lines could not be written', { error });
     }
   };
@@ -55,14 +55,14 @@ export function collectLines(store: Store, cap: number, log: Log): FreeLines {
   const timer = setInterval(flush, flushMilliseconds);
   timer.unref();
   return {
-    add(keyId, line) {
+    add(keyId, { at, ...line }) {
       if (waiting.length >= mostWaiting) {
         dropped++;
         return;
       }
       const key = keys.freeLines(keyId);
       const fields = Object.entries(line).flatMap(([name, value]) => [name, String(value)]);
-      waiting.push({ key, command: ['XADD', key, 'MAXLEN', '~', String(cap), '*', ...fields] });
+      waiting.push({ key, command: ['XADD', key, 'MAXLEN', '~', String(cap), '*', 'at', String(at), ...fields] });
     },
     flush,
     async close() {

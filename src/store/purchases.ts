@@ -6,7 +6,7 @@ import { endPurchase as endPurchaseScript } from './scripts/end-purchase.ts';
 import { setTopup as setTopupScript } from './scripts/set-topup.ts';
 import { takePurchase as takePurchaseScript } from './scripts/take-purchase.ts';
 
-/** A purchase that was claimed: its id stays the same over all its tries. */
+/** A purchase that was claimed: its id and its terms stay the same over all its tries. */
 export interface Purchase {
   readonly id: string;
   readonly account: string;
@@ -55,7 +55,7 @@ export async function takePurchase(
   );
   if (reply[0] === 'capped') return 'capped';
   if (reply[0] !== 'taken') return null;
-  const fields = pairs(reply[2]);
+  const fields = JSON.parse(text(reply[2])) as Record<string, string>;
   return {
     id: text(reply[1]),
     account,

@@ -180,7 +180,7 @@ describe('callers without a configured proxy', () => {
   let api: TestApi;
   let desk: Desk;
   before(async () => {
-    api = await startApi({ TRAWL_AUTH_FAILURES: '3' });
+    api = await startApi({ TRAWL_AUTH_FAILURES: '3', TRAWL_AUTH_BLOCK: '60' });
     desk = await api.desk();
   });
   after(() => api.stop());
@@ -192,10 +192,13 @@ describe('callers without a configured proxy', () => {
     expect(api.lines.filter((line) => strayProxy.test(line))).to.have.length(1);
   });
 
-  it('D38: without the header the peer itself is counted and blocked', async () => {
+  it('D38 D86: without the header the peer itself is blocked, and counted anew afterwards', async () => {
     await fail(api, null, 3);
-    await expectBlocked(api, null, desk.key, 15);
+    await expectBlocked(api, null, desk.key, 1);
     expect(await blocksOf(api)).to.deep.equal(['127.0.0.1']);
+    api.store.advance(minute);
+    await fail(api, null, 2);
+    expect((await from(api, null, desk.key)).status).to.equal(200);
   });
 });
 

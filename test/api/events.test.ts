@@ -123,6 +123,11 @@ describe('the events of a job', () => {
     expect(await countListeners(api, id)).to.equal(1);
     for (const stream of streams) await stream.leave();
     await until(async () => (await countListeners(api, id)) === 0, 5, 'the end of the subscription');
+    const later = await open(id, desk);
+    await later.next();
+    await runJob(api.store, id);
+    expect((await later.next())?.event).to.equal('progress');
+    await later.leave();
   });
 
   it('end when the record of the job is removed', async () => {

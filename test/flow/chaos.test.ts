@@ -19,6 +19,12 @@ import { type Running, startUp } from '../support/up.ts';
 
 const rounds = process.env.ROUNDS === undefined ? 3 : 30;
 const jobsOfRound = 20;
+const partOf: Readonly<Record<string, RegExp>> = {
+  'redis-server': /^redis-server/,
+  egress: /main\.ts egress/,
+  inspector: /main\.ts inspector/,
+  worker: /main\.ts worker/,
+};
 const quiet = makeLog({ level: 'error', write: () => {}, now: () => 0 });
 
 describe(`everything killed at random moments (${rounds} rounds)`, function () {
@@ -125,7 +131,7 @@ describe(`everything killed at random moments (${rounds} rounds)`, function () {
       await at.ended;
       return startUp(env());
     }
-    for (const pid of ours(folder)) if (commandOf(pid).includes(victim)) kill(pid);
+    for (const pid of ours(folder)) if (partOf[victim]?.test(commandOf(pid))) kill(pid);
     return at;
   };
 

@@ -3,9 +3,10 @@ import { expect } from 'chai';
 import { setAccount } from '../../src/store/accounts.ts';
 import { pollJob } from '../../src/store/jobs.ts';
 import { listKeys, setKey } from '../../src/store/keyring.ts';
-import { readSnapshot } from '../../src/store/ledger.ts';
+import { keys } from '../../src/store/keys.ts';
+import { readSnapshot, verifyLedger } from '../../src/store/ledger.ts';
 import { cancelJob } from '../../src/store/lifecycle.ts';
-import { admitted, anAccount, ask, type TestStore, theJob } from '../support/record.ts';
+import { aDownload, admitted, anAccount, ask, type TestStore, theJob } from '../support/record.ts';
 
 const minutes = 60_000;
 const hours = 60 * minutes;
@@ -81,8 +82,34 @@ export function admitSuite(store: () => TestStore): void {
     const other = await ask(store(), caller, { repeat: { key: 'k', request: 'b' } });
     expect(other).to.deep.include({ refused: 'idempotency_conflict' });
     expect(await held(caller.account)).to.equal(1);
+    const key = keys.repeat(caller.account, 'k');
+    expect(Number(await store().connection.read(['PTTL', key], key))).to.be.within(1, 24 * hours);
     store().advance(24 * hours);
     expect(await admitted(store(), caller, { repeat })).not.to.equal(first);
+  });
+
+  it('holds one credit for the same call sent twice, also when it was the last', async () => {
+    for (const work of [aDownload, { holdMilliseconds: 60_000 }]) {
+      const caller = await anAccount(store(), { credits: 1, quotas: { total: 1 } });
+      const id = randomUUID();
+      const answers = await Promise.all([1, 2, 3].map(() => ask(store(), caller, { id, work })));
+      expect(answers.map((answer) => 'admitted' in answer && [answer.admitted, answer.held])).to.deep.equal([
+        [id, 1],
+        [id, 1],
+        [id, 1],
+      ]);
+      expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
+    }
+  });
+
+  it('changes nothing when it cannot read what is to be recorded', async () => {
+    const caller = await anAccount(store(), { credits: 1 });
+    const webhook = { url: 'https://example.com/\ud800', receiver: 'example.com', authorization: '' };
+    const failure = await ask(store(), caller, { work: { ...aDownload, webhook } }).catch((error: Error) => error);
+    expect(failure).to.be.instanceOf(Error);
+    expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
+    expect(await held(caller.account)).to.equal(0);
+    await admitted(store(), caller);
   });
 
   it('does not remember a refused call', async () => {

@@ -55,6 +55,8 @@ export function doorSuite(store: () => TestStore): void {
     const caller = await anAccount(store());
     await removeAccount(store(), caller.account, caller.slug);
     expect(await word(readUsage(store(), caller))).to.equal('invalid_api_key');
+    const refused = await aKey(store(), caller.account).catch((error: Error) => error);
+    expect(refused).to.include({ code: 'not_found' });
   });
 
   it('counts a plan rate over all keys of the account, names it, and says when to come back', async () => {
@@ -91,6 +93,24 @@ export function doorSuite(store: () => TestStore): void {
     expect(words.filter((one) => one === 'entered')).to.have.length(2);
     store().advance(1100);
     expect(await word(readUsage(store(), caller))).to.equal('entered');
+  });
+
+  it('begins a rate anew when the clock has gone back by more than its window', async () => {
+    const caller = await anAccount(store(), { perMinute: 2 });
+    store().advance(86_400_000);
+    for (let n = 0; n < 2; n++) await readUsage(store(), caller);
+    expect(await word(readUsage(store(), caller))).to.equal('rate_limited');
+    store().advance(-86_400_000);
+    for (let n = 0; n < 2; n++) expect(await word(readUsage(store(), caller))).to.equal('entered');
+    const refused = await readUsage(store(), caller);
+    expect('retryAfterSeconds' in refused && refused.retryAfterSeconds).to.be.within(54, 66);
+  });
+
+  it('keeps a rate when the clock has gone back by less than its window', async () => {
+    const caller = await anAccount(store(), { perMinute: 2 });
+    for (let n = 0; n < 2; n++) await readUsage(store(), caller);
+    store().advance(-50_000);
+    expect(await word(readUsage(store(), caller))).to.equal('rate_limited');
   });
 
   it('takes a changed plan for the next request', async () => {

@@ -117,6 +117,10 @@ export function jobsSuite(store: () => TestStore): void {
     expect((await theJob(store(), job.id)).deadline).to.equal(job.deadline);
     expect(await startAttempt(store(), holder, job, 3, 1)).to.equal(false);
     expect(await startAttempt(store(), holder, { id: 'none' }, 1, 1)).to.equal(false);
+    const waiting = await anAccount(store(), { credits: 1, concurrency: 0 });
+    const untaken = await theJob(store(), await admitted(store(), waiting));
+    expect(await startAttempt(store(), holder, untaken, 1, 1)).to.equal(false);
+    await cancelJob(store(), untaken, 'Cancelled');
     await settleJob(store(), holder, job, failed);
     expect(await startAttempt(store(), holder, job, 2, 1)).to.equal(false);
   });
@@ -169,6 +173,41 @@ export function jobsSuite(store: () => TestStore): void {
     expect(await books(caller.account)).to.deep.include({ held: 0, credits_consumed: 1 });
   });
 
+  it('counts an attempt once, and lets only an open one complete the job', async () => {
+    await drain();
+    const caller = await anAccount(store(), { credits: 1 });
+    const job = await aRunningJob(store(), caller);
+    const why = { counts: 'failure', code: 'timeout', notBefore: 0 } as const;
+    expect(await retryJob(store(), holder, job, why)).to.equal(true);
+    expect(await takeJob(store(), holder, 1_000_000)).to.equal(job.id);
+    expect(await retryJob(store(), holder, job, why)).to.equal(false);
+    expect(await settleJob(store(), holder, job, completed)).to.deep.equal({ word: 'stale' });
+    expect(await theJob(store(), job.id)).to.deep.include({ attempt: 1, failures: 1, ended_at: null });
+    await cancelJob(store(), job, 'Cancelled');
+    const attempts = (await store().connection.read(
+      ['LRANGE', keys.attempts(job.id), '0', '-1'],
+      keys.attempts(job.id),
+    )) as string[];
+    expect(attempts.map((json) => JSON.parse(json).code)).to.deep.equal([undefined, 'timeout']);
+    expect(await books(caller.account)).to.deep.include({ held: 0, credits_consumed: 0 });
+  });
+
+  it('completes no job that was never started', async () => {
+    const caller = await anAccount(store(), { credits: 1 });
+    const job = await theJob(store(), await admitted(store(), caller));
+    expect(await settleJob(store(), holder, job, completed)).to.deep.equal({ word: 'stale' });
+    expect(await settleJob(store(), holder, job, failed)).to.deep.equal({ word: 'settled', balance: '' });
+  });
+
+  it('counts no time below zero when the clock has gone back', async () => {
+    const caller = await anAccount(store(), { credits: 1 });
+    store().advance(5000);
+    const job = await aRunningJob(store(), caller);
+    store().advance(-5000);
+    await settleJob(store(), holder, job, completed);
+    expect((await readLines(store(), caller.account, 1)).map((line) => line.duration_ms)).to.deep.equal([0]);
+  });
+
   it('cancels a job that waits, that waits for another attempt, and that runs; each hold is released once', async () => {
     const caller = await anAccount(store(), { credits: 3 });
     const running = await aRunningJob(store(), caller);
@@ -190,7 +229,7 @@ export function jobsSuite(store: () => TestStore): void {
       keys.account(caller.account),
     )) as string[];
     expect(fields).to.deep.equal(['0']);
-    for (const key of [keys.active, keys.delayed]) {
+    for (const key of [keys.active, keys.delayed, keys.queue(caller.account)]) {
       const members = (await store().connection.read(['ZRANGE', key, '0', '-1'], key)) as string[];
       expect(members.filter((id) => [running.id, delayed.id, waiting.id].includes(id))).to.deep.equal([]);
     }

@@ -1,14 +1,14 @@
 import { expect } from 'chai';
 import { remaining, usage } from '../../src/model/money.ts';
-import { setAccount, setPlan } from '../../src/store/accounts.ts';
+import { removeAccount, removePlan, setAccount, setPlan } from '../../src/store/accounts.ts';
 import { chargeCall, releaseCall } from '../../src/store/admission.ts';
 import { listKeys } from '../../src/store/keyring.ts';
 import { keys } from '../../src/store/keys.ts';
-import { readLedger, readSnapshot, readUsage, verifyLedger } from '../../src/store/ledger.ts';
+import { addPack, readLedger, readSnapshot, readUsage, verifyLedger } from '../../src/store/ledger.ts';
 import { settleJob } from '../../src/store/lifecycle.ts';
 import { readLines } from '../../src/store/lines.ts';
 import { rollPeriod } from '../../src/store/period.ts';
-import { duePurchases, endPurchase, readTopup, setTopup, takePurchase } from '../../src/store/purchases.ts';
+import { readMinutes } from '../../src/store/statistics.ts';
 import {
   admitted,
   anAccount,
@@ -22,18 +22,8 @@ import {
 } from '../support/record.ts';
 
 const day = 86_400_000;
-const topup = {
-  enabled: '1',
-  threshold_percent: '30',
-  pack_title: 'Auto',
-  pack_total: '10',
-  price_cents: '990',
-  currency: 'eur',
-  customer: 'cus_1',
-  payment_method: 'pm_1',
-};
 
-/** Balances, the ledger, billing periods and purchases. */
+/** Balances, the ledger and billing periods. */
 export function moneySuite(store: () => TestStore): void {
   type Caller = Awaited<ReturnType<typeof anAccount>>;
   const spend = async (caller: Caller) => settleJob(store(), holder, await aRunningJob(store(), caller), completed);
@@ -138,10 +128,31 @@ export function moneySuite(store: () => TestStore): void {
     expect(await books(caller)).to.deep.include({ quota: 9, used: 1, period_end });
     await setAccount(store(), caller.account, { plan: null });
     expect(await books(caller)).to.deep.include({ quota: 0, used: 0, period_end: null });
+    expect(await store().connection.read(['ZSCORE', keys.periods, caller.account], keys.periods)).to.equal(null);
     await verified(caller);
     await setAccount(store(), caller.account, { plan: caller.plan });
     expect(await books(caller)).to.deep.include({ quota: 4, used: 0 });
     await verified(caller);
+  });
+
+  it('adds a pack once, however often it is told, and keeps what was used of it', async () => {
+    const caller = await anAccount(store());
+    const pack = { id: 'once', title: 'Pack', total: 3, purchased_at: store().clock.now() };
+    for (let n = 0; n < 3; n++) {
+      await addPack(store(), caller.account, pack);
+      await spend(caller);
+    }
+    expect(await ask(store(), caller)).to.deep.include({ refused: 'payment_required' });
+    expect((await books(caller)).packs).to.deep.equal([{ ...pack, used: 3 }]);
+    await verified(caller);
+  });
+
+  it('lets a plan go that no account has any more', async () => {
+    const caller = await anAccount(store(), { quota: 1 });
+    const refused = await removePlan(store(), caller.plan).catch((error: Error) => error);
+    expect(refused).to.include({ code: 'in_use' });
+    await removeAccount(store(), caller.account, caller.slug);
+    await removePlan(store(), caller.plan);
   });
 
   it('names each entry that was tampered with', async () => {
@@ -154,6 +165,8 @@ export function moneySuite(store: () => TestStore): void {
     await verified(caller);
     await store().connection.read(['HINCRBY', keys.account(caller.account), 'held', '1'], ledger);
     expect((await verifyLedger(store(), caller.account)).problems).to.have.length(1);
+    await store().connection.read(['HINCRBY', keys.account(caller.account), 'packs_left', '7'], ledger);
+    expect((await verifyLedger(store(), caller.account)).problems.join()).to.match(/all packs is 0, but 7/);
   });
 
   describe('synchronous calls', () => {
@@ -198,71 +211,42 @@ export function moneySuite(store: () => TestStore): void {
       await verified(caller);
     });
 
+    it('counts an answer for the statistics, one that was released too, but not one that nobody got', async () => {
+      const caller = await anAccount(store(), { credits: 9 });
+      const counted = async () => {
+        const minutes = await readMinutes(store(), 'metadata');
+        const sum = (field: 'count' | 'good' | 'timed') => minutes.reduce((all, one) => all + one[field], 0);
+        return [sum('count'), sum('good'), sum('timed')];
+      };
+      const before = await counted();
+      await charge(caller, await call(caller));
+      const repeatless = async () => ({
+        id: await admitted(store(), caller, { work: { holdMilliseconds: 65_000 } }),
+        account: caller.account,
+        endpoint: 'metadata' as const,
+        repeat: null,
+      });
+      await releaseCall(store(), await repeatless(), 500, 60_001);
+      await releaseCall(store(), await repeatless(), null);
+      const after = await counted();
+      expect(after.map((number, n) => number - before[n]!)).to.deep.equal([2, 1, 1]);
+    });
+
+    it('keeps an account that has a call in hand from being removed', async () => {
+      const caller = await anAccount(store(), { credits: 1 });
+      const inHand = await call(caller);
+      const refused = await removeAccount(store(), caller.account, caller.slug).catch((error: Error) => error);
+      expect(refused).to.include({ code: 'has_open_jobs' });
+      await releaseCall(store(), inHand, 404);
+      await removeAccount(store(), caller.account, caller.slug);
+    });
+
     it('refuses a charge after the deadline of the hold', async () => {
       const caller = await anAccount(store(), { credits: 1 });
       const inHand = await call(caller);
       store().advance(65_001);
       expect(await charge(caller, inHand)).to.equal('gone');
       expect(await books(caller)).to.deep.include({ credits_consumed: 0, held: 1 });
-    });
-  });
-
-  describe('purchases', () => {
-    const low = async () => {
-      const caller = await anAccount(store(), { quota: 10, paid: true });
-      await setTopup(store(), caller.account, topup);
-      for (let n = 0; n < 4; n++) await spend(caller);
-      expect(await duePurchases(store())).not.to.include(caller.account);
-      await spend(caller);
-      return caller;
-    };
-    const take = async (caller: Caller) => {
-      const purchase = await takePurchase(store(), caller.account, 60_000);
-      if (purchase === null || purchase === 'capped') throw new Error(`no purchase: ${purchase}`);
-      return purchase;
-    };
-
-    it('asks for one purchase below the threshold, with one id over all its tries, and adds its pack once', async () => {
-      const caller = await low();
-      await spend(caller);
-      expect(await duePurchases(store())).to.include(caller.account);
-      const purchase = await take(caller);
-      expect(await takePurchase(store(), caller.account, 60_000)).to.equal(null);
-      await spend(caller);
-      store().advance(60_001);
-      expect((await take(caller)).id).to.equal(purchase.id);
-      const ends = await Promise.all([1, 2, 3].map(() => endPurchase(store(), purchase, 'paid')));
-      expect(ends.toSorted()).to.deep.equal(['paid', 'stale', 'stale']);
-      expect((await books(caller)).packs.map((pack) => [pack.title, pack.total])).to.deep.equal([['Auto', 10]]);
-      await verified(caller);
-    });
-
-    it('buys again only 72 hours after a purchase that succeeded', async () => {
-      const caller = await low();
-      await endPurchase(store(), await take(caller), 'paid');
-      await aPlan(store(), caller.plan, { quota: 1, paid: true });
-      for (let n = 0; n < 9; n++) await spend(caller);
-      expect(await duePurchases(store())).not.to.include(caller.account);
-      store().advance(72 * 3_600_000);
-      await spend(caller);
-      expect(await duePurchases(store())).to.include(caller.account);
-    });
-
-    it('is disabled by a declined charge, and adds nothing', async () => {
-      const caller = await low();
-      expect(await endPurchase(store(), await take(caller), 'declined')).to.equal('declined');
-      expect((await readTopup(store(), caller.account)).enabled).to.equal('0');
-      await spend(caller);
-      expect(await duePurchases(store())).not.to.include(caller.account);
-      expect((await books(caller)).packs).to.deep.equal([]);
-    });
-
-    it('buys nothing past the monthly cap, and stays enabled', async () => {
-      const caller = await low();
-      await setTopup(store(), caller.account, { monthly_cap_cents: '500' });
-      expect(await takePurchase(store(), caller.account, 60_000)).to.equal('capped');
-      expect(await takePurchase(store(), caller.account, 60_000)).to.equal(null);
-      expect((await readTopup(store(), caller.account)).enabled).to.equal('1');
     });
   });
 

@@ -7,6 +7,7 @@ import { deliverySuite } from './delivery.suite.ts';
 import { doorSuite } from './door.suite.ts';
 import { jobsSuite } from './jobs.suite.ts';
 import { moneySuite } from './money.suite.ts';
+import { purchasesSuite } from './purchases.suite.ts';
 import { shareSuite } from './share.suite.ts';
 import { sweepSuite } from './sweep.suite.ts';
 
@@ -34,7 +35,10 @@ for (const { name, start } of kinds) {
     describe('admission', () => admitSuite(() => store));
     describe('jobs', () => jobsSuite(() => store));
     describe('fair share', () => shareSuite(() => store));
-    describe('money', () => moneySuite(() => store));
+    describe('money', () => {
+      moneySuite(() => store);
+      describe('purchases', () => purchasesSuite(() => store));
+    });
     describe('delivery', () => deliverySuite(() => store));
     describe('sweep', () => sweepSuite(() => store));
   });

@@ -1,13 +1,23 @@
 import { expect } from 'chai';
 import { makeLog } from '../../src/base/log.ts';
+import { removeFile } from '../../src/store/history.ts';
 import { readJob } from '../../src/store/jobs.ts';
 import { listKeys } from '../../src/store/keyring.ts';
 import { keys } from '../../src/store/keys.ts';
-import { readLedger, verifyLedger } from '../../src/store/ledger.ts';
-import { settleJob } from '../../src/store/lifecycle.ts';
+import { readLedger, readUsage, verifyLedger } from '../../src/store/ledger.ts';
+import { noteStoring, settleJob } from '../../src/store/lifecycle.ts';
 import { collectLines, readLines } from '../../src/store/lines.ts';
 import { sweep } from '../../src/store/sweep.ts';
-import { admitted, anAccount, aRunningJob, completed, failed, holder, type TestStore } from '../support/record.ts';
+import {
+  aDownload,
+  admitted,
+  anAccount,
+  aRunningJob,
+  completed,
+  failed,
+  holder,
+  type TestStore,
+} from '../support/record.ts';
 
 const day = 86_400_000;
 const lifetimes = { job: 30 * day, line: 90 * day };
@@ -39,7 +49,8 @@ export function sweepSuite(store: () => TestStore): void {
   it('removes a job record after its lifetime, with all that belongs to it, and never an open one', async () => {
     const caller = await anAccount(store(), { credits: 2 });
     const open = await aRunningJob(store(), caller);
-    const ended = await aRunningJob(store(), caller);
+    const webhook = { url: 'https://example.com/hook', receiver: 'example.com', authorization: '' };
+    const ended = await aRunningJob(store(), caller, { work: { ...aDownload, webhook } });
     await settleJob(store(), holder, ended, failed);
     store().advance(29 * day);
     await sweep(store(), lifetimes);
@@ -54,6 +65,26 @@ export function sweepSuite(store: () => TestStore): void {
     expect(left.map(Number)).to.deep.equal([0, 0]);
     const jobs = await store().connection.read(['ZRANGE', keys.jobs(caller.account), '0', '-1'], keys.ended);
     expect(jobs).to.deep.equal([open.id]);
+    for (const key of [keys.webhooks, keys.deliveries(caller.account), keys.ended]) {
+      const members = (await store().connection.read(['ZRANGE', key, '0', '-1'], key)) as string[];
+      expect(members.filter((member) => member.endsWith(ended.id))).to.deep.equal([]);
+    }
+  });
+
+  it('asks once for the removal of a file, and never for that of an open job', async () => {
+    const caller = await anAccount(store(), { credits: 1 });
+    const job = await aRunningJob(store(), caller);
+    const asked = () => store().connection.read(['ZSCORE', keys.files, `${caller.account}/${job.id}`], keys.files);
+    await noteStoring(store(), holder, job, { metadata: {}, delivered: completed.delivered });
+    await removeFile(store(), job);
+    expect(await asked()).to.equal(null);
+    await settleJob(store(), holder, job, completed);
+    expect(Number(await asked())).to.be.above(0);
+    for (let n = 0; n < 2; n++) {
+      await removeFile(store(), job);
+      expect(await asked()).to.equal('0');
+      store().advance(5000);
+    }
   });
 
   it('keeps request-log lines for their lifetime', async () => {
@@ -65,6 +96,29 @@ export function sweepSuite(store: () => TestStore): void {
     store().advance(2 * day);
     expect((await sweep(store(), lifetimes)).lines).to.be.at.least(1);
     expect(await readLines(store(), caller.account, 9)).to.have.length(0);
+  });
+
+  it('removes an old free line in whatever order its fields were given', async () => {
+    const caller = await anAccount(store());
+    const lines = collectLines(store(), 200, quiet);
+    lines.add(caller.keyId, { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '', credits: 0, at: 1 });
+    await lines.close();
+    expect(await readLines(store(), caller.account, 9)).to.have.length(1);
+    await sweep(store(), lifetimes);
+    expect(await readLines(store(), caller.account, 9)).to.have.length(0);
+  });
+
+  it('writes what an outage has left over once each, and lets other calls through meanwhile', async () => {
+    const caller = await anAccount(store());
+    const lines = collectLines(store(), 50_000, quiet);
+    const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '', credits: 0 };
+    for (let n = 0; n < 20_000; n++) lines.add(caller.keyId, { ...line, at: n });
+    const written = lines.flush();
+    await Promise.all([...Array(50)].map(() => readUsage(store(), caller)));
+    await written;
+    await lines.close();
+    const key = keys.freeLines(caller.keyId);
+    expect(Number(await store().connection.read(['XLEN', key], key))).to.equal(20_000);
   });
 
   it('writes free lines in batches, newest first beside the paid ones, and keeps about as many as the cap', async () => {

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -23,7 +23,9 @@ export function makeFilms(): string {
     .update(readFileSync(fileURLToPath(import.meta.url)))
     .digest('hex')
     .slice(0, 12);
-  const folder = join(tmpdir(), `trawl-films-${mark}`);
+  // Not in the temporary folder: that is another one in each run, and these are for all of them.
+  const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'trawl');
+  const folder = join(cache, `films-${mark}`);
   if (existsSync(folder)) return folder;
   const made = `${folder}.${process.pid}`;
   mkdirSync(made, { recursive: true });

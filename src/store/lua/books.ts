@@ -13,11 +13,12 @@ export const books = /* lua */ `
 local b
 
 local function open_books()
-  local flat = redis.call('HGETALL', account)
-  if #flat == 0 then return { 'not_found' } end
-  b = {}
-  for n = 1, #flat, 2 do b[flat[n]] = flat[n + 1] end
-  for _, name in ipairs({ 'quota', 'used', 'packs_left', 'credits_given', 'credits_consumed', 'held' }) do b[name] = tonumber(b[name]) end
+  local f = redis.call('HMGET', account, 'plan', 'period_end', 'quota', 'used', 'packs_left', 'credits_given',
+    'credits_consumed', 'held', 'running', 'concurrency', 'tag')
+  if not f[1] then return { 'not_found' } end
+  b = { plan = f[1], period_end = f[2], quota = tonumber(f[3]), used = tonumber(f[4]), packs_left = tonumber(f[5]),
+    credits_given = tonumber(f[6]), credits_consumed = tonumber(f[7]), held = tonumber(f[8]), running = f[9],
+    concurrency = f[10], tag = f[11] }
   local json = b.plan ~= '' and redis.call('HGET', plans, b.plan)
   b.terms = json and cjson.decode(json) or nil
   if b.period_end ~= '' and now >= tonumber(b.period_end) then return { 'roll' } end
@@ -25,7 +26,7 @@ local function open_books()
 end
 
 local function write(kind, balance, amount, jobId, pack, reason)
-  local id = redis.call('XADD', ledger, '*', 'at', now, 'kind', kind, 'balance', balance, 'amount', amount, 'job', jobId or '', 'pack', pack or '',
+  local id = redis.call('XADD', ledger, '*', 'at', string.format('%d', now), 'kind', kind, 'balance', balance, 'amount', amount, 'job', jobId or '', 'pack', pack or '',
     'reason', reason or '')
   redis.call('HSET', account, 'last_entry', id)
 end

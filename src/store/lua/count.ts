@@ -6,7 +6,7 @@
 export const count = /* lua */ `
 local function count(log, took)
   local minute = math.floor(now / 60000)
-  local slot = minute % 61
+  local slot = string.format('%d', minute % 61)
   local seen = { minute, 0, 0, 0, 0 }
   local old = redis.call('HGET', stats, slot)
   if old and tonumber(string.match(old, '^%d+')) == minute then

@@ -25,56 +25,63 @@ export const finishArgs = ['accountId', 'jobId', 'workChannel', 'jobChannel'] as
  * The end of a job, and the only place that writes a final status: charge or release of its hold, ledger, request-log
  * line, statistics and webhook, at once.
  *
- * read_job() → nil, or the reply that refuses ({'not_found'}, {'already_ended', status}). Afterwards j (its fields).
+ * read_job() → nil, or the reply that refuses ({'not_found'}, {'already_ended', status}). Afterwards j (fields that it had).
+ * is_attempt_open() → whether its last attempt is not counted yet as a failure or an interruption.
  * finish(end) → the balance that was charged, or ''. end: status, code, error, log, metadata, delivered.
  */
 export const finish = `${books}${fair}${count}
 local j
 
 local function read_job()
-  local flat = redis.call('HGETALL', job)
-  if #flat == 0 then return { 'not_found' } end
-  j = {}
-  for n = 1, #flat, 2 do j[flat[n]] = flat[n + 1] end
+  local f = redis.call('HMGET', job, 'account', 'status', 'attempt', 'created_at', 'progress', 'method', 'path',
+    'ip', 'webhook_url', 'receiver', 'failures', 'interruptions')
+  j = { account = f[1], status = f[2], attempt = f[3], created_at = f[4], progress = f[5], method = f[6], path = f[7],
+    ip = f[8], webhook_url = f[9], receiver = f[10], failures = f[11], interruptions = f[12] }
   if j.account ~= accountId then return { 'not_found' } end
   if j.status ~= 'QueuedJob' and j.status ~= 'Running' then return { 'already_ended', j.status } end
   return nil
 end
 
+local function is_attempt_open() return tonumber(j.attempt) > j.failures + j.interruptions end
+
 local function leave()
   local was_active = redis.call('ZREM', active, jobId) == 1
-  redis.call('ZREM', queue, jobId)
-  redis.call('ZREM', delayed, jobId)
   redis.call('ZREM', open, jobId)
-  if was_active then b.running = redis.call('HINCRBY', account, 'running', -1) end
+  if was_active then
+    b.running = redis.call('HINCRBY', account, 'running', '-1')
+  else
+    redis.call('ZREM', queue, jobId)
+    redis.call('ZREM', delayed, jobId)
+  end
   stand(accountId, tonumber(b.running), b.concurrency, b.tag)
 end
 
-local function send_webhook()
+local function send_webhook(at)
   if j.webhook_url == '' then return end
-  redis.call('HSET', webhook, 'state', 'due', 'attempts', 0, 'last_status', '', 'next_at', now, 'created_at', now)
-  redis.call('ZADD', webhooks, now, j.receiver .. '/' .. jobId)
-  redis.call('ZADD', deliveries, now, jobId)
+  redis.call('HSET', webhook, 'state', 'due', 'attempts', 0, 'last_status', '', 'next_at', at, 'created_at', at)
+  redis.call('ZADD', webhooks, at, j.receiver .. '/' .. jobId)
+  redis.call('ZADD', deliveries, at, jobId)
 end
 
 local function finish(e)
-  local took = now - tonumber(j.created_at)
+  local took = math.max(0, now - tonumber(j.created_at))
+  local at = string.format('%d', now)
   local completed = e.status == 'CompletedJob'
-  redis.call('HSET', job, 'status', e.status, 'ended_at', now, 'error_code', e.code, 'error', e.error,
-    'metadata', e.metadata, 'delivered', e.delivered, 'progress', completed and 100 or j.progress)
-  redis.call('HINCRBY', job, 'revision', 1)
-  if tonumber(j.attempt) > 0 then
+  redis.call('HSET', job, 'status', e.status, 'ended_at', at, 'error_code', e.code, 'error', e.error,
+    'metadata', e.metadata, 'delivered', e.delivered, 'progress', completed and '100' or j.progress)
+  redis.call('HINCRBY', job, 'revision', '1')
+  if is_attempt_open() then
     redis.call('RPUSH', attempts, cjson.encode({ attempt = tonumber(j.attempt), ended_at = now, code = completed and 'completed' or e.code }))
   end
-  redis.call('ZADD', ended, now, accountId .. '/' .. jobId)
-  if e.delivered ~= '' then redis.call('ZADD', files, now, accountId .. '/' .. jobId) end
+  redis.call('ZADD', ended, at, accountId .. '/' .. jobId)
+  if e.delivered ~= '' then redis.call('ZADD', files, at, accountId .. '/' .. jobId) end
   leave()
   keep('held', b.held - 1)
   local balance = completed and draw(jobId) or ''
-  redis.call('XADD', paidLines, '*', 'at', now, 'endpoint', j.method .. ' ' .. j.path, 'status', e.log, 'duration_ms', took,
-    'ip', j.ip, 'credits', completed and 1 or 0)
+  redis.call('XADD', paidLines, '*', 'at', at, 'endpoint', j.method .. ' ' .. j.path, 'status', e.log, 'duration_ms', took,
+    'ip', j.ip, 'credits', completed and '1' or '0')
   count(e.log, took)
-  send_webhook()
+  send_webhook(at)
   redis.call('PUBLISH', jobChannel, jobId)
   redis.call('PUBLISH', workChannel, jobId)
   return balance

@@ -38,8 +38,10 @@ local function count_bit(w, bucket) return bit(w.at + 16 + bucket % (w.n + 1) * 
 
 local function window(name, at, n, width, cursor, sum)
   local w = { name = name, at = at, n = n, width = width, cursor = cursor, sum = sum, passed = {} }
-  -- A clock that went back counts in the newest bucket.
-  w.bucket = math.max(math.floor(now / width), cursor)
+  local bucket = math.floor(now / width)
+  -- A clock that went back counts in the newest bucket; by more than the window, and nothing that was counted can be of use.
+  if cursor - bucket > n then w.cursor = 0 end
+  w.bucket = math.max(bucket, w.cursor)
   if w.bucket - w.cursor > n then
     w.sum, w.empty = 0, true
   elseif w.bucket > w.cursor then

@@ -5,7 +5,8 @@ import { script } from '../script.ts';
 
 /**
  * Admits a call of a credit endpoint: judges it in the order of D10 and holds one credit, or refuses and changes nothing
- * but the rate and the key's mark of use. A job is recorded and queued; a synchronous call gets a hold with a deadline.
+ * but the rate and the key's mark of use. A job is recorded and queued; a synchronous call gets a hold with a deadline. The
+ * same id again is the same call: it was admitted, and nothing more is held.
  * Answers {'admitted', id, '', limits ×4, held}, {'repeated', id, stored answer, limits ×4}, {'roll'}, or a refusal.
  */
 export const admit = script(
@@ -21,9 +22,17 @@ export const admit = script(
     'open',
     'calls',
   ] as const,
-  [...doorArgs, 'kind', 'id', 'valid', 'room', 'deadline', 'repeatKey', 'request', 'fields', 'workChannel'] as const,
+  [...doorArgs, 'kind', 'id', 'valid', 'room', 'holdFor', 'repeatKey', 'request', 'fields', 'workChannel'] as const,
   /* lua */ `${door}${fair}
-local held, windows
+local held, windows, made
+
+local function admitted() return { 'admitted', id, '', limits[1], limits[2], limits[3], limits[4], held } end
+
+local function same()
+  held = tonumber(a.held)
+  if kind == 'job' then return redis.call('EXISTS', job) == 1 and admitted() end
+  return redis.call('ZSCORE', calls, accountId .. '/' .. id) and admitted()
+end
 
 local function earlier()
   if repeatKey == '' then return nil end
@@ -58,7 +67,7 @@ local function record_job()
   local at = string.format('%d', now)
   local flat = { 'id', id, 'account', accountId, 'key', k.id, 'status', 'QueuedJob', 'created_at', at, 'revision', '1' }
   local n = #flat
-  for name, value in pairs(cjson.decode(fields)) do
+  for name, value in pairs(made) do
     flat[n + 1], flat[n + 2] = name, value
     n = n + 2
   end
@@ -71,6 +80,7 @@ local function record_job()
 end
 
 local function accept()
+  made = cjson.decode(fields)
   held = redis.call('HINCRBY', account, 'held', 1)
   redis.call('HINCRBY', key, 'total', 1)
   spend(quota, windows)
@@ -78,18 +88,18 @@ local function accept()
   if kind == 'job' then
     record_job()
   else
-    redis.call('ZADD', calls, deadline + now, accountId .. '/' .. id)
-    expires = now + deadline
+    expires = now + tonumber(holdFor)
+    redis.call('ZADD', calls, expires, accountId .. '/' .. id)
   end
   if repeatKey ~= '' then
     redis.call('HSET', repeats, 'request', request, 'id', id, 'until', expires, 'answer', kind == 'job' and '' or 'running')
     redis.call('PEXPIRE', repeats, 86400000)
   end
-  return { 'admitted', id, '', limits[1], limits[2], limits[3], limits[4], held }
+  return admitted()
 end
 
 local function admit()
-  local refused = door(true) or earlier() or suspended() or quota_refuses()
+  local refused = door(true) or same() or earlier() or suspended() or quota_refuses()
   if refused then return refused end
   if valid ~= '1' then return { 'bad_request', '', '', unpack(limits) } end
   if money_refuses() then return { 'payment_required', '', '', unpack(limits) } end

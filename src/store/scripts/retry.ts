@@ -3,7 +3,7 @@ import { script } from '../script.ts';
 
 /**
  * Ends an attempt that another one follows: gives its slot back and lets the job wait until its time, or puts it at the
- * head of its account's queue at once. Counts a failure or an interruption (D74).
+ * head of its account's queue at once. Counts a failure or an interruption (D74), once an attempt.
  * Answers {'waiting'}, {'stale'}, {'already_ended'}, {'not_found'} or {'not_leading'}.
  */
 export const retry = script(
@@ -13,9 +13,10 @@ export const retry = script(
   ['holder', 'accountId', 'jobId', 'attempt', 'counts', 'code', 'notBefore', 'jobChannel', 'workChannel'] as const,
   /* lua */ `${fair}
 if redis.call('GET', lead) ~= holder then return { 'not_leading' } end
-local seen = redis.call('HMGET', job, 'status', 'attempt', 'account', 'created_at')
+local seen = redis.call('HMGET', job, 'status', 'attempt', 'account', 'created_at', 'failures', 'interruptions')
 if not seen[1] or seen[3] ~= accountId then return { 'not_found' } end
 if seen[1] ~= 'QueuedJob' and seen[1] ~= 'Running' then return { 'already_ended' } end
+if tonumber(attempt) <= tonumber(seen[5]) + tonumber(seen[6]) then return { 'stale' } end
 if seen[2] ~= attempt or redis.call('ZREM', active, jobId) == 0 then return { 'stale' } end
 redis.call('HINCRBY', job, counts == 'failure' and 'failures' or 'interruptions', 1)
 redis.call('HSET', job, 'not_before', notBefore, 'deadline', '', 'stage', '', 'speed_bytes', '', 'eta_seconds', '',

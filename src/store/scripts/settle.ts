@@ -3,7 +3,7 @@ import { script } from '../script.ts';
 
 /**
  * Ends a job, once: final status, charge or release, ledger, request-log line, statistics and webhook in one step.
- * A repetition, a late attempt and a controller that does not lead change nothing.
+ * Only an attempt that is open completes a job. A repetition, a late attempt and a controller that does not lead change nothing.
  * Answers {'settled', balance that was charged or ''}, {'already_ended', status}, {'stale'}, {'not_found'}, {'roll'} or
  * {'not_leading'}.
  */
@@ -16,7 +16,7 @@ export const settle = script(
 if redis.call('GET', lead) ~= holder then return { 'not_leading' } end
 local refused = read_job()
 if refused then return refused end
-if j.attempt ~= attempt then return { 'stale' } end
+if j.attempt ~= attempt or (status == 'CompletedJob' and not is_attempt_open()) then return { 'stale' } end
 refused = open_books()
 if refused then return refused end
 return { 'settled', finish({ status = status, code = code, error = sentence, log = log, metadata = metadata, delivered = delivered }) }

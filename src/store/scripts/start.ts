@@ -11,7 +11,7 @@ export const start = script(
   ['holder', 'jobId', 'attempt', 'deadline', 'jobChannel'] as const,
   /* lua */ `
 if redis.call('GET', lead) ~= holder then return { 'not_leading' } end
-local seen = redis.call('HMGET', job, 'status', 'attempt', 'not_before')
+local seen = redis.call('HMGET', job, 'status', 'attempt')
 if not seen[1] then return { 'not_found' } end
 if seen[1] ~= 'QueuedJob' and seen[1] ~= 'Running' then return { 'already_ended' } end
 if seen[2] == attempt then return { 'already_started' } end

@@ -1,0 +1,193 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { askOnce } from '../../src/store/client.ts';
+import { film, keyedCalls, unknownId } from '../support/calls.ts';
+import { trawl } from '../support/operator.ts';
+import { aFolder } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+import { processesIn, type Running, startUp } from '../support/up.ts';
+
+/** Letters and digits alone, so that no encoding but base64 and hex changes it. */
+const authorization = 'CanaryAuthorization0123456789';
+/** What is no secret, and must be found: otherwise nothing was searched. */
+const control = 'control0123456789';
+const readers: Readonly<Record<string, readonly string[]>> = {
+  string: ['GET'],
+  hash: ['HGETALL'],
+  list: ['LRANGE', '0', '-1'],
+  set: ['SMEMBERS'],
+  zset: ['ZRANGE', '0', '-1', 'WITHSCORES'],
+  stream: ['XRANGE', '-', '+'],
+};
+
+describe('secrets', function () {
+  this.timeout(40_000);
+  let folder: string;
+  let remove: () => void;
+  let up: Running;
+  let inspector: Server;
+  let key: string;
+  let webhookSecret: string;
+  /** Everything that callers and operators were told, but for the one time at which each secret is shown. */
+  const told: string[] = [];
+  let metrics: string;
+  let record: string;
+
+  before(async function () {
+    this.timeout(60_000);
+    ({ folder, remove } = aFolder());
+    const probe = await freePort();
+    up = await startUp({ TRAWL_DATA: folder, TRAWL_LOG_LEVEL: 'debug', TRAWL_PROBE_PORT: String(probe) });
+    await until(() => up.said().includes('curl'), 5, 'the sample account');
+    key = (await admin('key', 'create', 'sample', '--alias', 'canary')).key;
+    webhookSecret = (await admin('account', 'set', 'sample', '--webhook-secret', 'new')).webhook_secret;
+    await admin('account', 'set', 'sample', '--stats', 'on');
+    inspector = await answerNonsense(join(folder, 'inspector.sock'));
+    await callAll();
+    await breakRedis();
+    for (const line of ['key list sample', 'account show sample', 'log show sample', 'ledger show sample']) {
+      told.push(JSON.stringify(await admin(...line.split(' '))));
+    }
+    const doctor = await trawl(['doctor', '--json'], { TRAWL_DATA: folder });
+    told.push(doctor.out + doctor.err);
+    metrics = await (await fetch(`http://127.0.0.1:${probe}/metrics`)).text();
+    record = await dump();
+    up.process.kill('SIGTERM');
+    await up.ended;
+  });
+  after(async () => {
+    up.process.kill('SIGKILL');
+    await up.ended;
+    inspector.close();
+    remove();
+  });
+
+  const places: [where: string, read: () => string, control: () => string][] = [
+    ['what the process printed, at level debug', () => up.said(), () => 'a request failed'],
+    ['answers, errors, lists, streams, OpenAPI and what operators see', () => told.join('\n'), () => control],
+    ['the metrics', () => metrics, () => 'trawl_http_requests_total{route="video"'],
+    ['the keys and values of the record', () => record, () => control],
+    ['any file of the data folder, the append-only file among them', () => filesOf(folder), () => control],
+  ];
+  for (const [where, read, known] of places) {
+    it(`stand nowhere in ${where}`, () => {
+      const text = read();
+      expect(text).to.contain(known());
+      for (const [name, secret] of Object.entries({ key, authorization, webhookSecret })) {
+        for (const spelling of spellings(secret))
+          expect(text.includes(spelling), `${name} as ${spelling}`).to.equal(false);
+      }
+    });
+  }
+
+  async function admin(...line: string[]) {
+    const { code, out } = await trawl(['admin', ...line, '--json'], { TRAWL_DATA: folder });
+    expect(code, out).to.equal(0);
+    return JSON.parse(out);
+  }
+
+  async function ask(path: string, options: RequestInit = {}, withKey = true): Promise<string> {
+    const headers = { ...(withKey ? { 'x-api-key': key } : {}), ...options.headers };
+    const answer = await fetch(up.url + path, { ...options, headers, redirect: 'manual' });
+    const text = await answer.text();
+    told.push(JSON.stringify([...answer.headers]), text);
+    console.log(answer.status, path.slice(0, 80));
+    return text;
+  }
+
+  /** Every call with the secrets where they belong, and where callers put them by mistake. */
+  async function callAll(): Promise<void> {
+    const hook = `webhook_url=https://example.com/hook&webhook_authorization=${authorization}`;
+    const wanted = `query=${film}?${control}&${hook}`;
+    const { job_id: id } = JSON.parse(await ask(`/v1/video/download?${wanted}`));
+    await ask(`/v1/audio/download?${wanted}&x_api_key=${key}`, {}, false);
+    const body = JSON.stringify({ query: film, webhook_authorization: authorization, x_api_key: key });
+    await ask('/v1/video/download', { method: 'POST', headers: { 'content-type': 'application/json' }, body }, false);
+    await ask('/v1/video/download', {
+      method: 'POST',
+      body: `${body}}`,
+      headers: { 'content-type': 'application/json' },
+    });
+    const repeat = { headers: { 'idempotency-key': authorization } };
+    for (const query of [film, film, `${film}?other`]) await ask(`/v1/video/download?query=${query}&${hook}`, repeat);
+    for (const { method, path } of keyedCalls) {
+      await ask(`${path}?${wanted}&engine=video&x_api_key=${key}`, { method });
+      await ask(`${path}?soft_fail=maybe&fields=${authorization}&status=${key}&cursor=${key}`, { method });
+      await ask(`${path.replace(unknownId, key)}?query=${key}&engine=${key}&view=${key}`, { method });
+    }
+    for (const path of [
+      '/openapi.json',
+      `/v1/jobs/${id}`,
+      '/v1/jobs',
+      `/${key}`,
+      `/files/${key}/${key}?sig=${key}`,
+      '/%ff',
+    ]) {
+      await ask(path, { headers: { 'x-request-id': 'canary', cookie: key, authorization: `Bearer ${key}` } });
+    }
+    await ask('/v1/usage', { headers: { 'x-api-key': `${key}x` } });
+    await ask(`/v1/jobs/${id}`, { method: 'DELETE' });
+    await ask(`/v1/jobs/${id}/retry`, { method: 'POST' });
+    await ask(`/v1/jobs/${id}/events`);
+  }
+
+  /** Has redis die in the middle of calls, so that what it was told could stand in an error. */
+  async function breakRedis(): Promise<void> {
+    const [pid = 0] = processesIn(folder);
+    const path = `/v1/video/download?query=${film}&webhook_url=https://example.com/&webhook_authorization=${authorization}`;
+    const calls = Array.from({ length: 20 }, () => ask(path));
+    process.kill(pid, 'SIGKILL');
+    await Promise.all(calls);
+    const isBack = async () => JSON.parse(await ask('/v1/usage')).remaining !== undefined;
+    await until(isBack, 10, 'redis is back');
+  }
+
+  /** Every key of the record with its value, as text. */
+  async function dump(): Promise<string> {
+    const url = `unix://${join(folder, 'redis', 'redis.sock').split('/').map(encodeURIComponent).join('/')}`;
+    const names = (await askOnce(url, ['KEYS', '*'])) as string[];
+    const values = names.map(async (name) => {
+      const type = String(await askOnce(url, ['TYPE', name]));
+      const [command, ...rest] = readers[type]!;
+      return JSON.stringify([name, await askOnce(url, [command!, name, ...rest])]);
+    });
+    return (await Promise.all(values)).join('\n');
+  }
+});
+
+/** The ways in which a secret could be written down. */
+function spellings(secret: string): string[] {
+  // Of a key, the part that is the secret; of the others, all.
+  const core = /^trawl_\w{12}_(\w{43})/.exec(secret)?.[1] ?? secret;
+  return [core, Buffer.from(core).toString('hex'), ...[0, 1, 2].map((shift) => base64Inside(core, shift))];
+}
+
+/** What always stands in the base64 of a text that has the secret after so many other bytes. */
+function base64Inside(secret: string, shift: number): string {
+  const text = Buffer.from(`${'x'.repeat(shift)}${secret}`).toString('base64');
+  return text.slice(4, -4);
+}
+
+function filesOf(folder: string): string {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return files.map((entry) => readFileSync(join(entry.parentPath, entry.name), 'latin1')).join('\n');
+}
+
+/** An inspector that is out of order: what it makes go wrong is logged. */
+function answerNonsense(path: string): Promise<Server> {
+  const server = createServer((req, res) => {
+    req.resume();
+    res.end('{"nonsense":true}');
+  });
+  return new Promise((resolve) => server.listen(path, () => resolve(server)));
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

@@ -1,0 +1,122 @@
+import { expect } from 'chai';
+import { type Desk, startApi, type TestApi } from '../support/api.ts';
+import { film } from '../support/calls.ts';
+import { endJob, runJob } from '../support/work.ts';
+
+const rounds = 20;
+
+describe('hot routes', () => {
+  let api: TestApi;
+  let desk: Desk;
+  before(async () => {
+    api = await startApi();
+    desk = await api.desk({
+      quota: 1000,
+      perSecond: 10_000,
+      perMinute: 100_000,
+      packs: [5],
+      quotas: { daily: 10_000 },
+      stats: true,
+    });
+  });
+  after(() => api.stop());
+
+  const submit = async (params = {}) =>
+    (await api.get('/v1/video/download', desk.key, { query: film, ...params })).json.job_id;
+
+  /**
+   * How many commands one call sends. Beside it the server looks at the memory of redis once a second, and writes the lines of
+   * the request log twice a second: of several calls most meet neither, and none sends less than it needs.
+   */
+  async function countCommands(call: () => Promise<{ status: number }>, status: number): Promise<number> {
+    const counts: number[] = [];
+    for (let round = 0; round < rounds; round++) {
+      const before = api.redis.connection.calls();
+      expect((await call()).status).to.equal(status);
+      counts.push(api.redis.connection.calls() - before);
+    }
+    const [least = 0, ...others] = counts.sort((a, b) => a - b);
+    expect(others[rounds / 2], `counts ${counts}`).to.equal(least);
+    return least;
+  }
+
+  const calls: [what: string, status: number, prepare: () => Promise<() => ReturnType<TestApi['call']>>][] = [
+    ['an admission', 202, async () => () => api.get('/v1/video/download', desk.key, { query: film })],
+    [
+      'an admission with all that it may carry',
+      202,
+      async () => () =>
+        api.call('POST', '/api/v1/audio/download', {
+          key: desk.key,
+          headers: { 'idempotency-key': `k${Math.random()}` },
+          body: { query: film, webhook_url: 'https://example.com/hook', webhook_authorization: 'x', fields: 'job_id' },
+        }),
+    ],
+    [
+      'a repeat of one',
+      202,
+      async () => {
+        const options = { key: desk.key, params: { query: film }, headers: { 'idempotency-key': 'one' } };
+        await api.call('GET', '/v1/video/download', options);
+        return () => api.call('GET', '/v1/video/download', options);
+      },
+    ],
+    ['a refused admission', 400, async () => () => api.get('/v1/video/download', desk.key)],
+    [
+      'a poll of a job that waits',
+      200,
+      async () => {
+        const id = await submit();
+        return () => api.get(`/v1/jobs/${id}`, desk.key);
+      },
+    ],
+    [
+      'a poll of a job that runs',
+      200,
+      async () => {
+        const id = await submit();
+        await runJob(api.store, id);
+        return () => api.get(`/jobs/${id}`, desk.key, { fields: 'progress' });
+      },
+    ],
+    [
+      'a poll of a completed job',
+      200,
+      async () => {
+        const id = await submit();
+        await endJob(api.store, id);
+        return () => api.get(`/v1/jobs/${id}`, desk.key);
+      },
+    ],
+    ['a poll of what is no job', 400, async () => () => api.get('/v1/jobs/x', desk.key)],
+    ['usage', 200, async () => () => api.get('/v1/usage', desk.key)],
+    ['reduced usage', 200, async () => () => api.get('/api/usage', desk.key, { view: 'reduced' })],
+    [
+      'a question for statistics that were read a moment ago',
+      200,
+      async () => () => api.get('/v1/stats', desk.key, { engine: 'audio' }),
+    ],
+  ];
+  for (const [what, status, prepare] of calls) {
+    it(`${what} sends exactly one command to redis`, async () => {
+      expect(await countCommands(await prepare(), status)).to.equal(1);
+    });
+  }
+
+  /** Another server beside the same record. */
+  async function beside(most: string, work: (other: TestApi) => Promise<void>): Promise<void> {
+    const other = await startApi({ TRAWL_AUTH_FAILURES: most }, (parts) => ({ ...parts, store: api.store }));
+    await work(other).finally(() => other.stop());
+  }
+
+  it('a key that is none sends one command, which counts the failure', () =>
+    beside('1000', async (other) => {
+      expect(await countCommands(() => other.get('/v1/usage', 'wrong'), 401)).to.equal(1);
+    }));
+
+  it('a blocked address sends none', () =>
+    beside('1', async (other) => {
+      await other.get('/v1/usage', 'wrong');
+      expect(await countCommands(() => other.get('/v1/usage', desk.key), 403)).to.equal(0);
+    }));
+});

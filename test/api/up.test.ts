@@ -1,0 +1,177 @@
+import { statSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { trawl } from '../support/operator.ts';
+import { aFolder } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+import { processesIn, type Running, spawnUp, startUp, type Up } from '../support/up.ts';
+
+/** Settings that are wrong, the first by its name; written so that no list of settings finds it here. */
+const wrong = {
+  [['TRAWL', 'NONSENSE'].join('_')]: '1',
+  TRAWL_WORKERS: 'many',
+  TRAWL_ASYNC_STATUS: '201',
+  TRAWL_TRUSTED_PROXIES: '10.0.0.0/99',
+  TRAWL_OBJECTS: 's3',
+};
+
+describe('trawl up', function () {
+  this.timeout(40_000);
+  let folder: string;
+  let remove: () => void;
+  let started: Up[] = [];
+  beforeEach(() => {
+    ({ folder, remove } = aFolder());
+  });
+  afterEach(async () => {
+    for (const { process, ended } of started) {
+      process.kill('SIGKILL');
+      await ended;
+    }
+    started = [];
+    await until(() => processesIn(folder).length === 0, 10, 'no process of a test is left');
+    remove();
+  });
+
+  const data = () => join(folder, 'data');
+  const keep = <U extends Up>(up: U): U => {
+    started.push(up);
+    return up;
+  };
+  const start = async (env = {}) => keep(await startUp({ TRAWL_DATA: data(), ...env }));
+  const refuse = async (env = {}) => {
+    const up = keep(spawnUp({ TRAWL_DATA: data(), ...env }));
+    return { code: await up.ended, said: up.said() };
+  };
+  /** The key that a first start prints. */
+  const sampleKey = async (up: Up) =>
+    (await until(() => /^ {2}curl -H 'x-api-key: (\S+)' /m.exec(up.said()), 5, 'the curl line'))![1]!;
+  const get = async ({ url }: Running, path: string, key: string) => {
+    const answer = await fetch(url + path, { headers: { 'x-api-key': key } });
+    return { status: answer.status, json: JSON.parse(await answer.text()) };
+  };
+  const accounts = async () => {
+    const { out } = await trawl(['admin', 'account', 'list', '--json'], { TRAWL_DATA: data() });
+    return JSON.parse(out) as { slug: string }[];
+  };
+  const stopWith = async ({ process, ended }: Up, signal: NodeJS.Signals) => {
+    const began = performance.now();
+    process.kill(signal);
+    const code = await ended;
+    return { code, seconds: (performance.now() - began) / 1000 };
+  };
+
+  it('prints at its first start a curl line whose key works, and at the next goes on without another account', async () => {
+    const first = await start();
+    const key = await sampleKey(first);
+    expect(first.said()).to.contain(`\n  curl -H 'x-api-key: ${key}' '${first.url}/v1/usage'\n`);
+    const { status, json } = await get(first, '/v1/usage', key);
+    expect([status, json.remaining]).to.deep.equal([200, 100]);
+    const job = await get(first, '/v1/video/download?query=https://example.com/film', key);
+    expect(job.status).to.equal(202);
+    expect(await accounts()).to.have.length(1);
+    const stopped = await stopWith(first, 'SIGTERM');
+    expect(stopped.code).to.equal(0);
+    expect(stopped.seconds).to.be.below(20);
+    expect(processesIn(folder)).to.deep.equal([]);
+
+    const second = await start();
+    expect(second.said()).not.to.match(/curl|x-api-key/);
+    expect(await accounts()).to.have.length(1);
+    expect((await get(second, '/v1/usage', key)).json).to.include({ remaining: 100, held: 1 });
+    expect((await get(second, `/v1/jobs/${job.json.job_id}`, key)).json.status).to.equal('QueuedJob');
+    expect(first.said() + second.said()).not.to.match(/"level":"(error|warn)"|\n {4}at /);
+  });
+
+  it('keeps its data folder and its secret to its owner', async () => {
+    await start();
+    const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
+    expect([modeOf(data()), modeOf(join(data(), 'secret'))]).to.deep.equal(['700', '600']);
+    for (const inside of ['redis', 'objects']) expect(modeOf(join(data(), inside)), inside).to.equal('700');
+  });
+
+  it('is refused with a sentence while another one has the folder, which goes on', async () => {
+    const first = await start();
+    const { code, said } = await refuse();
+    expect([code, said]).to.deep.equal([1, `Another trawl up runs in ${data()} (TRAWL_DATA)\n`]);
+    expect((await fetch(`${first.url}/openapi.json`)).status).to.equal(200);
+    expect((await stopWith(first, 'SIGINT')).code).to.equal(0);
+    await start();
+  });
+
+  for (const name of ['TRAWL_PORT', 'TRAWL_PROBE_PORT']) {
+    it(`names the ${name} that is taken, and leaves no process`, async () => {
+      const other: Server = createServer().listen(0, '127.0.0.1');
+      await new Promise((resolve) => other.once('listening', resolve));
+      const { port } = other.address() as AddressInfo;
+      const { code, said } = await refuse({ [name]: String(port) });
+      await new Promise((resolve) => other.close(resolve));
+      expect(code).to.equal(1);
+      expect(said)
+        .to.match(new RegExp(`^The port ${port} is taken by another program$`, 'm'))
+        .and.not.match(/^ +at /m);
+      expect(processesIn(folder)).to.deep.equal([]);
+      await start();
+    });
+  }
+
+  it('leaves no redis-server when it is killed, and starts again at once where it was', async () => {
+    const first = await start();
+    const key = await sampleKey(first);
+    await get(first, '/v1/video/download?query=https://example.com/film', key);
+    const pids = processesIn(folder);
+    expect(pids).to.have.length(1);
+    expect((await stopWith(first, 'SIGKILL')).code).to.equal('SIGKILL');
+    await until(() => processesIn(folder).length === 0, 10, 'redis-server ends');
+    const second = await start();
+    expect((await get(second, '/v1/usage', key)).json).to.include({ remaining: 100, held: 1 });
+  });
+
+  it('D93: starts a redis-server again that is killed', async () => {
+    const up = await start();
+    const key = await sampleKey(up);
+    const [pid = 0] = processesIn(folder);
+    process.kill(pid, 'SIGKILL');
+    await until(() => processesIn(folder).some((other) => other !== pid), 10, 'another redis-server');
+    await until(async () => (await get(up, '/v1/usage', key)).status === 200, 10, 'an answer');
+  });
+
+  it('D88: tells all that is wrong with its settings at once, and makes nothing', async () => {
+    const { code, said } = await refuse(wrong);
+    expect(code).to.equal(1);
+    for (const name of [...Object.keys(wrong), 'TRAWL_S3_BUCKET']) expect(said).to.contain(name);
+    expect(said.trim().split('\n')).to.have.length(Object.keys(wrong).length);
+    expect(() => statSync(data())).to.throw('ENOENT');
+  });
+
+  it('says so when its secret is damaged, rather than to make another', async () => {
+    expect((await stopWith(await start(), 'SIGTERM')).code).to.equal(0);
+    writeFileSync(join(data(), 'secret'), 'damaged\n');
+    const { code, said } = await refuse();
+    expect(code).to.equal(1);
+    expect(said)
+      .to.match(/secret does not hold 32 bytes in base64/)
+      .and.not.match(/^ +at /m);
+  });
+
+  it('D89: follows the clock of a rehearsal', async () => {
+    const clock = join(folder, 'clock');
+    writeFileSync(clock, '0');
+    const up = await start({ TRAWL_CLOCK_FILE: clock });
+    const key = await sampleKey(up);
+    const { period } = (await get(up, '/v1/usage', key)).json;
+    writeFileSync(clock, String(32 * 86_400));
+    const next = async () => (await get(up, '/v1/usage', key)).json.period.start === period.end;
+    await until(next, 5, 'the next period');
+  });
+
+  it('helps, and takes no option that it does not know', async () => {
+    expect(await trawl(['up', '--help'])).to.include({ code: 0, err: '' });
+    const { code, err } = await trawl(['up', '--nonsense']);
+    expect(code).to.equal(2);
+    expect(err)
+      .to.match(/'--nonsense'/)
+      .and.match(/Usage: trawl up/);
+  });
+});

@@ -1,0 +1,23 @@
+import type { Store } from '../../src/store/script.ts';
+import type { ServerOptions } from '../../src/store/server.ts';
+import { anAccount } from '../support/record.ts';
+import { startTestRedis, type TestRedis } from '../support/redis.ts';
+
+const plenty = 100_000_000;
+
+/** Runs something with a Redis of its own. */
+export async function withRedis<T>(options: Partial<ServerOptions>, use: (redis: TestRedis) => Promise<T>): Promise<T> {
+  const redis = await startTestRedis(options);
+  try {
+    // A file that is rewritten in the background would cost whoever is measured at that moment.
+    await redis.connection.read(['CONFIG', 'SET', 'auto-aof-rewrite-percentage', '0'], '');
+    return await use(redis);
+  } finally {
+    await redis.stop();
+  }
+}
+
+/** An account with a plan, rate limits and a key like any other, that never reaches a limit. */
+export function aBusyAccount(store: Store) {
+  return anAccount(store, { quota: 10, credits: plenty, max_open: plenty, perSecond: plenty, perMinute: plenty });
+}

@@ -1,0 +1,51 @@
+import type { Caller } from '../../src/store/door.ts';
+import { takeLead } from '../../src/store/leader.ts';
+import { takeJob } from '../../src/store/lifecycle.ts';
+import { admitted, anAccount, holder, storeOf } from '../support/record.ts';
+import type { TestRedis } from '../support/redis.ts';
+import type { Measured } from './measured.ts';
+import { alternate, inLanes, microsOf, ratioOf, type Stretch } from './rounds.ts';
+import { withRedis } from './scene.ts';
+
+const rounds = 7;
+const lanes = 64;
+const accounts = 100;
+const few = 1_000;
+const many = 100_000;
+const calls = 500;
+
+/** A take of one job of many against a take of one of few. */
+export function compareTakes(): Promise<Measured> {
+  // Nothing is written to disk: the time for that would hide the difference.
+  return withRedis({ fsync: 'no' }, (small) =>
+    withRedis({ fsync: 'no' }, async (large) => {
+      const { ofFew, ofMany } = await alternate(rounds, {
+        ofFew: await takes(small, few),
+        ofMany: await takes(large, many),
+      });
+      return {
+        what: `take, ${many} jobs : ${few} jobs of ${accounts} accounts`,
+        ratio: ratioOf(ofMany, ofFew, 'redisMicros'),
+        bound: { most: 1.5 },
+        because: `${microsOf(ofMany, 'redisMicros')} : ${microsOf(ofFew, 'redisMicros')} of Redis's processor time`,
+      };
+    }),
+  );
+}
+
+/** Takes while at most so many jobs wait; before each stretch those that were taken are replaced. */
+async function takes(redis: TestRedis, jobs: number): Promise<Stretch> {
+  const store = storeOf(redis.connection);
+  const callers: Caller[] = [];
+  for (let n = 0; n < accounts; n += 1) callers.push(await anAccount(store, { credits: jobs * 2, max_open: jobs * 2 }));
+  let missing = jobs;
+  const prepare = async (): Promise<void> => {
+    await inLanes(lanes, missing, (n) => admitted(store, callers[n % accounts]!));
+    missing = calls;
+    await takeLead(store, holder);
+  };
+  const take = async (): Promise<void> => {
+    if ((await takeJob(store, holder, Number.MAX_SAFE_INTEGER)) === null) throw new Error('No job waits');
+  };
+  return { redis, calls, prepare, work: () => inLanes(1, calls, take) };
+}

@@ -1,0 +1,136 @@
+import { expect } from 'chai';
+import { removeAccount } from '../../src/store/accounts.ts';
+import { readSnapshot, verifyLedger } from '../../src/store/ledger.ts';
+import { settleJob } from '../../src/store/lifecycle.ts';
+import { duePurchases, endPurchase, readTopup, setTopup, takePurchase } from '../../src/store/purchases.ts';
+import { anAccount, aPlan, aRunningJob, completed, holder, type TestStore } from '../support/record.ts';
+
+const topup = {
+  enabled: '1',
+  threshold_percent: '30',
+  pack_title: 'Auto',
+  pack_total: '10',
+  price_cents: '990',
+  currency: 'eur',
+  customer: 'cus_1',
+  payment_method: 'pm_1',
+};
+
+/** Automatic top-up: one purchase at a time, paid for once. */
+export function purchasesSuite(store: () => TestStore): void {
+  type Caller = Awaited<ReturnType<typeof anAccount>>;
+  const spend = async (caller: Caller) => settleJob(store(), holder, await aRunningJob(store(), caller), completed);
+  const books = async (caller: Caller) => (await readSnapshot(store(), caller.account)).books;
+  const verified = async (caller: Caller) =>
+    expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
+  const low = async () => {
+    const caller = await anAccount(store(), { quota: 10, paid: true });
+    await setTopup(store(), caller.account, topup);
+    for (let n = 0; n < 4; n++) await spend(caller);
+    expect(await duePurchases(store())).not.to.include(caller.account);
+    await spend(caller);
+    return caller;
+  };
+  const take = async (caller: Caller) => {
+    const purchase = await takePurchase(store(), caller.account, 60_000);
+    if (purchase === null || purchase === 'capped') throw new Error(`no purchase: ${purchase}`);
+    return purchase;
+  };
+
+  it('asks for one purchase below the threshold, with one id over all its tries, and adds its pack once', async () => {
+    const caller = await low();
+    await spend(caller);
+    expect(await duePurchases(store())).to.include(caller.account);
+    const purchase = await take(caller);
+    expect(await takePurchase(store(), caller.account, 60_000)).to.equal(null);
+    await spend(caller);
+    store().advance(60_001);
+    expect((await take(caller)).id).to.equal(purchase.id);
+    const ends = await Promise.all([1, 2, 3].map(() => endPurchase(store(), purchase, 'paid')));
+    expect(ends.toSorted()).to.deep.equal(['paid', 'stale', 'stale']);
+    expect((await books(caller)).packs.map((pack) => [pack.title, pack.total])).to.deep.equal([['Auto', 10]]);
+    await verified(caller);
+  });
+
+  it('never drops a purchase that may be paid, and keeps its terms, whatever changes between its tries', async () => {
+    const caller = await low();
+    const purchase = await take(caller);
+    const change = { enabled: '0', price_cents: '99000', pack_total: '1', monthly_cap_cents: '1' };
+    await setTopup(store(), caller.account, change);
+    store().advance(60_001);
+    const again = await take(caller);
+    expect(again).to.deep.equal(purchase);
+    expect(await endPurchase(store(), again, 'paid')).to.equal('paid');
+    expect((await books(caller)).packs.map((pack) => pack.total)).to.deep.equal([10]);
+  });
+
+  it('buys nothing for a removed account, which goes only when a purchase under way has ended', async () => {
+    const idle = await low();
+    await removeAccount(store(), idle.account, idle.slug);
+    expect(await takePurchase(store(), idle.account, 60_000)).to.equal(null);
+    const buying = await low();
+    const purchase = await take(buying);
+    const refused = await removeAccount(store(), buying.account, buying.slug).catch((error: Error) => error);
+    expect(refused).to.include({ code: 'in_use' });
+    await endPurchase(store(), purchase, 'paid');
+    await removeAccount(store(), buying.account, buying.slug);
+    await verified(buying);
+  });
+
+  it('buys nothing when it was disabled before the first try', async () => {
+    const caller = await low();
+    await setTopup(store(), caller.account, { enabled: '0' });
+    expect(await takePurchase(store(), caller.account, 60_000)).to.equal(null);
+  });
+
+  it('buys again only 72 hours after a purchase that succeeded', async () => {
+    const caller = await low();
+    await endPurchase(store(), await take(caller), 'paid');
+    await aPlan(store(), caller.plan, { quota: 1, paid: true });
+    for (let n = 0; n < 9; n++) await spend(caller);
+    expect(await duePurchases(store())).not.to.include(caller.account);
+    store().advance(72 * 3_600_000);
+    await spend(caller);
+    expect(await duePurchases(store())).to.include(caller.account);
+  });
+
+  it('is disabled by a declined charge, and adds nothing', async () => {
+    const caller = await low();
+    expect(await endPurchase(store(), await take(caller), 'declined')).to.equal('declined');
+    expect((await readTopup(store(), caller.account)).enabled).to.equal('0');
+    await spend(caller);
+    expect(await duePurchases(store())).not.to.include(caller.account);
+    expect((await books(caller)).packs).to.deep.equal([]);
+  });
+
+  it('adds up what a month has cost, and buys nothing more that would pass its cap', async () => {
+    const caller = await low();
+    await setTopup(store(), caller.account, { monthly_cap_cents: '2500' });
+    const buy = async () => endPurchase(store(), await take(caller), 'paid');
+    const lowAgain = async () => {
+      await setTopup(store(), caller.account, { last_purchase_at: '' });
+      while (!(await duePurchases(store())).includes(caller.account)) await spend(caller);
+    };
+    for (const month of [990, 1980]) {
+      await buy();
+      expect((await readTopup(store(), caller.account)).spent_cents).to.equal(String(month));
+      await lowAgain();
+    }
+    expect(await takePurchase(store(), caller.account, 60_000)).to.equal('capped');
+  });
+
+  it('buys nothing for an account whose plan is not paid for', async () => {
+    const caller = await anAccount(store(), { quota: 10, paid: false });
+    await setTopup(store(), caller.account, topup);
+    for (let n = 0; n < 6; n++) await spend(caller);
+    expect(await duePurchases(store())).not.to.include(caller.account);
+  });
+
+  it('buys nothing past the monthly cap, and stays enabled', async () => {
+    const caller = await low();
+    await setTopup(store(), caller.account, { monthly_cap_cents: '500' });
+    expect(await takePurchase(store(), caller.account, 60_000)).to.equal('capped');
+    expect(await takePurchase(store(), caller.account, 60_000)).to.equal(null);
+    expect((await readTopup(store(), caller.account)).enabled).to.equal('1');
+  });
+}

@@ -1,0 +1,70 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readdirSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from './tree.ts';
+import { until } from './until.ts';
+
+/** A `./trawl up` as its users start it. */
+export interface Up {
+  readonly process: ChildProcess;
+  /** What it has printed, on both streams. */
+  said(): string;
+  /** Its exit code, or the signal that ended it. */
+  readonly ended: Promise<number | string>;
+}
+
+/** A `./trawl up` that answers. */
+export interface Running extends Up {
+  readonly url: string;
+}
+
+const inherited = ['PATH', 'HOME', 'TMPDIR', 'XDG_CACHE_HOME', 'NODE_COMPILE_CACHE'];
+
+/** Starts it on ports of its own, with these settings, and does not wait. */
+export function spawnUp(env: Readonly<Record<string, string>>): Up {
+  const own = Object.fromEntries(inherited.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
+  const ports = { TRAWL_PORT: '0', TRAWL_PROBE_PORT: '0', TRAWL_DASHBOARD_PORT: '0' };
+  const child = spawn(join(root, 'trawl'), ['up'], {
+    env: { ...own, ...ports, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text) => {
+      said += text;
+    });
+  }
+  const ended = new Promise<number | string>((resolve) => {
+    child.once('close', (code, signal) => resolve(code ?? signal ?? ''));
+  });
+  return { process: child, said: () => said, ended };
+}
+
+/** Starts it and waits until it answers. */
+export async function startUp(env: Readonly<Record<string, string>>): Promise<Running> {
+  const up = spawnUp(env);
+  let end: number | string | undefined;
+  void up.ended.then((how) => {
+    end = how;
+  });
+  const urlOf = () => /^trawl answers at (http:\S+)$/m.exec(up.said())?.[1];
+  await until(() => urlOf() !== undefined || end !== undefined, 20, `trawl up answers: ${up.said()}`);
+  const url = urlOf();
+  if (url === undefined) throw new Error(`trawl up ended with ${end}: ${up.said()}`);
+  return { ...up, url };
+}
+
+/** Processes that work in a folder or below it. */
+export function processesIn(folder: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        return `${readlinkSync(`/proc/${pid}/cwd`)}/`.startsWith(`${folder}/`);
+      } catch {
+        // It has ended meanwhile, or belongs to another user.
+        return false;
+      }
+    })
+    .map(Number);
+}
