@@ -38,7 +38,7 @@ export interface EgressOptions {
 export const egressPort = 4750;
 
 const dnsSeconds = 5;
-const attemptSeconds = 5;
+const connectSeconds = 9;
 const drainSeconds = 20;
 /** The address of a socket has room for so many bytes and a zero. */
 const longestPath = 107;
@@ -81,7 +81,7 @@ export function readPlace(text: string, host: string): Place | undefined {
 async function openReach({ egressPorts, egressAllow, egressDeny, dnsServers }: EgressConfig) {
   const policy = makePolicy({ ports: egressPorts, allow: egressAllow, deny: egressDeny, ownAddresses });
   const resolve = await makeResolve({ servers: dnsServers, limitSeconds: dnsSeconds });
-  return makeReach({ policy, resolve, attemptSeconds });
+  return makeReach({ policy, resolve, connectSeconds });
 }
 
 function ownAddresses(): string[] {
@@ -116,10 +116,7 @@ function waitForEnd(lifeline: Readable | undefined): Promise<'signal' | 'lifelin
     process.on('SIGINT', () => {
       if (!lifeline) resolve('signal');
     });
-    lifeline
-      ?.resume()
-      .once('close', () => resolve('lifeline'))
-      .once('end', () => resolve('lifeline'));
-    lifeline?.once('error', () => resolve('lifeline'));
+    for (const event of ['end', 'close', 'error']) lifeline?.once(event, () => resolve('lifeline'));
+    lifeline?.resume();
   });
 }

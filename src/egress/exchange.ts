@@ -12,7 +12,7 @@ export interface Exchange {
   readonly reach: (target: Target) => Promise<Reached>;
   /** Holds the connection to its limits. */
   readonly watch: (upstream: Socket, cut: (limit: Cut) => void) => void;
-  /** Counts and logs the verdict; only the first one counts. */
+  /** Leaves the source, counts and logs the verdict; only the first one counts. */
   readonly end: (verdict: Verdict) => void;
 }
 
@@ -56,6 +56,7 @@ export function beginExchange({ guest, socket, reach, watch, log, metrics, ended
       if (over) return;
       over = true;
       unwatch();
+      found?.socket.destroy();
       socket.off('close', leave);
       metrics.egress_connections_total.inc({ verdict });
       log.info('egress connection ended', {

@@ -13,38 +13,24 @@ export async function forward(request: IncomingMessage, response: ServerResponse
   if (target === null || framing === null) return refuse(response, 'refused_request', exchange);
   const reached = await exchange.reach(target);
   if (reached.verdict !== 'open') return refuse(response, reached.verdict, exchange, reached.late);
-  const upstream = reached.socket;
-  if (response.destroyed) {
-    upstream.destroy();
-    return exchange.end('open');
-  }
-  response.once('close', () => {
-    exchange.end('open');
-    upstream.destroy();
-  });
-  exchange.watch(upstream, (limit) => {
+  if (response.destroyed) return exchange.end('open');
+  response.once('close', () => exchange.end('open'));
+  exchange.watch(reached.socket, (limit) => {
     const silent = limit === 'idle' && !response.headersSent;
     refuse(response, silent ? 'failed_answer' : 'limited', exchange, silent);
   });
-  try {
-    relay(request, response, send(request, target, framing, upstream), exchange);
-  } catch {
-    // The platform throws on a header that it would not write, such as one with a control character.
-    refuse(response, 'refused_request', exchange);
-  }
+  relay(request, response, send(request, target, framing, reached.socket), exchange);
 }
 
 /** Sends the request on over a connection that serves nothing else. */
 function send(request: IncomingMessage, target: PlainTarget, framing: readonly string[], upstream: Socket) {
   const { method = 'GET', rawHeaders, headers } = request;
   const hasBody = framing.length > 0;
-  // Without these words the platform would frame the empty body of a POST as it likes.
-  const frame = hasBody || method === 'GET' || method === 'HEAD' ? framing : ['Content-Length', '0'];
   const asked = ask({
     createConnection: () => upstream,
     method,
     path: target.path,
-    headers: ['Host', target.authority, ...passOn(rawHeaders, headers.connection), ...frame, 'Connection', 'close'],
+    headers: ['Host', target.authority, ...passOn(rawHeaders, headers.connection), ...framing, 'Connection', 'close'],
     insecureHTTPParser: false,
     maxHeaderSize: 65_536,
   });
@@ -66,6 +52,8 @@ function relay(
   // A change of protocol that nobody asked for is followed by this alone.
   asked.once('close', fail);
   asked.once('response', (answer) => {
+    // It may come just when a limit has been passed.
+    if (response.headersSent) return answer.destroy();
     const { statusCode = 502, rawHeaders, headers } = answer;
     const length = headers['transfer-encoding'] === undefined ? headers['content-length'] : undefined;
     const frame = length === undefined ? [] : ['Content-Length', length];
@@ -76,7 +64,6 @@ function relay(
       response.writeHead(statusCode, [...passOn(rawHeaders, headers.connection), ...frame]);
     } catch {
       // A status below 100 or a header that the platform would not write.
-      answer.destroy();
       return refuse(response, 'failed_answer', exchange);
     }
     pipeline(answer, response, () => exchange.end('open'));

@@ -16,8 +16,11 @@ export interface Guest {
   busy: boolean;
 }
 
+/** So many connections above its limit a client may open to hear of it; more are closed unheard. */
+const spare = 16;
+
 export interface Guests {
-  /** Remembers a connection until it closes; false when there is no room. */
+  /** Remembers a connection until it closes; false when there is no room for it. */
   readonly add: (socket: Socket, client: string) => boolean;
   readonly get: (socket: Socket) => Guest | undefined;
   readonly list: () => readonly [Socket, Guest][];
@@ -29,8 +32,8 @@ export function makeGuests({ connections, connectionsPerClient }: GuestLimits): 
   const counts = new Map<string, number>();
   return {
     add: (socket, client) => {
-      if (guests.size >= connections) return false;
       const before = counts.get(client) ?? 0;
+      if (guests.size >= connections || before >= connectionsPerClient + spare) return false;
       guests.set(socket, { client, surplus: before >= connectionsPerClient, busy: false });
       counts.set(client, before + 1);
       socket.once('close', () => {

@@ -61,13 +61,21 @@ export function makePolicy({ ports, allow, deny, ownAddresses }: PolicyOptions):
   const excepted = allow.map((exception) => ({ range: rangeOf(exception), port: exception.port }));
   const exceptedOn = (port: number) => excepted.filter((one) => one.port === null || one.port === port);
 
-  const judge = (local: boolean, text: string, port: number): Judgement => {
+  /** Reads the addresses of this machine once, and only if there is a public address to compare with. */
+  const compareOwn = () => {
+    let own: (string | undefined)[] | undefined;
+    return (address: Address) => {
+      own ??= ownAddresses().map((text) => readAddress(text)?.toString());
+      return own.includes(address.toString());
+    };
+  };
+  const judge = (local: boolean, text: string, port: number, isOwn = compareOwn()): Judgement => {
     const address = readAddress(text);
     if (address === null) return 'refused_address';
     if (denied.some((range) => contains(range, address))) return 'refused_address';
     if (exceptedOn(port).some(({ range }) => contains(range, address))) return 'open';
     if (local) return 'refused_name';
-    if (!isPublic(address) || ownAddresses().some((own) => isSameAddress(own, text))) return 'refused_address';
+    if (!isPublic(address) || isOwn(address)) return 'refused_address';
     return ports.includes(port) ? 'open' : 'refused_port';
   };
 
@@ -90,7 +98,8 @@ export function makePolicy({ ports, allow, deny, ownAddresses }: PolicyOptions):
     judgeAddresses: (name, addresses, port) => {
       const local = isLocalName(name);
       if (addresses.length === 0) return local ? 'refused_name' : 'failed_dns';
-      const judged = addresses.map((address) => judge(local, address, port));
+      const isOwn = compareOwn();
+      const judged = addresses.map((address) => judge(local, address, port, isOwn));
       return gravest.find((verdict) => judged.includes(verdict)) ?? 'open';
     },
   };

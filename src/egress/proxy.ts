@@ -78,11 +78,13 @@ export function makeProxy({ reach, limits, log, metrics }: ProxyOptions): Proxy 
   };
   return {
     listen: async (place) => {
-      const server = makeServer(limits, begin);
+      const server = makeServer(limits, begin, (error) => log.error('egress failed', { error }));
       servers.push(server);
       server.on('connection', (socket) => admit(socket, 'path' in place ? place.path : (socket.remoteAddress ?? '')));
       server.listen(place);
       await once(server, 'listening');
+      // Without file descriptors no connection can be taken, which passes.
+      server.on('error', (error) => log.error('egress takes no connection', { error }));
       const address = server.address();
       return typeof address === 'object' ? (address?.port ?? 0) : 0;
     },
@@ -93,7 +95,11 @@ export function makeProxy({ reach, limits, log, metrics }: ProxyOptions): Proxy 
   };
 }
 
-function makeServer({ headerBytes, headerSeconds }: ProxyLimits, begin: Begin): Server {
+function makeServer(
+  { headerBytes, headerSeconds }: ProxyLimits,
+  begin: Begin,
+  failed: (error: unknown) => void,
+): Server {
   const server = createServer({
     connectionsCheckingInterval: 500,
     headersTimeout: headerSeconds * 1000,
@@ -103,19 +109,26 @@ function makeServer({ headerBytes, headerSeconds }: ProxyLimits, begin: Begin): 
     // How long a body may take is a matter of the watch.
     requestTimeout: 0,
   });
-  server.on('request', (request, response) => {
-    const exchange = begin(request.socket);
-    if (exchange) void forward(request, response, exchange);
-  });
-  server.on('connect', (request, _, head) => {
-    const exchange = begin(request.socket);
-    if (exchange) void tunnel(request, request.socket, head, exchange);
-  });
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    const exchange = socket.writable && error.code !== 'ECONNRESET' ? begin(socket as Socket) : undefined;
+  const serve = (socket: Socket, answer: (exchange: Exchange) => Promise<void>) => {
+    const exchange = begin(socket);
+    if (!exchange) return;
+    answer(exchange).catch((error) => {
+      failed(error);
+      exchange.end('failed_connect');
+      socket.destroy();
+    });
+  };
+  server.on('request', (request, response) =>
+    serve(request.socket, (exchange) => forward(request, response, exchange)),
+  );
+  server.on('connect', (request, _, head) =>
+    serve(request.socket, (exchange) => tunnel(request, request.socket, head, exchange)),
+  );
+  server.on('clientError', (error: NodeJS.ErrnoException, client) => {
+    const exchange = client.writable ? begin(client as Socket) : undefined;
     exchange?.end('refused_request');
-    if (exchange) sendRefusal(socket, refusalOf('refused_request', false, statuses[error.code ?? '']));
-    else socket.destroy();
+    if (exchange) sendRefusal(client, refusalOf('refused_request', false, statuses[error.code ?? '']));
+    else client.destroy();
   });
   return server;
 }

@@ -1,6 +1,6 @@
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
-import { isSameAddress, type Policy, type Verdict } from './policy.ts';
-import type { Resolve } from './resolve.ts';
+import { isSameAddress, type Judgement, type Policy, type Verdict } from './policy.ts';
+import type { Resolve, Resolved } from './resolve.ts';
 
 /** A host as URL writes it, and a port. */
 export interface Target {
@@ -18,35 +18,50 @@ export type Reach = (target: Target, signal: AbortSignal) => Promise<Reached>;
 export interface ReachOptions {
   readonly policy: Policy;
   readonly resolve: Resolve;
-  /** For one address, of which the first few are tried. */
-  readonly attemptSeconds: number;
-  readonly dial?: (options: TcpNetConnectOpts) => Socket;
+  /** For all attempts together, of which each has its part. */
+  readonly connectSeconds: number;
+  readonly dial?: Dial;
 }
+
+type Dial = (options: TcpNetConnectOpts) => Socket;
 
 const mostAttempts = 3;
 
 /** Gives the only way to the world: a connection to an address that was judged, or the verdict why there is none. */
-export function makeReach({ policy, resolve, attemptSeconds, dial = connect }: ReachOptions): Reach {
-  return async ({ host, port }, signal) => {
+export function makeReach({ policy, resolve, connectSeconds, dial = connect }: ReachOptions): Reach {
+  const judge = async ({ host, port }: Target, signal: AbortSignal): Promise<Judged> => {
     const judged = policy.judgeHost(host, port);
-    if (judged.verdict === 'open') return connectToAny(judged.addresses, port);
-    if (judged.verdict !== 'resolve') return judged;
-    const { addresses, late } = await resolve(host, signal);
-    const verdict = policy.judgeAddresses(host, addresses, port);
-    return verdict === 'open' ? connectToAny(addresses, port) : { verdict, late };
-
-    async function connectToAny(addresses: readonly string[], port: number): Promise<Reached> {
-      let late = false;
-      for (const address of addresses.slice(0, mostAttempts)) {
-        if (signal.aborted) break;
-        const socket = dial({ host: address, port, autoSelectFamily: false, allowHalfOpen: true, noDelay: true });
-        const end = await waitForConnect(socket, attemptSeconds * 1000, signal);
-        if (end === 'connected') return checkPeer(socket, address);
-        late = end === 'late';
-      }
-      return { verdict: 'failed_connect', late };
-    }
+    if (judged.verdict !== 'resolve') return { addresses: [], late: false, ...judged };
+    const resolved = await resolve(host, signal);
+    return { ...resolved, verdict: policy.judgeAddresses(host, resolved.addresses, port) };
   };
+  return async (target, signal) => {
+    const { verdict, addresses, late } = await judge(target, signal);
+    if (verdict !== 'open') return { verdict, late };
+    return connectToAny(addresses.slice(0, mostAttempts), target.port, connectSeconds * 1000, dial, signal);
+  };
+}
+
+type Judged = Resolved & { readonly verdict: Judgement };
+
+async function connectToAny(
+  addresses: readonly string[],
+  port: number,
+  limitMs: number,
+  dial: Dial,
+  signal: AbortSignal,
+): Promise<Reached> {
+  const endMs = performance.now() + limitMs;
+  let late = false;
+  for (const [at, address] of addresses.entries()) {
+    if (signal.aborted) break;
+    const socket = dial({ host: address, port, autoSelectFamily: false, allowHalfOpen: true, noDelay: true });
+    const partMs = (endMs - performance.now()) / (addresses.length - at);
+    const end = await waitForConnect(socket, partMs, signal);
+    if (end === 'connected') return checkPeer(socket, address);
+    late = end === 'late';
+  }
+  return { verdict: 'failed_connect', late };
 }
 
 /** Waits until a socket is connected, or destroys it. */

@@ -42,7 +42,7 @@ export function refusalOf(verdict: Exclude<Verdict, 'open'>, late = false, statu
   };
 }
 
-/** Sends it to a client that is not, or no more, spoken to in HTTP. What still comes from there is dropped: it is no request. */
+/** Sends it to a client that speaks no HTTP, or no more. What still comes from there is dropped: it is no request. */
 export function sendRefusal(client: Duplex, { status, reason, headers, body }: Refusal): void {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   client.end(`HTTP/1.1 ${status} ${reason}\r\n${lines.join('')}\r\n${body}`);

@@ -16,11 +16,8 @@ export async function tunnel(
   if (target === null || readFraming(request)?.length !== 0) return refuse(client, 'refused_request', exchange);
   const reached = await exchange.reach(target);
   if (reached.verdict !== 'open') return refuse(client, reached.verdict, exchange, reached.late);
+  if (client.destroyed) return exchange.end('open');
   const upstream = reached.socket;
-  if (client.destroyed) {
-    upstream.destroy();
-    return exchange.end('open');
-  }
   let verdict: Verdict = 'open';
   exchange.watch(upstream, () => {
     verdict = 'limited';

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { expect } from 'chai';
 import fc from 'fast-check';
@@ -172,17 +173,32 @@ describe('hostile clients of the proxy', () => {
   });
 
   it('a refused client that still sends can read why', async () => {
-    const body = Buffer.alloc(3_000_000);
-    const answer = await ask(egress.place, 'http://127.0.0.3/', {
-      method: 'POST',
-      headers: { 'content-length': body.length },
-      body,
-    });
+    const small = Buffer.alloc(300_000);
+    const headers = { 'content-length': small.length };
+    const answer = await ask(egress.place, 'http://127.0.0.3/', { method: 'POST', headers, body: small });
     expect([answer.status, answer.verdict]).to.deep.equal([403, 'refused_address']);
-    const { status, socket } = await openTunnel(egress.place, '127.0.0.3:80');
-    expect(status).to.equal(403);
-    socket.write(body);
+    const large = Buffer.alloc(20_000_000);
+    const socket = await dialPlace(egress.place);
+    let said = '';
+    socket.on('data', (data) => {
+      said += data;
+    });
+    const sent = new Promise(
+      (resolve) => socket.write('CONNECT 127.0.0.3:80 HTTP/1.1\r\n\r\n') && socket.write(large, resolve),
+    );
+    expect(await sent, 'an error of writing').not.to.be.instanceOf(Error);
     await whenOver(socket);
+    expect(said).to.match(/^HTTP\/1\.1 403 refused_address\r\n/);
+  });
+
+  it('a client that still sends when it is answered asks nothing more on that connection', async () => {
+    const early = await startRaw((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'));
+    const socket = await dialPlace(egress.place);
+    socket.write(`POST ${early.url} HTTP/1.1\r\n${host}Content-Length: 1000000\r\n\r\nsome`);
+    const [data] = await once(socket, 'data');
+    expect(String(data)).to.match(/^HTTP\/1\.1 200 OK\r\n(?:.+\r\n)*Connection: close\r\n/);
+    await whenOver(socket);
+    await early.close();
   });
 
   it('no bytes whatever end the proxy', async () => {
@@ -206,7 +222,7 @@ describe('hostile clients of the proxy', () => {
       }),
       { numRuns: rounds },
     );
-  });
+  }).timeout(5000 + rounds * 50);
 });
 
 /** Waits until the other side has ended a connection. */
@@ -255,4 +271,15 @@ describe('hostile sources behind the proxy', () => {
       await source.close();
     });
   }
+
+  it('a reset ends the tunnel of the client at once', async () => {
+    const source = await startRaw((socket) => socket.once('data', () => socket.resetAndDestroy()));
+    const egress = await startEgress();
+    const { socket } = await openTunnel(egress.place, source.authority);
+    socket.write('x');
+    await whenOver(socket);
+    await until(async () => (await egress.counts()).open === 1, 1, 'it is over');
+    await egress.close();
+    await source.close();
+  });
 });

@@ -84,7 +84,7 @@ describe('the limits of the proxy', () => {
   });
 
   it('a connection that lasts too long is cut, however much moves', async () => {
-    await start({ totalSeconds: 0.5 }, (socket) => {
+    await start({ totalSeconds: 0.3 }, (socket) => {
       socket.write(head);
       const drip = setInterval(() => socket.write('x'), 20);
       socket.once('close', () => clearInterval(drip)).resume();
@@ -101,7 +101,7 @@ describe('the limits of the proxy', () => {
   });
 
   it('a source that sends only preliminary answers meets the limit of time', async () => {
-    await start({ totalSeconds: 0.5 }, (socket) => {
+    await start({ totalSeconds: 0.3 }, (socket) => {
       const drip = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'), 20);
       socket.once('close', () => clearInterval(drip)).resume();
     });
@@ -110,7 +110,7 @@ describe('the limits of the proxy', () => {
   });
 
   it('a client that stops reading stops its source, and is cut when nothing moves any more', async () => {
-    await start({ idleSeconds: 1 }, pour);
+    await start({ idleSeconds: 0.6 }, pour);
     const { socket } = await openTunnel(egress.place, source.authority);
     socket.write('GET / HTTP/1.1\r\n\r\n');
     socket.pause();
@@ -169,6 +169,16 @@ describe('the limits of the proxy', () => {
     );
   });
 
+  it('a client has its place again after each connection, and after a refusal that it does not take note of', async () => {
+    await start({ connectionsPerClient: 1 }, (socket) => socket.resume().end('HTTP/1.1 204 No Content\r\n\r\n'));
+    for (const _ of [1, 2, 3]) expect((await ask(egress.place, source.url)).status).to.equal(204);
+    const refused = await dialPlace(egress.place);
+    refused.write('CONNECT 127.0.0.3:80 HTTP/1.1\r\nHost: a\r\n\r\n');
+    await until(() => egress.lines.length === 4, 1, 'it is refused');
+    await until(async () => (await ask(egress.place, source.url)).status === 204, 3, 'the place is free again');
+    refused.destroy();
+  });
+
   it('another client is not concerned by that', async () => {
     await start({ connectionsPerClient: 1 }, (socket) => socket.resume());
     await openTunnel(egress.place, source.authority);
@@ -178,6 +188,13 @@ describe('the limits of the proxy', () => {
     const [other, socket] = await from('127.0.0.77');
     expect([own.statusCode, other.statusCode]).to.deep.equal([503, 200]);
     socket.destroy();
+  });
+
+  it('a client that opens many more is not even heard, so that others have room', async () => {
+    await start({ connectionsPerClient: 1 }, (socket) => socket.resume());
+    const idle = await Promise.all(Array.from({ length: 17 }, () => dialPlace(egress.place)));
+    expect(await talk(egress.place, 'GET / HTTP/1.1\r\n\r\n')).to.equal('');
+    for (const socket of idle) socket.destroy();
   });
 
   it('all clients together have so many connections', async () => {
@@ -199,6 +216,27 @@ describe('the limits of the proxy', () => {
     });
   }
 
+  it('a client that breaks off has asked nothing', async () => {
+    await start({}, (socket) => socket.resume());
+    for (const text of ['', 'GET http://127.0']) {
+      const socket = await dialPlace(egress.place);
+      socket.write(text, () => socket.resetAndDestroy());
+      await once(socket, 'close');
+    }
+    expect((await ask(egress.place, 'http://127.0.0.3/')).status).to.equal(403);
+    expect(await egress.counts()).to.deep.equal({ refused_address: 1 });
+  });
+
+  it('a source that has not answered is left when its client leaves', async () => {
+    await start({}, (socket) => socket.resume());
+    const asked = request({ ...egress.place, path: source.url, agent: false }).end();
+    asked.on('error', () => undefined);
+    await until(() => source.sockets.length === 1, 1, 'the source is asked');
+    asked.destroy();
+    await until(() => source.sockets.every(({ destroyed }) => destroyed), 1, 'the source is left');
+    expect(await egress.counts()).to.deep.equal({ open: 1 });
+  });
+
   it('a killed client is forgotten at once, and so is its source', async () => {
     await start({}, pour);
     const code = `const socket = require('node:net').connect(${JSON.stringify(egress.place)});
@@ -217,7 +255,7 @@ describe('the limits of the proxy', () => {
 
 describe('a large transfer', () => {
   it('streams both ways', async () => {
-    const length = 200_000_000;
+    const length = 50_000_000;
     const source = await startSource((request, response) => {
       let got = 0;
       request.on('data', (data) => {

@@ -24,7 +24,7 @@ export interface EgressOptions {
   /** The port of the only resolver, on the loopback address; nobody is there unless told. */
   readonly dnsPort?: number;
   readonly dnsSeconds?: number;
-  readonly attemptSeconds?: number;
+  readonly connectSeconds?: number;
   readonly dial?: ReachOptions['dial'];
   readonly place?: Place;
 }
@@ -61,7 +61,7 @@ export async function startEgress(options: EgressOptions = {}): Promise<TestEgre
     ports = [80, 443],
     dnsPort = 9,
     dnsSeconds = 2,
-    attemptSeconds = 2,
+    connectSeconds = 2,
   } = options;
   const policy = makePolicy({
     ports,
@@ -71,7 +71,7 @@ export async function startEgress(options: EgressOptions = {}): Promise<TestEgre
   });
   const servers = [{ host: '127.0.0.1', port: dnsPort }];
   const resolve = await makeResolve({ servers, limitSeconds: dnsSeconds });
-  const reach = makeReach({ policy, resolve, attemptSeconds, ...(options.dial && { dial: options.dial }) });
+  const reach = makeReach({ policy, resolve, connectSeconds, ...(options.dial && { dial: options.dial }) });
   const lines: Record<string, unknown>[] = [];
   const log = makeLog({ level: 'info', now: Date.now, write: (line) => lines.push(JSON.parse(line)) });
   const metrics = makeMetrics();
