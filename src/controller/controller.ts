@@ -58,24 +58,14 @@ export async function startController(options: ControllerOptions): Promise<Contr
   });
   const dispatch = once(
     quietly('taking jobs', async () => {
-      if (!isLeading || isPaused) return;
-      await requeueDelayed(store);
-      for (let id = await takeJob(store, holder, options.slots); id !== null && !isPaused; ) {
-        queue.add(id);
-        id = await takeJob(store, holder, options.slots);
-      }
+      if (isLeading && !isPaused) await takeJobs(options, holder, queue.add, () => isPaused);
     }),
   );
   const pass = once(
     quietly('the full pass', async () => {
       if (!isLeading || isClosing || performance.now() - passedAt < passMilliseconds) return;
-      const ended = metrics.reconcile_seconds.startTimer();
       passedAt = performance.now();
-      for (const id of await listActive(store)) queue.add(id);
-      for (const runner of runners) for (const name of await runner.list()) queue.add(jobIn(name));
-      const overdue = store.clock.now() - options.limits.queueMilliseconds;
-      for (const id of await listOverdue(store, overdue)) queue.add(id);
-      ended();
+      await addAll(options, queue.add);
     }),
   );
 
@@ -85,13 +75,10 @@ export async function startController(options: ControllerOptions): Promise<Contr
     void dispatch();
   };
   await lead();
-  const unsubscribe = await store.connection.subscribe(channels.work, hint);
-  const unwatch = runners.map((runner) => runner.watch((name) => hint(jobIn(name))));
-  const timers = [
-    setInterval(() => void lead(), leadMilliseconds),
-    setInterval(() => void dispatch().then(pass), beatMilliseconds),
-  ];
-  void dispatch().then(pass);
+  const stopHearing = await hear(options, hint);
+  const beat = () => void dispatch().then(pass);
+  const timers = [setInterval(lead, leadMilliseconds), setInterval(beat, beatMilliseconds)];
+  beat();
   return {
     hint,
     isLeading: () => isLeading,
@@ -102,14 +89,49 @@ export async function startController(options: ControllerOptions): Promise<Contr
       isClosing = true;
       isPaused = true;
       for (const timer of timers) clearInterval(timer);
-      for (const end of unwatch) end();
-      await unsubscribe().catch(() => {
-        // A subscription that cannot be ended brings hints that nobody hears.
-      });
+      await stopHearing();
       await queue.close();
       await Promise.all(runners.map(stopAll));
       await leaveLead(store, holder).catch((error) => log.warn('the lead could not be given up', { error }));
     },
+  };
+}
+
+type Add = (job: string) => void;
+
+/** Takes jobs from the queue while there are free slots. */
+async function takeJobs(
+  { store, slots }: ControllerOptions,
+  holder: string,
+  add: Add,
+  isPaused: () => boolean,
+): Promise<void> {
+  await requeueDelayed(store);
+  for (let id = await takeJob(store, holder, slots); id !== null && !isPaused(); ) {
+    add(id);
+    id = await takeJob(store, holder, slots);
+  }
+}
+
+/** Adds every job that may need something: the active ones, those of runners, and those that wait too long. */
+async function addAll({ store, runners, limits, metrics }: ControllerOptions, add: Add): Promise<void> {
+  const ended = metrics.reconcile_seconds.startTimer();
+  for (const id of await listActive(store)) add(id);
+  for (const runner of runners) for (const name of await runner.list()) add(jobIn(name));
+  const overdue = store.clock.now() - limits.queueMilliseconds;
+  for (const id of await listOverdue(store, overdue)) add(id);
+  ended();
+}
+
+/** Hears hints from the record and from the runners, until what it gives is called. */
+async function hear({ store, runners }: ControllerOptions, hint: Add): Promise<() => Promise<void>> {
+  const unsubscribe = await store.connection.subscribe(channels.work, hint);
+  const unwatch = runners.map((runner) => runner.watch((name) => hint(jobIn(name))));
+  return async () => {
+    for (const end of unwatch) end();
+    await unsubscribe().catch(() => {
+      // A subscription that cannot be ended brings hints that nobody hears.
+    });
   };
 }
 

@@ -35,16 +35,52 @@ interface Attempt {
   readonly job: Job;
 }
 
+type Route = (attempt: Attempt, req: IncomingMessage) => Promise<object | null>;
+
 const jsonBytesMax = 64 * 1024;
 const extensionForm = /^[a-z0-9]{1,8}$/;
 
 /** What an attempt is to do, where it may upload, and what it tells; 410 when its job is over. */
 export function makeGateway(options: GatewayOptions): Gateway {
-  const { store, seal, objects, log } = options;
+  const { store, seal, log } = options;
   const verdicts = new Map<string, Outcome>();
   const permits = new Map<string, Permit>();
 
-  const routes: Readonly<Record<string, (attempt: Attempt, req: IncomingMessage) => Promise<object | null>>> = {
+  const routes = makeRoutes(options, verdicts, permits);
+  const serve = async (req: IncomingMessage, res: ServerResponse) => {
+    const route = routes[`${req.method} ${req.url}`];
+    const told = readToken(req.headers.authorization, seal.verify);
+    if (told === null) return answer(res, 401, null);
+    if (route === undefined) return answer(res, 404, null);
+    const job = await readJob(store, told.job);
+    if (job === null || isEnded(job.status) || job.attempt !== told.attempt) throw new Gone();
+    answer(res, 200, await route({ name: `${job.id}-${job.attempt}`, job }, req));
+  };
+  const server = createServer((req, res) => {
+    serve(req, res).catch((error: unknown) => {
+      const status = statusOf(error);
+      if (status === 500) log.error('the gateway failed', { error });
+      answer(res, status, null);
+    });
+  });
+  return {
+    server,
+    verdictOf: (name) => verdicts.get(name) ?? null,
+    forget: (name) => {
+      verdicts.delete(name);
+      permits.delete(name);
+    },
+  };
+}
+
+/** What each call of a worker does; what is answered as JSON, `null` for nothing. */
+function makeRoutes(
+  options: GatewayOptions,
+  verdicts: Map<string, Outcome>,
+  permits: Map<string, Permit>,
+): Readonly<Record<string, Route>> {
+  const { store, objects } = options;
+  return {
     'GET /v1/attempt': async ({ job }) => {
       await noteProgress(store, job.id, job.attempt, {
         progress: 0,
@@ -79,31 +115,6 @@ export function makeGateway(options: GatewayOptions): Gateway {
       verdicts.set(name, outcome ?? { is: 'failed', code: 'worker_failed' });
       options.ended(job.id);
       return null;
-    },
-  };
-
-  const serve = async (req: IncomingMessage, res: ServerResponse) => {
-    const route = routes[`${req.method} ${req.url}`];
-    const told = readToken(req.headers.authorization, seal.verify);
-    if (told === null) return answer(res, 401, null);
-    if (route === undefined) return answer(res, 404, null);
-    const job = await readJob(store, told.job);
-    if (job === null || isEnded(job.status) || job.attempt !== told.attempt) throw new Gone();
-    answer(res, 200, await route({ name: `${job.id}-${job.attempt}`, job }, req));
-  };
-  const server = createServer((req, res) => {
-    serve(req, res).catch((error: unknown) => {
-      const status = statusOf(error);
-      if (status === 500) log.error('the gateway failed', { error });
-      answer(res, status, null);
-    });
-  });
-  return {
-    server,
-    verdictOf: (name) => verdicts.get(name) ?? null,
-    forget: (name) => {
-      verdicts.delete(name);
-      permits.delete(name);
     },
   };
 }

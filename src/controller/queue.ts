@@ -18,7 +18,7 @@ export function makeQueue(
   const waiting = new Set<string>();
   const running = new Set<string>();
   const again = new Set<string>();
-  const timers = new Map<string, { timer: NodeJS.Timeout; at: number }>();
+  const alarms = makeAlarms((id) => add(id));
   const failures = new Map<string, number>();
   const jobs = new Set<Promise<void>>();
   let isClosed = false;
@@ -26,20 +26,12 @@ export function makeQueue(
   const add = (id: string, delay = 0) => {
     if (isClosed) return;
     if (delay <= 0) {
-      forgetTimer(id);
+      alarms.forget(id);
       if (running.has(id)) again.add(id);
       else waiting.add(id);
       return drain();
     }
-    const at = performance.now() + delay;
-    const present = timers.get(id);
-    if (waiting.has(id) || (present && present.at <= at)) return;
-    forgetTimer(id);
-    timers.set(id, { at, timer: setTimeout(() => add(id), delay) });
-  };
-  const forgetTimer = (id: string) => {
-    clearTimeout(timers.get(id)?.timer);
-    timers.delete(id);
+    if (!waiting.has(id)) alarms.set(id, delay);
   };
   const drain = () => {
     for (const id of waiting) {
@@ -70,10 +62,31 @@ export function makeQueue(
     add,
     async close() {
       isClosed = true;
-      for (const { timer } of timers.values()) clearTimeout(timer);
-      timers.clear();
+      alarms.clear();
       waiting.clear();
       await Promise.all(jobs);
+    },
+  };
+}
+
+/** Rings for an id after some time; of several times for one id the earliest counts. */
+function makeAlarms(ring: (id: string) => void) {
+  const alarms = new Map<string, { timer: NodeJS.Timeout; at: number }>();
+  const forget = (id: string) => {
+    clearTimeout(alarms.get(id)?.timer);
+    alarms.delete(id);
+  };
+  return {
+    forget,
+    set(id: string, delay: number) {
+      const at = performance.now() + delay;
+      const present = alarms.get(id);
+      if (present && present.at <= at) return;
+      forget(id);
+      alarms.set(id, { at, timer: setTimeout(ring, delay, id) });
+    },
+    clear() {
+      for (const id of [...alarms.keys()]) forget(id);
     },
   };
 }

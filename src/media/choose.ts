@@ -1,6 +1,6 @@
 import type { Args } from '../model/request.ts';
 import { type Container, canHold, containersFor, isAudioCopy } from './container.ts';
-import type { Format, Info } from './info.ts';
+import type { Format, Page } from './page.ts';
 import { Failed, type Order } from './tools.ts';
 
 /** One file to fetch, and what of it goes into the delivered one. */
@@ -31,17 +31,17 @@ const slack = 8;
 const preferredVideo = ['h264', 'av1', 'hevc', 'vp9', 'vp8'];
 
 /** Decides which formats are fetched for an order (D29, D30, D32, D63, D64), or throws why none can be. */
-export function choose(info: Info, order: Order): Choice {
+export function choose(page: Page, order: Order): Choice {
   const { args } = order;
   const seconds = typeof args.max_duration === 'number' ? args.max_duration : null;
-  if (info.live && seconds === null) throw new Failed('live_unbounded');
-  const known = info.live ? seconds : info.duration;
-  const cuts = seconds !== null && (known === null || seconds < known || info.live);
+  if (page.live && seconds === null) throw new Failed('live_unbounded');
+  const known = page.live ? seconds : page.duration;
+  const cuts = seconds !== null && (known === null || seconds < known || page.live);
   const expected = known === null ? null : Math.min(known, seconds ?? known);
-  const section = cuts && (info.live || known === null || seconds < 0.5 * known);
-  const formats = chooseFormats(info, order, expected ?? seconds);
+  const section = cuts && (page.live || known === null || seconds < 0.5 * known);
+  const formats = chooseFormats(page, order, expected ?? seconds);
   const parts = formats.map((format, n): Part => {
-    const bytes = expectedBytes(format.format, info.duration, section ? seconds : null);
+    const bytes = expectedBytes(format.format, page.duration, section ? seconds : null);
     const fragmented = !/^https?$/.test(format.format.protocol);
     return { id: format.format.id, name: `part${n}`, video: format.video, audio: format.audio, bytes, fragmented };
   });
@@ -54,8 +54,8 @@ interface Taken {
   readonly audio: boolean;
 }
 
-function chooseFormats(info: Info, { endpoint, args }: Order, length: number | null): Taken[] {
-  const usable = info.formats.filter((format) => format.vcodec !== 'none' || format.acodec !== 'none');
+function chooseFormats(page: Page, { endpoint, args }: Order, length: number | null): Taken[] {
+  const usable = page.formats.filter((format) => format.vcodec !== 'none' || format.acodec !== 'none');
   if (usable.length === 0) throw new Failed('extractor_failed');
   if (endpoint === 'audio' || args.download_type === 'audio') {
     return [{ format: chooseAudio(usable, args), video: false, audio: true }];

@@ -8,7 +8,7 @@ import { type Driver, openDriver } from './driver.ts';
 import { readFacts } from './facts.ts';
 import { classifyFfmpeg } from './failures.ts';
 import { ffmpegArguments, mediaEnv } from './ffmpeg.ts';
-import type { Info } from './info.ts';
+import type { Page } from './page.ts';
 import { probeFile } from './probe.ts';
 import { makeProgress, type Progress } from './progress.ts';
 import { damage, prove } from './prove.ts';
@@ -57,21 +57,21 @@ export async function produce(
 export async function inspectUrl(order: Order, tools: Tools, signal: AbortSignal): Promise<Metadata> {
   const ends = endable(signal);
   const driver = openDriver('inspect', order, tools, ends.signal);
-  const info = await withDeadline(driver.info, tools.limits.inspectSeconds, ends.end);
-  return describeInfo(info, order);
+  const page = await withDeadline(driver.page, tools.limits.inspectSeconds, ends.end);
+  return describePage(page, order);
 }
 
 /** Makes the metadata of an inspected URL: the size and the kind of file are those that a download would choose. */
-export function describeInfo(info: Info, order: Order): Metadata {
-  return readFacts(info, { query: String(order.args.query) }, bestFormat(info));
+export function describePage(page: Page, order: Order): Metadata {
+  return readFacts(page, { query: String(order.args.query) }, bestFormat(page));
 }
 
-function bestFormat(info: Info) {
+function bestFormat(page: Page) {
   try {
-    const { parts } = choose({ ...info, live: false }, { endpoint: 'video', args: {} });
-    return info.formats.find((format) => format.id === parts[0]?.id) ?? null;
+    const { parts } = choose({ ...page, live: false }, { endpoint: 'video', args: {} });
+    return page.formats.find((format) => format.id === parts[0]?.id) ?? null;
   } catch (error) {
-    if (error instanceof Failed) return info.formats.at(-1) ?? null;
+    if (error instanceof Failed) return page.formats.at(-1) ?? null;
     throw error;
   }
 }
@@ -89,13 +89,13 @@ async function attempt(
   const ends = endable(signal);
   told({ progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null });
   const driver = openDriver('download', order, tools, ends.signal);
-  const info = await withDeadline(driver.info, tools.limits.inspectSeconds, ends.end);
-  if (info.fields.live_status === 'is_upcoming') throw notStarted(info);
-  const found = choose(info, order);
-  const choice = mayCut || info.live ? found : { ...found, section: false };
-  const progress = makeProgress(willEncode(choice, info, order), told, Date.now);
-  await fetchParts(driver, choice, info, tools, progress, ends);
-  const fetched = await probeParts(choice, info, tools, ends.signal);
+  const page = await withDeadline(driver.page, tools.limits.inspectSeconds, ends.end);
+  if (page.fields.live_status === 'is_upcoming') throw notStarted(page);
+  const found = choose(page, order);
+  const choice = mayCut || page.live ? found : { ...found, section: false };
+  const progress = makeProgress(willEncode(choice, page, order), told, Date.now);
+  await fetchParts(driver, choice, page, tools, progress, ends);
+  const fetched = await probeParts(choice, page, tools, ends.signal);
   const plan = planConversion(fetched, choice, order);
   const file = join(tools.folder, `media.${plan.container.ext}`);
   await convert(fetched, plan, file, tools, progress, ends.signal);
@@ -103,7 +103,7 @@ async function attempt(
   const proof = await prove(file, plan, choice.expected, tools, ends.signal);
   progress.at('prove', 1);
   const facts = { ext: plan.container.ext, probe: proof.probe };
-  const metadata = readFacts(info, { query: String(order.args.query) }, null, facts);
+  const metadata = readFacts(page, { query: String(order.args.query) }, null, facts);
   const { ext, content_type } = plan.container;
   return { file, metadata, bytes: proof.bytes, sha256: proof.sha256, content_type, ext };
 }
@@ -111,7 +111,7 @@ async function attempt(
 async function fetchParts(
   driver: Driver,
   choice: Choice,
-  info: Info,
+  page: Page,
   tools: Tools,
   progress: Progress,
   ends: Endable,
@@ -132,7 +132,7 @@ async function fetchParts(
     onDisk = bytes;
     tell();
   };
-  const stop = watchFetch(tools.folder, tools.limits, info.live, measured, ends.end);
+  const stop = watchFetch(tools.folder, tools.limits, page.live, measured, ends.end);
   try {
     await driver.fetch(choice.parts, choice.section ? choice.seconds : null, ({ part, bytes, total }) => {
       arrived[part] = bytes;
@@ -140,14 +140,14 @@ async function fetchParts(
       tell();
     });
   } catch (error) {
-    if (error instanceof Failed && choice.section && !info.live) throw new SectionFailed(error.code, error.detail);
+    if (error instanceof Failed && choice.section && !page.live) throw new SectionFailed(error.code, error.detail);
     throw error;
   } finally {
     stop();
   }
 }
 
-async function probeParts(choice: Choice, info: Info, tools: Tools, signal: AbortSignal): Promise<Fetched[]> {
+async function probeParts(choice: Choice, page: Page, tools: Tools, signal: AbortSignal): Promise<Fetched[]> {
   const fetched: Fetched[] = [];
   for (const { name } of choice.parts) {
     const file = join(tools.folder, name);
@@ -155,7 +155,7 @@ async function probeParts(choice: Choice, info: Info, tools: Tools, signal: Abor
     if (size === 0) throw new Failed('file_damaged', `${name} is empty`);
     const { probe, ended } = await probeFile(file, false, tools, signal);
     if (ended.code !== 0 || probe.streams.length === 0) {
-      const media = !info.direct || (await beginsAsMedia(file));
+      const media = !page.direct || (await beginsAsMedia(file));
       throw new Failed(media ? 'file_damaged' : 'unsupported_url', ended.stderr);
     }
     if (damage.test(ended.stderr)) throw new Failed('file_damaged', ended.stderr);
@@ -200,14 +200,14 @@ async function beginsAsMedia(file: string): Promise<boolean> {
   }
 }
 
-function willEncode(choice: Choice, info: Info, { endpoint, args }: Order): boolean {
-  const format = info.formats.find(({ id }) => id === choice.parts[0]?.id);
+function willEncode(choice: Choice, page: Page, { endpoint, args }: Order): boolean {
+  const format = page.formats.find(({ id }) => id === choice.parts[0]?.id);
   const sound = endpoint === 'audio' || args.download_type === 'audio';
   return sound && !isAudioCopy(args, format?.acodec ?? null, format?.abr ?? format?.tbr ?? null);
 }
 
-function notStarted(info: Info): Failed {
-  const at = info.fields.release_timestamp;
+function notStarted(page: Page): Failed {
+  const at = page.fields.release_timestamp;
   const known = typeof at === 'number' && at > 0 && at < 1e11;
   if (!known) return new Failed('not_started');
   return new Failed(

@@ -1,7 +1,7 @@
 import type { Part } from './choose.ts';
 import { classify, readFailure } from './failures.ts';
 import { layWrappers, mediaEnv } from './ffmpeg.ts';
-import { asRecord, type Info, positive, readInfo } from './info.ts';
+import { asRecord, type Page, positive, readPage } from './page.ts';
 import { Failed, type Order, type Tools } from './tools.ts';
 
 /** What a fetch tells while it runs. */
@@ -14,7 +14,7 @@ export interface FetchProgress {
 /** A process of yt-dlp that has been given a URL. */
 export interface Driver {
   /** What the page tells; rejects with a `Failed`. */
-  readonly info: Promise<Info>;
+  readonly page: Promise<Page>;
   /** Fetches parts into files of their names; `seconds` keeps it to the beginning. Rejects with a `Failed`. */
   readonly fetch: (
     parts: readonly Part[],
@@ -25,20 +25,20 @@ export interface Driver {
 
 /** Starts yt-dlp for the URL of an order. `download` keeps it waiting for a fetch. */
 export function openDriver(action: 'inspect' | 'download', order: Order, tools: Tools, signal: AbortSignal): Driver {
-  const info = Promise.withResolvers<Info>();
+  const page = Promise.withResolvers<Page>();
   const done = Promise.withResolvers<void>();
   // Whoever waits for one of them hears of the failure.
-  info.promise.catch(() => undefined);
+  page.promise.catch(() => undefined);
   done.promise.catch(() => undefined);
   let fragmented = false;
   let told: (progress: FetchProgress) => void = () => undefined;
   const fail = (error: unknown) => {
-    info.reject(error);
+    page.reject(error);
     done.reject(error);
   };
   const line = (text: string) => {
     const said = asRecord(parseLine(text));
-    if (said.info !== undefined) info.resolve(readInfo(said.info));
+    if (said.info !== undefined) page.resolve(readPage(said.info));
     else if (said.progress !== undefined) told(readProgress(said.progress));
     else if (said.done !== undefined) done.resolve();
     else if (said.failed !== undefined) fail(toFailed(said.failed, fragmented));
@@ -51,7 +51,7 @@ export function openDriver(action: 'inspect' | 'download', order: Order, tools: 
     else fail(new Failed(by === 'SIGXFSZ' ? 'file_too_large' : 'worker_failed', `driver: ${code ?? by} ${stderr}`));
   });
   return {
-    info: info.promise,
+    page: page.promise,
     fetch: (parts, seconds, tell) => {
       told = tell;
       fragmented = parts.some((part) => part.fragmented);

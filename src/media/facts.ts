@@ -1,5 +1,5 @@
 import { type Metadata, readMetadata } from '../model/metadata.ts';
-import type { Format, Info } from './info.ts';
+import type { Format, Page } from './page.ts';
 import { type Probe, readProbe } from './probe.ts';
 
 /** What is told of a delivered file in place of what its page says (D66). */
@@ -10,14 +10,14 @@ export interface DeliveredFacts {
 
 /** Makes the 19 fields (D26) of what a page tells, the best of its formats, and the file itself. */
 export function readFacts(
-  info: Info,
+  page: Page,
   order: { readonly query: string },
   chosen: Format | null,
   delivered?: DeliveredFacts,
 ): Metadata {
-  const { fields } = info;
-  const probe = delivered?.probe ?? (info.probe ? readProbe(info.probe) : null);
-  const status = liveStatus(info, typeof probe?.duration === 'number');
+  const { fields } = page;
+  const probe = delivered?.probe ?? (page.probe ? readProbe(page.probe) : null);
+  const status = liveStatus(page, typeof probe?.duration === 'number');
   const size = delivered
     ? probe?.video
     : { width: chosen?.width ?? probe?.video?.width, height: chosen?.height ?? probe?.video?.height };
@@ -26,7 +26,7 @@ export function readFacts(
     ext: delivered?.ext ?? knownExt(chosen?.ext ?? fields.ext),
     width: whole(size?.width),
     height: whole(size?.height),
-    duration: round(delivered ? probe?.duration : (info.duration ?? probe?.duration)),
+    duration: round(delivered ? probe?.duration : (page.duration ?? probe?.duration)),
     channel: fields.channel ?? fields.uploader,
     channel_url: fields.channel_url ?? fields.uploader_url,
     live_status: status,
@@ -43,12 +43,12 @@ export function readFacts(
 }
 
 /** What has a length or is a plain file is no live stream; of a page without a word nobody knows. */
-function liveStatus(info: Info, whole: boolean): unknown {
-  const { fields } = info;
+function liveStatus(page: Page, whole: boolean): unknown {
+  const { fields } = page;
   if (typeof fields.live_status === 'string') return fields.live_status;
-  if (info.live) return 'is_live';
+  if (page.live) return 'is_live';
   if (fields.was_live === true) return 'was_live';
-  return fields.is_live === false || info.direct || info.duration !== null || whole ? 'not_live' : null;
+  return fields.is_live === false || page.direct || page.duration !== null || whole ? 'not_live' : null;
 }
 
 function knownExt(ext: unknown): unknown {

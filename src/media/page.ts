@@ -18,7 +18,7 @@ export interface Format {
 }
 
 /** What the page of a medium tells. */
-export interface Info {
+export interface Page {
   readonly fields: Readonly<Record<string, unknown>>;
   readonly formats: readonly Format[];
   readonly duration: number | null;
@@ -50,7 +50,7 @@ const codecs: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** Reads what the driver tells of a page; nothing in it is believed to have the right type. */
-export function readInfo(json: unknown): Info {
+export function readPage(json: unknown): Page {
   const fields = asRecord(json);
   const live = fields.is_live === true || fields.live_status === 'is_live';
   const formats = Array.isArray(fields.formats) ? fields.formats.map(readFormat) : [];

@@ -25,49 +25,20 @@ const exitRetryable = 75;
 const exitFailed = 64;
 
 /** Runs each worker as a child process in a group of its own, which ends with this process. */
-export function openProcessRunner({ command, env, tokenOf, verdictOf, log }: ProcessRunnerOptions): Runner {
+export function openProcessRunner(options: ProcessRunnerOptions): Runner {
   const children = new Map<string, Child>();
   const watchers = new Set<(name: string) => void>();
   const tell = (name: string) => {
     for (const changed of watchers) changed(name);
   };
 
-  const start = (attempt: AttemptToRun) => {
-    const [file, ...args] = command;
-    const child = spawn(file, args, { stdio: ['pipe', 'ignore', 'pipe'], detached: true, env });
-    // Its input stays open as a lifeline: it closes when this process ends, however that happens, and the worker leaves.
-    child.stdin.on('error', () => {});
-    child.stdin.write(`${tokenOf(attempt)}\n`);
-    let said = '';
-    child.stderr.on('data', (chunk: Buffer) => {
-      said = `${said}${chunk}`.slice(-2000);
-    });
-    const known: Child = {
-      process: child,
-      hasEnded: false,
-      // 'close' comes after the last output, also when it could not be started.
-      gone: new Promise((resolve) => {
-        const end = () => {
-          known.hasEnded = true;
-          resolve();
-          tell(attempt.name);
-        };
-        child.once('error', (error) => {
-          log.error('a worker could not be started', { attempt: attempt.name, error });
-          end();
-        });
-        child.once('close', (code, signal) => {
-          log.debug('a worker ended', { attempt: attempt.name, code, signal, said });
-          end();
-        });
-      }),
-    };
-    children.set(attempt.name, known);
-  };
-
   return {
     async start(attempt) {
-      if (!children.has(attempt.name)) start(attempt);
+      if (children.has(attempt.name)) return;
+      children.set(
+        attempt.name,
+        launch(options, attempt, () => tell(attempt.name)),
+      );
     },
     async stop(name) {
       const child = children.get(name);
@@ -79,7 +50,7 @@ export function openProcessRunner({ command, env, tokenOf, verdictOf, log }: Pro
       const child = children.get(name);
       if (!child) return { is: 'absent' };
       if (!child.hasEnded) return { is: 'running' };
-      return { is: 'ended', outcome: verdictOf(name) ?? outcomeOf(child.process) };
+      return { is: 'ended', outcome: options.verdictOf(name) ?? outcomeOf(child.process) };
     },
     watch(changed) {
       watchers.add(changed);
@@ -87,6 +58,40 @@ export function openProcessRunner({ command, env, tokenOf, verdictOf, log }: Pro
     },
     list: async () => [...children.keys()],
   };
+}
+
+/** Starts a worker; `ended` is called at its end, also when it could not be started. */
+function launch({ command, env, tokenOf, log }: ProcessRunnerOptions, attempt: AttemptToRun, ended: () => void): Child {
+  const [file, ...args] = command;
+  const child = spawn(file, args, { stdio: ['pipe', 'ignore', 'pipe'], detached: true, env });
+  // Its input stays open as a lifeline: it closes when this process ends, however that happens, and the worker leaves.
+  child.stdin.on('error', () => {});
+  child.stdin.write(`${tokenOf(attempt)}\n`);
+  let said = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    said = `${said}${chunk}`.slice(-2000);
+  });
+  const known: Child = {
+    process: child,
+    hasEnded: false,
+    // 'close' comes after the last output, also when it could not be started.
+    gone: new Promise((resolve) => {
+      const end = () => {
+        known.hasEnded = true;
+        resolve();
+        ended();
+      };
+      child.once('error', (error) => {
+        log.error('a worker could not be started', { attempt: attempt.name, error });
+        end();
+      });
+      child.once('close', (code, signal) => {
+        log.debug('a worker ended', { attempt: attempt.name, code, signal, said });
+        end();
+      });
+    }),
+  };
+  return known;
 }
 
 /** How an attempt ended that told nobody: only its exit code speaks. */

@@ -9,7 +9,7 @@ import { type Gateway, Over, type Progress } from './gateway.ts';
 import { type Breach, breaches, type ChildLimits } from './limits.ts';
 import { openPlace, type Place, type PlaceOptions } from './place.ts';
 import type { Programs } from './programs.ts';
-import type { Address } from './relay.ts';
+import type { Address } from '../base/kinds.ts';
 import { homesOf, type Wall } from './sandbox.ts';
 import type { Spec } from './spec.ts';
 import { startTeller } from './teller.ts';

@@ -2,7 +2,7 @@ import { type ClientRequest, type IncomingMessage, type RequestOptions, request 
 import { request as requestSecure } from 'node:https';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Address } from './relay.ts';
+import type { Address } from '../base/kinds.ts';
 
 /** One HTTP request; `to` is an address of ours with a path, or the whole URL of an object store. */
 export interface Call {

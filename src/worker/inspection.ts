@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { queryLengthMax } from '../model/url.ts';
 import type { Inspected, Inspector } from './inspector.ts';
-import type { Address } from './relay.ts';
+import type { Address } from '../base/kinds.ts';
 
 /** The inspector as its callers see it. */
 export interface Inspection {

@@ -20,8 +20,7 @@ const requestsMax = 1000;
 
 /** Runs the role `inspector` until SIGTERM. With `--lifeline` the end of its input ends it too. */
 export async function runInspectorRole(args: readonly string[], { env, err }: Surroundings): Promise<number> {
-  const { TRAWL_INSPECTOR_ADDRESS, TRAWL_EGRESS_ADDRESS, ...rest } = env;
-  const config = readConfig(rest, (path) => readFileSync(path, 'utf8'));
+  const config = readConfig(env, (path) => readFileSync(path, 'utf8'));
   const log = makeLog({ level: config.logLevel, write: err, now: Date.now });
   const stop = makeStop();
   const left = waitToLeave(args.includes('--lifeline'));
@@ -29,7 +28,7 @@ export async function runInspectorRole(args: readonly string[], { env, err }: Su
     const wall = await chooseWall(config.sandbox, (sentence) => log.warn('no sandbox', { reason: sentence }));
     const inspector = await startInspector({
       ...{ inspectUrl, wall, log, requestsMax, inspectSeconds: config.inspectSeconds, plugins: config.ytdlpPlugins },
-      egress: needAddress('TRAWL_EGRESS_ADDRESS', TRAWL_EGRESS_ADDRESS),
+      egress: needAddress('TRAWL_EGRESS_ADDRESS', config.egressAddress),
       programs: findPrograms(env.PATH ?? ''),
       root: join(config.data, 'work'),
       atOnce: atOnceEach * availableParallelism(),
@@ -38,7 +37,7 @@ export async function runInspectorRole(args: readonly string[], { env, err }: Su
     const ready = () => (inspector.isReady() ? [] : ['inspector']);
     const probe = await startProbe({ port: config.probePort, host: config.host, metrics: makeMetrics(), ready });
     stop.add('probe', probe.close);
-    const inspection = await serveInspector(inspector, needAddress('TRAWL_INSPECTOR_ADDRESS', TRAWL_INSPECTOR_ADDRESS));
+    const inspection = await serveInspector(inspector, needAddress('TRAWL_INSPECTOR_ADDRESS', config.inspectorAddress));
     stop.add('inspection', inspection.close);
     log.info('inspector listens', { wall });
     await left;

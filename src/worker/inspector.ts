@@ -10,7 +10,8 @@ import type { Media } from './attempt.ts';
 import { type Broom, startBroom } from './broom.ts';
 import type { ChildLimits } from './limits.ts';
 import type { Programs } from './programs.ts';
-import { type Address, startRelay } from './relay.ts';
+import type { Address } from '../base/kinds.ts';
+import { startRelay } from './relay.ts';
 import { homesOf, insidePort, systemPaths, type Wall, wallOff } from './sandbox.ts';
 import { startWarm, type Warm, type WarmLimits } from './warm.ts';
 

@@ -1,8 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
-
-/** Where a server of ours listens: a UNIX socket, or a name with a port. */
-export type Address = { readonly path: string } | { readonly host: string; readonly port: number };
+import type { Address } from '../base/kinds.ts';
 
 /** Carries connections of one worker to the egress proxy. */
 export interface Relay {
@@ -14,15 +12,6 @@ export interface Relay {
 
 /** One worker needs some tens; a hostile child must not use up what all share. */
 const connectionsMax = 128;
-
-/** Understands `unix:/path` and `http://host:port`; undefined when it is neither. */
-export function readAddress(text: string): Address | undefined {
-  if (text.startsWith('unix:/')) return { path: text.slice('unix:'.length) };
-  const url = URL.parse(text);
-  if (url?.protocol !== 'http:' || !url.hostname || url.pathname !== '/' || url.search || url.username)
-    return undefined;
-  return { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || 80) };
-}
 
 /** Listens on a UNIX socket, or on a free port of the loopback address, and hands every connection on to `to`. */
 export async function startRelay(to: Address, path: string | null): Promise<Relay> {

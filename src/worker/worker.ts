@@ -12,7 +12,7 @@ import type { Outcome } from '../model/outcome.ts';
 import { type Ended, type Media, runAttempt } from './attempt.ts';
 import { type Gateway, openGateway } from './gateway.ts';
 import type { Programs } from './programs.ts';
-import type { Address } from './relay.ts';
+import type { Address } from '../base/kinds.ts';
 import { chooseWall } from './wall.ts';
 
 /** How the process tells its end: done, a failure that does not pass, one that may, an interruption. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { choose } from '../../src/media/choose.ts';
-import { readInfo } from '../../src/media/info.ts';
+import { readPage } from '../../src/media/page.ts';
 import { Failed } from '../../src/media/tools.ts';
 
 type Row = Readonly<Record<string, unknown>>;
@@ -38,21 +38,21 @@ const film = { download_type: 'audio_video', video_quality: 'best', video_format
 const sound = { download_type: 'audio', audio_quality: 'best', audio_format: 'mp3' };
 
 describe('which formats are fetched', () => {
-  const chosen = (formats: readonly Row[], args: Row, info: Row = { duration: 100 }) => {
+  const chosen = (formats: readonly Row[], args: Row, page: Row = { duration: 100 }) => {
     const endpoint = 'audio_format' in args ? 'audio' : 'video';
     try {
-      return choose(readInfo({ ...info, formats }), { endpoint, args: { query: 'http://x/', ...args } as never });
+      return choose(readPage({ ...page, formats }), { endpoint, args: { query: 'http://x/', ...args } as never });
     } catch (error) {
       if (error instanceof Failed) return error.code;
       throw error;
     }
   };
-  const ids = (formats: readonly Row[], args: Row, info?: Row) => {
-    const choice = chosen(formats, args, info);
+  const ids = (formats: readonly Row[], args: Row, page?: Row) => {
+    const choice = chosen(formats, args, page);
     return typeof choice === 'string' ? choice : choice.parts.map((part) => part.id).join(' ');
   };
 
-  for (const [what, formats, args, expected, info] of [
+  for (const [what, formats, args, expected, page] of [
     ['the best picture of all, whatever its codec', site, film, 'vp2160 m4a'],
     ['the most compatible codec of those of one size', site, { ...film, video_quality: '1080p' }, 'avc1080 m4a'],
     ['what webm can hold', site, { ...film, video_quality: '720p', video_format: 'webm' }, 'vp720 opus'],
@@ -135,10 +135,10 @@ describe('which formats are fetched', () => {
     ['a live stream without an end', [both('live', 720)], film, 'live_unbounded', { is_live: true }],
     ['a live stream with one', [both('live', 720)], { ...film, max_duration: 9 }, 'live', { is_live: true }],
   ] as const) {
-    it(`${what}: ${expected}`, () => expect(ids(formats, args, info)).to.equal(expected));
+    it(`${what}: ${expected}`, () => expect(ids(formats, args, page)).to.equal(expected));
   }
 
-  for (const [what, info, max_duration, expected] of [
+  for (const [what, page, max_duration, expected] of [
     [
       'the whole when nothing is to be cut',
       { duration: 100 },
@@ -157,6 +157,6 @@ describe('which formats are fetched', () => {
     ['that much of a live stream', { is_live: true }, 20, { seconds: 20, section: true, expected: 20 }],
   ] as const) {
     it(`fetches ${what}`, () =>
-      expect(chosen([both('x', 360)], { ...film, max_duration }, info)).to.deep.include(expected));
+      expect(chosen([both('x', 360)], { ...film, max_duration }, page)).to.deep.include(expected));
   }
 });

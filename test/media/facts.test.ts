@@ -1,16 +1,16 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { describeInfo } from '../../src/media/download.ts';
+import { describePage } from '../../src/media/download.ts';
 import { readFacts } from '../../src/media/facts.ts';
 import { ffmpegArguments, ffprobeArguments } from '../../src/media/ffmpeg.ts';
-import { readInfo } from '../../src/media/info.ts';
+import { readPage } from '../../src/media/page.ts';
 import { readProbe } from '../../src/media/probe.ts';
 import { makeProgress } from '../../src/media/progress.ts';
 import type { Told } from '../../src/media/tools.ts';
 import { metadataFields } from '../../src/model/metadata.ts';
 
 const query = 'http://example.com/film';
-const describe19 = (fields: unknown) => describeInfo(readInfo(fields), { endpoint: 'metadata', args: { query } });
+const describe19 = (fields: unknown) => describePage(readPage(fields), { endpoint: 'metadata', args: { query } });
 
 describe('what is told of a medium', () => {
   it('keeps the words of a page and rounds its counts', () => {
@@ -63,7 +63,7 @@ describe('what is told of a medium', () => {
 
   it('tells of a delivered file what it is, not what its page said', () => {
     const probe = readProbe({ format: { duration: '3.01' }, streams: [{ codec_type: 'audio' }] });
-    const facts = readFacts(readInfo({ duration: 60, width: 1, height: 2, ext: 'webm' }), { query }, null, {
+    const facts = readFacts(readPage({ duration: 60, width: 1, height: 2, ext: 'webm' }), { query }, null, {
       ext: 'mp3',
       probe,
     });

@@ -14,8 +14,19 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { root } from '../support/tree.ts';
 
-const ofSystem = ['sh', 'cat', 'chmod', 'cut', 'dirname', 'env', 'mkdir', 'sha256sum', 'tee', 'uname'];
+const ofSystem = ['sh', 'cat', 'chmod', 'cut', 'dirname', 'env', 'mkdir', 'rm', 'sha256sum', 'tee', 'uname'];
 const there = ['redis-server', 'ffmpeg', 'bwrap', 'setpriv', 'python3'];
+
+/** As `python3 -m venv FOLDER`, of which the installer needs pip and python. */
+const makeEnvironment = `case "$*" in "-m venv "*)
+  mkdir -p "$3/bin" "$3/lib"
+  for name in pip python; do
+    printf '#!/bin/sh\\necho "%s $*" >>calls\\n' "$name" >"$3/bin/$name"
+    chmod 755 "$3/bin/$name"
+  done ;;
+esac`;
+const npm = 'npm ci --ignore-scripts --no-engine-strict';
+const pip = 'pip install --quiet --disable-pip-version-check -r src/media/requirements.txt';
 
 describe('.ci/setup', () => {
   let folder: string;
@@ -29,7 +40,10 @@ describe('.ci/setup', () => {
     copyFileSync(join(root, '.ci', 'setup'), join(folder, '.ci', 'setup'));
     writeFileSync(join(folder, 'package-lock.json'), '{}');
     for (const name of ofSystem) symlinkSync(find(name), join(programs, name));
+    mkdirSync(join(folder, 'src', 'media'), { recursive: true });
+    writeFileSync(join(folder, 'src', 'media', 'requirements.txt'), 'yt-dlp');
     for (const name of there) add(name, '');
+    add('python3', makeEnvironment);
     add('id', 'echo 1000');
     add('node', 'echo 20');
     add('npm', 'mkdir -p node_modules');
@@ -54,18 +68,22 @@ describe('.ci/setup', () => {
       encoding: 'utf8',
     });
     const calls = readFileSync(join(folder, 'calls'), 'utf8').split('\n');
-    return { status, stdout, stderr, installing: calls.filter((call) => /^(npm|sudo .*apt-get)/.test(call)) };
+    return { status, stdout, stderr, installing: calls.filter((call) => /^(npm|pip|sudo .*apt-get)/.test(call)) };
   }
 
-  it('installs the npm packages once, and again when the lock changes', () => {
-    const npm = ['npm ci --ignore-scripts --no-engine-strict'];
+  it('installs the packages of npm and Python once, and again when their list changes', () => {
     const first = setUp();
-    expect([first.status, first.installing]).to.deep.equal([0, npm]);
-    expect(first.stdout).to.equal('setup: installing the npm packages of package-lock.json, among them Node 24\n');
+    expect([first.status, first.installing]).to.deep.equal([0, [npm, pip]]);
+    expect(first.stdout).to.equal(
+      'setup: installing the npm packages of package-lock.json, among them Node 24\n' +
+        'setup: installing the Python packages of src/media/requirements.txt, among them yt-dlp\n',
+    );
     const second = setUp();
     expect([second.status, second.installing, second.stdout]).to.deep.equal([0, [], '']);
     writeFileSync(join(folder, 'package-lock.json'), '{ }');
-    expect(setUp().installing).to.deep.equal(npm);
+    expect(setUp().installing).to.deep.equal([npm]);
+    writeFileSync(join(folder, 'src', 'media', 'requirements.txt'), 'another');
+    expect(setUp().installing).to.deep.equal([pip]);
   });
 
   it('tries the npm packages again when they could not be installed', () => {

@@ -16,10 +16,16 @@ export interface TestGateway {
   readonly calls: string[];
   readonly told: { progress: number; stage: string }[];
   readonly verdicts: Record<string, unknown>[];
-  readonly objects: Map<string, { bytes: number; sha256: string; type: string }>;
+  readonly objects: Map<string, Received>;
   /** What the next calls of a path are answered with, before they succeed again. */
   readonly refuse: (path: string, ...statuses: number[]) => void;
   readonly stop: () => Promise<void>;
+}
+
+interface Received {
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly type: string;
 }
 
 export interface TestGatewayOptions {
@@ -42,14 +48,8 @@ export async function startGateway({ folder, order, limits, partBytes }: TestGat
     limits: { file_bytes: 2 ** 28, seconds: 60, inspect_seconds: 50, ...limits },
   };
   const keep = async (request: IncomingMessage, key: string) => {
-    const hash = createHash('sha256');
-    let bytes = 0;
-    for await (const piece of request) {
-      bytes += piece.length;
-      hash.update(piece);
-    }
-    if (bytes !== Number(request.headers['content-length'])) return;
-    objects.set(key, { bytes, sha256: hash.digest('hex'), type: String(request.headers['content-type']) });
+    const object = await receive(request);
+    if (object) objects.set(key, object);
   };
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const { method, url = '' } = request;
@@ -68,7 +68,8 @@ export async function startGateway({ folder, order, limits, partBytes }: TestGat
       return response.end();
     }
     const said = (await readJson(request)) as Record<string, unknown>;
-    if (url === '/v1/attempt/permit') return say({ key: 'a-job/1/media.mp4', parts: partsOf(Number(said.bytes)) });
+    if (url === '/v1/attempt/permit')
+      return say({ key: 'a-job/1/media.mp4', parts: partsOf(storeUrl, Number(said.bytes), partBytes) });
     if (url === '/v1/attempt/progress') told.push(said as TestGateway['told'][number]);
     if (url === '/v1/attempt/verdict') verdicts.push(said);
     return response.end();
@@ -82,17 +83,30 @@ export async function startGateway({ folder, order, limits, partBytes }: TestGat
   await new Promise<void>((resolve) => own.listen(path, resolve));
   await new Promise<void>((resolve) => store.listen(0, '127.0.0.1', resolve));
   const storeUrl = `http://127.0.0.1:${(store.address() as AddressInfo).port}`;
-  const partsOf = (bytes: number) => {
-    if (partBytes === undefined) return [];
-    return Array.from({ length: Math.ceil(bytes / partBytes) }, (_, n) => {
-      const size = Math.min(partBytes, bytes - n * partBytes);
-      return { url: `${storeUrl}/parts/${n}`, headers: { 'x-signed': 'yes' }, bytes: size };
-    });
-  };
   const stop = async () => {
     for (const server of servers) server.closeAllConnections();
     await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
   };
   const refuse = (url: string, ...statuses: number[]) => void refusals.set(url, statuses);
   return { address: { path }, storeUrl, calls, told, verdicts, objects, refuse, stop };
+}
+
+/** Reads a body to its end; `null` when it breaks off before. */
+async function receive(request: IncomingMessage): Promise<Received | null> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for await (const piece of request) {
+    bytes += piece.length;
+    hash.update(piece);
+  }
+  if (bytes !== Number(request.headers['content-length'])) return null;
+  return { bytes, sha256: hash.digest('hex'), type: String(request.headers['content-type']) };
+}
+
+function partsOf(storeUrl: string, bytes: number, partBytes: number | undefined) {
+  if (partBytes === undefined) return [];
+  return Array.from({ length: Math.ceil(bytes / partBytes) }, (_, n) => {
+    const size = Math.min(partBytes, bytes - n * partBytes);
+    return { url: `${storeUrl}/parts/${n}`, headers: { 'x-signed': 'yes' }, bytes: size };
+  });
 }

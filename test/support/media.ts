@@ -11,8 +11,8 @@ import { type Source, startSource } from './source-server.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The Python that has yt-dlp: of the project's own environment, or the one that TRAWL_PYTHON names. */
-export const python = process.env.TRAWL_PYTHON ?? join(root, '.cache/python/bin/python3');
+/** The Python that has yt-dlp, of the project's own environment. */
+export const python = join(root, '.cache/python/bin/python3');
 export const plugins = join(root, 'test/support/plugins');
 
 /** A source, a proxy that leads to nothing else, and what a job works with. */

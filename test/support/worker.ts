@@ -11,7 +11,7 @@ import { Failed } from '../../src/media/tools.ts';
 import { readMetadata } from '../../src/model/metadata.ts';
 import type { Media } from '../../src/worker/attempt.ts';
 import type { Programs } from '../../src/worker/programs.ts';
-import { type Address, readAddress } from '../../src/worker/relay.ts';
+import { type Address, address } from '../../src/base/kinds.ts';
 import type { SandboxMode } from '../../src/worker/wall.ts';
 import { runWorker } from '../../src/worker/worker.ts';
 import { token } from './gateway.ts';
@@ -107,7 +107,7 @@ if (import.meta.main) {
       cookies: null,
     },
     gateway: options.gateway,
-    egress: readAddress(options.egress) ?? { path: '/nowhere' },
+    egress: address.read(options.egress) ?? { path: '/nowhere' },
     terminationFile: options.terminationFile ?? null,
     programs,
     media: options.media === 'real' ? { produce, inspectUrl } : scripted,

@@ -5,7 +5,7 @@ import { runAttempt } from '../../src/worker/attempt.ts';
 import { findCookies } from '../../src/worker/cookies.ts';
 import { type Frame, makeFrameReader } from '../../src/worker/frames.ts';
 import { openGateway } from '../../src/worker/gateway.ts';
-import { readAddress } from '../../src/worker/relay.ts';
+import { address as kind } from '../../src/base/kinds.ts';
 import { readPermit, readSpec } from '../../src/worker/spec.ts';
 import { chooseWall } from '../../src/worker/wall.ts';
 import { startGateway, token } from '../support/gateway.ts';
@@ -24,7 +24,7 @@ describe('An address', () => {
     ['', undefined],
   ];
   for (const [text, address] of rows) {
-    it(`${JSON.stringify(text)} is ${JSON.stringify(address)}`, () => expect(readAddress(text)).to.deep.equal(address));
+    it(`${JSON.stringify(text)} is ${JSON.stringify(address)}`, () => expect(kind.read(text)).to.deep.equal(address));
   }
 });
 
