@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { makeLog } from '../../src/base/log.ts';
 import { inspectUrl, produce } from '../../src/media/download.ts';
@@ -67,7 +67,7 @@ export function startWorker(options: TestWorkerOptions): TestWorker {
     detached: true,
     stdio: 'pipe',
     // As the launcher does.
-    env: { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), 'trawl-test-compile') },
+    env: { ...process.env, NODE_COMPILE_CACHE: join(homedir(), '.cache', 'trawl', 'compile') },
   });
   let stderr = '';
   child.stderr.on('data', (piece) => {
