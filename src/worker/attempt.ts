@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
+import type { Address } from '../base/kinds.ts';
 import type { Log } from '../base/log.ts';
 import { Failed, type Order, type Produced, type Told, type Tools } from '../media/tools.ts';
 import type { Metadata } from '../model/metadata.ts';
@@ -9,7 +10,6 @@ import { type Gateway, Over, type Progress } from './gateway.ts';
 import { type Breach, breaches, type ChildLimits } from './limits.ts';
 import { openPlace, type Place, type PlaceOptions } from './place.ts';
 import type { Programs } from './programs.ts';
-import type { Address } from '../base/kinds.ts';
 import { homesOf, type Wall } from './sandbox.ts';
 import type { Spec } from './spec.ts';
 import { startTeller } from './teller.ts';

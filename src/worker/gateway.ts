@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Address } from '../base/kinds.ts';
 import type { Outcome } from '../model/outcome.ts';
 import { type Answer, makeCall } from './call.ts';
-import type { Address } from '../base/kinds.ts';
 import { type Permit, readPermit, readSpec, type Spec } from './spec.ts';
 
 /** What is told of an attempt while it runs. */

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Address } from '../base/kinds.ts';
 import { queryLengthMax } from '../model/url.ts';
 import type { Inspected, Inspector } from './inspector.ts';
-import type { Address } from '../base/kinds.ts';
 
 /** The inspector as its callers see it. */
 export interface Inspection {

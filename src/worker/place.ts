@@ -1,9 +1,9 @@
 import { chmod, chown, copyFile, mkdir, mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Address } from '../base/kinds.ts';
 import type { Run } from '../media/tools.ts';
 import { startBroom } from './broom.ts';
 import type { Breach, ChildLimits } from './limits.ts';
-import type { Address } from '../base/kinds.ts';
 import { startRelay } from './relay.ts';
 import { makeChildren } from './run.ts';
 import { insidePort, ownUser, type Wall } from './sandbox.ts';

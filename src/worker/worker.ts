@@ -6,13 +6,13 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type { Config } from '../base/config.ts';
 import { failures } from '../base/errors.ts';
+import type { Address } from '../base/kinds.ts';
 import type { Log } from '../base/log.ts';
 import type { Metadata } from '../model/metadata.ts';
 import type { Outcome } from '../model/outcome.ts';
 import { type Ended, type Media, runAttempt } from './attempt.ts';
 import { type Gateway, openGateway } from './gateway.ts';
 import type { Programs } from './programs.ts';
-import type { Address } from '../base/kinds.ts';
 import { chooseWall } from './wall.ts';
 
 /** How the process tells its end: done, a failure that does not pass, one that may, an interruption. */

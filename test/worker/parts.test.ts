@@ -1,11 +1,11 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { address as kind } from '../../src/base/kinds.ts';
 import { runAttempt } from '../../src/worker/attempt.ts';
 import { findCookies } from '../../src/worker/cookies.ts';
 import { type Frame, makeFrameReader } from '../../src/worker/frames.ts';
 import { openGateway } from '../../src/worker/gateway.ts';
-import { address as kind } from '../../src/base/kinds.ts';
 import { readPermit, readSpec } from '../../src/worker/spec.ts';
 import { chooseWall } from '../../src/worker/wall.ts';
 import { startGateway, token } from '../support/gateway.ts';
