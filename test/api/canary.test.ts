@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import { askOnce } from '../../src/store/client.ts';
 import { film, keyedCalls, unknownId } from '../support/calls.ts';
 import { trawl } from '../support/operator.ts';
+import { freePort } from '../support/port.ts';
 import { aFolder } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { processesIn, type Running, startUp } from '../support/up.ts';
@@ -93,7 +94,6 @@ describe('secrets', function () {
     const answer = await fetch(up.url + path, { ...options, headers, redirect: 'manual' });
     const text = await answer.text();
     told.push(JSON.stringify([...answer.headers]), text);
-    console.log(answer.status, path.slice(0, 80));
     return text;
   }
 
@@ -182,12 +182,4 @@ function answerNonsense(path: string): Promise<Server> {
     res.end('{"nonsense":true}');
   });
   return new Promise((resolve) => server.listen(path, () => resolve(server)));
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import { aFilm, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film } from '../support/calls.ts';
 import { trawl } from '../support/operator.ts';
+import { freePort } from '../support/port.ts';
 import { aFolder } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { type Running, startUp } from '../support/up.ts';
@@ -173,12 +174,4 @@ function inspect(data: string, asked: () => void, mayAnswer: Promise<void>): Pro
     res.end(JSON.stringify({ metadata: aFilm }));
   });
   return new Promise((resolve) => server.listen(join(data, 'inspector.sock'), () => resolve(server)));
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
