@@ -89,6 +89,21 @@ async function attempt(
   const ends = endable(signal);
   told({ progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null });
   const driver = openDriver('download', order, tools, ends.signal);
+  try {
+    return await make(driver, order, tools, told, ends, mayCut);
+  } finally {
+    driver.close();
+  }
+}
+
+async function make(
+  driver: Driver,
+  order: Order,
+  tools: Tools,
+  told: (told: Told) => void,
+  ends: Endable,
+  mayCut: boolean,
+): Promise<Produced> {
   const page = await withDeadline(driver.page, tools.limits.inspectSeconds, ends.end);
   if (page.fields.live_status === 'is_upcoming') throw notStarted(page);
   const found = choose(page, order);

@@ -21,6 +21,8 @@ export interface Driver {
     seconds: number | null,
     told: (progress: FetchProgress) => void,
   ) => Promise<void>;
+  /** Tells it that nothing more is asked: one that waits for a fetch ends. */
+  readonly close: () => void;
 }
 
 /** Starts yt-dlp for the URL of an order. `download` keeps it waiting for a fetch. */
@@ -58,6 +60,7 @@ export function openDriver(action: 'inspect' | 'download', order: Order, tools: 
       child.write(JSON.stringify(parts.map(({ id, name }) => ({ id, name, seconds }))));
       return done.promise;
     },
+    close: child.close,
   };
 }
 
