@@ -1,10 +1,13 @@
 # The locked Node 24 and its tools come first: the machine's own Node is only there for npm.
 locked := PATH="$(CURDIR)/node_modules/.bin:$$PATH"
 
-.PHONY: help setup check test verify soak bench
+.PHONY: help up setup check test verify soak bench
 
 help: ## Print every target with what it does
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+up: setup ## Install what is missing, then run everything on this machine until Ctrl-C
+	@./trawl up
 
 setup: ## Install what is missing, and nothing the second time
 	@.ci/setup

@@ -14,6 +14,21 @@ const roles: readonly Role[] = [
     load: async () => (await import('./roles/up.ts')).runUp,
   },
   {
+    name: 'worker',
+    text: 'Run one attempt of one job, told on standard input',
+    load: async () => (await import('./worker/worker-role.ts')).runWorkerRole,
+  },
+  {
+    name: 'inspector',
+    text: 'Tell what is known of media URLs',
+    load: async () => (await import('./worker/inspector-role.ts')).runInspectorRole,
+  },
+  {
+    name: 'egress',
+    text: 'Reach the addresses that callers name, and only public ones',
+    load: async () => (await import('./roles/egress.ts')).runEgressRole,
+  },
+  {
     name: 'doctor',
     text: 'Judge this machine, the settings and the record',
     load: async () => (await import('./admin/doctor.ts')).runDoctor,

@@ -14,13 +14,21 @@ const commands: Record<string, readonly string[]> = {
   types: ['tsc', '-p', '.'],
   lint: ['biome', 'check', '--error-on-warnings', '.'],
 };
-/** The commands that a group is skipped without. */
+/** The Python of the project's own, which has yt-dlp. */
+const python = '.cache/python/bin/python3';
+const media = [python, 'ffmpeg', 'ffprobe'];
+/** The commands that a group is skipped without; one with a slash is a file of this tree. */
 const needs: Record<string, readonly string[]> = {
   store: ['redis-server'],
+  api: ['redis-server', ...media],
+  controller: ['redis-server'],
   admin: ['redis-server'],
   mutants: ['redis-server'],
+  media,
+  worker: [...media, 'bwrap'],
+  flow: ['redis-server', ...media, 'bwrap'],
 };
-const firstFolders = ['unit', 'repo', 'store'];
+const firstFolders = ['unit', 'repo', 'store', 'objects', 'egress', 'media', 'worker', 'controller', 'api', 'flow'];
 
 const root = join(import.meta.dirname, '..');
 process.chdir(root);
@@ -66,6 +74,7 @@ async function runGroup(group: string): Promise<Tally> {
 }
 
 function isInstalled(command: string): boolean {
+  if (command.includes('/')) return existsSync(command);
   return process.env.PATH!.split(':').some((folder) => existsSync(join(folder, command)));
 }
 

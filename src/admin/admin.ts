@@ -34,7 +34,7 @@ async function carryOut({ command, given }: Exclude<Line, { help: string }>, ter
   const { store, close } = await openStore(config, log);
   const progress = showProgress(terminal);
   try {
-    return await command.run(given as never, { store, seal: () => findSeal(config), progress: progress.show });
+    return await command.run(given as never, { store, config, seal: () => findSeal(config), progress: progress.show });
   } catch (error) {
     throw withUsage(error, command);
   } finally {

@@ -1,3 +1,4 @@
+import type { Config } from '../base/config.ts';
 import type { Seal } from '../base/seal.ts';
 import type { Read } from '../model/names.ts';
 import type { Store } from '../store/script.ts';
@@ -12,10 +13,10 @@ export interface Operand {
   readonly optional?: true;
 }
 
-/** A value that stands behind its name. */
+/** A value that stands behind its name, or a name that stands alone. */
 export interface Option {
-  /** What a line of use calls the value. */
-  readonly value: string;
+  /** What a line of use calls the value; a name that stands alone has none. */
+  readonly value?: string;
   readonly read: Judge<unknown>;
   readonly text: string;
   readonly required?: true;
@@ -32,6 +33,7 @@ export interface Answer {
 /** What commands work with. */
 export interface Tools {
   readonly store: Store;
+  readonly config: Pick<Config, 'publicUrl' | 'fileHours'>;
   /** Gives the seal of the operator's secret, or refuses when none is found. */
   readonly seal: () => Promise<Seal>;
   /** Shows how far a long command is, to a person who waits. */

@@ -56,18 +56,11 @@ export function makeAsker({ url, key, mediaUrl, signal }: Wanted): Asker {
   const made = new Map<string, Promise<unknown>>();
 
   const send = (method: string, target: string, carried: Carried, end: AbortSignal): Promise<Response> => {
-    const { key: shown = key, query = '', headers, body } = carried;
+    const { query = '' } = carried;
     const asked = typeof query === 'string' ? query : String(new URLSearchParams(query));
     return fetch(`${target.startsWith('/') ? url : ''}${target}${asked && `?${asked}`}`, {
-      method,
-      redirect: 'manual',
-      signal: end,
-      headers: {
-        ...(shown === null ? {} : { 'x-api-key': shown }),
-        ...(typeof body === 'object' ? { 'content-type': 'application/json' } : {}),
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body: typeof body === 'object' ? JSON.stringify(body) : body }),
+      ...{ method, redirect: 'manual', signal: end },
+      ...toSend({ key, ...carried }),
     });
   };
   const call = async (method: string, target: string, carried: Carried, end: AbortSignal): Promise<Answer> => {
@@ -128,6 +121,17 @@ export function pick(value: unknown, path: string): unknown {
 /** Whether a job with this status may still change. */
 export function isOpen(status: unknown): boolean {
   return status === 'QueuedJob' || status === 'Running';
+}
+
+function toSend({ key = null, headers, body }: Carried): Pick<RequestInit, 'headers' | 'body'> {
+  return {
+    headers: {
+      ...(key === null ? {} : { 'x-api-key': key }),
+      ...(typeof body === 'object' ? { 'content-type': 'application/json' } : {}),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: typeof body === 'object' ? JSON.stringify(body) : body }),
+  };
 }
 
 async function readAnswer(response: Response, most: number, words?: string): Promise<Answer> {

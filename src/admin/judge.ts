@@ -16,6 +16,15 @@ export function wholeOrNone(least: number): Judge<number | null> {
   return (text, what) => readWholeOrNone(text, { least, what });
 }
 
+/** A name that stands alone: it is there. */
+export const present: Judge<true> = () => ({ value: true });
+
+/** The id of a job. */
+export const jobId: Judge<string> = (text, what) => {
+  const isId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
+  return isId ? { value: text.toLowerCase() } : { problem: `${what} must be the id of a job` };
+};
+
 /** `yes` or `no`, or the same as `on` or `off`. */
 export const yesOrNo: Judge<boolean> = readSwitch;
 

@@ -52,11 +52,11 @@ export function wantsJson(args: readonly string[]): boolean {
 
 /** The parser forgives everything: what is wrong is said afterwards, with better sentences than its own. */
 function readWords(args: readonly string[], commands: readonly Command[]): Words {
-  const names = commands.flatMap((one) => Object.keys(one.options));
+  const options = commands.flatMap((one) => Object.entries(one.options));
   const { tokens } = parseArgs({
     args: [...args],
     options: {
-      ...Object.fromEntries(names.map((name) => [name, { type: 'string' as const }])),
+      ...Object.fromEntries(options.map(([name, { value }]) => [name, { type: typeOf(value) }])),
       json: { type: 'boolean' },
       help: { type: 'boolean', short: 'h' },
     },
@@ -92,19 +92,25 @@ function readOption(
   { name, rawName, value, inlineValue }: Written,
   given: Record<string, unknown>,
 ): void {
-  if (common.includes(name)) {
+  const isCommon = common.includes(name);
+  const option = Object.hasOwn(command.options, name) ? command.options[name] : undefined;
+  if (!option && !isCommon) throw new UsageError(`There is no option ${rawName} here`);
+  if (option && name in given) throw new UsageError(`${rawName} is there twice`);
+  if (!option || option.value === undefined) {
     if (value !== undefined) throw new UsageError(`${rawName} takes no value`);
+    if (option) given[name] = allowed(option.read('', rawName));
     return;
   }
-  const option = Object.hasOwn(command.options, name) ? command.options[name] : undefined;
-  if (!option) throw new UsageError(`There is no option ${rawName} here`);
-  if (name in given) throw new UsageError(`${rawName} is there twice`);
   if (value === undefined) throw new UsageError(`${rawName} needs a value`);
   // Mostly a value that was forgotten, so that the next option stands in its place.
   if (!inlineValue && value.startsWith('-')) {
     throw new UsageError(`${rawName} needs a value; one that begins with - is written ${rawName}=${value}`);
   }
   given[name] = allowed(option.read(value, rawName));
+}
+
+function typeOf(value: string | undefined): 'string' | 'boolean' {
+  return value === undefined ? 'boolean' : 'string';
 }
 
 function allowed(read: ReturnType<Command['options'][string]['read']>): unknown {

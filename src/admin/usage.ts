@@ -10,7 +10,7 @@ export function usageOf({ group, verb, operands, options }: Command): string {
     group,
     verb,
     ...words,
-    ...required.map(([name, { value }]) => `--${name} ${value}`),
+    ...required.map(([name, { value }]) => written(name, value)),
     ...rest,
   ].join(' ');
 }
@@ -27,7 +27,7 @@ export function partsOf({ operands, options }: Command): [name: string, sentence
   return [
     ...Object.entries(operands).map(([name, { text }]): [string, string] => [name, text]),
     ...Object.entries(options).map(([name, { value, text, required }]): [string, string] => {
-      return [`--${name} ${value}`, required ? `${text} Required.` : text];
+      return [written(name, value), required ? `${text} Required.` : text];
     }),
   ];
 }
@@ -50,4 +50,8 @@ export function overviewOf(commands: readonly Command[], group?: string): string
 export function listOf(rows: readonly (readonly [string, string])[]): string {
   const width = Math.max(...rows.map(([name]) => name.length));
   return rows.map(([name, sentence]) => `  ${name.padEnd(width)}  ${sentence}\n`).join('');
+}
+
+function written(name: string, value: string | undefined): string {
+  return value === undefined ? `--${name}` : `--${name} ${value}`;
 }

@@ -6,6 +6,7 @@ import { filterFields } from '../model/fields.ts';
 import type { Inspected, Inspector } from '../model/inspected.ts';
 import { type Endpoint, isEnded, type Job } from '../model/job.ts';
 import { type CreditRequest, parseFlags, parseJobId, parseRequest } from '../model/request.ts';
+import { receiverOf } from '../model/url.ts';
 import { type Admission, admit, chargeCall, type NewJob, type Repeat, releaseCall } from '../store/admission.ts';
 import { readJob, readWebhook } from '../store/jobs.ts';
 import type { Store } from '../store/script.ts';
@@ -105,7 +106,7 @@ async function refuseCall(credit: Credit, ask: Ask, sentence: string): Promise<R
 function startJob(credit: Credit, endpoint: Endpoint, ask: Ask, asked: CreditRequest): Promise<Reply> {
   const { webhook_url: url, webhook_authorization: secret } = asked;
   const authorization = secret === null ? '' : credit.seal.seal('webhook', secret);
-  const webhook = url === null || endpoint === 'metadata' ? null : { url, receiver: new URL(url).host, authorization };
+  const webhook = url === null || endpoint === 'metadata' ? null : { url, receiver: receiverOf(url), authorization };
   const work = { ...newJob(ask, endpoint, asked.args), webhook };
   return accept(credit, ask, work, null, repeatOf(credit, endpoint, ask, asked.text));
 }

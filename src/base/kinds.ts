@@ -24,6 +24,9 @@ export interface Peer {
   readonly port: number | null;
 }
 
+/** Where a part of ours listens: a UNIX socket, or a name with a port. */
+export type Address = { readonly path: string } | { readonly host: string; readonly port: number };
+
 const biggestPort = 65_535;
 const hostName = /^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$/i;
 /** A name that ends in a number would be taken for an address, so 10.0.0.999 is neither. */
@@ -104,6 +107,8 @@ export const namespace: Kind<string> = {
   read: (text) => matching(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, text),
 };
 
+export const address: Kind<Address> = { allowed: 'unix:/path or http://host:port', read: readAddress };
+
 export const ports = list(`ports from 1 to ${biggestPort}`, ',', (text) => readWhole(text, 1, biggestPort));
 
 export const networks = list('IP addresses or CIDRs such as 10.0.0.0/8', ',', readNetwork);
@@ -181,6 +186,14 @@ function readPeer(text: string): Peer | undefined {
   const host = bracketed === undefined ? readHost(bare ?? '') : isIP(bracketed) === 6 ? bracketed : undefined;
   const port = digits === undefined ? null : readWhole(digits, 1, biggestPort);
   return host !== undefined && port !== undefined ? { host, port } : undefined;
+}
+
+function readAddress(text: string): Address | undefined {
+  if (text.startsWith('unix:/')) return { path: text.slice('unix:'.length) };
+  const url = URL.parse(text);
+  const isPlain = url?.protocol === 'http:' && url.pathname === '/' && !url.search && !url.username;
+  if (!isPlain || !url.hostname) return undefined;
+  return { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || 80) };
 }
 
 function isPlainWebUrl(text: string): boolean {

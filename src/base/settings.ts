@@ -232,6 +232,30 @@ export const settings = [
     secret: true,
     text: 'What proves it to the issuer.',
   },
+  {
+    name: 'TRAWL_GATEWAY_ADDRESS',
+    kind: kind.address,
+    default: null,
+    text: "Where a worker finds the workers' gateway; `trawl up` sets it itself.",
+  },
+  {
+    name: 'TRAWL_EGRESS_ADDRESS',
+    kind: kind.address,
+    default: null,
+    text: 'Where worker and inspector find the proxy of `egress`; `trawl up` sets it itself.',
+  },
+  {
+    name: 'TRAWL_INSPECTOR_ADDRESS',
+    kind: kind.address,
+    default: null,
+    text: 'Where the inspector listens; `trawl up` sets it itself.',
+  },
+  {
+    name: 'TRAWL_TERMINATION_FILE',
+    kind: kind.text,
+    default: null,
+    text: 'File that a worker of a cluster writes its end to; `trawl up` sets it itself to nothing.',
+  },
   { name: 'TRAWL_KUBE_NAMESPACE', kind: kind.namespace, default: null, text: 'Namespace of worker Jobs.' },
   { name: 'TRAWL_WORKER_IMAGE', kind: kind.text, default: null, text: 'Image of worker Jobs.' },
   {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { BlockList, isIPv4 } from 'node:net';
 import type { Exception, Network } from '../base/kinds.ts';
 
@@ -29,6 +30,12 @@ export function judgeUrl(text: string, exceptions: readonly Exception[]): Judged
 /** The same for a URL that receives a webhook (D55). */
 export function judgeWebhookUrl(text: string, exceptions: readonly Exception[]): JudgedUrl {
   return judge(text, webhookUrlLengthMax, exceptions);
+}
+
+/** Names who receives what is posted to a URL: its host and, behind a slash, a mark of its path. */
+export function receiverOf(url: string): string {
+  const { host, pathname } = new URL(url);
+  return `${host}/${createHash('sha256').update(pathname).digest('base64url').slice(0, 8)}`;
 }
 
 function judge(text: string, lengthMax: number, exceptions: readonly Exception[]): JudgedUrl {

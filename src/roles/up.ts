@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Terminal } from '../admin/terminal.ts';
@@ -10,7 +11,9 @@ import { makeMetrics } from '../base/metrics.ts';
 import { startProbe } from '../base/probe.ts';
 import { makeSeal } from '../base/seal.ts';
 import { makeStop, type Stop } from '../base/stop.ts';
+import type { Job } from '../model/job.ts';
 import { makeAccountId, makeKey, readKey } from '../model/key.ts';
+import { makeLink } from '../model/link.ts';
 import { openFolder } from '../objects/folder.ts';
 import { createAccount, listAccounts, setPlan } from '../store/accounts.ts';
 import { createKey } from '../store/keyring.ts';
@@ -18,13 +21,16 @@ import { grantCredits } from '../store/ledger.ts';
 import { openStore, recordFolder } from '../store/open.ts';
 import type { Store } from '../store/script.ts';
 import { startRedis } from '../store/server.ts';
+import { keepChild } from './children.ts';
 import { openHome } from './home.ts';
 import { askInspector } from './inspector.ts';
 import { serveApi } from './serve.ts';
+import { envOfParts, ownCommand } from './surroundings.ts';
+import { startWork } from './work.ts';
 
 const help = `Usage: trawl up
 
-Runs trawl on this machine: redis-server and the public API. Ctrl-C stops it; the next start goes on where it was.
+Runs trawl on this machine: redis-server, the public API, controller, workers, inspector and egress. Ctrl-C stops it; the next start goes on where it was.
 All settings are environment variables: docs/config.md lists them.
 `;
 
@@ -80,12 +86,43 @@ async function start(config: Config, log: Log, stop: Stop, terminal: Terminal): 
   );
   stop.add('record', close);
   missing.delete('record');
+  // Nobody works yet: what lies there was left by workers that were killed with everything else.
+  await rm(join(home.path, 'work'), { recursive: true, force: true });
   const seal = makeSeal({ secret: home.secret, old: config.secretOld });
   const objects = await openFolder({ folder: join(home.path, 'objects'), seal, now: store.clock.now });
-  const inspector = askInspector({ socketPath: join(home.path, 'inspector.sock') });
-  const api = await serveApi({ config, store, seal, objects, inspector, log, metrics }, stop);
+  const inspectorSocket = join(home.path, 'inspector.sock');
+  const inspector = askInspector({ socketPath: inspectorSocket });
+  const env = envOfParts(terminal.env, home.path);
+  const egressSocket = join(home.path, 'egress.sock');
+  const egress = keepChild({
+    name: 'egress',
+    command: [...ownCommand, 'egress', '--lifeline', '--at', egressSocket],
+    env,
+    log,
+  });
+  stop.add('egress', egress.stop, 6);
+  const inspecting = keepChild({
+    name: 'inspector',
+    command: [...ownCommand, 'inspector', '--lifeline'],
+    env: { ...env, TRAWL_INSPECTOR_ADDRESS: `unix:${inspectorSocket}`, TRAWL_EGRESS_ADDRESS: `unix:${egressSocket}` },
+    log,
+  });
+  stop.add('inspector', inspecting.stop, 6);
+  const parts = { config, store, seal, objects, inspector, log, metrics };
+  let publicUrl = config.publicUrl;
+  const linkOf = (job: Job) => {
+    const until = (job.ended_at ?? 0) + config.fileHours * 3_600_000;
+    const isGone = job.removed_at !== null || store.clock.now() >= until;
+    return isGone ? null : makeLink(job, until, publicUrl, seal.sign);
+  };
+  const controller = await startWork({ ...parts, linkOf, home: home.path, command: ownCommand, env }, stop);
+  const api = await serveApi(parts, stop);
+  publicUrl = api.publicUrl;
   missing.delete('api');
-  stop.add('readiness', () => missing.add('api'));
+  stop.add('readiness', () => {
+    missing.add('api');
+    controller.pause();
+  });
   terminal.out(`trawl answers at ${api.publicUrl}\n`);
   const key = await makeSample(store);
   if (key !== null) {

@@ -50,7 +50,7 @@ export async function removeFile(store: Store, job: Pick<Job, 'id' | 'account'>)
   await run(
     store,
     removeFileScript,
-    { job: keys.job(job.id), removals: keys.removals },
+    { job: keys.job(job.id), files: keys.files },
     { accountId: job.account, jobId: job.id, workChannel: channels.work },
   );
 }

@@ -54,6 +54,23 @@ export async function readPlaces(store: Store, account: string, ids: readonly st
   }));
 }
 
+/** The beginning of an attempt, or its end. */
+export interface AttemptMark {
+  readonly attempt: number;
+  readonly started_at?: number;
+  readonly ended_at?: number;
+  /** `completed`, or why it ended. */
+  readonly code?: string;
+  /** As what it counts, when another attempt follows. */
+  readonly counts?: 'failure' | 'interruption';
+}
+
+/** How the attempts of a job began and ended, in their order. */
+export async function readAttempts(store: Store, id: string): Promise<AttemptMark[]> {
+  const marks = (await store.connection.read(['LRANGE', keys.attempts(id), '0', '-1'], keys.attempts(id))) as string[];
+  return marks.map((json) => JSON.parse(json) as AttemptMark);
+}
+
 /** The webhook of a job as it was given, its authorization sealed. */
 export async function readWebhook(store: Store, id: string): Promise<NewJob['webhook']> {
   const [asked, receiver] = (await store.connection.read(

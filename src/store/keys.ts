@@ -72,8 +72,8 @@ export const keys = {
   delayed: one('delayed'),
   /** Sorted set: `account/job` of ended jobs by their end. */
   ended: one('ended'),
-  /** Sorted set: `account/job` of files that are to be removed from the object store, by the time of the wish. */
-  removals: one('removals'),
+  /** Sorted set: `account/job` of files in the object store by the end of their job; 0 for those that are to go at once. */
+  files: one('files'),
   /** Hash: what was answered to an Idempotency-Key. */
   repeat: (account: string, hash: string): string => `${tag}:repeat:${account}:${hash}`,
   /** Sorted set: `account/hold` of synchronous calls in hand by the deadline of their hold. */

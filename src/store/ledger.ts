@@ -1,5 +1,6 @@
 import { refuse } from '../base/errors.ts';
 import type { Account, Key, Plan } from '../model/account.ts';
+import type { Job } from '../model/job.ts';
 import { differences, type Entry, replay } from '../model/ledger.ts';
 import type { Books, Pack } from '../model/money.ts';
 import { accountOf } from './accounts.ts';
@@ -90,6 +91,22 @@ export async function readLedger(store: Store, account: string, limit: number): 
     keys.ledger(account),
   );
   return (found as [string, string[]][]).map(entryOf);
+}
+
+/** The entry that a job has made in its account's ledger; `null` when it has moved no money. */
+export async function findEntry(store: Store, job: Pick<Job, 'id' | 'account' | 'created_at'>): Promise<Entry | null> {
+  const key = keys.ledger(job.account);
+  for (let before = '+'; ; ) {
+    const page = (await store.connection.read(['XREVRANGE', key, before, '-', 'COUNT', '1000'], key)) as [
+      string,
+      string[],
+    ][];
+    const entries = page.map(entryOf);
+    const found = entries.find((entry) => entry.job === job.id);
+    const last = entries.at(-1);
+    if (found || last === undefined || last.at < job.created_at) return found ?? null;
+    before = `(${last.entry}`;
+  }
 }
 
 /** What `ledger verify` finds in one account: how many entries, and a sentence for each difference. */

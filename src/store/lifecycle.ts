@@ -48,6 +48,8 @@ export async function startAttempt(
 /** What a worker tells of its attempt. */
 export interface Progress {
   readonly progress: number;
+  /** Whether it runs; while it only waits, its stage says for what. */
+  readonly running?: boolean;
   readonly stage: string;
   readonly speed_bytes: number | null;
   readonly eta_seconds: number | null;
@@ -62,6 +64,7 @@ export async function noteProgress(store: Store, id: string, attempt: number, to
     {
       jobId: id,
       attempt,
+      running: told.running === false ? '' : '1',
       progress: told.progress,
       stage: told.stage,
       speed: told.speed_bytes ?? '',
@@ -213,6 +216,7 @@ function finishKeys(job: Pick<Job, 'id' | 'account' | 'key' | 'endpoint'>) {
     active: keys.active,
     delayed: keys.delayed,
     ended: keys.ended,
+    files: keys.files,
     attempts: keys.attempts(job.id),
     paidLines: keys.paidLines(job.key),
     webhooks: keys.webhooks,

@@ -5,3 +5,72 @@ import type { Store } from './script.ts';
 export async function listOpen(store: Store, account: string): Promise<string[]> {
   return (await store.connection.read(['ZRANGE', keys.open(account), '0', '-1'], keys.open(account))) as string[];
 }
+
+/** Jobs that were taken and have not ended. */
+export async function listActive(store: Store): Promise<string[]> {
+  return (await store.connection.read(['ZRANGE', keys.active, '0', '-1'], keys.active)) as string[];
+}
+
+/** Jobs that wait since before a moment, a bounded number of each account. */
+export async function listOverdue(store: Store, before: number): Promise<string[]> {
+  const accounts = (await store.connection.read(['HVALS', keys.slugs], keys.slugs)) as string[];
+  const found = await store.connection.batch(
+    accounts.map((account) => {
+      const key = keys.queue(account);
+      return { key, command: ['ZRANGEBYSCORE', key, '-inf', String(before), 'LIMIT', '0', '100'] };
+    }),
+  );
+  return found.flat() as string[];
+}
+
+/** What is open in the whole record; times are milliseconds, `null` when there is none. */
+export interface Openings {
+  readonly queued: number;
+  readonly active: number;
+  readonly held: number;
+  readonly oldestQueued: number | null;
+  readonly webhooks: number;
+  readonly oldestWebhook: number | null;
+  readonly blocked: number;
+}
+
+/** Counts what is open, over all accounts. */
+export async function readOpenings(store: Store): Promise<Openings> {
+  const accounts = (await store.connection.read(['HVALS', keys.slugs], keys.slugs)) as string[];
+  const now = String(store.clock.now());
+  const each = await store.connection.batch(
+    accounts.flatMap((account) => {
+      const [queue, hash] = [keys.queue(account), keys.account(account)];
+      return [
+        { key: queue, command: ['ZCARD', queue] },
+        { key: queue, command: ['ZRANGE', queue, '0', '0', 'WITHSCORES'] },
+        { key: hash, command: ['HGET', hash, 'held'] },
+      ];
+    }),
+  );
+  const [active, webhooks, first, blocked] = await store.connection.batch([
+    { key: keys.active, command: ['ZCARD', keys.active] },
+    { key: keys.webhooks, command: ['ZCARD', keys.webhooks] },
+    { key: keys.webhooks, command: ['ZRANGE', keys.webhooks, '0', '0', 'WITHSCORES'] },
+    { key: keys.blocks, command: ['ZCOUNT', keys.blocks, `(${now}`, '+inf'] },
+  ]);
+  const scores = each.filter((_, n) => n % 3 === 1).map((reply) => scoreOf(reply));
+  return {
+    queued: sum(each.filter((_, n) => n % 3 === 0)),
+    active: Number(active),
+    held: sum(each.filter((_, n) => n % 3 === 2)),
+    oldestQueued: scores.reduce((least, one) => (least === null || (one !== null && one < least) ? one : least), null),
+    webhooks: Number(webhooks),
+    oldestWebhook: scoreOf(first),
+    blocked: Number(blocked),
+  };
+}
+
+function sum(replies: readonly unknown[]): number {
+  return replies.reduce<number>((total, one) => total + Number(one), 0);
+}
+
+function scoreOf(reply: unknown): number | null {
+  const [, score] = reply as (string | undefined)[];
+  return score === undefined ? null : Number(score);
+}

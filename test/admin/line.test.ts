@@ -44,6 +44,10 @@ describe('a line of the operator', () => {
     ['ledger verify', {}],
     ['ledger verify a', { SLUG: 'a' }],
     ['block clear 2001:db8::/64', { IP: '2001:db8::/64' }],
+    ['webhook list a --failed --limit 5', { SLUG: 'a', failed: true, limit: 5 }],
+    ['webhook list --failed a', { SLUG: 'a', failed: true }],
+    ['webhook list a', { SLUG: 'a' }],
+    ['job show 2A1B0000-0000-4000-8000-00000000000A', { ID: '2a1b0000-0000-4000-8000-00000000000a' }],
     ['key delete a -- -odd', { SLUG: 'a', ALIAS: '-odd' }],
   ] as const) {
     it(`understands ${line}`, () => {
@@ -88,6 +92,10 @@ describe('a line of the operator', () => {
     ['credits add a', /^N is missing$/, /credits add SLUG N/],
     ['credits add a -5', /^There is no option -5 here$/, /credits add SLUG N/],
     ['ledger show a --limit 10001', /^--limit must be a whole number from 1 to 10000$/, /ledger show/],
+    ['webhook list a --failed=yes', /^--failed takes no value$/, /webhook list SLUG \[options\]$/],
+    ['webhook list a --failed --failed', /^--failed is there twice$/, /webhook list/],
+    ['job list --failed', /^There is no command job list$/, /job show\|explain\|cancel/],
+    ['job show 5', /^ID must be the id of a job$/, /job show ID$/],
     ['block clear somewhere', /^IP must be an IP address/, /block clear IP/],
     ['block clear 10.0.0.0/999', /^IP must be an IP address/, /block clear IP/],
   ] as const) {

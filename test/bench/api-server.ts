@@ -1,7 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { askInspector } from '../../src/roles/inspector.ts';
 import { readConfig } from '../../src/base/config.ts';
 import { makeLog } from '../../src/base/log.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
@@ -10,6 +9,7 @@ import { makeStop } from '../../src/base/stop.ts';
 import { readKey } from '../../src/model/key.ts';
 import { parseRequest } from '../../src/model/request.ts';
 import { openFolder } from '../../src/objects/folder.ts';
+import { askInspector } from '../../src/roles/inspector.ts';
 import { serveApi } from '../../src/roles/serve.ts';
 import { admit } from '../../src/store/admission.ts';
 import { connect } from '../../src/store/connect.ts';

@@ -94,7 +94,8 @@ async function costs(servers: Record<'bare' | 'plain' | 'api', Served>, ask: { a
     for (const [name, server, request] of runs) {
       const before = cpuMicros(server.pid);
       await load(server.port, request, 64, requests);
-      if (round >= 0) (seen[name] ??= []).push((cpuMicros(server.pid) - before) / requests);
+      // The first round warms up.
+      if (round >= 0) seen[name] = [...(seen[name] ?? []), (cpuMicros(server.pid) - before) / requests];
     }
   }
   const of = (name: string) => median(seen[name] ?? []);

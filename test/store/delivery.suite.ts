@@ -18,7 +18,7 @@ export function deliverySuite(store: () => TestStore): void {
       const caller = await anAccount(store(), { credits: 1 });
       const job = await aRunningJob(store(), caller, { work: { ...aDownload, webhook } });
       await settleJob(store(), holder, job, completed);
-      const found = (await dueWebhooks(store(), 10_000)).find((one) => one.job === job.id);
+      const found = (await dueWebhooks(store(), 10_000)).due.find((one) => one.job === job.id);
       if (!found) throw new Error('the webhook is not due');
       return found;
     };
@@ -68,7 +68,7 @@ export function deliverySuite(store: () => TestStore): void {
       const one = await due();
       await takeWebhook(store(), one, 15_000);
       expect(await endWebhook(store(), one, 1, { verdict: 'refused', status: null }, 5000)).to.equal('failed');
-      expect((await dueWebhooks(store(), 10_000)).map(({ job }) => job)).not.to.include(one.job);
+      expect((await dueWebhooks(store(), 10_000)).due.map(({ job }) => job)).not.to.include(one.job);
     });
   });
 

@@ -74,17 +74,17 @@ export function sweepSuite(store: () => TestStore): void {
   it('asks once for the removal of a file, and never for that of an open job', async () => {
     const caller = await anAccount(store(), { credits: 1 });
     const job = await aRunningJob(store(), caller);
-    const asked = () =>
-      store().connection.read(['ZSCORE', keys.removals, `${caller.account}/${job.id}`], keys.removals);
+    const asked = () => store().connection.read(['ZSCORE', keys.files, `${caller.account}/${job.id}`], keys.files);
     await noteStoring(store(), holder, job, { metadata: {}, delivered: completed.delivered });
     await removeFile(store(), job);
     expect(await asked()).to.equal(null);
     await settleJob(store(), holder, job, completed);
-    await removeFile(store(), job);
-    const first = await asked();
-    store().advance(5000);
-    await removeFile(store(), job);
-    expect([first === null, await asked()]).to.deep.equal([false, first]);
+    expect(Number(await asked())).to.be.above(0);
+    for (let n = 0; n < 2; n++) {
+      await removeFile(store(), job);
+      expect(await asked()).to.equal('0');
+      store().advance(5000);
+    }
   });
 
   it('keeps request-log lines for their lifetime', async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { exceptions as exceptionList } from '../../src/base/kinds.ts';
-import { judgeUrl, judgeWebhookUrl } from '../../src/model/url.ts';
+import { judgeUrl, judgeWebhookUrl, receiverOf } from '../../src/model/url.ts';
 
 const notUrl = 'must be an http or https URL';
 const notPublicAddress = 'must be a URL with a public address';
@@ -208,4 +208,19 @@ describe('every URL', () => {
       }),
     );
   });
+});
+
+describe('the receiver of a webhook', () => {
+  const url = 'https://hooks.example.com/done?job=1';
+  it('is its host and, behind the only slash, a mark of eight characters', () =>
+    expect(receiverOf(url)).to.match(/^hooks\.example\.com\/[\w-]{8}$/));
+  for (const [other, isSame] of [
+    ['https://hooks.example.com/done?job=2', true],
+    ['https://hooks.example.com/done/2', false],
+    ['https://hooks.example.com:8443/done?job=1', false],
+    ['https://example.com/done?job=1', false],
+  ] as const) {
+    it(`${isSame ? 'is' : 'is not'} the same for ${other}`, () =>
+      expect(receiverOf(other) === receiverOf(url)).to.equal(isSame));
+  }
 });

@@ -9,6 +9,7 @@ export const finishKeys = [
   'active',
   'delayed',
   'ended',
+  'files',
   'attempts',
   'paidLines',
   'webhooks',
@@ -73,6 +74,7 @@ local function finish(e)
     redis.call('RPUSH', attempts, cjson.encode({ attempt = tonumber(j.attempt), ended_at = now, code = completed and 'completed' or e.code }))
   end
   redis.call('ZADD', ended, at, accountId .. '/' .. jobId)
+  if e.delivered ~= '' then redis.call('ZADD', files, at, accountId .. '/' .. jobId) end
   leave()
   keep('held', b.held - 1)
   local balance = completed and draw(jobId) or ''

@@ -7,7 +7,7 @@ import { script } from '../script.ts';
 export const removeFile = script(
   'remove-file',
   'always',
-  ['job', 'removals'] as const,
+  ['job', 'files'] as const,
   ['accountId', 'jobId', 'workChannel'] as const,
   /* lua */ `
 local seen = redis.call('HMGET', job, 'account', 'removed_at', 'delivered', 'ended_at')
@@ -15,7 +15,7 @@ if seen[1] ~= accountId or (seen[4] or '') == '' or (seen[3] or '') == '' then r
 if (seen[2] or '') ~= '' then return { 'already_removed' } end
 redis.call('HSET', job, 'removed_at', now)
 redis.call('HINCRBY', job, 'revision', 1)
-redis.call('ZADD', removals, now, accountId .. '/' .. jobId)
+redis.call('ZADD', files, 0, accountId .. '/' .. jobId)
 redis.call('PUBLISH', workChannel, jobId)
 return { 'removed' }
 `,

@@ -1,0 +1,94 @@
+import { failures, refuse } from '../base/errors.ts';
+import { writeTime } from '../model/date.ts';
+import { isEnded, type Job } from '../model/job.ts';
+import { makeLink } from '../model/link.ts';
+import { queueOf } from '../model/queue.ts';
+import { shownJob } from '../model/shown.ts';
+import { readAccount } from '../store/accounts.ts';
+import { readAttempts, readJob, readPlaces } from '../store/jobs.ts';
+import { findEntry } from '../store/ledger.ts';
+import { cancelJob } from '../store/lifecycle.ts';
+import type { Store } from '../store/script.ts';
+import { readDelivery } from '../store/webhooks.ts';
+import { type Answer, command, type Tools } from './command.ts';
+import { jobId } from './judge.ts';
+import { type Cell, fieldText, tableText, timeText } from './table.ts';
+import { timelineOf } from './timeline.ts';
+
+const id = { read: jobId, text: 'Id of the job.' } as const;
+const json = [
+  '{id, status, success, endpoint, created_at, started_at, completed_at, duration_ms, progress, args, result, error, error_code,',
+  'retryable, queue, stage, speed_bytes, eta_seconds, account}',
+].join(' ');
+
+export const jobCommands = [
+  command({
+    group: 'job',
+    verb: 'show',
+    text: 'Shows a job as its caller sees it, with its account; queue, stage, speed and rest only while it has them.',
+    json,
+    operands: { ID: id },
+    options: {},
+    run: async (given, tools) => show(await findJob(tools.store, given.ID), tools),
+  }),
+  command({
+    group: 'job',
+    verb: 'explain',
+    text: 'Tells all that happened to a job: its attempts, its money, its webhook.',
+    json: '[{at, source, text}]',
+    operands: { ID: id },
+    options: {},
+    run: async (given, { store }) => {
+      const job = await findJob(store, given.ID);
+      const [attempts, entry, delivery] = await Promise.all([
+        readAttempts(store, job.id),
+        findEntry(store, job),
+        readDelivery(store, job.id),
+      ]);
+      const told = timelineOf({ job, attempts, entry, delivery });
+      return {
+        value: told.map((one) => ({ ...one, at: writeTime(one.at) })),
+        text: tableText(
+          told,
+          { 'at (UTC)': ({ at }) => timeText(at), source: ({ source }) => source, text: ({ text }) => text },
+          'Nothing has happened.',
+        ),
+      };
+    },
+  }),
+  command({
+    group: 'job',
+    verb: 'cancel',
+    text: 'Cancels a job and shows it; one that has ended stays as it is.',
+    json,
+    operands: { ID: id },
+    options: {},
+    run: async (given, tools) => {
+      const job = await findJob(tools.store, given.ID);
+      if (!isEnded(job.status)) await cancelJob(tools.store, job, failures.cancelled.sentence);
+      return show(await findJob(tools.store, given.ID), tools);
+    },
+  }),
+];
+
+async function findJob(store: Store, id: string): Promise<Job> {
+  const job = await readJob(store, id);
+  if (job === null) throw refuse('not_found', `There is no job ${id}`);
+  return job;
+}
+
+async function show(job: Job, { store, config, seal }: Tools): Promise<Answer> {
+  const expires_at = job.ended_at === null ? null : job.ended_at + config.fileHours * 3_600_000;
+  const hasFile = job.delivered !== null && expires_at !== null;
+  const link = hasFile ? makeLink(job, expires_at, config.publicUrl, (await seal()).sign) : null;
+  const [place = null] = job.status === 'QueuedJob' ? await readPlaces(store, job.account, [job.id]) : [];
+  const queue = place && queueOf({ ...place, stage: job.stage }, null);
+  const { slug } = await readAccount(store, job.account);
+  const value = { ...shownJob(job, { now: store.clock.now(), link, expires_at, queue }), account: slug };
+  const fields = Object.entries(value).map(([name, field]): [string, Cell] => [name, cellOf(field)]);
+  return { value, text: fieldText(Object.fromEntries(fields)) };
+}
+
+function cellOf(value: unknown): Cell {
+  return typeof value === 'object' && value !== null ? JSON.stringify(value) : (value as Cell);
+}

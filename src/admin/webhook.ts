@@ -1,0 +1,63 @@
+import { refuse } from '../base/errors.ts';
+import { writeTime } from '../model/date.ts';
+import { findAccount } from '../store/accounts.ts';
+import { type Delivery, listDeliveries, readDelivery, readOutgoing, replayWebhook } from '../store/webhooks.ts';
+import { command } from './command.ts';
+import { jobId, present, slug, whole } from './judge.ts';
+import { fieldText, tableText, timeText } from './table.ts';
+
+type Shown = Delivery & { readonly url: string };
+
+const json = '{job, url, status, attempts, last_status, next_at}';
+
+export const webhookCommands = [
+  command({
+    group: 'webhook',
+    verb: 'list',
+    text: 'Lists the webhooks of an account that were due, and how their delivery stands, newest first.',
+    json: `[${json}]`,
+    operands: { SLUG: slug },
+    options: {
+      failed: { read: present, text: 'Only those that were given up.' },
+      limit: { value: 'N', read: whole(1, 10_000), text: 'How many webhooks; 100 unless given.' },
+    },
+    run: async (given, { store }) => {
+      const account = await findAccount(store, given.SLUG);
+      const deliveries = await listDeliveries(store, account, given.limit ?? 100, given.failed ?? false);
+      return {
+        value: deliveries.map(shapeOf),
+        text: tableText(
+          deliveries,
+          {
+            job: ({ job }) => job,
+            status: ({ state }) => state,
+            attempts: ({ attempts }) => attempts,
+            answer: ({ last_status }) => last_status,
+            'next (UTC)': ({ next_at }) => timeText(next_at),
+            url: ({ url }) => url,
+          },
+          'There are no webhooks.',
+        ),
+      };
+    },
+  }),
+  command({
+    group: 'webhook',
+    verb: 'replay',
+    text: 'Sends the webhook of a job once more, made anew, after its delivery has ended.',
+    json,
+    operands: { JOB: { read: jobId, text: 'Id of the job.' } },
+    options: {},
+    run: async (given, { store }) => {
+      await replayWebhook(store, given.JOB);
+      const [delivery, outgoing] = [await readDelivery(store, given.JOB), await readOutgoing(store, given.JOB)];
+      if (delivery === null || outgoing === null) throw refuse('not_found', `There is no job ${given.JOB}`);
+      const value = shapeOf({ ...delivery, url: outgoing.url });
+      return { value, text: fieldText(value) };
+    },
+  }),
+];
+
+function shapeOf({ job, url, state, attempts, last_status, next_at }: Shown) {
+  return { job, url, status: state, attempts, last_status, next_at: next_at === null ? null : writeTime(next_at) };
+}

@@ -1,0 +1,139 @@
+import type { Log } from '../base/log.ts';
+import type { Metrics } from '../base/metrics.ts';
+import { type Delivered, isEnded, type Job } from '../model/job.ts';
+import { deadlineOf, type End, endOf, failAttempt, type Limits, next, type Seen, type Step } from '../model/next.ts';
+import { objectPrefix } from '../model/outcome.ts';
+import type { ObjectStore } from '../objects/objects.ts';
+import { nameOf, type Runner } from '../runners/runner.ts';
+import { readJob } from '../store/jobs.ts';
+import { noteProgress, noteStoring, retryJob, settleJob, startAttempt } from '../store/lifecycle.ts';
+import type { Store } from '../store/script.ts';
+
+export interface ApplyOptions {
+  readonly store: Store;
+  readonly holder: string;
+  readonly limits: Limits;
+  readonly objects: Pick<ObjectStore, 'see' | 'remove'>;
+  /** Where the attempts of a job run. */
+  readonly runnerOf: (job: Pick<Job, 'endpoint'>) => Runner;
+  /** Told when a runner has been rid of an attempt. */
+  readonly forget: (name: string) => void;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+const storingAgain = 2_000;
+const atOnce = 1;
+
+/** Reads a job afresh, asks its runner, and carries out the one next step; answers when to look again, `null` for not by itself. */
+export function makeApply(options: ApplyOptions): (id: string) => Promise<number | null> {
+  const { store, limits, runnerOf } = options;
+  return async (id) => {
+    const job = await readJob(store, id);
+    if (job === null) return null;
+    const runner = runnerOf(job);
+    const seen: Seen = job.attempt === 0 ? { is: 'absent' } : await runner.see(nameOf(id, job.attempt));
+    return carryOut(options, runner, job, next(job, seen, store.clock.now(), limits));
+  };
+}
+
+async function carryOut(options: ApplyOptions, runner: Runner, job: Job, step: Step): Promise<number | null> {
+  const { store, holder, limits, log } = options;
+  const now = store.clock.now();
+  switch (step.do) {
+    case 'nothing':
+      return step.until === undefined ? null : Math.max(atOnce, step.until - now);
+    case 'start': {
+      const deadline = deadlineOf(job, limits, now);
+      if (!(await startAttempt(store, holder, job, step.attempt, deadline))) return null;
+      const name = nameOf(job.id, step.attempt);
+      await runner.start({ name, job: job.id, attempt: step.attempt, endpoint: job.endpoint, deadline });
+      return atOnce;
+    }
+    case 'note': {
+      const told = { progress: 0, stage: step.stage ?? '', speed_bytes: null, eta_seconds: null };
+      await noteProgress(store, job.id, job.attempt, { ...told, running: step.running });
+      return atOnce;
+    }
+    case 'retry': {
+      options.metrics.attempts_total.inc({ class: step.counts === 'failure' ? 'failed' : 'interrupted' });
+      const moved = await retryJob(store, holder, job, step);
+      log.info('an attempt is over', {
+        job: job.id,
+        attempt: job.attempt,
+        counts: step.counts,
+        code: step.code,
+        moved,
+      });
+      await clear(options, runner, job);
+      return null;
+    }
+    case 'confirm':
+      return confirm(options, runner, job, step.delivered, step.metadata);
+    case 'settle':
+      return settle(options, runner, job, step.end, step.metadata, null);
+    case 'stop':
+      await clear(options, runner, job);
+      return null;
+  }
+}
+
+/** Asks the object store for what the worker says it has delivered, then completes the job; waits while it cannot tell (D75). */
+async function confirm(
+  options: ApplyOptions,
+  runner: Runner,
+  job: Job,
+  delivered: Delivered,
+  metadata: NonNullable<Job['metadata']>,
+): Promise<number | null> {
+  const { store, holder, objects, limits, log } = options;
+  let seen: Awaited<ReturnType<ObjectStore['see']>>;
+  try {
+    seen = await objects.see(delivered.key);
+  } catch (error) {
+    log.warn('the object store cannot be asked: the job waits', { job: job.id, error });
+    await noteStoring(store, holder, job, { metadata, delivered });
+    return storingAgain;
+  }
+  if (seen?.bytes === delivered.bytes && seen.checksum === delivered.sha256) {
+    return settle(options, runner, job, endOf(null), metadata, delivered);
+  }
+  log.error('the delivered object is not what the worker said', { job: job.id, seen });
+  return carryOut(options, runner, job, failAttempt(job, 'worker_failed', null, store.clock.now(), limits));
+}
+
+async function settle(
+  options: ApplyOptions,
+  runner: Runner,
+  job: Job,
+  end: End,
+  metadata: Job['metadata'],
+  delivered: Delivered | null,
+): Promise<number | null> {
+  const { store, holder, metrics, log } = options;
+  const settled = await settleJob(store, holder, job, { ...end, metadata, delivered });
+  if (settled.word === 'settled') {
+    const outcome = end.success ? 'completed' : 'failed';
+    metrics.jobs_total.inc({ endpoint: job.endpoint, outcome, code: end.code ?? '', blame: end.blame ?? '' });
+    if (end.success) metrics.charges_total.inc({ endpoint: job.endpoint, balance: settled.balance });
+    if (settled.balance === 'overdraft') metrics.overdrafts_total.inc();
+    if (end.code === 'unclassified') metrics.unclassified_failures_total.inc();
+    log.info('a job ended', { job: job.id, status: end.status, code: end.code, charged: settled.balance });
+  }
+  if (settled.word === 'not_leading' || settled.word === 'stale') return null;
+  await clear(options, runner, job);
+  return null;
+}
+
+/** Rids the runner of an attempt that is over, and the object store of what it left there. */
+async function clear({ objects, forget, store }: ApplyOptions, runner: Runner, job: Job): Promise<void> {
+  if (job.attempt === 0) return;
+  const name = nameOf(job.id, job.attempt);
+  await runner.stop(name);
+  forget(name);
+  if (job.endpoint === 'metadata') return;
+  const after = await readJob(store, job.id);
+  const isKept =
+    after !== null && isEnded(after.status) && after.delivered?.key.startsWith(objectPrefix(job.id, job.attempt));
+  if (!isKept) await objects.remove(objectPrefix(job.id, job.attempt));
+}

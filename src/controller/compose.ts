@@ -1,0 +1,36 @@
+import { createHmac } from 'node:crypto';
+import type { Seal } from '../base/seal.ts';
+import type { Job } from '../model/job.ts';
+import { webhookBody } from '../model/shown.ts';
+import type { Outgoing } from '../store/webhooks.ts';
+import type { Post } from './post.ts';
+
+/** What a webhook is composed with. */
+export interface ComposeOptions {
+  readonly seal: Pick<Seal, 'open'>;
+  /** A link to the file of a job, signed now; `null` when the file is gone. */
+  readonly linkOf: (job: Job) => string | null;
+}
+
+/** Makes the webhook of a job anew; `null` when a text of it was sealed with a secret that is not known any more. */
+export function compose(kept: Outgoing, now: number, { seal, linkOf }: ComposeOptions): Post | null {
+  const authorization = kept.authorization && seal.open('webhook', kept.authorization);
+  const secret = kept.secret && seal.open('webhook_secret', kept.secret);
+  if (authorization === null || secret === null) return null;
+  const body = JSON.stringify(webhookBody(kept.job, linkOf(kept.job)));
+  const headers = {
+    'content-type': 'application/json',
+    'user-agent': 'trawl',
+    ...(authorization && { authorization }),
+    ...(secret && sign(secret, kept.job.id, now, body)),
+  };
+  return { url: kept.url, headers, body };
+}
+
+/** The three headers of Standard Webhooks. */
+function sign(secret: string, id: string, now: number, body: string): Record<string, string> {
+  const seconds = String(Math.floor(now / 1000));
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
+  const signature = createHmac('sha256', key).update(`${id}.${seconds}.${body}`).digest('base64');
+  return { 'webhook-id': id, 'webhook-timestamp': seconds, 'webhook-signature': `v1,${signature}` };
+}

@@ -1,0 +1,159 @@
+import { randomUUID } from 'node:crypto';
+import type { Log } from '../base/log.ts';
+import type { Metrics } from '../base/metrics.ts';
+import type { Limits } from '../model/next.ts';
+import { jobIn, type Runner } from '../runners/runner.ts';
+import { channels } from '../store/keys.ts';
+import { leaveLead, takeLead } from '../store/leader.ts';
+import { requeueDelayed, takeJob } from '../store/lifecycle.ts';
+import { listActive, listOverdue } from '../store/openings.ts';
+import { type ApplyOptions, makeApply } from './apply.ts';
+import { makeQueue } from './queue.ts';
+
+export interface ControllerOptions extends Omit<ApplyOptions, 'holder'> {
+  readonly runners: readonly Runner[];
+  /** Attempts at once. */
+  readonly slots: number;
+  readonly limits: Limits;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+/** Brings every job to its end while it leads. */
+export interface Controller {
+  /** Something about a job may have changed. */
+  hint(job: string): void;
+  isLeading(): boolean;
+  /** Starts nothing more; what runs goes on. */
+  pause(): void;
+  /** Starts nothing more, stops its workers, whose attempts then count as interrupted, and gives up the leadership. */
+  close(): Promise<void>;
+}
+
+const leadMilliseconds = 5_000;
+const beatMilliseconds = 500;
+const passMilliseconds = 30_000;
+const jobsAtOnce = 32;
+
+/** Hints make it fast; a full pass every 30 s makes it certain. */
+export async function startController(options: ControllerOptions): Promise<Controller> {
+  const { store, runners, log, metrics } = options;
+  const holder = randomUUID();
+  let isLeading = false;
+  let isClosing = false;
+  let isPaused = false;
+  let passedAt = Number.NEGATIVE_INFINITY;
+  const queue = makeQueue(jobsAtOnce, makeApply({ ...options, holder }), (job, error) => {
+    metrics.reconcile_errors_total.inc();
+    log.warn('a job could not be looked after: later again', { job, error });
+  });
+  const quietly = (what: string, work: () => Promise<void>) => () =>
+    work().catch((error) => log.warn(`${what} failed`, { error }));
+
+  const lead = quietly('taking the lead', async () => {
+    const leads = await takeLead(store, holder);
+    if (leads && !isLeading) passedAt = Number.NEGATIVE_INFINITY;
+    isLeading = leads;
+    metrics.leader.set(leads ? 1 : 0);
+  });
+  const dispatch = once(
+    quietly('taking jobs', async () => {
+      if (isLeading && !isPaused) await takeJobs(options, holder, queue.add, () => isPaused);
+    }),
+  );
+  const pass = once(
+    quietly('the full pass', async () => {
+      if (!isLeading || isClosing || performance.now() - passedAt < passMilliseconds) return;
+      passedAt = performance.now();
+      await addAll(options, queue.add);
+    }),
+  );
+
+  const hint = (job: string) => {
+    if (!isLeading || isClosing) return;
+    queue.add(job);
+    void dispatch();
+  };
+  await lead();
+  const stopHearing = await hear(options, hint);
+  const beat = () => void dispatch().then(pass);
+  const timers = [setInterval(lead, leadMilliseconds), setInterval(beat, beatMilliseconds)];
+  beat();
+  return {
+    hint,
+    isLeading: () => isLeading,
+    pause: () => {
+      isPaused = true;
+    },
+    async close() {
+      isClosing = true;
+      isPaused = true;
+      for (const timer of timers) clearInterval(timer);
+      await stopHearing();
+      await queue.close();
+      await Promise.all(runners.map(stopAll));
+      await leaveLead(store, holder).catch((error) => log.warn('the lead could not be given up', { error }));
+    },
+  };
+}
+
+type Add = (job: string) => void;
+
+/** Takes jobs from the queue while there are free slots. */
+async function takeJobs(
+  { store, slots }: ControllerOptions,
+  holder: string,
+  add: Add,
+  isPaused: () => boolean,
+): Promise<void> {
+  await requeueDelayed(store);
+  for (let id = await takeJob(store, holder, slots); id !== null && !isPaused(); ) {
+    add(id);
+    id = await takeJob(store, holder, slots);
+  }
+}
+
+/** Adds every job that may need something: the active ones, those of runners, and those that wait too long. */
+async function addAll({ store, runners, limits, metrics }: ControllerOptions, add: Add): Promise<void> {
+  const ended = metrics.reconcile_seconds.startTimer();
+  for (const id of await listActive(store)) add(id);
+  for (const runner of runners) for (const name of await runner.list()) add(jobIn(name));
+  const overdue = store.clock.now() - limits.queueMilliseconds;
+  for (const id of await listOverdue(store, overdue)) add(id);
+  ended();
+}
+
+/** Hears hints from the record and from the runners, until what it gives is called. */
+async function hear({ store, runners }: ControllerOptions, hint: Add): Promise<() => Promise<void>> {
+  const unsubscribe = await store.connection.subscribe(channels.work, hint);
+  const unwatch = runners.map((runner) => runner.watch((name) => hint(jobIn(name))));
+  return async () => {
+    for (const end of unwatch) end();
+    await unsubscribe().catch(() => {
+      // A subscription that cannot be ended brings hints that nobody hears.
+    });
+  };
+}
+
+async function stopAll(runner: Runner): Promise<void> {
+  const names = await runner.list();
+  await Promise.all(names.map((name) => runner.stop(name)));
+}
+
+/** One at a time: asking while it runs lets it run once more. */
+function once(work: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | null = null;
+  let isWanted = false;
+  const run = async () => {
+    do {
+      isWanted = false;
+      await work();
+    } while (isWanted);
+    running = null;
+  };
+  return () => {
+    isWanted = true;
+    running ??= run();
+    return running;
+  };
+}

@@ -1,0 +1,53 @@
+import type { Log } from '../base/log.ts';
+import type { Metrics } from '../base/metrics.ts';
+import { listAccounts } from '../store/accounts.ts';
+import { verifyLedger } from '../store/ledger.ts';
+import { readOpenings } from '../store/openings.ts';
+import type { Store } from '../store/script.ts';
+
+export interface GaugesOptions {
+  readonly store: Store;
+  readonly metrics: Metrics;
+  readonly isLeading: () => boolean;
+  readonly log: Log;
+}
+
+const lookMilliseconds = 2_000;
+const verifyMilliseconds = 3_600_000;
+
+/** Shows what the record holds, from the leading controller alone, and verifies every ledger once an hour. */
+export function startGauges({ store, metrics, isLeading, log }: GaugesOptions): { close(): Promise<void> } {
+  let verifiedAt = Number.NEGATIVE_INFINITY;
+  let running: Promise<void> = Promise.resolve();
+  const look = async () => {
+    if (!isLeading()) return;
+    const now = store.clock.now();
+    const seen = await readOpenings(store);
+    const age = (since: number | null) => (since === null ? 0 : Math.max(0, (now - since) / 1000));
+    metrics.jobs_open.set({ state: 'queued' }, seen.queued);
+    metrics.jobs_open.set({ state: 'running' }, seen.active);
+    metrics.holds_open.set(seen.held);
+    metrics.oldest_queued_seconds.set(age(seen.oldestQueued));
+    metrics.webhooks_due.set(seen.webhooks);
+    metrics.oldest_webhook_seconds.set(age(seen.oldestWebhook));
+    metrics.blocked_ips.set(seen.blocked);
+    if (performance.now() - verifiedAt < verifyMilliseconds) return;
+    verifiedAt = performance.now();
+    let problems = 0;
+    for (const [slug, account] of await listAccounts(store)) {
+      const verified = await verifyLedger(store, account);
+      problems += verified.problems.length;
+      for (const problem of verified.problems) log.error('a ledger does not balance', { slug, problem });
+    }
+    metrics.ledger_problems.set(problems);
+  };
+  const timer = setInterval(() => {
+    running = running.then(look).catch((error) => log.debug('the record could not be counted', { error }));
+  }, lookMilliseconds);
+  return {
+    async close() {
+      clearInterval(timer);
+      await running;
+    },
+  };
+}

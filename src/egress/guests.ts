@@ -1,0 +1,50 @@
+import type { Socket } from 'node:net';
+
+export interface GuestLimits {
+  /** Connections of all clients at once. */
+  readonly connections: number;
+  readonly connectionsPerClient: number;
+}
+
+/** A client's connection to the proxy. */
+export interface Guest {
+  /** Who it belongs to: an address, or the socket it came through. */
+  readonly client: string;
+  /** Whether its client already had as many connections as it may have. */
+  readonly surplus: boolean;
+  /** Whether something is asked that has not ended. */
+  busy: boolean;
+}
+
+/** So many connections above its limit a client may open to hear of it; more are closed unheard. */
+const spare = 16;
+
+export interface Guests {
+  /** Remembers a connection until it closes; false when there is no room for it. */
+  readonly add: (socket: Socket, client: string) => boolean;
+  readonly get: (socket: Socket) => Guest | undefined;
+  readonly list: () => readonly [Socket, Guest][];
+}
+
+/** Keeps the connections of clients and how many each of them has. */
+export function makeGuests({ connections, connectionsPerClient }: GuestLimits): Guests {
+  const guests = new Map<Socket, Guest>();
+  const counts = new Map<string, number>();
+  return {
+    add: (socket, client) => {
+      const before = counts.get(client) ?? 0;
+      if (guests.size >= connections || before >= connectionsPerClient + spare) return false;
+      guests.set(socket, { client, surplus: before >= connectionsPerClient, busy: false });
+      counts.set(client, before + 1);
+      socket.once('close', () => {
+        guests.delete(socket);
+        const after = (counts.get(client) ?? 0) - 1;
+        if (after > 0) counts.set(client, after);
+        else counts.delete(client);
+      });
+      return true;
+    },
+    get: (socket) => guests.get(socket),
+    list: () => [...guests],
+  };
+}

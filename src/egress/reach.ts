@@ -1,0 +1,94 @@
+import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
+import { isSameAddress, type Judgement, type Policy, type Verdict } from './policy.ts';
+import type { Resolve, Resolved } from './resolve.ts';
+
+/** A host as URL writes it, and a port. */
+export interface Target {
+  readonly host: string;
+  readonly port: number;
+}
+
+export type Reached =
+  | { readonly verdict: 'open'; readonly socket: Socket; readonly address: string }
+  /** `late` tells that somebody did not answer in time. */
+  | { readonly verdict: Exclude<Verdict, 'open'>; readonly late?: boolean };
+
+export type Reach = (target: Target, signal: AbortSignal) => Promise<Reached>;
+
+export interface ReachOptions {
+  readonly policy: Policy;
+  readonly resolve: Resolve;
+  /** For all attempts together, of which each has its part. */
+  readonly connectSeconds: number;
+  readonly dial?: Dial;
+}
+
+type Dial = (options: TcpNetConnectOpts) => Socket;
+
+const mostAttempts = 3;
+
+/** Gives the only way to the world: a connection to an address that was judged, or the verdict why there is none. */
+export function makeReach({ policy, resolve, connectSeconds, dial = connect }: ReachOptions): Reach {
+  const judge = async ({ host, port }: Target, signal: AbortSignal): Promise<Judged> => {
+    const judged = policy.judgeHost(host, port);
+    if (judged.verdict !== 'resolve') return { addresses: [], late: false, ...judged };
+    const resolved = await resolve(host, signal);
+    return { ...resolved, verdict: policy.judgeAddresses(host, resolved.addresses, port) };
+  };
+  return async (target, signal) => {
+    const { verdict, addresses, late } = await judge(target, signal);
+    if (verdict !== 'open') return { verdict, late };
+    return connectToAny(addresses.slice(0, mostAttempts), target.port, connectSeconds * 1000, dial, signal);
+  };
+}
+
+type Judged = Resolved & { readonly verdict: Judgement };
+
+async function connectToAny(
+  addresses: readonly string[],
+  port: number,
+  limitMs: number,
+  dial: Dial,
+  signal: AbortSignal,
+): Promise<Reached> {
+  const endMs = performance.now() + limitMs;
+  let late = false;
+  for (const [at, address] of addresses.entries()) {
+    if (signal.aborted) break;
+    const socket = dial({ host: address, port, autoSelectFamily: false, allowHalfOpen: true, noDelay: true });
+    const partMs = (endMs - performance.now()) / (addresses.length - at);
+    const end = await waitForConnect(socket, partMs, signal);
+    if (end === 'connected') return checkPeer(socket, address);
+    late = end === 'late';
+  }
+  return { verdict: 'failed_connect', late };
+}
+
+/** Waits until a socket is connected, or destroys it. */
+function waitForConnect(
+  socket: Socket,
+  limitMs: number,
+  signal: AbortSignal,
+): Promise<'connected' | 'late' | 'failed'> {
+  return new Promise((resolve) => {
+    const end = (word: 'connected' | 'late' | 'failed') => {
+      clearTimeout(limit);
+      signal.removeEventListener('abort', giveUp);
+      if (word !== 'connected') socket.destroy();
+      resolve(word);
+    };
+    const giveUp = () => end('failed');
+    const limit = setTimeout(() => end('late'), limitMs);
+    signal.addEventListener('abort', giveUp);
+    socket.once('connect', () => end('connected'));
+    // It stays for the socket's whole life: an error is followed by its close, which everybody watches.
+    socket.on('error', giveUp);
+  });
+}
+
+/** A connection counts only if it leads to the very address that was judged. */
+function checkPeer(socket: Socket, address: string): Reached {
+  if (isSameAddress(socket.remoteAddress ?? '', address)) return { verdict: 'open', socket, address };
+  socket.destroy();
+  return { verdict: 'refused_address' };
+}

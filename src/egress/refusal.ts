@@ -1,0 +1,52 @@
+import type { Duplex } from 'node:stream';
+import type { Verdict } from './policy.ts';
+
+/** Stands in an answer of the proxy itself, and never in one of a source. */
+export const verdictHeader = 'x-egress-verdict';
+
+/** How long a refused client may still send before it is cut off, so that it reads why. */
+const lingerMs = 1000;
+
+export interface Refusal {
+  readonly status: number;
+  /** The verdict: some clients show nothing else of a refused CONNECT. */
+  readonly reason: string;
+  readonly headers: Readonly<Record<string, string | number>>;
+  readonly body: string;
+}
+
+const table: Record<Exclude<Verdict, 'open'>, readonly [status: number, sentence: string]> = {
+  refused_request: [400, 'The proxy does not understand this request.'],
+  refused_name: [403, 'This host name is not a public one.'],
+  refused_address: [403, 'This host has an address that is not public.'],
+  refused_port: [403, 'This port is not open.'],
+  failed_dns: [502, 'This host name has no address.'],
+  failed_connect: [502, 'This host took no connection.'],
+  failed_answer: [502, 'This host gave no valid answer.'],
+  limited: [503, 'A limit of the proxy is reached.'],
+};
+
+/** What a client is told when it gets no connection. `late` tells that somebody did not answer in time. */
+export function refusalOf(verdict: Exclude<Verdict, 'open'>, late = false, status = table[verdict][0]): Refusal {
+  const body = `${table[verdict][1]}\n`;
+  return {
+    status: late && status === 502 ? 504 : status,
+    reason: verdict,
+    headers: {
+      [verdictHeader]: verdict,
+      'content-type': 'text/plain; charset=utf-8',
+      'content-length': Buffer.byteLength(body),
+      connection: 'close',
+    },
+    body,
+  };
+}
+
+/** Sends it to a client that speaks no HTTP, or no more. What still comes from there is dropped: it is no request. */
+export function sendRefusal(client: Duplex, { status, reason, headers, body }: Refusal): void {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  client.end(`HTTP/1.1 ${status} ${reason}\r\n${lines.join('')}\r\n${body}`);
+  client.resume();
+  const linger = setTimeout(() => client.destroy(), lingerMs);
+  client.once('close', () => clearTimeout(linger));
+}

@@ -1,0 +1,79 @@
+import { lookup, Resolver } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import type { Peer } from '../base/kinds.ts';
+import { isLocalName } from './policy.ts';
+
+export interface ResolveOptions {
+  /** Resolvers to ask; none for those of the system. */
+  readonly servers: readonly Peer[];
+  readonly limitSeconds: number;
+}
+
+/** The addresses of a name, in the order to try them. Without any it failed, and `late` tells that no answer came in time. */
+export interface Resolved {
+  readonly addresses: readonly string[];
+  readonly late: boolean;
+}
+
+/** With the signal the answer is wanted no more. */
+export type Resolve = (name: string, signal: AbortSignal) => Promise<Resolved>;
+
+const unknown: Resolved = { addresses: [], late: false };
+
+/** Gives a function that asks once for the addresses of a name, of both families, and always answers in time. */
+export async function makeResolve({ servers, limitSeconds }: ResolveOptions): Promise<Resolve> {
+  const resolvers = await Promise.all(servers.map(addressOf));
+  const limitMs = limitSeconds * 1000;
+  // The system's own lookup keeps one of very few threads until the slowest resolver has answered, so a caller's slow domain
+  // would stop every other name. It is left to names that mean something here only, which nothing but an exception opens.
+  return (name, signal) => {
+    if (resolvers.length === 0 && isLocalName(name)) return askSystem(name, limitMs);
+    // A new one for each name: it knows the system's present resolvers, asks from ports of its own, and can be cancelled.
+    const resolver = new Resolver({ timeout: 1500, tries: 3 });
+    if (resolvers.length > 0) resolver.setServers(resolvers);
+    return askResolver(name, resolver, limitMs, signal);
+  };
+}
+
+async function askResolver(name: string, resolver: Resolver, limitMs: number, signal: AbortSignal): Promise<Resolved> {
+  const cancel = () => resolver.cancel();
+  const limit = setTimeout(cancel, limitMs);
+  signal.addEventListener('abort', cancel);
+  const [v4, v6] = await Promise.all([settle(resolver.resolve4(name)), settle(resolver.resolve6(name))]);
+  signal.removeEventListener('abort', cancel);
+  clearTimeout(limit);
+  return { addresses: mix(v4.addresses, v6.addresses), late: v4.late || v6.late };
+}
+
+function settle(answer: Promise<string[]>): Promise<Resolved> {
+  return answer.then(
+    (addresses) => ({ addresses, late: false }),
+    ({ code }) => ({ addresses: [], late: code === 'ETIMEOUT' || code === 'ECANCELLED' }),
+  );
+}
+
+function askSystem(name: string, limitMs: number): Promise<Resolved> {
+  return new Promise((resolve) => {
+    const limit = setTimeout(() => resolve({ addresses: [], late: true }), limitMs);
+    const end = (resolved: Resolved) => {
+      clearTimeout(limit);
+      resolve(resolved);
+    };
+    lookup(name, { all: true }).then(
+      (found) => end({ addresses: found.map(({ address }) => address), late: false }),
+      () => end(unknown),
+    );
+  });
+}
+
+/** Both families in turn, so that one without a route costs little. */
+function mix(v4: readonly string[], v6: readonly string[]): string[] {
+  const pairs = Array.from({ length: Math.max(v4.length, v6.length) }, (_, at) => [v4[at], v6[at]]);
+  return pairs.flat().filter((address) => address !== undefined);
+}
+
+/** A resolver as the platform wants it: an address with its port. A name is looked up once. */
+async function addressOf({ host, port }: Peer): Promise<string> {
+  const address = isIP(host) ? host : (await lookup(host)).address;
+  return `${isIP(address) === 6 ? `[${address}]` : address}:${port ?? 53}`;
+}

@@ -1,0 +1,147 @@
+import type { Args } from '../model/request.ts';
+import { type Container, canHold, containersFor, isAudioCopy } from './container.ts';
+import type { Format, Page } from './page.ts';
+import { Failed, type Order } from './tools.ts';
+
+/** One file to fetch, and what of it goes into the delivered one. */
+export interface Part {
+  readonly id: string;
+  readonly name: string;
+  readonly video: boolean;
+  readonly audio: boolean;
+  /** Bytes expected, null when nobody knows. */
+  readonly bytes: number | null;
+  /** Whether it comes in many pieces. */
+  readonly fragmented: boolean;
+}
+
+export interface Choice {
+  readonly parts: readonly Part[];
+  /** What the delivered file is cut to. */
+  readonly seconds: number | null;
+  /** Whether only the beginning of the source is fetched. */
+  readonly section: boolean;
+  /** How long the delivered file should be, as far as the source says. */
+  readonly expected: number | null;
+}
+
+const hour = 3600;
+/** Pictures are coded in blocks: 1088 rows are still 1080p. */
+const slack = 8;
+const preferredVideo = ['h264', 'av1', 'hevc', 'vp9', 'vp8'];
+
+/** Decides which formats are fetched for an order (D29, D30, D32, D63, D64), or throws why none can be. */
+export function choose(page: Page, order: Order): Choice {
+  const { args } = order;
+  const seconds = typeof args.max_duration === 'number' ? args.max_duration : null;
+  if (page.live && seconds === null) throw new Failed('live_unbounded');
+  const known = page.live ? seconds : page.duration;
+  const cuts = seconds !== null && (known === null || seconds < known || page.live);
+  const expected = known === null ? null : Math.min(known, seconds ?? known);
+  const section = cuts && (page.live || known === null || seconds < 0.5 * known);
+  const formats = chooseFormats(page, order, expected ?? seconds);
+  const parts = formats.map((format, n): Part => {
+    const bytes = expectedBytes(format.format, page.duration, section ? seconds : null);
+    const fragmented = !/^https?$/.test(format.format.protocol);
+    return { id: format.format.id, name: `part${n}`, video: format.video, audio: format.audio, bytes, fragmented };
+  });
+  return { parts, seconds: cuts ? seconds : null, section, expected };
+}
+
+interface Taken {
+  readonly format: Format;
+  readonly video: boolean;
+  readonly audio: boolean;
+}
+
+function chooseFormats(page: Page, { endpoint, args }: Order, length: number | null): Taken[] {
+  const usable = page.formats.filter((format) => format.vcodec !== 'none' || format.acodec !== 'none');
+  if (usable.length === 0) throw new Failed('extractor_failed');
+  if (endpoint === 'audio' || args.download_type === 'audio') {
+    return [{ format: chooseAudio(usable, args), video: false, audio: true }];
+  }
+  const limit = sideLimit(String(args.video_quality ?? 'best'), length);
+  const silent = args.download_type === 'video';
+  const wanted = containersFor(String(args.video_format ?? 'mp4'));
+  const video = chooseVideo(usable, limit, wanted, silent);
+  if (silent) return [{ format: video, video: true, audio: false }];
+  if (video.acodec !== 'none') return [{ format: video, video: true, audio: true }];
+  const sound = usable.filter((format) => format.acodec !== 'none' && format.vcodec === 'none');
+  const audio = best(sound, [
+    (format) => format.language,
+    (format) => Number(isFirstFit(video, format, wanted)),
+    (format) => Number(format.acodec === 'aac'),
+    (format) => format.abr ?? format.tbr ?? 0,
+  ]);
+  const taken = { format: video, video: true, audio: false };
+  return audio === undefined ? [taken] : [taken, { format: audio, video: false, audio: true }];
+}
+
+/** The greatest shorter side of a picture that is wanted. */
+function sideLimit(quality: string, length: number | null): number {
+  const asked = quality === 'best' ? Number.POSITIVE_INFINITY : Number.parseInt(quality, 10);
+  return length === null || length > hour ? Math.min(asked, 720) : asked;
+}
+
+function chooseVideo(formats: readonly Format[], limit: number, wanted: readonly Container[], silent: boolean): Format {
+  const pictures = formats.filter((format) => format.vcodec !== 'none');
+  const fits = (format: Format) => (format.side === null ? 1 : format.side <= limit + slack ? 2 : 0);
+  const found = best(pictures, [
+    (format) => Number(format.preference > -100),
+    fits,
+    // Of those above the limit the smallest, of the others the largest.
+    (format) => (fits(format) === 0 ? -1 : 1) * (format.side ?? 0),
+    (format) => Number(wanted[0] !== undefined && canHold(wanted[0], format.vcodec, null)),
+    (format) => preferredVideo.length - (preferredVideo.indexOf(format.vcodec ?? '') + 1 || 9),
+    (format) => format.fps ?? 0,
+    (format) => Number(silent && format.acodec === 'none'),
+    (format) => format.tbr ?? 0,
+  ]);
+  if (found === undefined) throw new Failed('no_video');
+  return found;
+}
+
+function isFirstFit(video: Format, audio: Format, wanted: readonly Container[]): boolean {
+  const container = wanted.find((each) => canHold(each, video.vcodec, null));
+  return container !== undefined && canHold(container, null, audio.acodec);
+}
+
+function chooseAudio(formats: readonly Format[], args: Args): Format {
+  const sound = formats.filter((format) => format.acodec !== 'none');
+  const found = best(sound, [
+    (format) => Number(format.preference > -100),
+    (format) => format.language,
+    (format) => Number(format.vcodec === 'none'),
+    (format) => Number(isAudioCopy(args, format.acodec, format.abr ?? (format.vcodec === 'none' ? format.tbr : null))),
+    (format) => format.abr ?? (format.vcodec === 'none' ? (format.tbr ?? 0) : 0),
+    // With a picture beside it that is thrown away: a small one, but not so small that its sound is poor.
+    (format) => Number((format.side ?? 0) >= 360),
+    (format) => -(format.tbr ?? 0),
+  ]);
+  if (found === undefined) throw new Failed('no_audio');
+  return found;
+}
+
+/** The one with the greatest marks, compared in turn; of equal ones the last, as yt-dlp sorts the best last. */
+function best(formats: readonly Format[], marks: readonly ((format: Format) => number)[]): Format | undefined {
+  let found: Format | undefined;
+  for (const format of formats) {
+    if (found === undefined || compare(format, found, marks) >= 0) found = format;
+  }
+  return found;
+}
+
+function compare(one: Format, other: Format, marks: readonly ((format: Format) => number)[]): number {
+  for (const mark of marks) {
+    const difference = mark(one) - mark(other);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+function expectedBytes(format: Format, duration: number | null, seconds: number | null): number | null {
+  const whole = format.bytes ?? (format.tbr !== null && duration !== null ? format.tbr * 125 * duration : null);
+  if (seconds === null) return whole;
+  if (format.tbr !== null) return format.tbr * 125 * seconds;
+  return whole !== null && duration ? (whole * seconds) / duration : null;
+}

@@ -1,0 +1,68 @@
+import type { Args } from '../model/request.ts';
+
+/** A kind of file that can be delivered. */
+export interface Container {
+  readonly ext: string;
+  readonly content_type: string;
+  /** Its muxer, and the name that ffprobe gives it. */
+  readonly muxer: string;
+  readonly probed: string;
+  readonly video: readonly string[];
+  readonly audio: readonly string[];
+}
+
+const anything = ['*'];
+const openAudio = ['opus', 'vorbis'];
+const mp4Audio = ['aac', 'mp3', 'alac', 'ac3', 'eac3', 'opus'];
+
+function container(ext: string, content_type: string, muxer: string, probed: string, video: string[], audio: string[]) {
+  return { ext, content_type, muxer, probed, video, audio } satisfies Container;
+}
+
+/** Every kind of file that is delivered. */
+export const containers = {
+  mp4: container('mp4', 'video/mp4', 'mp4', 'mov', ['h264', 'hevc', 'av1', 'vp9', 'mpeg4'], mp4Audio),
+  webm: container('webm', 'video/webm', 'webm', 'matroska', ['vp9', 'vp8', 'av1'], openAudio),
+  mkv: container('mkv', 'video/x-matroska', 'matroska', 'matroska', anything, anything),
+  mp3: container('mp3', 'audio/mpeg', 'mp3', 'mp3', [], ['mp3']),
+  m4a: container('m4a', 'audio/mp4', 'ipod', 'mov', [], ['aac', 'alac']),
+  wav: container('wav', 'audio/wav', 'wav', 'wav', [], ['pcm_s16le']),
+  webmAudio: container('webm', 'audio/webm', 'webm', 'matroska', [], openAudio),
+  mka: container('mka', 'audio/x-matroska', 'matroska', 'matroska', [], anything),
+} as const satisfies Record<string, Container>;
+
+/** The containers for a film, the wanted one first (D32). */
+export function containersFor(format: string): readonly Container[] {
+  const { mp4, webm, mkv } = containers;
+  if (format === 'mkv') return [mkv];
+  return format === 'webm' ? [webm, mp4, mkv] : [mp4, webm, mkv];
+}
+
+/** Whether a container takes these streams as they are; null is a stream that does not count. */
+export function canHold(container: Container, video: string | null, audio: string | null): boolean {
+  const takes = (list: readonly string[], codec: string | null) =>
+    codec === null || list === anything || list.includes(codec);
+  return takes(container.video, video) && takes(container.audio, audio);
+}
+
+/** Kilobits a second that were asked for, null for the best. */
+export function askedRate(args: Args): number | null {
+  const asked = Number.parseInt(String(args.audio_quality ?? 'best'), 10);
+  return Number.isNaN(asked) ? null : asked;
+}
+
+/** Whether sound of this codec and bit rate is delivered as it is (D63, D64). */
+export function isAudioCopy(args: Args, codec: string | null, kilobits: number | null): boolean {
+  if (codec === null) return false;
+  if (args.video_format !== undefined) return canHold(familyOf(String(args.video_format)), null, codec);
+  const asked = askedRate(args);
+  if (args.audio_format === 'wav') return false;
+  if (args.audio_format === 'm4a') return codec === 'aac' && (asked === null || (kilobits ?? 1e9) <= 1.1 * asked);
+  return codec === 'mp3' && asked === null;
+}
+
+/** The container for the sound of a film that was asked for in a video format (D64). */
+export function familyOf(format: string): Container {
+  if (format === 'mkv') return containers.mka;
+  return format === 'webm' ? containers.webmAudio : containers.m4a;
+}

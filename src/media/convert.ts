@@ -1,0 +1,130 @@
+import type { Endpoint } from '../model/job.ts';
+import type { Args } from '../model/request.ts';
+import type { Choice } from './choose.ts';
+import { askedRate, type Container, canHold, containers, containersFor, familyOf, isAudioCopy } from './container.ts';
+import type { Probe, Stream } from './probe.ts';
+import { Failed, type Order } from './tools.ts';
+
+/** A file that was fetched, and what it turned out to be. */
+export interface Fetched {
+  readonly file: string;
+  readonly probe: Probe;
+}
+
+/** How the delivered file is made of the fetched ones. */
+export interface Plan {
+  readonly container: Container;
+  /** The kinds of streams that it must have. */
+  readonly video: boolean;
+  readonly audio: boolean;
+  /** Arguments of ffmpeg after its inputs; null when the one fetched file is delivered as it is. */
+  readonly output: readonly string[] | null;
+  /** Whether sound is encoded, which takes time. */
+  readonly encodes: boolean;
+  /** How long the result must be by what the fetched files say of themselves, null when they cannot know. */
+  readonly length: number | null;
+}
+
+interface Source {
+  readonly input: number;
+  readonly stream: Stream;
+}
+
+/** Formats whose index knows their length; others guess it from the bit rate. */
+const exactFormats = /^(mov|matroska|wav|flac)/;
+
+/** Plans the conversion: stream copy before remux before encoding, and never a new encoding of the picture. */
+export function planConversion(fetched: readonly Fetched[], choice: Choice, order: Order): Plan {
+  const find = (kind: 'video' | 'audio', wanted: (n: number) => boolean): Source | null => {
+    for (const [input, { probe }] of fetched.entries()) {
+      const stream = probe[kind];
+      if (stream !== null && wanted(input)) return { input, stream };
+    }
+    return null;
+  };
+  const video = find('video', (n) => choice.parts[n]?.video ?? false);
+  const audio = find('audio', (n) => choice.parts[n]?.audio ?? false);
+  const soundOnly = order.endpoint === 'audio' || order.args.download_type === 'audio';
+  if (soundOnly && audio === null) throw new Failed('no_audio');
+  if (!soundOnly && video === null) throw new Failed('no_video');
+  const made =
+    soundOnly && audio !== null ? soundPlan(audio, order.args, order.endpoint) : filmPlan(video, audio, order.args);
+  const sources = [video, audio].filter((source) => source !== null);
+  const length = exactLength(fetched, sources, choice.seconds);
+  const as_is = !made.encodes && choice.seconds === null && isAlready(fetched, sources, made.container);
+  return {
+    ...made,
+    video: !soundOnly,
+    audio: audio !== null,
+    length,
+    output: as_is ? null : output(sources, made, choice),
+  };
+}
+
+interface Made {
+  readonly container: Container;
+  readonly encoding: readonly string[];
+  readonly encodes: boolean;
+}
+
+function filmPlan(video: Source | null, audio: Source | null, args: Args): Made {
+  const [picture, sound] = [video?.stream.codec ?? null, audio?.stream.codec ?? null];
+  const wanted = containersFor(String(args.video_format ?? 'mp4'));
+  for (const container of wanted) {
+    if (canHold(container, picture, sound)) return { container, encoding: ['-c', 'copy'], encodes: false };
+    if (container.ext === 'mp4' && canHold(container, picture, null)) {
+      return { container, encoding: ['-c:v', 'copy', '-c:a', 'aac', '-b:a', '192k'], encodes: true };
+    }
+  }
+  return { container: containers.mkv, encoding: ['-c', 'copy'], encodes: false };
+}
+
+function soundPlan({ stream }: Source, args: Args, endpoint: Endpoint): Made {
+  const container =
+    endpoint === 'audio' ? audioContainer(String(args.audio_format ?? 'mp3')) : familyOf(String(args.video_format));
+  if (isAudioCopy(args, stream.codec, stream.kilobits))
+    return { container, encoding: ['-c:a', 'copy'], encodes: false };
+  if (container.ext === 'wav') return { container, encoding: ['-c:a', 'pcm_s16le', '-rf64', 'auto'], encodes: true };
+  if (container.ext === 'mp3') {
+    const rate = [32000, 44100, 48000].includes(stream.sampleRate ?? 0) ? [] : ['-ar', '44100'];
+    const channels = (stream.channels ?? 2) > 2 ? ['-ac', '2'] : [];
+    const kilobits = askedRate(args) ?? 320;
+    return { container, encoding: ['-c:a', 'libmp3lame', '-b:a', `${kilobits}k`, ...rate, ...channels], encodes: true };
+  }
+  const kilobits = askedRate(args) ?? 256;
+  return { container: containers.m4a, encoding: ['-c:a', 'aac', '-b:a', `${kilobits}k`], encodes: true };
+}
+
+function audioContainer(format: string): Container {
+  const { mp3, m4a, wav } = containers;
+  return [mp3, m4a, wav].find(({ ext }) => ext === format) ?? mp3;
+}
+
+function output(sources: readonly Source[], made: Made, choice: Choice): string[] {
+  const maps = sources.flatMap(({ input, stream }) => ['-map', `${input}:${stream.index}`]);
+  const cut = choice.seconds === null ? [] : ['-t', String(choice.seconds)];
+  const front = /^(mp4|ipod)$/.test(made.container.muxer) ? ['-movflags', '+faststart'] : [];
+  const clean = ['-map_metadata', '-1', '-map_chapters', '-1', '-dn', '-sn'];
+  return [...maps, ...clean, ...made.encoding, ...cut, ...front, '-threads', '2', '-f', made.container.muxer];
+}
+
+/** Only an mp4 is delivered as it came: its index tells how many packets must be found in it. */
+function isAlready(fetched: readonly Fetched[], sources: readonly Source[], container: Container): boolean {
+  const only = fetched.length === 1 ? fetched[0]?.probe : undefined;
+  return (
+    only !== undefined &&
+    container.ext === 'mp4' &&
+    /^mov,mp4/.test(only.format) &&
+    only.streams.length === sources.length &&
+    only.streams.every((stream) => stream.promised !== null)
+  );
+}
+
+function exactLength(fetched: readonly Fetched[], sources: readonly Source[], seconds: number | null): number | null {
+  const known = sources.map(({ input, stream }) => {
+    const probe = fetched[input]?.probe;
+    return probe !== undefined && exactFormats.test(probe.format) ? (stream.duration ?? probe.duration) : null;
+  });
+  const longest = Math.max(0, ...known.map((each) => each ?? 0));
+  return longest === 0 || known.includes(null) ? null : Math.min(longest, seconds ?? longest);
+}

@@ -1,0 +1,258 @@
+import { open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Metadata } from '../model/metadata.ts';
+import { type Choice, choose } from './choose.ts';
+import { isAudioCopy } from './container.ts';
+import { type Fetched, type Plan, planConversion } from './convert.ts';
+import { type Driver, openDriver } from './driver.ts';
+import { readFacts } from './facts.ts';
+import { classifyFfmpeg } from './failures.ts';
+import { ffmpegArguments, mediaEnv } from './ffmpeg.ts';
+import type { Page } from './page.ts';
+import { probeFile } from './probe.ts';
+import { makeProgress, type Progress } from './progress.ts';
+import { damage, prove } from './prove.ts';
+import { Failed, type Order, type Produced, type Told, type Tools } from './tools.ts';
+import { watchFetch } from './watch.ts';
+
+/** How Matroska and WebM begin. */
+const ebml = 0x1a45dfa3;
+/** What a second look at the source may mend. */
+const mendable = [
+  'file_damaged',
+  'source_incomplete',
+  'source_broken',
+  'unclassified',
+  'deleted',
+  'source_blocked',
+  'unsupported_url',
+];
+
+/** Makes the file of an order, proved, in the private folder; or throws a `Failed`. */
+export async function produce(
+  order: Order,
+  tools: Tools,
+  told: (told: Told) => void,
+  signal: AbortSignal,
+): Promise<Produced> {
+  let highest = 0;
+  const tell = (next: Told) => {
+    highest = Math.max(highest, next.progress);
+    told({ ...next, progress: highest });
+  };
+  try {
+    return await attempt(order, tools, tell, signal, true);
+  } catch (error) {
+    signal.throwIfAborted();
+    const again =
+      error instanceof Failed &&
+      (error.code === 'file_damaged' || (error instanceof SectionFailed && mendable.includes(error.code)));
+    if (!again) throw error;
+    await clearParts(tools.folder);
+    return await attempt(order, tools, tell, signal, false);
+  }
+}
+
+/** Reads what the page and the file behind a URL tell, fetching no more than that needs; or throws a `Failed`. */
+export async function inspectUrl(order: Order, tools: Tools, signal: AbortSignal): Promise<Metadata> {
+  const ends = endable(signal);
+  const driver = openDriver('inspect', order, tools, ends.signal);
+  const page = await withDeadline(driver.page, tools.limits.inspectSeconds, ends.end);
+  return describePage(page, order);
+}
+
+/** Makes the metadata of an inspected URL: the size and the kind of file are those that a download would choose. */
+export function describePage(page: Page, order: Order): Metadata {
+  return readFacts(page, { query: String(order.args.query) }, bestFormat(page));
+}
+
+function bestFormat(page: Page) {
+  try {
+    const { parts } = choose({ ...page, live: false }, { endpoint: 'video', args: {} });
+    return page.formats.find((format) => format.id === parts[0]?.id) ?? null;
+  } catch (error) {
+    if (error instanceof Failed) return page.formats.at(-1) ?? null;
+    throw error;
+  }
+}
+
+/** A failure of fetching only the beginning, which fetching the whole may not have. */
+class SectionFailed extends Failed {}
+
+async function attempt(
+  order: Order,
+  tools: Tools,
+  told: (told: Told) => void,
+  signal: AbortSignal,
+  mayCut: boolean,
+): Promise<Produced> {
+  const ends = endable(signal);
+  told({ progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null });
+  const driver = openDriver('download', order, tools, ends.signal);
+  try {
+    return await make(driver, order, tools, told, ends, mayCut);
+  } finally {
+    driver.close();
+  }
+}
+
+async function make(
+  driver: Driver,
+  order: Order,
+  tools: Tools,
+  told: (told: Told) => void,
+  ends: Endable,
+  mayCut: boolean,
+): Promise<Produced> {
+  const page = await withDeadline(driver.page, tools.limits.inspectSeconds, ends.end);
+  if (page.fields.live_status === 'is_upcoming') throw notStarted(page);
+  const found = choose(page, order);
+  const choice = mayCut || page.live ? found : { ...found, section: false };
+  const progress = makeProgress(willEncode(choice, page, order), told, Date.now);
+  await fetchParts(driver, choice, page, tools, progress, ends);
+  const fetched = await probeParts(choice, page, tools, ends.signal);
+  const plan = planConversion(fetched, choice, order);
+  const file = join(tools.folder, `media.${plan.container.ext}`);
+  await convert(fetched, plan, file, tools, progress, ends.signal);
+  progress.at('prove', 0);
+  const proof = await prove(file, plan, choice.expected, tools, ends.signal);
+  progress.at('prove', 1);
+  const facts = { ext: plan.container.ext, probe: proof.probe };
+  const metadata = readFacts(page, { query: String(order.args.query) }, null, facts);
+  const { ext, content_type } = plan.container;
+  return { file, metadata, bytes: proof.bytes, sha256: proof.sha256, content_type, ext };
+}
+
+async function fetchParts(
+  driver: Driver,
+  choice: Choice,
+  page: Page,
+  tools: Tools,
+  progress: Progress,
+  ends: Endable,
+): Promise<void> {
+  const expected = choice.parts.map((part) => part.bytes);
+  const arrived = choice.parts.map(() => 0);
+  let onDisk = 0;
+  const tell = () => {
+    const total = expected.reduce<number>((sum, bytes) => sum + (bytes ?? 0), 0);
+    const bytes = Math.max(
+      onDisk,
+      arrived.reduce((sum, each) => sum + each, 0),
+    );
+    progress.at('fetch', total > 0 ? Math.min(0.99, bytes / total) : 0, bytes);
+  };
+  progress.at('fetch', 0, 0);
+  const measured = (bytes: number) => {
+    onDisk = bytes;
+    tell();
+  };
+  const stop = watchFetch(tools.folder, tools.limits, page.live, measured, ends.end);
+  try {
+    await driver.fetch(choice.parts, choice.section ? choice.seconds : null, ({ part, bytes, total }) => {
+      arrived[part] = bytes;
+      if (total !== null && !choice.section) expected[part] = total;
+      tell();
+    });
+  } catch (error) {
+    if (error instanceof Failed && choice.section && !page.live) throw new SectionFailed(error.code, error.detail);
+    throw error;
+  } finally {
+    stop();
+  }
+}
+
+async function probeParts(choice: Choice, page: Page, tools: Tools, signal: AbortSignal): Promise<Fetched[]> {
+  const fetched: Fetched[] = [];
+  for (const { name } of choice.parts) {
+    const file = join(tools.folder, name);
+    const { size } = await stat(file).catch(() => ({ size: 0 }));
+    if (size === 0) throw new Failed('file_damaged', `${name} is empty`);
+    const { probe, ended } = await probeFile(file, false, tools, signal);
+    if (ended.code !== 0 || probe.streams.length === 0) {
+      const media = !page.direct || (await beginsAsMedia(file));
+      throw new Failed(media ? 'file_damaged' : 'unsupported_url', ended.stderr);
+    }
+    if (damage.test(ended.stderr)) throw new Failed('file_damaged', ended.stderr);
+    fetched.push({ file, probe });
+  }
+  return fetched;
+}
+
+async function convert(
+  fetched: readonly Fetched[],
+  plan: Plan,
+  file: string,
+  tools: Tools,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<void> {
+  progress.at('convert', 0);
+  const inputs = fetched.map((each) => each.file);
+  if (plan.output === null) return await rename(inputs[0] ?? '', file);
+  const line = (text: string) => {
+    const [name, value] = text.split('=');
+    if (name === 'out_time_us' && plan.length) progress.at('convert', Number(value) / 1e6 / plan.length);
+  };
+  const options = { folder: tools.folder, env: mediaEnv(tools.folder), line, signal };
+  const ended = await tools.run(tools.ffmpeg, ffmpegArguments(inputs, plan.output, file), options).ended;
+  signal.throwIfAborted();
+  if (ended.signal === 'SIGXFSZ') throw new Failed('file_too_large', ended.stderr);
+  if (ended.code !== 0) throw new Failed(classifyFfmpeg(ended.stderr), ended.stderr);
+  if (damage.test(ended.stderr)) throw new Failed('file_damaged', ended.stderr);
+  await Promise.all(inputs.map((input) => rm(input, { force: true })));
+}
+
+/** Whether a file begins as files of media do, however damaged the rest of it is. */
+async function beginsAsMedia(file: string): Promise<boolean> {
+  const handle = await open(file);
+  try {
+    const { buffer } = await handle.read({ buffer: Buffer.alloc(16) });
+    if (buffer.readUInt32BE(0) === ebml) return true;
+    return /^(.{4}(ftyp|moov|mdat|free|wide)|ID3|OggS|RIFF|fLaC|FLV)/s.test(buffer.toString('latin1'));
+  } finally {
+    await handle.close();
+  }
+}
+
+function willEncode(choice: Choice, page: Page, { endpoint, args }: Order): boolean {
+  const format = page.formats.find(({ id }) => id === choice.parts[0]?.id);
+  const sound = endpoint === 'audio' || args.download_type === 'audio';
+  return sound && !isAudioCopy(args, format?.acodec ?? null, format?.abr ?? format?.tbr ?? null);
+}
+
+function notStarted(page: Page): Failed {
+  const at = page.fields.release_timestamp;
+  const known = typeof at === 'number' && at > 0 && at < 1e11;
+  if (!known) return new Failed('not_started');
+  return new Failed(
+    'not_started',
+    '',
+    `This content has not started yet: it starts at ${new Date(at * 1000).toISOString()}`,
+  );
+}
+
+async function clearParts(folder: string): Promise<void> {
+  const names = (await readdir(folder)).filter((name) => /^(part|media)/.test(name));
+  await Promise.all(names.map((name) => rm(join(folder, name), { recursive: true, force: true })));
+}
+
+interface Endable {
+  readonly signal: AbortSignal;
+  readonly end: (reason: Failed) => void;
+}
+
+/** A signal that fires with the given one, or at `end` with its reason. */
+function endable(signal: AbortSignal): Endable {
+  const own = new AbortController();
+  return { signal: AbortSignal.any([signal, own.signal]), end: (reason) => own.abort(reason) };
+}
+
+async function withDeadline<T>(answer: Promise<T>, seconds: number, end: (reason: Failed) => void): Promise<T> {
+  const timer = setTimeout(() => end(new Failed('timeout', `no answer of the page in ${seconds} s`)), seconds * 1000);
+  try {
+    return await answer;
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,250 @@
+"""Runs yt-dlp for one URL: orders are JSON lines on standard input, answers are JSON lines on standard output.
+
+The first is {action: inspect | download, url, folder, proxy, tools, node, plugins, cookies, limits}, which {info} answers;
+`download` then reads which formats to fetch, [{id, name, seconds}], and answers {progress} lines and {done}. Whatever goes
+wrong ends as one {failed} line. Importing this module starts nothing and reaches nothing."""
+import functools
+import io
+import itertools
+import json
+import os
+import pathlib
+import re
+import secrets
+import subprocess
+import sys
+import threading
+import time
+import types
+import zlib
+
+import yt_dlp
+import yt_dlp.networking._urllib as transport
+import yt_dlp.utils
+from yt_dlp.networking.exceptions import HTTPError, RequestError
+from yt_dlp.utils import ExtractorError, PagedList
+
+PAGE_BYTES = 32 * 2**20
+PLAIN = ('id ext title width height channel channel_url uploader uploader_url is_live was_live live_status duration extractor '
+         'thumbnail like_count view_count description upload_date webpage_url original_url direct release_timestamp').split()
+OF_FORMAT = 'format_id ext vcodec acodec width height fps tbr abr filesize filesize_approx protocol preference language_preference'.split()
+MOST_FORMATS = 1000
+PROBED = ('-show_entries', 'format=format_name,duration:stream=codec_type,codec_name,width,height:stream_disposition=attached_pic')
+SMUGGLED = '#__youtubedl_smuggle'
+ABOUT_US = re.compile('generic information extractor|Requested format is not|No video formats found')
+
+
+class Playlist(Exception):
+    """The URL names more than one medium."""
+
+
+class TooLarge(RequestError):
+    """More was sent than the limits allow."""
+
+
+class Downloader(yt_dlp.YoutubeDL):
+    """Takes a playlist of exactly one entry for that entry, and refuses every other one before reading it."""
+
+    def process_ie_result(self, ie_result, download=True, extra_info=None):
+        if ie_result.get('_type') in ('playlist', 'multi_video', 'compat_list'):
+            entries = ie_result.get('entries') or ()
+            first = entries.getslice(0, 2) if isinstance(entries, PagedList) else list(itertools.islice(entries, 2))
+            if len(first) != 1 or not isinstance(first[0], dict):
+                raise Playlist
+            own = {name: ie_result[name] for name in ('extractor', 'extractor_key', 'webpage_url') if ie_result.get(name)}
+            ie_result, extra_info = first[0], {**own, **(extra_info or {})}
+        return super().process_ie_result(ie_result, download, extra_info)
+
+
+def options(order, warn):
+    """All that yt-dlp is told. What is not named here is off: no configuration, files of its own, executed commands."""
+    ignore = lambda text, **_: None
+    return {
+        'quiet': True, 'color': {'stdout': 'no_color', 'stderr': 'no_color'}, 'outtmpl': {'default': 'unused'},
+        'logger': types.SimpleNamespace(debug=ignore, info=ignore, error=ignore, warning=warn), 'noprogress': True,
+        'proxy': order['proxy'], 'socket_timeout': 15, 'retries': 3, 'fragment_retries': 3, 'extractor_retries': 2,
+        'cachedir': False, 'default_search': 'error', 'noplaylist': True, 'allowed_extractors': ['default'], 'format': 'b*',
+        'ignore_no_formats_error': True, 'skip_unavailable_fragments': False, 'concurrent_fragment_downloads': 8,
+        'hls_prefer_native': True, 'fixup': 'never', 'updatetime': False, 'nopart': True, 'overwrites': True, 'continuedl': False,
+        'cookiefile': io.StringIO(pathlib.Path(order['cookies']).read_text()) if order.get('cookies') else None,
+        'ffmpeg_location': order['tools'], 'js_runtimes': {'node': {'path': order['node']}}, 'remote_components': [],
+    }
+
+
+def prepare(plugins):
+    """Loads the operator's plugin packages and no others, and makes yt-dlp mistrust what it is sent."""
+    yt_dlp.plugin_dirs.value = list(plugins)
+    if plugins:
+        yt_dlp.plugins.load_all_plugins()
+    seal_urls()
+    bound_pages()
+
+
+def seal_urls():
+    """Takes orders inside URLs only from yt-dlp's own extractors, whatever a page or a redirect says."""
+    kept, olds = {}, (yt_dlp.utils.smuggle_url, yt_dlp.utils.unsmuggle_url)
+
+    def smuggle_url(url, data):
+        bare, before = unsmuggle_url(url, {})
+        token = secrets.token_hex(16)
+        kept[token] = {**data, **before}
+        return f'{bare}{SMUGGLED}={token}'
+
+    def unsmuggle_url(url, default=None):
+        bare, _, token = url.partition(SMUGGLED)
+        return bare, dict(kept[token[1:]]) if token[1:] in kept else default
+
+    for module in [module for name, module in sys.modules.items() if name.startswith('yt_dlp')]:
+        for own in (smuggle_url, unsmuggle_url):
+            if vars(module).get(own.__name__) in olds:
+                setattr(module, own.__name__, own)
+
+
+def bound_pages():
+    """Bounds how much of a page is read and unpacked."""
+    handler, adapter = transport.HTTPHandler, transport.UrllibResponseAdapter
+    plain, judge = adapter.read, handler.http_response
+
+    def unpack(bits, data):
+        unpacker = zlib.decompressobj(bits)
+        whole = unpacker.decompress(data, PAGE_BYTES)
+        if unpacker.unconsumed_tail:
+            raise TooLarge('a compressed page is too large')
+        return whole
+
+    def read_whole(read, amt=None):
+        whole = read(PAGE_BYTES if amt is None else amt)
+        if amt is None and read(1):
+            raise TooLarge('a page is too large')
+        return whole
+
+    def http_response(self, req, resp):
+        resp.read = functools.partial(read_whole, resp.read) if resp.headers.get('Content-encoding') else resp.read
+        return judge(self, req, resp)
+
+    handler.gz = staticmethod(lambda data: data and unpack(zlib.MAX_WBITS | 16, data))
+    handler.deflate = staticmethod(lambda data: data and unpack(zlib.MAX_WBITS if data[:1] == b'x' else -zlib.MAX_WBITS, data))
+    handler.http_response = handler.https_response = http_response
+    adapter.read = lambda self, amt=None: read_whole(functools.partial(plain, self), amt)
+
+
+def inspect(order):
+    """Reads the page of a URL: yt-dlp's downloader and the whole info."""
+    said = []  # a page without formats says why in a warning
+    warn = lambda text, **_: None if ABOUT_US.search(text) or len(said) > 50 else said.append(text[:2000])
+    downloader = Downloader(options(order, warn))
+    info = downloader.extract_info(order['url'].partition('#')[0], download=False)
+    info['formats'] = [each for each in info.get('formats') or [info] if each.get('url')]
+    if not info['formats'] and info.get('live_status') != 'is_upcoming':
+        raise ExtractorError(said[-1] if said else 'No video formats found!', expected=bool(said))
+    return downloader, info
+
+
+def told(info, order):
+    """The part of the info that is handed on, with bounds; what a file alone knows is asked of the file."""
+    formats = info['formats'][-MOST_FORMATS:]
+    told = {name: bounded(info.get(name)) for name in PLAIN}
+    told['formats'] = [{name: bounded(each.get(name)) for name in OF_FORMAT} for each in formats]
+    knows = info.get('is_live') or info.get('duration') and any(each.get('height') or each.get('vcodec') == 'none' for each in formats)
+    if formats and order['action'] == 'inspect' and not knows:
+        told['probe'] = probe(formats[-1].get('manifest_url') or formats[-1]['url'], formats[-1].get('http_headers') or {}, order)
+    return told
+
+
+def probe(url, headers, order):
+    """What ffprobe tells of a URL; it reads the beginning of the file alone."""
+    spoken = ''.join(f'{name}: {value}\r\n' for name, value in headers.items())
+    command = [os.path.join(order['tools'], 'ffprobe'), '-v', 'error', '-headers', spoken, '-of', 'json', *PROBED, '-i', url]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env={**os.environ, 'http_proxy': order['proxy']}, timeout=20)
+        return json.loads(done.stdout) if len(done.stdout) < 2**20 else None
+    except (subprocess.TimeoutExpired, ValueError):
+        return None
+
+
+def fetch(downloader, info, wanted, order):
+    """Fetches formats into files of the given names and answers where they are."""
+    formats = {each.get('format_id'): each for each in info['formats']}
+    for number, part in enumerate(wanted):
+        both = {**info, **formats[part['id']]}
+        chosen = {name: both[name] for name in both.keys() - {'formats', 'requested_formats'}}
+        if part.get('seconds') is not None:
+            shorten(chosen, part['seconds'])
+        downloader._progress_hooks = [meter(number, order['limits']['file_bytes'])]
+        if not downloader.dl(os.path.join(order['folder'], part['name']), chosen)[0]:
+            raise ExtractorError('The downloader gave up', expected=True)
+    answer({'done': {}})
+
+
+def shorten(chosen, seconds):
+    """Fetches only the first seconds: fewer fragments where their lengths are known, else what ffmpeg reads of the stream."""
+    pieces = chosen.get('fragments')
+    if isinstance(pieces, list) and not chosen.get('is_live') and all(each.get('duration') for each in pieces[1:]):
+        reached = [0, *itertools.accumulate(each.get('duration') or 0 for each in pieces)]
+        chosen['fragments'] = [each for each, start in zip(pieces, reached) if start < seconds + 1]
+    else:
+        ext = chosen['ext'] if chosen.get('ext') != 'unknown_video' else 'mkv'
+        chosen.update(section_start=0, section_end=seconds, ext=ext)
+
+
+def meter(number, most):
+    last = 0.0
+
+    def hook(status):
+        nonlocal last
+        done, total = status.get('downloaded_bytes') or 0, status.get('total_bytes') or 0
+        if max(done, total) > most:
+            raise TooLarge('the file is too large')
+        if time.monotonic() - last > 0.25:
+            last = time.monotonic()
+            answer({'progress': {'part': number, 'bytes': done, 'total': total or status.get('total_bytes_estimate')}})
+
+    return hook
+
+
+def describe(error, stage):
+    """What is known of an exception and of those that caused it."""
+    chain, inner = [], error
+    while isinstance(inner, BaseException) and inner not in chain and len(chain) < 12:
+        chain.append(inner)
+        inner = (getattr(inner, 'exc_info', None) or (0, 0))[1] or getattr(inner, 'cause', None) or inner.__cause__ or inner.__context__
+    answers = [each for each in chain if isinstance(each, HTTPError)]
+    return {'failed': {
+        'class': [type(each).__name__ for each in chain], 'message': bounded(str(error), 2000), 'stage': stage,
+        'http': answers[0].status if answers else None, 'expected': any(getattr(each, 'expected', False) for each in chain),
+        'verdict': bounded(answers[0].response.headers.get('x-egress-verdict')) if answers else None,
+        'causes': [bounded(str(each), 500) for each in chain[1:]]}}
+
+
+def bounded(value, most=10_000):
+    return value[:most] if isinstance(value, str) else value if isinstance(value, (int, float)) else None
+
+
+def answer_inspect(order):
+    """The one answer to an inspect order, for a process that was prepared before; failures included."""
+    try:
+        return {'info': told(inspect(order)[1], order)}
+    except Exception as error:  # every end is told
+        return describe(error, 'inspect')
+
+
+def answer(said, lock=threading.Lock()):
+    with lock:
+        print(json.dumps(said), flush=True)
+
+
+def main():
+    order, stage = json.loads(sys.stdin.readline()), 'inspect'
+    prepare(order['plugins'])
+    try:
+        downloader, info = inspect(order)
+        answer({'info': told(info, order)})
+        if order['action'] == 'download':
+            stage, wanted = 'fetch', json.loads(sys.stdin.readline() or '[]')
+            fetch(downloader, info, wanted, order)
+    except Exception as error:  # every end is told
+        answer(describe(error, stage))
+
+
+if __name__ == '__main__':
+    main()

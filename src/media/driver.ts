@@ -1,0 +1,92 @@
+import type { Part } from './choose.ts';
+import { classify, readFailure } from './failures.ts';
+import { layWrappers, mediaEnv } from './ffmpeg.ts';
+import { asRecord, type Page, positive, readPage } from './page.ts';
+import { Failed, type Order, type Tools } from './tools.ts';
+
+/** What a fetch tells while it runs. */
+export interface FetchProgress {
+  readonly part: number;
+  readonly bytes: number;
+  readonly total: number | null;
+}
+
+/** A process of yt-dlp that has been given a URL. */
+export interface Driver {
+  /** What the page tells; rejects with a `Failed`. */
+  readonly page: Promise<Page>;
+  /** Fetches parts into files of their names; `seconds` keeps it to the beginning. Rejects with a `Failed`. */
+  readonly fetch: (
+    parts: readonly Part[],
+    seconds: number | null,
+    told: (progress: FetchProgress) => void,
+  ) => Promise<void>;
+  /** Tells it that nothing more is asked: one that waits for a fetch ends. */
+  readonly close: () => void;
+}
+
+/** Starts yt-dlp for the URL of an order. `download` keeps it waiting for a fetch. */
+export function openDriver(action: 'inspect' | 'download', order: Order, tools: Tools, signal: AbortSignal): Driver {
+  const page = Promise.withResolvers<Page>();
+  const done = Promise.withResolvers<void>();
+  // Whoever waits for one of them hears of the failure.
+  page.promise.catch(() => undefined);
+  done.promise.catch(() => undefined);
+  let fragmented = false;
+  let told: (progress: FetchProgress) => void = () => undefined;
+  const fail = (error: unknown) => {
+    page.reject(error);
+    done.reject(error);
+  };
+  const line = (text: string) => {
+    const said = asRecord(parseLine(text));
+    if (said.info !== undefined) page.resolve(readPage(said.info));
+    else if (said.progress !== undefined) told(readProgress(said.progress));
+    else if (said.done !== undefined) done.resolve();
+    else if (said.failed !== undefined) fail(toFailed(said.failed, fragmented));
+  };
+  const env = { ...mediaEnv(tools.folder), PYTHONUTF8: '1', PYTHONDONTWRITEBYTECODE: '1' };
+  const child = tools.run(tools.python, ['-I', tools.driver], { folder: tools.folder, env, line, signal });
+  child.write(JSON.stringify(orderFor(action, order, tools)));
+  void child.ended.then(({ code, signal: by, stderr }) => {
+    if (signal.aborted) fail(signal.reason);
+    else fail(new Failed(by === 'SIGXFSZ' ? 'file_too_large' : 'worker_failed', `driver: ${code ?? by} ${stderr}`));
+  });
+  return {
+    page: page.promise,
+    fetch: (parts, seconds, tell) => {
+      told = tell;
+      fragmented = parts.some((part) => part.fragmented);
+      child.write(JSON.stringify(parts.map(({ id, name }) => ({ id, name, seconds }))));
+      return done.promise;
+    },
+    close: child.close,
+  };
+}
+
+/** The order as the driver reads it. */
+export function orderFor(action: 'inspect' | 'download', order: Order, tools: Tools): Record<string, unknown> {
+  const { folder, proxy, node, plugins, cookies, limits } = tools;
+  const url = String(order.args.query);
+  const bounds = { file_bytes: limits.fileBytes };
+  return { action, url, folder, proxy, tools: layWrappers(tools), node, plugins, cookies, limits: bounds };
+}
+
+function toFailed(json: unknown, fragmented: boolean): Failed {
+  const failure = readFailure(json);
+  return new Failed(classify({ ...failure, fragmented }), `${failure.classes.join(' < ')}: ${failure.message}`);
+}
+
+function readProgress(json: unknown): FetchProgress {
+  const fields = asRecord(json);
+  return { part: Number(fields.part ?? 0), bytes: positive(fields.bytes) ?? 0, total: positive(fields.total) };
+}
+
+function parseLine(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // A library may print: only JSON is an answer.
+    return null;
+  }
+}

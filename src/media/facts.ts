@@ -1,0 +1,69 @@
+import { type Metadata, readMetadata } from '../model/metadata.ts';
+import type { Format, Page } from './page.ts';
+import { type Probe, readProbe } from './probe.ts';
+
+/** What is told of a delivered file in place of what its page says (D66). */
+export interface DeliveredFacts {
+  readonly ext: string;
+  readonly probe: Probe;
+}
+
+/** Makes the 19 fields (D26) of what a page tells, the best of its formats, and the file itself. */
+export function readFacts(
+  page: Page,
+  order: { readonly query: string },
+  chosen: Format | null,
+  delivered?: DeliveredFacts,
+): Metadata {
+  const { fields } = page;
+  const probe = delivered?.probe ?? (page.probe ? readProbe(page.probe) : null);
+  const status = liveStatus(page, typeof probe?.duration === 'number');
+  const size = delivered
+    ? probe?.video
+    : { width: chosen?.width ?? probe?.video?.width, height: chosen?.height ?? probe?.video?.height };
+  const given = {
+    ...fields,
+    ext: delivered?.ext ?? knownExt(chosen?.ext ?? fields.ext),
+    width: whole(size?.width),
+    height: whole(size?.height),
+    duration: round(delivered ? probe?.duration : (page.duration ?? probe?.duration)),
+    channel: fields.channel ?? fields.uploader,
+    channel_url: fields.channel_url ?? fields.uploader_url,
+    live_status: status,
+    is_live: status === null ? null : status === 'is_live',
+    was_live: status === null ? null : status === 'was_live' || status === 'post_live',
+    like_count: whole(fields.like_count),
+    view_count: whole(fields.view_count),
+    upload_date: readDate(fields.upload_date),
+    original_url: order.query,
+  };
+  const metadata = readMetadata(given);
+  if (metadata === null) throw new Error('facts are an object');
+  return metadata;
+}
+
+/** What has a length or is a plain file is no live stream; of a page without a word nobody knows. */
+function liveStatus(page: Page, whole: boolean): unknown {
+  const { fields } = page;
+  if (typeof fields.live_status === 'string') return fields.live_status;
+  if (page.live) return 'is_live';
+  if (fields.was_live === true) return 'was_live';
+  return fields.is_live === false || page.direct || page.duration !== null || whole ? 'not_live' : null;
+}
+
+function knownExt(ext: unknown): unknown {
+  return ext === 'unknown_video' ? null : ext;
+}
+
+function readDate(text: unknown): number | null {
+  return typeof text === 'string' && /^\d{8}$/.test(text) ? Number(text) : null;
+}
+
+/** Pages give counts as fractions now and then. */
+function whole(value: unknown): number | null {
+  return typeof value === 'number' && Number.isFinite(value) ? Math.round(value) : null;
+}
+
+function round(seconds: number | null | undefined): number | null {
+  return seconds === null || seconds === undefined ? null : Math.round(seconds * 1000) / 1000;
+}

@@ -1,0 +1,160 @@
+import type { FailureCode } from '../base/errors.ts';
+import { asRecord } from './page.ts';
+
+/** An exception of yt-dlp, as the driver tells it. */
+export interface Failure {
+  /** Names of the exception's class and of those that caused it, outermost first. */
+  readonly classes: readonly string[];
+  readonly message: string;
+  readonly stage: 'inspect' | 'fetch';
+  readonly http: number | null;
+  /** The extractor itself says that the page is to blame, not its own code. */
+  readonly expected: boolean;
+  /** What egress said, when it was egress that refused. */
+  readonly verdict: string | null;
+  /** Whether the file comes in many pieces, of which one may be missing. */
+  readonly fragmented?: boolean;
+}
+
+const longestWords = 4000;
+
+/** Classes that say all by themselves. */
+const byClass: Readonly<Record<string, FailureCode>> = {
+  TooLarge: 'file_too_large',
+  Playlist: 'playlist_only',
+  UnsupportedError: 'unsupported_url',
+  GeoRestrictedError: 'geo_blocked',
+  UserNotLive: 'not_started',
+  ContentTooShortError: 'source_broken',
+  MemoryError: 'file_too_large',
+};
+
+/** Classes of broken connections, judged after the words. */
+const transports = new Set(
+  'TransportError IncompleteRead ProxyError SSLError CertificateVerifyError TimeoutError ConnectionResetError RemoteDisconnected RetryError'.split(
+    ' ',
+  ),
+);
+
+/** Words, in the order in which they decide: what a person can do about it comes before what is merely not there. */
+const byWords: readonly (readonly [FailureCode, RegExp])[] = [
+  ['address_not_allowed', /tunnel connection failed: 403/],
+  ['source_incomplete', /fragment \d+ not found|write to closed file|initialization fragment found after/],
+  ['file_too_large', /larger than max-filesize|is too large/],
+  ['file_damaged', /did not get any data blocks|downloaded file is empty/],
+  [
+    'source_broken',
+    /timed out|connection (was )?(reset|refused|aborted|closed|broken)|downloaded \d+ bytes, expected|bytes read|content too short|network error|eof occurred|name resolution|handshake|tunnel connection failed: 5|ffmpeg exited with code/,
+  ],
+  [
+    'source_error',
+    /temporarily unavailable|server.side|internal (server )?error|server error|error occurred while receiving/,
+  ],
+  [
+    'source_bot_check',
+    /not a (bot|robot)|captcha|anti-bot|cloudflare|unusual (location|traffic)|tls fingerprint|browser impersonation|impersonate target/,
+  ],
+  [
+    'source_rate_limited',
+    /rate.?limit|too many requests|try again later\. (your account|the current session)|later\. the current session/,
+  ],
+  [
+    'source_blocked',
+    /\bip (address )?is (likely being )?(blocked|unable)|blocked (by|from|due)|(is|been) (blocked|rejected) by|by decision of/,
+  ],
+  [
+    'age_restricted',
+    /confirm your age|age.?(restrict|verif|gate|limit)|older than \d|inappropriate|sensitive content|\bnsf[wl]\b|adults? (only|content|verif)|under 18/,
+  ],
+  ['drm_protected', /\bdrm\b/],
+  [
+    'geo_blocked',
+    /geo.?(restrict|block|location)|(country|region|location)\b(?!.*(unspecified|incorrect))|available in [\w ]+ only|only available in [a-z]|licensed to users|outside of/,
+  ],
+  [
+    'members_only',
+    /members?\b.?only|for (\w+ )?members|only available (for|to) (premium|members|subscribers)|subscri(ber|ption)|premium|supporter|\bvip\b|purchase|not free|have to pay|first members|join this channel|tickets|rental|paid/,
+  ],
+  [
+    'private',
+    /\bprivate\b|pass(word|code)[ -]?protected|protected by a pass|protected tweet|not been made available to anyone/,
+  ],
+  [
+    'not_started',
+    /premieres?\b|not (yet )?started|will begin|will start|scheduled|not available yet|not yet available|starts? (in|at)\b|upcoming|off-?line(?! because)|will be available|only available after|not (currently )?(live|online|broadcasting|streaming)|no active streams|live event will/,
+  ],
+  [
+    'login_required',
+    /log(ged)?.?in|sign(ed)? in|registered users|authenticat|not authorized|authorization|credentials|cookies|your account|account is needed|access token|an account (that|is)|username|permission|unable to access|have access|locked|token|password/,
+  ],
+  [
+    'video_unavailable',
+    /unavailable|not available|isn.t available|no longer(?! supported)|no such|removed|deleted|do(es)?(n.t| not) exist|not found|has ended|have ended|ended (and|but)|expired|terminated|suspended|taken down|copyright|is disabled|inaccessible|couldn.t find|can.t be accessed|still be uploading|is processing/,
+  ],
+  [
+    'unsupported_url',
+    /unsupported url|is not a valid url|no suitable extractor|invalid url|blob url|(is not|not) a video|no longer supported|do(es)?(n.t| not) (have|contain) (a|any) video|no (video(?! formats)|media|source|audio)[\w/ ]* (found|could|in|on|was)|no video(?! formats)|no media|(any|a) video( or audio track)?$|(is not|not be|no longer|not) supported|unsupported|plain image|is not a file|looks truncated|without video id|live dash videos/,
+  ],
+  [
+    'extractor_failed',
+    /no video formats|no (supported )?formats|unable to extract|extractor error|requested format is not available|could not find/,
+  ],
+];
+
+/** What is no word of the source itself: answers of HTTP, addresses, names of extractors, advice on yt-dlp's options. */
+const noise =
+  /http error \d{3}(: [\w' -]+)?(\(caused by[^|]*)?|https?:\/\/\S+|^error:|\[[\w:+.-]+\] (?:[^\s:|]+: )?|use --cookies[^|]*|(;|\.) please report this issue[^|]*|you may want to use --cookies[^|]*|try --[^|]*/g;
+
+/** Reads what the driver tells of an exception. */
+export function readFailure(json: unknown): Failure {
+  const fields = asRecord(json);
+  const causes = Array.isArray(fields.causes) ? fields.causes.map(String) : [];
+  return {
+    classes: Array.isArray(fields.class) ? fields.class.map(String) : [],
+    message: [String(fields.message ?? ''), ...causes].join(' | '),
+    stage: fields.stage === 'fetch' ? 'fetch' : 'inspect',
+    http: typeof fields.http === 'number' ? fields.http : null,
+    expected: fields.expected === true,
+    verdict: typeof fields.verdict === 'string' ? fields.verdict : null,
+  };
+}
+
+/** Finds the code of a failure: first what egress and the classes say, then the words, then the status, then the kind. */
+export function classify(failure: Failure): FailureCode {
+  if (failure.verdict?.startsWith('refused')) return 'address_not_allowed';
+  if (failure.verdict !== null) return 'source_broken';
+  const named = failure.classes.map((name) => byClass[name]).find((code) => code !== undefined);
+  if (named !== undefined) return named;
+  const message = failure.message.toLowerCase();
+  const words = message.replaceAll(noise, ' ').slice(0, longestWords);
+  const worded = byWords.find(([, pattern]) => pattern.test(words));
+  if (worded !== undefined) return worded[0];
+  const status = failure.http ?? (Number(/http error (\d{3})/.exec(message)?.[1] ?? 0) || null);
+  const answered = status === null ? null : byStatus(status, failure);
+  if (answered !== null) return answered;
+  if (failure.classes.some((name) => transports.has(name))) return 'source_broken';
+  return failure.stage === 'inspect' && !failure.expected ? 'extractor_failed' : 'unclassified';
+}
+
+function byStatus(status: number, { stage, fragmented }: Failure): FailureCode | null {
+  if (status === 404 || status === 410) return stage === 'fetch' && fragmented ? 'source_incomplete' : 'deleted';
+  if (status === 401) return 'login_required';
+  if (status === 451) return 'geo_blocked';
+  if (status === 429) return 'source_rate_limited';
+  if (status >= 500) return 'source_error';
+  return status >= 400 ? 'source_blocked' : null;
+}
+
+/** Words of ffmpeg and ffprobe about a file, and what they mean. */
+const ofFfmpeg: readonly (readonly [FailureCode, RegExp])[] = [
+  ['worker_failed', /No space left on device|Cannot allocate memory/],
+  [
+    'file_damaged',
+    /partial file|ended prematurely|Truncating packet|moov atom not found|error reading header|corrupt input packet|Packet corrupt|EBML header parsing failed|corresponding track id|Header missing|Could not find codec parameters|Invalid NAL unit size|non-existing PPS|Output file is empty|does not contain any stream|matches no streams|Invalid data found|corrupt decoded frame|Conversion failed/,
+  ],
+];
+
+/** Finds the code of what ffmpeg wrote to standard error, `unclassified` when it says nothing known. */
+export function classifyFfmpeg(stderr: string): FailureCode {
+  return ofFfmpeg.find(([, pattern]) => pattern.test(stderr))?.[0] ?? 'unclassified';
+}

@@ -1,0 +1,76 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Tools } from './tools.ts';
+
+/** Demuxers that read nothing but the file they were given: no lists, no manifests, no concatenations. */
+const plainFormats =
+  'mov,matroska,mp3,wav,w64,aiff,caf,ogg,flac,mpegts,mpeg,aac,ac3,eac3,flv,avi,asf,amr,dts,m4v,h264,hevc';
+const localRules = ['-protocol_whitelist', 'file,pipe', '-format_whitelist', plainFormats];
+/** What a URL leads to never reaches the disk; playlists may be read, for they name URLs only. */
+const remoteRules = [
+  '-protocol_whitelist',
+  'http,https,httpproxy,tls,tcp,crypto,data',
+  '-format_whitelist',
+  `${plainFormats},hls,dash,webvtt`,
+];
+const memory = ['-max_alloc', String(512 * 2 ** 20)];
+
+/** The arguments of ffmpeg that reads local files and writes one file. */
+export function ffmpegArguments(inputs: readonly string[], output: readonly string[], file: string): string[] {
+  const read = inputs.flatMap((input) => [...localRules, '-i', `file:${input}`]);
+  const quiet = ['-nostdin', '-hide_banner', '-v', 'error', '-progress', 'pipe:1', '-nostats'];
+  return [...quiet, ...memory, '-y', ...read, ...output, `file:${file}`];
+}
+
+/** The arguments of ffprobe that reads one local file; with `counting` it reads every packet. */
+export function ffprobeArguments(file: string, counting: boolean): string[] {
+  const fields = [
+    'format=format_name,duration,bit_rate',
+    'stream=index,codec_type,codec_name,width,height,duration,bit_rate,sample_rate,channels,nb_frames,nb_read_packets',
+    'stream_disposition=attached_pic',
+  ];
+  const how = ['-v', 'error', ...memory, ...(counting ? ['-count_packets'] : []), '-of', 'json'];
+  return [...how, '-show_entries', fields.join(':'), ...localRules, '-i', `file:${file}`];
+}
+
+/** The environment of ffmpeg and ffprobe: what they have to know and no more. */
+export function mediaEnv(folder: string): Record<string, string> {
+  return { PATH: '/usr/bin:/bin', HOME: folder, TMPDIR: folder, LANG: 'C.UTF-8' };
+}
+
+/** Lays programs for yt-dlp's own use, which put the same rules before every input, and answers their folder. */
+export function layWrappers(tools: Pick<Tools, 'folder' | 'ffmpeg' | 'ffprobe'>): string {
+  const folder = join(tools.folder, 'tools');
+  mkdirSync(folder, { recursive: true });
+  for (const name of ['ffmpeg', 'ffprobe'] as const) {
+    writeFileSync(join(folder, name), wrapperText(tools[name], name === 'ffmpeg'), { mode: 0o755 });
+  }
+  return folder;
+}
+
+function wrapperText(program: string, writes: boolean): string {
+  const [local, remote, bounds] = [localRules, remoteRules, [...memory, ...(writes ? ['-nostdin'] : [])]].map((words) =>
+    words.map(quote).join(' '),
+  );
+  return `#!/bin/sh
+set -f
+n=$#
+while [ "$n" -gt 0 ]; do
+  word=$1; shift; n=$((n - 1))
+  if [ "$word" = -i ]; then
+    case "$1" in
+      http://*) set -- "$@" ${remote} -i ;;
+      https://*) set -- "$@" ${remote} -tls_verify 1 -ca_file /etc/ssl/certs/ca-certificates.crt -i ;;
+      *) set -- "$@" ${local} -i ;;
+    esac
+  else
+    set -- "$@" "$word"
+  fi
+done
+exec ${quote(program)} ${bounds} "$@"
+`;
+}
+
+function quote(word: string): string {
+  return `'${word.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,104 @@
+/** One format of a medium, as far as its page tells. `none` is a stream that is known to be absent, null an unknown one. */
+export interface Format {
+  readonly id: string;
+  readonly ext: string;
+  readonly vcodec: string | null;
+  readonly acodec: string | null;
+  readonly width: number | null;
+  readonly height: number | null;
+  /** The shorter side of the picture. */
+  readonly side: number | null;
+  readonly fps: number | null;
+  readonly tbr: number | null;
+  readonly abr: number | null;
+  readonly bytes: number | null;
+  readonly protocol: string;
+  readonly preference: number;
+  readonly language: number;
+}
+
+/** What the page of a medium tells. */
+export interface Page {
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly formats: readonly Format[];
+  readonly duration: number | null;
+  readonly live: boolean;
+  readonly direct: boolean;
+  /** What ffprobe says of the source itself, where the page knows too little. */
+  readonly probe: unknown;
+}
+
+/** The families of codecs, by the beginnings of the names that pages use. */
+const codecs: readonly (readonly [RegExp, string])[] = [
+  [/^none$/, 'none'],
+  [/^(avc|h\.?264|x264)/, 'h264'],
+  [/^(hev|hvc|h\.?265|x265|dvh)/, 'hevc'],
+  [/^av0?1/, 'av1'],
+  [/^vp0?9/, 'vp9'],
+  [/^vp0?8/, 'vp8'],
+  [/^(mp4v|mpeg-?4)/, 'mpeg4'],
+  [/^theora/, 'theora'],
+  [/^mp4a\.(40\.34|69|6b)|^mp3/, 'mp3'],
+  [/^(mp4a|aac)/, 'aac'],
+  [/^opus/, 'opus'],
+  [/^vorbis/, 'vorbis'],
+  [/^flac/, 'flac'],
+  [/^(ec-3|eac3)/, 'eac3'],
+  [/^(ac-3|ac3)/, 'ac3'],
+  [/^alac/, 'alac'],
+  [/^pcm/, 'pcm'],
+];
+
+/** Reads what the driver tells of a page; nothing in it is believed to have the right type. */
+export function readPage(json: unknown): Page {
+  const fields = asRecord(json);
+  const live = fields.is_live === true || fields.live_status === 'is_live';
+  const formats = Array.isArray(fields.formats) ? fields.formats.map(readFormat) : [];
+  return {
+    fields,
+    formats,
+    live,
+    duration: positive(fields.duration),
+    direct: fields.direct === true,
+    probe: fields.probe,
+  };
+}
+
+function readFormat(json: unknown): Format {
+  const fields = asRecord(json);
+  const [width, height] = [positive(fields.width), positive(fields.height)];
+  return {
+    id: String(fields.format_id ?? ''),
+    ext: String(fields.ext ?? ''),
+    vcodec: readCodec(fields.vcodec),
+    acodec: readCodec(fields.acodec),
+    width,
+    height,
+    side: width === null || height === null ? (height ?? null) : Math.min(width, height),
+    fps: positive(fields.fps),
+    tbr: positive(fields.tbr),
+    abr: positive(fields.abr),
+    bytes: positive(fields.filesize) ?? positive(fields.filesize_approx),
+    protocol: String(fields.protocol ?? ''),
+    preference: typeof fields.preference === 'number' ? fields.preference : 0,
+    language: typeof fields.language_preference === 'number' ? fields.language_preference : -1,
+  };
+}
+
+/** Names a codec by its family, as ffprobe does. */
+export function readCodec(value: unknown): string | null {
+  if (typeof value !== 'string' || value === '') return null;
+  const name = value.toLowerCase();
+  return codecs.find(([pattern]) => pattern.test(name))?.[1] ?? name;
+}
+
+/** A positive number, or null. */
+export function positive(value: unknown): number | null {
+  const number = typeof value === 'string' ? Number(value) : value;
+  return typeof number === 'number' && Number.isFinite(number) && number > 0 ? number : null;
+}
+
+/** An object as it is, anything else as an empty one. */
+export function asRecord(json: unknown): Readonly<Record<string, unknown>> {
+  return typeof json === 'object' && json !== null ? (json as Readonly<Record<string, unknown>>) : {};
+}

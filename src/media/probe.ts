@@ -1,0 +1,95 @@
+import { ffprobeArguments, mediaEnv } from './ffmpeg.ts';
+import { asRecord, positive, readCodec } from './page.ts';
+import { type Ended, Failed, type Tools } from './tools.ts';
+
+export interface Stream {
+  readonly index: number;
+  readonly kind: 'video' | 'audio' | 'other';
+  readonly codec: string;
+  readonly width: number | null;
+  readonly height: number | null;
+  readonly duration: number | null;
+  readonly kilobits: number | null;
+  readonly sampleRate: number | null;
+  readonly channels: number | null;
+  /** Packets that the index promises, and those that were read. */
+  readonly promised: number | null;
+  readonly counted: number | null;
+}
+
+/** What ffprobe tells of a file. */
+export interface Probe {
+  readonly format: string;
+  readonly duration: number | null;
+  readonly streams: readonly Stream[];
+  readonly video: Stream | null;
+  readonly audio: Stream | null;
+}
+
+export interface Probed {
+  readonly probe: Probe;
+  readonly ended: Ended;
+}
+
+/** Asks ffprobe about a local file; with `counting` it reads every packet of it. */
+export async function probeFile(file: string, counting: boolean, tools: Tools, signal: AbortSignal): Promise<Probed> {
+  const lines: string[] = [];
+  const options = {
+    folder: tools.folder,
+    env: mediaEnv(tools.folder),
+    line: (line: string) => lines.push(line),
+    signal,
+  };
+  const ended = await tools.run(tools.ffprobe, ffprobeArguments(file, counting), options).ended;
+  signal.throwIfAborted();
+  return { probe: readProbe(parse(lines.join('\n'))), ended };
+}
+
+/** Reads what ffprobe answers as JSON. */
+export function readProbe(json: unknown): Probe {
+  const fields = asRecord(json);
+  const streams = Array.isArray(fields.streams) ? fields.streams.map(readStream) : [];
+  const format = asRecord(fields.format);
+  return {
+    format: String(format.format_name ?? ''),
+    duration: positive(format.duration),
+    streams,
+    video: streams.find((stream) => stream.kind === 'video') ?? null,
+    audio: streams.find((stream) => stream.kind === 'audio') ?? null,
+  };
+}
+
+function readStream(json: unknown): Stream {
+  const fields = asRecord(json);
+  const kind = fields.codec_type;
+  // The cover of a sound file is no picture.
+  const cover = asRecord(fields.disposition).attached_pic === 1;
+  const bits = positive(fields.bit_rate);
+  return {
+    index: Number(fields.index ?? 0),
+    kind: cover || (kind !== 'video' && kind !== 'audio') ? 'other' : kind,
+    codec: readStreamCodec(fields.codec_name),
+    width: positive(fields.width),
+    height: positive(fields.height),
+    duration: positive(fields.duration),
+    kilobits: bits === null ? null : bits / 1000,
+    sampleRate: positive(fields.sample_rate),
+    channels: positive(fields.channels),
+    promised: positive(fields.nb_frames),
+    counted: positive(fields.nb_read_packets),
+  };
+}
+
+/** Kinds of PCM differ in what can hold them; all other names are those of the families. */
+function readStreamCodec(name: unknown): string {
+  const text = String(name ?? '');
+  return text.startsWith('pcm_') ? text : (readCodec(text) ?? '');
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text || '{}');
+  } catch {
+    throw new Failed('file_damaged', 'ffprobe answered no JSON');
+  }
+}

@@ -1,0 +1,44 @@
+import type { Told } from './tools.ts';
+
+/** How a job's whole cost is shared by its stages, in percent; what is left is for the upload. */
+interface Shares {
+  readonly inspect: number;
+  readonly fetch: number;
+  readonly convert: number;
+  readonly prove: number;
+}
+
+const copying: Shares = { inspect: 3, fetch: 78, convert: 5, prove: 4 };
+const encoding: Shares = { inspect: 3, fetch: 53, convert: 30, prove: 4 };
+const stages = ['inspect', 'fetch', 'convert', 'prove'] as const;
+type Stage = (typeof stages)[number];
+
+export interface Progress {
+  /** Says how far a stage has come, from 0 to 1, and for a fetch how many bytes have arrived. */
+  readonly at: (stage: Stage, fraction: number, bytes?: number) => void;
+}
+
+/** Makes one number, which never falls, of all stages. `encodes` says whether the conversion will take long. */
+export function makeProgress(encodes: boolean, told: (told: Told) => void, now: () => number): Progress {
+  const shares = encodes ? encoding : copying;
+  let last: Told = { progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null };
+  let begun: { readonly at: number; readonly bytes: number } | null = null;
+  const speedOf = (bytes: number | undefined) => {
+    if (bytes === undefined) return null;
+    begun ??= { at: now(), bytes };
+    const seconds = (now() - begun.at) / 1000;
+    return seconds < 0.5 ? null : Math.round((bytes - begun.bytes) / seconds);
+  };
+  return {
+    at: (stage, fraction, bytes) => {
+      const before = stages.slice(0, stages.indexOf(stage)).reduce((sum, each) => sum + shares[each], 0);
+      const part = Math.min(1, Math.max(0, fraction));
+      const progress = Math.max(last.progress, Math.floor(before + shares[stage] * part));
+      const speed = speedOf(bytes);
+      const eta = speed && bytes && part > 0 ? Math.round((bytes / part - bytes) / speed) : null;
+      const next: Told = { progress, stage, speed_bytes: speed, eta_seconds: eta };
+      if (next.progress !== last.progress || stage !== last.stage || next.speed_bytes !== last.speed_bytes) told(next);
+      last = next;
+    },
+  };
+}

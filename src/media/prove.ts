@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import type { Plan } from './convert.ts';
+import { type Probe, probeFile } from './probe.ts';
+import { Failed, type Tools } from './tools.ts';
+
+export interface Proof {
+  readonly probe: Probe;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+/** What ffmpeg and ffprobe say of a file that is not whole, though they go on and end well. */
+export const damage =
+  /partial file|ended prematurely|Truncating packet|truncated|moov atom not found|Error reading header|corrupt input packet/i;
+const oneSecond = 1;
+
+/**
+ * Proves that a file is what was promised (D33): it is not empty, has the streams and the length, and all its packets
+ * can be read. `promised` is the length by the source's own words.
+ */
+export async function prove(
+  file: string,
+  plan: Plan,
+  promised: number | null,
+  tools: Tools,
+  signal: AbortSignal,
+): Promise<Proof> {
+  const { size } = await stat(file);
+  if (size === 0) throw new Failed('file_damaged', 'empty');
+  if (size > tools.limits.fileBytes) throw new Failed('file_too_large');
+  const [{ probe, ended }, sha256] = await Promise.all([probeFile(file, true, tools, signal), hash(file, signal)]);
+  const fault =
+    ended.code !== 0 || damage.test(ended.stderr) ? ended.stderr || 'ffprobe failed' : findFault(probe, plan, promised);
+  if (fault !== null) throw new Failed('file_damaged', fault);
+  return { probe, bytes: size, sha256 };
+}
+
+/** What is wrong with a file by its probe, or null. */
+export function findFault(probe: Probe, plan: Plan, promised: number | null): string | null {
+  if (!probe.format.split(',').includes(plan.container.probed)) return `format ${probe.format}`;
+  if (plan.video !== (probe.video !== null)) return plan.video ? 'no picture' : 'an unwanted picture';
+  if (plan.audio !== (probe.audio !== null)) return plan.audio ? 'no sound' : 'an unwanted sound';
+  for (const stream of probe.streams) {
+    if (stream.counted === null) return `stream ${stream.index} is empty`;
+    if (stream.promised !== null && stream.counted < stream.promised) {
+      return `stream ${stream.index} holds ${stream.counted} of ${stream.promised} packets`;
+    }
+  }
+  if (probe.duration === null) return 'no length';
+  if (promised !== null && Math.abs(probe.duration - promised) > tolerance(promised)) {
+    return `lasts ${probe.duration} s, promised were ${promised} s`;
+  }
+  // Our own muxers wrote it from files that know their length: there is little room for error.
+  if (plan.length !== null && plan.length - probe.duration > oneSecond + plan.length * 0.01) {
+    return `lasts ${probe.duration} s of ${plan.length} s`;
+  }
+  return null;
+}
+
+/** How far a length may be from what the source promised (D92). */
+export function tolerance(seconds: number): number {
+  return Math.max(2, 0.05 * seconds);
+}
+
+async function hash(file: string, signal: AbortSignal): Promise<string> {
+  const sum = createHash('sha256');
+  for await (const piece of createReadStream(file, { highWaterMark: 2 ** 20, signal })) sum.update(piece);
+  return sum.digest('hex');
+}

@@ -1,0 +1,70 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { StringDecoder } from 'node:string_decoder';
+import type { Child, Ended, RunOptions } from './tools.ts';
+
+const longestLine = 2 ** 20;
+const mostOutput = 2 ** 27;
+const longestStderr = 16_384;
+const latePipeMilliseconds = 1000;
+
+/** Starts a child in a process group of its own, with bounds on what it says. */
+export function runChild(command: string, args: readonly string[], options: RunOptions): Child {
+  const child = spawn(command, args, { cwd: options.folder, env: options.env, detached: true });
+  const kill = () => killGroup(child);
+  let excess = false;
+  const tooMuch = () => {
+    excess = true;
+    kill();
+  };
+  options.signal.addEventListener('abort', kill, { once: true });
+  if (options.signal.aborted) kill();
+  // A child that ends before it has read its input is judged by how it ended.
+  child.stdin.on('error', () => undefined);
+  child.stdout.on('data', splitLines(options.line ?? (() => undefined), tooMuch));
+  let stderr = '';
+  child.stderr.on('data', (piece: Buffer) => {
+    stderr = (stderr + piece.toString()).slice(-longestStderr);
+  });
+  const ended = new Promise<Ended>((resolve) => {
+    const end = (code: number | null, signal: Ended['signal'], text: string) => {
+      options.signal.removeEventListener('abort', kill);
+      resolve({ code, signal: excess ? 'output' : signal, stderr: text });
+    };
+    child.once('error', (error) => end(null, null, error.message));
+    child.once('exit', () => closeLate(child, kill));
+    child.once('close', (code, signal) => end(code, signal, stderr));
+  });
+  return { id: child.pid, write: (line) => child.stdin.write(`${line}\n`), close: () => child.stdin.end(), ended };
+}
+
+/** What a child started must not outlive it; a process that left the group may still hold its pipes. */
+function closeLate(child: ChildProcess, kill: () => void): void {
+  kill();
+  setTimeout(() => {
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+  }, latePipeMilliseconds).unref();
+}
+
+function killGroup(child: ChildProcess): void {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, 'SIGKILL');
+  } catch {
+    // The group has ended already.
+  }
+}
+
+/** Cuts a stream into lines; says `tooMuch` when a line or all of them are too long. */
+function splitLines(line: (text: string) => void, tooMuch: () => void): (piece: Buffer) => void {
+  const decoder = new StringDecoder('utf8');
+  let rest = '';
+  let total = 0;
+  return (piece) => {
+    total += piece.length;
+    const parts = (rest + decoder.write(piece)).split('\n');
+    rest = parts.pop() ?? '';
+    if (rest.length > longestLine || total > mostOutput) tooMuch();
+    else for (const text of parts) line(text);
+  };
+}

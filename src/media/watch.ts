@@ -1,0 +1,59 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Failed, type Limits } from './tools.ts';
+
+export interface Watched {
+  readonly bytes: number;
+}
+
+const everyMs = 250;
+
+/**
+ * Measures what a fetch has written, tells it, and ends the fetch with a `Failed` when it is too large or too slow.
+ * Answers how to stop watching. A live source is slow by nature: it only must not stand still.
+ */
+export function watchFetch(
+  folder: string,
+  limits: Limits,
+  live: boolean,
+  told: (bytes: number) => void,
+  end: (reason: Failed) => void,
+): () => void {
+  const samples: { readonly at: number; readonly bytes: number }[] = [{ at: Date.now(), bytes: 0 }];
+  const least = live ? 1 : limits.slowBytes * limits.slowSeconds;
+  const look = async () => {
+    const bytes = await measureParts(folder);
+    const now = Date.now();
+    told(bytes);
+    if (bytes > limits.fileBytes) return end(new Failed('file_too_large', `${bytes} bytes`));
+    samples.push({ at: now, bytes });
+    while (samples[1] !== undefined && samples[1].at <= now - limits.slowSeconds * 1000) samples.shift();
+    const first = samples[0];
+    if (first === undefined || now - first.at < limits.slowSeconds * 1000) return;
+    if (bytes - first.bytes < least)
+      end(new Failed('too_slow', `${bytes - first.bytes} bytes in ${limits.slowSeconds} s`));
+  };
+  let busy = false;
+  const timer = setInterval(() => {
+    if (busy) return;
+    busy = true;
+    void look().finally(() => {
+      busy = false;
+    });
+  }, everyMs);
+  return () => clearInterval(timer);
+}
+
+async function measureParts(folder: string): Promise<number> {
+  const names = (await readdir(folder).catch(() => [])).filter((name) => name.startsWith('part'));
+  // A fragment may vanish between being listed and being measured.
+  const sizes = await Promise.all(
+    names.map((name) =>
+      stat(join(folder, name)).then(
+        ({ size }) => size,
+        () => 0,
+      ),
+    ),
+  );
+  return sizes.reduce((sum, size) => sum + size, 0);
+}

@@ -1,0 +1,17 @@
+import { chmod, rm } from 'node:fs/promises';
+import type { Server } from 'node:http';
+
+/** Listens on a UNIX socket that only this user reaches, in place of what an earlier process left; answers how to end it. */
+export async function listenAt(server: Server, path: string): Promise<() => Promise<void>> {
+  await rm(path, { force: true });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(path, resolve);
+  });
+  await chmod(path, 0o600);
+  return () =>
+    new Promise((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+}

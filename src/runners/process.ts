@@ -1,0 +1,117 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Log } from '../base/log.ts';
+import type { Outcome } from '../model/outcome.ts';
+import type { AttemptToRun, Runner } from './runner.ts';
+
+export interface ProcessRunnerOptions {
+  /** The program and arguments that run a worker. */
+  readonly command: readonly [string, ...string[]];
+  readonly env: Readonly<Record<string, string>>;
+  /** What is good for this attempt alone; it reaches the worker on its standard input. */
+  readonly tokenOf: (attempt: AttemptToRun) => string;
+  /** What the worker told the gateway, if it did. */
+  readonly verdictOf: (name: string) => Outcome | null;
+  readonly log: Log;
+}
+
+interface Child {
+  readonly process: ChildProcess;
+  readonly gone: Promise<void>;
+  hasEnded: boolean;
+}
+
+const politeMilliseconds = 5000;
+const exitRetryable = 75;
+const exitFailed = 64;
+
+/** Runs each worker as a child process in a group of its own, which ends with this process. */
+export function openProcessRunner(options: ProcessRunnerOptions): Runner {
+  const children = new Map<string, Child>();
+  const watchers = new Set<(name: string) => void>();
+  const tell = (name: string) => {
+    for (const changed of watchers) changed(name);
+  };
+
+  return {
+    async start(attempt) {
+      if (children.has(attempt.name)) return;
+      children.set(
+        attempt.name,
+        launch(options, attempt, () => tell(attempt.name)),
+      );
+    },
+    async stop(name) {
+      const child = children.get(name);
+      if (!child) return;
+      if (!child.hasEnded) await end(child);
+      children.delete(name);
+    },
+    async see(name) {
+      const child = children.get(name);
+      if (!child) return { is: 'absent' };
+      if (!child.hasEnded) return { is: 'running' };
+      return { is: 'ended', outcome: options.verdictOf(name) ?? outcomeOf(child.process) };
+    },
+    watch(changed) {
+      watchers.add(changed);
+      return () => watchers.delete(changed);
+    },
+    list: async () => [...children.keys()],
+  };
+}
+
+/** Starts a worker; `ended` is called at its end, also when it could not be started. */
+function launch({ command, env, tokenOf, log }: ProcessRunnerOptions, attempt: AttemptToRun, ended: () => void): Child {
+  const [file, ...args] = command;
+  const child = spawn(file, args, { stdio: ['pipe', 'ignore', 'pipe'], detached: true, env });
+  // Its input stays open as a lifeline: it closes when this process ends, however that happens, and the worker leaves.
+  child.stdin.on('error', () => {});
+  child.stdin.write(`${tokenOf(attempt)}\n`);
+  let said = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    said = `${said}${chunk}`.slice(-2000);
+  });
+  const known: Child = {
+    process: child,
+    hasEnded: false,
+    // 'close' comes after the last output, also when it could not be started.
+    gone: new Promise((resolve) => {
+      const end = () => {
+        known.hasEnded = true;
+        resolve();
+        ended();
+      };
+      child.once('error', (error) => {
+        log.error('a worker could not be started', { attempt: attempt.name, error });
+        end();
+      });
+      child.once('close', (code, signal) => {
+        log.debug('a worker ended', { attempt: attempt.name, code, signal, said });
+        end();
+      });
+    }),
+  };
+  return known;
+}
+
+/** How an attempt ended that told nobody: only its exit code speaks. */
+function outcomeOf({ exitCode, signalCode, pid }: ChildProcess): Outcome {
+  if (pid === undefined) return { is: 'interrupted', reason: 'the worker could not be started' };
+  if (exitCode === exitFailed || exitCode === exitRetryable) return { is: 'failed', code: 'worker_failed' };
+  return { is: 'interrupted', reason: signalCode ?? `exit code ${exitCode}` };
+}
+
+/** Ends a worker and all that it started: politely, then for good. */
+async function end({ process: child, gone }: Child): Promise<void> {
+  const kill = (signal: NodeJS.Signals) => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, signal);
+    } catch {
+      // It has ended meanwhile.
+    }
+  };
+  kill('SIGTERM');
+  const timer = setTimeout(() => kill('SIGKILL'), politeMilliseconds);
+  await gone;
+  clearTimeout(timer);
+}

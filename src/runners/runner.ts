@@ -1,0 +1,36 @@
+import type { Endpoint } from '../model/job.ts';
+import type { Seen } from '../model/next.ts';
+
+/** One attempt of one job that is to run. */
+export interface AttemptToRun {
+  readonly name: string;
+  readonly job: string;
+  readonly attempt: number;
+  readonly endpoint: Endpoint;
+  /** When it must have ended. */
+  readonly deadline: number;
+}
+
+/** Runs the workers of attempts somewhere. Every method may be called again at any time. */
+export interface Runner {
+  /** Starts the attempt's worker unless it already exists. */
+  start(attempt: AttemptToRun): Promise<void>;
+  /** Ends the worker, running or ended, and removes what it left. */
+  stop(name: string): Promise<void>;
+  /** Tells what is there now. Throws when it cannot know. */
+  see(name: string): Promise<Seen>;
+  /** Calls back with the name of an attempt whose worker may have changed: a hint, late, repeated or lost. */
+  watch(changed: (name: string) => void): () => void;
+  /** Names of all workers that exist. */
+  list(): Promise<string[]>;
+}
+
+/** The name of an attempt, the same wherever it runs. */
+export function nameOf(job: string, attempt: number): string {
+  return `${job}-${attempt}`;
+}
+
+/** The job in the name of an attempt. */
+export function jobIn(name: string): string {
+  return name.slice(0, name.lastIndexOf('-'));
+}

@@ -1,0 +1,176 @@
+import { availableParallelism } from 'node:os';
+import { dirname } from 'node:path';
+import type { Address } from '../base/kinds.ts';
+import type { Log } from '../base/log.ts';
+import { Failed, type Order, type Produced, type Told, type Tools } from '../media/tools.ts';
+import type { Metadata } from '../model/metadata.ts';
+import type { Outcome } from '../model/outcome.ts';
+import { findCookies } from './cookies.ts';
+import { type Gateway, Over, type Progress } from './gateway.ts';
+import { type Breach, breaches, type ChildLimits } from './limits.ts';
+import { openPlace, type Place, type PlaceOptions } from './place.ts';
+import type { Programs } from './programs.ts';
+import { homesOf, type Wall } from './sandbox.ts';
+import type { Spec } from './spec.ts';
+import { startTeller } from './teller.ts';
+import { type Stored, uploadFile } from './upload.ts';
+
+/** Makes a file of an order, or only the words about it. */
+export interface Media {
+  readonly produce: (order: Order, tools: Tools, told: (told: Told) => void, signal: AbortSignal) => Promise<Produced>;
+  readonly inspectUrl: (order: Order, tools: Tools, signal: AbortSignal) => Promise<Metadata>;
+}
+
+export interface AttemptOptions {
+  readonly gateway: Gateway;
+  readonly media: Media;
+  readonly programs: Programs;
+  readonly egress: Address;
+  /** Where private folders are made. */
+  readonly root: string;
+  readonly wall: Wall;
+  readonly plugins: readonly string[];
+  /** Folder of cookie files. */
+  readonly cookies: string | null;
+  readonly memoryBytes: number;
+  readonly slowBytes: number;
+  readonly slowSeconds: number;
+  /** How long gateway and object store may be away. */
+  readonly patienceSeconds: number;
+  readonly log: Log;
+  /** Fires when the attempt is to be left. */
+  readonly signal: AbortSignal;
+}
+
+/** How an attempt ended, and the marks of the parts that were stored; no outcome when nobody waits for it. */
+export interface Ended {
+  readonly outcome: Outcome | null;
+  readonly parts: readonly string[];
+}
+
+/** Why an attempt was cut short. */
+class Cut extends Error {
+  readonly why: Breach | 'over' | 'lost' | 'stopped';
+
+  constructor(why: Cut['why']) {
+    super(`cut short: ${why}`);
+    this.why = why;
+  }
+}
+
+/** The file is made then; storing it is the rest. */
+const madePercent = 90;
+const tellMilliseconds = 500;
+const aliveMilliseconds = 5_000;
+/** While a file is converted, it, its parts and the result lie side by side. */
+const copies = 3;
+/** Who fetches counts too, and says why it ends: the system's own limit comes a little later. */
+const overshootBytes = 2 ** 24;
+/** Threads count as processes: of ffmpeg, of Node, and two for each connection. */
+const processesMax = 512;
+
+/** Runs one attempt from its spec to its outcome. When this settles nothing of it is left but what was stored. */
+export async function runAttempt(options: AttemptOptions): Promise<Ended> {
+  const { gateway, signal, log, patienceSeconds } = options;
+  const cut = new AbortController();
+  const cutShort = (why: Cut['why']) => cut.abort(new Cut(why));
+  const stop = () => cutShort('stopped');
+  signal.addEventListener('abort', stop);
+  if (signal.aborted) stop();
+  const teller = startTeller({
+    ...{ gateway, patienceSeconds, everyMilliseconds: tellMilliseconds, atLeastMilliseconds: aliveMilliseconds },
+    over: () => cutShort('over'),
+    lost: () => cutShort('lost'),
+  });
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    const spec = await gateway.readSpec();
+    timer = setTimeout(() => cutShort('time'), spec.seconds * 1000);
+    const { metadata, stored } = await work(spec, options, cutShort, teller.note, cut.signal);
+    return { outcome: { is: 'done', metadata, delivered: stored?.delivered ?? null }, parts: stored?.parts ?? [] };
+  } catch (error) {
+    const thrown = cut.signal.aborted ? cut.signal.reason : error;
+    return { outcome: outcomeOf(thrown, log), parts: [] };
+  } finally {
+    clearTimeout(timer);
+    teller.stop();
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+async function work(
+  spec: Spec,
+  options: AttemptOptions,
+  broken: (breach: Breach) => void,
+  note: (progress: Progress) => void,
+  signal: AbortSignal,
+): Promise<{ metadata: Metadata; stored: Stored | null }> {
+  const { media, gateway, patienceSeconds } = options;
+  const place = await openPlace(placeOf(spec, options, broken, signal));
+  try {
+    const tools = toolsOf(spec, options, place);
+    if (spec.order.endpoint === 'metadata') {
+      return { metadata: await media.inspectUrl(spec.order, tools, signal), stored: null };
+    }
+    const told = (words: Told) => note({ ...words, progress: Math.floor((words.progress * madePercent) / 100) });
+    const produced = await media.produce(spec.order, tools, told, signal);
+    note({ progress: madePercent, stage: 'upload', speed_bytes: null, eta_seconds: null });
+    const stored = await uploadFile(produced, { gateway, folder: place.folder, patienceSeconds, signal });
+    return { metadata: produced.metadata, stored };
+  } finally {
+    await place.close();
+  }
+}
+
+function placeOf(
+  { fileBytes, seconds, order }: Spec,
+  options: AttemptOptions,
+  broken: (breach: Breach) => void,
+  signal: AbortSignal,
+): PlaceOptions {
+  const { root, egress, wall, programs, plugins, memoryBytes } = options;
+  const { python, driver, ffmpeg, ffprobe, node } = programs;
+  const limits: ChildLimits = {
+    memoryBytes,
+    fileBytes: fileBytes + overshootBytes,
+    folderBytes: copies * fileBytes,
+    cpuSeconds: seconds * availableParallelism(),
+    processes: processesMax,
+  };
+  const readable = [...homesOf([python, ffmpeg, ffprobe, node]), dirname(driver), ...plugins];
+  const cookies = findCookies(options.cookies, order.args.query);
+  return { root, egress, wall, limits, python, readable, cookies, broken, signal };
+}
+
+function toolsOf(
+  { fileBytes, inspectSeconds }: Spec,
+  { programs, plugins, slowBytes, slowSeconds }: AttemptOptions,
+  { folder, proxy, cookies, run }: Place,
+): Tools {
+  const limits = { fileBytes, inspectSeconds, slowBytes, slowSeconds };
+  return { ...programs, plugins, folder, proxy, cookies, run, limits };
+}
+
+function outcomeOf(thrown: unknown, log: Log): Outcome | null {
+  if (thrown instanceof Cut) return outcomeOfCut(thrown.why);
+  if (thrown instanceof Over) return null;
+  if (thrown instanceof Failed) {
+    log.info('attempt failed', { code: thrown.code, detail: thrown.detail });
+    return { is: 'failed', code: thrown.code, text: thrown.message };
+  }
+  log.error('attempt broke off', { error: thrown instanceof Error ? thrown.stack : String(thrown) });
+  return { is: 'failed', code: 'worker_failed' };
+}
+
+function outcomeOfCut(why: Cut['why']): Outcome | null {
+  switch (why) {
+    case 'over':
+      return null;
+    case 'stopped':
+      return { is: 'interrupted', reason: 'The worker was told to stop' };
+    case 'lost':
+      return { is: 'interrupted', reason: 'The gateway could not be reached' };
+    default:
+      return { is: 'failed', code: breaches[why] };
+  }
+}

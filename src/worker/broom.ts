@@ -1,0 +1,47 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+/** A process that outlives a worker which is killed, and then removes what that has left. */
+export interface Broom {
+  /** Id of its process. */
+  readonly id: number;
+  /** Tells which process groups must end with the worker. */
+  readonly watch: (groups: Iterable<number>) => void;
+  /** Ends the groups, removes the folder and settles when that is done. */
+  readonly sweep: () => Promise<void>;
+}
+
+/**
+ * Each line that it reads replaces the list of groups. Its input ends with this process, however that ends.
+ * Processes that are dying may still create files: removing is tried again.
+ */
+const script = `
+trap '' INT TERM HUP
+while read -r line; do groups=$line; done
+for group in $groups; do kill -KILL -- "-$group"; done 2>/dev/null
+for try in 1 2 3 4 5 6 7 8; do rm -rf -- "$1" 2>/dev/null && exit; sleep 0.2; done
+rm -rf -- "$1"
+`;
+
+/** Starts the broom of a folder, in a session of its own so that no signal to the worker's group reaches it. */
+export async function startBroom(folder: string): Promise<Broom> {
+  const child = spawn('/bin/sh', ['-c', script, 'sh', folder], {
+    cwd: '/',
+    env: { PATH: '/usr/bin:/bin' },
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  const exited = once(child, 'exit');
+  // Without a broom the worker still removes its folder by itself; only one that is killed too leaves it.
+  child.stdin.on('error', () => {});
+  await once(child, 'spawn');
+  const sweep = async () => {
+    child.stdin.end();
+    await exited;
+  };
+  return {
+    id: child.pid as number,
+    watch: (groups) => child.stdin.write(`${[...groups].join(' ')}\n`),
+    sweep,
+  };
+}

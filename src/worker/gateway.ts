@@ -1,0 +1,121 @@
+import type { Readable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Address } from '../base/kinds.ts';
+import type { Outcome } from '../model/outcome.ts';
+import { type Answer, makeCall } from './call.ts';
+import { type Permit, readPermit, readSpec, type Spec } from './spec.ts';
+
+/** What is told of an attempt while it runs. */
+export interface Progress {
+  readonly progress: number;
+  readonly stage: string;
+  readonly speed_bytes: number | null;
+  readonly eta_seconds: number | null;
+}
+
+/** What a worker asks to store. */
+export interface Upload {
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly content_type: string;
+  readonly ext: string;
+}
+
+/** The one server that a worker knows. Everything is tried again until an answer comes or the time is up. */
+export interface Gateway {
+  readonly readSpec: () => Promise<Spec>;
+  /** Tries once. */
+  readonly tell: (progress: Progress) => Promise<void>;
+  readonly askPermit: (upload: Upload) => Promise<Permit>;
+  /** Tries once, because the bytes can be read but once. */
+  readonly putObject: (bytes: Readable, upload: Upload) => Promise<void>;
+  /** `parts` are the marks that the object store gave for the parts of the file. */
+  readonly sendVerdict: (outcome: Outcome, parts: readonly string[]) => Promise<void>;
+}
+
+/** The job has ended or goes on in another attempt: nobody waits for this one. */
+export class Over extends Error {}
+
+/** The gateway understood and refused, or what it said makes no sense: asking again changes nothing. */
+export class Refused extends Error {}
+
+export interface GatewayOptions {
+  readonly address: Address;
+  /** Gives what is good for this attempt alone. */
+  readonly token: () => string;
+  /** How long a call is repeated. */
+  readonly patienceSeconds: number;
+  readonly signal: AbortSignal;
+}
+
+const callMilliseconds = 10_000;
+const firstPauseMilliseconds = 100;
+const longestPauseMilliseconds = 5_000;
+
+/** Gives the calls to the gateway. */
+export function openGateway({ address, token, patienceSeconds, signal }: GatewayOptions): Gateway {
+  const callOnce = async (method: 'GET' | 'POST', path: string, json?: unknown) => {
+    const body = json === undefined ? '' : JSON.stringify(json);
+    const headers = {
+      authorization: `Bearer ${token()}`,
+      'content-type': 'application/json',
+      'content-length': String(Buffer.byteLength(body)),
+    };
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(callMilliseconds)]);
+    return judge(await makeCall({ to: { address, path }, method, headers, body, signal: limited }));
+  };
+  const call = (...request: Parameters<typeof callOnce>) => {
+    return repeat(() => callOnce(...request), patienceSeconds, signal);
+  };
+  return {
+    readSpec: async () => readSpec(await call('GET', '/v1/attempt')) ?? refuse('The order makes no sense'),
+    tell: async (progress) => {
+      await callOnce('POST', '/v1/attempt/progress', progress);
+    },
+    askPermit: async (upload) => {
+      return readPermit(await call('POST', '/v1/attempt/permit', upload)) ?? refuse('The permit makes no sense');
+    },
+    putObject: async (body, { bytes, content_type, sha256 }) => {
+      const headers = {
+        authorization: `Bearer ${token()}`,
+        'content-type': content_type,
+        'content-length': String(bytes),
+        'x-sha256': sha256,
+      };
+      judge(await makeCall({ to: { address, path: '/v1/attempt/object' }, method: 'PUT', headers, body, signal }));
+    },
+    sendVerdict: async (outcome, parts) => {
+      await call('POST', '/v1/attempt/verdict', parts.length > 0 ? { ...outcome, parts } : outcome);
+    },
+  };
+}
+
+/** Tries until it succeeds, is refused for good, or the time is up; then it throws what happened last. */
+export async function repeat<T>(action: () => Promise<T>, seconds: number, signal: AbortSignal): Promise<T> {
+  const end = performance.now() + seconds * 1000;
+  for (let wait = firstPauseMilliseconds; ; wait = Math.min(2 * wait, longestPauseMilliseconds)) {
+    try {
+      return await action();
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof Over || error instanceof Refused || performance.now() + wait > end) throw error;
+    }
+    await pause(wait, undefined, { signal });
+  }
+}
+
+function judge({ status, text }: Answer): unknown {
+  if (status === 410) throw new Over('The job is over');
+  if (status >= 500 || status === 429 || status === 408) throw new Error(`The gateway answered with ${status}`);
+  if (status < 200 || status > 299) throw new Refused(`The gateway answered with ${status}`);
+  try {
+    return text === '' ? null : JSON.parse(text);
+  } catch {
+    // Cut off or not ours: what it says is judged as if it said nothing.
+    return null;
+  }
+}
+
+function refuse(sentence: string): never {
+  throw new Refused(sentence);
+}

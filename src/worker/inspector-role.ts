@@ -1,0 +1,60 @@
+import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { readConfig } from '../base/config.ts';
+import { makeLog } from '../base/log.ts';
+import { makeMetrics } from '../base/metrics.ts';
+import { startProbe } from '../base/probe.ts';
+import { makeStop } from '../base/stop.ts';
+import { inspectUrl } from '../media/download.ts';
+import { serveInspector } from './inspection.ts';
+import { startInspector } from './inspector.ts';
+import { findPrograms } from './programs.ts';
+import { chooseWall } from './wall.ts';
+import { needAddress, type Surroundings } from './worker-role.ts';
+
+/** Requests at once for each processor: most of their time they wait for the network. */
+const atOnceEach = 4;
+/** What leaks in yt-dlp and its libraries goes with the parent. */
+const requestsMax = 1000;
+
+/** Runs the role `inspector` until SIGTERM. With `--lifeline` the end of its input ends it too. */
+export async function runInspectorRole(args: readonly string[], { env, err }: Surroundings): Promise<number> {
+  const config = readConfig(env, (path) => readFileSync(path, 'utf8'));
+  const log = makeLog({ level: config.logLevel, write: err, now: Date.now });
+  const stop = makeStop();
+  const left = waitToLeave(args.includes('--lifeline'));
+  try {
+    const wall = await chooseWall(config.sandbox, (sentence) => log.warn('no sandbox', { reason: sentence }));
+    const inspector = await startInspector({
+      ...{ inspectUrl, wall, log, requestsMax, inspectSeconds: config.inspectSeconds, plugins: config.ytdlpPlugins },
+      egress: needAddress('TRAWL_EGRESS_ADDRESS', config.egressAddress),
+      programs: findPrograms(env.PATH ?? ''),
+      root: join(config.data, 'work'),
+      atOnce: atOnceEach * availableParallelism(),
+    });
+    stop.add('inspector', inspector.close);
+    const ready = () => (inspector.isReady() ? [] : ['inspector']);
+    const probe = await startProbe({ port: config.probePort, host: config.host, metrics: makeMetrics(), ready });
+    stop.add('probe', probe.close);
+    const inspection = await serveInspector(inspector, needAddress('TRAWL_INSPECTOR_ADDRESS', config.inspectorAddress));
+    stop.add('inspection', inspection.close);
+    log.info('inspector listens', { wall });
+    await left;
+    return 0;
+  } finally {
+    await stop.run();
+    process.stdin.destroy();
+  }
+}
+
+/** Whoever holds the other end of the lifeline starts us and says when to leave: Ctrl-C in its terminal is not for us then. */
+function waitToLeave(hasLifeline: boolean): Promise<void> {
+  return new Promise((resolve) => {
+    process.once('SIGTERM', () => resolve());
+    process.on('SIGINT', () => {
+      if (!hasLifeline) resolve();
+    });
+    if (hasLifeline) process.stdin.once('close', () => resolve()).resume();
+  });
+}

@@ -1,0 +1,199 @@
+"""Keeps yt-dlp loaded and warm, and forks one walled-off child for each request.
+
+Usage: inspector.py DRIVER PLUGINS (folders with `:` between them). Requests are JSON lines on standard input:
+{id, input, folder, user, env, port, paths, limits} starts a child, {end: id} ends it.
+Answers are frames on standard output: a line `ID out BYTES` with so many bytes of a child, or `ID end CODE`.
+This process never looks at what a child says, holds no secret and reaches nothing.
+"""
+
+import gc
+import importlib.util
+import json
+import os
+import resource
+import selectors
+import signal
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import wall  # noqa: E402 - it lies beside this file, where Python does not look by itself
+
+CHUNK_BYTES = 1 << 16
+OUTPUT_BYTES = 1 << 24
+NOWHERE = 'http://127.0.0.1:9'
+READY = b'ready\n'
+
+
+class Child:
+    """One request: its process, what the process writes, and how much of it there may still be."""
+
+    def __init__(self, name, user, pid, output):
+        self.name, self.user, self.pid, self.output = name, user, pid, output
+        self.handle = os.pidfd_open(pid)
+        self.left = OUTPUT_BYTES
+
+    def end(self):
+        os.kill(self.pid, signal.SIGKILL)
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # It did not come so far as to lead a group.
+        if self.user:
+            end_all_of(self.user)
+
+    def forward(self):
+        """Hands on what the child has written so far; False at its end."""
+        try:
+            piece = os.read(self.output, CHUNK_BYTES)
+        except BlockingIOError:
+            return False
+        self.left -= len(piece)
+        if self.left < 0:
+            self.end()
+            return False
+        if piece:
+            write(b'%d out %d\n' % (self.name, len(piece)) + piece)
+        return bool(piece)
+
+
+def main(path, plugins):
+    driver = load(path)
+    driver.prepare([folder for folder in plugins.split(':') if folder])
+    warm(driver)
+    wall.hide()
+    gc.collect()
+    gc.freeze()
+    children, events = {}, selectors.DefaultSelector()
+    os.set_blocking(0, False)
+    events.register(0, selectors.EVENT_READ)
+    write(READY)
+    rest = b''
+    while True:
+        for key, _ in events.select():
+            if key.data is None:
+                piece = os.read(0, CHUNK_BYTES)
+                if not piece:
+                    return
+                *lines, rest = (rest + piece).split(b'\n')
+                for line in lines:
+                    obey(json.loads(line), driver, children, events)
+            elif key.data.name not in children:
+                continue
+            elif key.fd == key.data.handle:
+                finish(key.data, children, events)
+            elif not key.data.forward() and key.fd in events.get_map():
+                events.unregister(key.fd)
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location('driver', path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def warm(driver):
+    """Compiles the patterns of all sites and goes once through all that a request needs, up to a refused connection."""
+    for extractor in driver.yt_dlp.extractor.gen_extractor_classes():
+        extractor.suitable('about:blank')
+    order = {'action': 'inspect', 'url': f'{NOWHERE}/x', 'folder': '/', 'proxy': NOWHERE, 'tools': '/', 'node': '/', 'plugins': [], 'cookies': None}
+    driver.answer_inspect({**order, 'limits': {'file_bytes': 1}})
+    # Tries all patterns of dates, which stay compiled.
+    driver.yt_dlp.utils.unified_timestamp('no date')
+
+
+def obey(request, driver, children, events):
+    if 'end' in request:
+        child = children.get(request['end'])
+        if child:
+            child.end()
+        return
+    near_in, far_in = os.pipe()
+    near_out, far_out = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        run_child(request, driver, near_in, far_out)
+    os.close(near_in)
+    os.close(far_out)
+    # A pipe takes this much without a reader, and no order is longer.
+    os.write(far_in, request['input'].encode()[:CHUNK_BYTES])
+    os.close(far_in)
+    os.set_blocking(near_out, False)
+    child = Child(request['id'], request['user'], pid, near_out)
+    children[child.name] = child
+    events.register(near_out, selectors.EVENT_READ, child)
+    events.register(child.handle, selectors.EVENT_READ, child)
+
+
+def run_child(request, driver, near_in, far_out):
+    """Becomes the child: nothing of the parent is left but its code. Never returns."""
+    code = 1
+    try:
+        os.setsid()
+        os.dup2(near_in, 0)
+        os.dup2(far_out, 1)
+        os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        limit(request['limits'], request['user'])
+        user = request['user']
+        if user:
+            os.setgroups([])
+            os.setresgid(user, user, user)
+            os.setresuid(user, user, user)
+        wall.hide()
+        wall.die_with_parent()
+        os.chdir(request['folder'])
+        os.environ.clear()
+        os.environ.update(request['env'])
+        wall.wall_off(request['folder'], request['port'], request['paths'])
+        with open(0, encoding='utf-8') as orders, open(1, 'w', encoding='utf-8') as answers:
+            print(json.dumps(driver.answer_inspect(json.loads(orders.readline()))), file=answers)
+        code = 0
+    except BaseException as error:  # noqa: BLE001 - the parent's code must not go on here
+        os.write(2, f'{type(error).__name__}: {error}\n'.encode()[:2000])
+    finally:
+        os._exit(code)
+
+
+def limit(limits, user):
+    bounds = [(resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, limits['file_bytes'])]
+    bounds += [(resource.RLIMIT_DATA, limits['memory_bytes']), (resource.RLIMIT_CPU, limits['cpu_seconds'])]
+    if user:
+        # The system counts the processes of a user: one of the child's own has none but its own.
+        bounds.append((resource.RLIMIT_NPROC, limits['processes']))
+    for name, most in bounds:
+        resource.setrlimit(name, (most, most))
+
+
+def finish(child, children, events):
+    child.end()
+    _, status = os.waitpid(child.pid, 0)
+    while child.forward():
+        pass
+    for handle in (child.handle, child.output):
+        if handle in events.get_map():
+            events.unregister(handle)
+        os.close(handle)
+    del children[child.name]
+    write(b'%d end %d\n' % (child.name, os.waitstatus_to_exitcode(status)))
+
+
+def end_all_of(user):
+    """Ends every process of a user, also those that left the group: only that user's own process finds them all."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setresuid(user, user, user)
+            os.kill(-1, signal.SIGKILL)
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)
+
+
+def write(frame):
+    while frame:
+        frame = frame[os.write(1, frame):]
+
+
+if __name__ == '__main__':
+    main(sys.argv[1], sys.argv[2])

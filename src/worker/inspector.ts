@@ -1,0 +1,229 @@
+import { randomInt } from 'node:crypto';
+import { chmod, chown, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { FailureCode } from '../base/errors.ts';
+import type { Address } from '../base/kinds.ts';
+import type { Log } from '../base/log.ts';
+import { Failed, type Tools } from '../media/tools.ts';
+import type { Metadata } from '../model/metadata.ts';
+import type { Media } from './attempt.ts';
+import { type Broom, startBroom } from './broom.ts';
+import type { ChildLimits } from './limits.ts';
+import type { Programs } from './programs.ts';
+import { startRelay } from './relay.ts';
+import { homesOf, insidePort, systemPaths, type Wall, wallOff } from './sandbox.ts';
+import { startWarm, type Warm, type WarmLimits } from './warm.ts';
+
+/** What is known of a URL, why nothing is, or that it may be asked again soon. */
+export type Inspected =
+  | { readonly is: 'metadata'; readonly metadata: Metadata }
+  | { readonly is: 'failure'; readonly code: FailureCode; readonly text: string }
+  | { readonly is: 'busy'; readonly reason: string };
+
+export interface InspectorOptions {
+  readonly inspectUrl: Media['inspectUrl'];
+  readonly programs: Programs;
+  readonly egress: Address;
+  readonly root: string;
+  readonly wall: Wall;
+  readonly plugins: readonly string[];
+  readonly inspectSeconds: number;
+  /** More requests at once are answered as busy. */
+  readonly atOnce: number;
+  /** After so many a fresh parent takes over. */
+  readonly requestsMax: number;
+  readonly log: Log;
+}
+
+export interface Inspector {
+  /** Inspects one URL; when the signal fires, its child is ended at once. */
+  readonly inspect: (url: string, signal: AbortSignal) => Promise<Inspected>;
+  readonly isReady: () => boolean;
+  readonly close: () => Promise<void>;
+}
+
+const memoryBytes = 2 ** 30;
+const largestFile = 2 ** 26;
+const processesMax = 128;
+const firstPauseMilliseconds = 500;
+const longestPauseMilliseconds = 30_000;
+/** The user of each request is drawn from as many, so that none meets what another left. */
+const users = 1_000_000_000;
+const firstUser = 1_000_000_000;
+
+/** Starts the inspector and waits until it is warm. */
+export async function startInspector(options: InspectorOptions): Promise<Inspector> {
+  const place = await openPlace(options);
+  const ended = new AbortController();
+  const parents = keepWarm(() => startWarm(warmOptions(options, place)), options, ended.signal);
+  await parents.first;
+  let open = 0;
+  const inspect = async (url: string, signal: AbortSignal): Promise<Inspected> => {
+    const warm = parents.current();
+    if (warm === null) return { is: 'busy', reason: 'the inspector starts' };
+    if (open >= options.atOnce) return { is: 'busy', reason: 'too many requests at once' };
+    open++;
+    try {
+      return await inspectOne(url, warm, place, options, signal);
+    } finally {
+      open--;
+    }
+  };
+  const close = async () => {
+    ended.abort();
+    await parents.end();
+    await place.close();
+  };
+  return { inspect, isReady: () => parents.current() !== null, close };
+}
+
+async function inspectOne(
+  url: string,
+  warm: Warm,
+  { folder: requests, port }: Place,
+  { programs, inspectSeconds, inspectUrl, wall, log }: InspectorOptions,
+  gone: AbortSignal,
+): Promise<Inspected> {
+  const folder = await mkdtemp(join(requests, 'r'));
+  const user = wall === 'user' ? firstUser + randomInt(users) : 0;
+  // Of a child that others have ended nobody knows what it would have said.
+  let struck = false;
+  const late = AbortSignal.timeout((inspectSeconds + 1) * 1000);
+  const signal = AbortSignal.any([gone, late]);
+  const run: Tools['run'] = (_command, _args, running) => {
+    const child = warm.start(user, running);
+    void child.ended.then((end) => {
+      struck = end.signal === 'SIGKILL' && !running.signal.aborted;
+    });
+    return child;
+  };
+  const limits = { fileBytes: largestFile, inspectSeconds, slowBytes: 1, slowSeconds: inspectSeconds };
+  const proxy = `http://127.0.0.1:${port}`;
+  try {
+    if (user) await chown(folder, user, user);
+    // The parent has loaded the plugins.
+    const tools: Tools = { ...programs, folder, proxy, plugins: [], cookies: null, limits, run };
+    const metadata = await inspectUrl({ endpoint: 'metadata', args: { query: url } }, tools, signal);
+    return { is: 'metadata', metadata };
+  } catch (error) {
+    if (late.aborted) return failure(new Failed('timeout'));
+    if (struck || gone.aborted) return { is: 'busy', reason: 'the request was struck down' };
+    if (error instanceof Failed) return failure(error);
+    log.error('inspection broke off', { error: error instanceof Error ? error.stack : String(error) });
+    return failure(new Failed('worker_failed'));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function failure({ code, message }: Failed): Inspected {
+  return { is: 'failure', code, text: message };
+}
+
+interface Parents {
+  readonly first: Promise<void>;
+  readonly current: () => Warm | null;
+  readonly end: () => Promise<void>;
+}
+
+/** Keeps one warm parent: a new one when it ended, or when it has done enough and the new one is warm. */
+function keepWarm(start: () => Promise<Warm>, { requestsMax, log }: InspectorOptions, signal: AbortSignal): Parents {
+  let current: Warm | null = null;
+  let leaving: Warm[] = [];
+  const first = Promise.withResolvers<void>();
+  const replace = async () => {
+    for (let wait = firstPauseMilliseconds; !signal.aborted; wait = Math.min(2 * wait, longestPauseMilliseconds)) {
+      try {
+        const next = await start();
+        if (signal.aborted) return next.end();
+        void next.ended.then(() => {
+          leaving = leaving.filter((warm) => warm !== next);
+          if (current !== next) return;
+          current = null;
+          void replace();
+        });
+        if (current) leaving.push(current);
+        current = next;
+        return first.resolve();
+      } catch (error) {
+        log.error('inspector did not start', { error: String(error) });
+        await pause(wait, undefined, { signal }).catch(() => undefined);
+      }
+    }
+  };
+  let replacing: Promise<void> | undefined = replace();
+  void replacing.then(() => {
+    replacing = undefined;
+  });
+  const timer = setInterval(() => {
+    for (const warm of leaving) if (warm.counts().open === 0) warm.end();
+    if (!current || current.counts().started < requestsMax || replacing) return;
+    replacing = replace().finally(() => {
+      replacing = undefined;
+    });
+  }, 200);
+  const end = async () => {
+    clearInterval(timer);
+    const warms = [current, ...leaving].filter((warm) => warm !== null);
+    for (const warm of warms) warm.end();
+    await Promise.all(warms.map((warm) => warm.ended));
+  };
+  return { first: first.promise, current: () => current, end };
+}
+
+interface Place {
+  /** Holds a folder for each request. */
+  readonly folder: string;
+  readonly port: number;
+  readonly socket: string;
+  readonly broom: Broom;
+  readonly close: () => Promise<void>;
+}
+
+async function openPlace({ root, egress, wall }: InspectorOptions): Promise<Place> {
+  await mkdir(root, { recursive: true, mode: 0o700 });
+  const home = await mkdtemp(join(root, 'inspector-'));
+  const broom = await startBroom(home);
+  const folder = join(home, 'requests');
+  const socket = join(home, 'egress');
+  // A child may step through it to its own folder, but not look around.
+  await mkdir(folder, { mode: 0o711 });
+  const relay = await startRelay(egress, wall === 'none' ? null : socket);
+  if (wall !== 'none') await chmod(socket, 0o666);
+  const close = async () => {
+    await relay.close();
+    await broom.sweep();
+  };
+  return { folder, socket, broom, port: wall === 'none' ? relay.port : insidePort, close };
+}
+
+function warmOptions(options: InspectorOptions, { folder, port, socket }: Place) {
+  const { programs, plugins, wall, inspectSeconds, atOnce } = options;
+  const { python, driver, ffmpeg, ffprobe, node } = programs;
+  const readable = [...homesOf([python, ffmpeg, ffprobe, node]), dirname(driver), ...plugins];
+  const limits: ChildLimits = {
+    fileBytes: largestFile,
+    folderBytes: largestFile,
+    memoryBytes,
+    cpuSeconds: 2 ** 31,
+    processes: processesMax * atOnce,
+  };
+  const command = [python, '-I', join(import.meta.dirname, 'inspector.py'), driver, plugins.join(':')];
+  const capabilities = ['CAP_SETUID', 'CAP_SETGID', 'CAP_KILL'];
+  const inside = { wall, folder, readable, out: { port, socket }, limits, user: 0, python, capabilities };
+  const childLimits: WarmLimits = {
+    file_bytes: largestFile,
+    memory_bytes: memoryBytes,
+    cpu_seconds: inspectSeconds,
+    processes: processesMax,
+  };
+  return {
+    command: wallOff(command, inside),
+    env: { PATH: '/usr/bin:/bin', HOME: folder, LANG: 'C.UTF-8' },
+    folder,
+    port,
+    paths: [...systemPaths(), ...readable, import.meta.dirname],
+    limits: childLimits,
+  };
+}

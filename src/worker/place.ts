@@ -1,0 +1,75 @@
+import { chmod, chown, copyFile, mkdir, mkdtemp } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Address } from '../base/kinds.ts';
+import type { Run } from '../media/tools.ts';
+import { startBroom } from './broom.ts';
+import type { Breach, ChildLimits } from './limits.ts';
+import { startRelay } from './relay.ts';
+import { makeChildren } from './run.ts';
+import { insidePort, ownUser, type Wall } from './sandbox.ts';
+import { startWatch } from './watch.ts';
+
+export interface PlaceOptions {
+  /** Where private folders are made. */
+  readonly root: string;
+  readonly egress: Address;
+  readonly wall: Wall;
+  readonly limits: ChildLimits;
+  readonly python: string;
+  readonly readable: readonly string[];
+  /** A file of cookies that children may read. */
+  readonly cookies: string | null;
+  /** Told once, when the children broke a limit. */
+  readonly broken: (breach: Breach) => void;
+  /** Ends every child. */
+  readonly signal: AbortSignal;
+}
+
+/** Where one attempt works: a folder, a way out, and children that have nothing else. */
+export interface Place {
+  readonly folder: string;
+  /** URL of the way out, as children see it. */
+  readonly proxy: string;
+  readonly cookies: string | null;
+  readonly run: Run;
+  /** Ends what runs and removes everything. The same happens when this process is killed. */
+  readonly close: () => Promise<void>;
+}
+
+/** Makes the place of one attempt. */
+export async function openPlace(options: PlaceOptions): Promise<Place> {
+  const { root, egress, wall, limits, python, broken, signal } = options;
+  await mkdir(root, { recursive: true, mode: 0o700 });
+  const home = await mkdtemp(join(root, 'job-'));
+  const broom = await startBroom(home);
+  const folder = join(home, 'job');
+  const cookies = options.cookies && join(home, 'cookies.txt');
+  const socket = join(home, 'egress');
+  const user = ownUser();
+  const ended = new AbortController();
+  try {
+    // Nobody else comes as far as this folder, but bubblewrap must step into it without the rights of root.
+    await mkdir(folder, { mode: 0o711 });
+    if (wall === 'user') await chown(folder, user, user);
+    if (options.cookies && cookies) await copyFile(options.cookies, cookies);
+    if (cookies) await chmod(cookies, 0o444);
+    const relay = await startRelay(egress, wall === 'none' ? null : socket);
+    if (wall !== 'none') await chmod(socket, 0o666);
+    const port = wall === 'none' ? relay.port : insidePort;
+    const readable = cookies ? [...options.readable, cookies] : options.readable;
+    const walls = { wall, folder, readable, out: { port, socket }, limits, user, python };
+    const both = AbortSignal.any([signal, ended.signal]);
+    const children = makeChildren({ ...walls, signal: both }, broom.watch);
+    const stopWatch = startWatch({ limits, folder, groups: () => children.groups, broken });
+    const close = async () => {
+      stopWatch();
+      ended.abort();
+      await relay.close();
+      await broom.sweep();
+    };
+    return { folder, proxy: `http://127.0.0.1:${port}`, cookies, run: children.run, close };
+  } catch (error) {
+    await broom.sweep();
+    throw error;
+  }
+}

@@ -1,0 +1,42 @@
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import type { Tools } from '../media/tools.ts';
+
+/** Absolute paths of everything that children run. */
+export type Programs = Pick<Tools, 'python' | 'driver' | 'ffmpeg' | 'ffprobe' | 'node'>;
+
+const root = join(import.meta.dirname, '..', '..');
+
+/** Finds every program, or throws a sentence that names the missing one. */
+export function findPrograms(path: string): Programs {
+  return {
+    python: firstOf('Python with yt-dlp', [join(root, '.cache', 'python', 'bin', 'python3')]),
+    driver: join(root, 'src', 'media', 'driver.py'),
+    ffmpeg: inPath('ffmpeg', path),
+    ffprobe: inPath('ffprobe', path),
+    node: process.execPath,
+  };
+}
+
+function inPath(name: string, path: string): string {
+  return firstOf(
+    name,
+    path.split(delimiter).map((folder) => join(folder, name)),
+  );
+}
+
+function firstOf(name: string, paths: readonly string[]): string {
+  const found = paths.find(isProgram);
+  if (found === undefined) throw new Error(`${name} was not found: run make setup.`);
+  return found;
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    // Not there, or not to be run: the next place is tried.
+    return false;
+  }
+}

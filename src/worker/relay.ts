@@ -1,0 +1,47 @@
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+import type { Address } from '../base/kinds.ts';
+
+/** Carries connections of one worker to the egress proxy. */
+export interface Relay {
+  /** The port when it listens on one, else 0. */
+  readonly port: number;
+  /** Ends every connection; may be repeated. */
+  readonly close: () => Promise<void>;
+}
+
+/** One worker needs some tens; a hostile child must not use up what all share. */
+const connectionsMax = 128;
+
+/** Listens on a UNIX socket, or on a free port of the loopback address, and hands every connection on to `to`. */
+export async function startRelay(to: Address, path: string | null): Promise<Relay> {
+  const open = new Set<Socket>();
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (near) => {
+    const far = connect({ ...to, allowHalfOpen: true, noDelay: true });
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      open.add(one);
+      // A broken side shows itself by its close, which ends the other one.
+      one.on('error', () => {});
+      one.on('close', () => {
+        open.delete(one);
+        other.destroySoon();
+      });
+    }
+    near.pipe(far);
+    far.pipe(near);
+  });
+  server.maxConnections = connectionsMax;
+  if (path === null) server.listen(0, '127.0.0.1');
+  else server.listen(path);
+  await once(server, 'listening');
+  const listening = server.address();
+  const close = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      for (const socket of open) socket.destroy();
+    });
+  return { port: typeof listening === 'object' ? (listening?.port ?? 0) : 0, close };
+}

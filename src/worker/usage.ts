@@ -1,0 +1,87 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** What some process groups use now. */
+export interface Usage {
+  readonly processes: number;
+  readonly memoryBytes: number;
+  /** Processor seconds by process id; one that has ended is missing. */
+  readonly cpuSeconds: ReadonlyMap<number, number>;
+}
+
+interface Row {
+  readonly id: number;
+  readonly parent: number;
+  readonly group: number;
+  readonly cpuSeconds: number;
+}
+
+/** The kernel tells times in these units to every program, whatever it uses itself. */
+const ticksPerSecond = 100;
+
+/** Reads what the groups and all descendants of their members use, also of those that left the group. */
+export function readUsage(groups: Iterable<number>): Usage {
+  const rows = readRows();
+  const members = new Map<number, Row>();
+  const wanted = new Set(groups);
+  for (let found = -1; found !== members.size; ) {
+    found = members.size;
+    for (const row of rows) {
+      if (wanted.has(row.group) || wanted.has(row.id) || members.has(row.parent)) members.set(row.id, row);
+    }
+  }
+  let memoryBytes = 0;
+  for (const id of members.keys()) memoryBytes += readMemory(id);
+  const cpuSeconds = new Map([...members.values()].map((row) => [row.id, row.cpuSeconds]));
+  return { processes: members.size, memoryBytes, cpuSeconds };
+}
+
+/** Sums the sizes on disk of all files below a folder. */
+export function folderBytes(folder: string): number {
+  let total = 0;
+  for (const entry of list(folder)) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) total += folderBytes(path);
+    // A file may vanish between being listed and being looked at.
+    else total += (statSync(path, { throwIfNoEntry: false })?.blocks ?? 0) * 512;
+  }
+  return total;
+}
+
+function list(folder: string) {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    // The folder was removed while its parent was read.
+    return [];
+  }
+}
+
+function readRows(): Row[] {
+  const rows: Row[] = [];
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    // The name of the program stands in brackets and may hold any character.
+    const [, parent, group, ...rest] = (readProc(name, 'stat').split(') ').at(-1) ?? '').split(' ');
+    if (parent === undefined || group === undefined) continue;
+    const ticks = Number(rest[8]) + Number(rest[9]);
+    rows.push({ id: Number(name), parent: Number(parent), group: Number(group), cpuSeconds: ticks / ticksPerSecond });
+  }
+  return rows;
+}
+
+/** Counts what a process holds for itself alone: pages of files can be dropped at any time. */
+function readMemory(id: number): number {
+  const status = readProc(String(id), 'status');
+  const kilobytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0);
+  return (kilobytes('RssAnon') + kilobytes('RssShmem')) * 1024;
+}
+
+function readProc(id: string, file: string): string {
+  try {
+    return readFileSync(join('/proc', id, file), 'utf8');
+  } catch {
+    // It has ended since it was listed.
+    return '';
+  }
+}

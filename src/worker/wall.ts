@@ -1,0 +1,53 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { ChildLimits } from './limits.ts';
+import { ownUser, type Wall, wallOff } from './sandbox.ts';
+
+export type SandboxMode = 'auto' | 'required' | 'off';
+
+const trialMilliseconds = 5000;
+const trialLimits: ChildLimits = {
+  fileBytes: 2 ** 20,
+  folderBytes: 2 ** 20,
+  memoryBytes: 2 ** 28,
+  cpuSeconds: 5,
+  processes: 64,
+};
+
+/** Finds the strongest wall that works on this machine; `warn` is told when that is none. Throws when one is required. */
+export async function chooseWall(mode: SandboxMode, warn: (sentence: string) => void): Promise<Wall> {
+  if (mode === 'off') return 'none';
+  const reasons: string[] = [];
+  for (const wall of walls()) {
+    const reason = await tryWall(wall);
+    if (reason === null) return wall;
+    reasons.push(reason);
+  }
+  const why = `bubblewrap does not work here (${reasons.join('; ')})`;
+  if (mode === 'required') throw new Error(`TRAWL_SANDBOX is required, but ${why}.`);
+  warn(`${why}: children run without a sandbox`);
+  return 'none';
+}
+
+function walls(): Wall[] {
+  return process.getuid?.() === 0 ? ['user', 'namespace'] : ['namespace'];
+}
+
+/** Gives the reason why it does not work, or null. */
+async function tryWall(wall: Wall): Promise<string | null> {
+  const folder = await mkdtemp(join(tmpdir(), 'trawl-wall-'));
+  const inside = { wall, folder, readable: [], out: null, limits: trialLimits, user: ownUser(), python: 'python3' };
+  const [program = '', ...args] = wallOff(['true'], inside);
+  try {
+    await promisify(execFile)(program, args, { timeout: trialMilliseconds });
+    return null;
+  } catch (error) {
+    const said = error instanceof Error && 'stderr' in error && String(error.stderr).trim();
+    return said || (error instanceof Error ? error.message : String(error));
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}

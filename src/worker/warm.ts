@@ -1,0 +1,121 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Child, Ended, RunOptions } from '../media/tools.ts';
+import { type Frame, makeFrameReader } from './frames.ts';
+
+/** What one request may use. */
+export interface WarmLimits {
+  readonly file_bytes: number;
+  readonly memory_bytes: number;
+  readonly cpu_seconds: number;
+  readonly processes: number;
+}
+
+export interface WarmOptions {
+  /** The command of the warm parent, behind its wall. */
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly folder: string;
+  /** The only port that children reach, and what they may read. */
+  readonly port: number;
+  readonly paths: readonly string[];
+  readonly limits: WarmLimits;
+}
+
+/** A parent that has yt-dlp loaded, and the children that it forks. */
+export interface Warm {
+  /** Runs the driver in a child of the user; 0 is the user of the parent. */
+  readonly start: (user: number, options: RunOptions) => Child;
+  /** Children started so far, and those that run. */
+  readonly counts: () => { readonly started: number; readonly open: number };
+  /** Settles when the parent has ended; its children have ended too then. */
+  readonly ended: Promise<void>;
+  readonly end: () => void;
+}
+
+interface Open {
+  readonly line: (line: string) => void;
+  readonly resolve: (ended: Ended) => void;
+  rest: string;
+}
+
+const signalNames = { 9: 'SIGKILL', 24: 'SIGXCPU', 25: 'SIGXFSZ' } as const;
+const longestStderr = 2000;
+
+/** Starts a parent and waits until it is warm. Rejects when it ends before that. */
+export async function startWarm({ command, env, folder, port, paths, limits }: WarmOptions): Promise<Warm> {
+  const [program = '', ...args] = command;
+  const parent = spawn(program, args, { cwd: folder, env, detached: true, stdio: 'pipe' });
+  const open = new Map<number, Open>();
+  let stderr = '';
+  let started = 0;
+  parent.stderr.on('data', (piece: Buffer) => {
+    stderr = (stderr + piece.toString()).slice(-longestStderr);
+  });
+  // A parent that has ended takes no more orders; every open one is told so by its end.
+  parent.stdin.on('error', () => undefined);
+  const close = (id: number, ended: Ended) => {
+    open.get(id)?.resolve(ended);
+    open.delete(id);
+  };
+  const ready = Promise.withResolvers<void>();
+  parent.stdout.on(
+    'data',
+    makeFrameReader(ready.resolve, (frame) => obey(frame, open, close)),
+  );
+  const ended = waitForEnd(parent).then(() => {
+    for (const id of [...open.keys()]) close(id, { code: null, signal: 'SIGKILL', stderr });
+    ready.reject(new Error(`the inspector ended before it was warm: ${stderr}`));
+  });
+  await ready.promise;
+  const order = (json: object) => parent.stdin.write(`${JSON.stringify(json)}\n`);
+  const start: Warm['start'] = (user, options) => {
+    const id = ++started;
+    const { promise, resolve } = Promise.withResolvers<Ended>();
+    const kill = () => order({ end: id });
+    open.set(id, { line: options.line ?? (() => undefined), resolve, rest: '' });
+    options.signal.addEventListener('abort', kill, { once: true });
+    const { folder, env } = options;
+    const write = (line: string) => {
+      order({ id, input: `${line}\n`, folder, user, env, port, paths, limits });
+      if (options.signal.aborted) kill();
+    };
+    const done = promise.finally(() => options.signal.removeEventListener('abort', kill));
+    return { write, close: () => undefined, ended: done };
+  };
+  return { start, counts: () => ({ started, open: open.size }), ended, end: () => endGroup(parent) };
+}
+
+function obey(frame: Frame, open: ReadonlyMap<number, Open>, close: (id: number, ended: Ended) => void): void {
+  const child = open.get(frame.id);
+  if (!child) return;
+  if (frame.is === 'end') {
+    const { code } = frame;
+    const signal = signalNames[-code as keyof typeof signalNames] ?? 'SIGTERM';
+    close(frame.id, code < 0 ? { code: null, signal, stderr: '' } : { code, signal: null, stderr: '' });
+    return;
+  }
+  const lines = (child.rest + frame.bytes.toString()).split('\n');
+  child.rest = lines.pop() ?? '';
+  for (const line of lines) child.line(line);
+}
+
+async function waitForEnd(parent: ChildProcessWithoutNullStreams): Promise<void> {
+  try {
+    await once(parent, 'exit');
+  } catch {
+    // It could not be started: it has ended all the same.
+  }
+  endGroup(parent);
+  parent.stdout.destroy();
+  parent.stderr.destroy();
+}
+
+function endGroup({ pid }: ChildProcessWithoutNullStreams): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // The group has ended already.
+  }
+}

@@ -1,0 +1,43 @@
+import type { Breach, ChildLimits } from './limits.ts';
+import { folderBytes, readUsage } from './usage.ts';
+
+export interface Watched {
+  readonly limits: ChildLimits;
+  readonly folder: string;
+  /** Groups that run now. */
+  readonly groups: () => Iterable<number>;
+  readonly broken: (breach: Breach) => void;
+}
+
+const everyMilliseconds = 250;
+/** The folder is looked at every so many times. */
+const rarely = 4;
+
+/** Looks again and again at what the children use, and says once which limit they broke. Gives what ends it. */
+export function startWatch(watched: Watched): () => void {
+  const { limits, folder, groups, broken } = watched;
+  const cpuSeconds = new Map<number, number>();
+  let turn = 0;
+  const look = (): Breach | null => {
+    const usage = readUsage(groups());
+    for (const [id, seconds] of usage.cpuSeconds) cpuSeconds.set(id, seconds);
+    if (usage.memoryBytes > limits.memoryBytes) return 'memory';
+    if (usage.processes > limits.processes) return 'processes';
+    if (sum(cpuSeconds.values()) > limits.cpuSeconds) return 'cpu';
+    if (turn++ % rarely !== 0) return null;
+    return folderBytes(folder) > limits.folderBytes ? 'folder' : null;
+  };
+  const timer = setInterval(() => {
+    const breach = look();
+    if (breach === null) return;
+    clearInterval(timer);
+    broken(breach);
+  }, everyMilliseconds);
+  return () => clearInterval(timer);
+}
+
+function sum(numbers: Iterable<number>): number {
+  let total = 0;
+  for (const number of numbers) total += number;
+  return total;
+}

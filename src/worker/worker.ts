@@ -1,0 +1,121 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import type { Config } from '../base/config.ts';
+import { failures } from '../base/errors.ts';
+import type { Address } from '../base/kinds.ts';
+import type { Log } from '../base/log.ts';
+import type { Metadata } from '../model/metadata.ts';
+import type { Outcome } from '../model/outcome.ts';
+import { type Ended, type Media, runAttempt } from './attempt.ts';
+import { type Gateway, openGateway } from './gateway.ts';
+import type { Programs } from './programs.ts';
+import { chooseWall } from './wall.ts';
+
+/** How the process tells its end: done, a failure that does not pass, one that may, an interruption. */
+export const exitCodes = { done: 0, failed: 64, retryable: 75, interrupted: 143 } as const;
+
+/** What the role is told besides the settings. */
+export interface WorkerOptions {
+  readonly config: Pick<Config, 'data' | 'sandbox' | 'ytdlpPlugins' | 'cookies'>;
+  readonly gateway: Address;
+  readonly egress: Address;
+  /** File for the end of the attempt in at most 4 KB, where a cluster reads it. */
+  readonly terminationFile: string | null;
+  readonly programs: Programs;
+  readonly media: Media;
+  readonly log: Log;
+  /** A file that holds the token; its content may change while the attempt runs. */
+  readonly tokenFile: string | null;
+  /** Without a file its first line is the token, and its end is a sign to leave. */
+  readonly input: Readable;
+}
+
+const terminationBytes = 4096;
+const memoryBytes = 2 ** 31;
+const slowBytes = 10 * 1024;
+const slowSeconds = 60;
+const patienceSeconds = 300;
+/** A worker that was told to stop has little time left for its last word. */
+const lastWordSeconds = 2;
+
+/** Runs one attempt and gives the exit code. SIGTERM ends it early. */
+export async function runWorker(options: WorkerOptions): Promise<number> {
+  const { config, gateway: address, egress, terminationFile, programs, media, log } = options;
+  const leave = new AbortController();
+  const stop = () => leave.abort();
+  process.once('SIGTERM', stop);
+  const wall = chooseWall(config.sandbox, (sentence) => log.warn('no sandbox', { reason: sentence }));
+  const token = await findToken(options, stop);
+  const gateway = openGateway({ address, token, patienceSeconds, signal: leave.signal });
+  const ended = await runAttempt({
+    ...{
+      gateway,
+      media,
+      programs,
+      egress,
+      log,
+      memoryBytes,
+      slowBytes,
+      slowSeconds,
+      patienceSeconds,
+      signal: leave.signal,
+    },
+    root: join(config.data, 'work'),
+    wall: await wall,
+    plugins: config.ytdlpPlugins,
+    cookies: config.cookies,
+  });
+  if (terminationFile !== null && ended.outcome) await writeFile(terminationFile, shorten(ended.outcome));
+  const seconds = leave.signal.aborted ? lastWordSeconds : patienceSeconds;
+  const signal = AbortSignal.timeout(seconds * 1000);
+  await sendVerdict(ended, openGateway({ address, token, patienceSeconds: seconds, signal }), log);
+  options.input.destroy();
+  return exitCodeOf(ended.outcome);
+}
+
+/** Gives an outcome as JSON of at most 4 KB: what a caller would miss least goes first. */
+export function shorten(outcome: Outcome): string {
+  const dropped: (keyof Metadata)[] = [
+    'description',
+    'thumbnail',
+    'channel_url',
+    'original_url',
+    'webpage_url',
+    'title',
+  ];
+  let short = outcome;
+  for (const name of [...dropped, 'channel', 'id'] as const) {
+    const text = JSON.stringify(short);
+    if (Buffer.byteLength(text) <= terminationBytes || short.is !== 'done') return text;
+    short = { ...short, metadata: { ...short.metadata, [name]: null } };
+  }
+  return JSON.stringify(short);
+}
+
+async function findToken({ tokenFile, input }: WorkerOptions, leave: () => void): Promise<() => string> {
+  if (tokenFile !== null) return () => readFileSync(tokenFile, 'utf8').trim();
+  const lines = createInterface({ input });
+  lines.once('close', leave);
+  const [token = ''] = (await Promise.race([once(lines, 'line'), once(lines, 'close')])) as string[];
+  return () => token;
+}
+
+async function sendVerdict({ outcome, parts }: Ended, gateway: Gateway, log: Log): Promise<void> {
+  if (outcome === null) return;
+  try {
+    await gateway.sendVerdict(outcome, parts);
+  } catch (error) {
+    // The exit code still tells the class of the end, and a new attempt does no harm.
+    log.warn('verdict not delivered', { error: String(error) });
+  }
+}
+
+function exitCodeOf(outcome: Outcome | null): number {
+  if (outcome === null || outcome.is === 'interrupted') return exitCodes.interrupted;
+  if (outcome.is === 'done') return exitCodes.done;
+  return failures[outcome.code].retryable ? exitCodes.retryable : exitCodes.failed;
+}

@@ -1,0 +1,118 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import { makeSeal } from '../../src/base/seal.ts';
+import { judgeLink } from '../../src/model/link.ts';
+import { removeFile } from '../../src/store/history.ts';
+import { retryJob, settleJob } from '../../src/store/lifecycle.ts';
+import { endWebhook, takeWebhook } from '../../src/store/webhooks.ts';
+import { type Operator, type Shape, startOperator } from '../support/operator.ts';
+import {
+  aDownload,
+  admitted,
+  anAccount,
+  aRunningJob,
+  completed,
+  failed,
+  holder,
+  startNext,
+  theJob,
+} from '../support/record.ts';
+
+const secret = randomBytes(32);
+const webhook = { url: 'https://hooks.example.com/', receiver: 'hooks.example.com', authorization: '' };
+
+describe('jobs', () => {
+  let operator: Operator;
+  let caller: Awaited<ReturnType<typeof anAccount>>;
+  before(async () => {
+    operator = await startOperator();
+  });
+  after(() => operator.stop());
+  beforeEach(async () => {
+    caller = await anAccount(operator.store, { credits: 10 });
+  });
+  const env = { TRAWL_SECRET: secret.toString('base64'), TRAWL_PUBLIC_URL: 'https://trawl.example.com' };
+
+  it('that completed are shown as their caller sees them, with the account and a good link', async () => {
+    const args = { ...aDownload.args, webhook_authorization: 'never shown' };
+    const job = await aRunningJob(operator.store, caller, { work: { ...aDownload, args } });
+    await settleJob(operator.store, holder, job, completed);
+    const { code, out } = await operator.run(['job', 'show', job.id, '--json'], env);
+    const shown = JSON.parse(out);
+    expect([code, shown.id, shown.status, shown.account]).to.deep.equal([0, job.id, 'CompletedJob', caller.slug]);
+    expect(shown.args.webhook_authorization).to.equal('***');
+    const link = new URL(shown.result.response);
+    expect(link.origin).to.equal('https://trawl.example.com');
+    const { verify } = makeSeal({ secret });
+    expect(judgeLink(link.pathname + link.search, Date.now(), verify)).to.include({ is: 'good', job: job.id });
+    const unsealed = await operator.run(['job', 'show', job.id, '--json']);
+    expect([unsealed.code, JSON.parse(unsealed.out).code]).to.deep.equal([1, 'unavailable']);
+  });
+
+  it('that wait are shown with their place, and those that run with what they do', async () => {
+    const first = await aRunningJob(operator.store, caller);
+    const [second, third] = [await admitted(operator.store, caller), await admitted(operator.store, caller)];
+    const waiting = await operator.json<{ queue: object }>('job', 'show', third);
+    expect(waiting.queue).to.deep.equal({ position: 2, eta_seconds: null, reason: 'It waits for a free worker' });
+    expect(await operator.json('job', 'show', second)).to.include({ status: 'QueuedJob', account: caller.slug });
+    expect(await operator.json('job', 'show', first.id)).to.include({ success: null, result: null });
+  });
+
+  it('that failed are explained: attempts, money and webhook in the order of time', async () => {
+    const job = await aRunningJob(operator.store, caller, { work: { ...aDownload, webhook } });
+    await retryJob(operator.store, holder, job, { counts: 'interruption', code: 'worker_lost', notBefore: 0 });
+    let next = await startNext(operator.store);
+    while (next?.id !== job.id) next = await startNext(operator.store);
+    await settleJob(operator.store, holder, next, failed);
+    const due = { receiver: webhook.receiver, job: job.id };
+    await takeWebhook(operator.store, due, 20_000);
+    await endWebhook(operator.store, due, 1, { verdict: 'refused', status: null }, 5_000);
+    const told = await operator.json<Shape[]>('job', 'explain', job.id);
+    expect(told.map(({ source, text }) => [source, text])).to.deep.equal([
+      ['job', 'It is accepted (/v1/video/download), and one credit is held'],
+      ['attempt', 'Attempt 1 begins'],
+      ['attempt', 'Attempt 1 ends: worker_lost, which counts as an interruption'],
+      ['attempt', 'Attempt 2 begins'],
+      ['attempt', 'Attempt 2 ends: private'],
+      ['job', 'It ends: Error (private), This content is private; the hold is released, and nothing is charged'],
+      ['webhook', 'Its webhook is due'],
+      ['webhook', 'Attempt 1 to deliver its webhook begins'],
+      ['webhook', 'Its webhook is failed with no answer'],
+    ]);
+    const times = told.map(({ at }) => Date.parse(String(at)));
+    expect(times).to.deep.equal([...times].sort((a, b) => a - b));
+    const shown = await operator.run(['job', 'explain', job.id]);
+    expect(shown.out).to.match(/^at \(UTC\) +source +text\n[\d: -]{19} {2}job +It is accepted/);
+  });
+
+  it('that completed are explained with their charge and the end of their file', async () => {
+    const job = await aRunningJob(operator.store, caller);
+    await settleJob(operator.store, holder, job, completed);
+    for (let n = 0; n < 3; n++)
+      await settleJob(operator.store, holder, await aRunningJob(operator.store, caller), failed);
+    await removeFile(operator.store, await theJob(operator.store, job.id));
+    const told = await operator.json<Shape[]>('job', 'explain', job.id);
+    expect(told.map(({ source, text }) => [source, text])).to.deep.equal([
+      ['job', 'It is accepted (/v1/video/download), and one credit is held'],
+      ['attempt', 'Attempt 1 begins'],
+      ['attempt', 'Attempt 1 ends: completed'],
+      ['ledger', '1 credit of credits is charged'],
+      ['job', 'It ends: CompletedJob'],
+      ['job', 'Its file is removed'],
+    ]);
+  });
+
+  it('are cancelled once; one that has ended stays as it is', async () => {
+    const id = await admitted(operator.store, caller);
+    const cancelled = await operator.json('job', 'cancel', id);
+    expect(cancelled).to.include({ id, status: 'Error', error: 'Cancelled', error_code: 'cancelled' });
+    expect(await operator.json('job', 'cancel', id)).to.deep.equal(cancelled);
+    expect((await operator.json('account', 'show', caller.slug)).usage).to.include({ remaining: 10, held: 0 });
+  });
+
+  it('that are not there are refused', async () => {
+    for (const verb of ['show', 'explain', 'cancel']) {
+      expect(await operator.refused('job', verb, randomUUID())).to.include({ code: 'not_found' });
+    }
+  });
+});

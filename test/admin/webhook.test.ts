@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import { settleJob } from '../../src/store/lifecycle.ts';
+import { dueWebhooks, endWebhook, takeWebhook } from '../../src/store/webhooks.ts';
+import { type Operator, type Shape, startOperator } from '../support/operator.ts';
+import { aDownload, anAccount, aRunningJob, completed, holder } from '../support/record.ts';
+
+const url = 'https://hooks.example.com/done';
+const webhook = { url, receiver: 'hooks.example.com/abc', authorization: 'sealed' };
+
+describe('webhooks of an account', () => {
+  let operator: Operator;
+  let caller: Awaited<ReturnType<typeof anAccount>>;
+  before(async () => {
+    operator = await startOperator();
+  });
+  after(() => operator.stop());
+  beforeEach(async () => {
+    caller = await anAccount(operator.store, { credits: 10 });
+  });
+
+  const aDue = async () => {
+    const job = await aRunningJob(operator.store, caller, { work: { ...aDownload, webhook } });
+    await settleJob(operator.store, holder, job, completed);
+    return job.id;
+  };
+  const attempt = async (job: string, verdict: 'delivered' | 'again' | 'refused', status: number | null) => {
+    const due = { receiver: webhook.receiver, job };
+    const number = await takeWebhook(operator.store, due, 20_000);
+    return endWebhook(operator.store, due, number ?? 0, { verdict, status }, 5_000);
+  };
+  const list = (...options: string[]) => operator.json<Shape[]>('webhook', 'list', caller.slug, ...options);
+
+  it('are listed newest first, with how their delivery stands', async () => {
+    const [delivered, refused, again, due] = [await aDue(), await aDue(), await aDue(), await aDue()];
+    await attempt(delivered, 'delivered', 204);
+    await attempt(refused, 'refused', null);
+    const before = operator.store.clock.now();
+    await attempt(again, 'again', 500);
+    const listed = await list();
+    expect(listed.map(({ next_at: _, ...rest }) => rest)).to.deep.equal([
+      { job: due, url, status: 'due', attempts: 0, last_status: null },
+      { job: again, url, status: 'due', attempts: 1, last_status: 500 },
+      { job: refused, url, status: 'failed', attempts: 1, last_status: null },
+      { job: delivered, url, status: 'delivered', attempts: 1, last_status: 204 },
+    ]);
+    expect(listed.slice(2).map(({ next_at }) => next_at)).to.deep.equal([null, null]);
+    expect(Date.parse(String(listed[1]?.next_at))).to.be.within(before + 5_000, before + 7_000);
+  });
+
+  it('are narrowed to what has failed, and to a number', async () => {
+    const [first, second] = [await aDue(), await aDue(), await aDue()];
+    for (const job of [first, second]) await attempt(job, 'refused', null);
+    expect((await list('--failed')).map(({ job }) => job)).to.deep.equal([second, first]);
+    expect((await list('--failed', '--limit', '1')).map(({ job }) => job)).to.deep.equal([second]);
+    expect(await operator.refused('webhook', 'list', 'nobody')).to.include({ code: 'not_found' });
+  });
+
+  it('are due again after their end, with all attempts', async () => {
+    const job = await aDue();
+    await attempt(job, 'refused', 403);
+    const before = operator.store.clock.now();
+    const { next_at, ...rest } = await operator.json('webhook', 'replay', job);
+    expect(rest).to.deep.equal({ job, url, status: 'due', attempts: 0, last_status: null });
+    expect(Date.parse(String(next_at))).to.be.within(before - 5, operator.store.clock.now());
+    const { due } = await dueWebhooks(operator.store, 1000);
+    expect(due).to.deep.include({ receiver: webhook.receiver, job, at: Date.parse(String(next_at)) });
+    expect(await attempt(job, 'delivered', 200)).to.equal('delivered');
+    await operator.json('webhook', 'replay', job.toUpperCase());
+  });
+
+  it('are not sent again before their end, nor without one', async () => {
+    const job = await aDue();
+    expect(await operator.refused('webhook', 'replay', job)).to.deep.equal({
+      error: 'The delivery has not ended yet',
+      code: 'not_ended',
+    });
+    const silent = await aRunningJob(operator.store, caller);
+    await settleJob(operator.store, holder, silent, completed);
+    for (const other of [silent.id, randomUUID()]) {
+      expect(await operator.refused('webhook', 'replay', other)).to.include({ code: 'not_found' });
+    }
+  });
+
+  it('without --json are a table, and fields', async () => {
+    expect((await operator.run(['webhook', 'list', caller.slug])).out).to.equal('There are no webhooks.\n');
+    const job = await aDue();
+    await attempt(job, 'refused', null);
+    expect((await operator.run(['webhook', 'list', caller.slug])).out).to.match(
+      /^job +status +attempts +answer +next \(UTC\) +url\n[0-9a-f-]{36} {2}failed +1 +- +- +https:\/\/hooks.example.com\/done\n$/,
+    );
+    expect((await operator.run(['webhook', 'replay', job])).out).to.match(/^status +due$/m);
+  });
+});

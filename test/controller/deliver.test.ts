@@ -1,0 +1,290 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import { failures } from '../../src/base/errors.ts';
+import { makeMetrics } from '../../src/base/metrics.ts';
+import { makeSeal } from '../../src/base/seal.ts';
+import { type Deliveries, type DeliveriesOptions, startDeliveries } from '../../src/controller/deliver.ts';
+import { receiverOf } from '../../src/model/url.ts';
+import { setAccount } from '../../src/store/accounts.ts';
+import { cancelJob, type Ending, settleJob } from '../../src/store/lifecycle.ts';
+import { type Delivery, readDelivery } from '../../src/store/webhooks.ts';
+import { type Forwarder, startForwarder } from '../support/forwarder.ts';
+import {
+  aDownload,
+  anAccount,
+  aRunningJob,
+  completed,
+  failed,
+  holder,
+  storeOf,
+  type TestStore,
+} from '../support/record.ts';
+import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+import { copyWebhook, wholeRecord } from '../support/webhooks.ts';
+
+const seal = makeSeal({ secret: randomBytes(32) });
+const authorization = 'Bearer hush-hush';
+
+describe('the delivery of webhooks', () => {
+  let redis: TestRedis;
+  let store: TestStore;
+  let forwarder: Forwarder;
+  let deliveries: Deliveries | undefined;
+  let told: ReturnType<typeof aLog>;
+  let metrics: ReturnType<typeof makeMetrics>;
+  before(async () => {
+    redis = await startTestRedis();
+  });
+  after(() => redis.stop());
+  beforeEach(async () => {
+    await redis.flush();
+    store = storeOf(redis.connection);
+    forwarder = await startForwarder();
+    metrics = makeMetrics();
+    told = aLog();
+  });
+  afterEach(async () => {
+    await deliveries?.close();
+    deliveries = undefined;
+    await forwarder.close();
+  });
+
+  const start = (options: Partial<DeliveriesOptions> = {}) => {
+    const proxy = forwarder.address;
+    const linkOf = ({ id }: { id: string }) => `https://trawl.test/files/${id}`;
+    const seconds = { limitSeconds: 0.2, gapSeconds: 0.05, drainSeconds: 0 };
+    deliveries = startDeliveries({ store, seal, proxy, linkOf, metrics, log: told.log, ...seconds, ...options });
+    return deliveries;
+  };
+  const aWebhook = async (url: string, end: Ending = completed, sealed = '') => {
+    const caller = await anAccount(store, { credits: 1 });
+    const webhook = { url, receiver: receiverOf(url), authorization: sealed };
+    const job = await aRunningJob(store, caller, { work: { ...aDownload, webhook } });
+    await settleJob(store, holder, job, end);
+    return { ...caller, id: job.id };
+  };
+  const ended = (id: string): Promise<Delivery | null> =>
+    until(
+      async () => {
+        const delivery = await readDelivery(store, id);
+        return delivery?.state === 'due' ? null : delivery;
+      },
+      4,
+      'the delivery has ended',
+    );
+  const outcomes = async () => {
+    const { values } = await metrics.webhook_deliveries_total.get();
+    return Object.fromEntries(values.map(({ labels, value }) => [labels.outcome, value]));
+  };
+
+  it('a completed job is told as the contract says, once', async () => {
+    forwarder.answer('good.test', 204);
+    const { id } = await aWebhook('http://good.test/hook?a=b');
+    start();
+    expect(await ended(id)).to.deep.include({ state: 'delivered', attempts: 1, last_status: 204, next_at: null });
+    const [{ path, headers, body } = { path: '', headers: {}, body: '' }, ...more] = forwarder.of('good.test');
+    expect([path, headers['content-type'], more]).to.deep.equal(['/hook?a=b', 'application/json', []]);
+    expect(headers).not.to.have.any.keys('authorization', 'webhook-id', 'webhook-signature', 'webhook-timestamp');
+    expect(JSON.parse(body)).to.deep.equal({
+      id,
+      status: 'CompletedJob',
+      result: { metadata: completed.metadata, response: `https://trawl.test/files/${id}` },
+    });
+    expect(await outcomes()).to.deep.equal({ delivered: 1 });
+  });
+
+  it('a failed and a cancelled job are told as an error', async () => {
+    forwarder.answer('good.test', 200);
+    const { id } = await aWebhook('http://good.test/', failed);
+    const caller = await anAccount(store, { credits: 1 });
+    const webhook = { url: 'http://good.test/2', receiver: 'good.test', authorization: '' };
+    const job = await aRunningJob(store, caller, { work: { ...aDownload, webhook } });
+    await cancelJob(store, job, failures.cancelled.sentence);
+    start();
+    await Promise.all([ended(id), ended(job.id)]);
+    expect(forwarder.received.map(({ body }) => JSON.parse(body))).to.have.deep.members([
+      { id, status: 'Error', error: failed.text },
+      { id: job.id, status: 'Error', error: 'Cancelled' },
+    ]);
+  });
+
+  it('after 500 and 500 comes a third attempt, the gap between each', async () => {
+    forwarder.answer('poor.test', 500, 500, 200);
+    const { id } = await aWebhook('http://poor.test/');
+    start({ gapSeconds: 0.3 });
+    expect(await ended(id)).to.deep.include({ state: 'delivered', attempts: 3, last_status: 200 });
+    const received = forwarder.of('poor.test');
+    expect(new Set(received.map(({ body }) => body)).size).to.equal(1);
+    const [first = 0, second = 0, third = 0] = received.map(({ at }) => at);
+    expect([received.length, second - first >= 300, third - second >= 300]).to.deep.equal([3, true, true]);
+    expect(await outcomes()).to.deep.equal({ retried: 2, delivered: 1 });
+  });
+
+  for (const [what, url, last_status, answer] of [
+    ['that hangs', 'http://slow.test/', null, 'hang'],
+    ['that is gone', 'http://gone.test/', null, undefined],
+    ['that redirects', 'http://moved.test/', 302, (_: unknown, res) => res.writeHead(302, { location: '/new' }).end()],
+    ['that says 410', 'http://over.test/', 410, 410],
+  ] as [string, string, number | null, Parameters<Forwarder['answer']>[1] | undefined][]) {
+    it(`a receiver ${what} gets three attempts`, async () => {
+      const { hostname } = new URL(url);
+      if (answer !== undefined) forwarder.answer(hostname, answer);
+      const { id } = await aWebhook(url);
+      start();
+      expect(await ended(id)).to.deep.include({ state: 'failed', attempts: 3, last_status });
+      expect(forwarder.of(hostname).map(({ path }) => path)).to.deep.equal(answer === undefined ? [] : ['/', '/', '/']);
+      expect(await outcomes()).to.deep.equal({ retried: 2, failed: 1 });
+    });
+  }
+
+  it('an address that is refused gets one attempt', async () => {
+    forwarder.judge('inside.test', 'refused_address', 403);
+    const { id } = await aWebhook('http://inside.test/');
+    start();
+    expect(await ended(id)).to.deep.include({ state: 'failed', attempts: 1, last_status: null, next_at: null });
+    expect(await outcomes()).to.deep.equal({ failed: 1 });
+  });
+
+  it('a job that ends later is told at the hint, or at the next beat', async () => {
+    forwarder.answer('good.test', 200);
+    const { wake } = start();
+    await until(() => redis.connection.calls() > 0, 1, 'it has looked');
+    const { id } = await aWebhook('http://good.test/');
+    wake();
+    await ended(id);
+    await ended((await aWebhook('http://good.test/')).id);
+  });
+
+  it('an attempt that a restart has cut off is made again after its lease, and counts', async () => {
+    forwarder.answer('slow.test', 'hang', 500, 200);
+    const { id } = await aWebhook('http://slow.test/');
+    const first = start({ limitSeconds: 60 });
+    await until(() => forwarder.received.length === 1, 2, 'the first attempt');
+    await first.close();
+    const left = await readDelivery(store, id);
+    expect(left).to.deep.include({ state: 'due', attempts: 1 });
+    expect(left?.next_at).to.be.above(store.clock.now() + 60_000);
+    start();
+    store.advance(64_000);
+    deliveries?.wake();
+    expect((await readDelivery(store, id))?.attempts).to.equal(1);
+    store.advance(2_000);
+    deliveries?.wake();
+    expect(await ended(id)).to.deep.include({ state: 'delivered', attempts: 3 });
+    expect(forwarder.received.map(({ body }) => JSON.parse(body).id)).to.deep.equal([id, id, id]);
+  });
+
+  it('closing waits for an attempt under way, and begins no other', async () => {
+    let answer = () => {};
+    forwarder.answer('slow.test', (_, res) => {
+      answer = () => res.end();
+    });
+    const jobs = await Promise.all([1, 2, 3].map(() => aWebhook('http://slow.test/')));
+    const { close } = start({ limitSeconds: 10, drainSeconds: 10 });
+    await until(() => forwarder.received.length === 2, 2, 'two attempts');
+    const closed = close();
+    answer();
+    forwarder.answer('slow.test', 200);
+    const [first, second] = forwarder.received.map(({ body }) => JSON.parse(body).id);
+    expect(jobs.map(({ id }) => id)).to.include(first);
+    expect(first).not.to.equal(second);
+    await forwarder.close();
+    await closed;
+    expect(forwarder.received.length).to.equal(2);
+  });
+
+  it('1,000 webhooks to a dead host, under 100 paths, do not delay one to a live host', async function () {
+    this.timeout(15_000);
+    forwarder.answer('dead.test', 'hang');
+    forwarder.answer('live.test', 200);
+    const { id } = await aWebhook('http://dead.test/');
+    await copyWebhook(store, id, 1_000, (n) => `http://dead.test/${n % 100}`);
+    start({ limitSeconds: 5 });
+    await until(() => forwarder.of('dead.test').length === 8, 5, 'the dead host is busy');
+    const beginning = performance.now();
+    const live = await aWebhook('http://live.test/');
+    const due = performance.now();
+    deliveries?.wake();
+    expect(await ended(live.id)).to.deep.include({ state: 'delivered' });
+    expect(performance.now() - due, `due after ${due - beginning} ms`).to.be.below(2_000);
+    expect(forwarder.most.get('dead.test')).to.equal(8);
+  });
+
+  it('a path that hangs does not delay another one of its host, and gets two at once', async () => {
+    forwarder.answer('both.test', (req, res) => {
+      if (req.url?.endsWith('/fast')) res.end();
+    });
+    const slow = await Promise.all([1, 2, 3].map(() => aWebhook('http://both.test/slow')));
+    start({ limitSeconds: 5 });
+    await until(() => forwarder.received.length === 2, 2, 'two attempts');
+    const fast = await aWebhook('http://both.test/fast');
+    deliveries?.wake();
+    await ended(fast.id);
+    expect(forwarder.received.filter(({ path }) => path === '/slow').length).to.equal(2);
+    expect(slow.length).to.equal(3);
+  });
+
+  it('thousands to one host that answers are all sent once, those that stay out of the line too', async function () {
+    this.timeout(30_000);
+    forwarder.answer('busy.test', 200);
+    const { id } = await aWebhook('http://busy.test/');
+    await copyWebhook(store, id, 1_200, () => 'http://busy.test/');
+    start({ limitSeconds: 10 });
+    await until(() => forwarder.received.length === 1_201, 25, 'all are sent');
+    expect(new Set(forwarder.received.map(({ body }) => body)).size).to.equal(1);
+    expect(forwarder.most.get('busy.test')).to.be.at.most(2);
+  });
+
+  it('is signed while the account has a secret, with the newest one', async () => {
+    forwarder.answer('good.test', 500, 200);
+    const { id, account } = await aWebhook('http://good.test/');
+    const secret = async (text: string | null) => {
+      await setAccount(store, account, { webhook_secret: text && seal.seal('webhook_secret', text) });
+      return text?.slice('whsec_'.length) ?? '';
+    };
+    const first = await secret(`whsec_${randomBytes(32).toString('base64')}`);
+    start({ gapSeconds: 0.5 });
+    await until(() => forwarder.received.length === 1, 2, 'the first attempt');
+    const second = await secret(`whsec_${randomBytes(32).toString('base64')}`);
+    await ended(id);
+    for (const [n, key] of [first, second].entries()) {
+      const { headers, body } = forwarder.received[n]!;
+      const { 'webhook-id': named, 'webhook-timestamp': at, 'webhook-signature': signature } = headers;
+      const expected = createHmac('sha256', Buffer.from(key, 'base64')).update(`${named}.${at}.${body}`);
+      expect([named, signature]).to.deep.equal([id, `v1,${expected.digest('base64')}`]);
+      expect(Math.abs(Number(at) * 1000 - store.clock.now())).to.be.below(5_000);
+    }
+  });
+
+  it('brings the authorization of the caller, which is nowhere in clear', async () => {
+    forwarder.answer('good.test', 200);
+    const { id } = await aWebhook('http://good.test/', completed, seal.seal('webhook', authorization));
+    start();
+    await ended(id);
+    expect(forwarder.received[0]?.headers.authorization).to.equal(authorization);
+    expect(told.lines.join('') + (await wholeRecord(store)))
+      .to.contain(id)
+      .and.not.contain('hush-hush');
+  });
+
+  it('is not sent without an authorization that cannot be opened', async () => {
+    forwarder.answer('good.test', 200);
+    const other = makeSeal({ secret: randomBytes(32) });
+    const { id } = await aWebhook('http://good.test/', completed, other.seal('webhook', authorization));
+    start();
+    expect(await ended(id)).to.deep.include({ state: 'failed', attempts: 3, last_status: null });
+    expect(forwarder.received).to.deep.equal([]);
+    expect(told.lines.join('')).to.contain('a secret that is not known any more');
+  });
+
+  it('goes on when the record was away', async function () {
+    this.timeout(15_000);
+    forwarder.answer('good.test', 200);
+    start();
+    process.kill(redis.pid(), 'SIGKILL');
+    await until(() => !redis.connection.ready(), 5, 'redis is away');
+    await until(() => redis.connection.ready(), 10, 'redis is back');
+    await ended((await aWebhook('http://good.test/')).id);
+  });
+});

@@ -1,0 +1,201 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { buffer } from 'node:stream/consumers';
+import { expect } from 'chai';
+import { readPlace } from '../../src/egress/egress.ts';
+import { ask, openAddress, openTunnel, startSource, type TestSource } from '../support/egress.ts';
+import { aFolder } from '../support/redis.ts';
+import { root } from '../support/tree.ts';
+import { until } from '../support/until.ts';
+
+interface Role {
+  readonly child: ChildProcess;
+  readonly lines: Record<string, unknown>[];
+  /** What it wrote beside them. */
+  readonly errors: string[];
+  /** Exit code or signal, once it has ended. */
+  readonly ended: Promise<number | string>;
+  readonly port: number;
+  readonly probe: string;
+}
+
+describe('the role egress', () => {
+  const { folder, remove } = aFolder();
+  const path = join(folder, 'egress.sock');
+  const roles: Role[] = [];
+  let source: TestSource;
+  before(async () => {
+    source = await startSource((_, response) => response.end('source'));
+  });
+  afterEach(async () => {
+    for (const { child, ended } of roles.splice(0)) {
+      child.kill('SIGKILL');
+      await ended;
+    }
+  });
+  after(async () => {
+    await source.close();
+    remove();
+  });
+
+  const program = join(root, 'test/support/egress-child.ts');
+  const start = (...args: string[]) => run(process.execPath, [program, ...args]);
+  const run = async (command: string, args: readonly string[]): Promise<Role> => {
+    const env = {
+      PATH: process.env.PATH,
+      TMPDIR: folder,
+      TRAWL_PROBE_PORT: '0',
+      TRAWL_EGRESS_ALLOW: `${openAddress}:*`,
+    };
+    const child = spawn(command, args, { env, stdio: 'pipe' });
+    const ended = once(child, 'exit').then(([code, signal]) => code ?? signal);
+    const lines: Record<string, unknown>[] = [];
+    const errors: string[] = [];
+    createInterface(child.stderr!).on('line', (line) => errors.push(line));
+    createInterface(child.stdout!).on('line', (line) => lines.push(JSON.parse(line)));
+    const find = (text: string) => lines.find((line) => line.text === text);
+    // One that does not start has ended instead.
+    await until(() => find('egress is ready') ?? child.exitCode !== null, 5, 'it is ready');
+    const port = Number(find('egress listens')?.port ?? 0);
+    const probe = `http://127.0.0.1:${find('egress is ready')?.probe}`;
+    const role = { child, lines, errors, ended, port, probe };
+    roles.push(role);
+    return role;
+  };
+  const isGone = async (probe: string) => {
+    const error = await fetch(probe).catch((error) => error);
+    return error instanceof Error;
+  };
+
+  it('serves a port and sockets, tells that it is ready, and counts', async () => {
+    const role = await start('0', path, `${path}.2`);
+    for (const place of [{ host: '127.0.0.1', port: role.port }, { path }, { path: `${path}.2` }]) {
+      expect((await ask(place, source.url)).body).to.equal('source');
+    }
+    expect((await ask({ path }, 'http://127.0.0.3/')).verdict).to.equal('refused_address');
+    expect(await (await fetch(`${role.probe}/readyz`)).json()).to.deep.equal({ ready: true });
+    const metrics = await (await fetch(`${role.probe}/metrics`)).text();
+    expect(metrics).to.match(/^trawl_egress_connections_total\{verdict="open"\} 3$/m);
+    expect(metrics).to.match(/^trawl_egress_connections_total\{verdict="refused_address"\} 1$/m);
+    const clients = role.lines.filter(({ verdict }) => verdict).map(({ client }) => client);
+    expect(clients).to.deep.equal(['127.0.0.1', path, `${path}.2`, path]);
+  });
+
+  it('ends on SIGTERM when what is under way has ended, and removes its sockets', async () => {
+    const role = await start(path);
+    const { socket } = await openTunnel({ path }, source.authority);
+    role.child.kill('SIGTERM');
+    await until(() => !existsSync(path), 2, 'nobody is let in any more');
+    socket.end('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    expect(String(await buffer(socket))).to.match(/\r\n\r\nsource$/);
+    expect(await role.ended).to.equal(0);
+    expect(await isGone(role.probe)).to.equal(true);
+  });
+
+  it('ends at once when its lifeline does, whatever is under way, and not on Ctrl-C', async () => {
+    const role = await start('--lifeline', path);
+    role.child.kill('SIGINT');
+    const { socket } = await openTunnel({ path }, source.authority);
+    role.child.stdin!.end();
+    await once(socket.resume(), 'close');
+    expect(await role.ended).to.equal(0);
+    expect(existsSync(path)).to.equal(false);
+  });
+
+  it('without a lifeline ends on Ctrl-C, and does not mind a closed input', async () => {
+    const role = await start(path);
+    role.child.stdin!.end();
+    expect((await ask({ path }, source.url)).body).to.equal('source');
+    role.child.kill('SIGINT');
+    expect(await role.ended).to.equal(0);
+  });
+
+  it('starts again over the socket of one that was killed', async () => {
+    const first = await start(path);
+    const { socket } = await openTunnel({ path }, source.authority);
+    first.child.kill('SIGKILL');
+    await once(socket.resume(), 'close');
+    await until(() => source.sockets.every(({ destroyed }) => destroyed), 2, 'the source is left');
+    expect(existsSync(path), 'the socket stays behind').to.equal(true);
+    await start(path);
+    expect((await ask({ path }, source.url)).body).to.equal('source');
+  });
+
+  it('does not start where it cannot listen, and removes nothing but a socket', async () => {
+    const role = await start(folder);
+    expect(await role.ended).to.equal(1);
+    expect(role.errors.join()).to.contain('EADDRINUSE');
+    expect(existsSync(folder)).to.equal(true);
+  });
+
+  it('goes on after it had no file descriptors left', async () => {
+    const few = 'ulimit -n 40; exec "$0" "$@"';
+    const role = await run('/bin/sh', ['-c', few, process.execPath, program, path]);
+    const asked = Array.from({ length: 60 }, () => openTunnel({ path }, source.authority).catch(() => undefined));
+    const tunnels = (await Promise.all(asked)).filter((tunnel) => tunnel !== undefined);
+    expect(tunnels.length).to.be.below(60);
+    for (const { socket } of tunnels) socket.destroy();
+    await until(
+      async () => (await ask({ path }, source.url).catch(() => undefined))?.body === 'source',
+      3,
+      'it serves',
+    );
+    expect(role.child.exitCode).to.equal(null);
+  });
+
+  it('carries a large file in little memory, to a fast client and to a stopped one', async () => {
+    const bytes = 120_000_000;
+    const chunk = Buffer.alloc(1 << 20);
+    const large = await startSource((_, response) => {
+      response.setHeader('content-length', bytes);
+      const more = () => {
+        while (!response.destroyed && response.write(chunk));
+      };
+      response.on('drain', more);
+      more();
+    });
+    const role = await start(path);
+    const peak = () =>
+      Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${role.child.pid}/status`, 'utf8'))?.[1]) / 1024;
+    await ask({ path }, source.url);
+    const before = peak();
+    const stopped = await Promise.all([1, 2, 3, 4].map(() => openTunnel({ path }, large.authority)));
+    for (const { socket } of stopped) socket.pause().write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    const asked = request({ socketPath: path, path: large.url, agent: false }).end();
+    asked.on('error', () => undefined);
+    const [answer] = await once(asked, 'response');
+    let got = 0;
+    answer
+      .on('error', () => undefined)
+      .on('data', (data: Buffer) => {
+        got += data.length;
+      });
+    await until(() => got >= bytes - chunk.length, 4.5, 'all of it');
+    expect(peak() - before, 'MiB more').to.be.below(80);
+    for (const { socket } of stopped) socket.destroy();
+    asked.destroy();
+    await large.close();
+  });
+});
+
+describe('readPlace', () => {
+  const rows: [text: string, place: unknown][] = [
+    ['/run/a.sock', { path: '/run/a.sock' }],
+    ['4750', { host: '127.0.0.1', port: 4750 }],
+    ['0', { host: '127.0.0.1', port: 0 }],
+    ['65536', undefined],
+    ['a.sock', undefined],
+    ['', undefined],
+    [`/${'a'.repeat(106)}`, { path: `/${'a'.repeat(106)}` }],
+    [`/${'a'.repeat(107)}`, undefined],
+  ];
+  for (const [text, place] of rows) {
+    it(`${text || 'nothing'} is ${place ? 'a place' : 'none'}`, () => {
+      expect(readPlace(text, '127.0.0.1')).to.deep.equal(place);
+    });
+  }
+});

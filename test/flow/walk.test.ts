@@ -1,0 +1,91 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { aFolder } from '../support/redis.ts';
+import { type Source, startSource } from '../support/source-server.ts';
+import { until } from '../support/until.ts';
+import { type Running, startUp } from '../support/up.ts';
+
+const day = 86_400;
+
+describe('the walk of jobs', function () {
+  this.timeout(90_000);
+  let folder: string;
+  let remove: () => void;
+  let source: Source;
+  let up: Running;
+  let key: string;
+  const clock = () => join(folder, 'clock');
+
+  before(async () => {
+    ({ folder, remove } = aFolder());
+    source = await startSource();
+    writeFileSync(clock(), '0');
+    up = await startUp({
+      TRAWL_DATA: join(folder, 'data'),
+      TRAWL_CLOCK_FILE: clock(),
+      TRAWL_EGRESS_ALLOW: '127.0.0.1:*',
+      TRAWL_WORKERS: '1',
+    });
+    key = (await until(() => /'x-api-key: (\S+)'/.exec(up.said()), 5, 'the sample key'))![1]!;
+  });
+  after(async () => {
+    up?.process.kill('SIGTERM');
+    await up?.ended;
+    await source?.stop();
+    remove();
+  });
+
+  const get = async (path: string) => {
+    const answer = await fetch(up.url + path, { headers: { 'x-api-key': key } });
+    return JSON.parse(await answer.text());
+  };
+  const begin = async (path: string): Promise<string> => (await get(path)).job_id;
+  const end = (id: string, seconds = 40) =>
+    until(
+      async () => {
+        const job = await get(`/v1/jobs/${id}`);
+        return job.completed_at === null ? null : job;
+      },
+      seconds,
+      `job ${id} ends`,
+    );
+  const objectsOf = (id: string) => join(folder, 'data', 'objects', id);
+  let film: string;
+
+  it('a download ends as a file that its link gives, and costs one credit', async () => {
+    film = await begin(`/v1/video/download?query=${source.url}/films/clip.mp4`);
+    const job = await end(film);
+    expect([job.status, job.progress, job.error]).to.deep.equal(['CompletedJob', 100, null]);
+    const file = await fetch(job.result.response);
+    const bytes = (await file.arrayBuffer()).byteLength;
+    expect([file.status, bytes]).to.deep.equal([200, Number(file.headers.get('content-length'))]);
+    expect(bytes).to.be.above(1000);
+    expect(await get('/v1/usage')).to.include({ remaining: 99, held: 0 });
+  });
+
+  it('D2: asynchronous metadata ends as a job without a file, and costs one credit', async () => {
+    const id = await begin(`/v1/media/metadata?is_async=true&query=${source.url}/films/clip.mp4`);
+    const job = await end(id);
+    expect([job.status, job.result.metadata.extractor]).to.deep.equal(['CompletedJob', 'generic']);
+    expect(existsSync(objectsOf(id))).to.equal(false);
+    expect(await get('/v1/usage')).to.include({ remaining: 98, held: 0 });
+  });
+
+  it('a film that is not there ends as NotFound, and costs nothing', async () => {
+    const job = await end(await begin(`/v1/video/download?query=${source.url}/status/404`));
+    expect([job.status, job.error_code]).to.deep.equal(['NotFound', 'deleted']);
+    expect(await get('/v1/usage')).to.include({ remaining: 98, held: 0 });
+  });
+
+  it('D24 D72 D89: a day later its file is gone, and what still waits has waited too long', async () => {
+    expect(existsSync(objectsOf(film))).to.equal(true);
+    await begin(`/v1/video/download?query=${source.url}/hang`);
+    const late = await begin(`/v1/video/download?query=${source.url}/films/clip.mp4`);
+    writeFileSync(clock(), String(day + 60));
+    const job = await end(late, 60);
+    expect([job.status, job.error_code]).to.deep.equal(['Error', 'queue_timeout']);
+    await until(() => !existsSync(objectsOf(film)), 30, 'the file is removed');
+    expect((await get(`/v1/jobs/${film}`)).status).to.equal('CompletedJob');
+  });
+});

@@ -1,0 +1,87 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { failures, isFailureCode } from '../../src/base/errors.ts';
+import { classify, classifyFfmpeg } from '../../src/media/failures.ts';
+import { python } from '../support/media.ts';
+
+interface Row {
+  readonly message: string;
+  /** The exception's class; `ffmpeg` for what ffmpeg writes. */
+  readonly class: string;
+  readonly code: string;
+  /** The file of the package that raises it. */
+  readonly file: string;
+  /** What stands there to the letter, where the message has values in it. */
+  readonly find?: string;
+}
+
+const corpus = new URL('../../src/media/failures.jsonl', import.meta.url);
+const rows = readFileSync(corpus, 'utf8')
+  .trim()
+  .split('\n')
+  .map((line) => JSON.parse(line) as Row);
+
+describe('what yt-dlp and ffmpeg say of failures', () => {
+  const texts = new Map<string, string>();
+  let folder: string;
+  let libraries: string;
+  before(() => {
+    const lib = join(python, '../../lib');
+    folder = join(lib, readdirSync(lib).find((name) => name.startsWith('python3')) ?? '', 'site-packages/yt_dlp');
+    libraries = execFileSync('ldd', ['/usr/bin/ffmpeg'], { encoding: 'utf8' });
+  });
+  const find = ({ file, class: name }: Row) => {
+    const library = new RegExp(`${file}\\S* => (\\S+)`).exec(libraries)?.[1] ?? '/usr/bin/ffmpeg';
+    const path = name === 'ffmpeg' ? realpathSync(library) : join(folder, file);
+    const text = texts.get(path) ?? readFileSync(path, name === 'ffmpeg' ? 'latin1' : 'utf8');
+    texts.set(path, text);
+    return text;
+  };
+
+  it('has at least 150 messages, none of them twice', () => {
+    expect(new Set(rows.map(({ message, class: name }) => `${name} ${message}`)).size)
+      .to.equal(rows.length)
+      .and.to.be.at.least(150);
+  });
+
+  for (const row of rows) {
+    it(`${row.code}: ${row.message.slice(0, 90)}`, () => {
+      expect(isFailureCode(row.code)).to.equal(true);
+      expect(find(row).includes(row.find ?? row.message), `${row.file} says it`).to.equal(true);
+      if (row.class === 'ffmpeg') return expect(classifyFfmpeg(row.message)).to.equal(row.code);
+      expect(classify(said(row))).to.equal(row.code);
+    });
+  }
+
+  for (const [what, failure, code] of [
+    ['a missing fragment is no deleted film', { http: 404, stage: 'fetch', fragmented: true }, 'source_incomplete'],
+    ['a film that is gone while it is fetched was deleted', { http: 404, stage: 'fetch' }, 'deleted'],
+    ['egress refused', { verdict: 'refused_address', http: 403 }, 'address_not_allowed'],
+    ['egress could not connect', { verdict: 'failed_connect', http: 502 }, 'source_broken'],
+    ['a tunnel was refused', { message: 'Tunnel connection failed: 403 refused_address' }, 'address_not_allowed'],
+    [
+      'words in a name or a URL count for nothing',
+      { message: 'ERROR: [some:site] private-deleted: Oh http://x/drm', expected: true },
+      'unclassified',
+    ],
+    ['words of the source win over its status', { message: 'This video is private', http: 403 }, 'private'],
+    ['code that breaks', { classes: ['DownloadError', 'KeyError'], message: "'formats'" }, 'extractor_failed'],
+    ['something unheard of', { classes: ['DownloadError'], message: 'Oops', stage: 'fetch' }, 'unclassified'],
+  ] as const) {
+    it(`${what}: ${code}`, () =>
+      expect(classify({ ...said({ message: '', class: 'ExtractorError' }), expected: false, ...failure })).to.equal(
+        code,
+      ));
+  }
+
+  it('has a sentence for each code that a person can read without knowing yt-dlp', () => {
+    for (const { sentence } of Object.values(failures)) expect(sentence).to.not.match(/yt-dlp|ffmpeg|--/);
+  });
+});
+
+function said({ message, class: name }: Pick<Row, 'message' | 'class'>) {
+  const stage: 'inspect' | 'fetch' = name === 'DownloadError' ? 'fetch' : 'inspect';
+  return { classes: [name], message, stage, http: null, expected: true, verdict: null };
+}

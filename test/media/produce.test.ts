@@ -1,0 +1,257 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { Limits, Order } from '../../src/media/tools.ts';
+import { contentTypes } from '../../src/model/outcome.ts';
+import { hourSeconds, manySegments } from '../support/films.ts';
+import { decode, look, type Made, openStudio, type Studio } from '../support/media.ts';
+import { layHeights, layHour, layPortrait, soundFormats } from '../support/pages.ts';
+
+const full = process.env.ROUNDS !== undefined;
+const video = { download_type: 'audio_video', video_quality: 'best', video_format: 'mp4' };
+const audio = { download_type: 'audio', audio_quality: 'best', audio_format: 'mp3' };
+
+describe('from a URL to a proved file', function () {
+  this.timeout(120_000);
+  let studio: Studio;
+  before(async () => {
+    studio = await openStudio();
+    layHeights(studio.source);
+    layHour(studio.source);
+    layPortrait(studio.source);
+  });
+  after(() => studio.stop());
+  const order = (path: string, args = {}): Order => ({
+    endpoint: 'video',
+    args: { query: studio.source.url + path, ...video, ...args },
+  });
+  const sound = (path: string, args = {}): Order => ({
+    endpoint: 'audio',
+    args: { query: studio.source.url + path, ...audio, ...args },
+  });
+  const good = (wanted: Order, check: (made: Made, seen: ReturnType<typeof look>) => void, limits?: Partial<Limits>) =>
+    studio.make(
+      wanted,
+      (made) => {
+        expect(made.failed === null ? '' : `${made.failed.code} ${made.failed.detail}`).to.equal('');
+        const file = made.produced?.file ?? '';
+        check(made, look(file));
+        expect(decode(file)).to.equal('');
+      },
+      limits,
+    );
+
+  it('says size, checksum and kind of the file, and progress that never falls', () =>
+    good(order('/rate/150000/clip.mp4'), ({ produced, told, folder }) => {
+      const bytes = readFileSync(produced?.file ?? '');
+      expect(produced).to.deep.include({ bytes: bytes.length, content_type: 'video/mp4', ext: 'mp4' });
+      expect(produced?.sha256).to.equal(createHash('sha256').update(bytes).digest('hex'));
+      expect(produced?.file).to.equal(join(folder, 'media.mp4'));
+      const steps = told.map(({ progress }) => progress);
+      expect(steps).to.deep.equal([...steps].sort((one, other) => one - other));
+      expect(steps.at(-1)).to.equal(90);
+      expect(new Set(steps).size).to.be.at.least(6);
+      expect([...new Set(told.map(({ stage }) => stage))]).to.deep.equal(['inspect', 'fetch', 'convert', 'prove']);
+      expect(
+        told.some(({ speed_bytes }) => speed_bytes !== null && speed_bytes > 50_000 && speed_bytes < 300_000),
+      ).to.equal(true);
+      expect(contentTypes).to.include(produced?.content_type);
+    }));
+
+  it('lowers a film of more than an hour to 720 lines', () =>
+    good(order('/page/hour', { video_quality: '1080p' }), (_, seen) => {
+      expect([seen.video?.height, seen.duration]).to.deep.equal([720, hourSeconds]);
+    }));
+
+  it('does not lower it when it is cut to less than an hour', () =>
+    good(order('/page/hour', { max_duration: 100 }), (_, seen) => expect(seen.video?.height).to.equal(1080)));
+
+  it('counts the shorter side of an upright film', () =>
+    good(order('/page/portrait', { video_quality: '720p' }), (_, seen) => {
+      expect([seen.video?.width, seen.video?.height]).to.deep.equal([720, 1280]);
+    }));
+
+  it('delivers a film that has no sound as it is', () =>
+    good(order('/films/silent.mp4'), (_, seen) =>
+      expect(seen.streams.map(({ kind }) => kind)).to.deep.equal(['video']),
+    ));
+
+  it('encodes only the sound when an mp4 cannot hold it', () =>
+    good(order('/films/odd.mkv'), ({ produced }, seen) => {
+      expect([produced?.ext, seen.video?.codec, seen.audio?.codec]).to.deep.equal(['mp4', 'h264', 'aac']);
+    }));
+
+  it('copies an mp3 and leaves its cover out', () =>
+    good(sound('/films/cover.mp3'), (_, seen) => {
+      expect(seen.streams.map(({ kind, codec }) => `${kind} ${codec}`)).to.deep.equal(['audio mp3']);
+      expect(seen.audio?.kilobits).to.be.closeTo(192, 5);
+    }));
+
+  it('takes the one entry of a list for the medium', () => {
+    const entries = [`${studio.source.url}/page/heights`];
+    studio.source.lay('list-of-one', { entries });
+    return good(order('/page/list-of-one', { video_quality: '360p' }), (_, seen) =>
+      expect(seen.video?.height).to.equal(360),
+    );
+  });
+
+  const many = (title: string, test: () => Promise<unknown>) => (full ? it(title, test) : undefined);
+  many(`fetches a film in ${manySegments} pieces`, () => {
+    return good(order('/films/many/list.m3u8'), (_, seen) => expect(seen.duration).to.be.closeTo(manySegments / 5, 1));
+  });
+
+  for (const [name, path, seconds] of [
+    ['a plain film', '/films/long.mp4', 10],
+    ['more than half of a film', '/films/clip.mp4', 3.2],
+    ['HLS', '/films/fast/list.m3u8', 10],
+    ['DASH', '/films/dash/list.mpd', 1.5],
+    ['a page with separate sound', '/page/heights', 1.2],
+  ] as const) {
+    it(`cuts ${name} to ${seconds} s`, () =>
+      good(order(path, { max_duration: seconds }), ({ produced }, seen) => {
+        expect(seen.duration).to.be.closeTo(seconds, 0.5);
+        for (const stream of seen.streams) expect(stream.duration).to.be.closeTo(seconds, 0.5);
+        expect(produced?.metadata.duration).to.be.closeTo(seconds, 0.5);
+      }));
+  }
+
+  it('does not cut what is short already', () =>
+    good(sound('/films/audio.m4a', { max_duration: 100, audio_format: 'm4a' }), (_, seen) =>
+      expect(seen.duration).to.be.closeTo(4, 0.1),
+    ));
+
+  const fails = (wanted: Order, code: string, limits?: Partial<Limits>, most = 30) =>
+    studio.make(
+      wanted,
+      ({ failed, produced, seconds }) => {
+        expect(produced).to.equal(null);
+        expect(`${failed?.code} | ${failed?.code === code ? '' : failed?.detail}`).to.equal(`${code} | `);
+        expect(failed?.message).to.match(/^[A-Z][^|<>/]{10,160}$/);
+        expect(seconds).to.be.below(most);
+      },
+      limits,
+    );
+
+  for (const [path, code] of [
+    ['/status/404', 'deleted'],
+    ['/status/410', 'deleted'],
+    ['/status/401', 'login_required'],
+    ['/status/403', 'source_blocked'],
+    ['/status/429', 'source_rate_limited'],
+    ['/status/451', 'geo_blocked'],
+    ['/status/500', 'source_error'],
+    ['/status/503', 'source_error'],
+    ['/films/empty.mp4', 'file_damaged'],
+    ['/films/truncated.mp4', 'file_damaged'],
+    ['/films/half.mp4', 'file_damaged'],
+    ['/films/half.webm', 'file_damaged'],
+    ['/films/page.mp4', 'unsupported_url'],
+    ['/films/noise.mp4', 'unsupported_url'],
+    ['/films/sparse.bin', 'unsupported_url'],
+    ['/html/nothing', 'unsupported_url'],
+    ['/without/2.ts/hls/list.m3u8', 'source_incomplete'],
+    ['/without/0.ts/hls/list.m3u8', 'source_incomplete'],
+    ['/without/key/locked/list.m3u8', 'source_incomplete'],
+    ['/without/chunk-stream0-00002.m4s/dash/list.mpd', 'source_incomplete'],
+    ['/films/audio.m4a', 'no_video'],
+    ['/films/cover.mp3', 'no_video'],
+    ['/broken', 'source_broken'],
+    ['/bomb', 'file_too_large'],
+    ['/endless-gzip', 'file_too_large'],
+    ['/title', 'file_too_large'],
+    ['/endless-page', 'file_too_large'],
+    ['/to?to=http://127.0.0.1:1/films/clip.mp4', 'address_not_allowed'],
+  ] as const) {
+    it(`${path} ends as ${code}`, () => fails(order(path), code));
+  }
+
+  it('sound of a film without any ends as no_audio', () => fails(sound('/films/silent.mp4'), 'no_audio'));
+
+  it('an endless body ends at the limit of size, and the disk holds little more', () =>
+    fails(order('/endless'), 'file_too_large', { fileBytes: 3e7 }));
+
+  it('a body of one byte a second ends as too slow', () =>
+    fails(order('/rate/1/clip.mp4'), 'too_slow', { slowSeconds: 2 }, 8));
+
+  it('a body that stands still ends as too slow', () => fails(order('/hang'), 'too_slow', { slowSeconds: 2 }, 8));
+
+  it('a page that does not come ends as a time-out', () =>
+    fails(order('/silence'), 'timeout', { inspectSeconds: 2 }, 8));
+
+  for (const [raises, text, code] of [
+    ['expected', "Private video. Sign in if you've been granted access to this video", 'private'],
+    ['expected', 'Video unavailable. This video has been removed by the uploader', 'video_unavailable'],
+    ['expected', 'Sign in to confirm your age. This video may be inappropriate for some users.', 'age_restricted'],
+    ['expected', 'Sign in to confirm you’re not a bot', 'source_bot_check'],
+    ['login', 'This video is only available for registered users', 'login_required'],
+    ['geo', 'Not available in your country', 'geo_blocked'],
+    ['drm', '', 'drm_protected'],
+    ['no_formats', 'This video is private', 'private'],
+    ['not_live', '', 'not_started'],
+    ['crash', 'formats', 'extractor_failed'],
+  ] as const) {
+    it(`a page that says ${JSON.stringify(text)} by ${raises} ends as ${code}`, () => {
+      studio.source.lay('said', { raises, text });
+      return fails(order('/page/said'), code);
+    });
+  }
+
+  it('a list of several is refused, however many they are', () => {
+    studio.source.lay('list', {
+      entries: Array.from({ length: 500 }, (_, n) => `${studio.source.url}/page/heights?${n}`),
+    });
+    return fails(order('/page/list'), 'playlist_only');
+  });
+
+  it('a premiere says when it starts', () => {
+    studio.source.lay('premiere', {
+      info: { formats: [], live_status: 'is_upcoming', release_timestamp: 1_900_000_000 },
+    });
+    return studio.make(order('/page/premiere'), ({ failed }) => {
+      expect(failed).to.include({
+        code: 'not_started',
+        message: 'This content has not started yet: it starts at 2030-03-17T17:46:40.000Z',
+      });
+    });
+  });
+
+  it('a live stream without max_duration is refused', () => {
+    studio.source.lay('live', { info: { is_live: true, formats: soundFormats(studio.source) } });
+    return fails(order('/page/live'), 'live_unbounded');
+  });
+
+  it('a live stream is recorded at the pace of the clock', async () => {
+    const live = await openStudio();
+    const query = live.source.lay('live', {
+      info: {
+        is_live: true,
+        formats: [{ format_id: 'x', url: `${live.source.url}/live/list.m3u8`, ext: 'mp4', protocol: 'm3u8_native' }],
+      },
+    });
+    await live.make(
+      { endpoint: 'video', args: { ...video, query, max_duration: 8 } },
+      ({ produced, failed, seconds }) => {
+        expect(failed?.detail ?? '').to.equal('');
+        expect(look(produced?.file ?? '').duration).to.be.closeTo(8, 3);
+        expect(seconds).to.be.below(14);
+        expect(produced?.metadata.live_status).to.equal('is_live');
+      },
+    );
+    await live.stop();
+  });
+
+  it('a film far shorter than its page promises is damaged', () => {
+    const info = { duration: 60, formats: soundFormats(studio.source) };
+    studio.source.lay('liar', { info });
+    return fails(sound('/page/liar'), 'file_damaged');
+  });
+
+  it('orders inside a URL are taken from nobody but the extractors', async () => {
+    const smuggled = encodeURIComponent(JSON.stringify({ force_videoid: 'mine', referer: 'http://mine/' }));
+    const to = `/films/clip.mp4#__youtubedl_smuggle=${smuggled}`;
+    await good(order(`/to?to=${to}`), ({ produced }) => expect(produced?.metadata.id).to.equal('clip'));
+    studio.source.lay('smuggling', { entries: [studio.source.url + to] });
+    await good(order('/page/smuggling'), ({ produced }) => expect(produced?.metadata.id).to.equal('clip'));
+  });
+});

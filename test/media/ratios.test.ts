@@ -1,0 +1,110 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { ffmpegArguments } from '../../src/media/ffmpeg.ts';
+import type { Order } from '../../src/media/tools.ts';
+import { longSeconds, makeFilms } from '../support/films.ts';
+import { openStudio, python, type Studio } from '../support/media.ts';
+import { aFolder } from '../support/redis.ts';
+
+/** What both sides of a ratio are measured with, in this one run. */
+// Ratios are judged where little else runs: in the long form of the suite.
+if (process.env.ROUNDS !== undefined)
+  describe('how much faster than the plain way', function () {
+    this.timeout(120_000);
+    let studio: Studio;
+    before(async () => {
+      studio = await openStudio();
+    });
+    after(() => studio.stop());
+
+    const produceIn = async (path: string, args = {}) => {
+      studio.source.forget();
+      const order: Order = {
+        endpoint: 'video',
+        args: {
+          query: studio.source.url + path,
+          download_type: 'audio_video',
+          video_quality: 'best',
+          video_format: 'mp4',
+          ...args,
+        },
+      };
+      const seconds = await studio.make(order, ({ failed, seconds }) => {
+        expect(failed?.detail ?? '').to.equal('');
+        return seconds;
+      });
+      return { seconds, bytes: studio.source.sent() };
+    };
+    /** The yt-dlp command alone, in a process of its own: the source must answer meanwhile. */
+    const commandIn = async (path: string, ...words: string[]) => {
+      const { folder, remove } = aFolder();
+      studio.source.forget();
+      const { spawn } = await import('node:child_process');
+      const all = [
+        '-m',
+        'yt_dlp',
+        '--ignore-config',
+        '--proxy',
+        studio.proxy.url,
+        '-q',
+        '-o',
+        join(folder, 'x.%(ext)s'),
+        ...words,
+        studio.source.url + path,
+      ];
+      const begun = performance.now();
+      const code = await new Promise((resolve) => spawn(python, all, { stdio: 'ignore' }).on('exit', resolve));
+      const seconds = (performance.now() - begun) / 1000;
+      remove();
+      expect(code).to.equal(0);
+      return { seconds, bytes: studio.source.sent() };
+    };
+    const show = (what: string, ratio: number) => console.log(`      ${what}: ${ratio.toFixed(3)}`);
+
+    it('a sixth of a film takes at most 0.25 of its bytes and 0.4 of the time of fetching it all', async () => {
+      const path = '/rate/1500000/long.mp4';
+      const whole = await produceIn(path);
+      const part = await produceIn(path, { max_duration: longSeconds / 6 });
+      show('bytes', part.bytes / whole.bytes);
+      show('time', part.seconds / whole.seconds);
+      expect(part.bytes / whole.bytes).to.be.at.most(0.25);
+      expect(part.seconds / whole.seconds).to.be.at.most(0.4);
+    });
+
+    it('pieces side by side come at least 3 times as fast as one after the other from a throttled source', async () => {
+      const path = '/rate/450000/fast/list.m3u8';
+      const alone = await commandIn(path, '-N', '1', '--fixup', 'never');
+      const ours = await produceIn(path);
+      show('speed', alone.seconds / ours.seconds);
+      expect(alone.seconds / ours.seconds).to.be.at.least(3);
+    });
+
+    it('another container takes at most 0.02 of the time of another encoding', () => {
+      const { folder, remove } = aFolder();
+      const time = (output: string[], file: string) => {
+        const begun = performance.now();
+        execFileSync('ffmpeg', ffmpegArguments([join(makeFilms(), 'long.mp4')], output, join(folder, file)), {
+          stdio: 'ignore',
+        });
+        return performance.now() - begun;
+      };
+      const copied = Math.min(...[1, 2, 3].map((n) => time(['-c', 'copy', '-f', 'matroska'], `${n}.mkv`)));
+      const encoded = time(['-c:v', 'libx264', '-preset', 'fast', '-c:a', 'copy', '-f', 'matroska'], 'encoded.mkv');
+      remove();
+      show('time', copied / encoded);
+      expect(copied / encoded).to.be.at.most(0.02);
+    });
+
+    it('a whole small job takes at most 1.5 times as long as the yt-dlp command alone', async () => {
+      const ours: number[] = [];
+      const alone: number[] = [];
+      for (let round = 0; round < 3; round += 1) {
+        alone.push((await commandIn('/films/clip.mp4')).seconds);
+        ours.push((await produceIn('/films/clip.mp4')).seconds);
+      }
+      const median = (all: number[]) => all.sort((one, other) => one - other)[1] ?? 0;
+      show('time', median(ours) / median(alone));
+      expect(median(ours) / median(alone)).to.be.at.most(1.5);
+    });
+  });

@@ -1,0 +1,98 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { produce } from '../../src/media/download.ts';
+import { type Probe, readProbe } from '../../src/media/probe.ts';
+import { runChild } from '../../src/media/run.ts';
+import { Failed, type Limits, type Order, type Produced, type Told, type Tools } from '../../src/media/tools.ts';
+import { startProxy, type TestProxy } from './proxy.ts';
+import { aFolder } from './redis.ts';
+import { type Source, startSource } from './source-server.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** The Python that has yt-dlp, of the project's own environment. */
+export const python = join(root, '.cache/python/bin/python3');
+export const plugins = join(root, 'test/support/plugins');
+
+/** A source, a proxy that leads to nothing else, and what a job works with. */
+export interface Studio {
+  readonly source: Source;
+  readonly proxy: TestProxy;
+  /** Runs an order in a new folder that is gone after `look`. */
+  readonly make: <T>(order: Order, look: (made: Made) => T | Promise<T>, limits?: Partial<Limits>) => Promise<T>;
+  readonly stop: () => Promise<void>;
+}
+
+export interface Made {
+  readonly produced: Produced | null;
+  readonly failed: Failed | null;
+  readonly told: readonly Told[];
+  readonly folder: string;
+  readonly seconds: number;
+}
+
+export const roomy: Limits = { fileBytes: 2 ** 30, inspectSeconds: 50, slowBytes: 10_240, slowSeconds: 60 };
+
+/** Gives tools with a private folder. */
+export function aTools(folder: string, proxy: string, limits: Partial<Limits> = {}): Tools {
+  return {
+    python,
+    driver: join(root, 'src/media/driver.py'),
+    ffmpeg: '/usr/bin/ffmpeg',
+    ffprobe: '/usr/bin/ffprobe',
+    node: process.execPath,
+    folder,
+    proxy,
+    limits: { ...roomy, ...limits },
+    plugins: [plugins],
+    cookies: null,
+    run: runChild,
+  };
+}
+
+/** Starts a studio. */
+export async function openStudio(): Promise<Studio> {
+  const source = await startSource();
+  const proxy = await startProxy((host) => host === source.host);
+  return {
+    source,
+    proxy,
+    make: async (order, look, limits = {}) => {
+      const { folder, remove } = aFolder();
+      const told: Told[] = [];
+      const begun = performance.now();
+      try {
+        const tools = aTools(folder, proxy.url, limits);
+        const end = await produce(order, tools, (each) => told.push(each), new AbortController().signal).then(
+          (produced) => ({ produced, failed: null }),
+          (error: unknown) => {
+            if (error instanceof Failed) return { produced: null, failed: error };
+            throw error;
+          },
+        );
+        return await look({ ...end, told, folder, seconds: (performance.now() - begun) / 1000 });
+      } finally {
+        remove();
+      }
+    },
+    stop: async () => {
+      await proxy.stop();
+      await source.stop();
+    },
+  };
+}
+
+/** What the machine's own ffprobe says of a delivered file. */
+export function look(file: string): Probe & { readonly kilobits: number } {
+  const words = ['-v', 'error', '-of', 'json', '-show_format', '-show_streams', file];
+  const json = JSON.parse(execFileSync('ffprobe', words, { encoding: 'utf8' })) as { format: { bit_rate?: string } };
+  return { ...readProbe(json), kilobits: Number(json.format.bit_rate ?? 0) / 1000 };
+}
+
+/** What ffmpeg complains about when it decodes the whole file; empty when all is well. */
+export function decode(file: string): string {
+  return execFileSync('sh', ['-c', 'ffmpeg -nostdin -v error -i "$0" -f null - 2>&1', file], {
+    encoding: 'utf8',
+  }).trim();
+}

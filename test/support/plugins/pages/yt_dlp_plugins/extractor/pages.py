@@ -1,0 +1,33 @@
+"""The pages of the test's source: each is a JSON text that says what this extractor returns or raises."""
+from yt_dlp.extractor.common import InfoExtractor
+from yt_dlp.utils import ExtractorError, UserNotLive
+
+
+class TestPageIE(InfoExtractor):
+    IE_NAME = 'testpage'
+    _VALID_URL = r'https?://[^/?#]+/page/(?P<id>[\w-]+)'
+
+    def _real_extract(self, url):
+        name = self._match_id(url)
+        page = self._download_json(url, name)
+        if 'raises' in page:
+            self._fail(page['raises'], page.get('text', ''), name)
+        if 'entries' in page:
+            return self.playlist_result((self.url_result(each) for each in page['entries']), name, 'a list')
+        return {'id': name, 'title': name, **page.get('info', {'formats': []})}
+
+    def _fail(self, kind, text, name):
+        if kind == 'expected':
+            raise ExtractorError(text, expected=True, video_id=name)
+        if kind == 'login':
+            self.raise_login_required(text)
+        if kind == 'geo':
+            self.raise_geo_restricted(text, countries=['CH'])
+        if kind == 'drm':
+            self.report_drm(name)
+        if kind == 'no_formats':
+            self.raise_no_formats(text, expected=True, video_id=name)
+        if kind == 'not_live':
+            raise UserNotLive(video_id=name)
+        if kind == 'crash':
+            raise KeyError(text)

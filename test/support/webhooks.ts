@@ -1,0 +1,46 @@
+import { randomUUID } from 'node:crypto';
+import { receiverOf } from '../../src/model/url.ts';
+import { keys } from '../../src/store/keys.ts';
+import type { TestStore } from './record.ts';
+
+/** Puts webhooks into the record that are due as this one is, faster than through all that comes before. */
+export async function copyWebhook(
+  store: TestStore,
+  id: string,
+  count: number,
+  urlOf: (n: number) => string,
+): Promise<void> {
+  const { connection } = store;
+  const job = (await connection.read(['HGETALL', keys.job(id)], keys.job(id))) as string[];
+  const webhook = (await connection.read(['HGETALL', keys.webhook(id)], keys.webhook(id))) as string[];
+  const at = webhook[webhook.indexOf('created_at') + 1]!;
+  const commands = Array.from({ length: count }, (_, n) => {
+    const [copy, url] = [randomUUID(), urlOf(n)];
+    const receiver = receiverOf(url);
+    return [
+      { key: keys.job(copy), command: ['HSET', keys.job(copy), ...job, 'webhook_url', url, 'receiver', receiver] },
+      { key: keys.webhook(copy), command: ['HSET', keys.webhook(copy), ...webhook] },
+      { key: keys.webhooks, command: ['ZADD', keys.webhooks, String(Number(at) + n / 10), `${receiver}/${copy}`] },
+    ];
+  });
+  for (let from = 0; from < count; from += 250) await connection.batch(commands.slice(from, from + 250).flat());
+}
+
+/** Everything that the record holds, as one text. */
+export async function wholeRecord({ connection }: TestStore): Promise<string> {
+  const names = (await connection.read(['KEYS', '*'], keys.webhooks)) as string[];
+  const dumped = await Promise.all(
+    names.map(async (name) => {
+      const type = String(await connection.read(['TYPE', name], name));
+      const read: Record<string, string[]> = {
+        hash: ['HGETALL', name],
+        string: ['GET', name],
+        zset: ['ZRANGE', name, '0', '-1'],
+        list: ['LRANGE', name, '0', '-1'],
+        stream: ['XRANGE', name, '-', '+'],
+      };
+      return JSON.stringify([name, await connection.read(read[type]!, name)]);
+    }),
+  );
+  return dumped.join('\n');
+}

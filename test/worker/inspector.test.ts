@@ -1,0 +1,248 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { text as readText } from 'node:stream/consumers';
+import { expect } from 'chai';
+import { inspectUrl } from '../../src/media/download.ts';
+import { serveInspector } from '../../src/worker/inspection.ts';
+import { type InspectorOptions, startInspector } from '../../src/worker/inspector.ts';
+import { walls } from '../support/place.ts';
+import { startProxy, type TestProxy } from '../support/proxy.ts';
+import { aFolder, aLog } from '../support/redis.ts';
+import { type Source, startSource } from '../support/source-server.ts';
+import { until } from '../support/until.ts';
+import { processesOf, programs } from '../support/worker.ts';
+
+const hostile = join(import.meta.dirname, '..', 'support', 'hostile');
+
+interface Answer {
+  readonly status: number;
+  readonly retryAfter: string | undefined;
+  readonly json: { metadata?: { title: string }; failure?: { code: string }; error?: string };
+}
+
+interface Studio {
+  readonly root: string;
+  readonly ask: (url: string) => Asked;
+  /** Folders of the requests that run. */
+  readonly requests: () => string[];
+  /** Processes of the inspector. */
+  readonly processes: () => number[];
+}
+
+interface Asked {
+  readonly answer: Promise<Answer>;
+  readonly leave: () => void;
+}
+
+describe('The inspector', function () {
+  this.timeout(30_000);
+  let source: Source;
+  let proxy: TestProxy;
+
+  before(async function () {
+    this.timeout(180_000);
+    source = await startSource();
+    proxy = await startProxy((host) => host === source.host);
+  });
+  after(async () => {
+    await proxy.stop();
+    await source.stop();
+  });
+
+  async function withInspector(look: (studio: Studio) => Promise<void>, options: Partial<InspectorOptions> = {}) {
+    const { folder: root, remove } = aFolder();
+    const { log } = aLog();
+    const egress = { host: '127.0.0.1', port: Number(URL.parse(proxy.url)?.port) };
+    const inspector = await startInspector({
+      ...{ inspectUrl, programs, egress, root, wall: 'user', plugins: [hostile], log },
+      ...{ inspectSeconds: 20, atOnce: 4, requestsMax: 100, ...options },
+    });
+    const inspection = await serveInspector(inspector, { host: '127.0.0.1', port: 0 });
+    const place = () => join(root, readdirSync(root)[0] ?? '', 'requests');
+    try {
+      await look({
+        root,
+        ask: (url) => ask(inspection.port, JSON.stringify({ url })),
+        requests: () => readdirSync(place()).map((name) => join(place(), name)),
+        processes: () => processesOf(root).map((line) => Number(line.split(' ')[0])),
+      });
+    } finally {
+      await inspection.close();
+      await inspector.close();
+    }
+    expect(readdirSync(root)).to.deep.equal([]);
+    await until(() => processesOf(root).length === 0, 5, 'no process is left');
+    remove();
+  }
+
+  for (const wall of walls) {
+    it(`tells what a URL holds, or why nothing (${wall})`, () =>
+      withInspector(
+        async ({ ask: askFor, requests }) => {
+          const found = await askFor(`${source.url}/films/clip.mp4`).answer;
+          expect(found.status).to.equal(200);
+          expect(found.json.metadata).to.include({ title: 'clip', width: 640, height: 360, extractor: 'generic' });
+          const lost = await askFor(`${source.url}/status/404`).answer;
+          expect(lost).to.deep.include({ status: 200 });
+          expect(lost.json.failure?.code).to.equal('deleted');
+          const inner = await askFor('http://127.0.0.1:1/').answer;
+          expect(inner.json.failure?.code).to.equal('address_not_allowed');
+          expect(requests()).to.deep.equal([]);
+        },
+        { wall },
+      ));
+
+    it(`gives a child nothing of its parent or of another request (${wall})`, () =>
+      withInspector(
+        async ({ ask: askFor, requests }) => {
+          const other = askFor('http://attack.example/sleep');
+          await until(() => requests().some((folder) => readdirSync(folder).includes('secret')), 10, 'the other runs');
+          // Its name is told, as if it had been guessed.
+          const { json } = await askFor(`http://attack.example/look?other=${requests()[0]}`).answer;
+          expect(json.metadata?.title, JSON.stringify(json)).to.equal('[]');
+          other.leave();
+        },
+        { wall },
+      ));
+
+    it(`keeps one request from ending another (${wall})`, () =>
+      withInspector(
+        async ({ ask: askFor, requests }) => {
+          const other = askFor('http://attack.example/sleep');
+          let answered = false;
+          void other.answer.then(() => {
+            answered = true;
+          });
+          await until(() => requests().length === 1, 10, 'the other runs');
+          const struck = await askFor('http://attack.example/strike').answer;
+          expect(struck.status).to.be.oneOf([200, 503]);
+          const { status } = await askFor(`${source.url}/films/clip.mp4`).answer;
+          expect({ status, answered }).to.deep.equal({ status: 200, answered: false });
+          other.leave();
+        },
+        { wall },
+      ));
+
+    it(`ends a page that eats memory without end (${wall})`, () =>
+      withInspector(
+        async ({ ask: askFor }) => {
+          const { json } = await askFor('http://attack.example/bomb').answer;
+          expect(json.failure?.code).to.be.a('string');
+        },
+        { wall },
+      ));
+  }
+
+  it('ends the child when its caller leaves', () =>
+    withInspector(async ({ ask: askFor, requests, processes }) => {
+      const before = processes().length;
+      const asked = askFor('http://attack.example/sleep');
+      await until(() => processes().length > before && requests().length === 1, 10, 'the child runs');
+      asked.leave();
+      await until(() => processes().length === before && requests().length === 0, 2, 'the child is gone');
+    }));
+
+  it('answers 503 when a child was struck down, and goes on', () =>
+    withInspector(async ({ ask: askFor, processes }) => {
+      const before = processes();
+      const asked = askFor('http://attack.example/sleep');
+      const child = await until(() => processes().find((id) => !before.includes(id)), 10, 'the child runs');
+      process.kill(Number(child), 'SIGKILL');
+      expect(await asked.answer).to.deep.include({ status: 503, retryAfter: '2' });
+      expect((await askFor(`${source.url}/films/clip.mp4`).answer).status).to.equal(200);
+    }));
+
+  it('answers 503 when the warm parent was struck down, and soon goes on', () =>
+    withInspector(async ({ ask: askFor, processes }) => {
+      const parents = processes();
+      const asked = askFor('http://attack.example/sleep');
+      await until(() => processes().length > parents.length, 10, 'the child runs');
+      const parent = parents.find(isParent) ?? 0;
+      process.kill(parent, 'SIGKILL');
+      expect((await asked.answer).status).to.equal(503);
+      const again = () => askFor(`${source.url}/films/clip.mp4`).answer;
+      await until(async () => (await again()).status === 200, 15, 'it answers again');
+    }));
+
+  it('takes so many at once and tells the others to come back', () =>
+    withInspector(
+      async ({ ask: askFor, requests }) => {
+        const first = [1, 2].map(() => askFor('http://attack.example/sleep'));
+        await until(() => requests().length === 2, 10, 'two run');
+        const { status, retryAfter, json } = await askFor(`${source.url}/films/clip.mp4`).answer;
+        expect({ status, retryAfter }).to.deep.equal({ status: 503, retryAfter: '2' });
+        expect(json.error).to.match(/^Service Unavailable/);
+        for (const { leave } of first) leave();
+        await until(() => requests().length === 0, 5, 'they have left');
+        expect((await askFor(`${source.url}/films/clip.mp4`).answer).status).to.equal(200);
+      },
+      { atOnce: 2 },
+    ));
+
+  it('gives up when the time is over', () =>
+    withInspector(
+      async ({ ask: askFor }) => {
+        const begin = performance.now();
+        expect((await askFor('http://attack.example/sleep').answer).json.failure?.code).to.equal('timeout');
+        expect(performance.now() - begin).to.be.within(900, 4000);
+      },
+      { inspectSeconds: 1 },
+    ));
+
+  it('lets a fresh parent take over after so many requests, without a gap', () =>
+    withInspector(
+      async ({ ask: askFor, processes }) => {
+        const first = processes().filter(isParent);
+        const statuses: number[] = [];
+        await until(
+          async () => {
+            statuses.push((await askFor(`${source.url}/status/404`).answer).status);
+            return first.every((id) => !processes().includes(id));
+          },
+          20,
+          'the first parent has left',
+        );
+        expect(new Set(statuses)).to.deep.equal(new Set([200]));
+      },
+      { requestsMax: 2 },
+    ));
+
+  const wrong: readonly [string, string][] = [
+    ['no JSON', '{'],
+    ['no URL', '{}'],
+    ['another scheme', '{"url": "file:///etc/passwd"}'],
+    ['a body without end', JSON.stringify({ url: `http://a.example/${'x'.repeat(20_000)}` })],
+  ];
+  it(`refuses ${wrong.map(([title]) => title).join(', ')}`, async () => {
+    const inspect = () => Promise.reject(new Error('never asked'));
+    const { port, close } = await serveInspector({ inspect }, { host: '127.0.0.1', port: 0 });
+    for (const [title, body] of wrong) expect((await ask(port, body).answer).status, title).to.equal(400);
+    await close();
+  });
+});
+
+/** Whether a process is Python that runs the inspector: not what is around it. */
+function isParent(id: number): boolean {
+  const [program = '', ...words] = readFileSync(`/proc/${id}/cmdline`, 'utf8').split('\0');
+  return (
+    program === programs.python &&
+    words.some((word) => word.endsWith('/inspector.py')) &&
+    words[0] === '-I' &&
+    words[1] !== '-S'
+  );
+}
+
+function ask(port: number, body: string): Asked {
+  const asking = request({ host: '127.0.0.1', port, method: 'POST', path: '/inspect', agent: false });
+  const answer = new Promise<Answer>((resolve, reject) => {
+    asking.once('error', reject).once('response', async (response) => {
+      const json = JSON.parse(await readText(response));
+      resolve({ status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'], json });
+    });
+  });
+  // Who leaves hears nothing more.
+  answer.catch(() => undefined);
+  asking.end(body);
+  return { answer, leave: () => asking.destroy() };
+}

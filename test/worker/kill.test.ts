@@ -1,0 +1,120 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect } from 'chai';
+import { failures } from '../../src/base/errors.ts';
+import { type Outcome, readVerdict } from '../../src/model/outcome.ts';
+import type { SandboxMode } from '../../src/worker/wall.ts';
+import { startGateway } from '../support/gateway.ts';
+import { aFolder } from '../support/redis.ts';
+import { type Source, startSource } from '../support/source-server.ts';
+import { until } from '../support/until.ts';
+import { processesOf } from '../support/worker.ts';
+
+type Victim = 'worker' | 'parent' | 'proxy';
+
+const isLong = process.env.ROUNDS !== undefined;
+const rounds = isLong ? 40 : 3;
+const seed = Number(process.env.SEED ?? Math.trunc(Math.random() * 2 ** 31));
+/** The clip takes so long at the source's pace. */
+const jobMilliseconds = 3500;
+const bytesPerSecond = 100_000;
+
+describe(`A part of a job that is killed at a random moment (SEED=${seed})`, function () {
+  this.timeout(isLong ? 1_800_000 : 90_000);
+  let source: Source;
+  const random = makeRandom(seed);
+
+  before(async function () {
+    this.timeout(180_000);
+    source = await startSource();
+  });
+  after(() => source.stop());
+
+  for (const sandbox of ['required', 'off'] as const) {
+    for (const victim of ['worker', 'parent', 'proxy'] as const) {
+      it(`leaves no process, no folder and the right end: the ${victim} (sandbox ${sandbox})`, async () => {
+        for (let round = 0; round < rounds; round++) {
+          const after = random() * jobMilliseconds;
+          const outcomes = await killDuring(source, victim, after, sandbox);
+          expect(
+            outcomes.filter((outcome) => !isRight(outcome, victim)),
+            `after ${after} ms`,
+          ).to.deep.equal([]);
+          expect(outcomes.length, `after ${after} ms`).to.be.at.most(1);
+        }
+      });
+    }
+  }
+});
+
+/** A killed worker says nothing, one without its parent may still say that it leaves, one without a proxy that this may pass. */
+function isRight(outcome: Outcome | null, victim: Victim): boolean {
+  switch (outcome?.is) {
+    case 'done':
+      return true;
+    case 'interrupted':
+      return victim === 'parent';
+    case 'failed':
+      return victim === 'proxy' && failures[outcome.code].retryable && failures[outcome.code].blame !== 'caller';
+    default:
+      return false;
+  }
+}
+
+/** Runs a real job, kills one part of it, waits until all is gone, and gives what the gateway was told. */
+async function killDuring(
+  source: Source,
+  victim: Victim,
+  milliseconds: number,
+  sandbox: SandboxMode,
+): Promise<(Outcome | null)[]> {
+  const { folder, remove } = aFolder();
+  const work = join(folder, 'work');
+  const query = `${source.url}/rate/${bytesPerSecond}/clip.mp4`;
+  const args = { query, download_type: 'audio_video', video_quality: 'best', video_format: 'mp4' };
+  const gateway = await startGateway({ folder, order: { endpoint: 'video', args } });
+  const proxy = await startPart('proxy', source.host);
+  const options = { folder, gateway: gateway.address, egress: proxy.line, sandbox, media: 'real' };
+  const parent = await startPart('parent', JSON.stringify(options));
+  try {
+    await pause(milliseconds);
+    kill({ worker: Number(parent.line), parent: Number(parent.process.pid), proxy: Number(proxy.process.pid) }[victim]);
+    await until(() => !existsSync(`/proc/${parent.line}`), 40, 'the worker has ended');
+    await until(() => !existsSync(work) || readdirSync(work).length === 0, 10, 'no folder is left');
+    kill(Number(parent.process.pid));
+    await until(() => processesOf(folder).length === 0, 10, `no process is left but ${processesOf(folder)}`);
+    return gateway.verdicts.map(readVerdict);
+  } finally {
+    kill(Number(parent.process.pid));
+    kill(Number(proxy.process.pid));
+    await gateway.stop();
+    remove();
+  }
+}
+
+async function startPart(part: string, argument: string): Promise<{ process: ChildProcess; line: string }> {
+  const file = join(import.meta.dirname, '..', 'support', 'killable.ts');
+  const child = spawn(process.execPath, [file, part, argument], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const [line] = await once(child.stdout, 'data');
+  return { process: child, line: String(line).trim() };
+}
+
+function kill(id: number): void {
+  try {
+    process.kill(id, 'SIGKILL');
+  } catch {
+    // It has ended before.
+  }
+}
+
+/** Repeatable numbers from 0 to 1. */
+function makeRandom(from: number): () => number {
+  let state = from;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}

@@ -1,0 +1,113 @@
+import { existsSync } from 'node:fs';
+import { expect } from 'chai';
+import type { Breach, ChildLimits } from '../../src/worker/limits.ts';
+import { openTestPlace, walls } from '../support/place.ts';
+import { until } from '../support/until.ts';
+import { processesOf } from '../support/worker.ts';
+
+interface Row {
+  readonly title: string;
+  readonly limits: Partial<ChildLimits>;
+  /** Python text; it prints what it reached. */
+  readonly text: string;
+  readonly breach: Breach | null;
+  /** What is printed where the system itself keeps the limit. */
+  readonly prints?: string;
+}
+
+const mebibyte = 2 ** 20;
+const rows: readonly Row[] = [
+  {
+    title: 'a file without end',
+    limits: { fileBytes: 4 * mebibyte },
+    text: `
+file = open('endless', 'wb')
+try:
+    while True: file.write(bytes(1 << 16))
+except OSError as error:
+    print(error.strerror, file.tell() <= 4 << 20)
+`,
+    breach: null,
+    prints: 'File too large True',
+  },
+  {
+    title: 'files without number',
+    limits: { fileBytes: 8 * mebibyte, folderBytes: 16 * mebibyte },
+    text: `
+import itertools, time
+for number in itertools.count():
+    open(f'{number}', 'wb').write(bytes(1 << 20))
+    time.sleep(0.02)
+`,
+    breach: 'folder',
+  },
+  {
+    title: 'the memory of one process',
+    limits: { memoryBytes: 256 * mebibyte },
+    text: `
+try:
+    bytearray(1 << 30)
+except MemoryError:
+    print('no memory')
+`,
+    breach: null,
+    prints: 'no memory',
+  },
+  {
+    title: 'the memory of many processes',
+    limits: { memoryBytes: 256 * mebibyte },
+    text: `
+import os, time
+for number in range(4):
+    if os.fork() == 0:
+        held = bytearray(b'x' * (96 << 20))
+        time.sleep(60)
+time.sleep(60)
+`,
+    breach: 'memory',
+  },
+  {
+    title: 'processes without number',
+    limits: { processes: 40, memoryBytes: 2 ** 34 },
+    text: `
+import os, time
+for number in range(1000):
+    try:
+        if os.fork() == 0: time.sleep(60)
+    except OSError:
+        time.sleep(0.01)
+time.sleep(60)
+`,
+    breach: 'processes',
+  },
+  {
+    title: 'the processor',
+    limits: { cpuSeconds: 1 },
+    text: `
+import os, time
+for number in range(3):
+    if os.fork() == 0:
+        while True: pass
+time.sleep(60)
+`,
+    breach: 'cpu',
+  },
+];
+
+describe('Limits of children', function () {
+  this.timeout(20_000);
+
+  for (const wall of walls) {
+    for (const { title, limits, text, breach, prints } of rows) {
+      it(`end ${title} (${wall})`, async () => {
+        const place = await openTestPlace(wall, 1, limits);
+        const { lines, stderr } = await place.python(text);
+        expect(place.breaches, stderr).to.deep.equal(breach ? [breach] : []);
+        expect(lines).to.deep.equal(prints === undefined ? [] : [prints]);
+        await place.stop();
+        expect(existsSync(place.root)).to.equal(false);
+        await until(() => processesOf(place.folder).length === 0, 2, 'no process is left');
+      });
+    }
+  }
+});

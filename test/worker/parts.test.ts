@@ -1,0 +1,152 @@
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { address as kind } from '../../src/base/kinds.ts';
+import { runAttempt } from '../../src/worker/attempt.ts';
+import { findCookies } from '../../src/worker/cookies.ts';
+import { type Frame, makeFrameReader } from '../../src/worker/frames.ts';
+import { openGateway } from '../../src/worker/gateway.ts';
+import { readPermit, readSpec } from '../../src/worker/spec.ts';
+import { chooseWall } from '../../src/worker/wall.ts';
+import { startGateway, token } from '../support/gateway.ts';
+import { aFolder, aLog } from '../support/redis.ts';
+import { programs, scripted } from '../support/worker.ts';
+
+describe('An address', () => {
+  const rows: readonly [string, unknown][] = [
+    ['unix:/run/x', { path: '/run/x' }],
+    ['http://egress:4750', { host: 'egress', port: 4750 }],
+    ['http://[::1]:80', { host: '::1', port: 80 }],
+    ['unix:x', undefined],
+    ['https://a.example', undefined],
+    ['http://u:p@a.example', undefined],
+    ['http://a.example/x', undefined],
+    ['', undefined],
+  ];
+  for (const [text, address] of rows) {
+    it(`${JSON.stringify(text)} is ${JSON.stringify(address)}`, () => expect(kind.read(text)).to.deep.equal(address));
+  }
+});
+
+describe('What the gateway says', () => {
+  const limits = { file_bytes: 1, seconds: 2, inspect_seconds: 3 };
+  const spec = { job: 'j', attempt: 1, endpoint: 'audio', args: { query: 'q' }, limits };
+
+  it('is understood when it is a spec', () => {
+    const order = { endpoint: 'audio', args: { query: 'q' } };
+    expect(readSpec(spec)).to.deep.equal({ job: 'j', attempt: 1, order, fileBytes: 1, seconds: 2, inspectSeconds: 3 });
+  });
+
+  const wrong: readonly object[] = [
+    { job: 1 },
+    { attempt: 0 },
+    { endpoint: 'other' },
+    { args: null },
+    { limits: {} },
+    { limits: { ...limits, seconds: -1 } },
+  ];
+  for (const change of wrong) {
+    it(`is no spec with ${JSON.stringify(change)}`, () => expect(readSpec({ ...spec, ...change })).to.equal(null));
+  }
+
+  it('is no permit when a part leads elsewhere than to a web address', () => {
+    const part = { url: 'https://store.example/x', headers: { a: 'b' }, bytes: 5 };
+    expect(readPermit({ key: 'k', parts: [part] })).to.deep.equal({ key: 'k', parts: [part] });
+    expect(readPermit({ key: 'k', parts: [{ ...part, url: 'file:///etc/passwd' }] })).to.equal(null);
+    expect(readPermit({ parts: [] })).to.equal(null);
+  });
+});
+
+describe('Cookies', () => {
+  it('are those of the longest name that the host ends with', () => {
+    const { folder, remove } = aFolder();
+    for (const name of ['example.com.txt', 'video.example.com.txt']) writeFileSync(join(folder, name), '');
+    mkdirSync(join(folder, 'other.org.txt'));
+    const found = (url: string) => findCookies(folder, url)?.slice(folder.length + 1) ?? null;
+    expect(found('https://a.video.example.com/x')).to.equal('video.example.com.txt');
+    expect(found('https://www.example.com/x')).to.equal('example.com.txt');
+    expect(found('https://badexample.com/x')).to.equal(null);
+    expect(found('https://other.org/')).to.equal(null);
+    expect(found('https://a/../../x')).to.equal(null);
+    remove();
+  });
+});
+
+describe('Frames of the warm parent', () => {
+  const whole = Buffer.from('ready\n1 out 3\na\nb2 end 0\n1 out 2\n\u00e41 end -9\n');
+  for (const size of [1, 2, 7, 1000]) {
+    it(`are read from pieces of ${size} bytes`, () => {
+      const told: Frame[] = [];
+      let ready = 0;
+      const read = makeFrameReader(
+        () => {
+          ready++;
+        },
+        (frame) => told.push(frame),
+      );
+      for (let at = 0; at < whole.length; at += size) read(whole.subarray(at, at + size));
+      const spoken = told.map((frame) => `${frame.id} ${frame.is === 'out' ? frame.bytes.toString() : frame.code}`);
+      expect({ ready, spoken }).to.deep.equal({ ready: 1, spoken: ['1 a\nb', '2 0', '1 \u00e4', '1 -9'] });
+    });
+  }
+});
+
+describe('The wall', function () {
+  this.timeout(10_000);
+
+  it('is none when the sandbox is off, without a warning', async () => {
+    expect(await chooseWall('off', (text) => expect.fail(text))).to.equal('none');
+  });
+
+  it('is required or warned about where bubblewrap is missing', async () => {
+    const { PATH } = process.env;
+    process.env.PATH = '/nowhere';
+    const warnings: string[] = [];
+    try {
+      expect(await chooseWall('auto', (text) => warnings.push(text))).to.equal('none');
+      const thrown = await chooseWall('required', () => undefined).catch((error: Error) => error.message);
+      expect(thrown).to.match(/^TRAWL_SANDBOX is required, but bubblewrap does not work here/);
+    } finally {
+      process.env.PATH = PATH;
+    }
+    expect(warnings).to.have.lengthOf(1);
+  });
+});
+
+describe('An attempt whose gateway is gone', function () {
+  this.timeout(20_000);
+
+  it('is interrupted and leaves nothing', async () => {
+    const { folder, remove } = aFolder();
+    const order = { endpoint: 'video' as const, args: { query: 'http://a.example/', script: 'sleep 60' } };
+    const server = await startGateway({ folder, order });
+    const { signal } = new AbortController();
+    const gateway = openGateway({ address: server.address, token: () => token, patienceSeconds: 1, signal });
+    const root = join(folder, 'work');
+    const attempt = runAttempt({
+      ...{
+        gateway,
+        media: scripted,
+        programs,
+        egress: { host: '127.0.0.1', port: 9 },
+        root,
+        wall: 'none',
+        plugins: [],
+      },
+      ...{
+        cookies: null,
+        memoryBytes: 2 ** 30,
+        slowBytes: 1,
+        slowSeconds: 60,
+        patienceSeconds: 1,
+        log: aLog().log,
+        signal,
+      },
+    });
+    setTimeout(() => void server.stop(), 1000);
+    const { outcome } = await attempt;
+    expect(outcome).to.deep.equal({ is: 'interrupted', reason: 'The gateway could not be reached' });
+    expect(readdirSync(root)).to.deep.equal([]);
+    remove();
+  });
+});

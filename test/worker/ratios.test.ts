@@ -1,0 +1,127 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { dirname, join } from 'node:path';
+import { expect } from 'chai';
+import { inspectUrl } from '../../src/media/download.ts';
+import { startInspector } from '../../src/worker/inspector.ts';
+import { homesOf, type Wall, wallOff } from '../../src/worker/sandbox.ts';
+import { startGateway } from '../support/gateway.ts';
+import { python } from '../support/media.ts';
+import { startProxy, type TestProxy } from '../support/proxy.ts';
+import { aFolder, aLog } from '../support/redis.ts';
+import { type Source, startSource } from '../support/source-server.ts';
+import { programs, startWorker } from '../support/worker.ts';
+
+const leastTurns = 5;
+const longestMilliseconds = 40_000;
+const hostile = join(import.meta.dirname, '..', 'support', 'hostile');
+const ytDlp = join(dirname(python), 'yt-dlp');
+
+interface Times {
+  readonly one: number;
+  readonly other: number;
+}
+
+/**
+ * Both are measured in turns, and the fastest counts: what else the machine does only makes things slower. A busy machine
+ * gets more turns.
+ */
+async function compare(one: () => unknown, other: () => unknown, isEnough: (times: Times) => boolean): Promise<Times> {
+  const end = performance.now() + longestMilliseconds;
+  let times = { one: Number.POSITIVE_INFINITY, other: Number.POSITIVE_INFINITY };
+  for (let turns = 0; turns < leastTurns || (!isEnough(times) && performance.now() < end); turns++) {
+    times = { one: Math.min(times.one, await measure(one)), other: Math.min(times.other, await measure(other)) };
+  }
+  return times;
+}
+
+async function measure(action: () => unknown): Promise<number> {
+  const begin = performance.now();
+  await action();
+  return performance.now() - begin;
+}
+
+// Ratios are judged where little else runs: in the long form of the suite.
+if (process.env.ROUNDS !== undefined)
+  describe('In one run on one machine', function () {
+    this.timeout(120_000);
+    let source: Source;
+    let proxy: TestProxy;
+    const { folder, remove } = aFolder();
+
+    before(async () => {
+      source = await startSource();
+      proxy = await startProxy((host) => host === source.host);
+    });
+    after(async () => {
+      await proxy.stop();
+      await source.stop();
+      remove();
+    });
+
+    const runYtDlp = async (...words: string[]) => {
+      const args = ['--ignore-config', '--quiet', '--proxy', proxy.url, ...words];
+      const [code] = await once(spawn(ytDlp, args, { cwd: folder, stdio: 'ignore' }), 'close');
+      expect(code).to.equal(0);
+    };
+
+    it('warm metadata takes at most 0.2 of what the command takes', async () => {
+      // An extractor that asks nothing of the network: what is left is what yt-dlp itself takes.
+      const url = 'http://attack.example/pid';
+      const egress = { host: '127.0.0.1', port: Number(URL.parse(proxy.url)?.port) };
+      const inspector = await startInspector({
+        ...{ inspectUrl, programs, egress, root: folder, wall: 'user', plugins: [hostile], log: aLog().log },
+        ...{ inspectSeconds: 20, atOnce: 1, requestsMax: 100 },
+      });
+      const { one, other } = await compare(
+        () => inspector.inspect(url, new AbortController().signal),
+        () => runYtDlp('--plugin-dirs', hostile, '-J', url),
+        ({ one, other }) => one <= 0.2 * other,
+      );
+      const { is } = await inspector.inspect(url, new AbortController().signal);
+      await inspector.close();
+      console.log(`      warm ${one.toFixed(0)} ms, command ${other.toFixed(0)} ms: ${(one / other).toFixed(2)}`);
+      expect(is).to.equal('metadata');
+      expect(one / other).to.be.at.most(0.2);
+    });
+
+    for (const wall of ['user', 'namespace'] as Wall[]) {
+      it(`the sandbox costs at most 10 ms (${wall})`, async () => {
+        const limits = { fileBytes: 1, folderBytes: 1, memoryBytes: 2 ** 28, cpuSeconds: 9, processes: 9 };
+        const readable = homesOf([python]);
+        const inside = { wall, folder: '/var/tmp', readable, out: null, limits, user: 2_000_000_000, python };
+        const start = ([program = '', ...args]: readonly string[]) => execFileSync(program, args, { stdio: 'ignore' });
+        const { one, other } = await compare(
+          () => start(wallOff(['true'], inside)),
+          () => start(['true']),
+          ({ one, other }) => one - other <= 10,
+        );
+        console.log(`      ${(one - other).toFixed(1)} ms`);
+        expect(one - other).to.be.at.most(10);
+      });
+    }
+
+    it('a whole small job takes at most 1.5 of what the command takes', async () => {
+      const query = `${source.url}/films/clip.mp4`;
+      const args = { query, download_type: 'audio_video', video_quality: 'best', video_format: 'mp4' };
+      const gateway = await startGateway({ folder, order: { endpoint: 'video', args } });
+      const job = async () => {
+        const worker = startWorker({
+          folder,
+          gateway: gateway.address,
+          egress: proxy.url,
+          sandbox: 'required',
+          media: 'real',
+        });
+        expect((await worker.exit).code, worker.stderr()).to.equal(0);
+      };
+      const { one, other } = await compare(
+        job,
+        () => runYtDlp('--force-overwrites', '-o', 'film.mp4', query),
+        ({ one, other }) => one <= 1.5 * other,
+      );
+      await gateway.stop();
+      console.log(`      job ${one.toFixed(0)} ms, command ${other.toFixed(0)} ms: ${(one / other).toFixed(2)}`);
+      expect(one / other).to.be.at.most(1.5);
+    });
+  });
