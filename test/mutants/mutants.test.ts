@@ -56,7 +56,7 @@ describe(title, function () {
   });
 
   for (const { rows: served, file, from, to, test, grep } of drawn) {
-    it(`${served.join(' ')} ${file}: ${from}`, async () => {
+    it(`${[...served, file].join(' ')}: ${from}`, async () => {
       const path = join(tree, file);
       const whole = readFileSync(path, 'utf8');
       writeFileSync(
