@@ -4,7 +4,7 @@ import { hasShape, packShape, packsShape, quotasShape, statsShape, usageParts, u
 
 /** The usage and the statistics. */
 export const accountChecks: readonly Check[] = [
-  check('resource-usage', 'The usage has every field, each of its type', async (ask) => {
+  check('usage-answer', 'The usage has every field, each of its type', async (ask) => {
     const usage = answered(await ask.get('/v1/usage'), 200);
     hasShape(usage, usageShape, 'the usage');
     for (const [name, shape] of Object.entries(usageParts)) hasShape(pick(usage, name), shape, name);
@@ -29,7 +29,7 @@ export const accountChecks: readonly Check[] = [
     same(reduced.json, { plan, remaining: String(pick(full.json, 'remaining')) }, 'the body');
     refused(await ask.get('/v1/usage', { view: 'nonsense' }), 'bad_request', /^Bad Request: view must be /);
   }),
-  check('resource-stats', 'The statistics have every field, and health follows from the rate', async (ask) => {
+  check('stats-answer', 'The statistics have every field, and health follows from the rate', async (ask) => {
     for (const query of ['engine=video', 'path=/api/v1/audio/download', 'engine=media&path=/v1/media/metadata']) {
       const stats = answered(await readStats(ask, query), 200);
       hasShape(stats, statsShape, 'the statistics');

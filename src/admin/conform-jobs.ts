@@ -25,7 +25,7 @@ export const jobChecks: readonly Check[] = [
       answer.headers.get('x-credits-held'),
     );
   }),
-  check('resource-job', 'A job has every field, each of its type', async (ask) => {
+  check('jobs-answer', 'A job has every field, each of its type', async (ask) => {
     const { id } = await theJob(ask);
     for (const path of ['/v1/jobs', '/api/v1/jobs', '/jobs']) {
       const job = answered(await ask.get(`${path}/${id}`), 200);

@@ -11,7 +11,7 @@ const video = '/v1/video/download';
 /** What only a real film shows. */
 export const mediaChecks: readonly Check[] = [
   check('billing-1', 'A synchronous call costs one credit when it answers 200, a repeat of it none', billedCall, 1),
-  check('resource-metadata', 'A metadata job gives the 19 fields and no file', metadataJob, 1),
+  check('metadata-fields', 'A metadata job gives the 19 fields and no file', metadataJob, 1),
   check('billing-2', 'A download costs one credit when it completes, and none before', billedJob, 1),
   check('D20', 'Progress never falls, is at most 99 until the job completes, and 100 then', progress, 0),
   check('D21', 'duration_ms is completed_at less started_at', duration, 0),

@@ -77,6 +77,11 @@ export async function readWebhook(store: Store, id: string): Promise<NewJob['web
     ['HMGET', keys.job(id), 'asked', 'receiver'],
     keys.job(id),
   )) as (string | null)[];
+  return webhookOf(asked, receiver);
+}
+
+/** The webhook in two fields of a job's hash. */
+export function webhookOf(asked: string | null | undefined, receiver: string | null | undefined): NewJob['webhook'] {
   if (!asked || !receiver) return null;
   const { webhook_url: url, authorization } = JSON.parse(asked) as Asked;
   return { url, receiver, authorization };

@@ -1,6 +1,6 @@
 import { refuse } from '../base/errors.ts';
 import type { Job } from '../model/job.ts';
-import { jobOf } from './jobs.ts';
+import { jobOf, webhookOf } from './jobs.ts';
 import { keys } from './keys.ts';
 import { number, pairs, run, type Store, text } from './script.ts';
 import { dueWebhooks as dueWebhooksScript } from './scripts/due-webhooks.ts';
@@ -55,13 +55,14 @@ export async function dueWebhooks(
 /** Reads what the webhook of a job is made of; `null` when the record has no such job any more. */
 export async function readOutgoing(store: Store, job: string): Promise<Outgoing | null> {
   const fields = pairs(await store.connection.read(['HGETALL', keys.job(job)], keys.job(job)));
-  if (!fields.id || !fields.webhook_url) return null;
+  const webhook = webhookOf(fields.asked, fields.receiver);
+  if (!fields.id || webhook === null) return null;
   const account = keys.account(text(fields.account));
   const secret = await store.connection.read(['HGET', account, 'webhook_secret'], account);
   return {
     job: jobOf(fields),
-    url: fields.webhook_url,
-    authorization: text(fields.webhook_authorization),
+    url: webhook.url,
+    authorization: webhook.authorization,
     secret: text(secret),
   };
 }
@@ -122,13 +123,14 @@ export async function listDeliveries(
     const replies = await store.connection.batch(
       jobs.flatMap((job) => [
         { key: keys.webhook(job), command: ['HGETALL', keys.webhook(job)] },
-        { key: keys.job(job), command: ['HGET', keys.job(job), 'webhook_url'] },
+        { key: keys.job(job), command: ['HMGET', keys.job(job), 'asked', 'receiver'] },
       ]),
     );
     for (const [n, job] of jobs.entries()) {
       const delivery = deliveryOf(job, pairs(replies[2 * n]));
       if (delivery === null || (failedOnly && delivery.state !== 'failed')) continue;
-      found.push({ ...delivery, url: text(replies[2 * n + 1]) });
+      const [asked, receiver] = replies[2 * n + 1] as (string | null)[];
+      found.push({ ...delivery, url: webhookOf(asked, receiver)?.url ?? '' });
       if (found.length === limit) return found;
     }
     if (jobs.length < pageSize) return found;

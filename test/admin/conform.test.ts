@@ -11,7 +11,7 @@ import { aFilm, type Desk, startApi, type TestApi } from '../support/api.ts';
 import { type Alter, alterIf, alterJson, through } from '../support/broken.ts';
 import { trawl } from '../support/operator.ts';
 import { completed, theJob } from '../support/record.ts';
-import { root } from '../support/tree.ts';
+import { read, root } from '../support/tree.ts';
 import { until } from '../support/until.ts';
 import { endJob, runJob } from '../support/work.ts';
 
@@ -36,7 +36,9 @@ describe('trawl conform', function () {
     return { total_used, held };
   };
 
-  it('each row has an id of its own, and all together spend at most 5 credits', () => {
+  it('each row is one of docs/contract.md, and all together spend at most 5 credits', () => {
+    const known = [...read('docs/contract.md').matchAll(/^\| ([\w-]+) \|/gm)].map(([, id]) => id);
+    expect(known).to.include.members(checks.map(({ id }) => id));
     expect(new Set(checks.map(({ id }) => id)).size).to.equal(checks.length);
     expect(checks.reduce((sum, { credits }) => sum + (credits ?? 0), 0)).to.be.within(1, 5);
   });
@@ -51,7 +53,7 @@ describe('trawl conform', function () {
     );
     expect(lines.slice(2, -3).map((line) => line.split(/ {2,}/)[0])).to.deep.equal(checks.map(({ id }) => id));
     expect(lines.at(-2)).to.match(/^\d{2} ok, 0 fails, \d+ not judged$/);
-    expect(lines).to.include(`${'D23'.padEnd(17)}  not judged: it needs --media-url`);
+    expect(lines).to.include(`${'D23'.padEnd(15)}  not judged: it needs --media-url`);
     expect(await usage(desk)).to.deep.equal({ total_used: 0, held: 0 });
     const jobs = await jobsOf(desk);
     expect(jobs.map(({ error_code }) => error_code)).to.deep.equal(jobs.map(() => 'cancelled'));
@@ -88,8 +90,8 @@ describe('trawl conform', function () {
     ['D13', 'redirects an alias', alterIf(/^\/api/, 200, (it) => Object.assign(it, { status: 307 }))],
     ['D1', 'tells no Location', alterIf(/download/, 202, (it) => delete it.headers.location)],
     ['D37', 'tells no rates', alterIf(/usage/, 200, (it) => delete it.headers['ratelimit-policy'])],
-    ['resource-job', 'leaves a field out', alterJson(/jobs\//, (job) => delete job.progress)],
-    ['resource-usage', 'writes a number as text', alterJson(/usage/, (it) => Object.assign(it, { remaining: '5' }))],
+    ['jobs-answer', 'leaves a field out', alterJson(/jobs\//, (job) => delete job.progress)],
+    ['usage-answer', 'writes a number as text', alterJson(/usage/, (it) => Object.assign(it, { remaining: '5' }))],
     ['D47', 'counts wrongly', alterJson(/usage/, (it) => Object.assign(it, { remaining: Number(it.remaining) + 1 }))],
     [
       'D22',
@@ -122,7 +124,7 @@ describe('trawl conform', function () {
     const { code, out } = await through(api.url, alter, (url) => conform(['--base-url', url, '--key', desk.key]));
     expect([code, out.match(/^\d+ ok, (\d+) fails/m)?.[1]], out).to.deep.equal([1, '3']);
     expect(out).to.contain(
-      'D14                fails: wanted 400, saw 500 {"error":"***"} (An unknown job is 404, an id that is no UUID 400)\n',
+      'D14              fails: wanted 400, saw 500 {"error":"***"} (An unknown job is 404, an id that is no UUID 400)\n',
     );
     expect(out).not.to.contain(desk.key);
   });
@@ -144,7 +146,7 @@ describe('trawl conform', function () {
       verdict: 'not judged',
       why: 'the account has no credit left to hold',
     });
-    expect((await judge('resource-usage', api.url, desk))?.verdict).to.equal('ok');
+    expect((await judge('usage-answer', api.url, desk))?.verdict).to.equal('ok');
   });
 
   it('shows how far it is only to a person who watches', async () => {

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { askOnce } from '../../src/store/client.ts';
-import { film, keyedCalls, unknownId } from '../support/calls.ts';
+import { keyedCalls, unknownId } from '../support/calls.ts';
+import { type Held, startHeld } from '../support/held.ts';
 import { trawl } from '../support/operator.ts';
 import { freePort } from '../support/port.ts';
 import { aFolder } from '../support/redis.ts';
@@ -24,11 +24,11 @@ const readers: Readonly<Record<string, readonly string[]>> = {
 };
 
 describe('secrets', function () {
-  this.timeout(40_000);
+  this.timeout(60_000);
   let folder: string;
   let remove: () => void;
   let up: Running;
-  let inspector: Server;
+  let source: Held;
   let key: string;
   let webhookSecret: string;
   /** Everything that callers and operators were told, but for the one time at which each secret is shown. */
@@ -37,16 +37,23 @@ describe('secrets', function () {
   let record: string;
 
   before(async function () {
-    this.timeout(60_000);
+    this.timeout(90_000);
+    source = await startHeld();
     ({ folder, remove } = aFolder());
     const probe = await freePort();
-    up = await startUp({ TRAWL_DATA: folder, TRAWL_LOG_LEVEL: 'debug', TRAWL_PROBE_PORT: String(probe) });
+    up = await startUp({
+      TRAWL_DATA: folder,
+      TRAWL_LOG_LEVEL: 'debug',
+      TRAWL_PROBE_PORT: String(probe),
+      TRAWL_EGRESS_ALLOW: '127.0.0.1:*',
+      TRAWL_WORKERS: '1',
+    });
     await until(() => up.said().includes('curl'), 5, 'the sample account');
     key = (await admin('key', 'create', 'sample', '--alias', 'canary')).key;
     webhookSecret = (await admin('account', 'set', 'sample', '--webhook-secret', 'new')).webhook_secret;
     await admin('account', 'set', 'sample', '--stats', 'on');
-    inspector = await answerNonsense(join(folder, 'inspector.sock'));
     await callAll();
+    await until(() => source.posts.length > 0, 20, 'a webhook');
     await breakRedis();
     for (const line of ['key list sample', 'account show sample', 'log show sample', 'ledger show sample']) {
       told.push(JSON.stringify(await admin(...line.split(' '))));
@@ -61,12 +68,13 @@ describe('secrets', function () {
   after(async () => {
     up.process.kill('SIGKILL');
     await up.ended;
-    inspector.close();
+    await source.stop();
+    await until(() => processesIn(folder).length === 0, 10, 'no process is left');
     remove();
   });
 
   const places: [where: string, read: () => string, control: () => string][] = [
-    ['what the process printed, at level debug', () => up.said(), () => 'a request failed'],
+    ['what the process printed, at level debug', () => up.said(), () => '"text":"stopping"'],
     ['answers, errors, lists, streams, OpenAPI and what operators see', () => told.join('\n'), () => control],
     ['the metrics', () => metrics, () => 'trawl_http_requests_total{route="video"'],
     ['the keys and values of the record', () => record, () => control],
@@ -82,6 +90,12 @@ describe('secrets', function () {
       }
     });
   }
+
+  it('reach the receiver of a webhook: they were in use', () => {
+    const [post] = source.posts;
+    expect(post?.authorization).to.equal(authorization);
+    expect(post?.['webhook-signature']).to.match(/^v1,/);
+  });
 
   async function admin(...line: string[]) {
     const { code, out } = await trawl(['admin', ...line, '--json'], { TRAWL_DATA: folder });
@@ -99,7 +113,8 @@ describe('secrets', function () {
 
   /** Every call with the secrets where they belong, and where callers put them by mistake. */
   async function callAll(): Promise<void> {
-    const hook = `webhook_url=https://example.com/hook&webhook_authorization=${authorization}`;
+    const film = `${source.url}/film.mp4`;
+    const hook = `webhook_url=${source.url}/hook&webhook_authorization=${authorization}`;
     const wanted = `query=${film}?${control}&${hook}`;
     const { job_id: id } = JSON.parse(await ask(`/v1/video/download?${wanted}`));
     await ask(`/v1/audio/download?${wanted}&x_api_key=${key}`, {}, false);
@@ -135,8 +150,8 @@ describe('secrets', function () {
 
   /** Has redis die in the middle of calls, so that what it was told could stand in an error. */
   async function breakRedis(): Promise<void> {
-    const [pid = 0] = processesIn(folder);
-    const path = `/v1/video/download?query=${film}&webhook_url=https://example.com/&webhook_authorization=${authorization}`;
+    const [pid = 0] = processesIn(join(folder, 'redis'));
+    const path = `/v1/video/download?query=${source.url}/film&webhook_url=${source.url}/hook&webhook_authorization=${authorization}`;
     const calls = Array.from({ length: 20 }, () => ask(path));
     process.kill(pid, 'SIGKILL');
     await Promise.all(calls);
@@ -173,13 +188,4 @@ function base64Inside(secret: string, shift: number): string {
 function filesOf(folder: string): string {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   return files.map((entry) => readFileSync(join(entry.parentPath, entry.name), 'latin1')).join('\n');
-}
-
-/** An inspector that is out of order: what it makes go wrong is logged. */
-function answerNonsense(path: string): Promise<Server> {
-  const server = createServer((req, res) => {
-    req.resume();
-    res.end('{"nonsense":true}');
-  });
-  return new Promise((resolve) => server.listen(path, () => resolve(server)));
 }

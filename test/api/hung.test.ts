@@ -106,7 +106,7 @@ describe('D69: a record that cannot be reached', function () {
     await whileHung(async () => expectUnavailable(await waiting));
     await endJob(api.store, id);
     const { events } = await stream.rest();
-    expect(events.map(({ event }) => event).join()).to.be.oneOf(['', 'end']);
+    expect(events.at(-1)?.event).to.be.oneOf([undefined, 'end']);
   });
 
   it('hung while a call waits for the inspector, it charges nothing, and the hold ends by itself', async () => {

@@ -1,14 +1,13 @@
-import { createServer, type Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { join } from 'node:path';
 import { expect } from 'chai';
-import { aFilm, startApi, type TestApi } from '../support/api.ts';
+import { startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film } from '../support/calls.ts';
+import { type Held, startHeld } from '../support/held.ts';
 import { trawl } from '../support/operator.ts';
 import { freePort } from '../support/port.ts';
 import { aFolder } from '../support/redis.ts';
 import { until } from '../support/until.ts';
-import { type Running, startUp } from '../support/up.ts';
+import { processesIn, type Running, startUp } from '../support/up.ts';
 
 const most = 1000;
 
@@ -56,24 +55,25 @@ describe('more requests than the API takes in hand', function () {
 });
 
 describe('SIGTERM', function () {
-  this.timeout(40_000);
+  this.timeout(60_000);
   let folder: string;
   let remove: () => void;
   let up: Running | undefined;
-  let inspector: Server | undefined;
-  beforeEach(() => {
+  let source: Held;
+  beforeEach(async () => {
     ({ folder, remove } = aFolder());
+    source = await startHeld();
   });
   afterEach(async () => {
     up?.process.kill('SIGKILL');
     await up?.ended;
-    inspector?.close();
-    inspector = undefined;
+    await source.stop();
+    await until(() => processesIn(folder).length === 0, 10, 'no process of a test is left');
     remove();
   });
 
   const start = async (env = {}) => {
-    up = await startUp({ TRAWL_DATA: folder, ...env });
+    up = await startUp({ TRAWL_DATA: folder, TRAWL_EGRESS_ALLOW: '127.0.0.1:*', ...env });
     return up;
   };
   const keyOf = ({ said }: Running) =>
@@ -81,31 +81,32 @@ describe('SIGTERM', function () {
 
   it('readiness goes first; nothing new is taken, who waits is answered, and what is in hand ends', async () => {
     const probe = await freePort();
-    const { url, process: child, ended, ...rest } = await start({ TRAWL_PROBE_PORT: String(probe) });
-    const headers = { 'x-api-key': await keyOf({ url, process: child, ended, ...rest }) };
+    const running = await start({ TRAWL_PROBE_PORT: String(probe) });
+    const { url } = running;
+    const headers = { 'x-api-key': await keyOf(running) };
+    const get = (path: string) => fetch(url + path, { headers });
     const ready = async () => (await fetch(`http://127.0.0.1:${probe}/readyz`)).status;
     expect(await ready()).to.equal(200);
-    const [asked, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    inspector = await inspect(folder, asked.resolve, go.promise);
-
-    const { job_id } = (await json(await fetch(`${url}/v1/video/download?query=${film}`, { headers }))) as Seen;
-    const stream = await fetch(`${url}/v1/jobs/${job_id}/events`, { headers });
-    const waiting = fetch(`${url}/v1/jobs/${job_id}?wait=30`, { headers });
-    const metadata = fetch(`${url}/v1/media/metadata?query=${film}`, { headers });
-    await asked.promise;
+    const inspected = async () => (await get(`/v1/media/metadata?query=${source.url}/gone`)).status === 404;
+    await until(inspected, 20, 'the inspector answers');
+    const { job_id } = await read(await get(`/v1/video/download?query=${source.url}/held`));
+    const stream = await get(`/v1/jobs/${job_id}/events`);
+    const waiting = get(`/v1/jobs/${job_id}?wait=30`);
+    const metadata = get(`/v1/media/metadata?query=${source.url}/held`);
+    await until(() => source.asked() === 2, 10, 'worker and inspector have asked for it');
 
     const told = Promise.all([stream.text(), waiting]);
-    child.kill('SIGTERM');
+    running.process.kill('SIGTERM');
     const [events, poll] = await told;
-    expect(events).to.match(/^id: 1\nevent: progress\ndata: .*\n\nretry: \d+\n\n$/);
-    expect([poll.status, ((await json(poll)) as Seen).status]).to.deep.equal([200, 'QueuedJob']);
+    expect(events).to.match(/^id: \d+\nevent: progress\n.*\n\nretry: \d+\n\n$/s);
+    expect([poll.status, (await read(poll)).completed_at]).to.deep.equal([200, null]);
     expect(await ready()).to.equal(503);
     expect(await connectTo(url)).to.equal('ECONNREFUSED');
-    go.resolve();
+    source.go();
     const answer = await metadata;
-    expect([answer.status, answer.headers.get('connection')]).to.deep.equal([200, 'close']);
-    expect(await json(answer)).to.deep.equal({ metadata: aFilm });
-    expect(await ended).to.equal(0);
+    expect([answer.status, answer.headers.get('connection')]).to.deep.equal([404, 'close']);
+    expect(answer.headers.get('x-error-code')).to.equal('not_found');
+    expect(await running.ended).to.equal(0);
   });
 
   it('in the middle of many calls loses no line of the request log', async () => {
@@ -134,12 +135,8 @@ describe('SIGTERM', function () {
   });
 });
 
-interface Seen {
-  readonly job_id: string;
-  readonly status: string;
-}
-
-function json(answer: Response): Promise<unknown> {
+// biome-ignore lint/suspicious/noExplicitAny: what a caller reads has no type
+function read(answer: Response): Promise<any> {
   return answer.json();
 }
 
@@ -163,15 +160,4 @@ function hear(caller: Socket): Promise<string> {
     caller.on('error', () => {});
     caller.once('close', () => resolve(text));
   });
-}
-
-/** The inspector of a `trawl up`, which tells that it was asked and answers when it may. */
-function inspect(data: string, asked: () => void, mayAnswer: Promise<void>): Promise<Server> {
-  const server = createServer(async (req, res) => {
-    req.resume();
-    asked();
-    await mayAnswer;
-    res.end(JSON.stringify({ metadata: aFilm }));
-  });
-  return new Promise((resolve) => server.listen(join(data, 'inspector.sock'), () => resolve(server)));
 }

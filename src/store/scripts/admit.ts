@@ -72,7 +72,8 @@ local function record_job()
     'revision', '1', unpack(ARGV, ${fieldsAt}))
   redis.call('ZADD', jobs, stamp, id)
   redis.call('ZADD', open, stamp, id)
-  redis.call('ZADD', queue, stamp, id)
+  -- Two jobs of one millisecond keep their order.
+  redis.call('ZADD', queue, string.format('%.3f', now + clock[2] % 1000 / 1000), id)
   -- An account that waits already has its place.
   if redis.call('ZCARD', queue) == 1 then stand(accountId, tonumber(a.running), a.concurrency, a.tag) end
   redis.call('PUBLISH', workChannel, id)

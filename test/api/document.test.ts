@@ -1,0 +1,113 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { expect } from 'chai';
+import { allowed, type Route, routes } from '../../src/api/routes.ts';
+import { type Answer, aFilm, type Desk, startApi, type TestApi } from '../support/api.ts';
+import { film, unknownId } from '../support/calls.ts';
+import { completed } from '../support/record.ts';
+import { openStream } from '../support/stream.ts';
+import { endJob, runJob } from '../support/work.ts';
+
+describe('openapi.json', () => {
+  let api: TestApi;
+  let desk: Desk;
+  // biome-ignore lint/suspicious/noExplicitAny: what a caller reads has no type
+  let told: any;
+  before(async () => {
+    api = await startApi();
+    desk = await api.desk({ stats: true, packs: [2], quota: 5, perMinute: 10_000 });
+    told = (await api.get('/openapi.json')).json;
+  });
+  after(() => api.stop());
+
+  /** Throws unless the answer to a call is as the document says, its body without a field too many or too few. */
+  function expectTold(
+    method: string,
+    path: string,
+    { status, headers, json }: Pick<Answer, 'status' | 'headers' | 'json'>,
+  ) {
+    const response = told.paths[path][method.toLowerCase()].responses[status];
+    expect(response, `${method} ${path} answers ${status}`).to.be.an('object');
+    const type = (headers.get('content-type') ?? '').split(';')[0] ?? '';
+    expect(Object.keys(response.content), `${method} ${path} ${status}`).to.include(type);
+    const ajv = new Ajv2020({ strict: false, formats: { uuid: true, uri: true, 'date-time': true } });
+    const fits = ajv.compile({ ...response.content[type].schema, components: told.components });
+    expect(fits(json), `${method} ${path}: ${ajv.errorsText(fits.errors)} in ${JSON.stringify(json)}`).to.equal(true);
+  }
+
+  it('lists every route under all its paths, and nothing else', () => {
+    const wanted = Object.values<Route>(routes).flatMap((route) => {
+      const methods = allowed(route).filter((method) => method !== 'HEAD' && method !== 'OPTIONS');
+      return route.paths.flatMap((path) => methods.map((one) => `${one} ${path.replaceAll(/:(\w+)/g, '{$1}')}`));
+    });
+    const listed = Object.entries<object>(told.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    expect(listed.toSorted()).to.deep.equal(wanted.toSorted());
+    expect([told.openapi, told.servers]).to.deep.equal(['3.1.0', [{ url: api.url }]]);
+  });
+
+  it('leads nowhere that is not there', () => {
+    const text = JSON.stringify(told);
+    const names = [...text.matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name!);
+    expect(names.filter((name) => !(name in told.components.schemas))).to.deep.equal([]);
+    const operations = Object.values<Record<string, { operationId: string }>>(told.paths).flatMap(Object.values);
+    const ids = operations.map(({ operationId }) => operationId);
+    expect(new Set(ids).size).to.equal(ids.length);
+    const { links } = told.paths['/v1/video/download'].get.responses[202];
+    for (const { operationId } of Object.values<{ operationId: string }>(links)) expect(ids).to.include(operationId);
+  });
+
+  it('tells the shape of every good answer, whole and cut by fields', async () => {
+    const started = await api.get('/v1/video/download', desk.key, { query: film });
+    expectTold('GET', '/v1/video/download', started);
+    const id = started.json.job_id;
+    const look = async (...more: string[]) => {
+      for (const fields of [
+        '',
+        'id,queue.position,jobs.id,jobs.result.metadata.title,result.bytes,packs.items.id',
+        ...more,
+      ]) {
+        const params: Record<string, string> = fields === '' ? {} : { fields };
+        expectTold('GET', '/v1/jobs/{id}', await api.get(`/v1/jobs/${id}`, desk.key, params));
+        expectTold('GET', '/v1/jobs', await api.get('/v1/jobs', desk.key, params));
+        expectTold('GET', '/v1/usage', await api.get('/v1/usage', desk.key, params));
+        expectTold('GET', '/v1/stats', await api.get('/v1/stats', desk.key, { ...params, engine: 'video' }));
+      }
+    };
+    await look();
+    await runJob(api.store, id);
+    await look();
+    await endJob(api.store, id, { ...completed, metadata: aFilm });
+    await look('nonsense');
+    expectTold('GET', '/v1/usage', await api.get('/v1/usage', desk.key, { view: 'reduced' }));
+    expectTold('GET', '/v1/media/metadata', await api.get('/v1/media/metadata', desk.key, { query: film }));
+    expectTold('DELETE', '/v1/jobs/{id}', await api.call('DELETE', `/v1/jobs/${id}`, { key: desk.key }));
+    expectTold('POST', '/v1/jobs/{id}/retry', await api.call('POST', `/v1/jobs/${id}/retry`, { key: desk.key }));
+    const stream = await openStream(api, `/v1/jobs/${id}/events`, desk.key);
+    const event = await stream.next();
+    expectTold('GET', '/v1/jobs/{id}/events', {
+      status: stream.response.status,
+      headers: stream.response.headers,
+      json: { ...event, data: JSON.stringify(event?.data) },
+    });
+    await stream.leave();
+  });
+
+  it('tells of errors, under soft_fail too, on every route', async () => {
+    for (const [path, methods] of Object.entries<object>(told.paths)) {
+      if (path.startsWith('/files') || path === '/openapi.json') continue;
+      for (const method of Object.keys(methods)) {
+        const target = path.replace('{id}', unknownId);
+        for (const params of [{}, { soft_fail: 'true' }] as Record<string, string>[]) {
+          const key = 'wrong';
+          expectTold(method, path, await api.call(method.toUpperCase(), target, { key, params }));
+          expectTold(
+            method,
+            path,
+            await api.call(method.toUpperCase(), target, { key: desk.key, params: { ...params, fields: '\0' } }),
+          );
+        }
+      }
+    }
+  });
+});
