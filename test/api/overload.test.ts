@@ -1,5 +1,8 @@
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
+import { makeStop } from '../../src/base/stop.ts';
+import { type ApiParts, serveApi } from '../../src/roles/serve.ts';
+import { readLines } from '../../src/store/lines.ts';
 import { startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film } from '../support/calls.ts';
 import { type Held, startHeld } from '../support/held.ts';
@@ -51,6 +54,26 @@ describe('more requests than the API takes in hand', function () {
     const statuses = (await Promise.all(answers)).map((text) => text.slice(0, 12));
     expect(new Set(statuses)).to.deep.equal(new Set(['HTTP/1.1 400']));
     expect((await api.get('/v1/jobs', desk.key)).json.jobs).to.deep.equal([]);
+  });
+});
+
+describe('a replica that stops', () => {
+  it('has written every line of the request log when it has', async () => {
+    let parts: ApiParts | undefined;
+    const first = await startApi({}, (given) => {
+      parts = given;
+      return given;
+    });
+    const desk = await first.desk();
+    const stop = makeStop();
+    const { port } = await serveApi(parts!, stop);
+    const calls = Array.from({ length: 50 }, () =>
+      fetch(`http://127.0.0.1:${port}/v1/usage`, { headers: { 'x-api-key': desk.key } }),
+    );
+    for (const answer of await Promise.all(calls)) expect(answer.status).to.equal(200);
+    await stop.run();
+    expect(await readLines(first.store, desk.account, 100)).to.have.length(50);
+    await first.stop();
   });
 });
 

@@ -128,8 +128,8 @@ describe('trawl up', function () {
     const first = await start();
     const key = await sampleKey(first);
     const job = await get(first, `/v1/video/download?query=${film}`, key);
-    const pids = processesIn(folder);
-    expect(pids).to.have.length(1);
+    // redis-server, and by now perhaps the inspector's and a worker's own.
+    expect(processesIn(folder)).not.to.deep.equal([]);
     expect((await stopWith(first, 'SIGKILL')).code).to.equal('SIGKILL');
     await until(() => processesIn(folder).length === 0, 10, 'redis-server ends');
     const second = await start();
