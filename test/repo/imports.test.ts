@@ -21,7 +21,7 @@ const folders: Record<string, Folder> = {
   egress: { may: ['base'], owns: ['ipaddr.js'] },
   media: { may: ['base', 'model'], owns: [] },
   worker: { may: ['base', 'model', 'media'], owns: [] },
-  runners: { may: ['base', 'model'], owns: ['@kubernetes/client-node'] },
+  runners: { may: ['base', 'model'], owns: ['@kubernetes/client-node', 'undici', 'jose'] },
   billing: { may: ['base', 'model', 'store'], owns: ['stripe', 'nodemailer'] },
   controller: { may: ['base', 'model', 'store', 'objects', 'runners', 'billing'], owns: [] },
   api: { may: ['base', 'model', 'store', 'objects'], owns: ['express', 'express-rate-limit'] },
