@@ -1,10 +1,20 @@
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { type Delivered, isEnded, type Job } from '../model/job.ts';
-import { deadlineOf, type End, endOf, failAttempt, type Limits, next, type Seen, type Step } from '../model/next.ts';
+import {
+  deadlineOf,
+  type End,
+  endOf,
+  failAttempt,
+  hasOpenAttempt,
+  type Limits,
+  next,
+  type Seen,
+  type Step,
+} from '../model/next.ts';
 import { objectPrefix } from '../model/outcome.ts';
 import type { ObjectStore } from '../objects/objects.ts';
-import { nameOf, type Runner } from '../runners/runner.ts';
+import { attemptIn, nameOf, type Runner } from '../runners/runner.ts';
 import { readJob } from '../store/jobs.ts';
 import { noteProgress, noteStoring, retryJob, settleJob, startAttempt } from '../store/lifecycle.ts';
 import type { Store } from '../store/script.ts';
@@ -14,6 +24,8 @@ export interface ApplyOptions {
   readonly holder: string;
   readonly limits: Limits;
   readonly objects: Pick<ObjectStore, 'see' | 'remove'>;
+  /** All there are. */
+  readonly runners: readonly Runner[];
   /** Where the attempts of a job run. */
   readonly runnerOf: (job: Pick<Job, 'endpoint'>) => Runner;
   /** Told when a runner has been rid of an attempt. */
@@ -28,17 +40,45 @@ const atOnce = 1;
 /** Reads a job afresh, asks its runner, and carries out the one next step; answers when to look again, `null` for not by itself. */
 export function makeApply(options: ApplyOptions): (id: string) => Promise<number | null> {
   const { store, limits, runnerOf } = options;
+  const starts = makeStarts(store);
   return async (id) => {
     const job = await readJob(store, id);
+    await stopOlder(options, id, job);
     if (job === null) return null;
     const runner = runnerOf(job);
-    const seen: Seen = job.attempt === 0 ? { is: 'absent' } : await runner.see(nameOf(id, job.attempt));
-    return carryOut(options, runner, job, next(job, seen, store.clock.now(), limits));
+    const seen = await look(runner, job);
+    if (seen.is === 'absent' && hasOpenAttempt(job) && starts.isFailed(nameOf(id, job.attempt))) {
+      await starts.begin(runner, job, job.attempt, job.deadline ?? 0);
+      return atOnce;
+    }
+    return carryOut({ ...options, starts }, runner, job, next(job, seen, store.clock.now(), limits));
   };
 }
 
-async function carryOut(options: ApplyOptions, runner: Runner, job: Job, step: Step): Promise<number | null> {
-  const { store, holder, limits, log } = options;
+/** Asks for the worker of the last attempt. Of one that is over only leavings matter, and those are known without asking anew. */
+async function look(runner: Runner, job: Job): Promise<Seen> {
+  const name = nameOf(job.id, job.attempt);
+  if (job.attempt === 0) return { is: 'absent' };
+  const isOver = isEnded(job.status) || !hasOpenAttempt(job);
+  if (isOver && !(await runner.list(job.id)).includes(name)) return { is: 'absent' };
+  return runner.see(name);
+}
+
+/** Ends workers that nobody waits for: of attempts before the last one, and of a job that the record does not know any more. */
+async function stopOlder({ runners }: ApplyOptions, id: string, job: Job | null): Promise<void> {
+  const last = job?.attempt ?? Number.POSITIVE_INFINITY;
+  for (const runner of runners) {
+    const names = await runner.list(id);
+    await Promise.all(names.filter((name) => attemptIn(name) < last).map((name) => runner.stop(name)));
+  }
+}
+
+interface Carrying extends ApplyOptions {
+  readonly starts: Starts;
+}
+
+async function carryOut(options: Carrying, runner: Runner, job: Job, step: Step): Promise<number | null> {
+  const { store, holder, limits, log, starts } = options;
   const now = store.clock.now();
   switch (step.do) {
     case 'nothing':
@@ -46,8 +86,7 @@ async function carryOut(options: ApplyOptions, runner: Runner, job: Job, step: S
     case 'start': {
       const deadline = deadlineOf(job, limits, now);
       if (!(await startAttempt(store, holder, job, step.attempt, deadline))) return null;
-      const name = nameOf(job.id, step.attempt);
-      await runner.start({ name, job: job.id, attempt: step.attempt, endpoint: job.endpoint, deadline });
+      await starts.begin(runner, job, step.attempt, deadline);
       return atOnce;
     }
     case 'note': {
@@ -65,7 +104,8 @@ async function carryOut(options: ApplyOptions, runner: Runner, job: Job, step: S
         code: step.code,
         moved,
       });
-      await clear(options, runner, job);
+      // Whoever leads now has not read yet how it ended.
+      if (moved) await clear(options, runner, job);
       return null;
     }
     case 'confirm':
@@ -80,7 +120,7 @@ async function carryOut(options: ApplyOptions, runner: Runner, job: Job, step: S
 
 /** Asks the object store for what the worker says it has delivered, then completes the job; waits while it cannot tell (D75). */
 async function confirm(
-  options: ApplyOptions,
+  options: Carrying,
   runner: Runner,
   job: Job,
   delivered: Delivered,
@@ -103,7 +143,7 @@ async function confirm(
 }
 
 async function settle(
-  options: ApplyOptions,
+  options: Carrying,
   runner: Runner,
   job: Job,
   end: End,
@@ -126,9 +166,10 @@ async function settle(
 }
 
 /** Rids the runner of an attempt that is over, and the object store of what it left there. */
-async function clear({ objects, forget, store }: ApplyOptions, runner: Runner, job: Job): Promise<void> {
+async function clear({ objects, forget, store, starts }: Carrying, runner: Runner, job: Job): Promise<void> {
   if (job.attempt === 0) return;
   const name = nameOf(job.id, job.attempt);
+  starts.forget(name);
   await runner.stop(name);
   forget(name);
   if (job.endpoint === 'metadata') return;
@@ -136,4 +177,34 @@ async function clear({ objects, forget, store }: ApplyOptions, runner: Runner, j
   const isKept =
     after !== null && isEnded(after.status) && after.delivered?.key.startsWith(objectPrefix(job.id, job.attempt));
   if (!isKept) await objects.remove(objectPrefix(job.id, job.attempt));
+}
+
+type Starts = ReturnType<typeof makeStarts>;
+
+/** Starts workers, and remembers those whose start failed: their attempt has not begun, so it is not interrupted either. */
+function makeStarts(store: Store) {
+  const failed = new Set<string>();
+  return {
+    isFailed: (name: string) => failed.has(name),
+    forget: (name: string) => failed.delete(name),
+    async begin(runner: Runner, { id, endpoint }: Job, attempt: number, deadline: number): Promise<void> {
+      const name = nameOf(id, attempt);
+      try {
+        await runner.start({ name, job: id, attempt, endpoint, deadline });
+        failed.delete(name);
+      } catch (error) {
+        if (store.clock.now() < deadline) failed.add(name);
+        else failed.delete(name);
+        const waiting = {
+          progress: 0,
+          running: false,
+          stage: 'It cannot be started now',
+          speed_bytes: null,
+          eta_seconds: null,
+        };
+        await noteProgress(store, id, attempt, waiting);
+        throw error;
+      }
+    },
+  };
 }

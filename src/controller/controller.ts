@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Limits } from '../model/next.ts';
-import { jobIn, type Runner } from '../runners/runner.ts';
+import { jobIn } from '../runners/runner.ts';
 import { channels } from '../store/keys.ts';
 import { leaveLead, takeLead } from '../store/leader.ts';
 import { requeueDelayed, takeJob } from '../store/lifecycle.ts';
@@ -11,7 +11,6 @@ import { type ApplyOptions, makeApply } from './apply.ts';
 import { makeQueue } from './queue.ts';
 
 export interface ControllerOptions extends Omit<ApplyOptions, 'holder'> {
-  readonly runners: readonly Runner[];
   /** Attempts at once. */
   readonly slots: number;
   readonly limits: Limits;
@@ -26,7 +25,7 @@ export interface Controller {
   isLeading(): boolean;
   /** Starts nothing more; what runs goes on. */
   pause(): void;
-  /** Starts nothing more, stops its workers, whose attempts then count as interrupted, and gives up the leadership. */
+  /** Starts nothing more, leaves the runners and gives up the leadership. Attempts of workers that end with it count as interrupted. */
   close(): Promise<void>;
 }
 
@@ -91,7 +90,7 @@ export async function startController(options: ControllerOptions): Promise<Contr
       for (const timer of timers) clearInterval(timer);
       await stopHearing();
       await queue.close();
-      await Promise.all(runners.map(stopAll));
+      await Promise.all(runners.map((runner) => runner.close()));
       await leaveLead(store, holder).catch((error) => log.warn('the lead could not be given up', { error }));
     },
   };
@@ -114,10 +113,15 @@ async function takeJobs(
 }
 
 /** Adds every job that may need something: the active ones, those of runners, and those that wait too long. */
-async function addAll({ store, runners, limits, metrics }: ControllerOptions, add: Add): Promise<void> {
+async function addAll({ store, runners, limits, metrics, log }: ControllerOptions, add: Add): Promise<void> {
   const ended = metrics.reconcile_seconds.startTimer();
+  // Asked first, because they may have to look around anew; one that cannot look keeps nobody from the rest.
+  const listed = await Promise.allSettled(runners.map((runner) => runner.list()));
+  for (const found of listed) {
+    if (found.status === 'fulfilled') for (const name of found.value) add(jobIn(name));
+    else log.warn('a runner cannot say what it runs', { error: found.reason });
+  }
   for (const id of await listActive(store)) add(id);
-  for (const runner of runners) for (const name of await runner.list()) add(jobIn(name));
   const overdue = store.clock.now() - limits.queueMilliseconds;
   for (const id of await listOverdue(store, overdue)) add(id);
   ended();
@@ -133,11 +137,6 @@ async function hear({ store, runners }: ControllerOptions, hint: Add): Promise<(
       // A subscription that cannot be ended brings hints that nobody hears.
     });
   };
-}
-
-async function stopAll(runner: Runner): Promise<void> {
-  const names = await runner.list();
-  await Promise.all(names.map((name) => runner.stop(name)));
 }
 
 /** One at a time: asking while it runs lets it run once more. */

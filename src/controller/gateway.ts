@@ -1,19 +1,19 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Refusal, refusals } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
-import type { Seal } from '../base/seal.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import { contentTypes, type Outcome, objectPrefix, readVerdict } from '../model/outcome.ts';
 import type { FolderStore } from '../objects/folder.ts';
 import type { Permit } from '../objects/objects.ts';
+import type { AttemptOf } from '../runners/runner.ts';
 import { readJob } from '../store/jobs.ts';
 import { noteProgress } from '../store/lifecycle.ts';
 import type { Store } from '../store/script.ts';
-import { readToken } from './tokens.ts';
 
 export interface GatewayOptions {
   readonly store: Store;
-  readonly seal: Pick<Seal, 'verify'>;
+  /** The attempt that a token is good for; `null` when it is for none, or not any more. */
+  readonly attemptOf: (token: string) => Promise<AttemptOf | null>;
   readonly objects: FolderStore;
   readonly fileBytes: number;
   readonly inspectSeconds: number;
@@ -42,14 +42,15 @@ const extensionForm = /^[a-z0-9]{1,8}$/;
 
 /** What an attempt is to do, where it may upload, and what it tells; 410 when its job is over. */
 export function makeGateway(options: GatewayOptions): Gateway {
-  const { store, seal, log } = options;
+  const { store, attemptOf, log } = options;
   const verdicts = new Map<string, Outcome>();
   const permits = new Map<string, Permit>();
 
   const routes = makeRoutes(options, verdicts, permits);
   const serve = async (req: IncomingMessage, res: ServerResponse) => {
     const route = routes[`${req.method} ${req.url}`];
-    const told = readToken(req.headers.authorization, seal.verify);
+    const [, token] = /^Bearer (\S{1,4096})$/.exec(req.headers.authorization ?? '') ?? [];
+    const told = token === undefined ? null : await attemptOf(token);
     if (told === null) return answer(res, 401, null);
     if (route === undefined) return answer(res, 404, null);
     const job = await readJob(store, told.job);

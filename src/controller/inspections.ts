@@ -3,7 +3,7 @@ import type { Inspector } from '../model/inspected.ts';
 import type { Job } from '../model/job.ts';
 import type { Seen } from '../model/next.ts';
 import type { Outcome } from '../model/outcome.ts';
-import type { AttemptToRun, Runner } from '../runners/runner.ts';
+import { type AttemptToRun, jobIn, type Runner } from '../runners/runner.ts';
 
 interface Inspection {
   readonly leave: AbortController;
@@ -57,6 +57,10 @@ export function runInspections(
       watchers.add(changed);
       return () => watchers.delete(changed);
     },
-    list: async () => [...inspections.keys()],
+    list: async (job) => [...inspections.keys()].filter((name) => job === undefined || jobIn(name) === job),
+    async close() {
+      for (const { leave } of inspections.values()) leave.abort();
+      inspections.clear();
+    },
   };
 }

@@ -5,7 +5,8 @@ import { type Outcome, objectPrefix } from './outcome.ts';
 /** What a runner sees of the worker of a job's last attempt. */
 export type Seen =
   | { readonly is: 'absent' }
-  | { readonly is: 'waiting'; readonly reason: string }
+  /** It does not run yet, for a reason when it is out of the ordinary. */
+  | { readonly is: 'waiting'; readonly reason: string | null }
   | { readonly is: 'running' }
   | { readonly is: 'ended'; readonly outcome: Outcome };
 
@@ -104,16 +105,16 @@ export function backoffMilliseconds(failed: number): number {
   return Math.min(5_000 * 3 ** (failed - 1), 600_000);
 }
 
+/** Every ended attempt is counted as a failure or an interruption, so what is not counted is open. */
+export function hasOpenAttempt(job: Job): boolean {
+  return job.attempt > job.failures + job.interruptions;
+}
+
 /** Says how a job ends with this failure, in the words given or those of the table; with null it is completed. */
 export function endOf(code: FailureCode | null, text: string | null = null): End {
   if (code === null) return { status: 'CompletedJob', code, text: null, log: 201, success: true, blame: null };
   const { status, log, blame, sentence } = failures[code];
   return { status, code, text: text ?? sentence, log, success: false, blame };
-}
-
-/** Every ended attempt is counted as a failure or an interruption, so what is not counted is open. */
-function hasOpenAttempt(job: Job): boolean {
-  return job.attempt > job.failures + job.interruptions;
 }
 
 function hasRun(seen: Seen): boolean {

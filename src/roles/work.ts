@@ -10,7 +10,7 @@ import { makeGateway } from '../controller/gateway.ts';
 import { startGauges } from '../controller/gauges.ts';
 import { runInspections } from '../controller/inspections.ts';
 import { startSweep } from '../controller/sweep.ts';
-import { makeToken } from '../controller/tokens.ts';
+import { makeToken, readToken } from '../controller/tokens.ts';
 import type { Inspector } from '../model/inspected.ts';
 import type { Job } from '../model/job.ts';
 import type { Limits } from '../model/next.ts';
@@ -53,7 +53,8 @@ export async function startWork(parts: WorkParts, stop: Stop): Promise<Controlle
   };
   let hint = (_job: string) => {};
   const gateway = makeGateway({
-    ...{ store, seal, objects, log, fileBytes: config.maxFileBytes, inspectSeconds: config.inspectSeconds },
+    ...{ store, objects, log, fileBytes: config.maxFileBytes, inspectSeconds: config.inspectSeconds },
+    attemptOf: async (token) => readToken(token, seal.verify),
     ended: (job) => hint(job),
   });
   const socket = join(home, 'gateway.sock');

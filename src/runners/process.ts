@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Log } from '../base/log.ts';
 import type { Outcome } from '../model/outcome.ts';
-import type { AttemptToRun, Runner } from './runner.ts';
+import { type AttemptToRun, jobIn, outcomeOfExit, type Runner } from './runner.ts';
 
 export interface ProcessRunnerOptions {
   /** The program and arguments that run a worker. */
@@ -21,8 +21,6 @@ interface Child {
 }
 
 const politeMilliseconds = 5000;
-const exitRetryable = 75;
-const exitFailed = 64;
 
 /** Runs each worker as a child process in a group of its own, which ends with this process. */
 export function openProcessRunner(options: ProcessRunnerOptions): Runner {
@@ -30,6 +28,13 @@ export function openProcessRunner(options: ProcessRunnerOptions): Runner {
   const watchers = new Set<(name: string) => void>();
   const tell = (name: string) => {
     for (const changed of watchers) changed(name);
+  };
+
+  const stop = async (name: string) => {
+    const child = children.get(name);
+    if (!child) return;
+    if (!child.hasEnded) await end(child);
+    children.delete(name);
   };
 
   return {
@@ -40,12 +45,7 @@ export function openProcessRunner(options: ProcessRunnerOptions): Runner {
         launch(options, attempt, () => tell(attempt.name)),
       );
     },
-    async stop(name) {
-      const child = children.get(name);
-      if (!child) return;
-      if (!child.hasEnded) await end(child);
-      children.delete(name);
-    },
+    stop,
     async see(name) {
       const child = children.get(name);
       if (!child) return { is: 'absent' };
@@ -56,7 +56,8 @@ export function openProcessRunner(options: ProcessRunnerOptions): Runner {
       watchers.add(changed);
       return () => watchers.delete(changed);
     },
-    list: async () => [...children.keys()],
+    list: async (job) => [...children.keys()].filter((name) => job === undefined || jobIn(name) === job),
+    close: async () => void (await Promise.all([...children.keys()].map(stop))),
   };
 }
 
@@ -97,8 +98,7 @@ function launch({ command, env, tokenOf, log }: ProcessRunnerOptions, attempt: A
 /** How an attempt ended that told nobody: only its exit code speaks. */
 function outcomeOf({ exitCode, signalCode, pid }: ChildProcess): Outcome {
   if (pid === undefined) return { is: 'interrupted', reason: 'the worker could not be started' };
-  if (exitCode === exitFailed || exitCode === exitRetryable) return { is: 'failed', code: 'worker_failed' };
-  return { is: 'interrupted', reason: signalCode ?? `exit code ${exitCode}` };
+  return exitCode === null ? { is: 'interrupted', reason: signalCode ?? 'killed' } : outcomeOfExit(exitCode);
 }
 
 /** Ends a worker and all that it started: politely, then for good. */

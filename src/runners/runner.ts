@@ -1,5 +1,6 @@
 import type { Endpoint } from '../model/job.ts';
 import type { Seen } from '../model/next.ts';
+import type { Outcome } from '../model/outcome.ts';
 
 /** One attempt of one job that is to run. */
 export interface AttemptToRun {
@@ -9,6 +10,12 @@ export interface AttemptToRun {
   readonly endpoint: Endpoint;
   /** When it must have ended. */
   readonly deadline: number;
+}
+
+/** The attempt that a token is good for. */
+export interface AttemptOf {
+  readonly job: string;
+  readonly attempt: number;
 }
 
 /** Runs the workers of attempts somewhere. Every method may be called again at any time. */
@@ -21,8 +28,10 @@ export interface Runner {
   see(name: string): Promise<Seen>;
   /** Calls back with the name of an attempt whose worker may have changed: a hint, late, repeated or lost. */
   watch(changed: (name: string) => void): () => void;
-  /** Names of all workers that exist. */
-  list(): Promise<string[]>;
+  /** Names of all workers that are known to exist, or of those of one job. */
+  list(job?: string): Promise<string[]>;
+  /** Leaves: what cannot outlive this process ends, what can goes on. */
+  close(): Promise<void>;
 }
 
 /** The name of an attempt, the same wherever it runs. */
@@ -33,4 +42,14 @@ export function nameOf(job: string, attempt: number): string {
 /** The job in the name of an attempt. */
 export function jobIn(name: string): string {
   return name.slice(0, name.lastIndexOf('-'));
+}
+
+/** The number of the attempt in its name. */
+export function attemptIn(name: string): number {
+  return Number(name.slice(name.lastIndexOf('-') + 1));
+}
+
+/** How an attempt ended that said nothing: by its exit code. Those above 128 are the signals that ended it. */
+export function outcomeOfExit(code: number): Outcome {
+  return code > 128 ? { is: 'interrupted', reason: `exit code ${code}` } : { is: 'failed', code: 'worker_failed' };
 }

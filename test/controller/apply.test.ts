@@ -33,6 +33,7 @@ describe('the next step of a job, carried out', () => {
       see: async () => ({ is: 'ended', outcome: { is: 'done', metadata: someMetadata, delivered } }),
       watch: () => () => {},
       list: async () => [],
+      close: async () => {},
     };
     let isAway = true;
     const see = async () => {
@@ -42,6 +43,7 @@ describe('the next step of a job, carried out', () => {
     const apply = makeApply({
       ...{ store, holder, limits, metrics: makeMetrics(), log: aLog().log },
       objects: { see, remove: async () => {} },
+      runners: [runner],
       runnerOf: () => runner,
       forget: () => {},
     });

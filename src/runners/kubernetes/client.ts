@@ -1,0 +1,136 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Agent, type Dispatcher, request } from 'undici';
+import type { Access } from './access.ts';
+import type { Pace } from './pace.ts';
+
+/** The API server understood and refused, or failed. */
+export class KubeError extends Error {
+  readonly status: number;
+  readonly reason: string;
+  readonly retryAfterMilliseconds: number | null;
+
+  constructor(status: number, body: StatusBody, retryAfterMilliseconds: number | null) {
+    super(body.message ?? `The API server answered with ${status}`);
+    this.status = status;
+    this.reason = body.reason ?? '';
+    this.retryAfterMilliseconds = retryAfterMilliseconds;
+  }
+}
+
+interface StatusBody {
+  readonly message?: string | undefined;
+  readonly reason?: string | undefined;
+}
+
+export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
+export type Body = Dispatcher.ResponseData['body'];
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+
+export interface Ask {
+  readonly query?: Query;
+  readonly body?: object;
+  /** Of the body, when it is not plain JSON. */
+  readonly type?: string;
+  /** What is to be answered, when it is not plain JSON. */
+  readonly accept?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** Speaks with the API server. Everything asked may be asked again: names are ours, so what exists was made by us. */
+export interface Client {
+  ask<T>(method: Method, path: string, ask?: Ask): Promise<T>;
+  /** Begins an answer that goes on; nothing limits its length. */
+  open(path: string, query: Query, signal: AbortSignal): Promise<Body>;
+  close(): Promise<void>;
+}
+
+export interface ClientOptions {
+  readonly access: Access;
+  readonly pace: Pace;
+  readonly answerMilliseconds?: number;
+}
+
+const answerMilliseconds = 10_000;
+const triesMost = 3;
+const firstPause = 200;
+const connections = 8;
+const strategicMerge = 'application/strategic-merge-patch+json';
+
+/** Opens few connections and keeps them. */
+export function openClient({ access, pace, answerMilliseconds: patience = answerMilliseconds }: ClientOptions): Client {
+  const dispatcher = new Agent({
+    allowH2: true,
+    connections,
+    keepAliveTimeout: 60_000,
+    bodyTimeout: 0,
+    connect: { ...access.tls, timeout: patience, keepAlive: true, keepAliveInitialDelay: 30_000 },
+  });
+  /** Answers what `read` makes of the answer; only until then the time is limited. */
+  const send = async <T>(method: Method, path: string, ask: Ask, read: (body: Body) => Promise<T>): Promise<T> => {
+    await pause(pace.take(), undefined, { ...(ask.signal && { signal: ask.signal }) });
+    const limit = new AbortController();
+    const timer = setTimeout(() => limit.abort(new Error('The API server does not answer')), patience);
+    try {
+      const { statusCode, headers, body } = await request(urlOf(access.server, path, ask.query), {
+        ...{ method, dispatcher, signal: AbortSignal.any([limit.signal, ...(ask.signal ? [ask.signal] : [])]) },
+        ...contentOf(method, ask, await access.headers()),
+      });
+      if (statusCode < 300) return await read(body);
+      if (statusCode === 429) pace.slow();
+      throw new KubeError(statusCode, readStatus(await body.text()), retryAfterOf(headers));
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+  return {
+    async ask<T>(method: Method, path: string, ask: Ask = {}) {
+      for (let tries = 1; ; tries++) {
+        try {
+          return await send(method, path, ask, async (body) => (await body.json()) as T);
+        } catch (error) {
+          if (tries >= triesMost || ask.signal?.aborted || !passes(error)) throw error;
+          const after = error instanceof KubeError ? error.retryAfterMilliseconds : null;
+          const wait = after ?? firstPause * 2 ** (tries - 1) * (0.5 + Math.random());
+          await pause(wait, undefined, { ...(ask.signal && { signal: ask.signal }) });
+        }
+      }
+    },
+    open: (path, query, signal) => send('GET', path, { query, signal }, async (body) => body),
+    close: () => dispatcher.destroy(),
+  };
+}
+
+function urlOf(server: string, path: string, query: Query = {}): URL {
+  const url = new URL(server + path);
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) url.searchParams.set(name, String(value));
+  }
+  return url;
+}
+
+function contentOf(method: Method, { body, type, accept }: Ask, proof: Readonly<Record<string, string>>) {
+  const own = type ?? (method === 'PATCH' ? strategicMerge : 'application/json');
+  const headers = { accept: accept ?? 'application/json', 'user-agent': 'trawl', ...proof };
+  return body ? { headers: { ...headers, 'content-type': own }, body: JSON.stringify(body) } : { headers };
+}
+
+/** Whether the same request may succeed a moment later. */
+function passes(error: unknown): boolean {
+  if (!(error instanceof KubeError)) return true;
+  return error.status === 429 || (error.status >= 500 && error.retryAfterMilliseconds !== null);
+}
+
+function retryAfterOf(headers: Dispatcher.ResponseData['headers']): number | null {
+  const seconds = Number(headers['retry-after'] ?? Number.NaN);
+  return Number.isFinite(seconds) ? seconds * 1000 : null;
+}
+
+function readStatus(text: string): StatusBody {
+  try {
+    const { message, reason } = JSON.parse(text) as StatusBody;
+    return { message, reason };
+  } catch {
+    // Not from the API server itself but from something before it.
+    return { message: text.slice(0, 300) };
+  }
+}

@@ -1,0 +1,96 @@
+import type { Seen } from '../../model/next.ts';
+import { type Outcome, readVerdict } from '../../model/outcome.ts';
+import { outcomeOfExit } from '../runner.ts';
+import { explainJob, explainPod } from './pending.ts';
+import type { LiveJob, LivePod } from './slim.ts';
+
+/** What there is of one attempt. */
+export interface Remains {
+  readonly job: LiveJob | null;
+  readonly pods: readonly LivePod[];
+  /** What the worker told the gateway, if it did. */
+  readonly verdict: Outcome | null;
+  /** What the cluster said when it could not make the pod, oldest first. */
+  readonly said: readonly string[];
+}
+
+export interface Judged {
+  readonly seen: Seen;
+  /** Whether it holds although what is known may be a little old: what is there was there, what is missing proves nothing. */
+  readonly isProved: boolean;
+  /** What a person must look at. */
+  readonly alarm: string | null;
+}
+
+/** A pod that was told to leave and has not is nobody's any more: its node may be dead. */
+export const leaveMilliseconds = 3_000;
+
+/** Says how an attempt stands. Its pod's last phase is the end; the Job's own end, or a deletion, is one too. */
+export function judge(remains: Remains, now: number): Judged {
+  const { job, pods, verdict, said } = remains;
+  const pod =
+    pods.find(({ phase }) => phase === 'Succeeded') ?? pods.find((one) => !isTerminal(one)) ?? pods[0] ?? null;
+  if (pod && isTerminal(pod)) return proved({ is: 'ended', outcome: outcomeOfPod(pod, verdict) });
+  if (!job && !pod) return unproved({ is: 'absent' });
+  const over = whyOver(job, pod, now);
+  if (over) return unproved({ is: 'ended', outcome: verdict ?? over });
+  if (pod && pod.phase !== 'Pending') return proved({ is: 'running' });
+  const wait = pod ? explainPod(pod, now) : explainJob(job?.isSuspended ?? false, said);
+  if (!wait.outcome) return proved({ is: 'waiting', reason: wait.reason });
+  return { ...unproved({ is: 'ended', outcome: wait.outcome }), alarm: alarmOf(pod, said) };
+}
+
+export function isTerminal({ phase }: LivePod): boolean {
+  return phase === 'Succeeded' || phase === 'Failed';
+}
+
+/** Why an attempt is over whose pod has not ended, or is not there. */
+function whyOver(job: LiveJob | null, pod: LivePod | null, now: number): Outcome | null {
+  if (job?.over?.reason === 'DeadlineExceeded') return { is: 'failed', code: 'timeout' };
+  if (job?.over) return interrupted(pod ? (pod.disruption ?? 'its pod was deleted') : 'its pod is gone');
+  if (!job) return interrupted('its Job is gone');
+  if (job.deletedAt !== null) return interrupted('its Job was deleted');
+  const isLeft = pod !== null && pod.deletedAt !== null && now - pod.deletedAt >= leaveMilliseconds;
+  return isLeft ? interrupted(pod.disruption ?? 'its pod was deleted') : null;
+}
+
+/** How the worker of a pod in its last phase ended. What it said itself counts first: the object store judges the rest. */
+function outcomeOfPod(pod: LivePod, verdict: Outcome | null): Outcome {
+  const { exit, reason, disruption } = pod;
+  const said = verdict ?? readMessage(exit?.message ?? '');
+  if (said) return said;
+  if (reason === 'DeadlineExceeded') return { is: 'failed', code: 'timeout' };
+  if (disruption !== null) return interrupted(disruption);
+  // Without a disruption the kubelet evicts for the pod's own limit of disk.
+  if (reason === 'Evicted') return { is: 'failed', code: 'file_too_large' };
+  if (reason !== '' || !exit) return interrupted(reason || 'its node did not run it');
+  if (exit.reason === 'OOMKilled') return { is: 'failed', code: 'worker_failed' };
+  return outcomeOfExit(exit.code);
+}
+
+/** A message may also be the last lines of a log: then it is no verdict. */
+function readMessage(message: string): Outcome | null {
+  if (!message.startsWith('{')) return null;
+  try {
+    return readVerdict(JSON.parse(message));
+  } catch {
+    // Cut off or not ours: the exit code speaks.
+    return null;
+  }
+}
+
+function alarmOf(pod: LivePod | null, said: readonly string[]): string {
+  return pod?.waits ? `${pod.waits.reason}: ${pod.waits.message}` : (said.at(-1) ?? '');
+}
+
+function interrupted(reason: string): Outcome {
+  return { is: 'interrupted', reason };
+}
+
+function proved(seen: Seen): Judged {
+  return { seen, isProved: true, alarm: null };
+}
+
+function unproved(seen: Seen): Judged {
+  return { seen, isProved: false, alarm: null };
+}

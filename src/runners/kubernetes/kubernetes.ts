@@ -1,0 +1,143 @@
+import type { V1Job, V1Pod } from '@kubernetes/client-node';
+import type { Log } from '../../base/log.ts';
+import type { Metrics } from '../../base/metrics.ts';
+import type { Outcome } from '../../model/outcome.ts';
+import type { Runner } from '../runner.ts';
+import { type Client, KubeError } from './client.ts';
+import { isTerminal, type Judged, judge, leaveMilliseconds } from './endings.ts';
+import { makeJob, type Shape } from './manifest.ts';
+import { releaseJob, releasePod } from './release.ts';
+import { jobLabel, type LiveJob, type LivePod, type Raw, slimJob, slimPod } from './slim.ts';
+import { openView, pathsOf, type View, type ViewOptions } from './view.ts';
+
+export interface KubernetesOptions {
+  readonly client: Client;
+  readonly shape: Shape;
+  /** What the worker told the gateway, if it did. */
+  readonly verdictOf: (name: string) => Outcome | null;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly metrics: Pick<Metrics, 'watch_age_seconds'>;
+  readonly log: Log;
+  readonly times?: ViewOptions['times'];
+}
+
+/** Runs each attempt as a Job of a cluster, which goes on without this process. */
+export interface KubernetesRunner extends Runner {
+  readonly view: View;
+}
+
+/** What is known must not be older than this to be acted upon. */
+const oldestMilliseconds = 300_000;
+/** A Job without a pod for this long is looked at closely. */
+const podMilliseconds = 5_000;
+const ageMilliseconds = 5_000;
+
+/** Begins to look at the namespace of the workers. */
+export function openKubernetesRunner(options: KubernetesOptions): KubernetesRunner {
+  const { client, shape, now, metrics, log } = options;
+  const { namespace } = shape;
+  const { jobs: jobsPath } = pathsOf(namespace);
+  const watchers = new Set<(name: string) => void>();
+  const tell = (name: string) => {
+    for (const changed of watchers) changed(name);
+  };
+  const later = new Set<NodeJS.Timeout>();
+  const view = openView({
+    ...{ client, namespace, log },
+    ...(options.times && { times: options.times }),
+    changed: (name) => {
+      tell(name);
+      if (!view.podsOf(name).some((pod) => pod.deletedAt !== null && !isTerminal(pod))) return;
+      const timer = setTimeout(() => later.delete(timer) && tell(name), leaveMilliseconds);
+      later.add(timer);
+    },
+  });
+  const showAge = setInterval(() => metrics.watch_age_seconds.set(view.age() / 1000), ageMilliseconds);
+
+  return {
+    view,
+    async start(attempt) {
+      try {
+        view.learnJob(await client.ask<Raw<V1Job>>('POST', jobsPath, { body: makeJob(attempt, shape, now()) }));
+      } catch (error) {
+        // It was made before: by an earlier try, or by who led until now.
+        if (!(error instanceof KubeError) || error.reason !== 'AlreadyExists') throw error;
+      }
+    },
+    async stop(name) {
+      const { job, pods } = await findLeft(options, view, name);
+      for (const pod of pods) await releasePod(client, namespace, pod);
+      if (job) await releaseJob(client, namespace, job);
+      for (const { uid } of [...pods, ...(job ? [job] : [])]) view.letGo(uid);
+    },
+    async see(name) {
+      const judged = await look(options, view, name);
+      if (judged.alarm !== null) log.error('the cluster cannot run a worker', { attempt: name, cause: judged.alarm });
+      return judged.seen;
+    },
+    watch(changed) {
+      watchers.add(changed);
+      return () => watchers.delete(changed);
+    },
+    async list(job) {
+      if (job === undefined) await view.refresh();
+      return view.attempts(job);
+    },
+    async close() {
+      clearInterval(showAge);
+      for (const timer of later) clearTimeout(timer);
+      await view.close();
+    },
+  };
+}
+
+/** Judges by what is known, and reads afresh what that does not prove. */
+async function look(options: KubernetesOptions, view: View, name: string): Promise<Judged> {
+  const { verdictOf, now } = options;
+  if (view.age() > oldestMilliseconds) throw new Error('What is known of the cluster is too old');
+  const verdict = verdictOf(name);
+  const [job, pods] = [view.jobOf(name), view.podsOf(name)];
+  const known = judge({ job, pods, verdict, said: [] }, now());
+  const lacksPod = job !== null && pods.length === 0 && now() - job.createdAt >= podMilliseconds;
+  if (known.isProved && !lacksPod) return known;
+  const fresh = await readFresh(options, name);
+  const said = fresh.job !== null && fresh.pods.length === 0 ? await readFaults(options, fresh.job) : [];
+  return judge({ ...fresh, verdict, said }, now());
+}
+
+/** What there is to let go: what is known, else what the server still has. */
+async function findLeft(options: KubernetesOptions, view: View, name: string) {
+  const [job, pods] = [view.jobOf(name), view.podsOf(name)];
+  return job && pods.length > 0 ? { job, pods } : readFresh(options, name);
+}
+
+async function readFresh({ client, shape }: KubernetesOptions, name: string) {
+  const paths = pathsOf(shape.namespace);
+  const query = { labelSelector: `${jobLabel}=${name}` };
+  const [job, pods] = await Promise.all([
+    client.ask<Raw<V1Job>>('GET', `${paths.jobs}/${name}`).then(slimJob, orNothing),
+    client
+      .ask<{ items: Raw<V1Pod>[] }>('GET', paths.pods, { query })
+      .then(({ items }): LivePod[] => items.map(slimPod)),
+  ]);
+  return { job: job as LiveJob | null, pods };
+}
+
+/** What the cluster said when it could not make the pod of a Job, oldest first. */
+async function readFaults({ client, shape }: KubernetesOptions, job: LiveJob): Promise<string[]> {
+  interface Fault {
+    readonly message?: string;
+    readonly lastTimestamp?: string | null;
+  }
+  const query = { fieldSelector: `involvedObject.uid=${job.uid},reason=FailedCreate` };
+  const { items } = await client.ask<{ items: Fault[] }>('GET', pathsOf(shape.namespace).events, { query });
+  return items
+    .toSorted((a, b) => (a.lastTimestamp ?? '').localeCompare(b.lastTimestamp ?? ''))
+    .map(({ message }) => message ?? '');
+}
+
+function orNothing(error: unknown): null {
+  if (error instanceof KubeError && error.status === 404) return null;
+  throw error;
+}

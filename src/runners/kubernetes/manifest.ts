@@ -1,0 +1,152 @@
+import type { V1Container, V1Job, V1PodSpec, V1Toleration, V1Volume } from '@kubernetes/client-node';
+import type { AttemptToRun } from '../runner.ts';
+import { finalizer, ours } from './slim.ts';
+
+/** What the operator says of worker pods. */
+export interface Shape {
+  readonly namespace: string;
+  readonly image: string;
+  readonly serviceAccount: string;
+  /** What the worker is told, and nothing secret. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly cpu: string;
+  readonly memory: string;
+  /** Bytes of the folder that it works in. */
+  readonly diskBytes: number;
+  readonly runtimeClass: string | null;
+  readonly priorityClass: string | null;
+  /** The queue of Kueue that admits it. */
+  readonly queue: string | null;
+  /** Whether root in the pod is root of the node. */
+  readonly hostUsers: boolean;
+}
+
+/** Whom the token of a pod is for. */
+export const audience = 'trawl-gateway';
+export const tokenFile = '/var/run/trawl/token';
+
+const user = 65_532;
+const tokenSeconds = 3_600;
+const graceSeconds = 60;
+/** A node that is away this long has lost its pods. */
+const awaySeconds = 60;
+/** The worker ends by itself at the deadline; the kubelet a little later, then the Job. */
+const podLateSeconds = 60;
+const jobLateSeconds = 120;
+/** For what nobody has cleared away. */
+const leftSeconds = 900;
+/** Beside the folder: logs, and what the system writes. */
+const besideBytes = 2 ** 30;
+
+/** Makes the Job of one attempt. It holds no secret: the worker asks the gateway what to do. */
+export function makeJob(attempt: AttemptToRun, shape: Shape, now: number): V1Job {
+  const labels = { 'app.kubernetes.io/name': 'trawl-worker', ...ours, 'trawl/job': attempt.job };
+  const seconds = Math.max(1, Math.ceil((attempt.deadline - now) / 1000));
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: {
+      name: attempt.name,
+      namespace: shape.namespace,
+      labels: { ...labels, ...(shape.queue && { 'kueue.x-k8s.io/queue-name': shape.queue }) },
+      finalizers: [finalizer],
+    },
+    spec: {
+      completions: 1,
+      parallelism: 1,
+      // Only model/next.ts tries again, and a policy of its own would hide the end of a lost node.
+      backoffLimit: 0,
+      activeDeadlineSeconds: seconds + jobLateSeconds,
+      ttlSecondsAfterFinished: leftSeconds,
+      template: {
+        metadata: {
+          labels,
+          annotations: {
+            'cluster-autoscaler.kubernetes.io/safe-to-evict': 'false',
+            'karpenter.sh/do-not-disrupt': 'true',
+          },
+          finalizers: [finalizer],
+        },
+        spec: makePod(shape, seconds + podLateSeconds),
+      },
+    },
+  };
+}
+
+function makePod(shape: Shape, activeDeadlineSeconds: number): V1PodSpec {
+  return {
+    restartPolicy: 'Never',
+    activeDeadlineSeconds,
+    terminationGracePeriodSeconds: graceSeconds,
+    serviceAccountName: shape.serviceAccount,
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    hostUsers: shape.hostUsers,
+    ...(shape.priorityClass && { priorityClassName: shape.priorityClass }),
+    ...(shape.runtimeClass && { runtimeClassName: shape.runtimeClass }),
+    dnsConfig: { options: [{ name: 'ndots', value: '1' }] },
+    tolerations: [tolerate('not-ready'), tolerate('unreachable')],
+    topologySpreadConstraints: [
+      {
+        maxSkew: 5,
+        topologyKey: 'kubernetes.io/hostname',
+        whenUnsatisfiable: 'ScheduleAnyway',
+        labelSelector: { matchLabels: ours },
+      },
+    ],
+    securityContext: {
+      runAsNonRoot: true,
+      runAsUser: user,
+      runAsGroup: user,
+      fsGroup: user,
+      fsGroupChangePolicy: 'OnRootMismatch',
+      supplementalGroupsPolicy: 'Strict',
+      seccompProfile: { type: 'RuntimeDefault' },
+    },
+    containers: [makeContainer(shape)],
+    volumes: makeVolumes(shape),
+  };
+}
+
+function makeContainer({ image, env, cpu, memory, diskBytes }: Shape): V1Container {
+  const places = { TRAWL_DATA: '/scratch', HOME: '/scratch', TMPDIR: '/scratch', XDG_CACHE_HOME: '/scratch/cache' };
+  return {
+    name: 'worker',
+    image,
+    imagePullPolicy: 'IfNotPresent',
+    args: ['worker', '--token-file', tokenFile],
+    env: Object.entries({ ...env, ...places, TRAWL_TERMINATION_FILE: '/dev/termination-log' }).map(([name, value]) => {
+      return { name, value };
+    }),
+    resources: {
+      requests: { cpu, memory, 'ephemeral-storage': String(besideBytes) },
+      // No limit of processor: it would only slow ffmpeg down.
+      limits: { memory, 'ephemeral-storage': String(diskBytes + besideBytes) },
+    },
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      privileged: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    },
+    terminationMessagePath: '/dev/termination-log',
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+    volumeMounts: [
+      { name: 'work', mountPath: '/scratch' },
+      { name: 'identity', mountPath: '/var/run/trawl', readOnly: true },
+    ],
+  };
+}
+
+function makeVolumes({ diskBytes }: Shape): V1Volume[] {
+  const serviceAccountToken = { audience, expirationSeconds: tokenSeconds, path: 'token' };
+  return [
+    { name: 'work', emptyDir: { sizeLimit: String(diskBytes) } },
+    { name: 'identity', projected: { defaultMode: 0o440, sources: [{ serviceAccountToken }] } },
+  ];
+}
+
+function tolerate(fault: string): V1Toleration {
+  const key = `node.kubernetes.io/${fault}`;
+  return { key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: awaySeconds };
+}

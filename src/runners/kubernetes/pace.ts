@@ -1,0 +1,37 @@
+/** How fast requests may follow each other. */
+export interface Pace {
+  /** Takes the next place in the line; answers how long to wait for it, in milliseconds. */
+  take(): number;
+  /** Halves the speed: the server has had enough. */
+  slow(): void;
+}
+
+const slowestPart = 1 / 16;
+/** Time in which a halved speed comes back. */
+const recoverMilliseconds = 10_000;
+
+/** A bucket of `burst` requests that fills at `perSecond`; `now` gives milliseconds that never go back. */
+export function makePace(perSecond: number, burst: number, now: () => number): Pace {
+  let tokens = burst;
+  let part = 1;
+  let filledAt = now();
+
+  const fill = () => {
+    const passed = now() - filledAt;
+    filledAt += passed;
+    part = Math.min(1, part * 2 ** (passed / recoverMilliseconds));
+    tokens = Math.min(burst, tokens + (passed / 1000) * perSecond * part);
+  };
+  return {
+    take() {
+      fill();
+      tokens -= 1;
+      return tokens >= 0 ? 0 : Math.ceil((-tokens * 1000) / (perSecond * part));
+    },
+    slow() {
+      fill();
+      part = Math.max(slowestPart, part / 2);
+      tokens = Math.min(tokens, 0);
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import { type Client, KubeError } from './client.ts';
+import { isTerminal } from './endings.ts';
+import { finalizer, type LiveJob, type LivePod } from './slim.ts';
+import { pathsOf } from './view.ts';
+
+/**
+ * Lets a pod go whose end is in the record. One that has not ended, or waits for a kubelet to end it, is deleted without grace
+ * before our finalizer goes: after a dead node nobody else would do it.
+ */
+export async function releasePod(client: Client, namespace: string, pod: LivePod): Promise<void> {
+  const path = `${pathsOf(namespace).pods}/${pod.name}`;
+  if (!isTerminal(pod) || pod.deletedAt !== null) {
+    const body = { gracePeriodSeconds: 0, preconditions: { uid: pod.uid } };
+    await unlessGone(client.ask('DELETE', path, { body }));
+  }
+  if (pod.isHeld) await letGo(client, path, pod.uid);
+}
+
+/** Lets a Job go and deletes it with what belongs to it. */
+export async function releaseJob(client: Client, namespace: string, job: LiveJob): Promise<void> {
+  const path = `${pathsOf(namespace).jobs}/${job.name}`;
+  if (job.isHeld) await letGo(client, path, job.uid);
+  if (job.deletedAt !== null) return;
+  // In the body: what a query says is not heard beside one, and what holds without it leaves the pods alone.
+  const body = { propagationPolicy: 'Background', preconditions: { uid: job.uid } };
+  await unlessGone(client.ask('DELETE', path, { body }));
+}
+
+function letGo(client: Client, path: string, uid: string): Promise<void> {
+  // With the uid the server refuses to change a later object of the same name.
+  const body = { metadata: { uid, '$deleteFromPrimitiveList/finalizers': [finalizer] } };
+  return unlessGone(client.ask('PATCH', path, { body }));
+}
+
+/** It has gone already, or another one has its name now. */
+async function unlessGone(change: Promise<unknown>): Promise<void> {
+  try {
+    await change;
+  } catch (error) {
+    if (!(error instanceof KubeError) || (error.status !== 404 && error.status !== 409)) throw error;
+  }
+}

@@ -1,0 +1,104 @@
+import type { V1Job } from '@kubernetes/client-node';
+import type { Log } from '../../base/log.ts';
+import { jobIn } from '../runner.ts';
+import type { Client } from './client.ts';
+import { type Mirror, type MirrorOptions, openMirror } from './reflector.ts';
+import { type LiveJob, type LivePod, ownSelector, type Raw, slimJob, slimPod } from './slim.ts';
+
+export interface ViewOptions {
+  readonly client: Client;
+  readonly namespace: string;
+  /** Told the name of an attempt of which something has changed. */
+  readonly changed: (attempt: string) => void;
+  readonly log: Log;
+  readonly times?: MirrorOptions<LiveJob>['times'];
+}
+
+/** What is known of our Jobs and pods. What was let go is not there any more, although it takes the cluster some time. */
+export interface View {
+  jobOf(attempt: string): LiveJob | null;
+  podsOf(attempt: string): LivePod[];
+  pod(name: string): LivePod | null;
+  /** Attempts of which there is a Job or a pod, of all jobs or of one. */
+  attempts(job?: string): string[];
+  learnJob(raw: Raw<V1Job>): void;
+  /** Takes it for gone. If it is still there after a minute it is seen again. */
+  letGo(uid: string): void;
+  age(): number;
+  refresh(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const goneMilliseconds = 60_000;
+
+/** Paths of the namespace's Jobs and pods. */
+export function pathsOf(namespace: string): { readonly jobs: string; readonly pods: string; readonly events: string } {
+  const core = `/api/v1/namespaces/${namespace}`;
+  return { jobs: `/apis/batch/v1/namespaces/${namespace}/jobs`, pods: `${core}/pods`, events: `${core}/events` };
+}
+
+/** Begins to look at the namespace. */
+export function openView({ client, namespace, changed, log, times }: ViewOptions): View {
+  const { jobs: jobsPath, pods: podsPath } = pathsOf(namespace);
+  const letGo = new Map<string, number>();
+  const attempts = makeIndex();
+  const isThere = ({ uid }: LiveJob | LivePod) => {
+    const at = letGo.get(uid);
+    return at === undefined || performance.now() - at >= goneMilliseconds;
+  };
+  const note = (before: LiveJob | LivePod | null, after: LiveJob | LivePod | null) => {
+    const one = after ?? before;
+    if (!one) return;
+    if (after) attempts.add(after);
+    else attempts.remove(one);
+    if (isThere(one)) changed(one.attempt);
+    if (!after) letGo.delete(one.uid);
+  };
+  const shared = { client, selector: ownSelector, changed: note, log, ...(times && { times }) };
+  const jobs: Mirror<LiveJob> = openMirror({ ...shared, path: jobsPath, slim: slimJob });
+  const pods: Mirror<LivePod> = openMirror({ ...shared, path: podsPath, slim: slimPod });
+  const both = [jobs, pods];
+  const podsOf = (attempt: string) =>
+    attempts.podsOf(attempt).flatMap((name) => {
+      const pod = pods.get(name);
+      return pod && isThere(pod) ? [pod] : [];
+    });
+  const jobOf = (attempt: string) => {
+    const job = jobs.get(attempt);
+    return job && isThere(job) ? job : null;
+  };
+  return {
+    jobOf,
+    podsOf,
+    pod: (name) => pods.get(name) ?? null,
+    attempts: (job) => attempts.names(job).filter((name) => jobOf(name) !== null || podsOf(name).length > 0),
+    learnJob: (raw) => jobs.learn(raw),
+    letGo: (uid) => void letGo.set(uid, performance.now()),
+    age: () => Math.max(...both.map((mirror) => mirror.age())),
+    refresh: async () => void (await Promise.all(both.map((mirror) => mirror.refresh()))),
+    close: async () => void (await Promise.all(both.map((mirror) => mirror.close()))),
+  };
+}
+
+/** Names by their job, so that what belongs to one is found without looking at all. */
+function makeIndex() {
+  const kept = new Map<string, Map<string, Set<string>>>();
+  const ofJob = (attempt: string) => kept.get(jobIn(attempt));
+  return {
+    add({ attempt, name }: LiveJob | LivePod) {
+      const job = jobIn(attempt);
+      const named = kept.get(job) ?? new Map<string, Set<string>>();
+      kept.set(job, named.set(attempt, (named.get(attempt) ?? new Set()).add(name)));
+    },
+    remove({ attempt, name }: LiveJob | LivePod) {
+      const named = ofJob(attempt);
+      named?.get(attempt)?.delete(name);
+      if (named?.get(attempt)?.size === 0) named.delete(attempt);
+      if (named?.size === 0) kept.delete(jobIn(attempt));
+    },
+    /** A Job has the name of its attempt, a pod never has. */
+    podsOf: (attempt: string) => [...(ofJob(attempt)?.get(attempt) ?? [])].filter((name) => name !== attempt),
+    names: (job?: string) =>
+      job === undefined ? [...kept.values()].flatMap((named) => [...named.keys()]) : [...(kept.get(job)?.keys() ?? [])],
+  };
+}

@@ -1,0 +1,170 @@
+import { expect } from 'chai';
+import { makeJob, type Shape } from '../../src/runners/kubernetes/manifest.ts';
+import { listRights, makeRole } from '../../src/runners/kubernetes/permissions.ts';
+import { attemptName } from '../support/cluster-objects.ts';
+
+const shape: Shape = {
+  namespace: 'workers',
+  image: 'registry.example/trawl-worker@sha256:00',
+  serviceAccount: 'trawl-worker',
+  env: { TRAWL_GATEWAY_ADDRESS: 'http://gateway:8082' },
+  cpu: '250m',
+  memory: '3Gi',
+  diskBytes: 2 ** 34,
+  runtimeClass: null,
+  priorityClass: null,
+  queue: null,
+  hostUsers: false,
+};
+const job = attemptName.slice(0, -2);
+const attempt = { name: attemptName, job, attempt: 1, endpoint: 'video', deadline: 7_200_000 } as const;
+const labels = {
+  'app.kubernetes.io/name': 'trawl-worker',
+  'app.kubernetes.io/managed-by': 'trawl',
+  'app.kubernetes.io/component': 'worker',
+  'trawl/job': job,
+};
+
+describe('the Job of an attempt', () => {
+  it('is exactly this', () => {
+    expect(makeJob(attempt, shape, 0)).to.deep.equal({
+      apiVersion: 'batch/v1',
+      kind: 'Job',
+      metadata: { name: attemptName, namespace: 'workers', labels, finalizers: ['trawl/unsettled'] },
+      spec: {
+        completions: 1,
+        parallelism: 1,
+        backoffLimit: 0,
+        activeDeadlineSeconds: 7320,
+        ttlSecondsAfterFinished: 900,
+        template: {
+          metadata: {
+            labels,
+            annotations: {
+              'cluster-autoscaler.kubernetes.io/safe-to-evict': 'false',
+              'karpenter.sh/do-not-disrupt': 'true',
+            },
+            finalizers: ['trawl/unsettled'],
+          },
+          spec: {
+            restartPolicy: 'Never',
+            activeDeadlineSeconds: 7260,
+            terminationGracePeriodSeconds: 60,
+            serviceAccountName: 'trawl-worker',
+            automountServiceAccountToken: false,
+            enableServiceLinks: false,
+            hostUsers: false,
+            dnsConfig: { options: [{ name: 'ndots', value: '1' }] },
+            tolerations: ['not-ready', 'unreachable'].map((fault) => ({
+              key: `node.kubernetes.io/${fault}`,
+              operator: 'Exists',
+              effect: 'NoExecute',
+              tolerationSeconds: 60,
+            })),
+            topologySpreadConstraints: [
+              {
+                maxSkew: 5,
+                topologyKey: 'kubernetes.io/hostname',
+                whenUnsatisfiable: 'ScheduleAnyway',
+                labelSelector: {
+                  matchLabels: { 'app.kubernetes.io/managed-by': 'trawl', 'app.kubernetes.io/component': 'worker' },
+                },
+              },
+            ],
+            securityContext: {
+              runAsNonRoot: true,
+              runAsUser: 65532,
+              runAsGroup: 65532,
+              fsGroup: 65532,
+              fsGroupChangePolicy: 'OnRootMismatch',
+              supplementalGroupsPolicy: 'Strict',
+              seccompProfile: { type: 'RuntimeDefault' },
+            },
+            containers: [
+              {
+                name: 'worker',
+                image: 'registry.example/trawl-worker@sha256:00',
+                imagePullPolicy: 'IfNotPresent',
+                args: ['worker', '--token-file', '/var/run/trawl/token'],
+                env: [
+                  { name: 'TRAWL_GATEWAY_ADDRESS', value: 'http://gateway:8082' },
+                  { name: 'TRAWL_DATA', value: '/scratch' },
+                  { name: 'HOME', value: '/scratch' },
+                  { name: 'TMPDIR', value: '/scratch' },
+                  { name: 'XDG_CACHE_HOME', value: '/scratch/cache' },
+                  { name: 'TRAWL_TERMINATION_FILE', value: '/dev/termination-log' },
+                ],
+                resources: {
+                  requests: { cpu: '250m', memory: '3Gi', 'ephemeral-storage': '1073741824' },
+                  limits: { memory: '3Gi', 'ephemeral-storage': '18253611008' },
+                },
+                securityContext: {
+                  allowPrivilegeEscalation: false,
+                  privileged: false,
+                  readOnlyRootFilesystem: true,
+                  capabilities: { drop: ['ALL'] },
+                },
+                terminationMessagePath: '/dev/termination-log',
+                terminationMessagePolicy: 'FallbackToLogsOnError',
+                volumeMounts: [
+                  { name: 'work', mountPath: '/scratch' },
+                  { name: 'identity', mountPath: '/var/run/trawl', readOnly: true },
+                ],
+              },
+            ],
+            volumes: [
+              { name: 'work', emptyDir: { sizeLimit: '17179869184' } },
+              {
+                name: 'identity',
+                projected: {
+                  defaultMode: 0o440,
+                  sources: [
+                    { serviceAccountToken: { audience: 'trawl-gateway', expirationSeconds: 3600, path: 'token' } },
+                  ],
+                },
+              },
+            ],
+          },
+        },
+      },
+    });
+  });
+
+  it('takes runtime class, priority class, users of the node and the queue of Kueue from the settings', () => {
+    const wanted = { runtimeClass: 'gvisor', priorityClass: 'downloads', queue: 'media', hostUsers: true };
+    const { metadata, spec } = makeJob(attempt, { ...shape, ...wanted }, 0);
+    expect(metadata?.labels).to.deep.equal({ ...labels, 'kueue.x-k8s.io/queue-name': 'media' });
+    expect(spec?.template.metadata?.labels).to.deep.equal(labels);
+    expect(spec?.template.spec).to.deep.include({
+      runtimeClassName: 'gvisor',
+      priorityClassName: 'downloads',
+      hostUsers: true,
+    });
+  });
+
+  it('lets the worker end before the kubelet ends it, and that before the Job does', () => {
+    const { spec } = makeJob(attempt, shape, 7_199_500);
+    expect([spec?.template.spec?.activeDeadlineSeconds, spec?.activeDeadlineSeconds]).to.deep.equal([61, 121]);
+    expect(makeJob(attempt, shape, 9_000_000).spec?.activeDeadlineSeconds).to.equal(121);
+  });
+});
+
+describe('what the controller may do in the cluster', () => {
+  it('is this, and no status of a pod, no secret and nothing beyond its namespace', () => {
+    expect(makeRole('workers')).to.deep.equal({
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'Role',
+      metadata: { name: 'trawl-controller', namespace: 'workers' },
+      rules: [
+        { apiGroups: ['batch'], resources: ['jobs'], verbs: ['create', 'get', 'list', 'watch', 'patch', 'delete'] },
+        { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch', 'patch', 'delete'] },
+        { apiGroups: [''], resources: ['events'], verbs: ['list'] },
+      ],
+    });
+  });
+
+  it('is asked for one by one', () => {
+    expect(listRights()).to.have.length(12);
+    expect(listRights()[0]).to.deep.equal({ group: 'batch', resource: 'jobs', verb: 'create' });
+  });
+});

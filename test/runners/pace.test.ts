@@ -1,0 +1,45 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { makePace } from '../../src/runners/kubernetes/pace.ts';
+
+describe('the pace of requests', () => {
+  it('lets a burst through, then one after the other', () => {
+    let now = 0;
+    const pace = makePace(10, 3, () => now);
+    expect([1, 2, 3, 4, 5].map(() => pace.take())).to.deep.equal([0, 0, 0, 100, 200]);
+    now = 300;
+    expect(pace.take()).to.equal(0);
+  });
+
+  it('is halved when the server has had enough, and comes back', () => {
+    let now = 0;
+    const pace = makePace(10, 1, () => now);
+    pace.slow();
+    expect(pace.take()).to.equal(200);
+    pace.slow();
+    expect(pace.take()).to.be.above(400);
+    now = 60_000;
+    expect([pace.take(), pace.take()]).to.deep.equal([0, 100]);
+  });
+
+  it('never stops, however often the server has had enough', () => {
+    const pace = makePace(16, 1, () => 0);
+    for (let n = 0; n < 100; n++) pace.slow();
+    expect(pace.take()).to.equal(1000);
+  });
+
+  it('never lets more through than its burst and its speed allow', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0, max: 500 }), { minLength: 1, maxLength: 200 }), (gaps) => {
+        let now = 0;
+        const pace = makePace(20, 5, () => now);
+        const at = gaps.map((gap) => {
+          now += gap;
+          return now + pace.take();
+        });
+        const most = Math.max(...at);
+        return at.filter((time) => time <= most).length <= 5 + (most / 1000) * 20 + 1;
+      }),
+    );
+  });
+});

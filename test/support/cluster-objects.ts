@@ -1,0 +1,48 @@
+import type { V1Job, V1Pod } from '@kubernetes/client-node';
+import { finalizer, jobLabel, ours, type Raw } from '../../src/runners/kubernetes/slim.ts';
+
+export const attemptName = '11111111-2222-4333-8444-555555555555-1';
+export const begun = Date.parse('2026-11-21T10:00:00Z');
+const time = '2026-11-21T10:00:00Z';
+
+/** A Job as the API server shows it: made a moment ago, our finalizer on it. */
+export function aRawJob(given: { metadata?: object; conditions?: readonly [string, string][] } = {}): Raw<V1Job> {
+  const conditions = (given.conditions ?? []).map(([type, reason]) => ({ type, reason, status: 'True' }));
+  return {
+    metadata: {
+      ...{ name: attemptName, uid: 'job-1', resourceVersion: '10', creationTimestamp: time, labels: ours },
+      finalizers: [finalizer],
+      ...given.metadata,
+    },
+    status: { conditions },
+  };
+}
+
+/** The pod of that Job, scheduled and running, our finalizer on it. */
+export function aRawPod(given: { metadata?: object; status?: object } = {}): Raw<V1Pod> {
+  return {
+    metadata: {
+      ...{ name: `${attemptName}-abcde`, uid: 'pod-1', resourceVersion: '11', creationTimestamp: time },
+      labels: { ...ours, [jobLabel]: attemptName },
+      finalizers: [finalizer, 'batch.kubernetes.io/job-tracking'],
+      ...given.metadata,
+    },
+    status: { phase: 'Running', conditions: [scheduled], ...given.status },
+  };
+}
+
+export const scheduled = { type: 'PodScheduled', status: 'True', lastTransitionTime: time };
+/** What an object has that was told to go, at `begun` with a minute of grace. */
+export const deleted = { deletionTimestamp: '2026-11-21T10:01:00Z', deletionGracePeriodSeconds: 60 };
+
+export function terminated(exitCode: number, reason: string, message = '') {
+  return { containerStatuses: [{ state: { terminated: { exitCode, reason, message } } }] };
+}
+
+export function waitingFor(reason: string, message = '') {
+  return { phase: 'Pending', containerStatuses: [{ state: { waiting: { reason, message } } }] };
+}
+
+export function disrupted(reason: string) {
+  return { conditions: [scheduled, { type: 'DisruptionTarget', status: 'True', reason }] };
+}
