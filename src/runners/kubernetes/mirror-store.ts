@@ -1,0 +1,66 @@
+import type { Log } from '../../base/log.ts';
+
+/** What a mirror keeps of an object. */
+export interface Kept {
+  readonly name: string;
+  readonly uid: string;
+  /** Of the object; of two states the one with the greater version is newer. */
+  readonly version: string;
+}
+
+/** The objects by name, of each the newest state that came in whichever way. */
+export interface MirrorStore<T> {
+  get(name: string): T | undefined;
+  all(): IterableIterator<T>;
+  /** Takes a state of an object; answers the newest. */
+  learn(raw: object): T;
+  /** The object has gone; this was its last state. */
+  lose(raw: object): void;
+  /** Forgets what was not listed, unless it is newer than the list. */
+  keepOnly(names: ReadonlySet<string>, version: string): void;
+}
+
+/** Makes an empty one; `changed` is told of every change, without `after` when an object has gone. */
+export function makeMirrorStore<T extends Kept>(
+  slim: (raw: never) => T,
+  changed: (before: T | null, after: T | null) => void,
+  log: Log,
+): MirrorStore<T> {
+  const kept = new Map<string, T>();
+  const tell = (before: T | null, after: T | null) => {
+    try {
+      changed(before, after);
+    } catch (error) {
+      log.error('a change in the cluster could not be handled', { error });
+    }
+  };
+  const learn = (raw: object): T => {
+    const after = slim(raw as never);
+    const before = kept.get(after.name) ?? null;
+    if (before && !isNewer(after.version, before.version)) return before;
+    kept.set(after.name, after);
+    tell(before, after);
+    return after;
+  };
+  const drop = (name: string) => {
+    const before = kept.get(name);
+    if (before && kept.delete(name)) tell(before, null);
+  };
+  return {
+    get: (name) => kept.get(name),
+    all: () => kept.values(),
+    learn,
+    // Its last state is told before: it may be the first that shows how it ended.
+    lose: (raw) => drop(learn(raw).name),
+    keepOnly(names, version) {
+      for (const { name, version: own } of [...kept.values()]) {
+        if (!names.has(name) && !isNewer(own, version)) drop(name);
+      }
+    },
+  };
+}
+
+/** Versions are whole numbers of any length. */
+function isNewer(version: string, than: string): boolean {
+  return version.length === than.length ? version > than : version.length > than.length;
+}
