@@ -95,7 +95,7 @@ export function openKubernetesRunner(options: KubernetesOptions): KubernetesRunn
 /** Judges by what is known, and reads afresh what that does not prove. */
 async function look(options: KubernetesOptions, view: View, name: string): Promise<Judged> {
   const { verdictOf, now } = options;
-  if (view.age() > oldestMilliseconds) throw new Error('What is known of the cluster is too old');
+  if (view.age() > oldestMilliseconds) await view.refresh();
   const verdict = verdictOf(name);
   const [job, pods] = [view.jobOf(name), view.podsOf(name)];
   const known = judge({ job, pods, verdict, said: [] }, now());

@@ -39,6 +39,7 @@ interface State {
   listedAt: number;
   aliveAt: number;
   isWatching: boolean;
+  isListing: boolean;
 }
 
 const usual: Times = { silent: 180_000, relist: 1_800_000, firstPause: 800 };
@@ -51,7 +52,7 @@ export function openMirror<T extends Kept>(options: MirrorOptions<T>): Mirror<T>
   const times = { ...usual, ...options.times };
   const store = makeMirrorStore(options.slim, options.changed, options.log);
   const never = Number.NEGATIVE_INFINITY;
-  const state: State = { version: null, listedAt: never, aliveAt: never, isWatching: false };
+  const state: State = { version: null, listedAt: never, aliveAt: never, isWatching: false, isListing: false };
   const closing = new AbortController();
   const waiters = new Set<(error: unknown) => void>();
   let round = new AbortController();
@@ -61,7 +62,9 @@ export function openMirror<T extends Kept>(options: MirrorOptions<T>): Mirror<T>
   };
   const turn = async (signal: AbortSignal) => {
     if (state.version === null) {
+      state.isListing = true;
       state.version = await listAll(options, store, signal);
+      state.isListing = false;
       state.listedAt = state.aliveAt = performance.now();
       tellWaiters(null);
     }
@@ -75,6 +78,7 @@ export function openMirror<T extends Kept>(options: MirrorOptions<T>): Mirror<T>
         await turn(signal);
         failures = 0;
       } catch (error) {
+        state.isListing = false;
         if (signal.aborted) continue;
         if (isGone(error)) state.version = null;
         tellWaiters(error);
@@ -96,8 +100,10 @@ export function openMirror<T extends Kept>(options: MirrorOptions<T>): Mirror<T>
       const done = new Promise<void>((resolve, reject) => {
         waiters.add((error) => (error === null ? resolve() : reject(error)));
       });
-      state.version = null;
-      round.abort();
+      if (!state.isListing) {
+        state.version = null;
+        round.abort();
+      }
       return done;
     },
     async close() {
@@ -140,7 +146,8 @@ async function watch<T extends Kept>(
   const began = performance.now();
   const dead = new AbortController();
   const timer = setInterval(() => {
-    if (performance.now() - Math.max(began, state.aliveAt) >= times.silent) dead.abort(new Error('the watch is silent'));
+    if (performance.now() - Math.max(began, state.aliveAt) >= times.silent)
+      dead.abort(new Error('the watch is silent'));
     if (performance.now() - state.listedAt >= times.relist) dead.abort(new Relist());
   }, times.silent / 10);
   let events = 0;

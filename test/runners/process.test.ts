@@ -1,0 +1,51 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { Outcome } from '../../src/model/outcome.ts';
+import { openProcessRunner } from '../../src/runners/process.ts';
+import { aFolder, aLog } from '../support/redis.ts';
+import { processesOf } from '../support/worker.ts';
+import { itRunsAttempts, type RunnerUnderTest } from './runner.contract.ts';
+
+/** Waits for a file that is named as its token and tells how to end. */
+const script =
+  'read name; echo $$ >>"$PLACE/$name.pids"; while [ ! -e "$PLACE/$name" ]; do sleep 0.02; done; . "$PLACE/$name"';
+
+describe('workers as processes', function () {
+  this.timeout(60_000);
+  let place: ReturnType<typeof aFolder>;
+  let tested: RunnerUnderTest;
+  const verdicts = new Map<string, Outcome>();
+
+  before(() => {
+    place = aFolder();
+    const runner = openProcessRunner({
+      command: ['/bin/sh', '-c', script],
+      env: { PLACE: place.folder, PATH: '/usr/bin:/bin' },
+      tokenOf: ({ name }) => name,
+      verdictOf: (name) => verdicts.get(name) ?? null,
+      log: aLog().log,
+    });
+    const say = (name: string, words: string) => writeFileSync(join(place.folder, name), words);
+    const pids = (name: string) => {
+      const file = join(place.folder, `${name}.pids`);
+      return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
+    };
+    tested = {
+      runner,
+      end: async (name, how) => {
+        if (typeof how !== 'number') verdicts.set(name, how);
+        say(name, `exit ${typeof how === 'number' ? how : 0}`);
+      },
+      kill: async (name) => say(name, 'kill -KILL $$'),
+      count: async (name) => pids(name).filter((pid) => existsSync(`/proc/${pid}`)).length,
+    };
+  });
+  after(async () => {
+    await tested.runner.close();
+    expect(processesOf(place.folder)).to.deep.equal([]);
+    place.remove();
+  });
+
+  itRunsAttempts(() => tested);
+});

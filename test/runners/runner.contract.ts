@@ -1,0 +1,146 @@
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import type { Seen } from '../../src/model/next.ts';
+import type { Outcome } from '../../src/model/outcome.ts';
+import { type AttemptToRun, nameOf, type Runner } from '../../src/runners/runner.ts';
+import { someDelivered, someMetadata } from '../support/jobs.ts';
+import { until } from '../support/until.ts';
+
+/** A runner and what a test needs to play its workers. */
+export interface RunnerUnderTest {
+  readonly runner: Runner;
+  /** Lets the worker of an attempt, which runs, tell this and end; with a number it only ends, with this exit code. */
+  end(name: string, how: Outcome | number): Promise<void>;
+  /** Kills it. */
+  kill(name: string): Promise<void>;
+  /** How many workers of an attempt there are in the world, running or ended. */
+  count(name: string): Promise<number>;
+}
+
+const done: Outcome = { is: 'done', metadata: someMetadata, delivered: someDelivered(1) };
+const patience = 20;
+
+/** What every runner promises. */
+export function itRunsAttempts(open: () => RunnerUnderTest): void {
+  const anAttempt = (): AttemptToRun => {
+    const job = randomUUID();
+    return { name: nameOf(job, 1), job, attempt: 1, endpoint: 'video', deadline: Date.now() + 600_000 };
+  };
+  const seen = (name: string, is: Seen['is']) =>
+    until(
+      async () => {
+        const found = await open().runner.see(name);
+        return found.is === is && found;
+      },
+      patience,
+      `${name} is ${is}`,
+    );
+  const started = async () => {
+    const attempt = anAttempt();
+    await open().runner.start(attempt);
+    await seen(attempt.name, 'running');
+    await until(async () => (await open().count(attempt.name)) === 1, patience, 'its worker is there');
+    return attempt;
+  };
+
+  it('an attempt that was never started is absent, and ending it changes nothing', async () => {
+    const { runner } = open();
+    const { name, job } = anAttempt();
+    expect(await runner.see(name)).to.deep.equal({ is: 'absent' });
+    await runner.stop(name);
+    expect(await runner.list(job)).to.deep.equal([]);
+  });
+
+  it('an attempt is there from its start on, and runs', async () => {
+    const { runner } = open();
+    const attempt = anAttempt();
+    await runner.start(attempt);
+    expect((await runner.see(attempt.name)).is).to.be.oneOf(['waiting', 'running']);
+    await seen(attempt.name, 'running');
+    expect(await runner.list(attempt.job)).to.deep.equal([attempt.name]);
+    expect(await runner.list()).to.include(attempt.name);
+    expect(await runner.list(randomUUID())).to.deep.equal([]);
+    await runner.stop(attempt.name);
+  });
+
+  it('starting an attempt again starts no second worker', async () => {
+    const { runner, count } = open();
+    const attempt = await started();
+    await Promise.all([runner.start(attempt), runner.start(attempt)]);
+    expect(await count(attempt.name)).to.equal(1);
+    expect(await runner.see(attempt.name)).to.deep.equal({ is: 'running' });
+    await runner.stop(attempt.name);
+  });
+
+  it('what a worker tells is how its attempt ended, for as long as nobody stops it', async () => {
+    const { runner, end } = open();
+    const { name } = await started();
+    await end(name, done);
+    expect(await seen(name, 'ended')).to.deep.equal({ is: 'ended', outcome: done });
+    expect(await runner.see(name)).to.deep.equal({ is: 'ended', outcome: done });
+    expect(await runner.list()).to.include(name);
+    await runner.stop(name);
+    expect(await runner.list()).not.to.include(name);
+  });
+
+  it('of a worker that told nothing the exit code speaks', async () => {
+    const { runner, end } = open();
+    for (const code of [0, 1, 64, 75]) {
+      const { name } = await started();
+      await end(name, code);
+      expect(await seen(name, 'ended'), `exit code ${code}`).to.deep.equal({
+        is: 'ended',
+        outcome: { is: 'failed', code: 'worker_failed' },
+      });
+      await runner.stop(name);
+    }
+  });
+
+  it('a worker that was killed or told to stop is interrupted', async () => {
+    const { runner, end, kill } = open();
+    const [killed, told] = [await started(), await started()];
+    await kill(killed.name);
+    await end(told.name, 143);
+    for (const { name } of [killed, told]) {
+      const { outcome } = (await seen(name, 'ended')) as Seen & { is: 'ended' };
+      expect(outcome.is).to.equal('interrupted');
+      await runner.stop(name);
+    }
+  });
+
+  it('stopping a worker that runs ends it and leaves nothing, and may be repeated', async () => {
+    const { runner, count } = open();
+    const { name } = await started();
+    await Promise.all([runner.stop(name), runner.stop(name)]);
+    await until(async () => (await count(name)) === 0, patience, 'nothing is left');
+    await runner.stop(name);
+    expect(await runner.see(name)).to.deep.equal({ is: 'absent' });
+  });
+
+  it('stopping a worker that has ended leaves nothing', async () => {
+    const { runner, end, count } = open();
+    const { name } = await started();
+    await end(name, done);
+    await seen(name, 'ended');
+    await runner.stop(name);
+    await until(async () => (await count(name)) === 0, patience, 'nothing is left');
+  });
+
+  it('who watches is told when a worker has ended, and no more when it has left', async () => {
+    const { runner, end } = open();
+    const { name } = await started();
+    const told: string[] = [];
+    const left: string[] = [];
+    const unwatch = runner.watch((changed) => told.push(changed));
+    runner.watch((changed) => left.push(changed))();
+    await end(name, done);
+    await until(
+      async () => told.includes(name) && (await runner.see(name)).is === 'ended',
+      patience,
+      'the end is told',
+    );
+    unwatch();
+    expect(left).to.deep.equal([]);
+    await runner.stop(name);
+  });
+}
