@@ -50,6 +50,17 @@ const rules: readonly Rule[] = [
     broken: ({ runner, objects }) => runner === 'kubernetes' && objects === 'folder',
     sentence: 'TRAWL_RUNNER=kubernetes needs TRAWL_OBJECTS=s3: Jobs of a cluster share no folder.',
   },
+  ...(
+    [
+      ['kubeNamespace', 'TRAWL_KUBE_NAMESPACE'],
+      ['workerImage', 'TRAWL_WORKER_IMAGE'],
+      ['gatewayAddress', 'TRAWL_GATEWAY_ADDRESS'],
+      ['egressAddress', 'TRAWL_EGRESS_ADDRESS'],
+    ] as const
+  ).map(([field, name]) => ({
+    broken: (config: Partial<Config>) => config.runner === 'kubernetes' && config[field] === null,
+    sentence: `TRAWL_RUNNER=kubernetes needs ${name}.`,
+  })),
   {
     broken: ({ clockFile, host }) => Boolean(clockFile) && host !== undefined && !isLoopback(host),
     sentence: 'TRAWL_CLOCK_FILE is for rehearsals: TRAWL_HOST must be a loopback address with it.',

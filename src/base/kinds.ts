@@ -107,6 +107,17 @@ export const namespace: Kind<string> = {
   read: (text) => matching(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, text),
 };
 
+export const kubeName: Kind<string> = {
+  allowed: 'the name of an object of Kubernetes',
+  read: (text) => matching(/^(?=.{1,253}$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/, text),
+};
+
+/** An amount of processor, memory or disk. */
+export const quantity: Kind<string> = {
+  allowed: 'a quantity of Kubernetes such as 250m or 3Gi',
+  read: (text) => matching(/^[1-9]\d*(\.\d+)?(m|[kKMGTP]i?)?$/, text),
+};
+
 export const address: Kind<Address> = { allowed: 'unix:/path or http://host:port', read: readAddress };
 
 export const ports = list(`ports from 1 to ${biggestPort}`, ',', (text) => readWhole(text, 1, biggestPort));

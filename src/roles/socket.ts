@@ -4,11 +4,21 @@ import type { Server } from 'node:http';
 /** Listens on a UNIX socket that only this user reaches, in place of what an earlier process left; answers how to end it. */
 export async function listenAt(server: Server, path: string): Promise<() => Promise<void>> {
   await rm(path, { force: true });
+  const close = await listen(server, (ready) => server.listen(path, ready));
+  await chmod(path, 0o600);
+  return close;
+}
+
+/** Listens on a port; answers how to end it. */
+export function listenOn(server: Server, host: string, port: number): Promise<() => Promise<void>> {
+  return listen(server, (ready) => server.listen(port, host, ready));
+}
+
+async function listen(server: Server, begin: (ready: () => void) => void): Promise<() => Promise<void>> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(path, resolve);
+    begin(resolve);
   });
-  await chmod(path, 0o600);
   return () =>
     new Promise((resolve) => {
       server.close(() => resolve());

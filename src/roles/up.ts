@@ -24,9 +24,12 @@ import { startRedis } from '../store/server.ts';
 import { keepChild } from './children.ts';
 import { openHome } from './home.ts';
 import { askInspector } from './inspector.ts';
+import { runJobs } from './jobs.ts';
+import { runProcesses } from './processes.ts';
 import { serveApi } from './serve.ts';
+import { listenAt, listenOn } from './socket.ts';
 import { envOfParts, ownCommand } from './surroundings.ts';
-import { startWork } from './work.ts';
+import { startWork, type WorkParts } from './work.ts';
 
 const help = `Usage: trawl up
 
@@ -115,7 +118,7 @@ async function start(config: Config, log: Log, stop: Stop, terminal: Terminal): 
     const isGone = job.removed_at !== null || store.clock.now() >= until;
     return isGone ? null : makeLink(job, until, publicUrl, seal.sign);
   };
-  const controller = await startWork({ ...parts, linkOf, home: home.path, command: ownCommand, env }, stop);
+  const controller = await startWork({ ...parts, ...placesOf(parts, home.path, env, terminal.env), linkOf }, stop);
   const api = await serveApi(parts, stop);
   publicUrl = api.publicUrl;
   missing.delete('api');
@@ -129,6 +132,28 @@ async function start(config: Config, log: Log, stop: Stop, terminal: Terminal): 
     terminal.out(`A sample account has 100 credits and this key, which is shown only now:\n  ${key}\n`);
     terminal.out(`Try it:\n  curl -H 'x-api-key: ${key}' '${api.publicUrl}/v1/usage'\n`);
   }
+}
+
+type Own = Parameters<typeof runProcesses>[0]['env'];
+
+/** Where workers run, where their gateway listens, and the way out: on this machine all of it is sockets. */
+function placesOf(
+  { config, store, seal, metrics, log }: Pick<WorkParts, 'config' | 'store' | 'seal' | 'metrics' | 'log'>,
+  home: string,
+  own: Own,
+  env: Terminal['env'],
+): Pick<WorkParts, 'openWorkers' | 'listen' | 'egress'> {
+  const egress = join(home, 'egress.sock');
+  const gateway = join(home, 'gateway.sock');
+  const inCluster = config.runner === 'kubernetes';
+  const told = { ...own, TRAWL_GATEWAY_ADDRESS: `unix:${gateway}`, TRAWL_EGRESS_ADDRESS: `unix:${egress}` };
+  return {
+    openWorkers: inCluster
+      ? runJobs({ config, env, now: store.clock.now, metrics, log })
+      : runProcesses({ command: ownCommand, env: told, seal, log }),
+    listen: (server) => (inCluster ? listenOn(server, config.host, config.gatewayPort) : listenAt(server, gateway)),
+    egress: { socketPath: egress },
+  };
 }
 
 /** On the first start: a sample account with a plan, 100 credits and one key, whose text is answered. */

@@ -1,7 +1,8 @@
-import { join } from 'node:path';
+import type { Server } from 'node:http';
 import type { Config } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
+import type { Address } from '../base/post.ts';
 import type { Seal } from '../base/seal.ts';
 import type { Stop } from '../base/stop.ts';
 import { type Controller, startController } from '../controller/controller.ts';
@@ -10,18 +11,27 @@ import { makeGateway } from '../controller/gateway.ts';
 import { startGauges } from '../controller/gauges.ts';
 import { runInspections } from '../controller/inspections.ts';
 import { startSweep } from '../controller/sweep.ts';
-import { makeToken, readToken } from '../controller/tokens.ts';
 import type { Inspector } from '../model/inspected.ts';
 import type { Job } from '../model/job.ts';
 import type { Limits } from '../model/next.ts';
+import type { Outcome } from '../model/outcome.ts';
 import type { FolderStore } from '../objects/folder.ts';
-import { openProcessRunner } from '../runners/process.ts';
+import type { AttemptOf, Runner } from '../runners/runner.ts';
 import { readJob } from '../store/jobs.ts';
 import { channels } from '../store/keys.ts';
 import type { Store } from '../store/script.ts';
-import { listenAt } from './socket.ts';
 
-/** What the controller of one machine is built from. */
+/** Where workers run, and who they are. */
+export interface Workers {
+  readonly runner: Runner;
+  /** The attempt that the token of a worker is good for; `null` when it is for none, or not any more. */
+  readonly attemptOf: (token: string) => Promise<AttemptOf | null>;
+}
+
+/** Begins to run workers; `verdictOf` says what one told the gateway. */
+export type OpenWorkers = (verdictOf: (name: string) => Outcome | null) => Promise<Workers>;
+
+/** What a controller is built from. */
 export interface WorkParts {
   readonly config: Config;
   readonly store: Store;
@@ -30,10 +40,11 @@ export interface WorkParts {
   readonly inspector: Inspector;
   /** A signed link to a job's file, `null` when it has none. */
   readonly linkOf: (job: Job) => string | null;
-  /** Folder of the sockets. */
-  readonly home: string;
-  readonly command: readonly [string, ...string[]];
-  readonly env: Readonly<Record<string, string>>;
+  readonly openWorkers: OpenWorkers;
+  /** Lets the gateway listen; answers how to end it. */
+  readonly listen: (server: Server) => Promise<() => Promise<void>>;
+  /** The way out, for webhooks. */
+  readonly egress: Address;
   readonly log: Log;
   readonly metrics: Metrics;
 }
@@ -41,9 +52,9 @@ export interface WorkParts {
 const hour = 3_600_000;
 const interruptionsMost = 10;
 
-/** Starts the controller with its gateway, workers and sweeps; released in reverse. */
+/** Starts a controller with its gateway, workers and sweeps; released in reverse. */
 export async function startWork(parts: WorkParts, stop: Stop): Promise<Controller> {
-  const { config, store, seal, objects, inspector, home, log, metrics } = parts;
+  const { config, store, seal, objects, inspector, log, metrics } = parts;
   const limits: Limits = {
     attempts: config.attempts,
     interruptions: interruptionsMost,
@@ -52,28 +63,19 @@ export async function startWork(parts: WorkParts, stop: Stop): Promise<Controlle
     jobMilliseconds: config.jobSeconds * 1000,
   };
   let hint = (_job: string) => {};
+  let workers: Workers | null = null;
   const gateway = makeGateway({
     ...{ store, objects, log, fileBytes: config.maxFileBytes, inspectSeconds: config.inspectSeconds },
-    attemptOf: async (token) => readToken(token, seal.verify),
+    attemptOf: async (token) => workers?.attemptOf(token) ?? null,
     ended: (job) => hint(job),
   });
-  const socket = join(home, 'gateway.sock');
-  stop.add('gateway', await listenAt(gateway.server, socket));
-  const workers = openProcessRunner({
-    command: [...parts.command, 'worker'] as [string, ...string[]],
-    env: {
-      ...parts.env,
-      TRAWL_GATEWAY_ADDRESS: `unix:${socket}`,
-      TRAWL_EGRESS_ADDRESS: `unix:${join(home, 'egress.sock')}`,
-    },
-    tokenOf: (attempt) => makeToken(attempt, seal.sign),
-    verdictOf: gateway.verdictOf,
-    log,
-  });
+  workers = await parts.openWorkers(gateway.verdictOf);
+  const { runner } = workers;
+  stop.add('gateway', await parts.listen(gateway.server));
   const inspections = runInspections(inspector, (id) => readJob(store, id), config.inspectSeconds, log);
   const controller = await startController({
-    ...{ store, limits, objects, metrics, log, slots: config.workers, runners: [workers, inspections] },
-    runnerOf: (job) => (job.endpoint === 'metadata' ? inspections : workers),
+    ...{ store, limits, objects, metrics, log, slots: config.workers, runners: [runner, inspections] },
+    runnerOf: (job) => (job.endpoint === 'metadata' ? inspections : runner),
     forget: gateway.forget,
   });
   hint = controller.hint;
@@ -88,7 +90,7 @@ export async function startWork(parts: WorkParts, stop: Stop): Promise<Controlle
   stop.add('sweep', sweep.close, 3);
   const deliveries = startDeliveries({
     ...{ store, seal, metrics, log, linkOf: parts.linkOf },
-    proxy: { socketPath: join(home, 'egress.sock') },
+    proxy: parts.egress,
     limitSeconds: config.webhookSeconds,
     gapSeconds: config.webhookGapSeconds,
     drainSeconds: 2,

@@ -1,0 +1,77 @@
+import type { Config } from '../base/config.ts';
+import type { Address } from '../base/kinds.ts';
+import type { Log } from '../base/log.ts';
+import type { Metrics } from '../base/metrics.ts';
+import { type Access, findAccess } from '../runners/kubernetes/access.ts';
+import { type Client, openClient } from '../runners/kubernetes/client.ts';
+import { openIdentity } from '../runners/kubernetes/identity.ts';
+import { openKubernetesRunner } from '../runners/kubernetes/kubernetes.ts';
+import type { Shape } from '../runners/kubernetes/manifest.ts';
+import { makePace } from '../runners/kubernetes/pace.ts';
+import { findMissingRights } from '../runners/kubernetes/rights.ts';
+import type { OpenWorkers } from './work.ts';
+
+/** What Jobs are made with. */
+export interface JobsOptions {
+  readonly config: Config;
+  /** Where the cluster is found. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly now: () => number;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+/** A file, what it is made from and what comes of it lie side by side; beside them there is little. */
+const filesAtOnce = 3;
+const besideBytes = 2 ** 28;
+
+/** Runs workers as Jobs of a cluster, each with a token that the cluster made for its pod. Refuses to start without the rights. */
+export function runJobs(options: JobsOptions): OpenWorkers {
+  const { config, env, now, metrics, log } = options;
+  return async (verdictOf) => {
+    const access: Access = await findAccess(env);
+    const pace = makePace(config.kubeRate, 2 * config.kubeRate, () => performance.now());
+    const client: Client = openClient({ access, pace });
+    const shape = shapeOf(config);
+    const missing = await findMissingRights(client, shape.namespace);
+    if (missing.length > 0) {
+      await client.close();
+      throw new Error(`The cluster does not let this program do in ${shape.namespace}: ${missing.join(', ')}.`);
+    }
+    const runner = openKubernetesRunner({ client, shape, verdictOf, now, metrics, log });
+    const close = async () => {
+      await runner.close();
+      await client.close();
+    };
+    return { runner: { ...runner, close }, attemptOf: openIdentity({ client, view: runner.view, shape }) };
+  };
+}
+
+function shapeOf(config: Config): Shape {
+  const { kubeNamespace, workerImage, gatewayAddress, egressAddress } = config;
+  if (!kubeNamespace || !workerImage || !gatewayAddress || !egressAddress) throw new Error('checked with the settings');
+  return {
+    namespace: kubeNamespace,
+    image: workerImage,
+    serviceAccount: config.workerAccount,
+    env: {
+      TRAWL_GATEWAY_ADDRESS: showAddress(gatewayAddress),
+      TRAWL_EGRESS_ADDRESS: showAddress(egressAddress),
+      TRAWL_SANDBOX: config.sandbox,
+      TRAWL_LOG_LEVEL: config.logLevel,
+    },
+    cpu: config.workerCpu,
+    memory: config.workerMemory,
+    diskBytes: filesAtOnce * config.maxFileBytes + besideBytes,
+    runtimeClass: config.workerRuntimeClass,
+    priorityClass: config.workerPriorityClass,
+    queue: config.workerQueue,
+    hostUsers: config.workerHostUsers,
+  };
+}
+
+function showAddress(address: Address): string {
+  if ('path' in address) return `unix:${address.path}`;
+  const host = address.host.includes(':') ? `[${address.host}]` : address.host;
+  return `http://${host}:${address.port}`;
+}

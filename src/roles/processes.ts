@@ -1,0 +1,26 @@
+import type { Log } from '../base/log.ts';
+import type { Seal } from '../base/seal.ts';
+import { makeToken, readToken } from '../controller/tokens.ts';
+import { openProcessRunner } from '../runners/process.ts';
+import type { OpenWorkers } from './work.ts';
+
+/** What worker processes are started with. */
+export interface ProcessesOptions {
+  readonly command: readonly [string, ...string[]];
+  readonly env: Readonly<Record<string, string>>;
+  readonly seal: Pick<Seal, 'sign' | 'verify'>;
+  readonly log: Log;
+}
+
+/** Runs workers as processes of this machine, each with a token that we sealed. */
+export function runProcesses({ command, env, seal, log }: ProcessesOptions): OpenWorkers {
+  const [program, ...words] = command;
+  return async (verdictOf) => ({
+    runner: openProcessRunner({
+      command: [program, ...words, 'worker'],
+      ...{ env, verdictOf, log },
+      tokenOf: (attempt) => makeToken(attempt, seal.sign),
+    }),
+    attemptOf: async (token) => readToken(token, seal.verify),
+  });
+}
