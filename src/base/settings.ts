@@ -267,6 +267,7 @@ export const settings = [
   { name: 'TRAWL_WORKER_ACCOUNT', kind: kind.kubeName, default: 'trawl-worker', text: 'Their ServiceAccount.' },
   { name: 'TRAWL_WORKER_CPU', kind: kind.quantity, default: '250m', text: 'Processor that each asks for.' },
   { name: 'TRAWL_WORKER_MEMORY', kind: kind.quantity, default: '3Gi', text: 'Memory that each asks for and may use.' },
+  { name: 'TRAWL_WORKER_AWAY_SECONDS', kind: kind.seconds, default: '60', text: 'Their wait for a node that is away.' },
   {
     name: 'TRAWL_WORKER_RUNTIME_CLASS',
     kind: kind.kubeName,

@@ -16,6 +16,15 @@ export interface ControllerOptions extends Omit<ApplyOptions, 'holder'> {
   readonly limits: Limits;
   readonly metrics: Metrics;
   readonly log: Log;
+  readonly times?: Partial<ControllerTimes>;
+}
+
+/** In milliseconds. */
+export interface ControllerTimes {
+  /** How long the leadership lasts that is not renewed. */
+  readonly lease: number;
+  /** From one full pass to the next. */
+  readonly pass: number;
 }
 
 /** Brings every job to its end while it leads. */
@@ -29,14 +38,14 @@ export interface Controller {
   close(): Promise<void>;
 }
 
-const leadMilliseconds = 5_000;
+const usual: ControllerTimes = { lease: 15_000, pass: 30_000 };
 const beatMilliseconds = 500;
-const passMilliseconds = 30_000;
 const jobsAtOnce = 32;
 
 /** Hints make it fast; a full pass every 30 s makes it certain. */
 export async function startController(options: ControllerOptions): Promise<Controller> {
   const { store, runners, log, metrics } = options;
+  const times = { ...usual, ...options.times };
   const holder = randomUUID();
   let isLeading = false;
   let isClosing = false;
@@ -50,7 +59,7 @@ export async function startController(options: ControllerOptions): Promise<Contr
     work().catch((error) => log.warn(`${what} failed`, { error }));
 
   const lead = quietly('taking the lead', async () => {
-    const leads = await takeLead(store, holder);
+    const leads = await takeLead(store, holder, times.lease);
     if (leads && !isLeading) passedAt = Number.NEGATIVE_INFINITY;
     isLeading = leads;
     metrics.leader.set(leads ? 1 : 0);
@@ -62,7 +71,7 @@ export async function startController(options: ControllerOptions): Promise<Contr
   );
   const pass = once(
     quietly('the full pass', async () => {
-      if (!isLeading || isClosing || performance.now() - passedAt < passMilliseconds) return;
+      if (!isLeading || isClosing || performance.now() - passedAt < times.pass) return;
       passedAt = performance.now();
       await addAll(options, queue.add);
     }),
@@ -76,7 +85,7 @@ export async function startController(options: ControllerOptions): Promise<Contr
   await lead();
   const stopHearing = await hear(options, hint);
   const beat = () => void dispatch().then(pass);
-  const timers = [setInterval(lead, leadMilliseconds), setInterval(beat, beatMilliseconds)];
+  const timers = [setInterval(lead, times.lease / 3), setInterval(beat, beatMilliseconds)];
   beat();
   return {
     hint,

@@ -66,6 +66,7 @@ function shapeOf(config: Config): Shape {
     runtimeClass: config.workerRuntimeClass,
     priorityClass: config.workerPriorityClass,
     queue: config.workerQueue,
+    awaySeconds: config.workerAwaySeconds,
     hostUsers: config.workerHostUsers,
   };
 }

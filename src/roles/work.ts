@@ -5,7 +5,7 @@ import type { Metrics } from '../base/metrics.ts';
 import type { Address } from '../base/post.ts';
 import type { Seal } from '../base/seal.ts';
 import type { Stop } from '../base/stop.ts';
-import { type Controller, startController } from '../controller/controller.ts';
+import { type Controller, type ControllerTimes, startController } from '../controller/controller.ts';
 import { startDeliveries } from '../controller/deliver.ts';
 import { makeGateway } from '../controller/gateway.ts';
 import { startGauges } from '../controller/gauges.ts';
@@ -47,6 +47,7 @@ export interface WorkParts {
   readonly egress: Address;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly times?: Partial<ControllerTimes>;
 }
 
 const hour = 3_600_000;
@@ -77,6 +78,7 @@ export async function startWork(parts: WorkParts, stop: Stop): Promise<Controlle
     ...{ store, limits, objects, metrics, log, slots: config.workers, runners: [runner, inspections] },
     runnerOf: (job) => (job.endpoint === 'metadata' ? inspections : runner),
     forget: gateway.forget,
+    ...(parts.times && { times: parts.times }),
   });
   hint = controller.hint;
   stop.add('controller', controller.close, 12);

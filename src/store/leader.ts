@@ -2,11 +2,9 @@ import { keys } from './keys.ts';
 import { run, type Store } from './script.ts';
 import { lead } from './scripts/lead.ts';
 
-const leadMilliseconds = 15_000;
-
-/** Takes or keeps the leadership for 15 s; false while another holder has it. */
-export async function takeLead(store: Store, holder: string): Promise<boolean> {
-  const [word] = await run(store, lead, { lead: keys.lead }, { holder, milliseconds: leadMilliseconds });
+/** Takes or keeps the leadership for some time; false while another holder has it. */
+export async function takeLead(store: Store, holder: string, milliseconds = 15_000): Promise<boolean> {
+  const [word] = await run(store, lead, { lead: keys.lead }, { holder, milliseconds });
   return word === 'leading';
 }
 

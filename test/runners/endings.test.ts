@@ -197,6 +197,11 @@ const rows: Record<string, Row> = {
     seen: failed('timeout'),
     isRead: true,
   },
+  'its Job took too long and its pod has gone down': {
+    job: { conditions: deadline },
+    pods: [{ metadata: deleted, status: { phase: 'Failed', ...terminated(143, 'Error') } }],
+    seen: failed('timeout'),
+  },
   'its node is dead': {
     job: { conditions: ble },
     pods: [{ metadata: deleted, status: disrupted('DeletionByTaintManager') }],

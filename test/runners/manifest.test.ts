@@ -14,6 +14,7 @@ const shape: Shape = {
   runtimeClass: null,
   priorityClass: null,
   queue: null,
+  awaySeconds: 60,
   hostUsers: false,
 };
 const job = attemptName.slice(0, -2);

@@ -30,7 +30,7 @@ export function judge(remains: Remains, now: number): Judged {
   const { job, pods, verdict, said } = remains;
   const pod =
     pods.find(({ phase }) => phase === 'Succeeded') ?? pods.find((one) => !isTerminal(one)) ?? pods[0] ?? null;
-  if (pod && isTerminal(pod)) return proved({ is: 'ended', outcome: outcomeOfPod(pod, verdict) });
+  if (pod && isTerminal(pod)) return proved({ is: 'ended', outcome: outcomeOfPod(pod, job, verdict) });
   if (!job && !pod) return unproved({ is: 'absent' });
   const over = whyOver(job, pod, now);
   if (over) return unproved({ is: 'ended', outcome: verdict ?? over });
@@ -46,7 +46,7 @@ export function isTerminal({ phase }: LivePod): boolean {
 
 /** Why an attempt is over whose pod has not ended, or is not there. */
 function whyOver(job: LiveJob | null, pod: LivePod | null, now: number): Outcome | null {
-  if (job?.over?.reason === 'DeadlineExceeded') return { is: 'failed', code: 'timeout' };
+  if (isLate(job)) return { is: 'failed', code: 'timeout' };
   if (job?.over) return interrupted(pod ? (pod.disruption ?? 'its pod was deleted') : 'its pod is gone');
   if (!job) return interrupted('its Job is gone');
   if (job.deletedAt !== null) return interrupted('its Job was deleted');
@@ -54,12 +54,17 @@ function whyOver(job: LiveJob | null, pod: LivePod | null, now: number): Outcome
   return isLeft ? interrupted(pod.disruption ?? 'its pod was deleted') : null;
 }
 
+/** Whether the cluster ended it for its time. */
+function isLate(job: LiveJob | null): boolean {
+  return job?.over?.reason === 'DeadlineExceeded';
+}
+
 /** How the worker of a pod in its last phase ended. What it said itself counts first: the object store judges the rest. */
-function outcomeOfPod(pod: LivePod, verdict: Outcome | null): Outcome {
+function outcomeOfPod(pod: LivePod, job: LiveJob | null, verdict: Outcome | null): Outcome {
   const { exit, reason, disruption } = pod;
   const said = verdict ?? readMessage(exit?.message ?? '');
   if (said) return said;
-  if (reason === 'DeadlineExceeded') return { is: 'failed', code: 'timeout' };
+  if (reason === 'DeadlineExceeded' || isLate(job)) return { is: 'failed', code: 'timeout' };
   if (disruption !== null) return interrupted(disruption);
   // Without a disruption the kubelet evicts for the pod's own limit of disk.
   if (reason === 'Evicted') return { is: 'failed', code: 'file_too_large' };

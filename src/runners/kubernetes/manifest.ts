@@ -17,6 +17,8 @@ export interface Shape {
   readonly priorityClass: string | null;
   /** The queue of Kueue that admits it. */
   readonly queue: string | null;
+  /** After this long without its node a pod is lost. */
+  readonly awaySeconds: number;
   /** Whether root in the pod is root of the node. */
   readonly hostUsers: boolean;
 }
@@ -28,8 +30,6 @@ export const tokenFile = '/var/run/trawl/token';
 const user = 65_532;
 const tokenSeconds = 3_600;
 const graceSeconds = 60;
-/** A node that is away this long has lost its pods. */
-const awaySeconds = 60;
 /** The worker ends by itself at the deadline; the kubelet a little later, then the Job. */
 const podLateSeconds = 60;
 const jobLateSeconds = 120;
@@ -85,7 +85,7 @@ function makePod(shape: Shape, activeDeadlineSeconds: number): V1PodSpec {
     ...(shape.priorityClass && { priorityClassName: shape.priorityClass }),
     ...(shape.runtimeClass && { runtimeClassName: shape.runtimeClass }),
     dnsConfig: { options: [{ name: 'ndots', value: '1' }] },
-    tolerations: [tolerate('not-ready'), tolerate('unreachable')],
+    tolerations: [tolerate('not-ready', shape.awaySeconds), tolerate('unreachable', shape.awaySeconds)],
     topologySpreadConstraints: [
       {
         maxSkew: 5,
@@ -146,7 +146,7 @@ function makeVolumes({ diskBytes }: Shape): V1Volume[] {
   ];
 }
 
-function tolerate(fault: string): V1Toleration {
+function tolerate(fault: string, tolerationSeconds: number): V1Toleration {
   const key = `node.kubernetes.io/${fault}`;
-  return { key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: awaySeconds };
+  return { key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds };
 }

@@ -1,0 +1,110 @@
+import { expect } from 'chai';
+import { makeMetrics } from '../../src/base/metrics.ts';
+import { startController } from '../../src/controller/controller.ts';
+import { isReady } from '../support/cluster/cluster.ts';
+import { startTestController, type TestController } from '../support/cluster/controller.ts';
+import { openTestRunner } from '../support/cluster/runner.ts';
+import { namespace, type Scene, setScene } from '../support/cluster/scene.ts';
+import { aLog } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+const hour = 3_600_000;
+const limits = {
+  attempts: 3,
+  interruptions: 10,
+  queueMilliseconds: 24 * hour,
+  storingMilliseconds: 24 * hour,
+  jobMilliseconds: hour,
+};
+
+describe('jobs on a cluster end once, whatever happens', function () {
+  this.timeout(120_000);
+  let scene: Scene;
+  const controllers: TestController[] = [];
+  const begin = async () => {
+    const controller = await startTestController(scene);
+    controllers.push(controller);
+    return controller;
+  };
+
+  before(async () => {
+    scene = await setScene();
+  });
+  afterEach(async () => {
+    for (const controller of controllers.splice(0)) {
+      controller.process.kill('SIGCONT');
+      await controller.end('SIGTERM');
+    }
+  });
+  after(() => scene?.stop());
+
+  const submit = (count: number, plan?: Parameters<Scene['submit']>[0]) =>
+    Promise.all(Array.from({ length: count }, () => scene.submit(plan)));
+  const allEnd = async (ids: readonly string[], seconds: number) => {
+    const jobs = await Promise.all(ids.map((id) => scene.ended(id, seconds)));
+    expect(jobs.map(({ status }) => status)).to.deep.equal(ids.map(() => 'CompletedJob'));
+    expect(await scene.wrongs(ids)).to.deep.equal([]);
+    await scene.cleared(30);
+    return jobs;
+  };
+
+  it('D73: a job becomes a Job, its pod ends, it is charged, and nothing is left of it', async () => {
+    await begin();
+    const [job] = await allEnd(await submit(1), 30);
+    expect(job).to.include({ attempt: 1, failures: 0, interruptions: 0 });
+  });
+
+  it('a stopped leader comes back: the other one has ended its jobs, and it changes nothing any more', async () => {
+    const [first, second] = [await begin(), await begin()];
+    await until(() => first.isLeading(), 10, 'the first one leads');
+    const ids = await submit(10, (_, ending) => ({ runMs: 1_000, ending }));
+    await scene.runningPod(ids[0] ?? '');
+    first.process.kill('SIGSTOP');
+    await until(() => second.isLeading(), 20, 'the second one leads');
+    const more = await submit(10);
+    await Promise.all(ids.slice(1).map((id) => scene.ended(id, 60)));
+    first.process.kill('SIGCONT');
+    await allEnd([...ids, ...more], 60);
+    await until(() => !first.isLeading(), 10, 'the first one knows that it leads no more');
+  });
+
+  it('the API server is killed while jobs wait, start, run and end', async () => {
+    await begin();
+    const ids = await submit(20);
+    await scene.runningPod(ids[0] ?? '');
+    await scene.cluster.parts['kube-apiserver'].kill();
+    ids.push(...(await submit(10)));
+    scene.cluster.parts['kube-apiserver'].start();
+    await until(() => isReady(scene.cluster.admin), 30, 'the API server answers');
+    await allEnd(ids, 60);
+  });
+
+  it('the API server hangs, and its watches with it', async () => {
+    const controller = await begin();
+    const ids = await submit(20, (_, ending) => ({ runMs: 500, ending }));
+    await scene.runningPod(ids[0] ?? '');
+    scene.cluster.parts['kube-apiserver'].freeze();
+    ids.push(...(await submit(10)));
+    await until(() => controller.said().includes('The API server does not answer'), 60, 'it is noticed');
+    scene.cluster.parts['kube-apiserver'].thaw();
+    await allEnd(ids, 60);
+  });
+
+  it('with all hints lost and every watch cut, the full pass alone ends every job', async () => {
+    const { cluster, store, objects } = scene;
+    const { log } = aLog();
+    const runner = await openTestRunner({
+      ...{ cluster, namespace, log },
+      between: (client) => ({ ...client, open: () => Promise.reject(new Error('no watch in this test')) }),
+    });
+    const deaf = { ...store.connection, subscribe: async () => async () => {} };
+    const controller = await startController({
+      ...{ limits, objects, log, slots: 60, runners: [runner], runnerOf: () => runner, forget: () => {} },
+      store: { ...store, connection: deaf },
+      metrics: makeMetrics(),
+      times: { pass: 1_000 },
+    });
+    await allEnd(await submit(10), 60);
+    await controller.close();
+  });
+});

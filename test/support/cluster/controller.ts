@@ -1,0 +1,120 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { readConfig } from '../../../src/base/config.ts';
+import { makeLog } from '../../../src/base/log.ts';
+import { makeMetrics } from '../../../src/base/metrics.ts';
+import { makeSeal } from '../../../src/base/seal.ts';
+import { makeStop } from '../../../src/base/stop.ts';
+import { openFolder } from '../../../src/objects/folder.ts';
+import { runJobs } from '../../../src/roles/jobs.ts';
+import { listenOn } from '../../../src/roles/socket.ts';
+import { startWork } from '../../../src/roles/work.ts';
+import { openStore } from '../../../src/store/open.ts';
+import { until } from '../until.ts';
+import { namespace, type Scene } from './scene.ts';
+
+/** A controller in a process of its own. */
+export interface TestController {
+  readonly process: ChildProcess;
+  readonly said: () => string;
+  isLeading(): boolean;
+  /** Ends it with this signal and waits for its end. */
+  end(signal: NodeJS.Signals): Promise<void>;
+}
+
+/** Starts one on a scene; it leads when nobody else does. */
+export async function startTestController(scene: Scene): Promise<TestController> {
+  const { cluster, redis, folder, secret } = scene;
+  const child = spawn(process.execPath, [import.meta.filename, redis.url], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: {
+      PATH: process.env.PATH,
+      KUBECONFIG: await writeKubeconfig(scene),
+      TRAWL_DATA: folder,
+      TRAWL_SECRET: secret.toString('base64'),
+      TRAWL_RUNNER: 'kubernetes',
+      TRAWL_OBJECTS: 's3',
+      TRAWL_S3_BUCKET: 'a-folder-in-this-test',
+      TRAWL_KUBE_NAMESPACE: namespace,
+      TRAWL_WORKER_IMAGE: 'local.test/worker:1',
+      TRAWL_WORKER_MEMORY: '64Mi',
+      TRAWL_WORKER_CPU: '10m',
+      TRAWL_WORKER_AWAY_SECONDS: '2',
+      TRAWL_GATEWAY_ADDRESS: 'http://gateway:8082',
+      TRAWL_EGRESS_ADDRESS: 'http://egress:3128',
+      TRAWL_WORKERS: '60',
+      TRAWL_LOG_LEVEL: 'debug',
+    },
+  });
+  let said = '';
+  child.stderr?.on('data', (piece) => {
+    said += piece;
+  });
+  const gone = once(child, 'exit');
+  const controller = {
+    process: child,
+    said: () => said,
+    isLeading: () => said.lastIndexOf('leads now') > said.lastIndexOf('leads no more'),
+    end: async (signal: NodeJS.Signals) => {
+      child.kill(signal);
+      await gone;
+    },
+  };
+  await until(() => said.includes('it works') || child.exitCode !== null, 30, `a controller works on ${cluster.url}`);
+  if (child.exitCode !== null) throw new Error(`The controller ended: ${said}`);
+  return controller;
+}
+
+/** What the controller's account needs, and no more. */
+export async function writeKubeconfig({ cluster, folder }: Scene): Promise<string> {
+  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/trawl-controller/token`;
+  const { status } = await cluster.admin.ask('POST', path, { spec: { expirationSeconds: 3600 } });
+  const file = join(folder, 'controller.kubeconfig');
+  const ca = Buffer.from(cluster.authority.cert).toString('base64');
+  writeFileSync(
+    file,
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name: 'test', cluster: { server: cluster.url, 'certificate-authority-data': ca } }],
+      users: [{ name: 'test', user: { token: status.token } }],
+      contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
+      'current-context': 'test',
+    }),
+  );
+  return file;
+}
+
+async function work(): Promise<void> {
+  const config = readConfig(process.env, () => '');
+  const log = makeLog({ level: 'debug', write: (line) => process.stderr.write(line), now: Date.now });
+  const metrics = makeMetrics();
+  const stop = makeStop();
+  const { store, close } = await openStore({ ...config, redisUrl: process.argv[2] ?? null }, log);
+  stop.add('record', close);
+  const seal = makeSeal({ secret: config.secret ?? Buffer.alloc(32), old: null });
+  const controller = await startWork(
+    {
+      ...{ config, store, seal, log, metrics },
+      objects: await openFolder({ folder: join(config.data, 'objects'), seal, now: store.clock.now }),
+      inspector: { inspect: async () => Promise.reject(new Error('no test asks for metadata')) },
+      linkOf: () => null,
+      openWorkers: runJobs({ config, env: process.env, now: store.clock.now, metrics, log }),
+      listen: (server) => listenOn(server, '127.0.0.1', 0),
+      egress: { socketPath: join(config.data, 'egress.sock') },
+      times: { lease: 1_500, pass: 5_000 },
+    },
+    stop,
+  );
+  let led = false;
+  setInterval(() => {
+    if (controller.isLeading() !== led) log.info(led ? 'leads no more' : 'leads now');
+    led = controller.isLeading();
+  }, 20).unref();
+  process.once('SIGTERM', () => void stop.run());
+  log.info('it works');
+}
+
+if (import.meta.main) await work();

@@ -1,0 +1,127 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { makeSeal } from '../../../src/base/seal.ts';
+import { isEnded, type Job } from '../../../src/model/job.ts';
+import { objectPrefix } from '../../../src/model/outcome.ts';
+import { type FolderStore, openFolder } from '../../../src/objects/folder.ts';
+import { nameOf } from '../../../src/runners/runner.ts';
+import { readLedger, verifyLedger } from '../../../src/store/ledger.ts';
+import { someMetadata } from '../jobs.ts';
+import { admitted, anAccount, storeOf, type TestStore, theJob } from '../record.ts';
+import { aFolder, startTestRedis, type TestRedis } from '../redis.ts';
+import { until } from '../until.ts';
+import { type Cluster, type ClusterOptions, startCluster } from './cluster.ts';
+import { type FakeKubelet, type Plan, startFakeKubelet } from './fake-kubelet.ts';
+import { type Ending, endings, type Pod } from './pod.ts';
+import { countLeft, makeWorkersNamespace } from './runner.ts';
+
+export const namespace = 'workers';
+const secret = Buffer.alloc(32, 5);
+const jobLabel = 'batch.kubernetes.io/job-name';
+const planned = 4;
+
+/** A cluster with nodes, a record, and a folder of finished files: everything but controllers. */
+export interface Scene {
+  readonly cluster: Cluster;
+  readonly kubelet: FakeKubelet;
+  readonly redis: TestRedis;
+  readonly store: TestStore;
+  readonly folder: string;
+  readonly secret: Buffer;
+  readonly objects: FolderStore;
+  /** Submits a download; where the plan says nothing of an attempt, it delivers at once. */
+  submit(plan?: PlanOf): Promise<string>;
+  job(id: string): Promise<Job>;
+  ended(id: string, seconds: number): Promise<Job>;
+  /** The name of the pod of an attempt, as soon as it runs. */
+  runningPod(job: string, attempt?: number): Promise<Pod>;
+  /** What does not fit: charges that are missing or double, a ledger that does not balance, open holds. */
+  wrongs(ids: readonly string[]): Promise<string[]>;
+  /** Waits until neither a Job nor a pod is left. */
+  cleared(seconds: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** What becomes of an attempt; `delivers` is the ending of one that has delivered, and its file is stored already. */
+export type PlanOf = (attempt: number, delivers: Ending) => Plan | undefined;
+
+export interface SceneOptions extends ClusterOptions {
+  readonly nodes?: number;
+}
+
+/** Starts them. */
+export async function setScene({ nodes = 2, ...options }: SceneOptions = {}): Promise<Scene> {
+  const { folder, remove } = aFolder();
+  const redis = await startTestRedis();
+  const store = storeOf(redis.connection);
+  const objects = await openFolder({
+    folder: join(folder, 'objects'),
+    seal: makeSeal({ secret, old: null }),
+    now: Date.now,
+  });
+  const cluster = await startCluster(options);
+  const plans = new Map<string, Plan>();
+  const attemptOf = (pod: Pod) => pod.metadata.labels?.[jobLabel] ?? '';
+  const kubelet = await startFakeKubelet(cluster, { nodes, plan: (pod) => plans.get(attemptOf(pod)) ?? {} });
+  await makeWorkersNamespace(cluster, namespace);
+  const caller = await anAccount(store, { credits: 1_000_000, max_open: 100_000 });
+
+  const job = (id: string) => theJob(store, id);
+  return {
+    ...{ cluster, kubelet, redis, store, folder, secret, objects, job },
+    async submit(plan = () => undefined) {
+      const id = randomUUID();
+      // The kubelet asks for a plan when the pod is there: what it needs must be ready before.
+      for (let attempt = 1; attempt <= planned; attempt++) {
+        const ending = await deliver(objects, id, attempt);
+        plans.set(nameOf(id, attempt), plan(attempt, ending) ?? { runMs: 50, ending });
+      }
+      return admitted(store, caller, { id });
+    },
+    ended: (id, seconds) =>
+      until(
+        async () => {
+          const found = await job(id);
+          return isEnded(found.status) && found;
+        },
+        seconds,
+        `job ${id} ends`,
+      ) as Promise<Job>,
+    runningPod: (id, attempt = 1) =>
+      until(
+        () => kubelet.running().find((pod) => attemptOf(pod) === `${id}-${attempt}`),
+        30,
+        `attempt ${attempt} of ${id} runs`,
+      ) as Promise<Pod>,
+    async wrongs(ids) {
+      const charges = (await readLedger(store, caller.account, 1_000_000)).filter(({ kind }) => kind === 'charge');
+      const counted = Map.groupBy(charges, (entry) => entry.job ?? '');
+      const { problems } = await verifyLedger(store, caller.account);
+      const found = await Promise.all(ids.map(job));
+      const wrong = found.filter(({ id, status }) => {
+        return (counted.get(id)?.length ?? 0) !== (status === 'CompletedJob' ? 1 : 0);
+      });
+      return [...problems.map(String), ...wrong.map(({ id, status }) => `${id} is ${status}`)];
+    },
+    cleared: async (seconds) => {
+      await until(async () => (await countLeft(cluster, namespace)) === 0, seconds, 'no Job and no pod is left');
+    },
+    async stop() {
+      await kubelet.stop();
+      await cluster.stop();
+      await redis.stop();
+      remove();
+    },
+  };
+}
+
+/** Stores the file of an attempt; answers how its worker tells so. */
+async function deliver(objects: FolderStore, job: string, attempt: number): Promise<Ending> {
+  const words = Buffer.from(`the film of ${job}, attempt ${attempt}`);
+  const key = `${objectPrefix(job, attempt)}media.mp4`;
+  await objects.receive(await objects.permit(key, words.length), Readable.from([words]));
+  const sha256 = createHash('sha256').update(words).digest('hex');
+  const file = { key, bytes: words.length, sha256, content_type: 'video/mp4' };
+  return endings.success(JSON.stringify({ is: 'done', metadata: someMetadata, delivered: file }));
+}
