@@ -1,0 +1,158 @@
+import { randomUUID } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import { makeGateway } from '../../src/controller/gateway.ts';
+import { listenOn } from '../../src/roles/socket.ts';
+import { openIdentity } from '../../src/runners/kubernetes/identity.ts';
+import { audience } from '../../src/runners/kubernetes/manifest.ts';
+import { type AttemptOf, nameOf } from '../../src/runners/runner.ts';
+import { takeLead } from '../../src/store/leader.ts';
+import { startAttempt, takeJob } from '../../src/store/lifecycle.ts';
+import { makeJob } from '../support/cluster/job.ts';
+import { endings, type Pod } from '../support/cluster/pod.ts';
+import { aShape, makeWorkersNamespace, openTestRunner, type TestRunner } from '../support/cluster/runner.ts';
+import { namespace, type Scene, setScene } from '../support/cluster/scene.ts';
+import { holder } from '../support/record.ts';
+import { aLog } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+describe('who a worker in a cluster is', function () {
+  this.timeout(60_000);
+  let scene: Scene;
+  let runner: TestRunner;
+  let identify: (token: string) => Promise<AttemptOf | null>;
+  const { log } = aLog();
+
+  before(async () => {
+    scene = await setScene();
+    runner = await openTestRunner({ cluster: scene.cluster, namespace, log });
+    identify = openIdentity({ client: runner.client, view: runner.view, shape: aShape(namespace) });
+  });
+  after(async () => {
+    await runner?.close();
+    await scene?.stop();
+  });
+
+  const ask: Scene['cluster']['admin']['ask'] = (...words) => scene.cluster.admin.ask(...words);
+  const started = async (job: string = randomUUID()) => {
+    const name = nameOf(job, 1);
+    await runner.start({ name, job, attempt: 1, endpoint: 'video', deadline: Date.now() + 600_000 });
+    return { job, name, pod: await scene.runningPod(job) };
+  };
+
+  interface Wanted {
+    readonly audiences?: readonly string[];
+    readonly account?: string;
+    readonly in?: string;
+    readonly isBound?: boolean;
+  }
+  const tokenOf = async ({ metadata: { name, uid } }: Pod, wanted: Wanted = {}): Promise<string> => {
+    const { audiences = [audience], account = 'trawl-worker', in: space = namespace, isBound = true } = wanted;
+    const boundObjectRef = isBound ? { kind: 'Pod', apiVersion: 'v1', name, uid } : undefined;
+    const path = `/api/v1/namespaces/${space}/serviceaccounts/${account}/token`;
+    const { status } = await ask('POST', path, { spec: { audiences, expirationSeconds: 600, boundObjectRef } });
+    return status.token;
+  };
+
+  it('the token of a pod is good for its own attempt and no other', async () => {
+    const [one, other] = [await started(), await started()];
+    expect(await identify(await tokenOf(one.pod))).to.deep.equal({ job: one.job, attempt: 1 });
+    expect(await identify(await tokenOf(other.pod))).to.deep.equal({ job: other.job, attempt: 1 });
+  });
+
+  it('it is good before the watch has told of the pod', async () => {
+    const { job, pod } = await started();
+    const early = openIdentity({ client: runner.client, view: { pod: () => null }, shape: aShape(namespace) });
+    expect(await early(await tokenOf(pod))).to.deep.equal({ job, attempt: 1 });
+  });
+
+  it('a token for somebody else, of another account or of no pod is good for nothing', async () => {
+    const { pod } = await started();
+    for (const wanted of [{ audiences: ['https://kubernetes.default.svc'] }, { isBound: false }]) {
+      expect(await identify(await tokenOf(pod, wanted)), JSON.stringify(wanted)).to.equal(null);
+    }
+    await ask('POST', `/api/v1/namespaces/${namespace}/pods`, bare('stranger', 'trawl-controller'));
+    const stranger: Pod = await ask('GET', `/api/v1/namespaces/${namespace}/pods/stranger`);
+    expect(await identify(await tokenOf(stranger, { account: 'trawl-controller' }))).to.equal(null);
+  });
+
+  it('a pod that is no worker of ours, and one of another namespace, is nobody', async () => {
+    await ask('POST', `/api/v1/namespaces/${namespace}/pods`, bare('no-worker', 'trawl-worker'));
+    const own: Pod = await ask('GET', `/api/v1/namespaces/${namespace}/pods/no-worker`);
+    expect(await identify(await tokenOf(own))).to.equal(null);
+    await makeWorkersNamespace(scene.cluster, 'elsewhere');
+    await ask('POST', '/api/v1/namespaces/elsewhere/pods', bare('away', 'trawl-worker'));
+    const away: Pod = await ask('GET', '/api/v1/namespaces/elsewhere/pods/away');
+    expect(await identify(await tokenOf(away, { in: 'elsewhere' }))).to.equal(null);
+  });
+
+  it('a token that was changed, or is none, is good for nothing', async () => {
+    const { pod } = await started();
+    const [head = '', body = '', signature = ''] = (await tokenOf(pod)).split('.');
+    const claims = JSON.parse(Buffer.from(body, 'base64url').toString());
+    const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const unsigned = encode({ alg: 'none', typ: 'JWT' });
+    const other = encode({ ...claims, exp: claims.exp + 1 });
+    const unknownKey = encode({ ...JSON.parse(Buffer.from(head, 'base64url').toString()), kid: 'unknown' });
+    for (const token of [
+      `${head}.${other}.${signature}`,
+      `${unsigned}.${body}.`,
+      `${unknownKey}.${body}.${signature}`,
+      `${head}.${body}.${signature.slice(0, -4)}AAAA`,
+      `${randomUUID()}.1.${signature.slice(0, 40)}`,
+      'x',
+    ]) {
+      expect(await identify(token), token.slice(0, 40)).to.equal(null);
+    }
+  });
+
+  it('the token of a pod that has ended, or has gone, is good for nothing', async () => {
+    const [ended, gone] = [await started(), await started()];
+    const tokens = [await tokenOf(ended.pod), await tokenOf(gone.pod)] as const;
+    scene.kubelet.end(ended.pod.metadata.name, endings.success());
+    await runner.stop(gone.name);
+    await until(async () => (await identify(tokens[0])) === null, 10, 'the end of the pod is known');
+    await until(async () => (await identify(tokens[1])) === null, 10, 'the pod is known to have gone');
+  });
+
+  it('the gateway tells a worker its own job, and nothing to anybody else', async () => {
+    const { store, objects } = scene;
+    const gateway = makeGateway({
+      ...{ store, objects, log, attemptOf: identify, fileBytes: 1_000, inspectSeconds: 10 },
+      ended: () => {},
+    });
+    const close = await listenOn(gateway.server, '127.0.0.1', 0);
+    const { port } = gateway.server.address() as AddressInfo;
+    const get = (token: string) =>
+      fetch(`http://127.0.0.1:${port}/v1/attempt`, { headers: { authorization: `Bearer ${token}` } });
+    await takeLead(store, holder);
+    const id = await scene.submit();
+    expect(await takeJob(store, holder, 100)).to.equal(id);
+    await startAttempt(store, holder, { id }, 1, Date.now() + 60_000);
+    const { pod } = await started(id);
+    const token = await tokenOf(pod);
+    const answer = await get(token);
+    expect(await answer.json()).to.include({ job: id, attempt: 1, endpoint: 'video' });
+    const stranger = await started();
+    expect((await get(await tokenOf(stranger.pod))).status).to.equal(410);
+    expect((await get('x')).status).to.equal(401);
+    await runner.stop(nameOf(id, 1));
+    await until(async () => (await get(token)).status === 401, 10, 'the token of a stopped worker is refused');
+    await close();
+  });
+
+  it('the API server itself does not know it', async () => {
+    const { pod } = await started();
+    const token = await tokenOf(pod);
+    const { url } = scene.cluster;
+    const review = { spec: { token } };
+    const { status } = await ask('POST', '/apis/authentication.k8s.io/v1/tokenreviews', review);
+    expect(status.authenticated ?? false, url).to.equal(false);
+  });
+});
+
+/** A pod that no Job of ours made. */
+function bare(name: string, serviceAccountName: string): object {
+  const { spec } = makeJob(name) as { spec: { template: { spec: object } } };
+  return { metadata: { name }, spec: { ...spec.template.spec, serviceAccountName } };
+}
