@@ -12,12 +12,17 @@ export interface Kept {
 export interface MirrorStore<T> {
   get(name: string): T | undefined;
   all(): IterableIterator<T>;
-  /** Takes a state of an object; answers the newest. */
-  learn(raw: object): T;
+  /** Takes a state of an object; answers the newest. `isAnew`: what was known before belongs to a time that never was. */
+  learn(raw: object, isAnew?: boolean): T;
   /** The object has gone; this was its last state. */
   lose(raw: object): void;
   /** Forgets what was not listed, unless it is newer than the list. */
-  keepOnly(names: ReadonlySet<string>, version: string): void;
+  keepOnly(names: ReadonlySet<string>, version: string, isAnew: boolean): void;
+}
+
+/** Whether one version came after another: they are whole numbers of any length. */
+export function isNewer(version: string, than: string): boolean {
+  return version.length === than.length ? version > than : version.length > than.length;
 }
 
 /** Makes an empty one; `changed` is told of every change, without `after` when an object has gone. */
@@ -34,10 +39,11 @@ export function makeMirrorStore<T extends Kept>(
       log.error('a change in the cluster could not be handled', { error });
     }
   };
-  const learn = (raw: object): T => {
+  const learn = (raw: object, isAnew = false): T => {
     const after = slim(raw as never);
     const before = kept.get(after.name) ?? null;
-    if (before && !isNewer(after.version, before.version)) return before;
+    const isKnown = before && (isAnew ? after.version === before.version : !isNewer(after.version, before.version));
+    if (isKnown) return before;
     kept.set(after.name, after);
     tell(before, after);
     return after;
@@ -52,15 +58,10 @@ export function makeMirrorStore<T extends Kept>(
     learn,
     // Its last state is told before: it may be the first that shows how it ended.
     lose: (raw) => drop(learn(raw).name),
-    keepOnly(names, version) {
+    keepOnly(names, version, isAnew) {
       for (const { name, version: own } of [...kept.values()]) {
-        if (!names.has(name) && !isNewer(own, version)) drop(name);
+        if (!names.has(name) && (isAnew || !isNewer(own, version))) drop(name);
       }
     },
   };
-}
-
-/** Versions are whole numbers of any length. */
-function isNewer(version: string, than: string): boolean {
-  return version.length === than.length ? version > than : version.length > than.length;
 }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../../base/log.ts';
 import { type Client, KubeError } from './client.ts';
-import { type Kept, type MirrorStore, makeMirrorStore } from './mirror-store.ts';
+import { isNewer, type Kept, type MirrorStore, makeMirrorStore } from './mirror-store.ts';
 
 export interface MirrorOptions<T extends Kept> {
   readonly client: Client;
@@ -36,6 +36,8 @@ export interface Mirror<T> extends Pick<MirrorStore<T>, 'get' | 'all' | 'learn'>
 interface State {
   /** From where a watch goes on; `null` when everything must be listed. */
   version: string | null;
+  /** The newest version that was ever seen. */
+  newest: string;
   listedAt: number;
   aliveAt: number;
   isWatching: boolean;
@@ -52,7 +54,14 @@ export function openMirror<T extends Kept>(options: MirrorOptions<T>): Mirror<T>
   const times = { ...usual, ...options.times };
   const store = makeMirrorStore(options.slim, options.changed, options.log);
   const never = Number.NEGATIVE_INFINITY;
-  const state: State = { version: null, listedAt: never, aliveAt: never, isWatching: false, isListing: false };
+  const state: State = {
+    version: null,
+    newest: '',
+    listedAt: never,
+    aliveAt: never,
+    isWatching: false,
+    isListing: false,
+  };
   const closing = new AbortController();
   const waiters = new Set<(error: unknown) => void>();
   let round = new AbortController();
@@ -63,7 +72,7 @@ export function openMirror<T extends Kept>(options: MirrorOptions<T>): Mirror<T>
   const turn = async (signal: AbortSignal) => {
     if (state.version === null) {
       state.isListing = true;
-      state.version = await listAll(options, store, signal);
+      state.version = state.newest = await listAll(options, store, state.newest, signal);
       state.isListing = false;
       state.listedAt = state.aliveAt = performance.now();
       tellWaiters(null);
@@ -117,6 +126,7 @@ export function openMirror<T extends Kept>(options: MirrorOptions<T>): Mirror<T>
 async function listAll<T extends Kept>(
   { client, path, selector }: MirrorOptions<T>,
   store: MirrorStore<T>,
+  newest: string,
   signal: AbortSignal,
 ): Promise<string> {
   interface Page {
@@ -127,10 +137,12 @@ async function listAll<T extends Kept>(
   for (let next: string | undefined; ; ) {
     const query = { labelSelector: selector, limit: pageSize, continue: next };
     const { items, metadata } = await client.ask<Page>('GET', path, { query, signal });
-    for (const item of items) seen.add(store.learn(item).name);
+    // A backup came back: only what it holds is true.
+    const isAnew = isNewer(newest, metadata.resourceVersion);
+    for (const item of items) seen.add(store.learn(item, isAnew).name);
     next = metadata.continue || undefined;
     if (next) continue;
-    store.keepOnly(seen, metadata.resourceVersion);
+    store.keepOnly(seen, metadata.resourceVersion, isAnew);
     return metadata.resourceVersion;
   }
 }
@@ -158,6 +170,7 @@ async function watch<T extends Kept>(
       if (type === 'DELETED') store.lose(object);
       else if (type !== 'BOOKMARK') store.learn(object);
       state.version = object.metadata?.resourceVersion ?? state.version;
+      state.newest = state.version ?? state.newest;
     }
   } catch (error) {
     if (!(dead.signal.reason instanceof Relist)) throw error;

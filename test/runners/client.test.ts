@@ -1,0 +1,129 @@
+import { expect } from 'chai';
+import { keepFresh } from '../../src/runners/kubernetes/access.ts';
+import { type Client, KubeError, openClient } from '../../src/runners/kubernetes/client.ts';
+import { makePace, type Pace } from '../../src/runners/kubernetes/pace.ts';
+import { type StandIn, startStandIn } from '../support/cluster/stand-in.ts';
+
+describe('the client of an API server', () => {
+  let server: StandIn;
+  let client: Client;
+  let slowed: number;
+  const access = () => ({ server: server.url, tls: {}, headers: async () => ({ authorization: 'Bearer word' }) });
+
+  beforeEach(async () => {
+    server = await startStandIn();
+    slowed = 0;
+    const pace: Pace = { ...makePace(10_000, 10_000, () => performance.now()), slow: () => void slowed++ };
+    client = openClient({ access: access(), pace, answerMilliseconds: 200 });
+  });
+  afterEach(async () => {
+    await client.close();
+    await server.stop();
+  });
+  const failure = (asking: Promise<unknown>) =>
+    asking.then(
+      () => null,
+      (error: unknown) => error,
+    );
+
+  it('asks over few connections, however much it asks', async () => {
+    const patient = openClient({ access: access(), pace: makePace(10_000, 10_000, () => performance.now()) });
+    const asked = Array.from({ length: 200 }, (_, n) => patient.ask<{ n: number }>('GET', `/${n}`));
+    for (let n = 0; n < 200; n++) {
+      const { path, say } = await server.next();
+      say(200, { n: Number(path.slice(1)) });
+    }
+    expect((await Promise.all(asked)).map(({ n }) => n)).to.deep.equal(Array.from({ length: 200 }, (_, n) => n));
+    expect(server.ever()).to.be.at.most(8);
+    await patient.close();
+  });
+
+  it('proves itself, says who it is, and marks what it sends', async () => {
+    const asked = client.ask('PATCH', '/a', { query: { x: 'y', left: undefined }, body: { b: 1 } });
+    const { headers, query, say } = await server.next();
+    say(200, {});
+    await asked;
+    expect(headers).to.include({
+      authorization: 'Bearer word',
+      'user-agent': 'trawl',
+      'content-type': 'application/strategic-merge-patch+json',
+    });
+    expect([...query.keys()]).to.deep.equal(['x']);
+  });
+
+  it('a refusal has its status, its reason and its words', async () => {
+    const asked = failure(client.ask('POST', '/a', { body: {} }));
+    (await server.next()).say(409, { message: 'it is there', reason: 'AlreadyExists' });
+    const error = (await asked) as KubeError;
+    expect(error).to.be.instanceOf(KubeError);
+    expect([error.status, error.reason, error.message]).to.deep.equal([409, 'AlreadyExists', 'it is there']);
+  });
+
+  it('when the server has had enough, it goes slower and waits as long as it is told', async () => {
+    const asked = client.ask('DELETE', '/a');
+    (await server.next()).say(429, {}, { 'retry-after': '1' });
+    const began = performance.now();
+    (await server.next()).say(200, {});
+    await asked;
+    expect(performance.now() - began).to.be.at.least(950);
+    expect(slowed).to.equal(1);
+  });
+
+  it('asks again after a broken connection and when it is told when, but not after a plain fault', async () => {
+    const asked = client.ask('POST', '/a', { body: {} });
+    (await server.next()).cut();
+    (await server.next()).say(503, {}, { 'retry-after': '0' });
+    (await server.next()).say(200, {});
+    await asked;
+    const other = failure(client.ask('GET', '/b'));
+    (await server.next()).say(500, {});
+    expect(await other).to.include({ status: 500 });
+  });
+
+  it('does not wait for ever, and says for what it waited', async () => {
+    const asked = failure(client.ask('GET', '/a'));
+    for (let n = 0; n < 3; n++) await server.next();
+    expect(await asked).to.have.property('message', 'The API server does not answer');
+  });
+
+  it('an answer that goes on is not cut for its length', async () => {
+    const stop = new AbortController();
+    const opened = client.open('/a', { watch: true }, stop.signal);
+    const asked = await server.next();
+    asked.go('one\n');
+    const body = await opened;
+    body.setEncoding('utf8');
+    const words: string[] = [];
+    const reading = (async () => {
+      for await (const word of body) words.push(String(word));
+    })().catch(() => undefined);
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    asked.go('two\n');
+    asked.end();
+    await reading;
+    expect(words.join('')).to.equal('one\ntwo\n');
+    stop.abort();
+  });
+
+  it('a proof is read again after a minute, and the last one holds while that fails', async () => {
+    let now = 0;
+    let reading: () => string = () => 'first';
+    const fresh = keepFresh(
+      async () => reading(),
+      () => now,
+    );
+    expect(await fresh()).to.equal('first');
+    reading = () => 'second';
+    now = 59_000;
+    expect(await fresh()).to.equal('first');
+    now = 61_000;
+    expect(await fresh()).to.equal('second');
+    reading = () => {
+      throw new Error('the file is being replaced');
+    };
+    now = 130_000;
+    expect(await fresh()).to.equal('second');
+    const never = keepFresh(async () => reading());
+    expect(await failure(never())).to.have.property('message', 'the file is being replaced');
+  });
+});

@@ -1,0 +1,225 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect } from 'chai';
+import { type Client, openClient } from '../../src/runners/kubernetes/client.ts';
+import { makePace } from '../../src/runners/kubernetes/pace.ts';
+import { type Mirror, type MirrorOptions, openMirror } from '../../src/runners/kubernetes/reflector.ts';
+import { type Asked, type StandIn, startStandIn } from '../support/cluster/stand-in.ts';
+import { aLog } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+interface Thing {
+  readonly name: string;
+  readonly uid: string;
+  readonly version: string;
+  readonly word: string;
+}
+type Raw = { metadata: { name: string; uid: string; resourceVersion: string }; word: string };
+
+const thing = (name: string, version: number, word = ''): Raw => {
+  return { metadata: { name, uid: `uid-of-${name}`, resourceVersion: String(version) }, word };
+};
+const slim = ({ metadata, word }: Raw): Thing => {
+  return { name: metadata.name, uid: metadata.uid, version: metadata.resourceVersion, word };
+};
+const listOf = (version: number, ...items: Raw[]) => ({ items, metadata: { resourceVersion: String(version) } });
+const event = (type: string, object: object) => `${JSON.stringify({ type, object })}\n`;
+const times = { silent: 60_000, relist: 600_000, firstPause: 5 };
+
+describe('the mirror of a cluster', () => {
+  let server: StandIn;
+  let client: Client;
+  let mirror: Mirror<Thing>;
+  let told: string[];
+  const { log, lines } = aLog();
+
+  beforeEach(async () => {
+    server = await startStandIn();
+    const access = { server: server.url, tls: {}, headers: async () => ({}) };
+    client = openClient({ access, pace: makePace(1_000, 1_000, () => performance.now()) });
+    told = [];
+  });
+  afterEach(async () => {
+    await mirror.close();
+    await client.close();
+    await server.stop();
+  });
+
+  const begin = (given: Partial<MirrorOptions<Thing>> = {}) => {
+    mirror = openMirror<Thing>({
+      ...{ client, log, slim, times, path: '/things', selector: 'mine=yes' },
+      changed: (before, after) => {
+        told.push(after ? `${after.name}${after.version}` : `-${before?.name}`);
+      },
+      ...given,
+    });
+  };
+  /** Answers the list, and gives the watch that follows. */
+  const watchAfter = async (list: object): Promise<Asked> => {
+    (await server.next()).say(200, list);
+    return server.next();
+  };
+  const isTold = (...words: string[]) =>
+    until(() => words.join() === told.join(), 5, `${words.join()} is told`).catch(() => {
+      expect(told).to.deep.equal(words);
+    });
+
+  it('lists page by page, and goes on from there', async () => {
+    begin();
+    const first = await server.next();
+    expect(first.path).to.equal('/things');
+    expect(Object.fromEntries(first.query)).to.deep.equal({ labelSelector: 'mine=yes', limit: '500' });
+    first.say(200, { items: [thing('a', 5)], metadata: { continue: 'more', resourceVersion: '9' } });
+    const second = await server.next();
+    expect(second.query.get('continue')).to.equal('more');
+    second.say(200, listOf(9, thing('b', 7)));
+    const watch = await server.next();
+    expect(Object.fromEntries(watch.query)).to.deep.include({
+      labelSelector: 'mine=yes',
+      watch: 'true',
+      allowWatchBookmarks: 'true',
+      resourceVersion: '9',
+    });
+    watch.go(event('ADDED', thing('c', 10)) + event('MODIFIED', thing('a', 11)) + event('DELETED', thing('b', 12)));
+    await isTold('a5', 'b7', 'c10', 'a11', 'b12', '-b');
+    expect([...mirror.all()].map(({ name }) => name)).to.deep.equal(['a', 'c']);
+  });
+
+  it('a watch that is cut in the middle of a letter goes on after the last whole event', async () => {
+    begin();
+    const watch = await watchAfter(listOf(1));
+    const piece = Buffer.from(event('ADDED', thing('ä', 2)) + event('ADDED', thing('ö', 3)));
+    const middle = piece.lastIndexOf(Buffer.from('ö')) + 1;
+    watch.go(piece.subarray(0, 20));
+    watch.go(piece.subarray(20, middle));
+    await isTold('ä2');
+    watch.cut();
+    const again = await server.next();
+    expect(again.query.get('resourceVersion')).to.equal('2');
+    again.go(event('ADDED', thing('ö', 3)));
+    await isTold('ä2', 'ö3');
+  });
+
+  it('bookmarks move the place from which it goes on', async () => {
+    begin();
+    const watch = await watchAfter(listOf(1));
+    watch.go(event('BOOKMARK', { metadata: { resourceVersion: '77' } }));
+    watch.end();
+    expect((await server.next()).query.get('resourceVersion')).to.equal('77');
+    expect(told).to.deep.equal([]);
+  });
+
+  for (const [title, refuse] of [
+    ['with status 410', (asked: Asked) => asked.say(410, { code: 410, reason: 'Expired' })],
+    ['in the middle of it', (asked: Asked) => asked.go(event('ERROR', { code: 410, reason: 'Gone' }))],
+    ['as a version of the future', (asked: Asked) => asked.say(504, { message: 'Too large resource version: 9' })],
+  ] as const) {
+    it(`a place that is refused ${title} is given up, and what went meanwhile is told`, async () => {
+      begin();
+      refuse(await watchAfter(listOf(9, thing('a', 5), thing('b', 6))));
+      const list = await server.next();
+      expect(list.query.get('watch')).to.equal(null);
+      list.say(200, listOf(3, thing('b', 2)));
+      // A backup of the cluster came back: its versions begin again where it was made.
+      expect((await server.next()).query.get('resourceVersion')).to.equal('3');
+      expect(told).to.deep.equal(['a5', 'b6', 'b2', '-a']);
+    });
+  }
+
+  it('what was deleted while nobody watched is told as gone', async () => {
+    begin();
+    (await watchAfter(listOf(9, thing('a', 5), thing('b', 6)))).say(410, { code: 410, reason: 'Expired' });
+    await watchAfter(listOf(20, thing('b', 6)));
+    await isTold('a5', 'b6', '-a');
+  });
+
+  it('a watch that is silent is dead', async () => {
+    begin({ times: { ...times, silent: 100 } });
+    const watch = await watchAfter(listOf(1));
+    expect((await server.next()).query.get('resourceVersion')).to.equal('1');
+    await until(watch.isGone, 5, 'the silent one is left');
+  });
+
+  it('everything is listed again after a time, although the watch is alive', async () => {
+    begin({ times: { ...times, silent: 200, relist: 100 } });
+    const watch = await watchAfter(listOf(1));
+    watch.go(event('ADDED', thing('ghost', 2)));
+    (await server.next()).say(200, listOf(5));
+    await isTold('ghost2', '-ghost');
+    await until(watch.isGone, 5, 'the old watch is left');
+  });
+
+  it('errors of the server and of the connection end nothing', async () => {
+    begin();
+    (await server.next()).say(500, { message: 'no' });
+    // The client itself asks again after a broken connection.
+    for (let n = 0; n < 3; n++) (await server.next()).cut();
+    (await watchAfter(listOf(1))).say(500, { message: 'no' });
+    const watch = await server.next();
+    watch.go('this is no JSON\n');
+    (await server.next()).go(event('ADDED', thing('a', 2)));
+    await isTold('a2');
+    expect(lines.join('')).to.include('the cluster cannot be watched');
+  });
+
+  it('a watch that ends at once is an error, not a reason to ask without end', async () => {
+    begin({ times: { ...times, firstPause: 60_000 } });
+    (await watchAfter(listOf(1))).say(200, {});
+    await until(() => lines.join('').includes('the watch ended at once'), 5, 'it is said');
+  });
+
+  it('a listener that throws stops nothing', async () => {
+    begin({
+      changed: (_, after) => {
+        told.push(after?.name ?? 'gone');
+        throw new Error('a fault of the listener');
+      },
+    });
+    const watch = await watchAfter(listOf(1, thing('a', 1)));
+    watch.go(event('ADDED', thing('b', 2)));
+    await isTold('a', 'b');
+  });
+
+  it('what the server answered to a change counts until something newer comes, whichever way', async () => {
+    begin();
+    const watch = await watchAfter(listOf(1, thing('a', 1, 'listed')));
+    await isTold('a1');
+    mirror.learn(thing('a', 10, 'answered'));
+    watch.go(event('MODIFIED', thing('a', 9, 'before')) + event('ADDED', thing('b', 11)));
+    await isTold('a1', 'a10', 'b11');
+    expect(mirror.get('a')?.word).to.equal('answered');
+    watch.go(event('DELETED', thing('a', 12)));
+    await isTold('a1', 'a10', 'b11', 'a12', '-a');
+  });
+
+  it('asked to, it looks anew when no watch is alive, once for all who ask', async () => {
+    begin({ times: { ...times, firstPause: 600_000 } });
+    (await watchAfter(listOf(1))).say(500, { message: 'no' });
+    await until(() => lines.join('').includes('again later'), 5, 'it waits');
+    const asked = [mirror.refresh(), mirror.refresh()];
+    (await server.next()).say(200, listOf(2, thing('a', 2)));
+    await Promise.all(asked);
+    expect(told).to.deep.equal(['a2']);
+    expect(mirror.age()).to.be.below(10_000);
+    await until(() => server.open() > 0, 5, 'it watches again');
+    await server.next();
+  });
+
+  it('asked to look anew in vain, it says so', async () => {
+    begin();
+    const first = mirror.refresh();
+    (await server.next()).say(403, { message: 'things are forbidden' });
+    expect(await first.catch((error: Error) => error.message)).to.equal('things are forbidden');
+  });
+
+  it('closed while it lists or watches, it leaves nothing open', async () => {
+    begin();
+    const list = await server.next();
+    await mirror.close();
+    await until(list.isGone, 5, 'the list is left');
+    begin();
+    const watch = await watchAfter(listOf(1));
+    await pause(0);
+    await mirror.close();
+    await until(watch.isGone, 5, 'the watch is left');
+  });
+});
