@@ -1,9 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
-import { makeApply } from '../../src/controller/apply.ts';
-import type { Runner } from '../../src/runners/runner.ts';
+import { type ApplyOptions, makeApply } from '../../src/controller/apply.ts';
+import type { Outcome } from '../../src/model/outcome.ts';
+import { jobIn, type Runner } from '../../src/runners/runner.ts';
+import { takeLead } from '../../src/store/leader.ts';
+import { takeJob } from '../../src/store/lifecycle.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
-import { anAccount, aRunningJob, holder, storeOf, theJob } from '../support/record.ts';
+import { admitted, anAccount, aRunningJob, holder, storeOf, type TestStore, theJob } from '../support/record.ts';
 import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 
 const hour = 3_600_000;
@@ -26,35 +30,127 @@ describe('the next step of a job, carried out', () => {
     const store = storeOf(redis.connection);
     const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
     const delivered = { ...someDelivered(1), key: `${job.id}/1/media.mp4` };
-    const stopped: string[] = [];
-    const runner: Runner = {
-      start: async () => {},
-      stop: async (name) => void stopped.push(name),
-      see: async () => ({ is: 'ended', outcome: { is: 'done', metadata: someMetadata, delivered } }),
-      watch: () => () => {},
-      list: async () => [],
-      close: async () => {},
-    };
+    const runner = aRunner({ [`${job.id}-1`]: { is: 'done', metadata: someMetadata, delivered } });
     let isAway = true;
     const see = async () => {
       if (isAway) throw new Error('the store is away');
       return { bytes: delivered.bytes, checksum: delivered.sha256 };
     };
-    const apply = makeApply({
-      ...{ store, holder, limits, metrics: makeMetrics(), log: aLog().log },
-      objects: { see, remove: async () => {} },
-      runners: [runner],
-      runnerOf: () => runner,
-      forget: () => {},
-    });
+    const apply = applyOf(store, runner, { objects: { see, remove: async () => {} } });
     // The first look at a worker that has ended says that it ran.
     await apply(job.id);
     expect(await apply(job.id)).to.be.above(0);
     expect(await theJob(store, job.id)).to.deep.include({ status: 'Running', delivered });
-    expect(stopped).to.deep.equal([]);
+    expect(runner.stopped).to.deep.equal([]);
     isAway = false;
     await apply(job.id);
     expect(await theJob(store, job.id)).to.deep.include({ status: 'CompletedJob', delivered });
-    expect(stopped).to.deep.equal([`${job.id}-1`]);
+    expect(runner.stopped).to.deep.equal([`${job.id}-1`]);
+  });
+
+  it('who leads no more clears away neither the worker nor the file that the next leader has not read', async () => {
+    const store = storeOf(redis.connection);
+    const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
+    const runner = aRunner({ [`${job.id}-1`]: { is: 'interrupted', reason: 'its node was shut down' } });
+    const removed: string[] = [];
+    const objects = { see: async () => null, remove: async (prefix: string) => void removed.push(prefix) };
+    await applyOf(store, runner, { objects, holder: 'who led before' })(job.id);
+    expect([runner.stopped, removed]).to.deep.equal([[], []]);
+    expect((await theJob(store, job.id)).interruptions).to.equal(0);
+    await applyOf(store, runner, { objects })(job.id);
+    expect([runner.stopped, removed]).to.deep.equal([[`${job.id}-1`], [`${job.id}/1/`]]);
+    expect((await theJob(store, job.id)).interruptions).to.equal(1);
+  });
+
+  it('an attempt whose worker could not be started is started again, and is no interruption', async () => {
+    const store = storeOf(redis.connection);
+    const id = await admitted(store, await anAccount(store, { credits: 1 }));
+    await takeLead(store, holder);
+    while ((await takeJob(store, holder, 1_000_000)) !== id);
+    const runner = aRunner({});
+    runner.refuse = 'the API server is away';
+    const apply = applyOf(store, runner);
+    for (let n = 0; n < 3; n++) {
+      expect(await apply(id).catch((error: Error) => error.message)).to.equal('the API server is away');
+    }
+    const waiting = await theJob(store, id);
+    expect(waiting).to.include({ attempt: 1, interruptions: 0, failures: 0, stage: 'It cannot be started now' });
+    runner.refuse = null;
+    await apply(id);
+    await apply(id);
+    expect(runner.started).to.deep.equal([`${id}-1`]);
+    expect(await theJob(store, id)).to.include({ attempt: 1, interruptions: 0, status: 'Running' });
+  });
+
+  it('an attempt that could not be started until its time was over is interrupted', async () => {
+    const store = storeOf(redis.connection);
+    const id = await admitted(store, await anAccount(store, { credits: 1 }));
+    await takeLead(store, holder);
+    while ((await takeJob(store, holder, 1_000_000)) !== id);
+    const runner = aRunner({});
+    runner.refuse = 'exceeded quota';
+    const apply = applyOf(store, runner);
+    await apply(id).catch(() => undefined);
+    store.advance(2 * hour);
+    await takeLead(store, holder);
+    await apply(id).catch(() => undefined);
+    await apply(id);
+    expect(await theJob(store, id)).to.include({ attempt: 1, interruptions: 1, status: 'QueuedJob' });
+  });
+
+  it('workers of earlier attempts, and of jobs that nobody knows, are ended; one that is newer than what was read is not', async () => {
+    const store = storeOf(redis.connection);
+    const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
+    const unknown = randomUUID();
+    const runner = aRunner({}, [`${job.id}-0`, `${job.id}-1`, `${job.id}-2`, `${unknown}-1`]);
+    const apply = applyOf(store, runner);
+    await apply(job.id);
+    await apply(unknown);
+    expect(runner.stopped).to.deep.equal([`${job.id}-0`, `${unknown}-1`]);
   });
 });
+
+interface PlayedRunner extends Runner {
+  readonly started: string[];
+  readonly stopped: string[];
+  /** Why no worker can be started now. */
+  refuse: string | null;
+}
+
+/** A runner whose workers a test plays: those that run, and those that have ended in some way. */
+function aRunner(ended: Readonly<Record<string, Outcome>>, running: readonly string[] = []): PlayedRunner {
+  const there = new Set([...Object.keys(ended), ...running]);
+  const runner: PlayedRunner = {
+    started: [],
+    stopped: [],
+    refuse: null,
+    start: async ({ name }) => {
+      if (runner.refuse !== null) throw new Error(runner.refuse);
+      runner.started.push(name);
+      there.add(name);
+    },
+    stop: async (name) => {
+      if (there.delete(name)) runner.stopped.push(name);
+    },
+    see: async (name) => {
+      if (!there.has(name)) return { is: 'absent' };
+      const outcome = ended[name];
+      return outcome ? { is: 'ended', outcome } : { is: 'running' };
+    },
+    watch: () => () => {},
+    list: async (job) => [...there].filter((name) => job === undefined || jobIn(name) === job),
+    close: async () => {},
+  };
+  return runner;
+}
+
+function applyOf(store: TestStore, runner: Runner, given: Partial<ApplyOptions> = {}) {
+  return makeApply({
+    ...{ store, holder, limits, metrics: makeMetrics(), log: aLog().log },
+    objects: { see: async () => null, remove: async () => {} },
+    runners: [runner],
+    runnerOf: () => runner,
+    forget: () => {},
+    ...given,
+  });
+}
