@@ -88,20 +88,6 @@ export function admitSuite(store: () => TestStore): void {
     expect(await admitted(store(), caller, { repeat })).not.to.equal(first);
   });
 
-  it('holds one credit for the same call sent twice, also when it was the last', async () => {
-    for (const work of [aDownload, { holdMilliseconds: 60_000 }]) {
-      const caller = await anAccount(store(), { credits: 1, quotas: { total: 1 } });
-      const id = randomUUID();
-      const answers = await Promise.all([1, 2, 3].map(() => ask(store(), caller, { id, work })));
-      expect(answers.map((answer) => 'admitted' in answer && [answer.admitted, answer.held])).to.deep.equal([
-        [id, 1],
-        [id, 1],
-        [id, 1],
-      ]);
-      expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
-    }
-  });
-
   it('changes nothing when it cannot read what is to be recorded', async () => {
     const caller = await anAccount(store(), { credits: 1 });
     const webhook = { url: 'https://example.com/\ud800', receiver: 'example.com', authorization: '' };
