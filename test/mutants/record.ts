@@ -8,8 +8,8 @@ export const recordMutants: readonly Mutant[] = [
   {
     rows: ['D41'],
     file: 'src/store/scripts/admit.ts',
-    from: 'or rest < held then',
-    to: 'or rest < 1 then',
+    from: 'rest - held < 1',
+    to: 'rest < 1',
     test: record,
     grep: `${one} admission admits one of 200`,
   },
@@ -96,7 +96,7 @@ export const recordMutants: readonly Mutant[] = [
   {
     rows: ['D35'],
     file: 'src/store/scripts/admit.ts',
-    from: "'last_used_at', stamp, 'windows', windows)",
+    from: "'last_used_at', stamp, 'windows', heads)",
     to: "'last_used_at', stamp)",
     test: record,
     grep: `${one} admission admits exactly the quota`,
@@ -104,8 +104,8 @@ export const recordMutants: readonly Mutant[] = [
   {
     rows: ['D37'],
     file: 'src/store/lua/door.ts',
-    from: 'name}_sum >= ',
-    to: 'name}_sum > ',
+    from: 'if used >= ',
+    to: 'if used > ',
     test: record,
     grep: `${one} the door counts a plan rate`,
   },
@@ -113,8 +113,8 @@ export const recordMutants: readonly Mutant[] = [
     rows: ['D78'],
     file: 'src/store/lua/door.ts',
     from: "return refuse('rate_limited'",
-    to: `rate_heads = string.format('%d %d %d %d %d %d', second_bucket, second_sum + 1, second_run + 1, minute_bucket,
-      minute_sum + 1, minute_run + 1)
+    to: `redis.call('HSET', account, 'rate', string.format('%d %d %d %d %d %d', second_bucket, second_sum + 1,
+      second_run + 1, minute_bucket, minute_sum + 1, minute_run + 1))
     return refuse('rate_limited'`,
     test: record,
     grep: `${one} the door uses up nothing`,
@@ -122,7 +122,7 @@ export const recordMutants: readonly Mutant[] = [
   {
     rows: ['D40'],
     file: 'src/store/lua/door.ts',
-    from: "  redis.call('HSET', key, 'last_used_at', stamp)",
+    from: "\nredis.call('HSET', key, 'last_used_at', stamp)",
     to: '',
     test: record,
     grep: `${one} the door marks a key`,
@@ -130,7 +130,7 @@ export const recordMutants: readonly Mutant[] = [
   {
     rows: ['D39'],
     file: 'src/store/lua/door.ts',
-    from: "if key_active ~= '1' then return refuse('inactive_api_key') end",
+    from: "if key_active ~= '1' then return turn_away('inactive_api_key') end",
     to: '',
     test: record,
     grep: `${one} the door reports inactive`,
@@ -178,10 +178,34 @@ export const recordMutants: readonly Mutant[] = [
   {
     rows: ['D72'],
     file: 'src/store/scripts/admit.ts',
-    from: "redis.call('ZCARD', open) >= tonumber(account_max_open) then",
-    to: "redis.call('ZCARD', open) > tonumber(account_max_open) then",
+    from: 'open_jobs + #new_jobs >= ',
+    to: 'open_jobs + #new_jobs > ',
     test: record,
     grep: `${one} admission refuses more open`,
+  },
+  {
+    rows: ['D12'],
+    file: 'src/store/scripts/admit.ts',
+    from: 'remembered[repeats] or ',
+    to: '',
+    test: record,
+    grep: `${one} admission judges calls of one moment`,
+  },
+  {
+    rows: [],
+    file: 'src/store/scripts/admit.ts',
+    from: '(clock[2] % 1000 + accepted)',
+    to: '(clock[2] % 1000)',
+    test: record,
+    grep: `${one} admission queues jobs of one moment`,
+  },
+  {
+    rows: ['D35'],
+    file: 'src/store/scripts/admit.ts',
+    from: '_sum + accepted >= tonumber',
+    to: '_sum >= tonumber',
+    test: record,
+    grep: `${one} admission admits exactly the quota`,
   },
   {
     rows: [],

@@ -74,18 +74,18 @@ end`;
   return `local ${heading} = string.match(${heads} or '', '${pattern}')${windows.join('')}\n`;
 }
 
-/** Lua that counts one call in windows and keeps the new text of their heads in a local. */
-export function spend(key: string, local: string, spans: Spans): string {
+/** Lua that counts calls in windows and keeps the new text of their heads in a local. */
+export function spend(key: string, local: string, spans: Spans, counted: string): string {
   const names = Object.keys(spans);
   const turns = Object.entries(spans).map(
     ([name, [at, n]]) => `if ${name}_passed then turn_over(${key}, ${at}, ${n}, ${name}_passed) ${name}_run = 0 end\n`,
   );
   const format = names.map(() => '%d %d %d').join(' ');
-  const heads = names.map((name) => `${name}_bucket, ${name}_sum + 1, ${name}_run + 1`).join(', ');
+  const heads = names.map((name) => `${name}_bucket, ${name}_sum + ${counted}, ${name}_run + ${counted}`).join(', ');
   return `${turns.join('')}${local} = string.format('${format}', ${heads})\n`;
 }
 
-/** Lua for the milliseconds until a window that was read lets another call through. */
-export function waitFor(key: string, name: string, [at, n, width]: Span, limit: string): string {
-  return `wait(${key}, ${at}, ${n}, ${width}, ${name}_cursor, ${name}_bucket, ${name}_sum, ${name}_run, ${limit}, now)`;
+/** Lua for the milliseconds until a window of which so much is used lets another call through. */
+export function waitFor(key: string, name: string, [at, n, width]: Span, used: string, limit: string): string {
+  return `wait(${key}, ${at}, ${n}, ${width}, ${name}_cursor, ${name}_bucket, ${used}, ${name}_run, ${limit}, now)`;
 }
