@@ -99,7 +99,7 @@ export const recordMutants: readonly Mutant[] = [
     from: "'last_used_at', stamp, 'windows', heads)",
     to: "'last_used_at', stamp)",
     test: record,
-    grep: `${one} admission admits exactly the quota`,
+    grep: `${one} admission frees a`,
   },
   {
     rows: ['D37'],

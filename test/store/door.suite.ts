@@ -35,13 +35,25 @@ export function doorSuite(store: () => TestStore): void {
     expect(await word(readUsage(store(), caller))).to.equal('entered');
   });
 
-  it('marks a key as used, by a refused call too, and not before', async () => {
-    const caller = await anAccount(store());
+  it('marks a key as used by every call, also by a refused one, and not before', async () => {
+    const caller = await anAccount(store(), { credits: 1 });
     const { alias } = await only(store(), caller.account);
-    await setKey(store(), caller.account, alias, { active: false });
-    expect((await only(store(), caller.account)).last_used_at).to.equal(null);
-    await readUsage(store(), caller);
-    expect((await only(store(), caller.account)).last_used_at).to.be.closeTo(store().clock.now(), 5000);
+    const used = async () => (await only(store(), caller.account)).last_used_at;
+    expect(await used()).to.equal(null);
+    const calls = [
+      ['entered', () => readUsage(store(), caller)],
+      ['admitted', () => ask(store(), caller)],
+      ['payment_required', () => ask(store(), caller)],
+      ['inactive_api_key', () => readUsage(store(), caller)],
+      ['inactive_api_key', () => ask(store(), caller)],
+    ] as const;
+    for (const [expected, call] of calls) {
+      store().advance(60_000);
+      if (expected === 'inactive_api_key') await setKey(store(), caller.account, alias, { active: false });
+      const answer = await call();
+      expect('refused' in answer ? answer.refused : 'admitted' in answer ? 'admitted' : 'entered').to.equal(expected);
+      expect(await used(), expected).to.be.closeTo(store().clock.now(), 5000);
+    }
   });
 
   it('refuses a suspended account on everything', async () => {
