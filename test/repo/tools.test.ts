@@ -88,6 +88,16 @@ describe('.ci/tools/install', () => {
     expect(where()).to.have.length(1).and.not.to.include(place);
   });
 
+  it('installs the tools of a module that says nothing else', () => {
+    rmSync(join(module, 'build'));
+    add(
+      join(programs, 'go'),
+      `case $1 in env) echo go1.26.0 ;; list) echo a ;; install) touch "$GOBIN/\${!#}" ;; esac`,
+    );
+    expect(install().status).to.equal(0);
+    expect(readdirSync(where()[0] ?? '')).to.deep.equal(['tool']);
+  });
+
   it('keeps nothing of a build that failed', () => {
     add(join(module, 'build'), 'touch "$1/program"; exit 1');
     const { status, stderr } = install();
