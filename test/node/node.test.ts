@@ -1,9 +1,12 @@
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type Cluster, makeNamespace, quickLoss, startCluster } from '../support/cluster/cluster.ts';
-import { writeShellImage } from '../support/cluster/image.ts';
+import { shellImage, writeShellImage } from '../support/cluster/image.ts';
 import { makeJob } from '../support/cluster/job.ts';
 import { apply, kubectl } from '../support/cluster/kubectl.ts';
 import { listHierarchies, type Network, openNetwork } from '../support/cluster/network.ts';
@@ -58,6 +61,20 @@ describe('a real node', function () {
       'touch: /x: Read-only file system',
       'y',
     ]);
+  });
+
+  it('lets its pods reach what listens on the bridge, and lets this machine run programs in it', async () => {
+    const server = createServer((_, answer) => answer.end('hello')).listen(0, network.address);
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    await apply(
+      cluster,
+      makeJob('caller', { script: `wget -qO /dev/termination-log http://${network.address}:${port}/` }),
+    );
+    await waitFor('caller', 'Complete');
+    server.close();
+    expect((await terminated('caller')).message).to.equal('hello');
+    expect(node.run('ctr', '--namespace', 'k8s.io', 'images', 'list', '--quiet')).to.include(shellImage);
   });
 
   it('ends a pod that takes more memory than it may', async () => {
