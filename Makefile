@@ -1,7 +1,7 @@
 # The locked Node 24 and its tools come first: the machine's own Node is only there for npm.
 locked := PATH="$(CURDIR)/node_modules/.bin:$$PATH"
 
-.PHONY: help up setup check test verify soak bench
+.PHONY: help up setup tools check test verify soak bench
 
 help: ## Print every target with what it does
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -11,6 +11,9 @@ up: setup ## Install what is missing, then run everything on this machine until 
 
 setup: ## Install what is missing, and nothing the second time
 	@.ci/setup
+
+tools: ## Build what only tests of a cluster and of S3 need (minutes, once; nothing the second time)
+	@.ci/tools/install
 
 check: node_modules ## Types, lint, format, unit tests and the tree's own rules, in under 20 s
 	@$(locked) node test/run.ts --groups types,lint,unit,repo

@@ -2,6 +2,7 @@ import { fork, spawnSync } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { toolFolders } from './support/tools.ts';
 
 interface Tally {
   passed: number;
@@ -17,7 +18,7 @@ const commands: Record<string, readonly string[]> = {
 /** The Python of the project's own, which has yt-dlp. */
 const python = '.cache/python/bin/python3';
 const media = [python, 'ffmpeg', 'ffprobe'];
-/** The commands that a group is skipped without; one with a slash is a file of this tree. */
+/** The commands that a group is skipped without; one with a slash is a file, and `root` is who may do everything here. */
 const needs: Record<string, readonly string[]> = {
   store: ['redis-server'],
   api: ['redis-server', ...media],
@@ -27,12 +28,14 @@ const needs: Record<string, readonly string[]> = {
   media,
   worker: [...media, 'bwrap'],
   flow: ['redis-server', ...media, 'bwrap'],
+  cluster: ['kube-apiserver'],
+  node: ['kubelet', 'containerd', 'runc', '/usr/lib/cni/bridge', 'iptables', 'nft', '/bin/busybox', 'root'],
 };
 const firstFolders = ['unit', 'repo', 'store', 'objects', 'egress', 'media', 'worker', 'controller', 'api', 'flow'];
 
 const root = join(import.meta.dirname, '..');
 process.chdir(root);
-process.env.PATH = `${join(root, 'node_modules', '.bin')}:${process.env.PATH}`;
+process.env.PATH = [join(root, 'node_modules', '.bin'), ...toolFolders(), process.env.PATH].join(':');
 
 const { values } = parseArgs({ options: { groups: { type: 'string' } } });
 const all = [...Object.keys(commands), ...testFolders()];
@@ -66,7 +69,7 @@ function testFolders(): string[] {
 async function runGroup(group: string): Promise<Tally> {
   const missing = needs[group]?.filter((command) => !isInstalled(command)) ?? [];
   if (missing.length > 0) {
-    console.log(`skipped: ${missing.join(', ')} is not installed`);
+    console.log(`skipped: ${missing.join(', ')} missing`);
     return { passed: 0, failed: 0, skipped: 1 };
   }
   const command = commands[group];
@@ -74,6 +77,7 @@ async function runGroup(group: string): Promise<Tally> {
 }
 
 function isInstalled(command: string): boolean {
+  if (command === 'root') return process.getuid?.() === 0;
   if (command.includes('/')) return existsSync(command);
   return process.env.PATH!.split(':').some((folder) => existsSync(join(folder, command)));
 }

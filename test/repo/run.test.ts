@@ -47,7 +47,8 @@ describe('test/run.ts', function () {
 
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'trawl-test-'));
-    for (const path of ['.mocharc.json', 'test/run.ts', 'test/support/hooks.ts', 'test/support/until.ts']) {
+    const support = ['hooks', 'tools', 'until'].map((name) => `test/support/${name}.ts`);
+    for (const path of ['.mocharc.json', 'test/run.ts', ...support]) {
       mkdirSync(dirname(join(folder, path)), { recursive: true });
       copyFileSync(join(root, path), join(folder, path));
     }

@@ -27,7 +27,7 @@ describe('.ci/setup', () => {
     programs = join(folder, 'programs');
     mkdirSync(programs);
     mkdirSync(join(folder, '.ci'));
-    copyFileSync(join(root, '.ci', 'setup'), join(folder, '.ci', 'setup'));
+    for (const name of ['setup', 'packages']) copyFileSync(join(root, '.ci', name), join(folder, '.ci', name));
     writeFileSync(join(folder, 'package-lock.json'), '{}');
     for (const name of ofSystem) symlinkSync(find(name), join(programs, name));
     for (const name of there) add(name, '');
