@@ -1,0 +1,134 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { makeLog } from '../../src/base/log.ts';
+import { connect } from '../../src/store/connect.ts';
+import { recordFolder } from '../../src/store/open.ts';
+import { anotherKey } from './api.ts';
+import { anAccount, storeOf, type TestStore, type Wanted } from './record.ts';
+import { aFolder } from './redis.ts';
+import { until } from './until.ts';
+import { type Running, startUp } from './up.ts';
+
+/** An account that may ask for as much as a test wants. */
+export interface Customer {
+  readonly account: string;
+  readonly key: string;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: what a caller reads has no type
+type Json = any;
+
+/** A `./trawl up` in a folder of its own, with all that a test may do to it. */
+export interface Service {
+  readonly folder: string;
+  readonly data: string;
+  /** Starts it, again when it has ended; settings given here hold for this start alone. */
+  start(env?: Readonly<Record<string, string>>): Promise<Running>;
+  /** The one that was started last. */
+  up(): Running;
+  /** Ends it as its users do; gives its exit code. */
+  stop(): Promise<number | string>;
+  /** Kills every process of it at once. */
+  killAll(): Promise<void>;
+  /** Its processes whose command line fits. */
+  processes(command?: RegExp): number[];
+  /** Opens its record beside it, for as long as `use` takes. */
+  withStore<T>(use: (store: TestStore) => Promise<T>): Promise<T>;
+  aCustomer(wanted?: Wanted): Promise<Customer>;
+  ask(key: string, path: string): Promise<{ status: number; json: Json }>;
+  /** Ids of jobs whose files are kept. */
+  objects(): string[];
+  /** Ends what is left and removes the folder. */
+  close(): Promise<void>;
+}
+
+const quiet = makeLog({ level: 'error', write: () => {}, now: () => 0 });
+
+/** Makes the folder of a service that may reach what the tests serve on loopback, and starts nothing. */
+export function makeService(settings: Readonly<Record<string, string>> = {}): Service {
+  const { folder, remove } = aFolder();
+  const data = join(folder, 'data');
+  let running: Running | undefined;
+  const up = () => {
+    if (!running) throw new Error('the service was not started');
+    return running;
+  };
+  const processes = (command = /./) => ours(folder).filter((pid) => command.test(commandOf(pid)));
+  const killAll = async () => {
+    for (const pid of processes()) signal(pid, 'SIGKILL');
+    await running?.ended;
+  };
+  const withStore: Service['withStore'] = async (use) => {
+    const connection = await connect(`unix://${join(recordFolder(data), 'redis.sock')}`, { log: quiet });
+    try {
+      return await use(storeOf(connection));
+    } finally {
+      await connection.close();
+    }
+  };
+  return {
+    folder,
+    data,
+    up,
+    processes,
+    killAll,
+    withStore,
+    async start(env = {}) {
+      running = await startUp({ TRAWL_DATA: data, TRAWL_EGRESS_ALLOW: '127.0.0.1:*', ...settings, ...env });
+      return running;
+    },
+    stop() {
+      up().process.kill('SIGTERM');
+      return up().ended;
+    },
+    aCustomer: (wanted = {}) =>
+      withStore(async (store) => {
+        const { account } = await anAccount(store, { credits: 100_000, max_open: 10_000, ...wanted });
+        return { account, key: await anotherKey(store, account) };
+      }),
+    async ask(key, path) {
+      const answer = await fetch(up().url + path, { headers: { 'x-api-key': key } });
+      return { status: answer.status, json: JSON.parse(await answer.text()) };
+    },
+    objects: () => readdirSync(join(data, 'objects')).filter((name) => /^[0-9a-f-]{36}$/.test(name)),
+    async close() {
+      for (const pid of processes()) signal(pid, 'SIGKILL');
+      await until(() => processes().length === 0, 10, 'no process is left');
+      remove();
+    },
+  };
+}
+
+/** Sends a signal to a process that may have ended. */
+export function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has ended meanwhile.
+  }
+}
+
+/** The command line of a process; empty when it has ended. */
+export function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+  } catch {
+    // It has ended meanwhile.
+    return '';
+  }
+}
+
+/** Processes of this system: those whose environment or command names its folder. */
+function ours(folder: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(folder) || commandOf(pid).includes(folder);
+      } catch {
+        // It has ended meanwhile, or belongs to another user.
+        return false;
+      }
+    });
+}
