@@ -1,8 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { expect } from 'chai';
 import { makeLog } from '../../src/base/log.ts';
+import { isEnded, type Job } from '../../src/model/job.ts';
 import { connect } from '../../src/store/connect.ts';
+import { readJob } from '../../src/store/jobs.ts';
+import { readLedger, readSnapshot, verifyLedger } from '../../src/store/ledger.ts';
 import { recordFolder } from '../../src/store/open.ts';
+import { listOpen } from '../../src/store/openings.ts';
 import { anotherKey } from './api.ts';
 import { anAccount, storeOf, type TestStore, type Wanted } from './record.ts';
 import { aFolder } from './redis.ts';
@@ -35,7 +40,13 @@ export interface Service {
   /** Opens its record beside it, for as long as `use` takes. */
   withStore<T>(use: (store: TestStore) => Promise<T>): Promise<T>;
   aCustomer(wanted?: Wanted): Promise<Customer>;
-  ask(key: string, path: string): Promise<{ status: number; json: Json }>;
+  ask(key: string, path: string): Promise<{ status: number; headers: Headers; json: Json }>;
+  /** The id of a job that must be accepted. */
+  submit(key: string, path: string): Promise<string>;
+  /** Waits until all these jobs have ended. */
+  ended(ids: readonly string[], seconds: number): Promise<Job[]>;
+  /** Checks what must hold of an account whose jobs have all ended: each is charged once when it completed, and nothing else is. */
+  checkBooks(account: string, jobs: readonly Job[]): Promise<void>;
   /** Ids of jobs whose files are kept. */
   objects(): string[];
   /** Ends what is left and removes the folder. */
@@ -66,6 +77,10 @@ export function makeService(settings: Readonly<Record<string, string>> = {}): Se
       await connection.close();
     }
   };
+  const ask: Service['ask'] = async (key, path) => {
+    const answer = await fetch(up().url + path, { headers: { 'x-api-key': key } });
+    return { status: answer.status, headers: answer.headers, json: JSON.parse(await answer.text()) };
+  };
   return {
     folder,
     data,
@@ -86,10 +101,14 @@ export function makeService(settings: Readonly<Record<string, string>> = {}): Se
         const { account } = await anAccount(store, { credits: 100_000, max_open: 10_000, ...wanted });
         return { account, key: await anotherKey(store, account) };
       }),
-    async ask(key, path) {
-      const answer = await fetch(up().url + path, { headers: { 'x-api-key': key } });
-      return { status: answer.status, json: JSON.parse(await answer.text()) };
+    ask,
+    async submit(key, path) {
+      const { status, json } = await ask(key, path);
+      expect(status, path).to.equal(202);
+      return json.job_id;
     },
+    ended: (ids, seconds) => withStore((store) => whenEnded(store, ids, seconds)),
+    checkBooks: (account, jobs) => withStore((store) => checkBooks(store, account, jobs)),
     objects: () => readdirSync(join(data, 'objects')).filter((name) => /^[0-9a-f-]{36}$/.test(name)),
     async close() {
       for (const pid of processes()) signal(pid, 'SIGKILL');
@@ -97,6 +116,29 @@ export function makeService(settings: Readonly<Record<string, string>> = {}): Se
       remove();
     },
   };
+}
+
+async function whenEnded(store: TestStore, ids: readonly string[], seconds: number): Promise<Job[]> {
+  let jobs: (Job | null)[] = [];
+  const read = async () => {
+    // A record that starts again is asked once more.
+    jobs = await Promise.all(ids.map((id) => readJob(store, id).catch(() => null)));
+    return jobs.every((job) => job && isEnded(job.status));
+  };
+  await until(read, seconds, `${ids.length} jobs to end`).catch((error: Error) => {
+    const open = jobs.filter((job) => !job || !isEnded(job.status));
+    throw new Error(`${error.message}; open: ${JSON.stringify(open.slice(0, 3))}`);
+  });
+  return jobs.filter((job) => job !== null);
+}
+
+async function checkBooks(store: TestStore, account: string, jobs: readonly Job[]): Promise<void> {
+  await until(async () => (await readSnapshot(store, account)).books.held === 0, 90, 'no hold is left');
+  expect((await verifyLedger(store, account)).problems).to.deep.equal([]);
+  expect(await listOpen(store, account)).to.deep.equal([]);
+  const completed = jobs.filter((job) => job.status === 'CompletedJob').map((job) => job.id);
+  const charges = (await readLedger(store, account, 100_000)).filter((entry) => entry.kind === 'charge');
+  expect(charges.map((entry) => entry.job).toSorted(), 'charges').to.deep.equal(completed.toSorted());
 }
 
 /** Sends a signal to a process that may have ended. */
