@@ -108,7 +108,9 @@ describe(`one part or everything killed at a random moment (${rounds} rounds)`, 
   const strike = async (round: number): Promise<void> => {
     const [name, command] = victims[round % victims.length]!;
     const { ended } = service.up();
-    for (const pid of service.processes(command)) signal(pid, 'SIGKILL');
+    const struck = service.processes(command);
+    if (name !== 'the workers') expect(struck, name).not.to.deep.equal([]);
+    for (const pid of struck) signal(pid, 'SIGKILL');
     if (name !== 'everything' && name !== 'the parent') return;
     await ended;
     await service.start();

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { makeLog } from '../../src/base/log.ts';
@@ -143,6 +143,8 @@ async function checkBooks(store: TestStore, account: string, jobs: readonly Job[
 
 /** Sends a signal to a process that may have ended. */
 export function signal(pid: number, name: NodeJS.Signals): void {
+  // 0 and less would be groups, the first of them our own.
+  if (!(pid > 1)) throw new Error(`${pid} is no process of a service`);
   try {
     process.kill(pid, name);
   } catch {
@@ -160,14 +162,15 @@ export function commandOf(pid: number): string {
   }
 }
 
-/** Processes of this system: those whose environment or command names its folder. */
+/** Processes of this system: those that work in its folder, or whose environment or command names it. */
 function ours(folder: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
     .map(Number)
     .filter((pid) => {
       try {
-        return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(folder) || commandOf(pid).includes(folder);
+        const told = readFileSync(`/proc/${pid}/environ`, 'utf8') + commandOf(pid);
+        return told.includes(folder) || readlinkSync(`/proc/${pid}/cwd`).startsWith(`${folder}/`);
       } catch {
         // It has ended meanwhile, or belongs to another user.
         return false;
