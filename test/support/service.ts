@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -40,8 +41,12 @@ export interface Service {
   /** Opens its record beside it, for as long as `use` takes. */
   withStore<T>(use: (store: TestStore) => Promise<T>): Promise<T>;
   aCustomer(wanted?: Wanted): Promise<Customer>;
-  ask(key: string, path: string): Promise<{ status: number; headers: Headers; json: Json }>;
-  /** The id of a job that must be accepted. */
+  ask(
+    key: string,
+    path: string,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<{ status: number; headers: Headers; json: Json }>;
+  /** The id of a job that must be accepted; while the service can take nothing it is asked again, as the same request. */
   submit(key: string, path: string): Promise<string>;
   /** Waits until all these jobs have ended. */
   ended(ids: readonly string[], seconds: number): Promise<Job[]>;
@@ -77,8 +82,8 @@ export function makeService(settings: Readonly<Record<string, string>> = {}): Se
       await connection.close();
     }
   };
-  const ask: Service['ask'] = async (key, path) => {
-    const answer = await fetch(up().url + path, { headers: { 'x-api-key': key } });
+  const ask: Service['ask'] = async (key, path, headers = {}) => {
+    const answer = await fetch(up().url + path, { headers: { ...headers, 'x-api-key': key } });
     return { status: answer.status, headers: answer.headers, json: JSON.parse(await answer.text()) };
   };
   return {
@@ -103,9 +108,14 @@ export function makeService(settings: Readonly<Record<string, string>> = {}): Se
       }),
     ask,
     async submit(key, path) {
-      const { status, json } = await ask(key, path);
-      expect(status, path).to.equal(202);
-      return json.job_id;
+      const once = { 'idempotency-key': randomUUID() };
+      const answered = async () => {
+        const answer = await ask(key, path, once);
+        return answer.status === 503 ? null : answer;
+      };
+      const answer = await until(answered, 20, `an answer to ${path}`);
+      expect(answer?.status, path).to.equal(202);
+      return answer?.json.job_id;
     },
     ended: (ids, seconds) => withStore((store) => whenEnded(store, ids, seconds)),
     checkBooks: (account, jobs) => withStore((store) => checkBooks(store, account, jobs)),
