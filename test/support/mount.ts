@@ -1,11 +1,18 @@
 import { spawnSync } from 'node:child_process';
+import { aFolder } from './redis.ts';
 
 /** Why nothing can be mounted here; `null` when it can. */
-export function whyNoMounts(folder: string): string | null {
-  const tried = spawnSync('mount', ['-t', 'tmpfs', 'tmpfs', folder], { encoding: 'utf8' });
-  if (tried.error || tried.status !== 0) return tried.error?.message ?? tried.stderr.trim();
-  unmount(folder);
-  return null;
+export function whyNoMounts(): string | null {
+  const { folder, remove } = aFolder();
+  try {
+    mountSmall(folder, 2 ** 20);
+    unmount(folder);
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  } finally {
+    remove();
+  }
 }
 
 /** Lays a small disk of its own over a folder. */
@@ -26,5 +33,5 @@ export function unmount(folder: string): void {
 
 function run(command: string, args: readonly string[]): void {
   const { status, stderr, error } = spawnSync(command, args, { encoding: 'utf8' });
-  if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${error?.message ?? stderr}`);
+  if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${error?.message ?? stderr.trim()}`);
 }

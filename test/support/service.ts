@@ -74,14 +74,7 @@ export function makeService(settings: Readonly<Record<string, string>> = {}): Se
     for (const pid of processes()) signal(pid, 'SIGKILL');
     await running?.ended;
   };
-  const withStore: Service['withStore'] = async (use) => {
-    const connection = await connect(`unix://${join(recordFolder(data), 'redis.sock')}`, { log: quiet });
-    try {
-      return await use(storeOf(connection));
-    } finally {
-      await connection.close();
-    }
-  };
+  const withStore: Service['withStore'] = (use) => openRecord(data, use);
   const ask: Service['ask'] = async (key, path, headers = {}) => {
     const answer = await fetch(up().url + path, { headers: { ...headers, 'x-api-key': key } });
     return { status: answer.status, headers: answer.headers, json: JSON.parse(await answer.text()) };
@@ -126,6 +119,15 @@ export function makeService(settings: Readonly<Record<string, string>> = {}): Se
       remove();
     },
   };
+}
+
+async function openRecord<T>(data: string, use: (store: TestStore) => Promise<T>): Promise<T> {
+  const connection = await connect(`unix://${join(recordFolder(data), 'redis.sock')}`, { log: quiet });
+  try {
+    return await use(storeOf(connection));
+  } finally {
+    await connection.close();
+  }
 }
 
 async function whenEnded(store: TestStore, ids: readonly string[], seconds: number): Promise<Job[]> {
