@@ -10,7 +10,7 @@ import { listActive, listOverdue } from '../store/openings.ts';
 import { type ApplyOptions, makeApply } from './apply.ts';
 import { makeQueue } from './queue.ts';
 
-export interface ControllerOptions extends Omit<ApplyOptions, 'holder'> {
+export interface ControllerOptions extends Omit<ApplyOptions, 'holder' | 'mayStart'> {
   readonly runners: readonly Runner[];
   /** Attempts at once. */
   readonly slots: number;
@@ -26,11 +26,11 @@ export interface Controller {
   isLeading(): boolean;
   /** Starts nothing more; what runs goes on. */
   pause(): void;
-  /** Starts nothing more, stops its workers, whose attempts then count as interrupted, and gives up the leadership. */
+  /** Starts nothing more, stops its workers, records their attempts as interrupted, and gives up the leadership. */
   close(): Promise<void>;
 }
 
-const leadMilliseconds = 5_000;
+const leadMilliseconds = 2_000;
 const beatMilliseconds = 500;
 const passMilliseconds = 30_000;
 const jobsAtOnce = 32;
@@ -39,49 +39,48 @@ const jobsAtOnce = 32;
 export async function startController(options: ControllerOptions): Promise<Controller> {
   const { store, runners, log, metrics } = options;
   const holder = randomUUID();
-  let isLeading = false;
   let isClosing = false;
   let isPaused = false;
   let passedAt = Number.NEGATIVE_INFINITY;
-  const queue = makeQueue(jobsAtOnce, makeApply({ ...options, holder }), (job, error) => {
+  const apply = makeApply({ ...options, holder, mayStart: () => !isPaused });
+  const queue = makeQueue(jobsAtOnce, apply, (job, error) => {
     metrics.reconcile_errors_total.inc();
     log.warn('a job could not be looked after: later again', { job, error });
   });
-  const quietly = (what: string, work: () => Promise<void>) => () =>
-    work().catch((error) => log.warn(`${what} failed`, { error }));
+  const quietly = makeQuiet(log);
 
-  const lead = quietly('taking the lead', async () => {
-    const leads = await takeLead(store, holder);
-    if (leads && !isLeading) passedAt = Number.NEGATIVE_INFINITY;
-    isLeading = leads;
-    metrics.leader.set(leads ? 1 : 0);
+  // Without the record nobody leads; when it is back, everything is looked at anew.
+  const lead = makeLead(options, holder, () => {
+    passedAt = Number.NEGATIVE_INFINITY;
   });
+  const { isLeading } = lead;
+  const look = quietly('taking the lead', lead.look);
   const dispatch = once(
     quietly('taking jobs', async () => {
-      if (isLeading && !isPaused) await takeJobs(options, holder, queue.add, () => isPaused);
+      if (isLeading() && !isPaused) await takeJobs(options, holder, queue.add, () => isPaused);
     }),
   );
   const pass = once(
     quietly('the full pass', async () => {
-      if (!isLeading || isClosing || performance.now() - passedAt < passMilliseconds) return;
+      if (!isLeading() || isClosing || performance.now() - passedAt < passMilliseconds) return;
       passedAt = performance.now();
       await addAll(options, queue.add);
     }),
   );
 
   const hint = (job: string) => {
-    if (!isLeading || isClosing) return;
+    if (!isLeading() || isClosing) return;
     queue.add(job);
     void dispatch();
   };
-  await lead();
+  await look();
   const stopHearing = await hear(options, hint);
   const beat = () => void dispatch().then(pass);
-  const timers = [setInterval(lead, leadMilliseconds), setInterval(beat, beatMilliseconds)];
+  const timers = [setInterval(look, leadMilliseconds), setInterval(beat, beatMilliseconds)];
   beat();
   return {
     hint,
-    isLeading: () => isLeading,
+    isLeading,
     pause: () => {
       isPaused = true;
     },
@@ -91,10 +90,26 @@ export async function startController(options: ControllerOptions): Promise<Contr
       for (const timer of timers) clearInterval(timer);
       await stopHearing();
       await queue.close();
-      await Promise.all(runners.map(stopAll));
-      await leaveLead(store, holder).catch((error) => log.warn('the lead could not be given up', { error }));
+      await quietly('ending the workers', () => endWorkers(runners, apply))();
+      await quietly('giving up the lead', () => leaveLead(store, holder))();
     },
   };
+}
+
+/** Asks for the lead; `won` is called each time it is got anew. */
+function makeLead({ store, metrics }: ControllerOptions, holder: string, won: () => void) {
+  let isLeading = false;
+  const look = async () => {
+    let leads = false;
+    try {
+      leads = await takeLead(store, holder);
+    } finally {
+      if (leads && !isLeading) won();
+      isLeading = leads;
+      metrics.leader.set(leads ? 1 : 0);
+    }
+  };
+  return { isLeading: () => isLeading, look };
 }
 
 type Add = (job: string) => void;
@@ -135,9 +150,20 @@ async function hear({ store, runners }: ControllerOptions, hint: Add): Promise<(
   };
 }
 
-async function stopAll(runner: Runner): Promise<void> {
-  const names = await runner.list();
-  await Promise.all(names.map((name) => runner.stop(name)));
+/** Ends every worker, and looks once more at each job that had one, so that its attempt is recorded as interrupted. */
+async function endWorkers(runners: readonly Runner[], apply: (job: string) => Promise<unknown>): Promise<void> {
+  const end = async (runner: Runner) => {
+    const names = await runner.list();
+    await Promise.all(names.map((name) => runner.stop(name)));
+    await Promise.all(names.map((name) => apply(jobIn(name))));
+  };
+  await Promise.all(runners.map(end));
+}
+
+/** Makes work whose errors are only told: it is done again by itself. */
+function makeQuiet(log: Log) {
+  return (what: string, work: () => Promise<void>) => () =>
+    work().catch((error) => log.warn(`${what} failed`, { error }));
 }
 
 /** One at a time: asking while it runs lets it run once more. */

@@ -24,7 +24,9 @@ import { startRedis } from '../store/server.ts';
 import { keepChild } from './children.ts';
 import { openHome } from './home.ts';
 import { askInspector } from './inspector.ts';
+import { type Checks, findMissing } from './ready.ts';
 import { serveApi } from './serve.ts';
+import { isListening } from './socket.ts';
 import { envOfParts, ownCommand } from './surroundings.ts';
 import { startWork } from './work.ts';
 
@@ -74,8 +76,10 @@ async function start(config: Config, log: Log, stop: Stop, terminal: Terminal): 
   const metrics = makeMetrics();
   const home = await openHome(config.data, config.secret);
   stop.add('data folder', home.release);
-  const missing = new Set(['record', 'api']);
-  const probe = await startProbe({ port: config.probePort, host: config.host, metrics, ready: () => [...missing] });
+  const not = () => false;
+  const checks: Checks = new Map(['record', 'egress', 'inspector', 'controller', 'api'].map((name) => [name, not]));
+  const ready = () => findMissing(checks);
+  const probe = await startProbe({ port: config.probePort, host: config.host, metrics, ready });
   stop.add('probe', probe.close);
   if (config.redisUrl === null) {
     const redis = await startRedis({ folder: recordFolder(config.data), log });
@@ -85,7 +89,7 @@ async function start(config: Config, log: Log, stop: Stop, terminal: Terminal): 
     metrics.redis_seconds.observe({ script }, seconds),
   );
   stop.add('record', close);
-  missing.delete('record');
+  checks.set('record', store.connection.ready);
   // Nobody works yet: what lies there was left by workers that were killed with everything else.
   await rm(join(home.path, 'work'), { recursive: true, force: true });
   const seal = makeSeal({ secret: home.secret, old: config.secretOld });
@@ -93,21 +97,7 @@ async function start(config: Config, log: Log, stop: Stop, terminal: Terminal): 
   const inspectorSocket = join(home.path, 'inspector.sock');
   const inspector = askInspector({ socketPath: inspectorSocket });
   const env = envOfParts(terminal.env, home.path);
-  const egressSocket = join(home.path, 'egress.sock');
-  const egress = keepChild({
-    name: 'egress',
-    command: [...ownCommand, 'egress', '--lifeline', '--at', egressSocket],
-    env,
-    log,
-  });
-  stop.add('egress', egress.stop, 6);
-  const inspecting = keepChild({
-    name: 'inspector',
-    command: [...ownCommand, 'inspector', '--lifeline'],
-    env: { ...env, TRAWL_INSPECTOR_ADDRESS: `unix:${inspectorSocket}`, TRAWL_EGRESS_ADDRESS: `unix:${egressSocket}` },
-    log,
-  });
-  stop.add('inspector', inspecting.stop, 6);
+  startChildren({ home: home.path, inspectorSocket, env, checks, log }, stop);
   const parts = { config, store, seal, objects, inspector, log, metrics };
   let publicUrl = config.publicUrl;
   const linkOf = (job: Job) => {
@@ -116,11 +106,12 @@ async function start(config: Config, log: Log, stop: Stop, terminal: Terminal): 
     return isGone ? null : makeLink(job, until, publicUrl, seal.sign);
   };
   const controller = await startWork({ ...parts, linkOf, home: home.path, command: ownCommand, env }, stop);
+  checks.set('controller', controller.isLeading);
   const api = await serveApi(parts, stop);
   publicUrl = api.publicUrl;
-  missing.delete('api');
+  checks.set('api', () => true);
   stop.add('readiness', () => {
-    missing.add('api');
+    checks.set('api', not);
     controller.pause();
   });
   terminal.out(`trawl answers at ${api.publicUrl}\n`);
@@ -129,6 +120,34 @@ async function start(config: Config, log: Log, stop: Stop, terminal: Terminal): 
     terminal.out(`A sample account has 100 credits and this key, which is shown only now:\n  ${key}\n`);
     terminal.out(`Try it:\n  curl -H 'x-api-key: ${key}' '${api.publicUrl}/v1/usage'\n`);
   }
+}
+
+interface ChildrenParts {
+  readonly home: string;
+  readonly inspectorSocket: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly checks: Checks;
+  readonly log: Log;
+}
+
+function startChildren({ home, inspectorSocket, env, checks, log }: ChildrenParts, stop: Stop): void {
+  const egressSocket = join(home, 'egress.sock');
+  const egress = keepChild({
+    name: 'egress',
+    command: [...ownCommand, 'egress', '--lifeline', '--at', egressSocket],
+    env,
+    log,
+  });
+  stop.add('egress', egress.stop, 6);
+  checks.set('egress', () => isListening(egressSocket));
+  const inspector = keepChild({
+    name: 'inspector',
+    command: [...ownCommand, 'inspector', '--lifeline'],
+    env: { ...env, TRAWL_INSPECTOR_ADDRESS: `unix:${inspectorSocket}`, TRAWL_EGRESS_ADDRESS: `unix:${egressSocket}` },
+    log,
+  });
+  stop.add('inspector', inspector.stop, 6);
+  checks.set('inspector', () => isListening(inspectorSocket));
 }
 
 /** On the first start: a sample account with a plan, 100 credits and one key, whose text is answered. */

@@ -25,12 +25,13 @@ export async function runInspectorRole(args: readonly string[], { env, err }: Su
   const stop = makeStop();
   const left = waitToLeave(args.includes('--lifeline'));
   try {
-    const wall = await chooseWall(config.sandbox, (sentence) => log.warn('no sandbox', { reason: sentence }));
+    const root = join(config.data, 'work');
+    const wall = await chooseWall(config.sandbox, root, (sentence) => log.warn('no sandbox', { reason: sentence }));
     const inspector = await startInspector({
       ...{ inspectUrl, wall, log, requestsMax, inspectSeconds: config.inspectSeconds, plugins: config.ytdlpPlugins },
       egress: needAddress('TRAWL_EGRESS_ADDRESS', config.egressAddress),
       programs: findPrograms(env.PATH ?? ''),
-      root: join(config.data, 'work'),
+      root,
       atOnce: atOnceEach * availableParallelism(),
     });
     stop.add('inspector', inspector.close);

@@ -48,7 +48,8 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   const leave = new AbortController();
   const stop = () => leave.abort();
   process.once('SIGTERM', stop);
-  const wall = chooseWall(config.sandbox, (sentence) => log.warn('no sandbox', { reason: sentence }));
+  const root = join(config.data, 'work');
+  const wall = chooseWall(config.sandbox, root, (sentence) => log.warn('no sandbox', { reason: sentence }));
   const token = await findToken(options, stop);
   const gateway = openGateway({ address, token, patienceSeconds, signal: leave.signal });
   const ended = await runAttempt({
@@ -64,7 +65,7 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
       patienceSeconds,
       signal: leave.signal,
     },
-    root: join(config.data, 'work'),
+    root,
     wall: await wall,
     plugins: config.ytdlpPlugins,
     cookies: config.cookies,

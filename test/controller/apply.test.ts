@@ -44,6 +44,7 @@ describe('the next step of a job, carried out', () => {
       objects: { see, remove: async () => {} },
       runnerOf: () => runner,
       forget: () => {},
+      mayStart: () => true,
     });
     // The first look at a worker that has ended says that it ran.
     await apply(job.id);
