@@ -90,6 +90,8 @@ export const keys = {
   failures: of('failures'),
   /** Sorted set: blocked addresses by the end of their block. */
   blocks: one('blocks'),
+  /** String: the last private address that forwarded requests of others without being trusted; expires by itself. */
+  strayProxy: one('stray_proxy'),
   /** Hash: minute of the hour → counted answers of an endpoint. */
   stats: of('stats'),
 } as const;
