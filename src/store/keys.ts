@@ -23,6 +23,8 @@ export const keys = {
   slugs: one('slugs'),
   /** Hash: slug → id of the account that was last removed under it; its ledger stays. */
   removed: one('removed'),
+  /** Set: ids of removed accounts that may still have keys. */
+  leaving: one('leaving'),
   /** Sorted set: account id → end of its billing period, for accounts with a plan. */
   periods: one('periods'),
 
@@ -32,6 +34,8 @@ export const keys = {
   packs: of('packs'),
   /** Sorted set: packs that are not exhausted, by purchase. */
   packQueue: of('pack_queue'),
+  /** Hash: id that the operator gave to a grant of credits → its amount. */
+  grants: of('grants'),
   /** Stream: money that moved. Append-only. */
   ledger: of('ledger'),
   /** Hash: the automatic top-up setting and the purchase under way. */

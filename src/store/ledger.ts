@@ -14,16 +14,25 @@ import { grant as grantScript } from './scripts/grant.ts';
 import { readBooks } from './scripts/read-books.ts';
 import { usage as usageScript } from './scripts/usage.ts';
 
-/** Grants credits to an account, with the reason for its ledger, and answers its credits. */
+/**
+ * Grants credits to an account, with the reason for its ledger, and answers its credits. With an id it may be repeated:
+ * that grants nothing more.
+ */
 export async function grantCredits(
   store: Store,
   account: string,
   amount: number,
-  reason = '',
+  { reason = '', id = '' }: { readonly reason?: string | undefined; readonly id?: string | undefined } = {},
 ): Promise<{ given: number; consumed: number }> {
   const reply = await rolling(store, account, () =>
-    run(store, grantScript, bookKeys(account), { accountId: account, amount, reason }),
+    run(
+      store,
+      grantScript,
+      { ...bookKeys(account), grants: keys.grants(account) },
+      { accountId: account, amount, reason, id },
+    ),
   );
+  if (reply[0] === 'conflict') throw refuse('already_exists', `Another number of credits was added with the id ${id}`);
   if (reply[0] !== 'granted') throw refuse('not_found', 'There is no such account');
   return { given: Number(reply[1]), consumed: Number(reply[2]) };
 }

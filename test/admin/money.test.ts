@@ -47,6 +47,21 @@ describe('money, logs and blocks', () => {
     expect(await operator.refused('credits', 'add', 'nobody', '4')).to.include({ code: 'not_found' });
   });
 
+  it('credits of one id are added once, however often the line is repeated', async () => {
+    const { slug } = await anAccount(operator.store);
+    const add = ['credits', 'add', slug, '4', '--id', 'invoice 17'];
+    for (let n = 0; n < 3; n++) {
+      expect(await operator.json(...add)).to.deep.equal({ given: 4, consumed: 0, remaining: 4 });
+    }
+    expect(await operator.refused('credits', 'add', slug, '5', '--id', 'invoice 17')).to.deep.equal({
+      error: 'Another number of credits was added with the id invoice 17',
+      code: 'already_exists',
+    });
+    expect(await operator.json('credits', 'add', slug, '4', '--id', 'invoice 18')).to.include({ given: 8 });
+    expect(await operator.json<Shape[]>('ledger', 'show', slug)).to.have.length(2);
+    expect(await operator.json('ledger', 'verify', slug)).to.include({ ok: true });
+  });
+
   it('the ledger tells what moved, newest first', async () => {
     const caller = await anAccount(operator.store, { credits: 4 });
     const id = await admitted(operator.store, caller);
