@@ -173,6 +173,12 @@ export async function listAccounts(store: Store): Promise<[slug: string, id: str
   return Object.entries(found).sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
+/** Ids of all accounts that have a ledger, removed ones too. */
+export async function listLedgers(store: Store): Promise<string[]> {
+  const removed = (await store.connection.read(['HVALS', keys.removed], keys.removed)) as string[];
+  return [...new Set([...(await listAccounts(store)).map(([, id]) => id), ...removed])];
+}
+
 export async function readAccount(store: Store, id: string): Promise<Account> {
   const fields = pairs(await store.connection.read(['HGETALL', keys.account(id)], keys.account(id)));
   if (!fields.id) throw refuse('not_found', 'There is no such account');

@@ -38,6 +38,8 @@ export const keys = {
   grants: of('grants'),
   /** Stream: money that moved. Append-only. */
   ledger: of('ledger'),
+  /** List: JSON of each part of a ledger that was moved to the object store, oldest first. */
+  ledgerDays: of('ledger_days'),
   /** Hash: the automatic top-up setting and the purchase under way. */
   topup: of('topup'),
   /** Sorted set: account id → when its purchase is to be tried. */
@@ -55,6 +57,11 @@ export const keys = {
   paidLines: of('paid_lines'),
   /** Stream: the other request-log lines of a key, capped. */
   freeLines: of('free_lines'),
+  /** Lists: JSON of each part of these two that was moved to the object store, oldest first. */
+  paidDays: of('paid_days'),
+  freeDays: of('free_days'),
+  /** Sorted set: `kind/id/part` of moved request-log lines by the time of the newest. */
+  days: one('days'),
 
   /** Hash: a job. */
   job: of('job'),

@@ -2,7 +2,7 @@ import { refuse } from '../base/errors.ts';
 import { periodAt } from '../model/period.ts';
 import { keys } from './keys.ts';
 import { inTime, Late } from './late.ts';
-import { type Reply, run, type Store, text } from './script.ts';
+import { number, type Reply, run, type Store, text } from './script.ts';
 import { roll } from './scripts/roll.ts';
 
 /** Keys of the books of one account, as every script that moves money takes them. */
@@ -46,6 +46,12 @@ export async function rolling(store: Store, account: string, step: () => Promise
   } finally {
     isOver = true;
   }
+}
+
+/** When the billing period of an account began, as far as it was rolled; `null` without a plan. */
+export async function readPeriodStart(store: Store, account: string): Promise<number | null> {
+  const key = keys.account(account);
+  return number(await store.connection.read(['HGET', key, 'period_start'], key));
 }
 
 /** Rolls an account into the period that holds the present moment, when its last one has ended. */

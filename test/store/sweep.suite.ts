@@ -154,6 +154,6 @@ export function sweepSuite(store: () => TestStore): void {
     expect(seen.map((one) => one.at)).to.deep.equal(seen.map((one) => one.at).toSorted((a, b) => b - a));
     expect(seen[0]).to.deep.include({ status: 201, credits: 1, endpoint: 'GET /v1/video/download', key: key!.alias });
     expect(seen.length).to.be.within(201, 401);
-    expect(await readLines(store(), caller.account, 5, 'nobody')).to.deep.equal([]);
+    expect(await readLines(store(), caller.account, 5, { alias: 'nobody' })).to.deep.equal([]);
   });
 }
