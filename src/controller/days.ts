@@ -105,6 +105,8 @@ async function moveSome<T extends Placed>(
   const kept = (await openLines(objects, object)) as readonly T[] | null;
   const newest = kept?.at(-1);
   if (!kept || !newest) throw new Error(`${object} does not hold what was written`);
+  // After a record was restored from a backup an object may tell of what has not happened: then the record keeps its own.
+  if (origin.kind !== 'free' && kept.some(({ entry }, n) => entry !== old[n]?.entry)) return 0;
   const closing = close(kept, last?.closing);
   if (closing === null) return 0;
   const isMoved = await noteMoved(store, origin, from, newest, { object, ...(closing ? { closing } : {}) });

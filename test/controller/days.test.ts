@@ -8,10 +8,10 @@ import { expect } from 'chai';
 import { makeSeal } from '../../src/base/seal.ts';
 import { moveDays, removeDays } from '../../src/controller/days.ts';
 import { startSweep } from '../../src/controller/sweep.ts';
-import { openLines } from '../../src/objects/days.ts';
+import { keepLines, openLines } from '../../src/objects/days.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder.ts';
 import { removeAccount } from '../../src/store/accounts.ts';
-import { listDays } from '../../src/store/days.ts';
+import { beginning, listDays, objectOf } from '../../src/store/days.ts';
 import { keys } from '../../src/store/keys.ts';
 import { ledgerOf, readLedger, verifyLedger } from '../../src/store/ledger.ts';
 import { settleJob } from '../../src/store/lifecycle.ts';
@@ -247,6 +247,18 @@ describe('ended days', () => {
     expect(await readLedger(store, caller.account, 1000, open)).to.deep.equal(ledger);
     await removeDays(store, objects, store.clock.now());
     expect(objectsThere().every((path) => path.startsWith('days/ledger/'))).to.equal(true);
+  });
+
+  it('stay in the record when an object of another one lies where they would go', async () => {
+    const caller = await anOldAccount();
+    const before = await all(caller);
+    const entries = (await readLedger(store, caller.account, 99)).reverse();
+    const others = entries.slice(0, 5).map((entry, n) => ({ ...entry, entry: `${n + 1}-0` }));
+    await keepLines(objects, objectOf(ledgerOf(caller.account), beginning), others);
+    await move();
+    expect(await lengthOf(keys.ledger(caller.account))).to.equal(entries.length);
+    expect(await all(caller)).to.deep.equal(before);
+    expect((await verifyLedger(store, caller.account, open)).problems).to.deep.equal([]);
   });
 
   it('of a ledger with a problem stay in the record', async () => {
