@@ -19,13 +19,12 @@ import { collectLines, freeLinesOf, paidLinesOf, readLines } from '../../src/sto
 import { rollPeriod } from '../../src/store/period.ts';
 import { anAccount, aRunningJob, completed, holder, storeOf, type TestStore } from '../support/record.ts';
 import { aFolder, aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
-import { root } from '../support/tree.ts';
 import { until } from '../support/until.ts';
 
 const day = 86_400_000;
 const lifetimes = { job: 30 * day };
 const rounds = Number(process.env.ROUNDS ?? 3);
-const childProgram = join(root, 'test/support/days-child.ts');
+const childProgram = join(import.meta.dirname, '../support/days-child.ts');
 const freeLines = 2300;
 
 describe('ended days', () => {
