@@ -194,7 +194,12 @@ export const settings = [
   { name: 'TRAWL_QUEUE_HOURS', kind: kind.duration, default: '24', text: 'Longest wait in the queue, in hours.' },
   { name: 'TRAWL_FILE_HOURS', kind: kind.duration, default: '24', text: 'Hours that a finished file is kept.' },
   { name: 'TRAWL_JOB_DAYS', kind: kind.duration, default: '30', text: 'Days that the record of an ended job is kept.' },
-  { name: 'TRAWL_LOG_DAYS', kind: kind.duration, default: '90', text: 'Days that the request log is kept.' },
+  {
+    name: 'TRAWL_LOG_DAYS',
+    kind: kind.duration,
+    default: '90',
+    text: 'Days that the request log is kept: today and yesterday in Redis, earlier days in the object store.',
+  },
   { name: 'TRAWL_LOG_LINES', kind: kind.count, default: '10000', text: 'Free lines of the request log kept per key.' },
   {
     name: 'TRAWL_WEBHOOK_SECONDS',
