@@ -11,14 +11,12 @@ import { inspectUrl, produce } from '../../src/media/download.ts';
 import { Failed } from '../../src/media/tools.ts';
 import { readMetadata } from '../../src/model/metadata.ts';
 import type { Media } from '../../src/worker/attempt.ts';
-import type { Programs } from '../../src/worker/programs.ts';
+import { findPrograms } from '../../src/worker/programs.ts';
 import type { SandboxMode } from '../../src/worker/wall.ts';
 import { runWorker } from '../../src/worker/worker.ts';
 import { token } from './gateway.ts';
-import { aTools } from './media.ts';
 
-const { python, driver, ffmpeg, ffprobe, node } = aTools('', '');
-export const programs: Programs = { python, driver, ffmpeg, ffprobe, node };
+export const programs = findPrograms(process.env.PATH ?? '');
 
 /** Makes `media.mp4` by the shell script in the argument `script`; the children are those of a real job. */
 export const scripted: Media = {
