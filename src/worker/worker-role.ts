@@ -7,6 +7,8 @@ import { inspectUrl, produce } from '../media/download.ts';
 import { findPrograms } from './programs.ts';
 import { runWorker } from './worker.ts';
 
+const slowSeconds = 60;
+
 /** What the roles need of the terminal that they were started from. */
 export interface Surroundings {
   readonly err: (text: string) => void;
@@ -27,6 +29,7 @@ export async function runWorkerRole(args: readonly string[], { env, err }: Surro
     log: makeLog({ level: config.logLevel, write: err, now: Date.now }),
     tokenFile: values['token-file'] ?? null,
     input: process.stdin,
+    slowSeconds,
   });
 }
 

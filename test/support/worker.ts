@@ -50,6 +50,8 @@ export interface TestWorkerOptions {
   readonly media?: 'scripted' | 'real';
   readonly plugins?: readonly string[];
   readonly terminationFile?: string;
+  readonly cookies?: string;
+  readonly slowSeconds?: number;
 }
 
 /** A worker in a process of its own. */
@@ -102,7 +104,7 @@ if (import.meta.main) {
       data: options.folder,
       sandbox: options.sandbox ?? 'auto',
       ytdlpPlugins: options.plugins ?? [],
-      cookies: null,
+      cookies: options.cookies ?? null,
     },
     gateway: options.gateway,
     egress: address.read(options.egress) ?? { path: '/nowhere' },
@@ -112,5 +114,6 @@ if (import.meta.main) {
     log: makeLog({ level: 'debug', write: (line) => process.stderr.write(line), now: Date.now }),
     tokenFile: null,
     input: process.stdin,
+    slowSeconds: options.slowSeconds ?? 60,
   });
 }
