@@ -234,6 +234,9 @@ describe('from a URL to a proved file', function () {
         formats: [{ format_id: 'x', url: `${live.source.url}/live/list.m3u8`, ext: 'mp4', protocol: 'm3u8_native' }],
       },
     });
+    const listed = Math.max(
+      ...[...(await (await fetch(`${live.source.url}/live/list.m3u8`)).text()).matchAll(/^(\d+)/gm)].map(Number),
+    );
     await live.make(
       { endpoint: 'video', args: { ...video, query, max_duration: 8 } },
       ({ produced, failed, seconds }) => {
@@ -241,6 +244,9 @@ describe('from a URL to a proved file', function () {
         expect(look(produced?.file ?? '').duration).to.be.closeTo(8, 3);
         expect(seconds).to.be.below(14);
         expect(produced?.metadata.live_status).to.equal('is_live');
+        const pieces = live.source.asked.flatMap((path) => /^\/live\/(\d+)\.ts$/.exec(path)?.[1] ?? []).map(Number);
+        // The stream tells three pieces: what it shows now is the last of them.
+        expect(pieces[0]).to.be.at.least(listed);
       },
     );
     await live.stop();
