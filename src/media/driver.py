@@ -137,6 +137,9 @@ def shorten(chosen, seconds):
     else:
         ext = chosen['ext'] if chosen.get('ext') != 'unknown_video' else 'mkv'
         chosen.update(section_start=0, section_end=seconds, ext=ext)
+        if chosen.get('is_live') and 'm3u8' in (chosen.get('protocol') or ''):
+            # By itself ffmpeg begins three pieces before the present.
+            chosen['downloader_options'] = {'ffmpeg_args': ['-live_start_index', '-1']}
 
 
 def meter(number, most):

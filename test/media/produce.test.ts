@@ -234,9 +234,8 @@ describe('from a URL to a proved file', function () {
         formats: [{ format_id: 'x', url: `${live.source.url}/live/list.m3u8`, ext: 'mp4', protocol: 'm3u8_native' }],
       },
     });
-    const listed = Math.max(
-      ...[...(await (await fetch(`${live.source.url}/live/list.m3u8`)).text()).matchAll(/^(\d+)/gm)].map(Number),
-    );
+    const list = await (await fetch(`${live.source.url}/live/list.m3u8`)).text();
+    const listed = Math.max(...[...list.matchAll(/^(\d+)\.ts$/gm)].map(([, piece]) => Number(piece)));
     await live.make(
       { endpoint: 'video', args: { ...video, query, max_duration: 8 } },
       ({ produced, failed, seconds }) => {
