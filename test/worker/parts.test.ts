@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { address as kind } from '../../src/base/kinds.ts';
@@ -6,6 +8,7 @@ import { runAttempt } from '../../src/worker/attempt.ts';
 import { findCookies } from '../../src/worker/cookies.ts';
 import { type Frame, makeFrameReader } from '../../src/worker/frames.ts';
 import { openGateway } from '../../src/worker/gateway.ts';
+import { startRelay } from '../../src/worker/relay.ts';
 import type { Wall } from '../../src/worker/sandbox.ts';
 import { readPermit, readSpec } from '../../src/worker/spec.ts';
 import { chooseWall } from '../../src/worker/wall.ts';
@@ -113,6 +116,23 @@ describe('The wall', function () {
       process.env.PATH = PATH;
     }
     expect(warnings).to.have.lengthOf(1);
+  });
+});
+
+describe('The way out of one worker', () => {
+  it('takes so many connections that the others have room', async () => {
+    let taken = 0;
+    const egress = createServer(() => {
+      taken++;
+    }).listen(0, '127.0.0.1');
+    await once(egress, 'listening');
+    const relay = await startRelay({ host: '127.0.0.1', port: (egress.address() as AddressInfo).port }, null);
+    const sockets = Array.from({ length: 200 }, () => connect(relay.port, '127.0.0.1').on('error', () => undefined));
+    await until(() => sockets.filter(({ destroyed }) => destroyed).length === 72, 5, '72 are sent away');
+    await until(() => taken === 128, 5, '128 are taken');
+    for (const socket of sockets) socket.destroy();
+    await relay.close();
+    egress.close();
   });
 });
 
