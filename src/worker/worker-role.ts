@@ -7,6 +7,8 @@ import { inspectUrl, produce } from '../media/download.ts';
 import { findPrograms } from './programs.ts';
 import { runWorker } from './worker.ts';
 
+const slowSeconds = 60;
+
 /** What the roles need of the terminal that they were started from. */
 export interface Surroundings {
   readonly out: (text: string) => void;
@@ -41,6 +43,7 @@ export async function runWorkerRole(args: readonly string[], { env, out, err }: 
     log: makeLog({ level: config.logLevel, write: err, now: Date.now }),
     tokenFile: values['token-file'] ?? null,
     input: process.stdin,
+    slowSeconds,
   });
 }
 
