@@ -7,7 +7,6 @@ import { type Usage, usage } from '../model/money.ts';
 import { readAccountName, readPlanName } from '../model/names.ts';
 import { createAccount, findAccount, listAccounts, readAccount, removeAccount, setAccount } from '../store/accounts.ts';
 import { readJob } from '../store/jobs.ts';
-import { deleteKey, listKeys } from '../store/keyring.ts';
 import { readSnapshot } from '../store/ledger.ts';
 import { cancelJob } from '../store/lifecycle.ts';
 import { listOpen } from '../store/openings.ts';
@@ -122,7 +121,6 @@ export const accountCommands = [
     run: async (given, { store }) => {
       const id = await findAccount(store, given.SLUG);
       await removeAccount(store, id, given.SLUG);
-      await inBatches(await listKeys(store, id), ({ alias }) => deleteKey(store, id, alias, true));
       return { value: { removed: given.SLUG }, text: `The account ${given.SLUG} is removed.\n` };
     },
   }),

@@ -3,6 +3,7 @@ import { readConfig } from '../base/config.ts';
 import { makeLog } from '../base/log.ts';
 import { type Answer, type Command, UsageError } from './command.ts';
 import { commands } from './commands.ts';
+import { findDays } from './days.ts';
 import { type Line, readLine, wantsJson } from './line.ts';
 import { findSeal } from './secret.ts';
 import { explain, showProgress, type Terminal } from './terminal.ts';
@@ -34,7 +35,9 @@ async function carryOut({ command, given }: Exclude<Line, { help: string }>, ter
   const { store, close } = await openStore(config, log);
   const progress = showProgress(terminal);
   try {
-    return await command.run(given as never, { store, config, seal: () => findSeal(config), progress: progress.show });
+    const seal = () => findSeal(config);
+    const openDays = findDays(config, seal, store.clock.now);
+    return await command.run(given as never, { store, config, seal, openDays, progress: progress.show });
   } catch (error) {
     throw withUsage(error, command);
   } finally {

@@ -1,6 +1,7 @@
 import type { Config } from '../base/config.ts';
 import type { Seal } from '../base/seal.ts';
 import type { Read } from '../model/names.ts';
+import type { OpenDays } from '../store/days.ts';
 import type { Store } from '../store/script.ts';
 
 /** Judges a text; `what` is what a sentence calls it. */
@@ -34,6 +35,8 @@ export interface Answer {
 export interface Tools {
   readonly store: Store;
   readonly config: Pick<Config, 'publicUrl' | 'fileHours'>;
+  /** Opens what was moved from the record to the object store. */
+  readonly openDays: OpenDays;
   /** Gives the seal of the operator's secret, or refuses when none is found. */
   readonly seal: () => Promise<Seal>;
   /** Shows how far a long command is, to a person who waits. */

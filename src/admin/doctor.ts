@@ -3,7 +3,7 @@ import { type Config, ConfigError, readConfig } from '../base/config.ts';
 import { makeLog } from '../base/log.ts';
 import { UsageError } from './command.ts';
 import type { Finding } from './finding.ts';
-import { judgeClock, judgeDisk, judgePrograms } from './machine.ts';
+import { judgeClock, judgeMachine, judgePrograms } from './machine.ts';
 import { tableText } from './table.ts';
 import { explain, type Terminal } from './terminal.ts';
 
@@ -16,6 +16,9 @@ The exit code is 1 when something is a problem.
   --json  Answer with one JSON value.
   --help  Show this text.
 `;
+
+/** The needs of a machine whose settings cannot be read. */
+const usual = { redisUrl: null, runner: 'process', sandbox: 'auto' } as const;
 
 /** Judges everything that trawl stands on, and gives the exit code. */
 export async function runDoctor(args: readonly string[], terminal: Terminal): Promise<number> {
@@ -38,19 +41,12 @@ export async function runDoctor(args: readonly string[], terminal: Terminal): Pr
 
 async function judgeAll({ env, err }: Terminal): Promise<Finding[]> {
   const { config, findings } = judgeSettings(env);
-  const clock = judgeClock(Date.now());
   // Without settings nobody knows where the record and the data folder are.
-  if (config === null) return [...findings, ...(await judgePrograms(true)), clock];
+  if (config === null) return [...findings, ...(await judgePrograms(usual)), judgeClock(Date.now())];
   // Loaded only here, so that its help stays fast.
   const { judgeRecord } = await import('./health.ts');
   const log = makeLog({ level: config.logLevel === 'debug' ? 'debug' : 'error', write: err, now: Date.now });
-  return [
-    ...findings,
-    ...(await judgePrograms(config.redisUrl === null)),
-    clock,
-    await judgeDisk(config.data),
-    ...(await judgeRecord(config, log)),
-  ];
+  return [...findings, ...(await judgeMachine(config)), ...(await judgeRecord(config, log))];
 }
 
 function judgeSettings(env: Terminal['env']): { config: Config | null; findings: Finding[] } {

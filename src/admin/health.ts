@@ -1,29 +1,26 @@
+import { BlockList, isIPv6 } from 'node:net';
 import type { Config } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
+import { readStrayProxy } from '../store/blocks.ts';
 import { type Connection, connect } from '../store/connect.ts';
 import { checkDurability, memoryRatio } from '../store/durability.ts';
 import { findRecord, noRecord, readClock } from '../store/open.ts';
 import { type Finding, judgeBy } from './finding.ts';
+
+type Rules = Pick<Config, 'durability' | 'trustedProxies'>;
 
 const mostApartMs = 2_000;
 /** From here on the record takes no new jobs. */
 const fullRatio = 0.85;
 
 /** Judges the record as it is and changes nothing in it. */
-export async function judgeRecord(
-  config: Pick<Config, 'redisUrl' | 'data' | 'durability'>,
-  log: Log,
-): Promise<Finding[]> {
+export async function judgeRecord(config: Pick<Config, 'redisUrl' | 'data'> & Rules, log: Log): Promise<Finding[]> {
   const url = await findRecord(config);
   if (url === null) return [{ level: 'note', about: 'record', text: `${noRecord(config)}.` }];
   try {
     const connection = await connect(url, { log });
     try {
-      return [
-        await judgeDurability(connection, config.durability),
-        await judgeTime(connection),
-        judgeMemory(await memoryRatio(connection)),
-      ];
+      return await judgeConnection(connection, config);
     } finally {
       await connection.close();
     }
@@ -31,6 +28,24 @@ export async function judgeRecord(
     const text = error instanceof Error ? error.message : String(error);
     return [{ level: 'problem', about: 'record', text: `${text}.` }];
   }
+}
+
+/** Judges the record at the other end of a connection. */
+export async function judgeConnection(connection: Connection, config: Rules): Promise<Finding[]> {
+  return [
+    await judgeDurability(connection, config.durability),
+    await judgeTime(connection),
+    judgeMemory(await memoryRatio(connection)),
+    judgeProxy(await readStrayProxy(connection), config.trustedProxies),
+  ];
+}
+
+/** Judges the last private address that forwarded requests of others without being trusted (D38), `null` for none. */
+export function judgeProxy(address: string | null, trusted: Config['trustedProxies']): Finding {
+  const about = 'proxies';
+  if (address === null || isTrusted(address, trusted)) return { level: 'ok', about, text: 'No proxy is unknown.' };
+  const text = `A proxy at ${address} forwards requests of others but is not in TRAWL_TRUSTED_PROXIES: nobody behind it is ever blocked.`;
+  return { level: 'note', about, text };
 }
 
 /** Judges how far the clock of Redis is from ours, which was read before and after it. */
@@ -58,4 +73,10 @@ async function judgeTime(connection: Connection): Promise<Finding> {
   const before = Date.now();
   const redis = await readClock(connection);
   return judgeApart(before, redis, Date.now());
+}
+
+function isTrusted(proxy: string, trusted: Config['trustedProxies']): boolean {
+  const list = new BlockList();
+  for (const { address, prefix, family } of trusted) list.addSubnet(address, prefix, family);
+  return list.check(proxy, isIPv6(proxy) ? 'ipv6' : 'ipv4');
 }

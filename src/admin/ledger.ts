@@ -10,12 +10,13 @@ export const ledgerCommands = [
   command({
     group: 'ledger',
     verb: 'show',
-    text: 'Shows how the money of an account moved, newest first; also after its removal.',
+    text: 'Shows how the money of an account moved, newest first; also after its removal, and from closed periods that were moved to the object store.',
     json: '[{at, entry, kind, balance, amount, job, pack, reason}]',
     operands: { SLUG: slug },
     options: { limit: { value: 'N', read: whole(1, 10_000), text: 'How many entries; 50 unless given.' } },
-    run: async (given, { store }) => {
-      const entries = await readLedger(store, await findLedger(store, given.SLUG), given.limit ?? 50);
+    run: async (given, { store, openDays }) => {
+      const account = await findLedger(store, given.SLUG);
+      const entries = await readLedger(store, account, given.limit ?? 50, openDays);
       return {
         value: entries.map((entry) => ({ reason: null, ...entry, at: writeTime(entry.at) })),
         text: tableText(
@@ -37,18 +38,18 @@ export const ledgerCommands = [
   command({
     group: 'ledger',
     verb: 'verify',
-    text: 'Recomputes every balance from the ledger and names each difference; exit code 1 when there is one.',
+    text: 'Recomputes every balance from the whole ledger, also what was moved to the object store, and names each difference; exit code 1 when there is one.',
     json: '{accounts, entries, ok, problems}',
     operands: { SLUG: { ...slug, text: 'Slug of the account; all accounts unless given.', optional: true } },
     options: {},
-    run: async (given, { store, progress }) => {
+    run: async (given, { store, openDays, progress }) => {
       const { SLUG } = given;
       const accounts =
         SLUG === undefined ? await listAccounts(store) : [[SLUG, await findLedger(store, SLUG)] as const];
       const verified = await inBatches(
         accounts,
         async ([name, id]) => {
-          const { entries, problems } = await verifyLedger(store, id);
+          const { entries, problems } = await verifyLedger(store, id, openDays);
           return { entries, problems: problems.map((problem) => `${name}: ${problem}`) };
         },
         (count) => progress(`${count} of ${accounts.length} accounts are verified`),

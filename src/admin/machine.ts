@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
-import { statfs } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { access, constants, stat, statfs } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import type { Config } from '../base/config.ts';
 import { isRecent } from '../store/process.ts';
 import { type Finding, judgeBy } from './finding.ts';
 
@@ -9,18 +10,40 @@ const leastNode = 24;
 const leastFreeBytes = 1024 ** 3;
 const earliest = Date.UTC(2025, 0);
 const latest = Date.UTC(2100, 0);
+const limits = { timeout: 5_000 };
 const run = promisify(execFile);
+/** The Python of the project's own, which has yt-dlp. */
+const python = join(import.meta.dirname, '..', '..', '.cache', 'python', 'bin', 'python3');
+const askPython = ['-I', '-c', 'from importlib.metadata import version; print(version("yt-dlp"))'];
 
-/** Judges the programs of this machine; its own redis-server is only needed when the record is not elsewhere. */
-export async function judgePrograms(needsRedis: boolean): Promise<Finding[]> {
-  const missing = needsRedis ? 'problem' : 'note';
-  return [
+/** What decides which programs this machine needs; as without any settings when those cannot be read. */
+export type Needs = Pick<Config, 'redisUrl' | 'runner' | 'sandbox'>;
+
+/** Judges what every start on this machine stands on: its programs, its clock and the place of its data folder. */
+export async function judgeMachine(config: Needs & Pick<Config, 'data'>): Promise<Finding[]> {
+  const [programs, disk, folder] = await Promise.all([
+    judgePrograms(config),
+    judgeDisk(config.data),
+    judgeFolder(config.data),
+  ]);
+  return [...programs, judgeClock(Date.now()), disk, folder];
+}
+
+/** Judges the programs of this machine: a missing one is a problem only where work is to be done with it here. */
+export async function judgePrograms({ redisUrl, runner, sandbox }: Needs): Promise<Finding[]> {
+  const here = runner === 'process' ? 'problem' : 'note';
+  const redis = redisUrl === null ? here : 'note';
+  const number = /\b(\d+(?:\.\d+)+)/;
+  return Promise.all([
     judgeNode(process.versions.node),
-    judgeRedis(await versionOf('redis-server', '--version', /\bv=([\d.]+)/), missing),
-    await judgePresence('setpriv', '--version', missing, 'trawl up starts its redis-server with it'),
-    await judgePresence('ffmpeg', '-version', 'note', 'workers convert and check files with it'),
-    await judgePresence('bwrap', '--version', 'note', 'workers run in its sandbox'),
-  ];
+    versionOf('redis-server', ['--version'], /\bv=([\d.]+)/).then((version) => judgeRedis(version, redis)),
+    judgePresence('setpriv', ['--version'], number, redis, 'trawl up starts its redis-server with it'),
+    judgePresence('flock', ['--version'], number, here, 'trawl up locks its data folder with it'),
+    judgePresence('ffmpeg', ['-version'], number, here, 'workers convert and check files with it'),
+    judgePresence('ffprobe', ['-version'], number, here, 'workers prove files with it'),
+    judgePresence('yt-dlp', askPython, number, here, 'make setup installs it for workers', python),
+    judgeSandbox(sandbox, here),
+  ]);
 }
 
 /** Judges the Node that runs this. */
@@ -43,8 +66,22 @@ export function judgeClock(now: number): Finding {
 
 /** Judges the room in the file system of the data folder, or of the folder that it will stand in. */
 export async function judgeDisk(data: string): Promise<Finding> {
-  const { bavail, bsize } = await statNearest(resolve(data));
+  const { bavail, bsize } = await statfs(await nearest(data));
   return judgeRoom(bavail * bsize);
+}
+
+/** Judges whether the data folder, or the folder that it will be made in, can be written. */
+export async function judgeFolder(data: string): Promise<Finding> {
+  const folder = resolve(data);
+  try {
+    const place = await nearest(folder);
+    if (!(await stat(place)).isDirectory()) throw new Error(`${place} is no folder`);
+    await access(place, constants.W_OK | constants.X_OK);
+    return { level: 'ok', about: 'data folder', text: `The data folder is ${folder}.` };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return { level: 'problem', about: 'data folder', text: `The data folder ${folder} cannot be written: ${why}.` };
+  }
 }
 
 /** Judges how much is free. */
@@ -54,29 +91,51 @@ export function judgeRoom(freeBytes: number): Finding {
   return judgeBy(well, 'disk', well ? `${free}.` : `${free}: a full disk stops every new job.`, 'note');
 }
 
-async function statNearest(folder: string): Promise<{ bavail: number; bsize: number }> {
-  return statfs(folder).catch((error) => {
-    if (dirname(folder) === folder) throw error;
-    return statNearest(dirname(folder));
-  });
+/** A folder, or the nearest one above it that is there. */
+async function nearest(folder: string): Promise<string> {
+  const path = resolve(folder);
+  return stat(path).then(
+    () => path,
+    (error) => {
+      if (dirname(path) === path) throw error;
+      return nearest(dirname(path));
+    },
+  );
+}
+
+/** Workers run behind bubblewrap, which may be installed and yet not be allowed to work here. */
+async function judgeSandbox(mode: Needs['sandbox'], here: Finding['level']): Promise<Finding> {
+  const missing = mode === 'required' ? here : 'note';
+  if (mode === 'off')
+    return { level: missing, about: 'bwrap', text: 'Workers run without a sandbox: TRAWL_SANDBOX is off.' };
+  try {
+    await run('bwrap', ['--unshare-net', '--unshare-pid', '--unshare-ipc', '--ro-bind', '/', '/', 'true'], limits);
+    return { level: 'ok', about: 'bwrap', text: 'bwrap works: workers run in its sandbox.' };
+  } catch (error) {
+    const { code, stderr = '' } = error as NodeJS.ErrnoException & { stderr?: string };
+    const why = code === 'ENOENT' ? 'bwrap is not installed' : `bwrap does not work here (${stderr.trim() || code})`;
+    return { level: missing, about: 'bwrap', text: `${why}: without it, workers run without a sandbox.` };
+  }
 }
 
 async function judgePresence(
-  program: string,
-  option: string,
+  name: string,
+  question: readonly string[],
+  answer: RegExp,
   missing: Finding['level'],
   use: string,
+  program = name,
 ): Promise<Finding> {
-  const version = await versionOf(program, option, /\b(\d+(?:\.\d+)+)/);
-  const text = version === null ? `${program} is not installed: ${use}.` : `${program} is version ${version}.`;
-  return judgeBy(version !== null, program, text, missing);
+  const version = await versionOf(program, question, answer);
+  const text = version === null ? `${name} is not installed: ${use}.` : `${name} is version ${version}.`;
+  return judgeBy(version !== null, name, text, missing);
 }
 
 /** What a program says of its version, or `null` when it cannot be run. */
-async function versionOf(program: string, option: string, pattern: RegExp): Promise<string | null> {
+async function versionOf(program: string, question: readonly string[], answer: RegExp): Promise<string | null> {
   try {
-    const { stdout } = await run(program, [option], { timeout: 5_000 });
-    return pattern.exec(stdout)?.[1] ?? 'unknown';
+    const { stdout } = await run(program, [...question], limits);
+    return answer.exec(stdout)?.[1] ?? 'unknown';
   } catch {
     // It is not installed, or so broken that it cannot even say its version.
     return null;

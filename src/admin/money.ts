@@ -41,14 +41,14 @@ export const moneyCommands = [
         read: sentence,
         text: 'Why, for who reads the ledger later.',
       },
+      id: {
+        value: 'ID',
+        read: sentence,
+        text: 'Makes it safe to repeat: credits are added once with each id.',
+      },
     },
     run: async (given, { store }) => {
-      const { given: all, consumed } = await grantCredits(
-        store,
-        await findAccount(store, given.SLUG),
-        given.N,
-        given.reason,
-      );
+      const { given: all, consumed } = await grantCredits(store, await findAccount(store, given.SLUG), given.N, given);
       const credits = { given: all, consumed, remaining: Math.max(0, all - consumed) };
       return { value: credits, text: fieldText(credits) };
     },

@@ -13,20 +13,20 @@ export const logCommands = [
   command({
     group: 'log',
     verb: 'show',
-    text: 'Shows the request log of an account, newest first.',
+    text: 'Shows the request log of an account, newest first, also of days that were moved to the object store.',
     json: '[{at, endpoint, status, duration_ms, ip, credits, key}]',
     operands: { SLUG: slug },
     options: {
       key: { value: 'ALIAS', read: readAlias, text: 'Only requests with this key.' },
       limit: { value: 'N', read: whole(1, 10_000), text: 'How many lines; 100 unless given.' },
     },
-    run: async (given, { store }) => {
+    run: async (given, { store, openDays }) => {
       const account = await findAccount(store, given.SLUG);
       const { key, limit = 100 } = given;
       if (key !== undefined && !(await listKeys(store, account)).some(({ alias }) => alias === key)) {
         throw refuse('not_found', `The account has no key ${key}`);
       }
-      const lines = await readLines(store, account, limit, key);
+      const lines = await readLines(store, account, limit, { alias: key, open: openDays });
       return {
         value: lines.map((line) => ({ ...line, at: writeTime(line.at) })),
         text: tableText(

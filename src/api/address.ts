@@ -26,7 +26,7 @@ for (const net of ['::1/128', 'fc00::/7', 'fe80::/10']) {
  * Finds callers behind the proxies that the operator trusts: the last address that no trusted proxy added. A private peer
  * that forwards for others without being trusted is a proxy that nobody configured (D38): the first one is told of.
  */
-export function findPeers(trusted: readonly Network[], tellStrayProxy: () => void): FindPeer {
+export function findPeers(trusted: readonly Network[], tellStrayProxy: (address: string) => void): FindPeer {
   let isTold = false;
   const list = new BlockList();
   for (const { address, prefix, family } of trusted) list.addSubnet(address, prefix, family);
@@ -53,7 +53,7 @@ export function findPeers(trusted: readonly Network[], tellStrayProxy: () => voi
     const peer = plain(remote ?? '') ?? '';
     if (holds(list, peer)) return findBehind(peer, forwarded);
     if (!holds(local, peer)) return { ip: peer, blame: blameOf(peer) };
-    if (!isTold) tellStrayProxy();
+    if (!isTold) tellStrayProxy(peer);
     isTold = true;
     return { ip: peer, blame: null };
   };

@@ -16,7 +16,8 @@ const labels = {
   state: '`queued` or `running`',
   balance: '`subscription`, `packs`, `credits` or `overdraft`',
   script: 'name of the atomic step in the record',
-  verdict: '`open`, `refused` or `failed`',
+  verdict:
+    '`open`, `refused_request`, `refused_name`, `refused_address`, `refused_port`, `failed_dns`, `failed_connect`, `failed_answer` or `limited`',
   site: 'name of one of the most used sites, else `other`',
   class: 'how the attempt ended: `done`, `failed` or `interrupted`',
   version: 'version of the program',

@@ -9,7 +9,7 @@ export interface ProbeOptions {
   readonly host: string;
   readonly metrics: Pick<Metrics, 'registry'>;
   /** Names what is missing before the role can do its work; nothing when it is ready. */
-  readonly ready: () => readonly string[];
+  readonly ready: () => readonly string[] | Promise<readonly string[]>;
 }
 
 export interface Probe {
@@ -49,7 +49,7 @@ async function answer(
   if (method !== 'GET' && method !== 'HEAD') return plain(405, 'method not allowed');
   const path = url.split('?')[0];
   if (path === '/healthz') return plain(200, 'ok');
-  if (path === '/readyz') return readiness(ready());
+  if (path === '/readyz') return readiness(await ready());
   if (path !== '/metrics') return plain(404, 'not found');
   return { status: 200, type: metrics.registry.contentType, body: await metrics.registry.metrics() };
 }

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import * as kind from './kinds.ts';
+import { kubeSettings } from './kube-settings.ts';
 import { levels } from './log.ts';
 
 /** One setting, an environment variable. It is read as its default when it is not set or empty. */
@@ -194,7 +195,12 @@ export const settings = [
   { name: 'TRAWL_QUEUE_HOURS', kind: kind.duration, default: '24', text: 'Longest wait in the queue, in hours.' },
   { name: 'TRAWL_FILE_HOURS', kind: kind.duration, default: '24', text: 'Hours that a finished file is kept.' },
   { name: 'TRAWL_JOB_DAYS', kind: kind.duration, default: '30', text: 'Days that the record of an ended job is kept.' },
-  { name: 'TRAWL_LOG_DAYS', kind: kind.duration, default: '90', text: 'Days that the request log is kept.' },
+  {
+    name: 'TRAWL_LOG_DAYS',
+    kind: kind.duration,
+    default: '90',
+    text: 'Days that the request log is kept: today and yesterday in Redis, earlier days in the object store.',
+  },
   { name: 'TRAWL_LOG_LINES', kind: kind.count, default: '10000', text: 'Free lines of the request log kept per key.' },
   {
     name: 'TRAWL_WEBHOOK_SECONDS',
@@ -256,32 +262,7 @@ export const settings = [
     default: null,
     text: 'File that a worker of a cluster writes its end to; `trawl up` sets it itself to nothing.',
   },
-  {
-    name: 'TRAWL_KUBE_NAMESPACE',
-    kind: kind.namespace,
-    default: null,
-    text: 'Namespace of worker Jobs, and of nothing else.',
-  },
-  { name: 'TRAWL_KUBE_RATE', kind: kind.count, default: '200', text: 'Most requests a second to the API server.' },
-  { name: 'TRAWL_WORKER_IMAGE', kind: kind.text, default: null, text: 'Image of worker Jobs.' },
-  { name: 'TRAWL_WORKER_ACCOUNT', kind: kind.kubeName, default: 'trawl-worker', text: 'Their ServiceAccount.' },
-  { name: 'TRAWL_WORKER_CPU', kind: kind.quantity, default: '250m', text: 'Processor that each asks for.' },
-  { name: 'TRAWL_WORKER_MEMORY', kind: kind.quantity, default: '3Gi', text: 'Memory that each asks for and may use.' },
-  { name: 'TRAWL_WORKER_AWAY_SECONDS', kind: kind.seconds, default: '60', text: 'Their wait for a node that is away.' },
-  {
-    name: 'TRAWL_WORKER_RUNTIME_CLASS',
-    kind: kind.kubeName,
-    default: null,
-    text: 'Their RuntimeClass, such as `gvisor`.',
-  },
-  { name: 'TRAWL_WORKER_PRIORITY_CLASS', kind: kind.kubeName, default: null, text: 'Their PriorityClass.' },
-  { name: 'TRAWL_WORKER_QUEUE', kind: kind.kubeName, default: null, text: 'The LocalQueue of Kueue that admits them.' },
-  {
-    name: 'TRAWL_WORKER_HOST_USERS',
-    kind: kind.flag,
-    default: 'false',
-    text: 'Whether they share the users of their node, for nodes without user namespaces.',
-  },
+  ...kubeSettings,
   {
     name: 'TRAWL_CLOCK_FILE',
     kind: kind.text,

@@ -30,6 +30,8 @@ export interface ApplyOptions {
   readonly runnerOf: (job: Pick<Job, 'endpoint'>) => Runner;
   /** Told when a runner has been rid of an attempt. */
   readonly forget: (name: string) => void;
+  /** Whether an attempt may begin now. */
+  readonly mayStart: () => boolean;
   readonly metrics: Metrics;
   readonly log: Log;
 }
@@ -84,6 +86,7 @@ async function carryOut(options: Carrying, runner: Runner, job: Job, step: Step)
     case 'nothing':
       return step.until === undefined ? null : Math.max(atOnce, step.until - now);
     case 'start': {
+      if (!options.mayStart()) return null;
       const deadline = deadlineOf(job, limits, now);
       if (!(await startAttempt(store, holder, job, step.attempt, deadline))) return null;
       await starts.begin(runner, job, step.attempt, deadline);

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Limits } from '../model/next.ts';
-import { jobIn } from '../runners/runner.ts';
+import { jobIn, type Runner } from '../runners/runner.ts';
 import { channels } from '../store/keys.ts';
 import { leaveLead, takeLead } from '../store/leader.ts';
 import { requeueDelayed, takeJob } from '../store/lifecycle.ts';
@@ -10,7 +10,7 @@ import { listActive, listOverdue } from '../store/openings.ts';
 import { type ApplyOptions, makeApply } from './apply.ts';
 import { makeQueue } from './queue.ts';
 
-export interface ControllerOptions extends Omit<ApplyOptions, 'holder'> {
+export interface ControllerOptions extends Omit<ApplyOptions, 'holder' | 'mayStart'> {
   /** Attempts at once. */
   readonly slots: number;
   readonly limits: Limits;
@@ -23,6 +23,8 @@ export interface ControllerOptions extends Omit<ApplyOptions, 'holder'> {
 export interface ControllerTimes {
   /** How long the leadership lasts that is not renewed. */
   readonly lease: number;
+  /** From one look at the leadership to the next. */
+  readonly look: number;
   /** From one full pass to the next. */
   readonly pass: number;
 }
@@ -34,11 +36,11 @@ export interface Controller {
   isLeading(): boolean;
   /** Starts nothing more; what runs goes on. */
   pause(): void;
-  /** Starts nothing more, leaves the runners and gives up the leadership. Attempts of workers that end with it count as interrupted. */
+  /** Starts nothing more, leaves the runners, records attempts of workers that ended so as interrupted, and gives up the leadership. */
   close(): Promise<void>;
 }
 
-const usual: ControllerTimes = { lease: 15_000, pass: 30_000 };
+const usual: ControllerTimes = { lease: 15_000, look: 2_000, pass: 30_000 };
 const beatMilliseconds = 500;
 const jobsAtOnce = 32;
 
@@ -47,49 +49,48 @@ export async function startController(options: ControllerOptions): Promise<Contr
   const { store, runners, log, metrics } = options;
   const times = { ...usual, ...options.times };
   const holder = randomUUID();
-  let isLeading = false;
   let isClosing = false;
   let isPaused = false;
   let passedAt = Number.NEGATIVE_INFINITY;
-  const queue = makeQueue(jobsAtOnce, makeApply({ ...options, holder }), (job, error) => {
+  const apply = makeApply({ ...options, holder, mayStart: () => !isPaused });
+  const queue = makeQueue(jobsAtOnce, apply, (job, error) => {
     metrics.reconcile_errors_total.inc();
     log.warn('a job could not be looked after: later again', { job, error });
   });
-  const quietly = (what: string, work: () => Promise<void>) => () =>
-    work().catch((error) => log.warn(`${what} failed`, { error }));
+  const quietly = makeQuiet(log);
 
-  const lead = quietly('taking the lead', async () => {
-    const leads = await takeLead(store, holder, times.lease);
-    if (leads && !isLeading) passedAt = Number.NEGATIVE_INFINITY;
-    isLeading = leads;
-    metrics.leader.set(leads ? 1 : 0);
+  // Without the record nobody leads; when it is back, everything is looked at anew.
+  const lead = makeLead(options, holder, times.lease, () => {
+    passedAt = Number.NEGATIVE_INFINITY;
   });
+  const { isLeading } = lead;
+  const look = quietly('taking the lead', lead.look);
   const dispatch = once(
     quietly('taking jobs', async () => {
-      if (isLeading && !isPaused) await takeJobs(options, holder, queue.add, () => isPaused);
+      if (isLeading() && !isPaused) await takeJobs(options, holder, queue.add, () => isPaused);
     }),
   );
   const pass = once(
     quietly('the full pass', async () => {
-      if (!isLeading || isClosing || performance.now() - passedAt < times.pass) return;
+      if (!isLeading() || isClosing || performance.now() - passedAt < times.pass) return;
       passedAt = performance.now();
       await addAll(options, queue.add);
     }),
   );
 
   const hint = (job: string) => {
-    if (!isLeading || isClosing) return;
+    if (!isLeading() || isClosing) return;
     queue.add(job);
     void dispatch();
   };
-  await lead();
+  await look();
   const stopHearing = await hear(options, hint);
   const beat = () => void dispatch().then(pass);
-  const timers = [setInterval(lead, times.lease / 3), setInterval(beat, beatMilliseconds)];
+  const timers = [setInterval(look, times.look), setInterval(beat, beatMilliseconds)];
   beat();
   return {
     hint,
-    isLeading: () => isLeading,
+    isLeading,
     pause: () => {
       isPaused = true;
     },
@@ -99,10 +100,26 @@ export async function startController(options: ControllerOptions): Promise<Contr
       for (const timer of timers) clearInterval(timer);
       await stopHearing();
       await queue.close();
-      await Promise.all(runners.map((runner) => runner.close()));
-      await leaveLead(store, holder).catch((error) => log.warn('the lead could not be given up', { error }));
+      await quietly('leaving the runners', () => leaveRunners(runners, apply))();
+      await quietly('giving up the lead', () => leaveLead(store, holder))();
     },
   };
+}
+
+/** Asks for the lead; `won` is called each time it is got anew. */
+function makeLead({ store, metrics }: ControllerOptions, holder: string, lease: number, won: () => void) {
+  let isLeading = false;
+  const look = async () => {
+    let leads = false;
+    try {
+      leads = await takeLead(store, holder, lease);
+    } finally {
+      if (leads && !isLeading) won();
+      isLeading = leads;
+      metrics.leader.set(leads ? 1 : 0);
+    }
+  };
+  return { isLeading: () => isLeading, look };
 }
 
 type Add = (job: string) => void;
@@ -146,6 +163,18 @@ async function hear({ store, runners }: ControllerOptions, hint: Add): Promise<(
       // A subscription that cannot be ended brings hints that nobody hears.
     });
   };
+}
+
+/** Leaves the runners, and looks once more at each job whose worker ended so: its attempt is recorded as interrupted. */
+async function leaveRunners(runners: readonly Runner[], apply: (job: string) => Promise<unknown>): Promise<void> {
+  const ended = await Promise.all(runners.map((runner) => runner.close()));
+  await Promise.all(ended.flat().map((name) => apply(jobIn(name))));
+}
+
+/** Makes work whose errors are only told: it is done again by itself. */
+function makeQuiet(log: Log) {
+  return (what: string, work: () => Promise<void>) => () =>
+    work().catch((error) => log.warn(`${what} failed`, { error }));
 }
 
 /** One at a time: asking while it runs lets it run once more. */

@@ -61,6 +61,8 @@ export function makeGateway(options: GatewayOptions): Gateway {
     serve(req, res).catch((error: unknown) => {
       const status = statusOf(error);
       if (status === 500) log.error('the gateway failed', { error });
+      // Its worker tries again; that Redis is away is told by its connection.
+      if (error instanceof Refusal && req.method === 'PUT') log.warn('a file could not be stored', { error });
       answer(res, status, null);
     });
   });

@@ -1,16 +1,21 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Refusal } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Inspector } from '../model/inspected.ts';
 import type { Job } from '../model/job.ts';
 import type { Seen } from '../model/next.ts';
 import type { Outcome } from '../model/outcome.ts';
-import { type AttemptToRun, jobIn, type Runner } from '../runners/runner.ts';
+import { type AttemptToRun, jobIn, makeWatchers, type Runner } from '../runners/runner.ts';
 
 interface Inspection {
   readonly leave: AbortController;
   outcome: Outcome | null;
 }
 
-/** Runs metadata jobs: no worker, the inspector is asked (D2). */
+const firstPauseMilliseconds = 200;
+const longestPauseMilliseconds = 5_000;
+
+/** Runs metadata jobs: no worker, the inspector is asked (D2), again while it or the record is away. */
 export function runInspections(
   inspector: Inspector,
   readJob: (id: string) => Promise<Job | null>,
@@ -18,20 +23,27 @@ export function runInspections(
   log: Log,
 ): Runner {
   const inspections = new Map<string, Inspection>();
-  const watchers = new Set<(name: string) => void>();
+  const watchers = makeWatchers();
 
-  const ask = async ({ job: id }: AttemptToRun, signal: AbortSignal): Promise<Outcome> => {
+  const askOnce = async (id: string, signal: AbortSignal): Promise<Outcome> => {
     const job = await readJob(id);
     if (job === null) return { is: 'interrupted', reason: 'the job is gone' };
+    const found = await inspector.inspect(String(job.args.query), signal);
+    if ('failure' in found) return { is: 'failed', code: found.failure, text: found.text };
+    return { is: 'done', metadata: found.metadata, delivered: null };
+  };
+  const ask = async ({ job }: AttemptToRun, leave: AbortSignal): Promise<Outcome> => {
     const limit = AbortSignal.timeout(seconds * 1000);
-    try {
-      const found = await inspector.inspect(String(job.args.query), AbortSignal.any([signal, limit]));
-      if ('failure' in found) return { is: 'failed', code: found.failure, text: found.text };
-      return { is: 'done', metadata: found.metadata, delivered: null };
-    } catch (error) {
-      if (limit.aborted) return { is: 'failed', code: 'timeout' };
-      log.debug('the inspector could not be asked', { job: id, error });
-      return { is: 'failed', code: 'worker_failed' };
+    const signal = AbortSignal.any([leave, limit]);
+    for (let wait = firstPauseMilliseconds; ; wait = Math.min(2 * wait, longestPauseMilliseconds)) {
+      try {
+        return await askOnce(job, signal);
+      } catch (error) {
+        log.debug('the inspector could not be asked', { job, error });
+        // A pause ends early only because the attempt does.
+        const mayAgain = isAway(error) && (await pause(wait, true, { signal }).catch(() => false));
+        if (!mayAgain) return outcomeOf(error, leave, limit);
+      }
     }
   };
   return {
@@ -41,7 +53,7 @@ export function runInspections(
       inspections.set(attempt.name, inspection);
       void ask(attempt, inspection.leave.signal).then((outcome) => {
         inspection.outcome = outcome;
-        for (const changed of watchers) changed(attempt.name);
+        watchers.tell(attempt.name);
       });
     },
     async stop(name) {
@@ -53,14 +65,27 @@ export function runInspections(
       if (!inspection) return { is: 'absent' };
       return inspection.outcome ? { is: 'ended', outcome: inspection.outcome } : { is: 'running' };
     },
-    watch(changed) {
-      watchers.add(changed);
-      return () => watchers.delete(changed);
-    },
+    watch: watchers.watch,
     list: async (job) => [...inspections.keys()].filter((name) => job === undefined || jobIn(name) === job),
     async close() {
+      const names = [...inspections.keys()];
       for (const { leave } of inspections.values()) leave.abort();
       inspections.clear();
+      return names;
     },
   };
+}
+
+/** Whoever was asked starts again, or can take no more now. */
+function isAway(error: unknown): boolean {
+  return error instanceof Refusal && error.code === 'unavailable';
+}
+
+/** An inspector that ends in the middle is not the job's failure (D74); one that says nonsense is a fault of ours. */
+function outcomeOf(error: unknown, leave: AbortSignal, limit: AbortSignal): Outcome {
+  if (leave.aborted) return { is: 'interrupted', reason: 'it was told to stop' };
+  if (limit.aborted) return { is: 'failed', code: isAway(error) ? 'worker_failed' : 'timeout' };
+  const code = error instanceof Error && 'code' in error ? error.code : null;
+  if (code === 'ECONNRESET' || code === 'EPIPE') return { is: 'interrupted', reason: 'the inspector ended' };
+  return { is: 'failed', code: 'worker_failed' };
 }

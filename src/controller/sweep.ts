@@ -3,10 +3,11 @@ import type { FolderStore } from '../objects/folder.ts';
 import { dropFile, dueFiles } from '../store/files.ts';
 import type { Store } from '../store/script.ts';
 import { type Lifetimes, sweep } from '../store/sweep.ts';
+import { type DaysStore, dayOf, moveDays, removeDays } from './days.ts';
 
 export interface SweepOptions {
   readonly store: Store;
-  readonly objects: Pick<FolderStore, 'remove' | 'sweepTemporary'>;
+  readonly objects: DaysStore & Pick<FolderStore, 'sweepTemporary'>;
   readonly lifetimes: Lifetimes & { readonly file: number };
   readonly isLeading: () => boolean;
   readonly log: Log;
@@ -15,19 +16,30 @@ export interface SweepOptions {
 const everyMilliseconds = 20_000;
 const uploadMilliseconds = 6 * 3_600_000;
 
-/** Removes what is past its lifetime, again and again while this controller leads. */
+/**
+ * Removes what is past its lifetime, again and again while this controller leads, and moves ended days to the object store,
+ * once each day.
+ */
 export function startSweep({ store, objects, lifetimes, isLeading, log }: SweepOptions): {
   wake(): void;
   close(): Promise<void>;
 } {
   let running: Promise<void> | null = null;
+  let movedOn = Number.NaN;
   const run = async () => {
     if (!isLeading()) return;
     const swept = await sweep(store, lifetimes);
     const files = await sweepFiles(store, objects, store.clock.now() - lifetimes.file);
     const uploads = await objects.sweepTemporary(uploadMilliseconds);
-    if (Object.values(swept).some((count) => count > 0) || files + uploads > 0)
-      log.info('swept', { ...swept, files, uploads });
+    const days = await removeDays(store, objects, store.clock.now() - lifetimes.line);
+    if (Object.values(swept).some((count) => count > 0) || files + uploads + days > 0)
+      log.info('swept', { ...swept, files, uploads, days });
+    // Last, and not before it has succeeded counted as done: a full object store must not keep files from being removed.
+    const today = dayOf(store.clock.now());
+    if (today === movedOn) return;
+    const entries = await moveDays(store, objects, lifetimes);
+    movedOn = today;
+    if (entries > 0) log.info('ended days were moved to the object store', { entries });
   };
   const wake = () => {
     running ??= run()

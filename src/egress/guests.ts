@@ -8,7 +8,7 @@ export interface GuestLimits {
 
 /** A client's connection to the proxy. */
 export interface Guest {
-  /** Who it belongs to: an address, or the socket it came through. */
+  /** Who it belongs to: an address, or the socket of ours that it came through. */
   readonly client: string;
   /** Whether its client already had as many connections as it may have. */
   readonly surplus: boolean;
@@ -20,8 +20,8 @@ export interface Guest {
 const spare = 16;
 
 export interface Guests {
-  /** Remembers a connection until it closes; false when there is no room for it. */
-  readonly add: (socket: Socket, client: string) => boolean;
+  /** Remembers a connection until it closes; false when there is no room for it. One that is `shared` stands for many clients. */
+  readonly add: (socket: Socket, client: string, shared: boolean) => boolean;
   readonly get: (socket: Socket) => Guest | undefined;
   readonly list: () => readonly [Socket, Guest][];
 }
@@ -31,13 +31,14 @@ export function makeGuests({ connections, connectionsPerClient }: GuestLimits): 
   const guests = new Map<Socket, Guest>();
   const counts = new Map<string, number>();
   return {
-    add: (socket, client) => {
-      const before = counts.get(client) ?? 0;
+    add: (socket, client, shared) => {
+      const before = shared ? 0 : (counts.get(client) ?? 0);
       if (guests.size >= connections || before >= connectionsPerClient + spare) return false;
       guests.set(socket, { client, surplus: before >= connectionsPerClient, busy: false });
-      counts.set(client, before + 1);
+      if (!shared) counts.set(client, before + 1);
       socket.once('close', () => {
         guests.delete(socket);
+        if (shared) return;
         const after = (counts.get(client) ?? 0) - 1;
         if (after > 0) counts.set(client, after);
         else counts.delete(client);

@@ -24,7 +24,10 @@ export interface ProxyOptions {
   readonly metrics: Pick<Metrics, 'egress_connections_total'>;
 }
 
-/** Where clients come in. All who come through one socket are one client; on a port each address is one. */
+/**
+ * Where clients come in. On a port each address is one client. A socket is shared by the parts of one machine: each worker
+ * holds its own children to a number of connections, so that none of them takes the room of another.
+ */
 export type Place = { readonly path: string } | { readonly host: string; readonly port: number };
 
 export interface Proxy {
@@ -48,10 +51,11 @@ export function makeProxy({ reach, limits, log, metrics }: ProxyOptions): Proxy 
   let closing: Promise<void> | undefined;
 
   const isBusy = () => guests.list().some(([, { busy }]) => busy);
-  const admit = (socket: Socket, client: string) => {
+  const admit = (socket: Socket, place: Place) => {
+    const shared = 'path' in place;
     // An error is followed by the close, and that is what everybody here waits for.
     socket.on('error', () => undefined);
-    if (guests.add(socket, client)) return;
+    if (guests.add(socket, shared ? place.path : (socket.remoteAddress ?? ''), shared)) return;
     metrics.egress_connections_total.inc({ verdict: 'limited' });
     socket.destroy();
   };
@@ -80,7 +84,7 @@ export function makeProxy({ reach, limits, log, metrics }: ProxyOptions): Proxy 
     listen: async (place) => {
       const server = makeServer(limits, begin, (error) => log.error('egress failed', { error }));
       servers.push(server);
-      server.on('connection', (socket) => admit(socket, 'path' in place ? place.path : (socket.remoteAddress ?? '')));
+      server.on('connection', (socket) => admit(socket, place));
       server.listen(place);
       await once(server, 'listening');
       // Without file descriptors no connection can be taken, which passes.

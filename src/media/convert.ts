@@ -2,13 +2,12 @@ import type { Endpoint } from '../model/job.ts';
 import type { Args } from '../model/request.ts';
 import type { Choice } from './choose.ts';
 import { askedRate, type Container, canHold, containers, containersFor, familyOf, isAudioCopy } from './container.ts';
-import type { Probe, Stream } from './probe.ts';
+import type { Probed, Stream } from './probe.ts';
 import { Failed, type Order } from './tools.ts';
 
 /** A file that was fetched, and what it turned out to be. */
-export interface Fetched {
+export interface Fetched extends Probed {
   readonly file: string;
-  readonly probe: Probe;
 }
 
 /** How the delivered file is made of the fetched ones. */

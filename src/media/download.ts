@@ -17,6 +17,7 @@ import { watchFetch } from './watch.ts';
 
 /** How Matroska and WebM begin. */
 const ebml = 0x1a45dfa3;
+const smallBytes = 2 ** 26;
 /** What a second look at the source may mend. */
 const mendable = [
   'file_damaged',
@@ -115,7 +116,8 @@ async function make(
   const file = join(tools.folder, `media.${plan.container.ext}`);
   await convert(fetched, plan, file, tools, progress, ends.signal);
   progress.at('prove', 0);
-  const proof = await prove(file, plan, choice.expected, tools, ends.signal);
+  const known = plan.output === null ? (fetched[0] ?? null) : null;
+  const proof = await prove(file, plan, choice.expected, known, tools, ends.signal);
   progress.at('prove', 1);
   const facts = { ext: plan.container.ext, probe: proof.probe };
   const metadata = readFacts(page, { query: String(order.args.query) }, null, facts);
@@ -168,13 +170,15 @@ async function probeParts(choice: Choice, page: Page, tools: Tools, signal: Abor
     const file = join(tools.folder, name);
     const { size } = await stat(file).catch(() => ({ size: 0 }));
     if (size === 0) throw new Failed('file_damaged', `${name} is empty`);
-    const { probe, ended } = await probeFile(file, false, tools, signal);
+    // It may be delivered as it is: a small file is read to its end sooner than ffprobe is started twice.
+    const probed = await probeFile(file, size <= smallBytes, tools, signal);
+    const { probe, ended } = probed;
     if (ended.code !== 0 || probe.streams.length === 0) {
       const media = !page.direct || (await beginsAsMedia(file));
       throw new Failed(media ? 'file_damaged' : 'unsupported_url', ended.stderr);
     }
     if (damage.test(ended.stderr)) throw new Failed('file_damaged', ended.stderr);
-    fetched.push({ file, probe });
+    fetched.push({ file, ...probed });
   }
   return fetched;
 }

@@ -3,34 +3,33 @@
 The first is {action: inspect | download, url, folder, proxy, tools, node, plugins, cookies, limits}, which {info} answers;
 `download` then reads which formats to fetch, [{id, name, seconds}], and answers {progress} lines and {done}. Whatever goes
 wrong ends as one {failed} line. Importing this module starts nothing and reaches nothing."""
-import functools
+import gc
 import io
 import itertools
 import json
 import os
 import pathlib
 import re
-import secrets
 import subprocess
 import sys
 import threading
 import time
 import types
-import zlib
 
+gc.set_threshold(50_000)  # importing makes many objects and hardly any garbage
 import yt_dlp
-import yt_dlp.networking._urllib as transport
 import yt_dlp.utils
-from yt_dlp.networking.exceptions import HTTPError, RequestError
+from yt_dlp.networking.exceptions import HTTPError
 from yt_dlp.utils import ExtractorError, PagedList
 
-PAGE_BYTES = 32 * 2**20
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import bounds  # noqa: E402 - it lies beside this file, where Python does not look by itself
+
 PLAIN = ('id ext title width height channel channel_url uploader uploader_url is_live was_live live_status duration extractor '
          'thumbnail like_count view_count description upload_date webpage_url original_url direct release_timestamp').split()
 OF_FORMAT = 'format_id ext vcodec acodec width height fps tbr abr filesize filesize_approx protocol preference language_preference'.split()
 MOST_FORMATS = 1000
 PROBED = ('-show_entries', 'format=format_name,duration:stream=codec_type,codec_name,width,height:stream_disposition=attached_pic')
-SMUGGLED = '#__youtubedl_smuggle'
 ABOUT_US = re.compile('generic information extractor|Requested format is not|No video formats found')
 
 
@@ -38,12 +37,13 @@ class Playlist(Exception):
     """The URL names more than one medium."""
 
 
-class TooLarge(RequestError):
-    """More was sent than the limits allow."""
-
-
 class Downloader(yt_dlp.YoutubeDL):
     """Takes a playlist of exactly one entry for that entry, and refuses every other one before reading it."""
+
+    def add_default_info_extractors(self):
+        """Adds what yt-dlp adds, but does not compare each name with all the others."""
+        for ie in {ie.IE_NAME.lower(): ie for ie in yt_dlp.extractor.gen_extractor_classes() if ie._ENABLED}.values():
+            self.add_info_extractor(ie)
 
     def process_ie_result(self, ie_result, download=True, extra_info=None):
         if ie_result.get('_type') in ('playlist', 'multi_video', 'compat_list'):
@@ -76,56 +76,8 @@ def prepare(plugins):
     yt_dlp.plugin_dirs.value = list(plugins)
     if plugins:
         yt_dlp.plugins.load_all_plugins()
-    seal_urls()
-    bound_pages()
-
-
-def seal_urls():
-    """Takes orders inside URLs only from yt-dlp's own extractors, whatever a page or a redirect says."""
-    kept, olds = {}, (yt_dlp.utils.smuggle_url, yt_dlp.utils.unsmuggle_url)
-
-    def smuggle_url(url, data):
-        bare, before = unsmuggle_url(url, {})
-        token = secrets.token_hex(16)
-        kept[token] = {**data, **before}
-        return f'{bare}{SMUGGLED}={token}'
-
-    def unsmuggle_url(url, default=None):
-        bare, _, token = url.partition(SMUGGLED)
-        return bare, dict(kept[token[1:]]) if token[1:] in kept else default
-
-    for module in [module for name, module in sys.modules.items() if name.startswith('yt_dlp')]:
-        for own in (smuggle_url, unsmuggle_url):
-            if vars(module).get(own.__name__) in olds:
-                setattr(module, own.__name__, own)
-
-
-def bound_pages():
-    """Bounds how much of a page is read and unpacked."""
-    handler, adapter = transport.HTTPHandler, transport.UrllibResponseAdapter
-    plain, judge = adapter.read, handler.http_response
-
-    def unpack(bits, data):
-        unpacker = zlib.decompressobj(bits)
-        whole = unpacker.decompress(data, PAGE_BYTES)
-        if unpacker.unconsumed_tail:
-            raise TooLarge('a compressed page is too large')
-        return whole
-
-    def read_whole(read, amt=None):
-        whole = read(PAGE_BYTES if amt is None else amt)
-        if amt is None and read(1):
-            raise TooLarge('a page is too large')
-        return whole
-
-    def http_response(self, req, resp):
-        resp.read = functools.partial(read_whole, resp.read) if resp.headers.get('Content-encoding') else resp.read
-        return judge(self, req, resp)
-
-    handler.gz = staticmethod(lambda data: data and unpack(zlib.MAX_WBITS | 16, data))
-    handler.deflate = staticmethod(lambda data: data and unpack(zlib.MAX_WBITS if data[:1] == b'x' else -zlib.MAX_WBITS, data))
-    handler.http_response = handler.https_response = http_response
-    adapter.read = lambda self, amt=None: read_whole(functools.partial(plain, self), amt)
+    bounds.seal_urls()
+    bounds.bound_pages()
 
 
 def inspect(order):
@@ -185,6 +137,9 @@ def shorten(chosen, seconds):
     else:
         ext = chosen['ext'] if chosen.get('ext') != 'unknown_video' else 'mkv'
         chosen.update(section_start=0, section_end=seconds, ext=ext)
+        if chosen.get('is_live') and 'm3u8' in (chosen.get('protocol') or ''):
+            # By itself ffmpeg begins three pieces before the present.
+            chosen['downloader_options'] = {'ffmpeg_args': ['-live_start_index', '-1']}
 
 
 def meter(number, most):
@@ -194,7 +149,7 @@ def meter(number, most):
         nonlocal last
         done, total = status.get('downloaded_bytes') or 0, status.get('total_bytes') or 0
         if max(done, total) > most:
-            raise TooLarge('the file is too large')
+            raise bounds.TooLarge('the file is too large')
         if time.monotonic() - last > 0.25:
             last = time.monotonic()
             answer({'progress': {'part': number, 'bytes': done, 'total': total or status.get('total_bytes_estimate')}})
@@ -248,3 +203,4 @@ def main():
 
 if __name__ == '__main__':
     main()
+    os._exit(0)  # all is told: tearing down a process of this size takes a while

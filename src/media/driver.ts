@@ -25,6 +25,9 @@ export interface Driver {
   readonly close: () => void;
 }
 
+/** Python that takes nothing from its surroundings and writes nothing beside its programs; texts are UTF-8 in every locale. */
+export const pythonFlags = ['-I', '-B', '-X', 'utf8'];
+
 /** Starts yt-dlp for the URL of an order. `download` keeps it waiting for a fetch. */
 export function openDriver(action: 'inspect' | 'download', order: Order, tools: Tools, signal: AbortSignal): Driver {
   const page = Promise.withResolvers<Page>();
@@ -45,8 +48,8 @@ export function openDriver(action: 'inspect' | 'download', order: Order, tools: 
     else if (said.done !== undefined) done.resolve();
     else if (said.failed !== undefined) fail(toFailed(said.failed, fragmented));
   };
-  const env = { ...mediaEnv(tools.folder), PYTHONUTF8: '1', PYTHONDONTWRITEBYTECODE: '1' };
-  const child = tools.run(tools.python, ['-I', tools.driver], { folder: tools.folder, env, line, signal });
+  const options = { folder: tools.folder, env: mediaEnv(tools.folder), line, signal };
+  const child = tools.run(tools.python, [...pythonFlags, tools.driver], options);
   child.write(JSON.stringify(orderFor(action, order, tools)));
   void child.ended.then(({ code, signal: by, stderr }) => {
     if (signal.aborted) fail(signal.reason);

@@ -40,7 +40,9 @@ const transports = new Set(
 const byWords: readonly (readonly [FailureCode, RegExp])[] = [
   ['address_not_allowed', /tunnel connection failed: 403/],
   ['source_incomplete', /fragment \d+ not found|write to closed file|initialization fragment found after/],
-  ['file_too_large', /larger than max-filesize|is too large/],
+  ['file_too_large', /larger than max-filesize|is too large|\[errno 27\]|exited with code -25\b/],
+  ['file_damaged', /exited with code -24\b/],
+  ['worker_failed', /\[errno (11|12|23|24|28|122)\]|can.t start new thread/],
   ['file_damaged', /did not get any data blocks|downloaded file is empty/],
   [
     'source_broken',
@@ -147,6 +149,7 @@ function byStatus(status: number, { stage, fragmented }: Failure): FailureCode |
 
 /** Words of ffmpeg and ffprobe about a file, and what they mean. */
 const ofFfmpeg: readonly (readonly [FailureCode, RegExp])[] = [
+  ['file_too_large', /File too large/],
   ['worker_failed', /No space left on device|Cannot allocate memory/],
   [
     'file_damaged',

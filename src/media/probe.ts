@@ -29,6 +29,8 @@ export interface Probe {
 export interface Probed {
   readonly probe: Probe;
   readonly ended: Ended;
+  /** Whether every packet was read. */
+  readonly counting: boolean;
 }
 
 /** Asks ffprobe about a local file; with `counting` it reads every packet of it. */
@@ -42,7 +44,7 @@ export async function probeFile(file: string, counting: boolean, tools: Tools, s
   };
   const ended = await tools.run(tools.ffprobe, ffprobeArguments(file, counting), options).ended;
   signal.throwIfAborted();
-  return { probe: readProbe(parse(lines.join('\n'))), ended };
+  return { probe: readProbe(parse(lines.join('\n'))), ended, counting };
 }
 
 /** Reads what ffprobe answers as JSON. */

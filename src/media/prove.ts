@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Plan } from './convert.ts';
-import { type Probe, probeFile } from './probe.ts';
+import { type Probe, type Probed, probeFile } from './probe.ts';
 import { Failed, type Tools } from './tools.ts';
 
 export interface Proof {
@@ -18,19 +18,21 @@ const oneSecond = 1;
 
 /**
  * Proves that a file is what was promised (D33): it is not empty, has the streams and the length, and all its packets
- * can be read. `promised` is the length by the source's own words.
+ * can be read. `promised` is the length by the source's own words, `known` what was read of this very file before.
  */
 export async function prove(
   file: string,
   plan: Plan,
   promised: number | null,
+  known: Probed | null,
   tools: Tools,
   signal: AbortSignal,
 ): Promise<Proof> {
   const { size } = await stat(file);
   if (size === 0) throw new Failed('file_damaged', 'empty');
   if (size > tools.limits.fileBytes) throw new Failed('file_too_large');
-  const [{ probe, ended }, sha256] = await Promise.all([probeFile(file, true, tools, signal), hash(file, signal)]);
+  const probing = known?.counting ? known : probeFile(file, true, tools, signal);
+  const [{ probe, ended }, sha256] = await Promise.all([probing, hash(file, signal)]);
   const fault =
     ended.code !== 0 || damage.test(ended.stderr) ? ended.stderr || 'ffprobe failed' : findFault(probe, plan, promised);
   if (fault !== null) throw new Failed('file_damaged', fault);

@@ -49,24 +49,42 @@ const kinds: Readonly<Record<Entry['kind'], { balances: readonly Balance[]; pays
 
 const sums = { grant: 'granted', charge: 'charged', lapse: 'lapsed', overdraft: 'overdrafts' } as const;
 
-/** The balances that entries, oldest first, come to. An entry that is not well formed is a problem and moves nothing. */
-export function replay(entries: Iterable<Entry>, opening: Opening = nothing): Balances {
+/** Works balances out from entries that come in pages, oldest first. */
+export interface Replay {
+  /** An entry that is not well formed is a problem and moves nothing. */
+  take(entries: Iterable<Entry>): void;
+  balances(): Balances;
+}
+
+/** Begins a replay from what is left of earlier entries. */
+export function beginReplay(opening: Opening = nothing): Replay {
   const packs = new Map([...opening.packs].map(([id, { total, used }]) => [id, { total, used }]));
   const { subscription, credits_given, credits_consumed } = opening;
   const moved = { granted: 0, charged: 0, lapsed: 0, overdrafts: 0 };
   const running: Running = { subscription, credits_given, credits_consumed, packs, ...moved };
   const problems: string[] = [];
   const jobs = new Set<string>();
-  for (const entry of entries) {
-    const fault = faultOf(entry);
-    const found = fault === null ? move(running, entry) : [fault];
-    if (fault === null && entry.job !== null) {
-      if (jobs.has(entry.job)) found.push(`charges job ${entry.job} a second time`);
-      jobs.add(entry.job);
-    }
-    for (const problem of found) problems.push(`Entry ${entry.entry} ${problem}`);
-  }
-  return { ...running, problems };
+  return {
+    take(entries) {
+      for (const entry of entries) {
+        const fault = faultOf(entry);
+        const found = fault === null ? move(running, entry) : [fault];
+        if (fault === null && entry.job !== null) {
+          if (jobs.has(entry.job)) found.push(`charges job ${entry.job} a second time`);
+          jobs.add(entry.job);
+        }
+        for (const problem of found) problems.push(`Entry ${entry.entry} ${problem}`);
+      }
+    },
+    balances: () => ({ ...running, problems }),
+  };
+}
+
+/** The balances that entries, oldest first, come to. */
+export function replay(entries: Iterable<Entry>, opening: Opening = nothing): Balances {
+  const replaying = beginReplay(opening);
+  replaying.take(entries);
+  return replaying.balances();
 }
 
 /** One sentence for each way in which an account's books or its open holds are not what its ledger says; none when all is well. */

@@ -1,8 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, open, readFile, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { chmod, mkdir, open, readFile, rename, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { refuse } from '../base/errors.ts';
+import { syncFolder } from '../objects/storage.ts';
+
+/** The exit code of flock when somebody else has the lock. */
+const heldByAnother = 1;
 
 /** The folder of `trawl up` (TRAWL_DATA), held by this process alone. */
 export interface Home {
@@ -18,13 +22,21 @@ export async function openHome(wanted: string, secret: Buffer | null): Promise<H
   await chmod(path, 0o700);
   const lock = await open(join(path, 'lock'), 'a', 0o600);
   // The lock belongs to the open file, which this process shares with the child: it lasts as long as this process, whatever ends it.
-  const locked = spawnSync('flock', ['--nonblock', '3'], { stdio: ['ignore', 'ignore', 'ignore', lock.fd] });
+  const locked = spawnSync('flock', ['--nonblock', '3'], { stdio: ['ignore', 'ignore', 'pipe', lock.fd] });
   if (locked.status !== 0) {
     await lock.close();
-    if (locked.error) throw refuse('unavailable', `flock (of util-linux) cannot be started: ${locked.error.message}`);
-    throw refuse('in_use', `Another trawl up runs in ${path} (TRAWL_DATA)`);
+    if (locked.status === heldByAnother) throw refuse('in_use', `Another trawl up runs in ${path} (TRAWL_DATA)`);
+    const why = locked.error?.message ?? String(locked.stderr).trim();
+    throw refuse('unavailable', `${path} (TRAWL_DATA) cannot be locked with flock: ${why}`);
   }
   return { path, secret: secret ?? (await keepSecret(join(path, 'secret'))), release: () => lock.close() };
+}
+
+/** Writes a file for its owner alone; after a crash it is there whole, or not at all. */
+export async function keepFile(file: string, text: string): Promise<void> {
+  await writeFile(`${file}.new`, text, { mode: 0o600, flush: true });
+  await rename(`${file}.new`, file);
+  await syncFolder(dirname(file));
 }
 
 async function keepSecret(file: string): Promise<Buffer> {
@@ -39,6 +51,6 @@ async function keepSecret(file: string): Promise<Buffer> {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
   const fresh = randomBytes(32);
-  await writeFile(file, `${fresh.toString('base64')}\n`, { mode: 0o600, flag: 'wx', flush: true });
+  await keepFile(file, `${fresh.toString('base64')}\n`);
   return fresh;
 }

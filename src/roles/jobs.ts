@@ -42,6 +42,7 @@ export function runJobs(options: JobsOptions): OpenWorkers {
     const close = async () => {
       await runner.close();
       await client.close();
+      return [];
     };
     return { runner: { ...runner, close }, attemptOf: openIdentity({ client, view: runner.view, shape }) };
   };

@@ -20,6 +20,7 @@ import type { Stop } from '../base/stop.ts';
 import type { Inspector } from '../model/inspected.ts';
 import { makeLink } from '../model/link.ts';
 import type { ObjectStore } from '../objects/objects.ts';
+import { noteStrayProxy } from '../store/blocks.ts';
 import { readJob } from '../store/jobs.ts';
 import { collectLines } from '../store/lines.ts';
 import { watchRoom } from '../store/room.ts';
@@ -67,7 +68,10 @@ export async function serveApi(parts: ApiParts, stop: Stop): Promise<{ port: num
   const handlers = handle(parts, room.has, () => publicUrl, draining.signal);
   const gate = {
     blocked,
-    peerOf: findPeers(config.trustedProxies, () => log.warn(strayProxy)),
+    peerOf: findPeers(config.trustedProxies, (address) => {
+      log.warn(strayProxy);
+      void noteStrayProxy(store, address).catch((error) => log.debug('the proxy could not be noted', { error }));
+    }),
     lines,
     log,
     metrics,

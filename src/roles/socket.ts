@@ -1,5 +1,6 @@
 import { chmod, rm } from 'node:fs/promises';
 import type { Server } from 'node:http';
+import { createConnection } from 'node:net';
 
 /** Listens on a UNIX socket that only this user reaches, in place of what an earlier process left; answers how to end it. */
 export async function listenAt(server: Server, path: string): Promise<() => Promise<void>> {
@@ -24,4 +25,17 @@ async function listen(server: Server, begin: (ready: () => void) => void): Promi
       server.close(() => resolve());
       server.closeAllConnections();
     });
+}
+
+/** Tells whether somebody listens on a UNIX socket. */
+export function isListening(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const wire = createConnection(path);
+    const settle = (listens: boolean) => {
+      wire.destroy();
+      resolve(listens);
+    };
+    wire.once('connect', () => settle(true));
+    wire.on('error', () => settle(false));
+  });
 }

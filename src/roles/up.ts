@@ -1,23 +1,22 @@
-import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import type { Finding } from '../admin/finding.ts';
+import { judgeConnection } from '../admin/health.ts';
+import { judgeMachine } from '../admin/machine.ts';
 import type { Terminal } from '../admin/terminal.ts';
 import { type Config, ConfigError, readConfig } from '../base/config.ts';
-import { Refusal } from '../base/errors.ts';
+import { Refusal, refuse } from '../base/errors.ts';
 import { type Log, makeLog } from '../base/log.ts';
-import { makeMetrics } from '../base/metrics.ts';
+import { type Metrics, makeMetrics } from '../base/metrics.ts';
 import { startProbe } from '../base/probe.ts';
 import { makeSeal } from '../base/seal.ts';
 import { makeStop, type Stop } from '../base/stop.ts';
+import type { Inspector } from '../model/inspected.ts';
 import type { Job } from '../model/job.ts';
-import { makeAccountId, makeKey, readKey } from '../model/key.ts';
 import { makeLink } from '../model/link.ts';
 import { openFolder } from '../objects/folder.ts';
-import { createAccount, listAccounts, setPlan } from '../store/accounts.ts';
-import { createKey } from '../store/keyring.ts';
-import { grantCredits } from '../store/ledger.ts';
 import { openStore, recordFolder } from '../store/open.ts';
 import type { Store } from '../store/script.ts';
 import { startRedis } from '../store/server.ts';
@@ -26,8 +25,11 @@ import { openHome } from './home.ts';
 import { askInspector } from './inspector.ts';
 import { runJobs } from './jobs.ts';
 import { runProcesses } from './processes.ts';
+import { type Checks, findMissing } from './ready.ts';
+import { linesToTry, makeSample } from './sample.ts';
 import { serveApi } from './serve.ts';
-import { listenAt, listenOn } from './socket.ts';
+import { isListening, listenAt, listenOn } from './socket.ts';
+import { showStatus } from './status.ts';
 import { envOfParts, ownCommand } from './surroundings.ts';
 import { startWork, type WorkParts } from './work.ts';
 
@@ -74,43 +76,25 @@ export async function runUp(args: readonly string[], terminal: Terminal): Promis
 }
 
 async function start(config: Config, log: Log, stop: Stop, terminal: Terminal): Promise<void> {
+  const tell = (finding: Finding) => terminal.err(`${finding.text}\n`);
+  await checkMachine(config, tell);
   const metrics = makeMetrics();
   const home = await openHome(config.data, config.secret);
   stop.add('data folder', home.release);
-  const missing = new Set(['record', 'api']);
-  const probe = await startProbe({ port: config.probePort, host: config.host, metrics, ready: () => [...missing] });
+  const not = () => false;
+  const checks: Checks = new Map(['record', 'egress', 'inspector', 'controller', 'api'].map((name) => [name, not]));
+  const ready = () => findMissing(checks);
+  const probe = await startProbe({ port: config.probePort, host: config.host, metrics, ready });
   stop.add('probe', probe.close);
-  if (config.redisUrl === null) {
-    const redis = await startRedis({ folder: recordFolder(config.data), log });
-    stop.add('redis', redis.stop, 10);
-  }
-  const { store, close } = await openStore(config, log, (script, seconds) =>
-    metrics.redis_seconds.observe({ script }, seconds),
-  );
-  stop.add('record', close);
-  missing.delete('record');
+  const store = await openRecord(config, metrics, log, stop);
+  for (const finding of await judgeConnection(store.connection, config)) if (finding.level !== 'ok') tell(finding);
+  checks.set('record', store.connection.ready);
   // Nobody works yet: what lies there was left by workers that were killed with everything else.
   await rm(join(home.path, 'work'), { recursive: true, force: true });
   const seal = makeSeal({ secret: home.secret, old: config.secretOld });
   const objects = await openFolder({ folder: join(home.path, 'objects'), seal, now: store.clock.now });
-  const inspectorSocket = join(home.path, 'inspector.sock');
-  const inspector = askInspector({ socketPath: inspectorSocket });
   const env = envOfParts(terminal.env, home.path);
-  const egressSocket = join(home.path, 'egress.sock');
-  const egress = keepChild({
-    name: 'egress',
-    command: [...ownCommand, 'egress', '--lifeline', '--at', egressSocket],
-    env,
-    log,
-  });
-  stop.add('egress', egress.stop, 6);
-  const inspecting = keepChild({
-    name: 'inspector',
-    command: [...ownCommand, 'inspector', '--lifeline'],
-    env: { ...env, TRAWL_INSPECTOR_ADDRESS: `unix:${inspectorSocket}`, TRAWL_EGRESS_ADDRESS: `unix:${egressSocket}` },
-    log,
-  });
-  stop.add('inspector', inspecting.stop, 6);
+  const inspector = startReaders({ home: home.path, env, checks, log }, stop);
   const parts = { config, store, seal, objects, inspector, log, metrics };
   let publicUrl = config.publicUrl;
   const linkOf = (job: Job) => {
@@ -119,19 +103,17 @@ async function start(config: Config, log: Log, stop: Stop, terminal: Terminal): 
     return isGone ? null : makeLink(job, until, publicUrl, seal.sign);
   };
   const controller = await startWork({ ...parts, ...placesOf(parts, home.path, env, terminal.env), linkOf }, stop);
+  checks.set('controller', controller.isLeading);
   const api = await serveApi(parts, stop);
   publicUrl = api.publicUrl;
-  missing.delete('api');
+  checks.set('api', () => true);
   stop.add('readiness', () => {
-    missing.add('api');
+    checks.set('api', not);
     controller.pause();
   });
   terminal.out(`trawl answers at ${api.publicUrl}\n`);
-  const key = await makeSample(store);
-  if (key !== null) {
-    terminal.out(`A sample account has 100 credits and this key, which is shown only now:\n  ${key}\n`);
-    terminal.out(`Try it:\n  curl -H 'x-api-key: ${key}' '${api.publicUrl}/v1/usage'\n`);
-  }
+  await makeSample(store, seal, home.path, (key) => terminal.out(introduce(api.publicUrl, key)));
+  stop.add('status', showStatus(metrics, process.stdout).close);
 }
 
 type Own = Parameters<typeof runProcesses>[0]['env'];
@@ -156,18 +138,63 @@ function placesOf(
   };
 }
 
-/** On the first start: a sample account with a plan, 100 credits and one key, whose text is answered. */
-async function makeSample(store: Store): Promise<string | null> {
-  if ((await listAccounts(store)).length > 0) return null;
-  await setPlan(store, { name: 'sample', quota: 0, per_second: null, per_minute: null, paid: false });
-  const account = makeAccountId(randomBytes(16));
-  await createAccount(store, account, 'sample', { name: 'Sample', plan: 'sample' });
-  await grantCredits(store, account, 100);
-  const key = makeKey(account, randomBytes(32));
-  const read = readKey(key);
-  if (read === null) throw new Error('a fresh key cannot be read');
-  await createKey(store, account, { id: read.id, alias: 'sample', hash: read.hash });
-  return key;
+/** The doctor's word on this machine: a problem refuses the start, everything else that is not well is told. */
+async function checkMachine(config: Config, tell: (finding: Finding) => void): Promise<void> {
+  const findings = await judgeMachine(config);
+  const problems = findings.filter(({ level }) => level === 'problem');
+  if (problems.length > 0) throw refuse('unavailable', problems.map(({ text }) => text).join('\n'));
+  for (const finding of findings) if (finding.level === 'note') tell(finding);
+}
+
+async function openRecord(config: Config, metrics: Metrics, log: Log, stop: Stop): Promise<Store> {
+  if (config.redisUrl === null) {
+    const redis = await startRedis({ folder: recordFolder(config.data), log });
+    stop.add('redis', redis.stop, 10);
+  }
+  const { store, close } = await openStore(config, log, (script, seconds) =>
+    metrics.redis_seconds.observe({ script }, seconds),
+  );
+  stop.add('record', close);
+  return store;
+}
+
+interface Readers {
+  readonly home: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly checks: Checks;
+  readonly log: Log;
+}
+
+/** Starts what reaches the outside beside the workers: egress, and the inspector, which warms up meanwhile. */
+function startReaders({ home, env, checks, log }: Readers, stop: Stop): Inspector {
+  const egressSocket = join(home, 'egress.sock');
+  const inspectorSocket = join(home, 'inspector.sock');
+  const egress = keepChild({
+    name: 'egress',
+    command: [...ownCommand, 'egress', '--lifeline', '--at', egressSocket],
+    env,
+    log,
+  });
+  stop.add('egress', egress.stop, 6);
+  checks.set('egress', () => isListening(egressSocket));
+  const inspecting = keepChild({
+    name: 'inspector',
+    command: [...ownCommand, 'inspector', '--lifeline'],
+    env: { ...env, TRAWL_INSPECTOR_ADDRESS: `unix:${inspectorSocket}`, TRAWL_EGRESS_ADDRESS: `unix:${egressSocket}` },
+    log,
+  });
+  stop.add('inspector', inspecting.stop, 6);
+  checks.set('inspector', () => isListening(inspectorSocket));
+  return askInspector({ socketPath: inspectorSocket });
+}
+
+function introduce(url: string, key: string): string {
+  const lines = linesToTry(url, key).map((line) => `  ${line}\n`);
+  return `A sample account has 100 credits and this key, which is shown only now:
+  ${key}
+Paste these lines into another terminal: they show what the account has, ask for a film, wait for it and fetch it as film.mp4.
+Any other URL may stand in place of the film's. The film costs one credit, as the first line then shows.
+${lines.join('')}`;
 }
 
 /** A sentence for the person who started it; what nobody expected keeps its place in the code. */

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Log } from '../base/log.ts';
 import type { Outcome } from '../model/outcome.ts';
-import { type AttemptToRun, jobIn, outcomeOfExit, type Runner } from './runner.ts';
+import { type AttemptToRun, jobIn, makeWatchers, outcomeOfExit, type Runner } from './runner.ts';
 
 export interface ProcessRunnerOptions {
   /** The program and arguments that run a worker. */
@@ -25,10 +25,7 @@ const politeMilliseconds = 5000;
 /** Runs each worker as a child process in a group of its own, which ends with this process. */
 export function openProcessRunner(options: ProcessRunnerOptions): Runner {
   const children = new Map<string, Child>();
-  const watchers = new Set<(name: string) => void>();
-  const tell = (name: string) => {
-    for (const changed of watchers) changed(name);
-  };
+  const watchers = makeWatchers();
 
   const stop = async (name: string) => {
     const child = children.get(name);
@@ -42,7 +39,7 @@ export function openProcessRunner(options: ProcessRunnerOptions): Runner {
       if (children.has(attempt.name)) return;
       children.set(
         attempt.name,
-        launch(options, attempt, () => tell(attempt.name)),
+        launch(options, attempt, () => watchers.tell(attempt.name)),
       );
     },
     stop,
@@ -52,12 +49,13 @@ export function openProcessRunner(options: ProcessRunnerOptions): Runner {
       if (!child.hasEnded) return { is: 'running' };
       return { is: 'ended', outcome: options.verdictOf(name) ?? outcomeOf(child.process) };
     },
-    watch(changed) {
-      watchers.add(changed);
-      return () => watchers.delete(changed);
-    },
+    watch: watchers.watch,
     list: async (job) => [...children.keys()].filter((name) => job === undefined || jobIn(name) === job),
-    close: async () => void (await Promise.all([...children.keys()].map(stop))),
+    async close() {
+      const names = [...children.keys()];
+      await Promise.all(names.map(stop));
+      return names;
+    },
   };
 }
 

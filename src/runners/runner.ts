@@ -30,8 +30,8 @@ export interface Runner {
   watch(changed: (name: string) => void): () => void;
   /** Names of all workers that are known to exist, or of those of one job. */
   list(job?: string): Promise<string[]>;
-  /** Leaves: what cannot outlive this process ends, what can goes on. */
-  close(): Promise<void>;
+  /** Leaves. Workers that cannot outlive this process end, and their names are answered; others go on. */
+  close(): Promise<string[]>;
 }
 
 /** The name of an attempt, the same wherever it runs. */
@@ -52,4 +52,18 @@ export function attemptIn(name: string): number {
 /** How an attempt ended that said nothing: by its exit code. Those above 128 are the signals that ended it. */
 export function outcomeOfExit(code: number): Outcome {
   return code > 128 ? { is: 'interrupted', reason: `exit code ${code}` } : { is: 'failed', code: 'worker_failed' };
+}
+
+/** Those who watch a runner, and how to tell all of them. */
+export function makeWatchers(): Pick<Runner, 'watch'> & { tell(name: string): void } {
+  const watchers = new Set<(name: string) => void>();
+  return {
+    watch(changed) {
+      watchers.add(changed);
+      return () => watchers.delete(changed);
+    },
+    tell(name) {
+      for (const changed of watchers) changed(name);
+    },
+  };
 }

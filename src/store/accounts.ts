@@ -1,6 +1,7 @@
 import { refuse } from '../base/errors.ts';
 import type { Account, Plan } from '../model/account.ts';
 import { periodAt } from '../model/period.ts';
+import { deleteKey, listKeys } from './keyring.ts';
 import { keys } from './keys.ts';
 import { bookKeys, rolling } from './period.ts';
 import { number, pairs, run, type Store, text } from './script.ts';
@@ -115,7 +116,7 @@ export async function setAccount(store: Store, id: string, change: AccountChange
   return readAccount(store, id);
 }
 
-/** Removes an account without open jobs and purchases; its record and ledger stay. */
+/** Removes an account without open jobs and purchases, and its keys; its record and ledger stay. */
 export async function removeAccount(store: Store, id: string, slug: string): Promise<void> {
   const [word] = await run(
     store,
@@ -125,6 +126,7 @@ export async function removeAccount(store: Store, id: string, slug: string): Pro
       open: keys.open(id),
       slugs: keys.slugs,
       removed: keys.removed,
+      leaving: keys.leaving,
       planUsers: keys.planUsers,
       periods: keys.periods,
       ready: keys.ready,
@@ -135,6 +137,19 @@ export async function removeAccount(store: Store, id: string, slug: string): Pro
   );
   if (word === 'in_use') throw refuse('in_use', 'A purchase of the account is under way: try again when it has ended');
   if (word !== 'removed') throw refuse(word === 'has_open_jobs' ? 'has_open_jobs' : 'not_found');
+  await deleteKeys(store, id);
+}
+
+/** Deletes the keys of accounts whose removal broke off after its first step; answers how many accounts there were. */
+export async function finishRemovals(store: Store): Promise<number> {
+  const leaving = (await store.connection.read(['SMEMBERS', keys.leaving], keys.leaving)) as string[];
+  for (const id of leaving) await deleteKeys(store, id);
+  return leaving.length;
+}
+
+async function deleteKeys(store: Store, id: string): Promise<void> {
+  for (const { alias } of await listKeys(store, id)) await deleteKey(store, id, alias, true);
+  await store.connection.read(['SREM', keys.leaving, id], keys.leaving);
 }
 
 /** Id of the account with this slug; refuses when there is none. */
@@ -156,6 +171,12 @@ export async function findLedger(store: Store, slug: string): Promise<string> {
 export async function listAccounts(store: Store): Promise<[slug: string, id: string][]> {
   const found = pairs(await store.connection.read(['HGETALL', keys.slugs], keys.slugs));
   return Object.entries(found).sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+/** Ids of all accounts that have a ledger, removed ones too. */
+export async function listLedgers(store: Store): Promise<string[]> {
+  const removed = (await store.connection.read(['HVALS', keys.removed], keys.removed)) as string[];
+  return [...new Set([...(await listAccounts(store)).map(([, id]) => id), ...removed])];
 }
 
 export async function readAccount(store: Store, id: string): Promise<Account> {

@@ -2,7 +2,7 @@ import type { Endpoint } from '../model/job.ts';
 import { type Caller, doorKeys, type Rates, type Refused, readRates, readRefused } from './door.ts';
 import { channels, keys } from './keys.ts';
 import { bookKeys, rolling } from './period.ts';
-import { run, type Store, text } from './script.ts';
+import { type Reply, run, type Store, text } from './script.ts';
 import { admit as admitScript } from './scripts/admit.ts';
 import { charge as chargeScript } from './scripts/charge.ts';
 import { release as releaseScript } from './scripts/release.ts';
@@ -39,10 +39,46 @@ export type Admission =
   | { readonly repeated: string; readonly answer: string; readonly rates: Rates }
   | Refused;
 
+/** Calls of one key that were made in the same turn of the event loop, and are judged in one step. */
+interface Group {
+  readonly calls: Told[];
+  readonly answers: Promise<readonly Admission[]>;
+}
+
+/** What the step is told of a call: the keys of its job and of its repeat, and its words. */
+interface Told {
+  readonly keys: readonly [job: string, repeats: string];
+  readonly words: readonly string[];
+}
+
+const mostTogether = 64;
+const groups = new WeakMap<Store, Map<string, Group>>();
+
 /** Admits a call in one atomic step, or refuses it (D10). */
 export async function admit(store: Store, caller: Caller, call: Call): Promise<Admission> {
-  const job = 'endpoint' in call.work ? call.work : null;
-  const fields = job ? jobFields(job) : [];
+  const told: Told = { keys: [keys.job(call.id), repeatKey(caller.account, call.repeat)], words: wordsOf(call) };
+  const { calls, answers } = groupOf(store, caller);
+  const place = calls.push(told) - 1;
+  return (await answers)[place]!;
+}
+
+/** The group that a call of this key joins; it goes when what the event loop has at hand is done. */
+function groupOf(store: Store, caller: Caller): Group {
+  const waiting = groups.get(store) ?? new Map<string, Group>();
+  groups.set(store, waiting);
+  const present = waiting.get(caller.hash);
+  if (present && present.calls.length < mostTogether) return present;
+  const calls: Told[] = [];
+  const answers = new Promise((resolve) => setImmediate(resolve)).then(() => {
+    if (waiting.get(caller.hash)?.calls === calls) waiting.delete(caller.hash);
+    return judge(store, caller, calls);
+  });
+  const group = { calls, answers };
+  waiting.set(caller.hash, group);
+  return group;
+}
+
+async function judge(store: Store, caller: Caller, calls: readonly Told[]): Promise<Admission[]> {
   const reply = await rolling(store, caller.account, () =>
     run(
       store,
@@ -53,26 +89,34 @@ export async function admit(store: Store, caller: Caller, call: Call): Promise<A
         ready: keys.ready,
         turn: keys.turn,
         quota: keys.quota(caller.hash),
-        repeats: repeatKey(caller.account, call.repeat),
-        job: keys.job(call.id),
         jobs: keys.jobs(caller.account),
         open: keys.open(caller.account),
         calls: keys.calls,
       },
-      {
-        accountId: caller.account,
-        kind: job ? 'job' : 'call',
-        id: call.id,
-        valid: call.valid ? '1' : '',
-        room: call.room ? '1' : '',
-        holdFor: 'holdMilliseconds' in call.work ? call.work.holdMilliseconds : 0,
-        repeatKey: call.repeat?.key ?? '',
-        request: call.repeat?.request ?? '',
-        workChannel: channels.work,
-      },
-      fields,
+      { accountId: caller.account, workChannel: channels.work },
+      { keys: calls.flatMap((call) => call.keys), args: calls.flatMap((call) => call.words) },
     ),
   );
+  const [word, ...each] = reply;
+  return calls.map((_, n) => readAdmission(word === 'judged' ? (each[n] as Reply) : reply));
+}
+
+/** The words of a call in the order that the step expects. */
+function wordsOf({ id, valid, room, repeat, work }: Call): string[] {
+  const job = 'endpoint' in work ? jobWords(work) : null;
+  return [
+    job ? 'job' : 'call',
+    id,
+    valid ? '1' : '',
+    room ? '1' : '',
+    'holdMilliseconds' in work ? String(work.holdMilliseconds) : '',
+    repeat?.key ?? '',
+    repeat?.request ?? '',
+    ...(job ?? ['', '', '', '']),
+  ];
+}
+
+function readAdmission(reply: Reply): Admission {
   const word = text(reply[0]);
   if (word === 'admitted') return { admitted: text(reply[1]), held: Number(reply[7]), rates: readRates(reply) };
   if (word === 'repeated') return { repeated: text(reply[1]), answer: text(reply[2]), rates: readRates(reply) };
@@ -145,15 +189,13 @@ function repeatKey(account: string, repeat: Repeat | null): string {
 }
 
 /**
- * Names and values of the job's hash that admission knows; what is not there yet is left out. What only this process
- * reads is one field, `asked`; the steps that end a job read the others.
+ * What the job's hash takes over: what only this process reads is one text; the steps that end a job read the others.
  */
-function jobFields({ endpoint, method, path, args, ip, webhook }: NewJob): string[] {
+function jobWords({ endpoint, method, path, args, ip, webhook }: NewJob): string[] {
   const asked = { endpoint, path, args, webhook_url: webhook?.url ?? '', authorization: webhook?.authorization ?? '' };
-  const fields = ['asked', JSON.stringify(asked), 'line', `${method} ${path}`, 'ip', ip];
-  if (webhook) fields.push('receiver', webhook.receiver);
+  const words = [JSON.stringify(asked), `${method} ${path}`, ip, webhook?.receiver ?? ''];
   // Half a character would arrive as another one.
-  const texts = [...fields, asked.webhook_url, asked.authorization];
+  const texts = [...words, asked.webhook_url, asked.authorization];
   if (!texts.every((text) => text.isWellFormed())) throw new Error('a job with half a character cannot be recorded');
-  return fields;
+  return words;
 }

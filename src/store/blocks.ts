@@ -1,7 +1,10 @@
+import type { Connection } from './connect.ts';
 import { channels, keys } from './keys.ts';
 import { run, type Store } from './script.ts';
 import { clearBlock as clearBlockScript } from './scripts/clear-block.ts';
 import { failAuth as failAuthScript } from './scripts/fail-auth.ts';
+
+const strayProxySeconds = 30 * 86_400;
 
 /** When an address is blocked (D38): so many failures in a window; milliseconds. */
 export interface BlockRule {
@@ -25,6 +28,17 @@ export async function countFailure(store: Store, address: string, rule: BlockRul
     },
   );
   return reply[0] === 'blocked' ? Number(reply[1]) : null;
+}
+
+/** Notes a private address that forwards requests of others without being trusted, for the operator's `doctor`. */
+export async function noteStrayProxy({ connection }: Store, address: string): Promise<void> {
+  await connection.read(['SET', keys.strayProxy, address, 'EX', String(strayProxySeconds)], keys.strayProxy);
+}
+
+/** The last such address; `null` when none was seen for a month. */
+export async function readStrayProxy(connection: Connection): Promise<string | null> {
+  const address = await connection.read(['GET', keys.strayProxy], keys.strayProxy);
+  return address === null ? null : String(address);
 }
 
 /** Addresses that are blocked now, and until when. */

@@ -62,6 +62,8 @@ export async function deleteKey(store: Store, account: string, alias: string, fo
       quota: keys.quota(hash),
       freeLines: keys.freeLines(id),
       paidLines: keys.paidLines(id),
+      freeDays: keys.freeDays(id),
+      paidDays: keys.paidDays(id),
     },
     { alias, hash, force: force ? '1' : '' },
   );

@@ -23,6 +23,8 @@ export const keys = {
   slugs: one('slugs'),
   /** Hash: slug → id of the account that was last removed under it; its ledger stays. */
   removed: one('removed'),
+  /** Set: ids of removed accounts that may still have keys. */
+  leaving: one('leaving'),
   /** Sorted set: account id → end of its billing period, for accounts with a plan. */
   periods: one('periods'),
 
@@ -32,8 +34,12 @@ export const keys = {
   packs: of('packs'),
   /** Sorted set: packs that are not exhausted, by purchase. */
   packQueue: of('pack_queue'),
+  /** Hash: id that the operator gave to a grant of credits → its amount. */
+  grants: of('grants'),
   /** Stream: money that moved. Append-only. */
   ledger: of('ledger'),
+  /** List: JSON of each part of a ledger that was moved to the object store, oldest first. */
+  ledgerDays: of('ledger_days'),
   /** Hash: the automatic top-up setting and the purchase under way. */
   topup: of('topup'),
   /** Sorted set: account id → when its purchase is to be tried. */
@@ -51,6 +57,11 @@ export const keys = {
   paidLines: of('paid_lines'),
   /** Stream: the other request-log lines of a key, capped. */
   freeLines: of('free_lines'),
+  /** Lists: JSON of each part of these two that was moved to the object store, oldest first. */
+  paidDays: of('paid_days'),
+  freeDays: of('free_days'),
+  /** Sorted set: `kind/id/part` of moved request-log lines by the time of the newest. */
+  days: one('days'),
 
   /** Hash: a job. */
   job: of('job'),
@@ -90,6 +101,8 @@ export const keys = {
   failures: of('failures'),
   /** Sorted set: blocked addresses by the end of their block. */
   blocks: one('blocks'),
+  /** String: the last private address that forwarded requests of others without being trusted; expires by itself. */
+  strayProxy: one('stray_proxy'),
   /** Hash: minute of the hour → counted answers of an endpoint. */
   stats: of('stats'),
 } as const;

@@ -1,9 +1,20 @@
 import { refuse } from '../base/errors.ts';
 import type { Account, Key, Plan } from '../model/account.ts';
 import type { Job } from '../model/job.ts';
-import { differences, type Entry, replay } from '../model/ledger.ts';
+import { beginReplay, differences, type Entry, type Opening } from '../model/ledger.ts';
 import type { Books, Pack } from '../model/money.ts';
 import { accountOf } from './accounts.ts';
+import {
+  beginning,
+  type Closing,
+  type Days,
+  listDays,
+  newestDays,
+  type OpenDays,
+  type Origin,
+  readNewest,
+  readOldest,
+} from './days.ts';
 import { type Caller, doorKeys, type Rates, type Refused, readRates, readRefused } from './door.ts';
 import { keyOf } from './keyring.ts';
 import { keys } from './keys.ts';
@@ -14,16 +25,27 @@ import { grant as grantScript } from './scripts/grant.ts';
 import { readBooks } from './scripts/read-books.ts';
 import { usage as usageScript } from './scripts/usage.ts';
 
-/** Grants credits to an account, with the reason for its ledger, and answers its credits. */
+const pageEntries = 1000;
+
+/**
+ * Grants credits to an account, with the reason for its ledger, and answers its credits. With an id it may be repeated:
+ * that grants nothing more.
+ */
 export async function grantCredits(
   store: Store,
   account: string,
   amount: number,
-  reason = '',
+  { reason = '', id = '' }: { readonly reason?: string | undefined; readonly id?: string | undefined } = {},
 ): Promise<{ given: number; consumed: number }> {
   const reply = await rolling(store, account, () =>
-    run(store, grantScript, bookKeys(account), { accountId: account, amount, reason }),
+    run(
+      store,
+      grantScript,
+      { ...bookKeys(account), grants: keys.grants(account) },
+      { accountId: account, amount, reason, id },
+    ),
   );
+  if (reply[0] === 'conflict') throw refuse('already_exists', `Another number of credits was added with the id ${id}`);
   if (reply[0] !== 'granted') throw refuse('not_found', 'There is no such account');
   return { given: Number(reply[1]), consumed: Number(reply[2]) };
 }
@@ -84,13 +106,20 @@ export async function readSnapshot(store: Store, account: string): Promise<Snaps
   return { account: accountOf(seen.fields), plan, books: { ...booked, quota: plan?.quota ?? 0 } };
 }
 
-/** Newest entries of the ledger first. */
-export async function readLedger(store: Store, account: string, limit: number): Promise<Entry[]> {
-  const found = await store.connection.read(
-    ['XREVRANGE', keys.ledger(account), '+', '-', 'COUNT', String(limit)],
-    keys.ledger(account),
-  );
-  return (found as [string, string[]][]).map(entryOf);
+/** The ledger of an account as what is moved to the object store when its days have ended. */
+export function ledgerOf(account: string): Origin<Entry> {
+  return {
+    kind: 'ledger',
+    id: account,
+    stream: keys.ledger(account),
+    list: keys.ledgerDays(account),
+    read: entryOf,
+  };
+}
+
+/** Newest entries of the ledger first; those that were moved too, where they can be opened. */
+export function readLedger(store: Store, account: string, limit: number, open?: OpenDays): Promise<Entry[]> {
+  return readNewest(store, ledgerOf(account), limit, open);
 }
 
 /** The entry that a job has made in its account's ledger; `null` when it has moved no money. */
@@ -101,7 +130,7 @@ export async function findEntry(store: Store, job: Pick<Job, 'id' | 'account' | 
       string,
       string[],
     ][];
-    const entries = page.map(entryOf);
+    const entries = page.map(([id, flat]) => entryOf(id, pairs(flat)));
     const found = entries.find((entry) => entry.job === job.id);
     const last = entries.at(-1);
     if (found || last === undefined || last.at < job.created_at) return found ?? null;
@@ -116,30 +145,55 @@ export interface Verified {
 }
 
 /**
- * Replays an account's ledger and compares every balance, and its holds with its open jobs and calls. The numbers are
- * read in one step and name the last entry that they contain, so money may go on moving meanwhile.
+ * Replays an account's ledger page by page and compares every balance, and its holds with its open jobs and calls. The
+ * numbers are read in one step and name the last entry that they contain, so money may go on moving meanwhile. It begins
+ * with the first entry of all where moved ones can be opened, else with the balances after the last one that was moved.
  */
-export async function verifyLedger(store: Store, account: string): Promise<Verified> {
-  const seen = await readRaw(store, account);
-  const entries: Entry[] = [];
-  let from = '-';
+export async function verifyLedger(store: Store, account: string, open?: OpenDays): Promise<Verified> {
+  for (;;) {
+    const seen = await readRaw(store, account);
+    const verified = await verifyRaw(store, account, seen, open);
+    // Entries that were moved meanwhile may be missing in what was replayed.
+    if ((await newestDays(store, ledgerOf(account)))?.last === seen.moved?.last) return verified;
+  }
+}
+
+async function verifyRaw(store: Store, account: string, seen: Raw, open?: OpenDays): Promise<Verified> {
+  const origin = ledgerOf(account);
+  let replaying = beginReplay(open ? undefined : openingOf(seen.moved?.closing));
+  const problems: string[] = [];
+  let entries = 0;
+  const take = (page: readonly Entry[]) => {
+    entries += page.length;
+    replaying.take(page);
+  };
+  for (const { object, closing } of open ? await listDays(store, origin) : []) {
+    const page = (await open?.(object)) as readonly Entry[] | null;
+    if (page !== null) take(page);
+    else {
+      problems.push(...replaying.balances().problems, `Its entries in ${object} are not in the object store`);
+      replaying = beginReplay(openingOf(closing));
+    }
+  }
   const last = text(seen.fields.last_entry);
-  while (last !== '') {
-    const page = (await store.connection.read(
-      ['XRANGE', keys.ledger(account), from, last, 'COUNT', '1000'],
-      keys.ledger(account),
-    )) as [string, string[]][];
-    entries.push(...page.map(entryOf));
-    if (page.length < 1000) break;
-    from = `(${page.at(-1)?.[0]}`;
+  for (let behind = beginning; last !== ''; ) {
+    const page = await readOldest(store, origin, pageEntries, { behind, last });
+    take(page);
+    if (page.length < pageEntries) break;
+    behind = page.at(-1)?.entry ?? last;
   }
   const books = booksOf(seen.fields, seen.packs);
-  const problems = differences(replay(entries), books, { holds: seen.open });
+  problems.push(...differences(replaying.balances(), books, { holds: seen.open }));
   const left = books.packs.reduce((sum, pack) => sum + pack.total - pack.used, 0);
   const counted = Number(seen.fields.packs_left);
   if (counted !== left)
     problems.push(`What is left of all packs is ${left}, but ${counted} is what admission counts on`);
-  return { entries: entries.length, problems };
+  return { entries, problems };
+}
+
+/** Balances from JSON; nothing where no entry was moved. */
+export function openingOf(closing: Closing | undefined): Opening | undefined {
+  return closing && { ...closing, packs: new Map(closing.packs) };
 }
 
 interface Raw {
@@ -147,18 +201,27 @@ interface Raw {
   readonly packs: Record<string, string>;
   /** Open jobs and synchronous calls in hand. */
   readonly open: number;
+  /** What was moved of its ledger last. */
+  readonly moved: Days | null;
 }
 
 async function readRaw(store: Store, account: string): Promise<Raw> {
   const reply = await run(
     store,
     readBooks,
-    { account: keys.account(account), packs: keys.packs(account), open: keys.open(account), calls: keys.calls },
+    {
+      account: keys.account(account),
+      packs: keys.packs(account),
+      open: keys.open(account),
+      calls: keys.calls,
+      days: keys.ledgerDays(account),
+    },
     { accountId: account },
   );
   const fields = pairs(reply[1]);
   if (fields.id === undefined) throw refuse('not_found', 'There is no such account');
-  return { fields, packs: pairs(reply[2]), open: Number(reply[3]) };
+  const moved = reply[4] ? (JSON.parse(text(reply[4])) as Days) : null;
+  return { fields, packs: pairs(reply[2]), open: Number(reply[3]), moved };
 }
 
 /** Money in the fields of an account and its packs. */
@@ -181,8 +244,7 @@ function booksOf(fields: Readonly<Record<string, string>>, packs: Readonly<Recor
   };
 }
 
-function entryOf([id, flat]: [string, string[]]): Entry {
-  const fields = pairs(flat);
+function entryOf(id: string, fields: Readonly<Record<string, string>>): Entry {
   return {
     at: Number(fields.at),
     entry: id,

@@ -1,7 +1,8 @@
 import type { Log } from '../base/log.ts';
+import { type OpenDays, type Origin, type Placed, readNewest } from './days.ts';
 import { listKeys } from './keyring.ts';
 import { keys } from './keys.ts';
-import { pairs, type Store } from './script.ts';
+import type { Store } from './script.ts';
 
 /** One line of the request log. */
 export interface Line {
@@ -72,31 +73,44 @@ export function collectLines(store: Store, cap: number, log: Log): FreeLines {
   };
 }
 
-/** Newest lines first, of all keys of an account or of one alias. */
+/** A line with its place in the record. */
+export type PlacedLine = Line & Placed;
+
+/** Lines of a key that carry money, as what is moved to the object store when their days have ended. */
+export function paidLinesOf(keyId: string): Origin<PlacedLine> {
+  return { kind: 'paid', id: keyId, stream: keys.paidLines(keyId), list: keys.paidDays(keyId), read: lineOf };
+}
+
+/** The other lines of a key, likewise. */
+export function freeLinesOf(keyId: string): Origin<PlacedLine> {
+  return { kind: 'free', id: keyId, stream: keys.freeLines(keyId), list: keys.freeDays(keyId), read: lineOf };
+}
+
+/** Newest lines first, of all keys of an account or of one alias; those that were moved too, where they can be opened. */
 export async function readLines(
   store: Store,
   account: string,
   limit: number,
-  alias?: string,
+  { alias, open }: { readonly alias?: string | undefined; readonly open?: OpenDays } = {},
 ): Promise<(Line & { key: string })[]> {
   const wanted = (await listKeys(store, account)).filter((key) => alias === undefined || key.alias === alias);
-  const streams = wanted.flatMap((key) => [
-    { alias: key.alias, stream: keys.freeLines(key.id) },
-    { alias: key.alias, stream: keys.paidLines(key.id) },
-  ]);
-  const found = await store.connection.batch(
-    streams.map(({ stream }) => ({ key: stream, command: ['XREVRANGE', stream, '+', '-', 'COUNT', String(limit)] })),
+  const found = await Promise.all(
+    wanted.flatMap((key) =>
+      [freeLinesOf(key.id), paidLinesOf(key.id)].map(async (origin) => {
+        const lines = await readNewest(store, origin, limit, open);
+        return lines.map(({ entry: _, ...line }) => ({ ...line, key: key.alias }));
+      }),
+    ),
   );
   return found
-    .flatMap((page, n) =>
-      (page as [string, string[]][]).map(([, flat]) => ({ ...lineOf(pairs(flat)), key: streams[n]?.alias ?? '' })),
-    )
+    .flat()
     .sort((a, b) => b.at - a.at)
     .slice(0, limit);
 }
 
-function lineOf(fields: Readonly<Record<string, string>>): Line {
+function lineOf(entry: string, fields: Readonly<Record<string, string>>): PlacedLine {
   return {
+    entry,
     at: Number(fields.at),
     endpoint: fields.endpoint ?? '',
     status: Number(fields.status),

@@ -1,6 +1,8 @@
+import { refuse } from '../base/errors.ts';
 import { periodAt } from '../model/period.ts';
 import { keys } from './keys.ts';
-import { type Reply, run, type Store, text } from './script.ts';
+import { inTime, Late } from './late.ts';
+import { number, type Reply, run, type Store, text } from './script.ts';
 import { roll } from './scripts/roll.ts';
 
 /** Keys of the books of one account, as every script that moves money takes them. */
@@ -16,17 +18,40 @@ export function bookKeys(account: string) {
   };
 }
 
+const allMilliseconds = 2_000;
+
 /**
  * Runs a step that may find the account's billing period ended: then the period is rolled and the step runs again.
- * Periods roll by themselves in this way, whether the sweep has come by or not.
+ * Periods roll by themselves in this way, whether the sweep has come by or not. All of it takes two seconds at most, or
+ * fails with `unavailable`; nothing is begun after that.
  */
 export async function rolling(store: Store, account: string, step: () => Promise<Reply>): Promise<Reply> {
-  for (let tries = 0; tries < 5; tries++) {
-    const reply = await step();
-    if (reply[0] !== 'roll') return reply;
-    await rollPeriod(store, account);
+  const began = performance.now();
+  const first = await step();
+  if (first[0] !== 'roll') return first;
+  let isOver = false;
+  const rollAndRun = async () => {
+    for (let tries = 0; tries < 5 && !isOver; tries++) {
+      await rollPeriod(store, account);
+      if (isOver) break;
+      const reply = await step();
+      if (reply[0] !== 'roll') return reply;
+    }
+    throw new Error(`the billing period of account ${account} does not roll`);
+  };
+  try {
+    return await inTime(rollAndRun(), allMilliseconds - (performance.now() - began));
+  } catch (error) {
+    throw error instanceof Late ? Object.assign(refuse('unavailable'), { cause: error }) : error;
+  } finally {
+    isOver = true;
   }
-  throw new Error(`the billing period of account ${account} does not roll`);
+}
+
+/** When the billing period of an account began, as far as it was rolled; `null` without a plan. */
+export async function readPeriodStart(store: Store, account: string): Promise<number | null> {
+  const key = keys.account(account);
+  return number(await store.connection.read(['HGET', key, 'period_start'], key));
 }
 
 /** Rolls an account into the period that holds the present moment, when its last one has ended. */

@@ -48,21 +48,27 @@ export function script<const K extends string, const A extends string>(
 
 export type Reply = readonly unknown[];
 
-/** Runs a step; what its body takes from ARGV itself comes last. It answers a list whose first element is a word. Fails with `unavailable` when Redis does not answer. */
+/** What a step takes from KEYS and ARGV itself, behind those with names. */
+interface Rest {
+  readonly keys?: readonly string[];
+  readonly args?: readonly string[];
+}
+
+/** Runs a step. It answers a list whose first element is a word. Fails with `unavailable` when Redis does not answer. */
 export async function run<K extends string, A extends string>(
   store: Store,
   step: Script<K, A>,
   keys: Record<NoInfer<K>, string>,
   args: Record<NoInfer<A>, string | number>,
-  rest: readonly string[] = [],
+  rest: Rest = {},
 ): Promise<Reply> {
   const began = performance.now();
   try {
     const reply = await store.connection.eval(
       step.lua,
       step.sha,
-      step.keys.map((name) => keys[name]),
-      [String(store.clock.offset()), ...step.args.map((name) => String(args[name])), ...rest],
+      [...step.keys.map((name) => keys[name]), ...(rest.keys ?? [])],
+      [String(store.clock.offset()), ...step.args.map((name) => String(args[name])), ...(rest.args ?? [])],
     );
     if (!Array.isArray(reply)) throw new Error(`the script ${step.name} answered ${typeof reply}, not a list`);
     return reply;

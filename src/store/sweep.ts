@@ -1,5 +1,5 @@
 import type { Endpoint } from '../model/job.ts';
-import { listAccounts } from './accounts.ts';
+import { finishRemovals, listAccounts } from './accounts.ts';
 import { releaseCall } from './admission.ts';
 import { listKeys } from './keyring.ts';
 import { keys } from './keys.ts';
@@ -17,6 +17,7 @@ export interface Lifetimes {
 /** What one sweep did. */
 export interface Swept {
   readonly calls: number;
+  readonly removals: number;
   readonly periods: number;
   readonly jobs: number;
   readonly lines: number;
@@ -26,13 +27,14 @@ const step = '100';
 
 /**
  * Removes what is past its lifetime, in bounded steps that may each be repeated: holds of synchronous calls that died,
- * periods of idle accounts, old jobs, old request-log lines, blocks that are over.
+ * keys of removed accounts, periods of idle accounts, old jobs, old request-log lines, blocks that are over.
  */
 export async function sweep(store: Store, lifetimes: Lifetimes): Promise<Swept> {
   const now = store.clock.now();
   await store.connection.read(['ZREMRANGEBYSCORE', keys.blocks, '-inf', String(now)], keys.blocks);
   return {
     calls: await sweepCalls(store, now),
+    removals: await finishRemovals(store),
     periods: await sweepPeriods(store, now),
     jobs: await sweepJobs(store, now - lifetimes.job),
     lines: await sweepLines(store, now - lifetimes.line),

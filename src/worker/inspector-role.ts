@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { readConfig } from '../base/config.ts';
 import { makeLog } from '../base/log.ts';
 import { makeMetrics } from '../base/metrics.ts';
@@ -18,19 +19,34 @@ const atOnceEach = 4;
 /** What leaks in yt-dlp and its libraries goes with the parent. */
 const requestsMax = 1000;
 
-/** Runs the role `inspector` until SIGTERM. With `--lifeline` the end of its input ends it too. */
-export async function runInspectorRole(args: readonly string[], { env, err }: Surroundings): Promise<number> {
+const help = `Usage: trawl inspector [--lifeline]
+
+Tells what is known of media URLs, until SIGTERM.
+  --lifeline   ends when the standard input does
+`;
+
+/** Runs the role `inspector` until SIGTERM; gives the exit code. */
+export async function runInspectorRole(args: readonly string[], { env, out, err }: Surroundings): Promise<number> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: { lifeline: { type: 'boolean', default: false }, help: { type: 'boolean', short: 'h' } },
+  });
+  if (values.help) {
+    out(help);
+    return 0;
+  }
   const config = readConfig(env, (path) => readFileSync(path, 'utf8'));
   const log = makeLog({ level: config.logLevel, write: err, now: Date.now });
   const stop = makeStop();
-  const left = waitToLeave(args.includes('--lifeline'));
+  const left = waitToLeave(values.lifeline);
   try {
-    const wall = await chooseWall(config.sandbox, (sentence) => log.warn('no sandbox', { reason: sentence }));
+    const root = join(config.data, 'work');
+    const wall = await chooseWall(config.sandbox, root, (sentence) => log.warn('no sandbox', { reason: sentence }));
     const inspector = await startInspector({
       ...{ inspectUrl, wall, log, requestsMax, inspectSeconds: config.inspectSeconds, plugins: config.ytdlpPlugins },
       egress: needAddress('TRAWL_EGRESS_ADDRESS', config.egressAddress),
       programs: findPrograms(env.PATH ?? ''),
-      root: join(config.data, 'work'),
+      root,
       atOnce: atOnceEach * availableParallelism(),
     });
     stop.add('inspector', inspector.close);

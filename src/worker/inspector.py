@@ -15,7 +15,6 @@ import selectors
 import signal
 import sys
 
-sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import wall  # noqa: E402 - it lies beside this file, where Python does not look by itself
 

@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { FailureCode } from '../base/errors.ts';
 import type { Address } from '../base/kinds.ts';
 import type { Log } from '../base/log.ts';
+import { pythonFlags } from '../media/driver.ts';
 import { Failed, type Tools } from '../media/tools.ts';
 import type { Metadata } from '../model/metadata.ts';
 import type { Media } from './attempt.ts';
@@ -209,7 +210,7 @@ function warmOptions(options: InspectorOptions, { folder, port, socket }: Place)
     cpuSeconds: 2 ** 31,
     processes: processesMax * atOnce,
   };
-  const command = [python, '-I', join(import.meta.dirname, 'inspector.py'), driver, plugins.join(':')];
+  const command = [python, ...pythonFlags, join(import.meta.dirname, 'inspector.py'), driver, plugins.join(':')];
   const capabilities = ['CAP_SETUID', 'CAP_SETGID', 'CAP_KILL'];
   const inside = { wall, folder, readable, out: { port, socket }, limits, user: 0, python, capabilities };
   const childLimits: WarmLimits = {

@@ -1,7 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { mkdir } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { ChildLimits } from './limits.ts';
 import { ownUser, type Wall, wallOff } from './sandbox.ts';
@@ -17,12 +15,16 @@ const trialLimits: ChildLimits = {
   processes: 64,
 };
 
-/** Finds the strongest wall that works on this machine; `warn` is told when that is none. Throws when one is required. */
-export async function chooseWall(mode: SandboxMode, warn: (sentence: string) => void): Promise<Wall> {
+/**
+ * Finds the strongest wall that works on this machine, tried around the folder where children will work; `warn` is told when
+ * that is none. Throws when one is required.
+ */
+export async function chooseWall(mode: SandboxMode, folder: string, warn: (sentence: string) => void): Promise<Wall> {
   if (mode === 'off') return 'none';
+  await mkdir(folder, { recursive: true, mode: 0o700 });
   const reasons: string[] = [];
   for (const wall of walls()) {
-    const reason = await tryWall(wall);
+    const reason = await tryWall(wall, folder);
     if (reason === null) return wall;
     reasons.push(reason);
   }
@@ -37,8 +39,7 @@ function walls(): Wall[] {
 }
 
 /** Gives the reason why it does not work, or null. */
-async function tryWall(wall: Wall): Promise<string | null> {
-  const folder = await mkdtemp(join(tmpdir(), 'trawl-wall-'));
+async function tryWall(wall: Wall, folder: string): Promise<string | null> {
   const inside = { wall, folder, readable: [], out: null, limits: trialLimits, user: ownUser(), python: 'python3' };
   const [program = '', ...args] = wallOff(['true'], inside);
   try {
@@ -47,7 +48,5 @@ async function tryWall(wall: Wall): Promise<string | null> {
   } catch (error) {
     const said = error instanceof Error && 'stderr' in error && String(error.stderr).trim();
     return said || (error instanceof Error ? error.message : String(error));
-  } finally {
-    await rm(folder, { recursive: true });
   }
 }

@@ -7,15 +7,31 @@ import { inspectUrl, produce } from '../media/download.ts';
 import { findPrograms } from './programs.ts';
 import { runWorker } from './worker.ts';
 
+const slowSeconds = 60;
+
 /** What the roles need of the terminal that they were started from. */
 export interface Surroundings {
+  readonly out: (text: string) => void;
   readonly err: (text: string) => void;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Runs the role `worker` and gives its exit code. `--token-file FILE` takes the place of its input. */
-export async function runWorkerRole(args: readonly string[], { env, err }: Surroundings): Promise<number> {
-  const { values } = parseArgs({ args: [...args], options: { 'token-file': { type: 'string' } } });
+const help = `Usage: trawl worker [--token-file FILE]
+
+Runs one attempt of one job, whose token is a line on standard input, and ends.
+  --token-file FILE   takes the token from a file
+`;
+
+/** Runs the role `worker` and gives its exit code. */
+export async function runWorkerRole(args: readonly string[], { env, out, err }: Surroundings): Promise<number> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: { 'token-file': { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+  });
+  if (values.help) {
+    out(help);
+    return 0;
+  }
   const config = readConfig(env, (path) => readFileSync(path, 'utf8'));
   return runWorker({
     config,
@@ -27,6 +43,7 @@ export async function runWorkerRole(args: readonly string[], { env, err }: Surro
     log: makeLog({ level: config.logLevel, write: err, now: Date.now }),
     tokenFile: values['token-file'] ?? null,
     input: process.stdin,
+    slowSeconds,
   });
 }
 

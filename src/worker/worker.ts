@@ -32,23 +32,25 @@ export interface WorkerOptions {
   readonly tokenFile: string | null;
   /** Without a file its first line is the token, and its end is a sign to leave. */
   readonly input: Readable;
+  /** A fetch that stays below 10 KiB a second for so long is ended. */
+  readonly slowSeconds: number;
 }
 
 const terminationBytes = 4096;
 const memoryBytes = 2 ** 31;
 const slowBytes = 10 * 1024;
-const slowSeconds = 60;
 const patienceSeconds = 300;
 /** A worker that was told to stop has little time left for its last word. */
 const lastWordSeconds = 2;
 
 /** Runs one attempt and gives the exit code. SIGTERM ends it early. */
 export async function runWorker(options: WorkerOptions): Promise<number> {
-  const { config, gateway: address, egress, terminationFile, programs, media, log } = options;
+  const { config, gateway: address, egress, terminationFile, programs, media, slowSeconds, log } = options;
   const leave = new AbortController();
   const stop = () => leave.abort();
   process.once('SIGTERM', stop);
-  const wall = chooseWall(config.sandbox, (sentence) => log.warn('no sandbox', { reason: sentence }));
+  const root = join(config.data, 'work');
+  const wall = chooseWall(config.sandbox, root, (sentence) => log.warn('no sandbox', { reason: sentence }));
   const token = await findToken(options, stop);
   const gateway = openGateway({ address, token, patienceSeconds, signal: leave.signal });
   const ended = await runAttempt({
@@ -64,7 +66,7 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
       patienceSeconds,
       signal: leave.signal,
     },
-    root: join(config.data, 'work'),
+    root,
     wall: await wall,
     plugins: config.ytdlpPlugins,
     cookies: config.cookies,

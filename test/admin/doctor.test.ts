@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 import type { Finding } from '../../src/admin/finding.ts';
-import { judgeApart, judgeMemory } from '../../src/admin/health.ts';
+import { judgeApart, judgeMemory, judgeProxy } from '../../src/admin/health.ts';
 import { judgeClock, judgeNode, judgeRedis, judgeRoom } from '../../src/admin/machine.ts';
+import { networks } from '../../src/base/kinds.ts';
+import { noteStrayProxy } from '../../src/store/blocks.ts';
 import { type Operator, runProgram, startOperator } from '../support/operator.ts';
 import { root } from '../support/tree.ts';
 
@@ -29,6 +31,15 @@ describe('the doctor', () => {
     ['clocks 2 s apart', judgeApart(10_000, 12_001, 10_001), 'ok', /2\.0 s/],
     ['Redis ahead', judgeApart(10_000, 12_002, 10_001), 'problem', /2\.0 s/],
     ['Redis behind', judgeApart(10_000, 7_900, 10_001), 'problem', /2\.1 s/],
+    ['no stray proxy', judgeProxy(null, []), 'ok', /No proxy/],
+    [
+      'a stray proxy',
+      judgeProxy('10.0.0.5', networks.read('10.0.0.6')!),
+      'note',
+      / 10\.0\.0\.5 forwards .* TRAWL_TRUSTED_PROXIES/,
+    ],
+    ['a proxy that is trusted by now', judgeProxy('10.0.0.5', networks.read('10.0.0.0/8')!), 'ok', /No proxy/],
+    ['a stray proxy of IPv6', judgeProxy('fc00::1', networks.read('10.0.0.0/8')!), 'note', / fc00::1 forwards/],
     ['memory without limit', judgeMemory(0), 'ok', /no memory limit/],
     ['memory with room', judgeMemory(0.84), 'ok', /84 %/],
     ['memory that is full', judgeMemory(0.85), 'problem', /85 % of its memory; from 85 % on new jobs are refused/],
@@ -59,6 +70,20 @@ describe('the doctor', () => {
       const { text } = findings.find(({ about }: Finding) => about === 'durability');
       expect(text).to.equal('Redis may lose charges: appendfsync is everysec, set it to always.');
       expect(await operator.store.connection.read(['DBSIZE'], '{trawl}')).to.equal(0);
+    });
+
+    it('D38: names a proxy that nobody configured, until it is trusted', async () => {
+      await noteStrayProxy(operator.store, '10.0.0.5');
+      const about = async (env: Record<string, string>) => {
+        const { findings } = JSON.parse((await operator.doctor(['--json'], env)).out) as { findings: Finding[] };
+        return findings.find(({ about }) => about === 'proxies');
+      };
+      expect(await about({})).to.deep.equal({
+        level: 'note',
+        about: 'proxies',
+        text: 'A proxy at 10.0.0.5 forwards requests of others but is not in TRAWL_TRUSTED_PROXIES: nobody behind it is ever blocked.',
+      });
+      expect(await about({ TRAWL_TRUSTED_PROXIES: '10.0.0.0/24' })).to.include({ level: 'ok' });
     });
 
     it('only notes it when the operator wants it so', async () => {
@@ -106,12 +131,30 @@ describe('the doctor', () => {
     expect(levelsOf(findings)).to.include({
       'redis-server': 'problem',
       setpriv: 'problem',
-      ffmpeg: 'note',
+      flock: 'problem',
+      ffmpeg: 'problem',
+      ffprobe: 'problem',
       bwrap: 'note',
       record: 'note',
     });
     const texts = findings.map(({ text }: Finding) => text);
     expect(texts).to.include('ffmpeg is not installed: workers convert and check files with it.');
+  });
+
+  it('only notes the programs of workers where these run elsewhere', async () => {
+    const elsewhere = { TRAWL_RUNNER: 'kubernetes', TRAWL_OBJECTS: 's3', TRAWL_S3_BUCKET: 'b' };
+    const env = { PATH: '', TRAWL_REDIS_URL: 'redis://127.0.0.1:1', ...elsewhere };
+    const { out } = await runProgram(process.execPath, ['src/main.ts', 'doctor', '--json'], env);
+    const { flock, ffmpeg, setpriv } = levelsOf(JSON.parse(out).findings);
+    expect([flock, ffmpeg, setpriv]).to.deep.equal(['note', 'note', 'note']);
+  });
+
+  it('finds a data folder that cannot be made', async () => {
+    const { code, out } = await runProgram(process.execPath, ['src/main.ts', 'doctor', '--json'], {
+      TRAWL_DATA: `${root}/package.json/data`,
+    });
+    expect(code).to.equal(1);
+    expect(levelsOf(JSON.parse(out).findings)).to.include({ 'data folder': 'problem' });
   });
 
   it('says when the record that is named does not answer', async () => {

@@ -1,8 +1,15 @@
+import { randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect } from 'chai';
+import { makeSeal } from '../../src/base/seal.ts';
+import { moveDays } from '../../src/controller/days.ts';
+import { openFolder } from '../../src/objects/folder.ts';
 import { countFailure } from '../../src/store/blocks.ts';
 import { keys } from '../../src/store/keys.ts';
+import { readLedger } from '../../src/store/ledger.ts';
 import { settleJob } from '../../src/store/lifecycle.ts';
-import { collectLines } from '../../src/store/lines.ts';
+import { collectLines, readLines } from '../../src/store/lines.ts';
 import { type Operator, type Shape, startOperator } from '../support/operator.ts';
 import { admitted, aKey, anAccount, completed, holder, startNext } from '../support/record.ts';
 import { aLog } from '../support/redis.ts';
@@ -45,6 +52,21 @@ describe('money, logs and blocks', () => {
     expect((await operator.json('ledger', 'show', slug))[0]).to.include({ reason: 'a gift' });
     expect(given).to.deep.equal({ given: 5, consumed: 0, remaining: 5 });
     expect(await operator.refused('credits', 'add', 'nobody', '4')).to.include({ code: 'not_found' });
+  });
+
+  it('credits of one id are added once, however often the line is repeated', async () => {
+    const { slug } = await anAccount(operator.store);
+    const add = ['credits', 'add', slug, '4', '--id', 'invoice 17'];
+    for (let n = 0; n < 3; n++) {
+      expect(await operator.json(...add)).to.deep.equal({ given: 4, consumed: 0, remaining: 4 });
+    }
+    expect(await operator.refused('credits', 'add', slug, '5', '--id', 'invoice 17')).to.deep.equal({
+      error: 'Another number of credits was added with the id invoice 17',
+      code: 'already_exists',
+    });
+    expect(await operator.json('credits', 'add', slug, '4', '--id', 'invoice 18')).to.include({ given: 8 });
+    expect(await operator.json<Shape[]>('ledger', 'show', slug)).to.have.length(2);
+    expect(await operator.json('ledger', 'verify', slug)).to.include({ ok: true });
   });
 
   it('the ledger tells what moved, newest first', async () => {
@@ -96,6 +118,33 @@ describe('money, logs and blocks', () => {
       .and.contain(`${slug}: The sum`);
     await add(-2);
     expect(await operator.refused('ledger', 'verify', 'nobody')).to.include({ code: 'not_found' });
+  });
+
+  it('log and ledger go on into the days that were moved to the object store', async () => {
+    const { store, data } = operator;
+    const { slug, account, keyId } = await anAccount(store, { credits: 3 });
+    const lines = collectLines(store, 100, aLog().log);
+    const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 1.5, ip: '192.0.2.1', credits: 0 };
+    for (let n = 0; n < 3; n++) lines.add(keyId, { ...line, at: n });
+    await lines.close();
+    const asked = [
+      ['log', 'show', slug],
+      ['ledger', 'show', slug],
+      ['ledger', 'verify', slug],
+    ] as const;
+    const answers = () => Promise.all(asked.map((line) => operator.json(...line)));
+    const before = await answers();
+    const secret = randomBytes(32);
+    await writeFile(join(data, 'secret'), secret.toString('base64'));
+    const seal = makeSeal({ secret });
+    const now = () => store.clock.now() + 100 * 86_400_000;
+    const objects = await openFolder({ folder: join(data, 'objects'), seal, now });
+    await moveDays({ ...store, clock: { now, offset: () => 100 * 86_400_000 } }, objects, { job: 0 });
+    expect(await readLines(store, account, 9)).to.deep.equal([]);
+    expect(await readLedger(store, account, 9)).to.deep.equal([]);
+    expect(await answers()).to.deep.equal(before);
+    const two = await operator.json<Shape[]>('log', 'show', slug, '--limit', '2');
+    expect(two.map(({ at }) => Date.parse(String(at)))).to.deep.equal([2, 1]);
   });
 
   it('a person who waits sees how far the verification is, nobody else does', async () => {

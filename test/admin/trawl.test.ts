@@ -45,6 +45,16 @@ describe('./trawl', function () {
     expect(err).to.equal('redis is loaded\n');
   });
 
+  it('helps with every role', async () => {
+    const roles = (await trawl(['--help'])).out.match(/^ {2}\w+/gm)!.map((name) => name.trim());
+    expect(roles).to.include.members(['up', 'worker', 'inspector', 'egress']);
+    for (const role of roles) {
+      const { code, out, err } = await trawl([role, '--help']);
+      expect({ role, code, err }).to.deep.equal({ role, code: 0, err: '' });
+      expect(out).to.match(new RegExp(`^Usage: trawl ${role}\\b`));
+    }
+  });
+
   it('answers one JSON value, wherever --json stands', async () => {
     const env = { TRAWL_DATA: operator.data };
     const made = await trawl(['--json', 'admin', 'plan', 'set', 'small', '--quota', '3'], env);

@@ -1,4 +1,5 @@
-import { statSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -152,6 +153,38 @@ describe('trawl up', function () {
     for (const name of [...Object.keys(wrong), 'TRAWL_S3_BUCKET']) expect(said).to.contain(name);
     expect(said.trim().split('\n')).to.have.length(Object.keys(wrong).length);
     expect(() => statSync(data())).to.throw('ENOENT');
+  });
+
+  it('refuses with what the doctor calls a problem, all at once, and makes nothing', async () => {
+    const programs = join(folder, 'programs');
+    mkdirSync(programs);
+    for (const name of ['sh', 'dirname', 'readlink', 'uname', 'mkdir', 'redis-server', 'setpriv']) {
+      symlinkSync(execFileSync('which', [name], { encoding: 'utf8' }).trim(), join(programs, name));
+    }
+    const { code, said } = await refuse({ PATH: programs, TRAWL_SANDBOX: 'required' });
+    expect([code, said.trim().split('\n')]).to.deep.equal([
+      1,
+      [
+        'flock is not installed: trawl up locks its data folder with it.',
+        'ffmpeg is not installed: workers convert and check files with it.',
+        'ffprobe is not installed: workers prove files with it.',
+        'bwrap is not installed: without it, workers run without a sandbox.',
+      ],
+    ]);
+    expect(existsSync(data())).to.equal(false);
+  });
+
+  it('tells what the doctor only notes, and starts', async () => {
+    const up = await start({ TRAWL_SANDBOX: 'off' });
+    expect(up.said()).to.match(/^Workers run without a sandbox: TRAWL_SANDBOX is off\.$/m);
+  });
+
+  it('goes on after a crash while it wrote its secret', async () => {
+    mkdirSync(data());
+    writeFileSync(join(data(), 'secret.new'), 'half');
+    await start();
+    expect(Buffer.from(readFileSync(join(data(), 'secret'), 'utf8'), 'base64')).to.have.length(32);
+    expect(existsSync(join(data(), 'secret.new'))).to.equal(false);
   });
 
   it('says so when its secret is damaged, rather than to make another', async () => {

@@ -18,7 +18,7 @@ const plans: Record<string, Plan> = {
 };
 
 describe('a control plane and a fake kubelet', function () {
-  this.timeout(60_000);
+  this.timeout(120_000);
   let cluster: Cluster;
   let kubelet: FakeKubelet;
 
@@ -79,21 +79,21 @@ describe('a control plane and a fake kubelet', function () {
   });
 
   for (const [job, exit, reason, isDisrupted] of [
-    ['out-of-memory', 'OOMKilled', undefined, false],
-    ['over-disk', 'Error', 'Evicted', false],
-    ['node-pressure', 'Error', 'Evicted', true],
+    ['out-of-memory', { exitCode: 137, reason: 'OOMKilled' }, undefined, false],
+    ['over-disk', { exitCode: 143, reason: 'Error' }, 'Evicted', false],
+    ['node-pressure', { exitCode: 137, reason: 'Error' }, 'Evicted', true],
   ] as const) {
     it(`a pod ends ${job} by its plan`, async () => {
       await submit(job);
       const { status } = await podOf(job, phaseIs('Failed'), 'has failed');
-      expect(terminated(status)).to.include({ exitCode: 137, reason: exit });
+      expect(terminated(status)).to.include(exit);
       expect(status.reason).to.equal(reason);
       expect(status.conditions.some(({ type }) => type === 'DisruptionTarget')).to.equal(isDisrupted);
     });
   }
 
-  it('a pod whose image is missing never starts', async () => {
-    await submit('no-image');
+  it('a pod whose image is missing never starts, and when it is deleted nobody knows its containers', async () => {
+    await submit('no-image', { finalizers: [finalizer] });
     const isWaiting = ({ status }: Seen) => status.containerStatuses?.[0]?.state.waiting !== undefined;
     const { metadata, status } = await podOf('no-image', isWaiting, 'waits');
     expect(status.phase).to.equal('Pending');
@@ -102,7 +102,15 @@ describe('a control plane and a fake kubelet', function () {
       message: 'no such image',
     });
     await remove(metadata.name);
-    await kubectl(cluster, ['wait', '-n', 'jobs', `pod/${metadata.name}`, '--for=delete', '--timeout=20s']);
+    const ended = await podOf('no-image', phaseIs('Failed'), 'has failed');
+    expect(terminated(ended.status)).to.include({ exitCode: 137, reason: 'ContainerStatusUnknown', finishedAt: null });
+  });
+
+  it('a pod ends when its deadline is over', async () => {
+    await submit('late', { pod: { activeDeadlineSeconds: 1 } });
+    const { status } = await podOf('late', phaseIs('Failed'), 'has failed');
+    expect(status.reason).to.equal('DeadlineExceeded');
+    expect(terminated(status)).to.include({ exitCode: 143 });
   });
 
   it('a pod that is deleted ends within its grace and stays for as long as a finalizer holds it', async () => {

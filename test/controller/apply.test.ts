@@ -139,7 +139,7 @@ function aRunner(ended: Readonly<Record<string, Outcome>>, running: readonly str
     },
     watch: () => () => {},
     list: async (job) => [...there].filter((name) => job === undefined || jobIn(name) === job),
-    close: async () => {},
+    close: async () => [],
   };
   return runner;
 }
@@ -151,6 +151,7 @@ function applyOf(store: TestStore, runner: Runner, given: Partial<ApplyOptions> 
     runners: [runner],
     runnerOf: () => runner,
     forget: () => {},
+    mayStart: () => true,
     ...given,
   });
 }

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { request } from 'node:http';
 import type { Socket } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { ProxyLimits } from '../../src/egress/proxy.ts';
@@ -16,6 +17,7 @@ import {
   type TestSource,
   talk,
 } from '../support/egress.ts';
+import { aFolder } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
 const chunk = Buffer.alloc(65_536, 'x');
@@ -188,6 +190,16 @@ describe('the limits of the proxy', () => {
     const [other, socket] = await from('127.0.0.77');
     expect([own.statusCode, other.statusCode]).to.deep.equal([503, 200]);
     socket.destroy();
+  });
+
+  it('those who share a socket do not take the room of each other', async () => {
+    const { folder, remove } = aFolder();
+    source = await startRaw((socket) => socket.resume());
+    egress = await startEgress({ limits: { connectionsPerClient: 1 }, place: { path: join(folder, 'egress') } });
+    const tunnels = await Promise.all(Array.from({ length: 20 }, () => openTunnel(egress.place, source.authority)));
+    expect(new Set(tunnels.map(({ status }) => status))).to.deep.equal(new Set([200]));
+    for (const { socket } of tunnels) socket.destroy();
+    remove();
   });
 
   it('a client that opens many more is not even heard, so that others have room', async () => {

@@ -96,6 +96,12 @@ describe('from a URL to a proved file', function () {
     );
   });
 
+  it('delivers the film of a page with a title of 40 MB, and the beginning of that title', () =>
+    good(order('/title'), ({ produced }, seen) => {
+      expect(produced?.metadata.title).to.equal('a'.repeat(10_000));
+      expect(seen.video?.height).to.equal(360);
+    }));
+
   const many = (title: string, test: () => Promise<unknown>) => (full ? it(title, test) : undefined);
   many(`fetches a film in ${manySegments} pieces`, () => {
     return good(order('/films/many/list.m3u8'), (_, seen) => expect(seen.duration).to.be.closeTo(manySegments / 5, 1));
@@ -159,7 +165,6 @@ describe('from a URL to a proved file', function () {
     ['/broken', 'source_broken'],
     ['/bomb', 'file_too_large'],
     ['/endless-gzip', 'file_too_large'],
-    ['/title', 'file_too_large'],
     ['/endless-page', 'file_too_large'],
     ['/to?to=http://127.0.0.1:1/films/clip.mp4', 'address_not_allowed'],
   ] as const) {
@@ -229,6 +234,8 @@ describe('from a URL to a proved file', function () {
         formats: [{ format_id: 'x', url: `${live.source.url}/live/list.m3u8`, ext: 'mp4', protocol: 'm3u8_native' }],
       },
     });
+    const list = await (await fetch(`${live.source.url}/live/list.m3u8`)).text();
+    const listed = Math.max(...[...list.matchAll(/^(\d+)\.ts$/gm)].map(([, piece]) => Number(piece)));
     await live.make(
       { endpoint: 'video', args: { ...video, query, max_duration: 8 } },
       ({ produced, failed, seconds }) => {
@@ -236,6 +243,9 @@ describe('from a URL to a proved file', function () {
         expect(look(produced?.file ?? '').duration).to.be.closeTo(8, 3);
         expect(seconds).to.be.below(14);
         expect(produced?.metadata.live_status).to.equal('is_live');
+        const pieces = live.source.asked.flatMap((path) => /^\/live\/(\d+)\.ts$/.exec(path)?.[1] ?? []).map(Number);
+        // The stream tells three pieces: what it shows now is the last of them.
+        expect(pieces[0]).to.be.at.least(listed);
       },
     );
     await live.stop();

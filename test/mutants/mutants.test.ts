@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { root } from '../support/tree.ts';
 import { apiMutants } from './api.ts';
+import { daysMutants } from './days.ts';
 import { gateMutants } from './gate.ts';
 import { jobMutants } from './job.ts';
 import { modelMutants } from './model.ts';
@@ -13,7 +14,7 @@ import type { Mutant } from './mutant.ts';
 import { recordMutants } from './record.ts';
 import { storeMutants } from './store.ts';
 
-const parts = [recordMutants, storeMutants, gateMutants, apiMutants, modelMutants, jobMutants];
+const parts = [recordMutants, storeMutants, gateMutants, apiMutants, modelMutants, jobMutants, daysMutants];
 const all: readonly Mutant[] = parts.flat();
 const rows = [...new Set(all.flatMap((mutant) => mutant.rows))];
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);

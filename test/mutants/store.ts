@@ -61,7 +61,7 @@ export const storeMutants: readonly Mutant[] = [
   {
     rows: ['key-expire', 'auth-4', 'error-401-expired'],
     file: 'src/store/lua/door.ts',
-    from: 'now > tonumber(k.expires)',
+    from: 'now > tonumber(key_expires)',
     to: 'false',
     test: 'test/api/answers.test.ts',
     grep: 'answers error 401: an expired key',
@@ -69,8 +69,8 @@ export const storeMutants: readonly Mutant[] = [
   {
     rows: ['auth-3', 'error-401-inactive'],
     file: 'src/store/lua/door.ts',
-    from: "if k.active ~= '1' then",
-    to: "if k.active == '' then",
+    from: "if key_active ~= '1' then",
+    to: "if key_active == '' then",
     test: 'test/api/answers.test.ts',
     grep: 'answers error 401: an inactive key',
   },

@@ -4,6 +4,7 @@ import { makeDocs } from '../../src/admin/docs.ts';
 import { failures, refusals } from '../../src/base/errors.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { settings } from '../../src/base/settings.ts';
+import { linesToTry } from '../../src/roles/sample.ts';
 import { files, read, texts } from '../support/tree.ts';
 
 /** What each list in the documents must hold, from the code. */
@@ -34,6 +35,11 @@ describe('the documents', () => {
       expect(read(`docs/${name}`)).to.equal(text);
     });
   }
+
+  it('README.md shows the lines that the first start prints', () => {
+    for (const line of linesToTry('http://127.0.0.1:8080', 'trawl_…'))
+      expect(read('README.md')).to.contain(`\n${line}\n`);
+  });
 
   it('links lead to files and headings that are there', () => {
     const broken = pages.flatMap(([path, text]) =>

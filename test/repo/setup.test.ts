@@ -31,6 +31,7 @@ describe('.ci/setup', () => {
     writeFileSync(join(folder, 'package-lock.json'), '{}');
     for (const name of ofSystem) symlinkSync(find(name), join(programs, name));
     for (const name of there) add(name, '');
+    writeFileSync(join(folder, 'trawl'), `#!/bin/sh\necho "trawl $*" >>'${folder}/calls'\n`, { mode: 0o755 });
     add('id', 'echo 1000');
     add('node', 'echo 20');
     add('npm', 'mkdir -p node_modules');
@@ -56,7 +57,15 @@ describe('.ci/setup', () => {
     });
     const calls = readFileSync(join(folder, 'calls'), 'utf8').split('\n');
     const piped = calls.filter((call) => call.startsWith('pip '));
-    return { status, stdout, stderr, piped, installing: calls.filter((call) => /^(npm|sudo .*apt-get)/.test(call)) };
+    const compiled = calls.filter((call) => call.startsWith('trawl '));
+    return {
+      status,
+      stdout,
+      stderr,
+      piped,
+      compiled,
+      installing: calls.filter((call) => /^(npm|sudo .*apt-get)/.test(call)),
+    };
   }
 
   it('installs the npm packages once, and again when the lock changes', () => {
@@ -68,6 +77,12 @@ describe('.ci/setup', () => {
     expect([second.status, second.installing, second.stdout]).to.deep.equal([0, [], '']);
     writeFileSync(join(folder, 'package-lock.json'), '{ }');
     expect(setUp().installing).to.deep.equal(npm);
+  });
+
+  it('has each role compile its code when the packages are new', () => {
+    const roles = ['up', 'egress', 'inspector', 'worker'];
+    expect(setUp().compiled).to.deep.equal(roles.map((role) => `trawl ${role} --help`));
+    expect(setUp().compiled).to.deep.equal([]);
   });
 
   it('tries the npm packages again when they could not be installed', () => {

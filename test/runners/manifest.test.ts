@@ -26,109 +26,109 @@ const labels = {
   'trawl/job': job,
 };
 
+const whole = {
+  apiVersion: 'batch/v1',
+  kind: 'Job',
+  metadata: { name: attemptName, namespace: 'workers', labels, finalizers: ['trawl/unsettled'] },
+  spec: {
+    completions: 1,
+    parallelism: 1,
+    backoffLimit: 0,
+    activeDeadlineSeconds: 7320,
+    ttlSecondsAfterFinished: 900,
+    template: {
+      metadata: {
+        labels,
+        annotations: {
+          'cluster-autoscaler.kubernetes.io/safe-to-evict': 'false',
+          'karpenter.sh/do-not-disrupt': 'true',
+        },
+        finalizers: ['trawl/unsettled'],
+      },
+      spec: {
+        restartPolicy: 'Never',
+        activeDeadlineSeconds: 7260,
+        terminationGracePeriodSeconds: 60,
+        serviceAccountName: 'trawl-worker',
+        automountServiceAccountToken: false,
+        enableServiceLinks: false,
+        hostUsers: false,
+        dnsConfig: { options: [{ name: 'ndots', value: '1' }] },
+        tolerations: ['not-ready', 'unreachable'].map((fault) => ({
+          key: `node.kubernetes.io/${fault}`,
+          operator: 'Exists',
+          effect: 'NoExecute',
+          tolerationSeconds: 60,
+        })),
+        topologySpreadConstraints: [
+          {
+            maxSkew: 5,
+            topologyKey: 'kubernetes.io/hostname',
+            whenUnsatisfiable: 'ScheduleAnyway',
+            labelSelector: {
+              matchLabels: { 'app.kubernetes.io/managed-by': 'trawl', 'app.kubernetes.io/component': 'worker' },
+            },
+          },
+        ],
+        securityContext: {
+          runAsNonRoot: true,
+          runAsUser: 65532,
+          runAsGroup: 65532,
+          fsGroup: 65532,
+          fsGroupChangePolicy: 'OnRootMismatch',
+          supplementalGroupsPolicy: 'Strict',
+          seccompProfile: { type: 'RuntimeDefault' },
+        },
+        containers: [
+          {
+            name: 'worker',
+            image: 'registry.example/trawl-worker@sha256:00',
+            imagePullPolicy: 'IfNotPresent',
+            args: ['worker', '--token-file', '/var/run/trawl/token'],
+            env: [
+              { name: 'TRAWL_GATEWAY_ADDRESS', value: 'http://gateway:8082' },
+              { name: 'TRAWL_DATA', value: '/scratch' },
+              { name: 'HOME', value: '/scratch' },
+              { name: 'TMPDIR', value: '/scratch' },
+              { name: 'XDG_CACHE_HOME', value: '/scratch/cache' },
+              { name: 'TRAWL_TERMINATION_FILE', value: '/dev/termination-log' },
+            ],
+            resources: {
+              requests: { cpu: '250m', memory: '3Gi', 'ephemeral-storage': '1073741824' },
+              limits: { memory: '3Gi', 'ephemeral-storage': '18253611008' },
+            },
+            securityContext: {
+              allowPrivilegeEscalation: false,
+              privileged: false,
+              readOnlyRootFilesystem: true,
+              capabilities: { drop: ['ALL'] },
+            },
+            terminationMessagePath: '/dev/termination-log',
+            terminationMessagePolicy: 'FallbackToLogsOnError',
+            volumeMounts: [
+              { name: 'work', mountPath: '/scratch' },
+              { name: 'identity', mountPath: '/var/run/trawl', readOnly: true },
+            ],
+          },
+        ],
+        volumes: [
+          { name: 'work', emptyDir: { sizeLimit: '17179869184' } },
+          {
+            name: 'identity',
+            projected: {
+              defaultMode: 0o440,
+              sources: [{ serviceAccountToken: { audience: 'trawl-gateway', expirationSeconds: 3600, path: 'token' } }],
+            },
+          },
+        ],
+      },
+    },
+  },
+};
+
 describe('the Job of an attempt', () => {
   it('is exactly this', () => {
-    expect(makeJob(attempt, shape, 0)).to.deep.equal({
-      apiVersion: 'batch/v1',
-      kind: 'Job',
-      metadata: { name: attemptName, namespace: 'workers', labels, finalizers: ['trawl/unsettled'] },
-      spec: {
-        completions: 1,
-        parallelism: 1,
-        backoffLimit: 0,
-        activeDeadlineSeconds: 7320,
-        ttlSecondsAfterFinished: 900,
-        template: {
-          metadata: {
-            labels,
-            annotations: {
-              'cluster-autoscaler.kubernetes.io/safe-to-evict': 'false',
-              'karpenter.sh/do-not-disrupt': 'true',
-            },
-            finalizers: ['trawl/unsettled'],
-          },
-          spec: {
-            restartPolicy: 'Never',
-            activeDeadlineSeconds: 7260,
-            terminationGracePeriodSeconds: 60,
-            serviceAccountName: 'trawl-worker',
-            automountServiceAccountToken: false,
-            enableServiceLinks: false,
-            hostUsers: false,
-            dnsConfig: { options: [{ name: 'ndots', value: '1' }] },
-            tolerations: ['not-ready', 'unreachable'].map((fault) => ({
-              key: `node.kubernetes.io/${fault}`,
-              operator: 'Exists',
-              effect: 'NoExecute',
-              tolerationSeconds: 60,
-            })),
-            topologySpreadConstraints: [
-              {
-                maxSkew: 5,
-                topologyKey: 'kubernetes.io/hostname',
-                whenUnsatisfiable: 'ScheduleAnyway',
-                labelSelector: {
-                  matchLabels: { 'app.kubernetes.io/managed-by': 'trawl', 'app.kubernetes.io/component': 'worker' },
-                },
-              },
-            ],
-            securityContext: {
-              runAsNonRoot: true,
-              runAsUser: 65532,
-              runAsGroup: 65532,
-              fsGroup: 65532,
-              fsGroupChangePolicy: 'OnRootMismatch',
-              supplementalGroupsPolicy: 'Strict',
-              seccompProfile: { type: 'RuntimeDefault' },
-            },
-            containers: [
-              {
-                name: 'worker',
-                image: 'registry.example/trawl-worker@sha256:00',
-                imagePullPolicy: 'IfNotPresent',
-                args: ['worker', '--token-file', '/var/run/trawl/token'],
-                env: [
-                  { name: 'TRAWL_GATEWAY_ADDRESS', value: 'http://gateway:8082' },
-                  { name: 'TRAWL_DATA', value: '/scratch' },
-                  { name: 'HOME', value: '/scratch' },
-                  { name: 'TMPDIR', value: '/scratch' },
-                  { name: 'XDG_CACHE_HOME', value: '/scratch/cache' },
-                  { name: 'TRAWL_TERMINATION_FILE', value: '/dev/termination-log' },
-                ],
-                resources: {
-                  requests: { cpu: '250m', memory: '3Gi', 'ephemeral-storage': '1073741824' },
-                  limits: { memory: '3Gi', 'ephemeral-storage': '18253611008' },
-                },
-                securityContext: {
-                  allowPrivilegeEscalation: false,
-                  privileged: false,
-                  readOnlyRootFilesystem: true,
-                  capabilities: { drop: ['ALL'] },
-                },
-                terminationMessagePath: '/dev/termination-log',
-                terminationMessagePolicy: 'FallbackToLogsOnError',
-                volumeMounts: [
-                  { name: 'work', mountPath: '/scratch' },
-                  { name: 'identity', mountPath: '/var/run/trawl', readOnly: true },
-                ],
-              },
-            ],
-            volumes: [
-              { name: 'work', emptyDir: { sizeLimit: '17179869184' } },
-              {
-                name: 'identity',
-                projected: {
-                  defaultMode: 0o440,
-                  sources: [
-                    { serviceAccountToken: { audience: 'trawl-gateway', expirationSeconds: 3600, path: 'token' } },
-                  ],
-                },
-              },
-            ],
-          },
-        },
-      },
-    });
+    expect(makeJob(attempt, shape, 0)).to.deep.equal(whole);
   });
 
   it('takes runtime class, priority class, users of the node and the queue of Kueue from the settings', () => {

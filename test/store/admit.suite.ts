@@ -88,20 +88,6 @@ export function admitSuite(store: () => TestStore): void {
     expect(await admitted(store(), caller, { repeat })).not.to.equal(first);
   });
 
-  it('holds one credit for the same call sent twice, also when it was the last', async () => {
-    for (const work of [aDownload, { holdMilliseconds: 60_000 }]) {
-      const caller = await anAccount(store(), { credits: 1, quotas: { total: 1 } });
-      const id = randomUUID();
-      const answers = await Promise.all([1, 2, 3].map(() => ask(store(), caller, { id, work })));
-      expect(answers.map((answer) => 'admitted' in answer && [answer.admitted, answer.held])).to.deep.equal([
-        [id, 1],
-        [id, 1],
-        [id, 1],
-      ]);
-      expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
-    }
-  });
-
   it('changes nothing when it cannot read what is to be recorded', async () => {
     const caller = await anAccount(store(), { credits: 1 });
     const webhook = { url: 'https://example.com/\ud800', receiver: 'example.com', authorization: '' };
@@ -117,6 +103,54 @@ export function admitSuite(store: () => TestStore): void {
     const repeat = { key: 'k', request: 'a' };
     expect(await ask(store(), caller, { repeat })).to.deep.include({ refused: 'payment_required' });
     expect(await ask(store(), caller, { repeat })).to.deep.include({ refused: 'payment_required' });
+  });
+
+  it('judges calls of one moment one after the other, in one step', async () => {
+    const caller = await anAccount(store(), { credits: 9, max_open: 3, perMinute: 8 });
+    const repeat = { key: 'k', request: 'a' };
+    const half = { url: 'https://example.com/\ud800', receiver: 'example.com', authorization: '' };
+    const before = store().connection.calls();
+    const answers = await Promise.all([
+      ask(store(), caller, { repeat }),
+      ask(store(), caller, { repeat }),
+      ask(store(), caller, { repeat: { key: 'k', request: 'b' } }),
+      ask(store(), caller, { work: { ...aDownload, webhook: half } }).catch((error: Error) => error.name),
+      ask(store(), caller, { valid: false }),
+      ask(store(), caller, { work: { holdMilliseconds: 60_000 } }),
+      ask(store(), caller),
+      ask(store(), caller),
+      ask(store(), caller),
+      ask(store(), caller),
+    ]);
+    expect(store().connection.calls() - before).to.be.within(1, 2);
+    const [first] = answers;
+    const words = answers.map((answer) => {
+      if (typeof answer === 'string') return answer;
+      if ('refused' in answer) return [answer.refused, answer.detail, answer.rates.perMinute?.left].join(' ').trim();
+      return 'repeated' in answer ? [answer.repeated, answer.rates.perMinute?.left] : answer.held;
+    });
+    const id = first !== undefined && typeof first !== 'string' && 'admitted' in first && first.admitted;
+    expect(words).to.deep.equal([
+      1,
+      [id, 6],
+      'idempotency_conflict request 5',
+      'Error',
+      'bad_request  4',
+      2,
+      3,
+      4,
+      'rate_limited open-jobs 0',
+      'rate_limited per-minute 0',
+    ]);
+    expect(await held(caller.account)).to.equal(4);
+    expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
+  });
+
+  it('queues jobs of one moment in their order', async () => {
+    const caller = await anAccount(store(), { credits: 70 });
+    const ids = await Promise.all([...Array(70)].map(() => admitted(store(), caller)));
+    const queue = keys.queue(caller.account);
+    expect(await store().connection.read(['ZRANGE', queue, '0', '-1'], queue)).to.deep.equal(ids);
   });
 
   const windows = [

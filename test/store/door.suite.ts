@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { removeAccount, setAccount, setPlan } from '../../src/store/accounts.ts';
+import { finishRemovals, setAccount, setPlan } from '../../src/store/accounts.ts';
 import { listKeys, setKey } from '../../src/store/keyring.ts';
 import { readUsage } from '../../src/store/ledger.ts';
 import type { Store } from '../../src/store/script.ts';
-import { aKey, anAccount, ask, type TestStore } from '../support/record.ts';
+import { aKey, anAccount, ask, dieWhileRemoving, type TestStore } from '../support/record.ts';
 
 const word = async (answer: Promise<object>): Promise<string> => {
   const seen = await answer;
@@ -35,13 +35,25 @@ export function doorSuite(store: () => TestStore): void {
     expect(await word(readUsage(store(), caller))).to.equal('entered');
   });
 
-  it('marks a key as used, by a refused call too, and not before', async () => {
-    const caller = await anAccount(store());
+  it('marks a key as used by every call, also by a refused one, and not before', async () => {
+    const caller = await anAccount(store(), { credits: 1 });
     const { alias } = await only(store(), caller.account);
-    await setKey(store(), caller.account, alias, { active: false });
-    expect((await only(store(), caller.account)).last_used_at).to.equal(null);
-    await readUsage(store(), caller);
-    expect((await only(store(), caller.account)).last_used_at).to.be.closeTo(store().clock.now(), 5000);
+    const used = async () => (await only(store(), caller.account)).last_used_at;
+    expect(await used()).to.equal(null);
+    const calls = [
+      ['entered', () => readUsage(store(), caller)],
+      ['admitted', () => ask(store(), caller)],
+      ['payment_required', () => ask(store(), caller)],
+      ['inactive_api_key', () => readUsage(store(), caller)],
+      ['inactive_api_key', () => ask(store(), caller)],
+    ] as const;
+    for (const [expected, call] of calls) {
+      store().advance(60_000);
+      if (expected === 'inactive_api_key') await setKey(store(), caller.account, alias, { active: false });
+      const answer = await call();
+      expect('refused' in answer ? answer.refused : 'admitted' in answer ? 'admitted' : 'entered').to.equal(expected);
+      expect(await used(), expected).to.be.closeTo(store().clock.now(), 5000);
+    }
   });
 
   it('refuses a suspended account on everything', async () => {
@@ -51,9 +63,11 @@ export function doorSuite(store: () => TestStore): void {
     expect(await word(ask(store(), caller))).to.equal('forbidden');
   });
 
-  it('knows no key of a removed account', async () => {
+  it('knows no key of a removed account, also while its keys are not deleted yet', async () => {
     const caller = await anAccount(store());
-    await removeAccount(store(), caller.account, caller.slug);
+    await dieWhileRemoving(store(), caller);
+    expect(await word(readUsage(store(), caller))).to.equal('invalid_api_key');
+    await finishRemovals(store());
     expect(await word(readUsage(store(), caller))).to.equal('invalid_api_key');
     const refused = await aKey(store(), caller.account).catch((error: Error) => error);
     expect(refused).to.include({ code: 'not_found' });

@@ -14,6 +14,7 @@ import {
   anAccount,
   aRunningJob,
   completed,
+  dieWhileRemoving,
   failed,
   holder,
   type TestStore,
@@ -35,6 +36,26 @@ export function sweepSuite(store: () => TestStore): void {
     expect((await sweep(store(), lifetimes)).calls).to.equal(0);
     await admitted(store(), caller);
     expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
+  });
+
+  it('deletes the keys of an account whose removal broke off half-way, with all that belongs to them', async () => {
+    const caller = await anAccount(store(), { credits: 1, quotas: { daily: 5 } });
+    const other = await anAccount(store());
+    await settleJob(store(), holder, await aRunningJob(store(), caller), completed);
+    await readUsage(store(), caller);
+    await dieWhileRemoving(store(), caller);
+    const left = async () => {
+      const names = [keys.keyring(caller.account), keys.key(caller.hash), keys.quota(caller.hash)];
+      names.push(keys.paidLines(caller.keyId), keys.freeLines(caller.keyId));
+      const there = await store().connection.batch(names.map((key) => ({ key, command: ['EXISTS', key] })));
+      return there.filter((one) => Number(one) === 1).length;
+    };
+    expect(await left()).to.be.above(2);
+    expect((await sweep(store(), lifetimes)).removals).to.equal(1);
+    expect(await left()).to.equal(0);
+    expect((await sweep(store(), lifetimes)).removals).to.equal(0);
+    expect(await listKeys(store(), other.account)).to.have.length(1);
+    expect((await readLedger(store(), caller.account, 9)).map(({ kind }) => kind)).to.deep.equal(['charge', 'grant']);
   });
 
   it('rolls the periods of idle accounts', async () => {
@@ -133,6 +154,6 @@ export function sweepSuite(store: () => TestStore): void {
     expect(seen.map((one) => one.at)).to.deep.equal(seen.map((one) => one.at).toSorted((a, b) => b - a));
     expect(seen[0]).to.deep.include({ status: 201, credits: 1, endpoint: 'GET /v1/video/download', key: key!.alias });
     expect(seen.length).to.be.within(201, 401);
-    expect(await readLines(store(), caller.account, 5, 'nobody')).to.deep.equal([]);
+    expect(await readLines(store(), caller.account, 5, { alias: 'nobody' })).to.deep.equal([]);
   });
 }

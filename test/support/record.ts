@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { Quotas } from '../../src/model/account.ts';
 import type { Job } from '../../src/model/job.ts';
 import { makeAccountId, makeKey, readKey } from '../../src/model/key.ts';
-import { type AccountChange, createAccount, setPlan } from '../../src/store/accounts.ts';
+import { type AccountChange, createAccount, removeAccount, setPlan } from '../../src/store/accounts.ts';
 import { type Admission, admit, type Call, type NewJob } from '../../src/store/admission.ts';
 import type { Connection } from '../../src/store/connect.ts';
 import type { Caller } from '../../src/store/door.ts';
@@ -60,6 +60,24 @@ export async function anAccount(
   if (credits) await grantCredits(store, account, credits);
   for (const [n, total] of (packs ?? []).entries()) await aPack(store, account, total, n);
   return { ...(await aKey(store, account, quotas)), slug, plan };
+}
+
+/** Removes an account as far as a process comes that dies after the first step. */
+export async function dieWhileRemoving(
+  store: Store,
+  { account, slug }: { account: string; slug: string },
+): Promise<void> {
+  const read = store.connection.read;
+  const isDead = (command: readonly string[]) => command[0] === 'HGETALL' || command[0] === 'SREM';
+  const connection: Connection = {
+    ...store.connection,
+    read: async (command, key) => {
+      if (isDead(command)) throw new Error('it has died');
+      return read(command, key);
+    },
+  };
+  const died = await removeAccount({ ...store, connection }, account, slug).catch((error: Error) => error.message);
+  if (died !== 'it has died') throw new Error('the account was removed whole');
 }
 
 export async function aPlan(store: Store, name: string, wanted: Wanted): Promise<void> {

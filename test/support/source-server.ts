@@ -152,7 +152,7 @@ function makeBadRoutes(films: string): Readonly<Record<string, Route>> {
       answer.writeHead(200, { 'content-type': 'text/html' });
       await send(Buffer.from('<!doctype html><html><head><title>'));
       for (let n = 0; n < 40 && !answer.destroyed; n += 1) await send(Buffer.alloc(2 ** 20, 'a'));
-      answer.end('</title></head><body></body></html>');
+      answer.end('</title></head><body><video src="/films/clip.mp4"></video></body></html>');
     },
     bomb: ({ answer }) => {
       answer.writeHead(200, { 'content-type': 'text/html', 'content-encoding': 'gzip' });

@@ -20,11 +20,16 @@ export interface Running extends Up {
 
 const inherited = ['PATH', 'HOME', 'TMPDIR', 'XDG_CACHE_HOME', 'NODE_COMPILE_CACHE'];
 
-/** Starts it on ports of its own, with these settings, and does not wait. */
-export function spawnUp(env: Readonly<Record<string, string>>): Up {
+/** Where `up` writes: to a pipe, or to a terminal that a person sees. */
+type Sight = 'pipe' | 'terminal';
+
+/** Starts the one of a tree on ports of its own, with these settings, and does not wait. */
+export function spawnUp(env: Readonly<Record<string, string>>, tree = root, sight: Sight = 'pipe'): Up {
   const own = Object.fromEntries(inherited.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
   const ports = { TRAWL_PORT: '0', TRAWL_PROBE_PORT: '0', TRAWL_DASHBOARD_PORT: '0' };
-  const child = spawn(join(root, 'trawl'), ['up'], {
+  const line = [join(tree, 'trawl'), 'up'] as const;
+  const [command, ...args] = sight === 'pipe' ? line : inTerminal(line);
+  const child = spawn(command, args, {
     env: { ...own, ...ports, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -41,17 +46,34 @@ export function spawnUp(env: Readonly<Record<string, string>>): Up {
 }
 
 /** Starts it and waits until it answers. */
-export async function startUp(env: Readonly<Record<string, string>>): Promise<Running> {
-  const up = spawnUp(env);
+export async function startUp(
+  env: Readonly<Record<string, string>>,
+  tree = root,
+  sight: Sight = 'pipe',
+): Promise<Running> {
+  const up = spawnUp(env, tree, sight);
   let end: number | string | undefined;
   void up.ended.then((how) => {
     end = how;
   });
-  const urlOf = () => /^trawl answers at (http:\S+)$/m.exec(up.said())?.[1];
+  const urlOf = () => /^trawl answers at (http:\S+)\r?$/m.exec(up.said())?.[1];
   await until(() => urlOf() !== undefined || end !== undefined, 20, `trawl up answers: ${up.said()}`);
   const url = urlOf();
   if (url === undefined) throw new Error(`trawl up ended with ${end}: ${up.said()}`);
   return { ...up, url };
+}
+
+/** The same line behind a terminal; a signal to it reaches the line too, with the end of the terminal. */
+function inTerminal(line: readonly string[]): [string, ...string[]] {
+  return [
+    'script',
+    '--quiet',
+    '--return',
+    '--flush',
+    '--command',
+    line.map((word) => `'${word}'`).join(' '),
+    '/dev/null',
+  ];
 }
 
 /** Processes that work in a folder or below it. */

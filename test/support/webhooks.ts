@@ -3,27 +3,28 @@ import { receiverOf } from '../../src/model/url.ts';
 import { keys } from '../../src/store/keys.ts';
 import type { TestStore } from './record.ts';
 
-/** Puts webhooks into the record that are due as this one is, faster than through all that comes before. */
+/** Puts webhooks into the record that are due as this one is, or from a later time on, faster than through all that comes before. */
 export async function copyWebhook(
   store: TestStore,
   id: string,
   count: number,
   urlOf: (n: number) => string,
+  from?: number,
 ): Promise<void> {
   const { connection } = store;
   const job = (await connection.read(['HGETALL', keys.job(id)], keys.job(id))) as string[];
   const webhook = (await connection.read(['HGETALL', keys.webhook(id)], keys.webhook(id))) as string[];
-  const at = webhook[webhook.indexOf('created_at') + 1]!;
+  const at = from ?? Number(webhook[webhook.indexOf('created_at') + 1]);
   const commands = Array.from({ length: count }, (_, n) => {
     const [copy, url] = [randomUUID(), urlOf(n)];
     const receiver = receiverOf(url);
     return [
       { key: keys.job(copy), command: ['HSET', keys.job(copy), ...job, 'webhook_url', url, 'receiver', receiver] },
       { key: keys.webhook(copy), command: ['HSET', keys.webhook(copy), ...webhook] },
-      { key: keys.webhooks, command: ['ZADD', keys.webhooks, String(Number(at) + n / 10), `${receiver}/${copy}`] },
+      { key: keys.webhooks, command: ['ZADD', keys.webhooks, String(at + n / 10), `${receiver}/${copy}`] },
     ];
   });
-  for (let from = 0; from < count; from += 250) await connection.batch(commands.slice(from, from + 250).flat());
+  for (let n = 0; n < count; n += 250) await connection.batch(commands.slice(n, n + 250).flat());
 }
 
 /** Everything that the record holds, as one text. */

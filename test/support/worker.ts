@@ -11,14 +11,12 @@ import { inspectUrl, produce } from '../../src/media/download.ts';
 import { Failed } from '../../src/media/tools.ts';
 import { readMetadata } from '../../src/model/metadata.ts';
 import type { Media } from '../../src/worker/attempt.ts';
-import type { Programs } from '../../src/worker/programs.ts';
+import { findPrograms } from '../../src/worker/programs.ts';
 import type { SandboxMode } from '../../src/worker/wall.ts';
 import { runWorker } from '../../src/worker/worker.ts';
 import { token } from './gateway.ts';
-import { aTools } from './media.ts';
 
-const { python, driver, ffmpeg, ffprobe, node } = aTools('', '');
-export const programs: Programs = { python, driver, ffmpeg, ffprobe, node };
+export const programs = findPrograms(process.env.PATH ?? '');
 
 /** Makes `media.mp4` by the shell script in the argument `script`; the children are those of a real job. */
 export const scripted: Media = {
@@ -52,6 +50,8 @@ export interface TestWorkerOptions {
   readonly media?: 'scripted' | 'real';
   readonly plugins?: readonly string[];
   readonly terminationFile?: string;
+  readonly cookies?: string;
+  readonly slowSeconds?: number;
 }
 
 /** A worker in a process of its own. */
@@ -104,7 +104,7 @@ if (import.meta.main) {
       data: options.folder,
       sandbox: options.sandbox ?? 'auto',
       ytdlpPlugins: options.plugins ?? [],
-      cookies: null,
+      cookies: options.cookies ?? null,
     },
     gateway: options.gateway,
     egress: address.read(options.egress) ?? { path: '/nowhere' },
@@ -114,5 +114,6 @@ if (import.meta.main) {
     log: makeLog({ level: 'debug', write: (line) => process.stderr.write(line), now: Date.now }),
     tokenFile: null,
     input: process.stdin,
+    slowSeconds: options.slowSeconds ?? 60,
   });
 }

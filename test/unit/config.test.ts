@@ -74,9 +74,17 @@ const defaults: Partial<Config> = {
 };
 
 const s3 = { TRAWL_OBJECTS: 's3', TRAWL_S3_BUCKET: 'files' };
+const inCluster = {
+  ...s3,
+  TRAWL_RUNNER: 'kubernetes',
+  TRAWL_KUBE_NAMESPACE: 'workers',
+  TRAWL_WORKER_IMAGE: 'registry.example/worker',
+  TRAWL_GATEWAY_ADDRESS: 'http://gateway:8082',
+  TRAWL_EGRESS_ADDRESS: 'http://egress:3128',
+};
 const fit: [string, Record<string, string>][] = [
   ['s3 with a bucket', s3],
-  ['kubernetes with s3', { ...s3, TRAWL_RUNNER: 'kubernetes' }],
+  ['kubernetes with s3 and all that its Jobs need', inCluster],
   ['a clock file on one machine', { TRAWL_CLOCK_FILE: '/clock' }],
   ['a clock file on another loopback address', { TRAWL_CLOCK_FILE: '/clock', TRAWL_HOST: '127.3.2.1' }],
   ['a clock file on the loopback address of IPv6', { TRAWL_CLOCK_FILE: '/clock', TRAWL_HOST: '::1' }],
@@ -87,11 +95,15 @@ const fit: [string, Record<string, string>][] = [
 
 const contradictions: [string, string, Record<string, string>][] = [
   ['s3 without a bucket', 'TRAWL_S3_BUCKET', { TRAWL_OBJECTS: 's3' }],
-  ['kubernetes with a folder', 'TRAWL_OBJECTS', { TRAWL_RUNNER: 'kubernetes' }],
+  ['kubernetes with a folder', 'TRAWL_OBJECTS', { ...inCluster, TRAWL_OBJECTS: 'folder' }],
+  ['kubernetes without a namespace', 'TRAWL_KUBE_NAMESPACE', { ...inCluster, TRAWL_KUBE_NAMESPACE: '' }],
+  ['kubernetes without an image', 'TRAWL_WORKER_IMAGE', { ...inCluster, TRAWL_WORKER_IMAGE: '' }],
+  ['kubernetes without a gateway', 'TRAWL_GATEWAY_ADDRESS', { ...inCluster, TRAWL_GATEWAY_ADDRESS: '' }],
+  ['kubernetes without a way out', 'TRAWL_EGRESS_ADDRESS', { ...inCluster, TRAWL_EGRESS_ADDRESS: '' }],
   ['a clock file on an open host', 'TRAWL_CLOCK_FILE', { TRAWL_CLOCK_FILE: '/c', TRAWL_HOST: '0.0.0.0' }],
   ['a clock file on an open IPv6 host', 'TRAWL_CLOCK_FILE', { TRAWL_CLOCK_FILE: '/c', TRAWL_HOST: '::' }],
   ['a clock file on a named host', 'TRAWL_CLOCK_FILE', { TRAWL_CLOCK_FILE: '/c', TRAWL_HOST: 'example.com' }],
-  ['a clock file in a cluster', 'TRAWL_CLOCK_FILE', { ...s3, TRAWL_CLOCK_FILE: '/c', TRAWL_RUNNER: 'kubernetes' }],
+  ['a clock file in a cluster', 'TRAWL_CLOCK_FILE', { ...inCluster, TRAWL_CLOCK_FILE: '/c' }],
   ['mail without a sender', 'TRAWL_MAIL_FROM', { TRAWL_SMTP_URL: 'smtp://mail' }],
   ['an issuer without a client', 'TRAWL_OIDC_CLIENT_ID', { TRAWL_OIDC_ISSUER: 'https://id.example' }],
   ['a secret given twice', 'TRAWL_SECRET_FILE are both set', { TRAWL_SECRET: key, TRAWL_SECRET_FILE: '/s' }],

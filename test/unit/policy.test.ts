@@ -1,7 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { exceptions, networks } from '../../src/base/kinds.ts';
-import { isLocalName, isSameAddress, makePolicy, type PolicyOptions } from '../../src/egress/policy.ts';
+import { isLocalName, isSameAddress, makePolicy, type PolicyOptions, verdicts } from '../../src/egress/policy.ts';
 import { judgeUrl } from '../../src/model/url.ts';
 
 interface Rules {
@@ -265,5 +266,20 @@ describe('the policy', () => {
     ] as const) {
       expect(isSameAddress(one, other), `${one} ${other}`).to.equal(false);
     }
+  });
+
+  it('refuses an address that a DNS64 resolver made of a public IPv4 one, also beside that one', () => {
+    const { judgeAddresses } = policyOf();
+    for (const addresses of [['64:ff9b::808:808'], ['8.8.8.8', '64:ff9b::808:808']]) {
+      expect(judgeAddresses('example.com', addresses, 443)).to.equal('refused_address');
+    }
+  });
+});
+
+describe('the page of the metrics', () => {
+  it('tells every verdict and no other', () => {
+    const page = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8');
+    const row = page.split('\n').find((line) => line.startsWith('| `verdict` |')) ?? '';
+    expect(row.split('|')[2]?.match(/[a-z]+_[a-z]+|open|limited/g)).to.deep.equal([...verdicts]);
   });
 });

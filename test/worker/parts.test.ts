@@ -1,16 +1,24 @@
+import { once } from 'node:events';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { address as kind } from '../../src/base/kinds.ts';
 import { runAttempt } from '../../src/worker/attempt.ts';
 import { findCookies } from '../../src/worker/cookies.ts';
 import { type Frame, makeFrameReader } from '../../src/worker/frames.ts';
 import { openGateway } from '../../src/worker/gateway.ts';
+import { startRelay } from '../../src/worker/relay.ts';
+import type { Wall } from '../../src/worker/sandbox.ts';
 import { readPermit, readSpec } from '../../src/worker/spec.ts';
 import { chooseWall } from '../../src/worker/wall.ts';
-import { startGateway, token } from '../support/gateway.ts';
+import { startGateway, type TestGateway, token } from '../support/gateway.ts';
+import { walls } from '../support/place.ts';
 import { aFolder, aLog } from '../support/redis.ts';
-import { programs, scripted } from '../support/worker.ts';
+import { until } from '../support/until.ts';
+import { processesOf, programs, scripted } from '../support/worker.ts';
 
 describe('An address', () => {
   const rows: readonly [string, unknown][] = [
@@ -95,7 +103,7 @@ describe('The wall', function () {
   this.timeout(10_000);
 
   it('is none when the sandbox is off, without a warning', async () => {
-    expect(await chooseWall('off', (text) => expect.fail(text))).to.equal('none');
+    expect(await chooseWall('off', tmpdir(), (text) => expect.fail(text))).to.equal('none');
   });
 
   it('is required or warned about where bubblewrap is missing', async () => {
@@ -103,50 +111,80 @@ describe('The wall', function () {
     process.env.PATH = '/nowhere';
     const warnings: string[] = [];
     try {
-      expect(await chooseWall('auto', (text) => warnings.push(text))).to.equal('none');
-      const thrown = await chooseWall('required', () => undefined).catch((error: Error) => error.message);
+      expect(await chooseWall('auto', tmpdir(), (text) => warnings.push(text))).to.equal('none');
+      const thrown = await chooseWall('required', tmpdir(), () => undefined).catch((error: Error) => error.message);
       expect(thrown).to.match(/^TRAWL_SANDBOX is required, but bubblewrap does not work here/);
     } finally {
       process.env.PATH = PATH;
     }
     expect(warnings).to.have.lengthOf(1);
   });
+
+  it('leaves nothing beside the folder it is tried around, which a kill in the middle would not remove', async () => {
+    const { folder, remove } = aFolder();
+    const before = readdirSync(tmpdir());
+    const chosen = chooseWall('auto', folder, () => undefined);
+    while (await Promise.race([chosen.then(() => false), nextTurn(true)])) {
+      expect(readdirSync(tmpdir())).to.deep.equal(before);
+    }
+    expect(readdirSync(folder)).to.deep.equal([]);
+    remove();
+  });
 });
 
-describe('An attempt whose gateway is gone', function () {
+describe('The way out of one worker', () => {
+  it('takes so many connections that the others have room', async () => {
+    let taken = 0;
+    const egress = createServer(() => {
+      taken++;
+    }).listen(0, '127.0.0.1');
+    await once(egress, 'listening');
+    const relay = await startRelay({ host: '127.0.0.1', port: (egress.address() as AddressInfo).port }, null);
+    const sockets = Array.from({ length: 200 }, () => connect(relay.port, '127.0.0.1').on('error', () => undefined));
+    await until(() => sockets.filter(({ destroyed }) => destroyed).length === 72, 5, '72 are sent away');
+    await until(() => taken === 128, 5, '128 are taken');
+    for (const socket of sockets) socket.destroy();
+    await relay.close();
+    egress.close();
+  });
+});
+
+describe('An attempt', function () {
   this.timeout(20_000);
 
-  it('is interrupted and leaves nothing', async () => {
+  /** Runs a script as an attempt in this process, with little memory and patience. */
+  async function attempt(script: string, wall: Wall, look: (gateway: TestGateway) => void = () => undefined) {
     const { folder, remove } = aFolder();
-    const order = { endpoint: 'video' as const, args: { query: 'http://a.example/', script: 'sleep 60' } };
+    const order = { endpoint: 'video' as const, args: { query: 'http://a.example/', script } };
     const server = await startGateway({ folder, order });
     const { signal } = new AbortController();
     const gateway = openGateway({ address: server.address, token: () => token, patienceSeconds: 1, signal });
     const root = join(folder, 'work');
     const attempt = runAttempt({
-      ...{
-        gateway,
-        media: scripted,
-        programs,
-        egress: { host: '127.0.0.1', port: 9 },
-        root,
-        wall: 'none',
-        plugins: [],
-      },
-      ...{
-        cookies: null,
-        memoryBytes: 2 ** 30,
-        slowBytes: 1,
-        slowSeconds: 60,
-        patienceSeconds: 1,
-        log: aLog().log,
-        signal,
-      },
+      ...{ gateway, media: scripted, programs, root, wall, plugins: [], cookies: null, log: aLog().log, signal },
+      ...{ egress: { host: '127.0.0.1', port: 9 }, memoryBytes: 2 ** 28, slowBytes: 1, slowSeconds: 60 },
+      patienceSeconds: 1,
     });
-    setTimeout(() => void server.stop(), 1000);
+    look(server);
     const { outcome } = await attempt;
-    expect(outcome).to.deep.equal({ is: 'interrupted', reason: 'The gateway could not be reached' });
     expect(readdirSync(root)).to.deep.equal([]);
+    await until(() => processesOf(root).length === 0, 2, 'no process is left');
+    await server.stop();
     remove();
+    return outcome;
+  }
+
+  it('is interrupted and leaves nothing when its gateway is gone', async () => {
+    const leave = (gateway: TestGateway) => setTimeout(() => void gateway.stop(), 1000);
+    const outcome = await attempt('sleep 60', 'none', leave);
+    expect(outcome).to.deep.equal({ is: 'interrupted', reason: 'The gateway could not be reached' });
   });
+
+  for (const wall of walls) {
+    it(`fails when its children together hold more memory than they may (${wall})`, async () => {
+      // Each of them keeps a line without an end, and stays below the limit of one process.
+      const hogs = 'for hog in 1 2 3 4; do (head -c 120M /dev/zero; sleep 60) | tail & done; wait';
+      expect(await attempt(hogs, wall)).to.deep.equal({ is: 'failed', code: 'file_damaged' });
+    });
+  }
 });

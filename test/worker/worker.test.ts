@@ -155,6 +155,29 @@ describe('A worker', function () {
       }));
   }
 
+  for (const sandbox of ['required', 'off'] as const) {
+    const deaf = `trap '' TERM INT HUP; (while true; do sleep 1; done) & ${film}`;
+    it(`lets no child outlive its job that hears no signal (sandbox ${sandbox})`, () =>
+      withWorker(
+        deaf,
+        async ({ worker }) => {
+          expect((await worker.exit).code, worker.stderr()).to.equal(0);
+        },
+        { sandbox },
+      ));
+
+    it(`ends a child that hears no signal when it is told to stop (sandbox ${sandbox})`, () =>
+      withWorker(
+        `${deaf}; wait`,
+        async ({ worker, folder }) => {
+          await until(() => processesOf(join(folder, 'work')).some((line) => line.includes('sleep 1')), 10, 'it runs');
+          worker.process.kill('SIGTERM');
+          expect((await worker.exit).code, worker.stderr()).to.equal(143);
+        },
+        { sandbox },
+      ));
+  }
+
   it('writes its end in at most 4 KB for the cluster', async () => {
     const { folder, remove } = aFolder();
     const terminationFile = join(folder, 'end');

@@ -2,7 +2,7 @@ import type { V1Job, V1Pod } from '@kubernetes/client-node';
 import type { Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import type { Outcome } from '../../model/outcome.ts';
-import type { Runner } from '../runner.ts';
+import { makeWatchers, type Runner } from '../runner.ts';
 import { type Client, KubeError } from './client.ts';
 import { isTerminal, type Judged, judge, leaveMilliseconds } from './endings.ts';
 import { makeJob, type Shape } from './manifest.ts';
@@ -38,10 +38,7 @@ export function openKubernetesRunner(options: KubernetesOptions): KubernetesRunn
   const { client, shape, now, metrics, log } = options;
   const { namespace } = shape;
   const { jobs: jobsPath } = pathsOf(namespace);
-  const watchers = new Set<(name: string) => void>();
-  const tell = (name: string) => {
-    for (const changed of watchers) changed(name);
-  };
+  const { watch, tell } = makeWatchers();
   const later = new Set<NodeJS.Timeout>();
   const view = openView({
     ...{ client, namespace, log },
@@ -76,10 +73,7 @@ export function openKubernetesRunner(options: KubernetesOptions): KubernetesRunn
       if (judged.alarm !== null) log.error('the cluster cannot run a worker', { attempt: name, cause: judged.alarm });
       return judged.seen;
     },
-    watch(changed) {
-      watchers.add(changed);
-      return () => watchers.delete(changed);
-    },
+    watch,
     async list(job) {
       if (job === undefined) await view.refresh();
       return view.attempts(job);
@@ -88,6 +82,7 @@ export function openKubernetesRunner(options: KubernetesOptions): KubernetesRunn
       clearInterval(showAge);
       for (const timer of later) clearTimeout(timer);
       await view.close();
+      return [];
     },
   };
 }

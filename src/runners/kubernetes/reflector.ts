@@ -44,6 +44,15 @@ interface State {
   isListing: boolean;
 }
 
+const never = Number.NEGATIVE_INFINITY;
+const unlisted: State = {
+  version: null,
+  newest: '',
+  listedAt: never,
+  aliveAt: never,
+  isWatching: false,
+  isListing: false,
+};
 const usual: Times = { silent: 180_000, relist: 1_800_000, firstPause: 800 };
 const longestPause = 30_000;
 const pageSize = 500;
@@ -53,29 +62,17 @@ const shortWatch = 1_000;
 export function openMirror<T extends Kept>(options: MirrorOptions<T>): Mirror<T> {
   const times = { ...usual, ...options.times };
   const store = makeMirrorStore(options.slim, options.changed, options.log);
-  const never = Number.NEGATIVE_INFINITY;
-  const state: State = {
-    version: null,
-    newest: '',
-    listedAt: never,
-    aliveAt: never,
-    isWatching: false,
-    isListing: false,
-  };
+  const state = { ...unlisted };
   const closing = new AbortController();
-  const waiters = new Set<(error: unknown) => void>();
+  const waiters = makeWaiters();
   let round = new AbortController();
-  const tellWaiters = (error: unknown) => {
-    for (const tell of waiters) tell(error);
-    waiters.clear();
-  };
   const turn = async (signal: AbortSignal) => {
     if (state.version === null) {
       state.isListing = true;
       state.version = state.newest = await listAll(options, store, state.newest, signal);
       state.isListing = false;
       state.listedAt = state.aliveAt = performance.now();
-      tellWaiters(null);
+      waiters.tell(null);
     }
     await watch(options, store, state, times, signal);
   };
@@ -90,14 +87,14 @@ export function openMirror<T extends Kept>(options: MirrorOptions<T>): Mirror<T>
         state.isListing = false;
         if (signal.aborted) continue;
         if (isGone(error)) state.version = null;
-        tellWaiters(error);
+        waiters.tell(error);
         const wait = Math.min(longestPause, times.firstPause * 2 ** failures++) * (0.5 + Math.random());
         options.log.warn('the cluster cannot be watched: again later', { path: options.path, error, again_ms: wait });
         // Who wants to know sooner ends the pause.
         await pause(wait, undefined, { signal }).catch(() => undefined);
       }
     }
-    tellWaiters(new Error('closed'));
+    waiters.tell(new Error('closed'));
   };
   const running = run();
   const age = () => performance.now() - state.aliveAt;
@@ -106,18 +103,30 @@ export function openMirror<T extends Kept>(options: MirrorOptions<T>): Mirror<T>
     age,
     refresh: () => {
       if (state.isWatching && age() < times.silent) return Promise.resolve();
-      const done = new Promise<void>((resolve, reject) => {
-        waiters.add((error) => (error === null ? resolve() : reject(error)));
-      });
       if (!state.isListing) {
         state.version = null;
         round.abort();
       }
-      return done;
+      return waiters.wait();
     },
     async close() {
       closing.abort();
       await running;
+    },
+  };
+}
+
+/** Those who wait for a list: told once, with what went wrong or with `null`. */
+function makeWaiters() {
+  const waiting = new Set<(error: unknown) => void>();
+  return {
+    wait: () =>
+      new Promise<void>((resolve, reject) => {
+        waiting.add((error) => (error === null ? resolve() : reject(error)));
+      }),
+    tell(error: unknown) {
+      for (const tell of waiting) tell(error);
+      waiting.clear();
     },
   };
 }

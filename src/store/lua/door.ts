@@ -1,82 +1,84 @@
-import { look, rateSpans, ring } from './ring.ts';
+import { look, rateSpans, ring, spend, waitFor } from './ring.ts';
 
 /** Keys and arguments that every step with the door needs. */
 export const doorKeys = ['account', 'key', 'rate', 'plans'] as const;
 export const doorArgs = ['accountId'] as const;
 
-const ofKey = 'account id active expires total quota_total quota_monthly quota_weekly quota_daily windows';
-const ofAccount = `plan suspended stats invoice used packs_left credits_given credits_consumed held period_end running
-  concurrency max_open tag removed_at rate`;
-
-/** Lua for a table of fields of a hash; those that it has not are nil. */
-function read(name: string, words: string): string {
-  const fields = words.split(/\s+/);
-  const table = fields.map((field, n) => `${field} = f[${n + 1}] or nil`).join(', ');
-  return `(function(f) return { ${table} } end)(redis.call('HMGET', ${name}, '${fields.join("', '")}'))`;
+/** What a step takes from the hashes of the key and the account, beyond what the door itself reads. */
+interface Wanted {
+  readonly key?: string;
+  readonly account?: string;
+  /** Whether a billing period that is over is rolled first, before anything is counted: the step then answers {'roll'}. */
+  readonly rolls?: boolean;
 }
 
 /**
- * The door: who asks, and how often (D10 up to 429). A key that is known is marked as used, whatever is answered (D40);
- * a call that passes the rate uses it up (D78).
- *
- * door(rolls) → nil, or the reply that refuses; with rolls also {'roll'} when the billing period must be rolled first,
- * before anything is counted. Afterwards: k (the key's fields), plan (nil without one), limits
- * ({per-second limit, left, per-minute limit, left}, '' where there is none).
- * A step that writes the same hashes itself takes its two halves: judge(rolls), which writes nothing, and mark().
- * Between them: stamp (now, as text) and spent (the rate windows that the call uses up, nil for none).
+ * Lua that reads fields of a hash into locals with its name: `key_id` is the field id of the hash key. Locals, text in
+ * place of functions and no tables: a step makes all of its functions and tables anew at every call.
  */
-export const door = `${ring}
-local k, plan, a, is_known, spent
+function read(hash: string, words: string): string {
+  const fields = words.trim().split(/\s+/);
+  const locals = fields.map((field) => `${hash}_${field}`).join(', ');
+  return `local ${locals} = unpack(redis.call('HMGET', ${hash}, '${fields.join("', '")}'))\n`;
+}
+
+/**
+ * Who asks (D10 before 429): key, account and plan. A key that is known is marked as used, whatever is answered (D40).
+ * A call that is refused ends there. Afterwards: plan (nil without one), is_limited (whether it limits the rate), the
+ * rate's windows, stamp (now, as text), limits (per-second limit, left, per-minute limit, left; '' where there is none), and
+ * refuse(word, detail, wait) for a reply with these. The step itself marks the key from then on.
+ */
+export function who({ key = '', account = '', rolls = false }: Wanted): string {
+  return /* lua */ `${ring}
 local limits = { '', '', '', '' }
 -- Redis writes a number of Lua in its slowest format: what is sent with each call is text.
 local stamp = string.format('%d', now)
-
-local function plan_named(name)
-  local json = name and name ~= '' and redis.call('HGET', plans, name)
-  return json and cjson.decode(json) or nil
+local function refuse(word, detail, wait) return { word, detail or '', wait or '', unpack(limits) } end
+local function turn_away(word)
+  redis.call('HSET', key, 'last_used_at', stamp)
+  return refuse(word)
 end
-
-local function rate_refuses()
-  local found = ${look('rate', 'a.rate', rateSpans)}
-  local function pass(limit, w, from, word)
-    w.counts = type(limit) == 'number'
-    if not w.counts then return nil end
-    limits[from], limits[from + 1] = limit, math.max(0, limit - w.sum - 1)
-    if w.sum >= limit then
-      limits[from + 1] = 0
-      return { 'rate_limited', word, wait(w, limit), unpack(limits) }
-    end
-  end
-  local refused = pass(plan.per_second, found[1], 1, 'per-second') or pass(plan.per_minute, found[2], 3, 'per-minute')
-  if not refused and (found[1].counts or found[2].counts) then spent = found end
-  return refused
-end
-
-local function over() return a.period_end ~= '' and now >= tonumber(a.period_end) end
-
-local function judge(rolls)
-  k = ${read('key', ofKey)}
-  if k.account ~= accountId then return { 'invalid_api_key' } end
-  is_known = true
-  if k.active ~= '1' then return { 'inactive_api_key' } end
-  if k.expires ~= '' and now > tonumber(k.expires) then return { 'expired_api_key' } end
-  a = ${read('account', ofAccount)}
-  if a.removed_at ~= '' then return { 'invalid_api_key' } end
-  if rolls and over() then return { 'roll' } end
-  plan = plan_named(a.plan)
-  return plan and rate_refuses()
-end
-
-local function mark()
-  if is_known then redis.call('HSET', key, 'last_used_at', stamp) end
-  if spent then redis.call('HSET', account, 'rate', spend(spent)) end
-end
-
-local function door(rolls)
-  local refused = judge(rolls)
-  mark()
-  return refused
-end
-
-local function suspended() return a.suspended == '1' and { 'forbidden', '', '', unpack(limits) } end
+${read('key', `account active expires ${key}`)}
+if key_account ~= accountId then return { 'invalid_api_key' } end
+if key_active ~= '1' then return turn_away('inactive_api_key') end
+if key_expires ~= '' and now > tonumber(key_expires) then return turn_away('expired_api_key') end
+${read('account', `plan suspended removed_at period_end rate ${account}`)}
+if account_removed_at ~= '' then return turn_away('invalid_api_key') end
+${rolls ? "if account_period_end ~= '' and now >= tonumber(account_period_end) then return { 'roll' } end" : ''}
+local plan_json = account_plan ~= '' and redis.call('HGET', plans, account_plan)
+local plan = plan_json and cjson.decode(plan_json) or nil
+local is_limited = plan and (type(plan.per_second) == 'number' or type(plan.per_minute) == 'number')
+${look('rate', 'account_rate', rateSpans)}
 `;
+}
+
+/** Lua that refuses a call whose rate is used up, by the calls before it and those that this step has counted. */
+export function passRate(counted: string): string {
+  const pass = (name: keyof typeof rateSpans, from: number): string => {
+    const [limit, left] = [`plan.per_${name}`, `limits[${from + 1}]`];
+    return /* lua */ `if is_limited and type(${limit}) == 'number' then
+  local used = ${name}_sum + ${counted}
+  limits[${from}], ${left} = ${limit}, math.max(0, ${limit} - used - 1)
+  if used >= ${limit} then
+    ${left} = 0
+    return refuse('rate_limited', 'per-${name}', ${waitFor('rate', name, rateSpans[name], 'used', limit)})
+  end
+end
+`;
+  };
+  return pass('second', 1) + pass('minute', 3);
+}
+
+/** The door of a call that costs nothing: a call that passes uses up the rate (D78), and a suspended account is refused. */
+export function freeDoor(wanted: Wanted): string {
+  return /* lua */ `${who(wanted)}
+redis.call('HSET', key, 'last_used_at', stamp)
+${passRate('0')}
+if is_limited then
+  local rate_heads
+  ${spend('rate', 'rate_heads', rateSpans, '1')}
+  redis.call('HSET', account, 'rate', rate_heads)
+end
+if account_suspended == '1' then return refuse('forbidden') end
+`;
+}

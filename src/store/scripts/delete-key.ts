@@ -7,12 +7,12 @@ import { script } from '../script.ts';
 export const deleteKey = script(
   'delete-key',
   'always',
-  ['keyring', 'key', 'quota', 'freeLines', 'paidLines'] as const,
+  ['keyring', 'key', 'quota', 'freeLines', 'paidLines', 'freeDays', 'paidDays'] as const,
   ['alias', 'hash', 'force'] as const,
   /* lua */ `
 if redis.call('HGET', keyring, alias) ~= hash then return { 'not_found' } end
 if force ~= '1' and redis.call('HGET', key, 'last_used_at') ~= '' then return { 'key_has_history' } end
-redis.call('DEL', key, quota, freeLines, paidLines)
+redis.call('DEL', key, quota, freeLines, paidLines, freeDays, paidDays)
 redis.call('HDEL', keyring, alias)
 return { 'deleted' }
 `,

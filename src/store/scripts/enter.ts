@@ -1,4 +1,4 @@
-import { door, doorArgs, doorKeys } from '../lua/door.ts';
+import { doorArgs, doorKeys, freeDoor } from '../lua/door.ts';
 import { script } from '../script.ts';
 
 /**
@@ -10,7 +10,7 @@ export const enter = script(
   'always',
   doorKeys,
   doorArgs,
-  /* lua */ `${door}
-return door() or suspended() or { 'entered', '', '', limits[1], limits[2], limits[3], limits[4], a.stats }
+  /* lua */ `${freeDoor({ account: 'stats' })}
+return { 'entered', '', '', limits[1], limits[2], limits[3], limits[4], account_stats }
 `,
 );

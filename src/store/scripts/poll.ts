@@ -1,4 +1,4 @@
-import { door, doorArgs, doorKeys } from '../lua/door.ts';
+import { doorArgs, doorKeys, freeDoor } from '../lua/door.ts';
 import { script } from '../script.ts';
 
 /**
@@ -11,12 +11,10 @@ export const poll = script(
   'always',
   [...doorKeys, 'job', 'queue'],
   [...doorArgs, 'jobId'],
-  /* lua */ `${door}
-local refused = door() or suspended()
-if refused then return refused end
+  /* lua */ `${freeDoor({ account: 'running concurrency' })}
 local fields = redis.call('HGETALL', job)
 if #fields == 0 or redis.call('HGET', job, 'account') ~= accountId then return { 'not_found', '', '', unpack(limits) } end
 local place = redis.call('ZRANK', queue, jobId)
-return { 'entered', '', '', limits[1], limits[2], limits[3], limits[4], fields, place or '', a.running, a.concurrency }
+return { 'entered', '', '', limits[1], limits[2], limits[3], limits[4], fields, place or '', account_running, account_concurrency }
 `,
 );

@@ -1,14 +1,14 @@
 import { script } from '../script.ts';
 
 /**
- * Removes an account without open jobs or holds: its slug is free and its keys are unknown from now on; its record and
- * ledger stay. A purchase that was not tried yet is dropped; one that was may be paid, and has to end first.
+ * Removes an account without open jobs or holds: its slug is free from now on, its keys are to be deleted next; its record
+ * and ledger stay. A purchase that was not tried yet is dropped; one that was may be paid, and has to end first.
  * Answers {'removed'}, {'not_found'}, {'has_open_jobs'} or {'in_use'}.
  */
 export const removeAccount = script(
   'remove-account',
   'always',
-  ['account', 'open', 'slugs', 'removed', 'planUsers', 'periods', 'ready', 'topup', 'purchases'] as const,
+  ['account', 'open', 'slugs', 'removed', 'leaving', 'planUsers', 'periods', 'ready', 'topup', 'purchases'] as const,
   ['accountId', 'slug'] as const,
   /* lua */ `
 local seen = redis.call('HMGET', account, 'held', 'plan')
@@ -19,6 +19,7 @@ redis.call('ZREM', purchases, accountId)
 redis.call('HSET', topup, 'enabled', '0', 'purchase', '')
 redis.call('HDEL', slugs, slug)
 redis.call('HSET', removed, slug, accountId)
+redis.call('SADD', leaving, accountId)
 redis.call('HSET', account, 'removed_at', now)
 if seen[2] ~= '' then redis.call('HINCRBY', planUsers, seen[2], -1) end
 redis.call('HSET', account, 'plan', '', 'period_end', '')

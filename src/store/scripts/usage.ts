@@ -1,4 +1,4 @@
-import { door, doorArgs, doorKeys } from '../lua/door.ts';
+import { doorArgs, doorKeys, freeDoor } from '../lua/door.ts';
 import { script } from '../script.ts';
 
 /**
@@ -11,10 +11,8 @@ export const usage = script(
   'always',
   [...doorKeys, 'packs'],
   doorArgs,
-  /* lua */ `${door}
-local refused = door(true) or suspended()
-if refused then return refused end
+  /* lua */ `${freeDoor({ rolls: true })}
 return { 'entered', '', '', limits[1], limits[2], limits[3], limits[4], redis.call('HGETALL', account),
-  redis.call('HGETALL', packs), redis.call('HGETALL', key), plan and redis.call('HGET', plans, a.plan) or '' }
+  redis.call('HGETALL', packs), redis.call('HGETALL', key), plan_json or '' }
 `,
 );

@@ -104,7 +104,7 @@ async function work(): Promise<void> {
       openWorkers: runJobs({ config, env: process.env, now: store.clock.now, metrics, log }),
       listen: (server) => listenOn(server, '127.0.0.1', 0),
       egress: { socketPath: join(config.data, 'egress.sock') },
-      times: { lease: 1_500, pass: 5_000 },
+      times: { lease: 1_500, look: 500, pass: 5_000 },
     },
     stop,
   );

@@ -22,7 +22,7 @@ export function holdPod(kube: Kube, first: Pod, plan: Plan, isHeard: () => boole
   let pod = first;
   let state: 'waiting' | 'running' | 'ended' = isEnded(first) ? 'ended' : 'waiting';
   let isStopping = false;
-  let startedAt = timestamp();
+  let startedAt: string | null = null;
   const timers = new Set<NodeJS.Timeout>();
   const reports = openReports(kube, first, isHeard, signal);
   const after = (ms: number, act: () => void) => void timers.add(setTimeout(act, ms));
@@ -49,8 +49,7 @@ export function holdPod(kube: Kube, first: Pod, plan: Plan, isHeard: () => boole
   const terminate = (turn: (ending: Ending) => Ending = (ending) => ending) => {
     const { afterMs, ending } = plan.onTerm ?? defaultOnTerm;
     const graceMs = (pod.metadata.deletionGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds) * 1000;
-    // Containers that never started end as those that were killed.
-    if (state === 'waiting') end(turn(endings.failure(137)));
+    if (state === 'waiting') end(endings.unstarted());
     else if (afterMs <= graceMs) after(afterMs, () => end(turn(ending)));
     else after(graceMs, () => end(turn(endings.failure(137))));
   };
@@ -67,7 +66,7 @@ export function holdPod(kube: Kube, first: Pod, plan: Plan, isHeard: () => boole
     reports.close();
   };
 
-  if (plan.waits) reports.tell(writeWaiting(first, startedAt, plan.waits.reason, plan.waits.message));
+  if (plan.waits) reports.tell(writeWaiting(first, plan.waits.reason, plan.waits.message));
   else if (state === 'waiting') after(plan.startMs ?? 0, start);
   see(first);
   return { pod: () => pod, see, isRunning: () => state === 'running', end, forget };

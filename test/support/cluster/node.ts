@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, copyFileSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { tool } from '../tools.ts';
 import { until } from '../until.ts';
@@ -23,12 +23,14 @@ import { writeNodeFiles } from './node-files.ts';
 export interface Node {
   readonly name: string;
   readonly address: string;
-  /** The folder with `kubelet.log` and `containerd.log`. */
+  /** The folder with `node.log`, `containerd.log` and `kubelet.log`. */
   readonly folder: string;
   /** Runs a program in the node, such as `ctr`, and answers what it printed. */
   run(program: string, ...words: string[]): string;
   /** Kills every process of the node at once. Its object stays, and the API server is told nothing. */
   powerOff(): Promise<void>;
+  /** Starts it again with what was on its disk, and waits until it is ready. */
+  powerOn(): Promise<void>;
   /** Powers off, and leaves nothing of the node on this machine. */
   remove(): Promise<void>;
 }
@@ -60,53 +62,62 @@ export async function startNode(
     `--node-ip=${address}`,
     `--cert-dir=${join(folder, 'certificates')}`,
   ];
-  const { powerOff, inside } = spawnNode(place, folder, flags);
+  const power = plug(place, folder, flags);
+  const powerOn = async () => {
+    const second = Math.floor(Date.now() / 1000);
+    power.on();
+    await until(() => isReady(cluster, name, second), 60, `${name} is ready`);
+  };
   const remove = async () => {
-    await powerOff();
+    await power.off();
     unplug(place);
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    await until(() => isReady(cluster, name), 60, `${name} is ready`);
+    await powerOn();
   } catch (error) {
-    const log = ['kubelet.log', 'containerd.log'].map((file) => readTail(join(folder, file))).join('\n');
+    const logs = ['node.log', 'containerd.log', 'kubelet.log'].map((file) => join(folder, file));
+    const said = logs.filter((file) => existsSync(file)).map((file) => readFileSync(file, 'utf8').slice(-2000));
     await remove();
-    throw new Error(log, { cause: error });
+    throw new Error(said.join('\n'), { cause: error });
   }
-  return {
-    name,
-    address,
-    folder,
-    run: (program, ...words) => run('nsenter', ...inside(), program, ...words),
-    powerOff,
-    remove,
-  };
+  const runInside = (program: string, ...words: string[]) => run('nsenter', ...power.inside(), program, ...words);
+  return { name, address, folder, run: runInside, powerOff: power.off, powerOn, remove };
 }
 
-/** The node's first process, behind the one that waits for it here and ends with it. */
-function spawnNode(place: string, folder: string, flags: readonly string[]) {
-  const parent = ['setpriv', '--pdeathsig', 'KILL', 'nsenter', `--net=/run/netns/${place}`];
+/** What starts the node's first process, behind one that waits for it here and ends with it, and what kills it. */
+function plug(place: string, folder: string, flags: readonly string[]) {
+  const parent = ['--pdeathsig', 'KILL', 'nsenter', `--net=/run/netns/${place}`];
   const own = ['unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc', '--propagation', 'private'];
-  const [program = '', ...words] = [...parent, ...own, 'bash', script, ...flags];
   const env = { PATH: process.env.PATH, TMPDIR: process.env.TMPDIR, NODE: folder, KUBELET: tool('kubelet') };
-  const child = spawn(program, words, { env, detached: true, stdio: ['ignore', 'inherit', 'inherit'] });
-  const first = () => readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim();
+  let child: ChildProcess | null = null;
+  const first = () => Number(readFileSync(`/proc/${child?.pid}/task/${child?.pid}/children`, 'utf8'));
   return {
-    inside: () => ['--target', first(), '--net', '--mount', '--pid'],
-    powerOff: async () => {
-      if (child.exitCode !== null || child.signalCode !== null) return;
+    on: () => {
+      const log = openSync(join(folder, 'node.log'), 'a');
+      const words = [...parent, ...own, 'bash', script, ...flags];
+      child = spawn('setpriv', words, { env, detached: true, stdio: ['ignore', log, log] });
+      closeSync(log);
+    },
+    off: async () => {
+      if (child === null || child.exitCode !== null || child.signalCode !== null) return;
       const end = once(child, 'exit');
-      // The end of the first process of a process namespace comes after that of all the others.
-      process.kill(Number(first()), 'SIGKILL');
+      // The first process of a process namespace ends after all the others. It may not be there yet.
+      process.kill(first() || Number(child.pid), 'SIGKILL');
       await end;
     },
+    inside: () => ['--target', String(first()), '--net', '--mount', '--pid'],
   };
 }
 
-async function isReady({ admin }: Cluster, name: string): Promise<boolean> {
+/** Whether its kubelet has said since then that it is ready. */
+async function isReady({ admin }: Cluster, name: string, second: number): Promise<boolean> {
   const node = await admin.ask('GET', `/api/v1/nodes/${name}`).catch(() => null);
-  const conditions: { type: string; status: string }[] = node?.status.conditions ?? [];
-  return conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
+  const conditions: { type: string; status: string; lastHeartbeatTime: string }[] = node?.status.conditions ?? [];
+  return conditions.some(
+    ({ type, status, lastHeartbeatTime }) =>
+      type === 'Ready' && status === 'True' && Date.parse(lastHeartbeatTime) >= second * 1000,
+  );
 }
 
 function makeGroups(name: string): void {
@@ -114,10 +125,8 @@ function makeGroups(name: string): void {
     mkdirSync(join(hierarchy, name), { recursive: true });
     // A new cgroup of this controller has neither processors nor memory, so nothing can run in it.
     if (basename(hierarchy) !== 'cpuset') continue;
-    for (const file of ['cpuset.cpus', 'cpuset.mems']) cpSync(join(hierarchy, file), join(hierarchy, name, file));
+    for (const file of ['cpuset.cpus', 'cpuset.mems']) {
+      writeFileSync(join(hierarchy, name, file), readFileSync(join(hierarchy, file)));
+    }
   }
-}
-
-function readTail(file: string): string {
-  return readFileSync(file, 'utf8').slice(-2000);
 }

@@ -43,10 +43,11 @@ export const endings = {
   success: (message = ''): Ending => ({ exitCode: 0, message }),
   failure: (exitCode: number, message = ''): Ending => ({ exitCode, message }),
   outOfMemory: (): Ending => ({ exitCode: 137, reason: 'OOMKilled' }),
-  /** It wrote more than its limit. */
-  overDisk: (): Ending => ({
-    exitCode: 137,
-    pod: { reason: 'Evicted', message: 'Usage of EmptyDir volume "work" exceeds the limit "1Gi". ' },
+  /** It wrote more than its limit; it may end in order. */
+  overDisk: (exitCode = 143, message = ''): Ending => ({
+    exitCode,
+    message,
+    pod: { reason: 'Evicted', message: 'Usage of EmptyDir volume "scratch" exceeds the limit "64Mi". ' },
   }),
   /** Its node runs out of memory. */
   nodePressure: (): Ending => ({
@@ -54,6 +55,13 @@ export const endings = {
     pod: { reason: 'Evicted', message: 'The node was low on resource: memory. ' },
     isDisrupted: true,
   }),
+  /** It was deleted before its containers started. */
+  unstarted: (): Ending => ({
+    exitCode: 137,
+    reason: 'ContainerStatusUnknown',
+    message: 'The container could not be located when the pod was terminated',
+  }),
+  /** It ran longer than its `activeDeadlineSeconds`. */
   deadline: (exitCode = 143, message = ''): Ending => ({
     exitCode,
     message,
@@ -85,34 +93,35 @@ export function writeRunning(pod: Pod, startedAt: string, podIP: string): object
 }
 
 /** The status of a pod whose containers do not start. */
-export function writeWaiting(pod: Pod, startedAt: string, reason: string, message: string): object {
+export function writeWaiting(pod: Pod, reason: string, message: string): object {
+  const startTime = timestamp();
   return {
     phase: 'Pending',
-    startTime: startedAt,
+    startTime,
     hostIP: '127.0.0.1',
-    conditions: conditionsOf('False', startedAt, 'ContainersNotReady'),
+    conditions: conditionsOf('False', startTime, 'ContainersNotReady'),
     containerStatuses: pod.spec.containers.map((container) => describe(container, { waiting: { reason, message } })),
   };
 }
 
-/** The status of a pod whose containers have ended. */
-export function writeEnded(pod: Pod, startedAt: string, ending: Ending): object {
+/** The status of a pod whose containers have ended; `startedAt` is `null` when they never started. */
+export function writeEnded(pod: Pod, startedAt: string | null, ending: Ending): object {
   const { exitCode, message = '', reason = exitCode === 0 ? 'Completed' : 'Error', isDisrupted = false } = ending;
-  const finishedAt = timestamp();
-  const terminated = { exitCode, reason, message, startedAt, finishedAt };
+  const now = timestamp();
+  const terminated = { exitCode, reason, message, startedAt, finishedAt: startedAt && now };
   const isSuccess = exitCode === 0 && ending.pod === undefined;
   const disruption = {
     type: 'DisruptionTarget',
     status: 'True',
     reason: 'TerminationByKubelet',
     message: ending.pod?.message,
-    lastTransitionTime: finishedAt,
+    lastTransitionTime: now,
   };
   return {
     phase: isSuccess ? 'Succeeded' : 'Failed',
     ...ending.pod,
     conditions: [
-      ...conditionsOf('False', finishedAt, isSuccess ? 'PodCompleted' : 'PodFailed'),
+      ...conditionsOf('False', now, isSuccess ? 'PodCompleted' : 'PodFailed'),
       ...(isDisrupted ? [disruption] : []),
     ],
     containerStatuses: pod.spec.containers.map((container) => describe(container, { terminated })),

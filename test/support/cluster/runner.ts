@@ -84,6 +84,7 @@ export async function openTestRunner(options: TestRunnerOptions): Promise<TestRu
   const close = async () => {
     await runner.close();
     await client.close();
+    return [];
   };
   return { ...runner, client, close };
 }

@@ -94,16 +94,7 @@ export async function setScene({ nodes = 2, ...options }: SceneOptions = {}): Pr
         30,
         `attempt ${attempt} of ${id} runs`,
       ) as Promise<Pod>,
-    async wrongs(ids) {
-      const charges = (await readLedger(store, caller.account, 1_000_000)).filter(({ kind }) => kind === 'charge');
-      const counted = Map.groupBy(charges, (entry) => entry.job ?? '');
-      const { problems } = await verifyLedger(store, caller.account);
-      const found = await Promise.all(ids.map(job));
-      const wrong = found.filter(({ id, status }) => {
-        return (counted.get(id)?.length ?? 0) !== (status === 'CompletedJob' ? 1 : 0);
-      });
-      return [...problems.map(String), ...wrong.map(({ id, status }) => `${id} is ${status}`)];
-    },
+    wrongs: (ids) => findWrongs(store, caller.account, ids),
     cleared: async (seconds) => {
       await until(async () => (await countLeft(cluster, namespace)) === 0, seconds, 'no Job and no pod is left');
     },
@@ -124,4 +115,15 @@ async function deliver(objects: FolderStore, job: string, attempt: number): Prom
   const sha256 = createHash('sha256').update(words).digest('hex');
   const file = { key, bytes: words.length, sha256, content_type: 'video/mp4' };
   return endings.success(JSON.stringify({ is: 'done', metadata: someMetadata, delivered: file }));
+}
+
+async function findWrongs(store: TestStore, account: string, ids: readonly string[]): Promise<string[]> {
+  const charges = (await readLedger(store, account, 1_000_000)).filter(({ kind }) => kind === 'charge');
+  const counted = Map.groupBy(charges, (entry) => entry.job ?? '');
+  const { problems } = await verifyLedger(store, account);
+  const jobs = await Promise.all(ids.map((id) => theJob(store, id)));
+  const wrong = jobs.filter(({ id, status }) => {
+    return (counted.get(id)?.length ?? 0) !== (status === 'CompletedJob' ? 1 : 0);
+  });
+  return [...problems.map(String), ...wrong.map(({ id, status }) => `${id} is ${status}`)];
 }

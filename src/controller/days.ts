@@ -1,0 +1,123 @@
+import { type Balances, type Entry, replay } from '../model/ledger.ts';
+import { monthOf } from '../model/period.ts';
+import { keepLines, openLines } from '../objects/days.ts';
+import type { FolderStore } from '../objects/folder.ts';
+import { listLedgers } from '../store/accounts.ts';
+import {
+  beginning,
+  type Closing,
+  dueDays,
+  forgetDays,
+  newestDays,
+  noteMoved,
+  type Origin,
+  objectOf,
+  type Placed,
+  readOldest,
+} from '../store/days.ts';
+import { listKeys } from '../store/keyring.ts';
+import { ledgerOf, openingOf } from '../store/ledger.ts';
+import { freeLinesOf, paidLinesOf } from '../store/lines.ts';
+import { readPeriodStart } from '../store/period.ts';
+import type { Store } from '../store/script.ts';
+
+export type DaysStore = Pick<FolderStore, 'permit' | 'receive' | 'see' | 'open' | 'remove'>;
+
+const day = 86_400_000;
+/** Entries in one object: what one step reads, writes and removes. */
+const mostEntries = 2000;
+
+/** The beginning of the UTC day that holds a moment. */
+export function dayOf(time: number): number {
+  return Math.floor(time / day) * day;
+}
+
+/**
+ * Moves what has ended from the record to the object store: request-log lines of the days before yesterday, and entries of
+ * the ledger when their billing period is closed and no job of the record is as old. Answers how many entries were moved.
+ */
+export async function moveDays(store: Store, objects: DaysStore, lifetimes: { readonly job: number }): Promise<number> {
+  const now = store.clock.now();
+  let moved = 0;
+  for (const account of await listLedgers(store)) {
+    const period = (await readPeriodStart(store, account)) ?? monthOf(now).start;
+    moved += await moveAll(store, objects, ledgerOf(account), dayOf(Math.min(period, now - lifetimes.job)), close);
+    for (const key of await listKeys(store, account)) {
+      for (const origin of [freeLinesOf(key.id), paidLinesOf(key.id)])
+        moved += await moveAll(store, objects, origin, dayOf(now - day));
+    }
+  }
+  return moved;
+}
+
+/** Removes moved lines that are all older than a moment. */
+export async function removeDays(store: Store, objects: Pick<DaysStore, 'remove'>, before: number): Promise<number> {
+  let removed = 0;
+  for (let due = await dueDays(store, before); due.length > 0; due = await dueDays(store, before)) {
+    for (const days of due) {
+      await objects.remove(days.object.replace(/[^/]*$/, ''));
+      await forgetDays(store, days);
+      removed++;
+    }
+  }
+  return removed;
+}
+
+/** What is to be known of entries that are moved: the balances after them; `null` when they must stay. */
+type Close<T> = (entries: readonly T[], before: Closing | undefined) => Closing | undefined | null;
+
+async function moveAll<T extends Placed>(
+  store: Store,
+  objects: DaysStore,
+  origin: Origin<T>,
+  before: number,
+  close: Close<T> = () => undefined,
+): Promise<number> {
+  let moved = 0;
+  for (;;) {
+    const count = await moveSome(store, objects, origin, before, close);
+    moved += count;
+    if (count === 0) return moved;
+  }
+}
+
+/**
+ * Moves the oldest entries of a stream. The object is there before anything is removed, and what is removed is what was
+ * read back from it: a repetition after a crash between the two finds it under the same key and goes on with it.
+ */
+async function moveSome<T extends Placed>(
+  store: Store,
+  objects: DaysStore,
+  origin: Origin<T>,
+  before: number,
+  close: Close<T>,
+): Promise<number> {
+  // Read before the entries: whoever is overtaken after this is refused by noteMoved.
+  const last = await newestDays(store, origin);
+  const from = last?.last ?? beginning;
+  const oldest = await readOldest(store, origin, mostEntries, { behind: from });
+  const young = oldest.findIndex(({ at }) => at >= before);
+  const old = young < 0 ? oldest : oldest.slice(0, young);
+  if (old.length === 0) return 0;
+  const object = objectOf(origin, from);
+  if (close(old, last?.closing) === null) return 0;
+  if ((await objects.see(object)) === null) await keepLines(objects, object, old);
+  const kept = (await openLines(objects, object)) as readonly T[] | null;
+  const newest = kept?.at(-1);
+  if (!kept || !newest) throw new Error(`${object} does not hold what was written`);
+  // After a record was restored from a backup an object may tell of what has not happened: then the record keeps its own.
+  if (origin.kind !== 'free' && kept.some(({ entry }, n) => entry !== old[n]?.entry)) return 0;
+  const closing = close(kept, last?.closing);
+  if (closing === null) return 0;
+  const isMoved = await noteMoved(store, origin, from, newest, { object, ...(closing ? { closing } : {}) });
+  return isMoved ? kept.length : 0;
+}
+
+/** A ledger with a problem stays where it is, for whoever looks into it. */
+function close(entries: readonly Entry[], before: Closing | undefined): Closing | null {
+  const { subscription, credits_given, credits_consumed, packs, problems }: Balances = replay(
+    entries,
+    openingOf(before),
+  );
+  return problems.length > 0 ? null : { subscription, credits_given, credits_consumed, packs: [...packs] };
+}

@@ -1,0 +1,64 @@
+"""Makes yt-dlp mistrust what it is sent: how much of a page it reads, and what it takes for an order of its own."""
+import functools
+import secrets
+import sys
+import zlib
+
+import yt_dlp.networking._urllib as transport
+import yt_dlp.utils
+from yt_dlp.networking.exceptions import RequestError
+
+PAGE_BYTES = 64 * 2**20
+SMUGGLED = '#__youtubedl_smuggle'
+
+
+class TooLarge(RequestError):
+    """More was sent than the limits allow."""
+
+
+def seal_urls():
+    """Takes orders inside URLs only from yt-dlp's own extractors, whatever a page or a redirect says."""
+    kept, olds = {}, (yt_dlp.utils.smuggle_url, yt_dlp.utils.unsmuggle_url)
+
+    def smuggle_url(url, data):
+        bare, before = unsmuggle_url(url, {})
+        token = secrets.token_hex(16)
+        kept[token] = {**data, **before}
+        return f'{bare}{SMUGGLED}={token}'
+
+    def unsmuggle_url(url, default=None):
+        bare, _, token = url.partition(SMUGGLED)
+        return bare, dict(kept[token[1:]]) if token[1:] in kept else default
+
+    for module in [module for name, module in sys.modules.items() if name.startswith('yt_dlp')]:
+        for own in (smuggle_url, unsmuggle_url):
+            if vars(module).get(own.__name__) in olds:
+                setattr(module, own.__name__, own)
+
+
+def bound_pages():
+    """Bounds how much of a page is read and unpacked."""
+    handler, adapter = transport.HTTPHandler, transport.UrllibResponseAdapter
+    plain, judge = adapter.read, handler.http_response
+
+    def unpack(bits, data):
+        unpacker = zlib.decompressobj(bits)
+        whole = unpacker.decompress(data, PAGE_BYTES)
+        if unpacker.unconsumed_tail:
+            raise TooLarge('a compressed page is too large')
+        return whole
+
+    def read_whole(read, amt=None):
+        whole = read(PAGE_BYTES if amt is None else amt)
+        if amt is None and read(1):
+            raise TooLarge('a page is too large')
+        return whole
+
+    def http_response(self, req, resp):
+        resp.read = functools.partial(read_whole, resp.read) if resp.headers.get('Content-encoding') else resp.read
+        return judge(self, req, resp)
+
+    handler.gz = staticmethod(lambda data: data and unpack(zlib.MAX_WBITS | 16, data))
+    handler.deflate = staticmethod(lambda data: data and unpack(zlib.MAX_WBITS if data[:1] == b'x' else -zlib.MAX_WBITS, data))
+    handler.http_response = handler.https_response = http_response
+    adapter.read = lambda self, amt=None: read_whole(functools.partial(plain, self), amt)

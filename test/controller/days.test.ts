@@ -1,0 +1,288 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, statSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect } from 'chai';
+import { makeSeal } from '../../src/base/seal.ts';
+import { moveDays, removeDays } from '../../src/controller/days.ts';
+import { startSweep } from '../../src/controller/sweep.ts';
+import { keepLines, openLines } from '../../src/objects/days.ts';
+import { type FolderStore, openFolder } from '../../src/objects/folder.ts';
+import { removeAccount } from '../../src/store/accounts.ts';
+import { beginning, listDays, objectOf } from '../../src/store/days.ts';
+import { keys } from '../../src/store/keys.ts';
+import { ledgerOf, readLedger, verifyLedger } from '../../src/store/ledger.ts';
+import { settleJob } from '../../src/store/lifecycle.ts';
+import { collectLines, freeLinesOf, paidLinesOf, readLines } from '../../src/store/lines.ts';
+import { rollPeriod } from '../../src/store/period.ts';
+import { anAccount, aRunningJob, completed, holder, storeOf, type TestStore } from '../support/record.ts';
+import { aFolder, aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+const day = 86_400_000;
+const lifetimes = { job: 30 * day };
+const rounds = Number(process.env.ROUNDS ?? 3);
+const childProgram = join(import.meta.dirname, '../support/days-child.ts');
+const freeLines = 2300;
+
+describe('ended days', () => {
+  let redis: TestRedis;
+  let store: TestStore;
+  let objects: FolderStore;
+  let place: ReturnType<typeof aFolder>;
+  before(async () => {
+    redis = await startTestRedis();
+  });
+  after(() => redis.stop());
+  beforeEach(async () => {
+    await redis.flush();
+    store = storeOf(redis.connection);
+    place = aFolder();
+    objects = await openFolder({ folder: place.folder, seal: makeSeal({ secret: Buffer.alloc(32) }), now: Date.now });
+  });
+  afterEach(() => place.remove());
+
+  const open = (object: string) => openLines(objects, object);
+  type Caller = Awaited<ReturnType<typeof anAccount>>;
+
+  /** An account with three months behind it, and lines of yesterday. */
+  const anOldAccount = async (): Promise<Caller> => {
+    const caller = await anAccount(store, { quota: 2, credits: 50, packs: [2] });
+    const lines = collectLines(store, 50_000, aLog().log);
+    const free = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '192.0.2.1', credits: 0 };
+    const began = store.clock.now();
+    for (let n = 0; n < freeLines; n++) lines.add(caller.keyId, { ...free, at: began + n, duration_ms: n });
+    for (let month = 0; month < 3; month++) {
+      for (let n = 0; n < 4; n++) await settleJob(store, holder, await aRunningJob(store, caller), completed);
+      store.advance(31 * day);
+      await rollPeriod(store, caller.account);
+    }
+    await settleJob(store, holder, await aRunningJob(store, caller), completed);
+    lines.add(caller.keyId, { ...free, at: store.clock.now(), duration_ms: freeLines });
+    await lines.close();
+    return caller;
+  };
+  const all = async ({ account }: Caller) => ({
+    ledger: await readLedger(store, account, 100_000, open),
+    lines: (await readLines(store, account, 100_000, { open })).map((line) => JSON.stringify(line)).sort(),
+  });
+  const lengthOf = async (stream: string) => Number(await store.connection.read(['XLEN', stream], stream));
+  const objectsThere = () =>
+    readdirSync(place.folder, { recursive: true, encoding: 'utf8' }).filter(
+      (path) => !path.startsWith('.uploads') && statSync(join(place.folder, path)).isFile(),
+    );
+  /** Everything is there once, in the books, in the log and in the object store. */
+  const expectWhole = async (caller: Caller, before: Awaited<ReturnType<typeof all>>) => {
+    expect(await all(caller)).to.deep.equal(before);
+    expect((await verifyLedger(store, caller.account)).problems).to.deep.equal([]);
+    expect(await verifyLedger(store, caller.account, open)).to.deep.equal({
+      entries: before.ledger.length,
+      problems: [],
+    });
+    const origins = [ledgerOf(caller.account), freeLinesOf(caller.keyId), paidLinesOf(caller.keyId)];
+    const listed = (await Promise.all(origins.map((origin) => listDays(store, origin)))).flat();
+    expect(objectsThere()).to.have.length(listed.length);
+  };
+  const move = () => moveDays(store, objects, lifetimes);
+
+  /** Moves in a process that is killed at a point, or after some time. */
+  const moveAndDie = async (point: string, nth = 1, delayMs = 0) => {
+    const args = [childProgram, 'move', redis.url, place.folder, String(store.clock.offset()), point, String(nth)];
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const ended = once(child, 'exit');
+    let said = '';
+    for await (const chunk of child.stdout) {
+      said += chunk;
+      if (said.includes(delayMs > 0 ? 'ready' : 'here')) break;
+    }
+    await pause(delayMs);
+    child.kill('SIGKILL');
+    await ended;
+  };
+
+  it('go to the object store, and stay in the log, in the ledger and in what is verified', async () => {
+    const caller = await anOldAccount();
+    const before = await all(caller);
+    expect(before.lines).to.have.length(freeLines + 1 + 13);
+    const moved = await move();
+    expect(await lengthOf(keys.freeLines(caller.keyId))).to.equal(1);
+    expect(await lengthOf(keys.paidLines(caller.keyId))).to.equal(1);
+    const ledger = await lengthOf(keys.ledger(caller.account));
+    expect(ledger).to.be.within(1, before.ledger.length - 10);
+    expect(moved).to.equal(freeLines + 12 + before.ledger.length - ledger);
+    expect(await move()).to.equal(0);
+    await expectWhole(caller, before);
+    expect(await readLedger(store, caller.account, 12, open)).to.deep.equal(before.ledger.slice(0, 12));
+    expect(await verifyLedger(store, caller.account)).to.deep.include({ entries: ledger });
+  });
+
+  it('are moved by the sweep, once a day, and removed by it', async () => {
+    const caller = await anOldAccount();
+    const before = await all(caller);
+    const { log, lines } = aLog();
+    const options = {
+      store,
+      objects,
+      lifetimes: { ...lifetimes, line: 320 * day, file: day },
+      isLeading: () => true,
+      log,
+    };
+    const sweeping = startSweep(options);
+    const said = (words: string) => lines.filter((line) => line.includes(words)).length;
+    try {
+      sweeping.wake();
+      await until(() => said('ended days were moved') === 1, 5, 'days that are moved');
+      await expectWhole(caller, before);
+      store.advance(300 * day);
+      sweeping.wake();
+      await until(async () => (await readLines(store, caller.account, 9, { open })).length === 2, 5, 'old lines to go');
+    } finally {
+      await sweeping.close();
+    }
+  });
+
+  it('leave the money of every job that the record still has where it explains the job', async () => {
+    const caller = await anAccount(store, { quota: 9 });
+    await settleJob(store, holder, await aRunningJob(store, caller), completed);
+    store.advance(29 * day);
+    await settleJob(store, holder, await aRunningJob(store, caller), completed);
+    store.advance(5 * day);
+    await rollPeriod(store, caller.account);
+    await move();
+    const kept = await readLedger(store, caller.account, 9);
+    expect(kept.map(({ kind }) => kind)).to.deep.equal(['grant', 'lapse', 'charge']);
+  });
+
+  const points = [
+    ['before', 1, 'before an object of the ledger is written'],
+    ['within', 2, 'in the middle of an object of lines'],
+    ['between', 1, 'when the ledger is in the object store and in the record'],
+    ['between', 3, 'when lines are in the object store and in the record'],
+    ['after', 2, 'when an object is noted'],
+  ] as const;
+  for (const [point, nth, when] of points) {
+    it(`are all there once after a kill ${when}`, async function () {
+      this.timeout(20_000);
+      const caller = await anOldAccount();
+      const before = await all(caller);
+      await moveAndDie(point, nth);
+      expect((await all(caller)).lines).to.deep.equal(before.lines);
+      await move();
+      await objects.sweepTemporary(0);
+      await expectWhole(caller, before);
+    });
+  }
+
+  it(`are all there once after ${rounds} kills at any time`, async function () {
+    this.timeout(20_000 + rounds * 5000);
+    const caller = await anOldAccount();
+    const before = await all(caller);
+    for (let n = 0; n < rounds; n++) {
+      await moveAndDie('', 1, 1 + Math.random() * 60);
+      expect((await verifyLedger(store, caller.account)).problems).to.deep.equal([]);
+    }
+    await move();
+    await objects.sweepTemporary(0);
+    await expectWhole(caller, before);
+  });
+
+  it('are not doubled when the cap of free lines took some between the write and a repetition', async function () {
+    this.timeout(20_000);
+    const caller = await anOldAccount();
+    const before = await all(caller);
+    await moveAndDie('between', 2);
+    const capped = keys.freeLines(caller.keyId);
+    await store.connection.read(['XTRIM', capped, 'MAXLEN', '1000'], capped);
+    await move();
+    await expectWhole(caller, before);
+  });
+
+  it('are moved once by two at once, also by one that was held up after it had looked', async () => {
+    const caller = await anOldAccount();
+    const before = await all(caller);
+    const hasLooked = Promise.withResolvers<void>();
+    const goesOn = Promise.withResolvers<void>();
+    const { connection } = store;
+    const read: typeof connection.read = async (command, key) => {
+      const reply = await connection.read(command, key);
+      if (command[0] === 'XRANGE') {
+        hasLooked.resolve();
+        await goesOn.promise;
+      }
+      return reply;
+    };
+    const held = moveDays({ ...store, connection: { ...connection, read } }, objects, lifetimes);
+    await hasLooked.promise;
+    await Promise.all([move(), move()]);
+    goesOn.resolve();
+    await held;
+    await move();
+    await expectWhole(caller, before);
+  });
+
+  it('are removed when their time is over, but never the ledger', async () => {
+    const caller = await anOldAccount();
+    await move();
+    const ledger = await readLedger(store, caller.account, 1000, open);
+    expect(await removeDays(store, objects, store.clock.now() - 200 * day)).to.equal(0);
+    store.advance(91 * day);
+    await move();
+    expect(await removeDays(store, objects, store.clock.now() - 90 * day)).to.be.above(2);
+    expect(await readLines(store, caller.account, 9, { open })).to.deep.equal([]);
+    expect(await listDays(store, paidLinesOf(caller.keyId))).to.deep.equal([]);
+    expect(objectsThere().every((path) => path.startsWith('days/ledger/'))).to.equal(true);
+    expect((await readLedger(store, caller.account, 1000, open)).slice(-ledger.length)).to.deep.equal(ledger);
+    expect((await verifyLedger(store, caller.account, open)).problems).to.deep.equal([]);
+  });
+
+  it('of a removed account: its ledger can be read, its lines go with their time', async () => {
+    const caller = await anOldAccount();
+    const { ledger } = await all(caller);
+    await move();
+    await removeAccount(store, caller.account, caller.slug);
+    await move();
+    expect(await readLedger(store, caller.account, 1000, open)).to.deep.equal(ledger);
+    await removeDays(store, objects, store.clock.now());
+    expect(objectsThere().every((path) => path.startsWith('days/ledger/'))).to.equal(true);
+  });
+
+  it('stay in the record when an object of another one lies where they would go', async () => {
+    const caller = await anOldAccount();
+    const before = await all(caller);
+    const entries = (await readLedger(store, caller.account, 99)).reverse();
+    const others = entries.slice(0, 5).map((entry, n) => ({ ...entry, entry: `${n + 1}-0` }));
+    await keepLines(objects, objectOf(ledgerOf(caller.account), beginning), others);
+    await move();
+    expect(await lengthOf(keys.ledger(caller.account))).to.equal(entries.length);
+    expect(await all(caller)).to.deep.equal(before);
+    expect((await verifyLedger(store, caller.account, open)).problems).to.deep.equal([]);
+  });
+
+  it('of a ledger with a problem stay in the record', async () => {
+    const caller = await anOldAccount();
+    const ledger = keys.ledger(caller.account);
+    const entries = await readLedger(store, caller.account, 99);
+    const given = entries.findLast(({ kind, balance }) => kind === 'grant' && balance === 'credits');
+    await store.connection.read(['XDEL', ledger, given!.entry], ledger);
+    const { problems } = await verifyLedger(store, caller.account);
+    expect(problems[0]).to.match(/^Entry \S+ takes the credits below zero$/);
+    await move();
+    expect(await lengthOf(ledger)).to.equal(entries.length - 1);
+    expect(await verifyLedger(store, caller.account)).to.deep.include({ problems });
+  });
+
+  it('that are gone from the object store are named by who verifies, and do not hide what comes after', async () => {
+    const caller = await anOldAccount();
+    await move();
+    const [first] = await listDays(store, ledgerOf(caller.account));
+    await rm(join(place.folder, 'days/ledger'), { recursive: true });
+    expect((await verifyLedger(store, caller.account, open)).problems).to.deep.equal([
+      `Its entries in ${first!.object} are not in the object store`,
+    ]);
+    expect((await verifyLedger(store, caller.account)).problems).to.deep.equal([]);
+    const refused = await readLedger(store, caller.account, 1000, open).catch((error: Error) => error);
+    expect(refused).to.include({ code: 'unavailable' });
+  });
+});

@@ -1,0 +1,84 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { refuse } from '../../src/base/errors.ts';
+import { runInspections } from '../../src/controller/inspections.ts';
+import type { Job } from '../../src/model/job.ts';
+import type { Outcome } from '../../src/model/outcome.ts';
+import { askInspector } from '../../src/roles/inspector.ts';
+import { aJob, someMetadata } from '../support/jobs.ts';
+import { aFolder, aLog } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+const attempt = { name: 'a-1', job: 'a', attempt: 1, endpoint: 'metadata', deadline: Number.MAX_SAFE_INTEGER } as const;
+const done: RequestListener = (_, res) => res.end(JSON.stringify({ metadata: someMetadata }));
+
+describe('metadata jobs', function () {
+  this.timeout(10_000);
+  let folder: string;
+  let remove: () => void;
+  let server: Server | undefined;
+  beforeEach(() => {
+    ({ folder, remove } = aFolder());
+  });
+  afterEach(async () => {
+    server?.closeAllConnections();
+    await new Promise((resolve) => (server ? server.close(resolve) : resolve(null)));
+    server = undefined;
+    remove();
+  });
+
+  const socketPath = () => join(folder, 'inspector.sock');
+  const serve = async (...listeners: RequestListener[]) => {
+    let calls = 0;
+    server = createServer((req, res) => listeners[Math.min(calls++, listeners.length - 1)]?.(req, res));
+    await new Promise<void>((resolve) => server?.listen(socketPath(), resolve));
+  };
+  const start = async (readJob: () => Promise<Job | null> = async () => aJob(), seconds = 8) => {
+    const { log } = aLog();
+    const runner = runInspections(askInspector({ socketPath: socketPath() }), readJob, seconds, log);
+    await runner.start(attempt);
+    const outcome = (): Promise<Outcome> =>
+      until(
+        async () => {
+          const seen = await runner.see(attempt.name);
+          return seen.is === 'ended' ? seen.outcome : null;
+        },
+        9,
+        'the attempt ends',
+      ) as Promise<Outcome>;
+    return { runner, outcome };
+  };
+
+  it('D74: an inspector that starts again is waited for, and does not count as a failure of the job', async () => {
+    const { runner, outcome } = await start();
+    expect(await runner.see(attempt.name)).to.deep.equal({ is: 'running' });
+    await serve(done);
+    expect(await outcome()).to.include({ is: 'done' });
+  });
+
+  it('D74: an inspector that is killed in the middle interrupts the attempt', async () => {
+    await serve((req) => req.socket.destroy());
+    expect(await (await start()).outcome()).to.deep.equal({ is: 'interrupted', reason: 'the inspector ended' });
+  });
+
+  it('an inspector that can take no more is asked again', async () => {
+    await serve((_, res) => res.writeHead(503).end('{}'), done);
+    expect(await (await start()).outcome()).to.include({ is: 'done' });
+  });
+
+  it('an inspector that stays away lets the attempt fail at its limit', async () => {
+    expect(await (await start(undefined, 0.5)).outcome()).to.deep.equal({ is: 'failed', code: 'worker_failed' });
+  });
+
+  it('a record that is away for a moment ends neither the attempt nor the process', async () => {
+    await serve(done);
+    let reads = 0;
+    const readJob = async () => {
+      reads += 1;
+      if (reads === 1) throw refuse('unavailable');
+      return aJob();
+    };
+    expect(await (await start(readJob)).outcome()).to.include({ is: 'done' });
+  });
+});

@@ -1,0 +1,118 @@
+import { appendFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { readJob } from '../../src/store/jobs.ts';
+import { mountReadOnly, mountSmall, unmount, whyNoMounts } from '../support/mount.ts';
+import { makeService, type Service } from '../support/service.ts';
+import { type Source, startSource } from '../support/source-server.ts';
+import { until } from '../support/until.ts';
+import { spawnUp } from '../support/up.ts';
+
+const diskBytes = 48 * 2 ** 20;
+
+const why = whyNoMounts();
+// This is so for everybody but root.
+if (why !== null) console.warn(`The tests of full and read-only disks are left out: ${why}`);
+else describe('a disk that takes nothing more', testDisks);
+
+function testDisks(this: Mocha.Suite): void {
+  this.timeout(120_000);
+  let service: Service;
+  let films: Source;
+  const mounted: string[] = [];
+  before(async () => {
+    service = makeService({ TRAWL_WORKERS: '4' });
+    films = await startSource();
+    mkdirSync(service.data);
+    mountSmall(service.data, diskBytes);
+    mounted.push(service.data);
+    await service.start();
+  });
+  after(async () => {
+    await service.killAll();
+    for (const folder of mounted.toReversed()) unmount(folder);
+    await service.close();
+    await films.stop();
+  });
+
+  const film = (path: string) => `/v1/video/download?query=${films.url}${path}`;
+  const objects = () => join(service.data, 'objects');
+
+  it('the folder of files read-only: jobs wait with their file made, others are delivered, and all goes on by itself', async () => {
+    const { account, key } = await service.aCustomer();
+    const first = await service.submit(key, film('/films/clip.mp4'));
+    await service.ended([first], 30);
+    mountReadOnly(objects());
+    mounted.push(objects());
+    const ids = [first, ...(await Promise.all([1, 2].map(() => service.submit(key, film('/films/clip.mp4')))))];
+    const isWaiting = (id: string) =>
+      service.withStore(async (store) => {
+        const job = await readJob(store, id);
+        return job?.status === 'Running' && job.stage === 'upload';
+      });
+    for (const id of ids.slice(1)) await until(() => isWaiting(id), 30, `${id} waits to be stored`);
+    await until(() => /can only be read/.test(service.up().said()), 10, 'the operator is told why');
+    const { result } = (await service.ask(key, `/v1/jobs/${first}`)).json;
+    expect((await fetch(result.response)).status, 'a file that was there before').to.equal(200);
+    unmount(objects());
+    mounted.pop();
+    const jobs = await service.ended(ids, 30);
+    expect(jobs.map(({ status, attempt }) => `${status} ${attempt}`)).to.deep.equal(ids.map(() => 'CompletedJob 1'));
+    await service.checkBooks(account, jobs);
+    expect(readdirSync(join(objects(), '.uploads'))).to.deep.equal([]);
+  });
+
+  it('D93: a full disk: callers are refused with a sentence, nothing is half done, and all goes on when there is room', async () => {
+    const { account, key } = await service.aCustomer();
+    films.forget();
+    const ids = await Promise.all([1, 2].map(() => service.submit(key, film('/rate/70000/clip.mp4'))));
+    await until(() => films.asked.filter((path) => path.startsWith('/rate')).length >= 2, 20, 'the films are fetched');
+    fill(join(service.data, 'filler'));
+    const refused = await until(
+      async () => {
+        const answer = await service.ask(key, film('/films/clip.mp4'));
+        if (answer.status === 202) ids.push(answer.json.job_id);
+        return answer.status === 202 ? null : answer;
+      },
+      20,
+      'a refusal',
+    );
+    expect([refused?.status, refused?.json.error, refused?.headers.has('retry-after')]).to.deep.equal([
+      503,
+      'Service Unavailable',
+      true,
+    ]);
+    rmSync(join(service.data, 'filler'));
+    const again = () => service.ask(key, film('/films/clip.mp4')).then(({ status, json }) => status === 202 && json);
+    const accepted = await until(again, 20, 'jobs are accepted again');
+    ids.push((accepted as { job_id: string }).job_id);
+    const jobs = await service.ended(ids, 60);
+    expect(jobs.map(({ status }) => status)).to.deep.equal(ids.map(() => 'CompletedJob'));
+    await service.checkBooks(account, jobs);
+    expect(readdirSync(join(objects(), '.uploads'))).to.deep.equal([]);
+    expect(await service.stop()).to.equal(0);
+    expect(readdirSync(join(service.data, 'work'))).to.deep.equal([]);
+  });
+
+  it('a data folder that can only be read: the start is refused with a sentence, and nothing runs', async () => {
+    mountReadOnly(service.data);
+    mounted.push(service.data);
+    const up = spawnUp({ TRAWL_DATA: service.data });
+    expect(await up.ended).to.equal(1);
+    expect(up.said())
+      .to.match(/read-only/)
+      .and.not.match(/^ +at /m);
+    expect(service.processes()).to.deep.equal([]);
+  });
+}
+
+/** Writes until there is no room for a single byte. */
+function fill(file: string): void {
+  for (let bytes = 2 ** 20; bytes >= 1; bytes = Math.floor(bytes / 2)) {
+    try {
+      for (;;) appendFileSync(file, Buffer.alloc(bytes));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+    }
+  }
+}

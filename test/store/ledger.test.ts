@@ -1,0 +1,38 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { keys } from '../../src/store/keys.ts';
+import { runProgram } from '../support/operator.ts';
+import { anAccount, storeOf } from '../support/record.ts';
+import { startTestRedis, type TestRedis } from '../support/redis.ts';
+import { root } from '../support/tree.ts';
+
+const entries = 100_000;
+const pages = 20;
+const heapMegabytes = 28;
+
+describe('a long ledger', () => {
+  let redis: TestRedis;
+  before(async () => {
+    redis = await startTestRedis();
+  });
+  after(() => redis.stop());
+
+  it(`of ${entries} entries is verified by a process that has ${heapMegabytes} MB`, async function () {
+    this.timeout(60_000);
+    const store = storeOf(redis.connection);
+    const { account } = await anAccount(store);
+    const grants = `
+      for n = 1, ${entries / pages} do
+        local id = redis.call('XADD', KEYS[1], '*', 'at', 1, 'kind', 'grant', 'balance', 'credits', 'amount', 1, 'job', '', 'pack', '')
+        redis.call('HSET', KEYS[2], 'last_entry', id)
+        redis.call('HINCRBY', KEYS[2], 'credits_given', 1)
+      end`;
+    const touched = [keys.ledger(account), keys.account(account)];
+    for (let n = 0; n < pages; n++)
+      await redis.connection.read(['EVAL', grants, '2', ...touched], keys.ledger(account));
+    const program = join(root, 'test/support/days-child.ts');
+    const line = [`--max-old-space-size=${heapMegabytes}`, program, 'verify', redis.url, account];
+    const { code, out, err } = await runProgram(process.execPath, line, { PATH: process.env.PATH ?? '' });
+    expect({ code, out: out && JSON.parse(out) }, err).to.deep.equal({ code: 0, out: { entries, problems: [] } });
+  });
+});

@@ -1,0 +1,39 @@
+import { expect } from 'chai';
+import { readSnapshot } from '../../src/store/ledger.ts';
+import { rolling } from '../../src/store/period.ts';
+import type { Reply } from '../../src/store/script.ts';
+import { anAccount, storeOf } from '../support/record.ts';
+import { startTestRedis, type TestRedis } from '../support/redis.ts';
+
+describe('a step that finds its period ended', () => {
+  let redis: TestRedis;
+  before(async () => {
+    redis = await startTestRedis();
+  });
+  after(() => redis.stop());
+
+  it('runs again in the new period', async () => {
+    const store = storeOf(redis.connection);
+    const { account } = await anAccount(store, { quota: 2 });
+    store.advance(40 * 86_400_000);
+    let steps = 0;
+    const answer = await rolling(store, account, async () => (++steps === 1 ? ['roll'] : ['done']));
+    expect([answer, steps]).to.deep.equal([['done'], 2]);
+    expect((await readSnapshot(store, account)).books.period_end).to.be.above(store.clock.now());
+  });
+
+  it('is unavailable when rolling takes longer than two seconds, and nothing is begun afterwards', async () => {
+    const store = storeOf(redis.connection);
+    const { account } = await anAccount(store, { quota: 2 });
+    const hung = Promise.withResolvers<Reply>();
+    const replies: Promise<Reply>[] = [Promise.resolve(['roll']), hung.promise];
+    let steps = 0;
+    const refused = await rolling(store, account, async () => replies[steps++]!).catch((error: Error) => error);
+    expect(refused).to.include({ code: 'unavailable' });
+    const sent = redis.connection.calls();
+    hung.resolve(['roll']);
+    // One more turn of the queue lets whoever waited for it go on.
+    await new Promise(setImmediate);
+    expect([steps, redis.connection.calls()]).to.deep.equal([2, sent]);
+  });
+});

@@ -1,0 +1,67 @@
+import { makeSeal } from '../../src/base/seal.ts';
+import { type DaysStore, moveDays } from '../../src/controller/days.ts';
+import { type FolderStore, openFolder } from '../../src/objects/folder.ts';
+import { connect } from '../../src/store/connect.ts';
+import { verifyLedger } from '../../src/store/ledger.ts';
+import type { Store } from '../../src/store/script.ts';
+import { aLog } from './redis.ts';
+
+/**
+ * A process of its own, so that it can be killed, or has little memory: `move URL FOLDER OFFSET POINT NTH` moves ended days
+ * and says `here` when it has come to a point of its nth object, where it waits for its end; `verify URL ACCOUNT` says how many entries it saw.
+ */
+const [verb, url = '', argument = '', offset = '0', point = '', nth = '1'] = process.argv.slice(2);
+let count = 0;
+const connection = await connect(url, { log: aLog().log });
+const clock = { now: () => Date.now() + Number(offset), offset: () => Number(offset) };
+const store: Store = { connection, clock };
+if (verb === 'verify') {
+  const { entries, problems } = await verifyLedger(store, argument);
+  console.log(JSON.stringify({ entries, problems }));
+} else {
+  const seal = makeSeal({ secret: Buffer.alloc(32) });
+  const objects = await openFolder({ folder: argument, seal, now: clock.now });
+  console.log('ready');
+  await moveDays(waitingStore(), waitingObjects(objects), { job: 30 * 86_400_000 });
+}
+await connection.close();
+
+function waitingObjects(objects: FolderStore): DaysStore {
+  return {
+    ...objects,
+    receive: async (permit, body) => {
+      count += 1;
+      if (isAt('before')) await waitHere();
+      const seen = await objects.receive(permit, isAt('within') ? half(body) : body);
+      if (isAt('between')) await waitHere();
+      return seen;
+    },
+  };
+}
+
+function waitingStore(): Store {
+  const run: typeof connection.eval = async (...script) => {
+    const reply = await connection.eval(...script);
+    if (isAt('after') && String(reply) === 'moved') await waitHere();
+    return reply;
+  };
+  return { ...store, connection: { ...connection, eval: run } };
+}
+
+function isAt(where: string): boolean {
+  return point === where && count === Number(nth);
+}
+
+async function* half(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of body) {
+    yield chunk.subarray(0, chunk.length / 2);
+    await waitHere();
+  }
+}
+
+async function waitHere(): Promise<never> {
+  console.log('here');
+  // A timer keeps the process alive until it is killed.
+  setInterval(() => {}, 60_000);
+  return new Promise(() => {});
+}

@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { makeLog } from '../../src/base/log.ts';
+import { isEnded, type Job } from '../../src/model/job.ts';
+import { connect } from '../../src/store/connect.ts';
+import { readJob } from '../../src/store/jobs.ts';
+import { readLedger, readSnapshot, verifyLedger } from '../../src/store/ledger.ts';
+import { recordFolder } from '../../src/store/open.ts';
+import { listOpen } from '../../src/store/openings.ts';
+import { anotherKey } from './api.ts';
+import { anAccount, storeOf, type TestStore, type Wanted } from './record.ts';
+import { aFolder } from './redis.ts';
+import { until } from './until.ts';
+import { type Running, startUp } from './up.ts';
+
+/** An account that may ask for as much as a test wants. */
+export interface Customer {
+  readonly account: string;
+  readonly key: string;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: what a caller reads has no type
+type Json = any;
+
+/** A `./trawl up` in a folder of its own, with all that a test may do to it. */
+export interface Service {
+  readonly folder: string;
+  readonly data: string;
+  /** Starts it, again when it has ended; settings given here hold for this start alone. */
+  start(env?: Readonly<Record<string, string>>): Promise<Running>;
+  /** The one that was started last. */
+  up(): Running;
+  /** Ends it as its users do; gives its exit code. */
+  stop(): Promise<number | string>;
+  /** Kills every process of it at once. */
+  killAll(): Promise<void>;
+  /** Its processes whose command line fits. */
+  processes(command?: RegExp): number[];
+  /** Opens its record beside it, for as long as `use` takes. */
+  withStore<T>(use: (store: TestStore) => Promise<T>): Promise<T>;
+  aCustomer(wanted?: Wanted): Promise<Customer>;
+  ask(
+    key: string,
+    path: string,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<{ status: number; headers: Headers; json: Json }>;
+  /** The id of a job that must be accepted; while the service can take nothing it is asked again, as the same request. */
+  submit(key: string, path: string): Promise<string>;
+  /** Waits until all these jobs have ended. */
+  ended(ids: readonly string[], seconds: number): Promise<Job[]>;
+  /** Checks what must hold of an account whose jobs have all ended: each is charged once when it completed, and nothing else is. */
+  checkBooks(account: string, jobs: readonly Job[]): Promise<void>;
+  /** Ids of jobs whose files are kept. */
+  objects(): string[];
+  /** Ends what is left and removes the folder. */
+  close(): Promise<void>;
+}
+
+const quiet = makeLog({ level: 'error', write: () => {}, now: () => 0 });
+
+/** Makes the folder of a service that may reach what the tests serve on loopback, and starts nothing. */
+export function makeService(settings: Readonly<Record<string, string>> = {}): Service {
+  const { folder, remove } = aFolder();
+  const data = join(folder, 'data');
+  let running: Running | undefined;
+  const up = () => {
+    if (!running) throw new Error('the service was not started');
+    return running;
+  };
+  const processes = (command = /./) => ours(folder).filter((pid) => command.test(commandOf(pid)));
+  const killAll = async () => {
+    for (const pid of processes()) signal(pid, 'SIGKILL');
+    await running?.ended;
+  };
+  const withStore: Service['withStore'] = (use) => openRecord(data, use);
+  const ask: Service['ask'] = async (key, path, headers = {}) => {
+    const answer = await fetch(up().url + path, { headers: { ...headers, 'x-api-key': key } });
+    return { status: answer.status, headers: answer.headers, json: JSON.parse(await answer.text()) };
+  };
+  return {
+    folder,
+    data,
+    up,
+    processes,
+    killAll,
+    withStore,
+    async start(env = {}) {
+      running = await startUp({ TRAWL_DATA: data, TRAWL_EGRESS_ALLOW: '127.0.0.1:*', ...settings, ...env });
+      return running;
+    },
+    stop() {
+      up().process.kill('SIGTERM');
+      return up().ended;
+    },
+    aCustomer: (wanted = {}) =>
+      withStore(async (store) => {
+        const { account } = await anAccount(store, { credits: 100_000, max_open: 10_000, ...wanted });
+        return { account, key: await anotherKey(store, account) };
+      }),
+    ask,
+    async submit(key, path) {
+      const once = { 'idempotency-key': randomUUID() };
+      const answered = async () => {
+        const answer = await ask(key, path, once);
+        return answer.status === 503 ? null : answer;
+      };
+      const answer = await until(answered, 20, `an answer to ${path}`);
+      expect(answer?.status, path).to.equal(202);
+      return answer?.json.job_id;
+    },
+    ended: (ids, seconds) => withStore((store) => whenEnded(store, ids, seconds)),
+    checkBooks: (account, jobs) => withStore((store) => checkBooks(store, account, jobs)),
+    objects: () => readdirSync(join(data, 'objects')).filter((name) => /^[0-9a-f-]{36}$/.test(name)),
+    async close() {
+      for (const pid of processes()) signal(pid, 'SIGKILL');
+      await until(() => processes().length === 0, 10, 'no process is left');
+      remove();
+    },
+  };
+}
+
+async function openRecord<T>(data: string, use: (store: TestStore) => Promise<T>): Promise<T> {
+  const connection = await connect(`unix://${join(recordFolder(data), 'redis.sock')}`, { log: quiet });
+  try {
+    return await use(storeOf(connection));
+  } finally {
+    await connection.close();
+  }
+}
+
+async function whenEnded(store: TestStore, ids: readonly string[], seconds: number): Promise<Job[]> {
+  let jobs: (Job | null)[] = [];
+  const read = async () => {
+    // A record that starts again is asked once more.
+    jobs = await Promise.all(ids.map((id) => readJob(store, id).catch(() => null)));
+    return jobs.every((job) => job && isEnded(job.status));
+  };
+  await until(read, seconds, `${ids.length} jobs to end`).catch((error: Error) => {
+    const open = jobs.filter((job) => !job || !isEnded(job.status));
+    throw new Error(`${error.message}; open: ${JSON.stringify(open.slice(0, 3))}`);
+  });
+  return jobs.filter((job) => job !== null);
+}
+
+async function checkBooks(store: TestStore, account: string, jobs: readonly Job[]): Promise<void> {
+  await until(async () => (await readSnapshot(store, account)).books.held === 0, 90, 'no hold is left');
+  expect((await verifyLedger(store, account)).problems).to.deep.equal([]);
+  expect(await listOpen(store, account)).to.deep.equal([]);
+  const completed = jobs.filter((job) => job.status === 'CompletedJob').map((job) => job.id);
+  const charges = (await readLedger(store, account, 100_000)).filter((entry) => entry.kind === 'charge');
+  expect(charges.map((entry) => entry.job).toSorted(), 'charges').to.deep.equal(completed.toSorted());
+}
+
+/** Sends a signal to a process that may have ended. */
+export function signal(pid: number, name: NodeJS.Signals): void {
+  // 0 and less would be groups, the first of them our own.
+  if (!(pid > 1)) throw new Error(`${pid} is no process of a service`);
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has ended meanwhile.
+  }
+}
+
+/** The command line of a process; empty when it has ended. */
+export function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+  } catch {
+    // It has ended meanwhile.
+    return '';
+  }
+}
+
+/** Processes of this system: those that work in its folder, or whose environment or command names it. */
+function ours(folder: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .map(Number)
+    .filter((pid) => {
+      try {
+        const told = readFileSync(`/proc/${pid}/environ`, 'utf8') + commandOf(pid);
+        return told.includes(folder) || readlinkSync(`/proc/${pid}/cwd`).startsWith(`${folder}/`);
+      } catch {
+        // It has ended meanwhile, or belongs to another user.
+        return false;
+      }
+    });
+}
