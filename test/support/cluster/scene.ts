@@ -5,7 +5,7 @@ import { makeSeal } from '../../../src/base/seal.ts';
 import { isEnded, type Job } from '../../../src/model/job.ts';
 import { objectPrefix } from '../../../src/model/outcome.ts';
 import { type FolderStore, openFolder } from '../../../src/objects/folder.ts';
-import { nameOf } from '../../../src/runners/runner.ts';
+import { attemptIn, jobIn, nameOf } from '../../../src/runners/runner.ts';
 import { readLedger, verifyLedger } from '../../../src/store/ledger.ts';
 import { someMetadata } from '../jobs.ts';
 import { admitted, anAccount, storeOf, type TestStore, theJob } from '../record.ts';
@@ -19,7 +19,7 @@ import { countLeft, makeWorkersNamespace } from './runner.ts';
 export const namespace = 'workers';
 const secret = Buffer.alloc(32, 5);
 const jobLabel = 'batch.kubernetes.io/job-name';
-const planned = 4;
+const planned = 2;
 
 /** A cluster with nodes, a record, and a folder of finished files: everything but controllers. */
 export interface Scene {
@@ -63,7 +63,10 @@ export async function setScene({ nodes = 2, ...options }: SceneOptions = {}): Pr
   const cluster = await startCluster(options);
   const plans = new Map<string, Plan>();
   const attemptOf = (pod: Pod) => pod.metadata.labels?.[jobLabel] ?? '';
-  const kubelet = await startFakeKubelet(cluster, { nodes, plan: (pod) => plans.get(attemptOf(pod)) ?? {} });
+  const kubelet = await startFakeKubelet(cluster, {
+    nodes,
+    plan: (pod) => plans.get(attemptOf(pod)) ?? deliverLater(objects, attemptOf(pod)),
+  });
   await makeWorkersNamespace(cluster, namespace);
   const caller = await anAccount(store, { credits: 1_000_000, max_open: 100_000 });
 
@@ -126,4 +129,13 @@ async function findWrongs(store: TestStore, account: string, ids: readonly strin
     return (counted.get(id)?.length ?? 0) !== (status === 'CompletedJob' ? 1 : 0);
   });
   return [...problems.map(String), ...wrong.map(({ id, status }) => `${id} is ${status}`)];
+}
+
+/** An attempt that nobody planned delivers after a second. */
+function deliverLater(objects: FolderStore, name: string): Plan {
+  const plan: { runMs: number; ending?: Ending } = { runMs: 1_000 };
+  void deliver(objects, jobIn(name), attemptIn(name)).then((ending) => {
+    plan.ending = ending;
+  });
+  return plan;
 }
