@@ -114,7 +114,7 @@ describe('SIGTERM', function () {
     const headers = { 'x-api-key': await keyOf(running) };
     const get = (path: string) => fetch(url + path, { headers });
     const ready = async () => (await fetch(`http://127.0.0.1:${probe}/readyz`)).status;
-    expect(await ready()).to.equal(200);
+    await until(async () => (await ready()) === 200, 20, 'it is ready');
     const inspected = async () => (await get(`/v1/media/metadata?query=${source.url}/gone`)).status === 404;
     await until(inspected, 20, 'the inspector answers');
     const { job_id } = await read(await get(`/v1/video/download?query=${source.url}/held`));
