@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { readKey } from '../../src/model/key.ts';
 import { anotherKey } from '../support/api.ts';
 import { admitted, storeOf } from '../support/record.ts';
-import { checkLoad, cpuMicros, keepAside, load, type Question, residentBytes, type Served, serve } from './load.ts';
+import { checkLoad, cpuMicros, keepAside, load, type Question, type Served, serve } from './load.ts';
 import type { Measured } from './measured.ts';
 import { aBusyAccount, withRedis } from './scene.ts';
 import { holdStreams } from './streams.ts';
@@ -50,7 +50,7 @@ async function measureWith(redis: Redis, folder: string): Promise<Measured[]> {
     const cost = await costs(servers, { admit, poll, plain: admit, bareAdmit: admit, barePoll: poll });
     const wide = await widths(api, admit);
     const events = { key, path: `/v1/jobs/${own}/events` };
-    const streams = await holdStreams(servers.idle, events, 1000, residentBytes, cpuMicros);
+    const streams = await holdStreams(servers.idle, events, 1000);
     return [
       { what: 'admit / bare node:http, CPU', bound: { most: 2.5 }, ...beside(cost.admit, cost.bareAdmit) },
       { what: 'admit / the same without Express, CPU', bound: { most: 1.4 }, ...beside(cost.admit, cost.plain) },
@@ -60,7 +60,7 @@ async function measureWith(redis: Redis, folder: string): Promise<Measured[]> {
         what: 'KB of memory for each of 1,000 idle event streams',
         ratio: streams.kilobytes,
         bound: { most: 30 },
-        because: 'of a server that did nothing else before',
+        because: 'heap and buffers, after a collection',
       },
       { what: 'CPU of 1,000 idle streams, % of one core', ratio: streams.percent, because: 'their re-read every 15 s' },
     ];

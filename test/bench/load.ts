@@ -8,6 +8,8 @@ import { promisify } from 'node:util';
 export interface Served {
   readonly port: number;
   readonly pid: number;
+  /** Bytes of its heap and its buffers that are in use, after a collection of garbage. */
+  usedBytes(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -24,12 +26,16 @@ const run = promisify(execFile);
 /** Starts api-server.ts in one of its modes. */
 export async function serve(...args: string[]): Promise<Served> {
   const script = join(import.meta.dirname, 'api-server.ts');
-  const command = ['--cpu-list', ofServer, process.execPath, script, ...args];
+  const command = ['--cpu-list', ofServer, process.execPath, '--expose-gc', script, ...args];
   const child: ChildProcess = spawn('taskset', command, { stdio: ['pipe', 'pipe', 'inherit'] });
-  const [line] = (await once(child.stdout!, 'data')) as [Buffer];
+  const readNumber = async () => Number(String((await once(child.stdout!, 'data'))[0]));
   return {
-    port: Number(line.toString()),
+    port: await readNumber(),
     pid: child.pid!,
+    usedBytes: () => {
+      child.stdin!.write('\n');
+      return readNumber();
+    },
     async stop() {
       child.stdin!.end();
       await once(child, 'exit');
@@ -72,8 +78,4 @@ export function cpuMicros(pid: number): number {
     Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]),
   );
   return spent.reduce((sum, nanoseconds) => sum + nanoseconds, 0) / 1000;
-}
-
-export function residentBytes(pid: number): number {
-  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
 }

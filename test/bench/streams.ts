@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Question, Served } from './load.ts';
+import { cpuMicros, type Question, type Served } from './load.ts';
 
 const watchSeconds = 20;
 
@@ -10,18 +10,16 @@ export async function holdStreams(
   server: Served,
   question: Question,
   many: number,
-  memoryOf: (pid: number) => number,
-  cpuOf: (pid: number) => number,
 ): Promise<{ kilobytes: number; percent: number }> {
-  const before = memoryOf(server.pid);
+  const before = await server.usedBytes();
   const sockets: Socket[] = [];
   try {
     for (let n = 0; n < many; n += 50)
       sockets.push(...(await Promise.all(Array.from({ length: 50 }, () => open(server.port, question)))));
-    const kilobytes = Math.max(0, memoryOf(server.pid) - before) / 1024 / many;
-    const cpu = cpuOf(server.pid);
+    const kilobytes = ((await server.usedBytes()) - before) / 1024 / many;
+    const cpu = cpuMicros(server.pid);
     await pause(watchSeconds * 1000);
-    return { kilobytes, percent: ((cpuOf(server.pid) - cpu) / 1e6 / watchSeconds) * 100 };
+    return { kilobytes, percent: ((cpuMicros(server.pid) - cpu) / 1e6 / watchSeconds) * 100 };
   } finally {
     for (const socket of sockets) socket.destroy();
   }
