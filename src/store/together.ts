@@ -14,7 +14,7 @@ const mostTogether = 64;
 
 /**
  * Calls of one key that are made in the same turn of the event loop go in one step: each step has a price, here and in
- * Redis, before it does anything. A single call costs what it would alone. The step answers {'judged', a reply for each
+ * Redis, before it does anything. A single call costs what it would alone. Order is kept among the calls of one key only. The step answers {'judged', a reply for each
  * call}; any other reply is the answer to all.
  */
 export function together<C>(judge: Judge<C>): (store: Store, caller: Caller, call: C) => Promise<Reply> {
@@ -22,16 +22,17 @@ export function together<C>(judge: Judge<C>): (store: Store, caller: Caller, cal
   const join = (store: Store, caller: Caller): Group<C> => {
     const waiting = groups.get(store) ?? new Map<string, Group<C>>();
     groups.set(store, waiting);
-    const present = waiting.get(caller.hash);
+    const name = `${caller.account}/${caller.hash}`;
+    const present = waiting.get(name);
     if (present && present.calls.length < mostTogether) return present;
     const calls: C[] = [];
     // It goes when what the event loop has at hand is done.
     const reply = new Promise((resolve) => setImmediate(resolve)).then(() => {
-      if (waiting.get(caller.hash)?.calls === calls) waiting.delete(caller.hash);
+      if (waiting.get(name)?.calls === calls) waiting.delete(name);
       return judge(store, caller, calls);
     });
     const group = { calls, reply };
-    waiting.set(caller.hash, group);
+    waiting.set(name, group);
     return group;
   };
   return async (store, caller, call) => {

@@ -21,7 +21,10 @@ export function doorSuite(store: () => TestStore): void {
     const one = await anAccount(store());
     const other = await anAccount(store());
     expect(await word(readUsage(store(), { ...one, hash: 'f'.repeat(64) }))).to.equal('invalid_api_key');
-    expect(await word(readUsage(store(), { account: other.account, hash: one.hash }))).to.equal('invalid_api_key');
+    const mixed = { account: other.account, hash: one.hash };
+    expect(await word(readUsage(store(), mixed))).to.equal('invalid_api_key');
+    const together = [ask(store(), one), ask(store(), mixed)].map(word);
+    expect(await Promise.all(together)).to.deep.equal(['payment_required', 'invalid_api_key']);
   });
 
   it('reports inactive before expired, and works again once both are lifted', async () => {

@@ -21,9 +21,9 @@ local counted = 0
 local function judge(job, id)
   ${passRate('counted')}
   counted = counted + 1
-  if account_suspended == '1' then return refuse('forbidden') end
+  if account_suspended == '1' then return answer('forbidden') end
   local fields = redis.call('HGETALL', job)
-  if #fields == 0 or redis.call('HGET', job, 'account') ~= accountId then return refuse('not_found') end
+  if #fields == 0 or redis.call('HGET', job, 'account') ~= accountId then return answer('not_found') end
   local place = redis.call('ZRANK', queue, id) or ''
   return { 'entered', '', '', limits[1], limits[2], limits[3], limits[4], fields, place, account_running,
     account_concurrency }
