@@ -22,6 +22,11 @@ export interface Statuses {
 
 /** After how long it is worth another try, where nothing more is known. */
 const unavailableSeconds = 2;
+const jsonType = 'application/json; charset=utf-8';
+const windows = [
+  { of: 'perSecond', name: 'per-second', seconds: 1 },
+  { of: 'perMinute', name: 'per-minute', seconds: 60 },
+] as const;
 
 /** An answer of the record that refuses, in the words of the contract. */
 export function refusedReply(refused: Refused, statuses: Statuses, sentence?: string): Reply {
@@ -65,34 +70,28 @@ export function softened(reply: Reply): Reply {
   };
 }
 
-/** Writes an answer as JSON with the headers that every answer has. */
-export function send(res: Response, reply: Reply): void {
+/** Writes an answer as JSON with these headers, names and values by turns, and its own. */
+export function send(res: Response, reply: Reply, headers: readonly string[] = []): void {
   if (res.headersSent || res.destroyed) return;
   const body = JSON.stringify(reply.body);
-  res.statusCode = reply.status;
-  res.setHeader('content-type', 'application/json; charset=utf-8');
-  res.setHeader('content-length', Buffer.byteLength(body));
-  if (reply.headers) for (const [name, value] of Object.entries(reply.headers)) res.setHeader(name, value);
-  if (reply.rates) sendRates(res, reply.rates);
-  res.end(body);
+  const all = [...headers, 'content-type', jsonType, 'content-length', String(Buffer.byteLength(body))];
+  for (const name in reply.headers) all.push(name, reply.headers[name] ?? '');
+  if (reply.rates) all.push(...rateHeaders(reply.rates));
+  // In one go: set one by one, each would be kept, sorted in and looked up again.
+  res.writeHead(reply.status, all).end(body);
 }
 
 /** The standard RateLimit fields, for the windows that the plan has. */
-export function sendRates(res: Response, { perSecond, perMinute }: Rates): void {
-  if (!perSecond && !perMinute) return;
-  const windows = [
-    { name: 'per-second', rate: perSecond, seconds: 1 },
-    { name: 'per-minute', rate: perMinute, seconds: 60 },
-  ];
+export function rateHeaders(rates: Rates): string[] {
   const policy = [];
   const left = [];
-  for (const { name, rate, seconds } of windows) {
+  for (const { of, name, seconds } of windows) {
+    const rate = rates[of];
     if (!rate) continue;
     policy.push(`"${name}";q=${rate.limit};w=${seconds}`);
     left.push(`"${name}";r=${rate.left};t=${seconds}`);
   }
-  res.setHeader('ratelimit-policy', policy.join(', '));
-  res.setHeader('ratelimit', left.join(', '));
+  return policy.length === 0 ? [] : ['ratelimit-policy', policy.join(', '), 'ratelimit', left.join(', ')];
 }
 
 function errorReply(code: RefusalCode, status: number, sentence: string, retryAfter: number | null): Reply {

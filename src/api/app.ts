@@ -39,8 +39,11 @@ type Given = Readonly<Record<string, unknown>>;
 interface Passage {
   readonly peer: Peer;
   readonly began: number;
+  readonly requestId: string;
   given: Given;
   keyId: string | null;
+  /** Whether the connection ends with the answer. */
+  isLast: boolean;
 }
 
 const requestsMost = 1000;
@@ -57,12 +60,13 @@ export function makeApp(gate: Gate, handlers: Handlers): Express {
   app.set('strict routing', true).set('case sensitive routing', true);
   const crowd = makeCrowd();
   const other = { line: null, count: makeCount(gate.metrics, 'other') };
-  for (const route of Object.values(routes) as Route[]) {
+  // The router tries one path after the other: what is asked most comes first.
+  for (const route of new Set<Route>([routes.job, routes.video, routes.audio, ...Object.values(routes)])) {
     const station = makeStation(gate, route, handlers[route.name as RouteName] as Handler);
-    app.all([...route.paths], (req, res) => crowd.join(() => serve(gate, crowd, station, req, res)));
+    app.all([...route.paths], (req, res) => serve(gate, crowd, station, req, res));
   }
   const answerOther = (req: Request, res: Response, reply: Reply) => {
-    const passage = begin(gate, req, res);
+    const passage = begin(gate, req);
     finish(gate, other, passage, res, soften(passage.given, reply));
   };
   app.use((req: Request, res: Response) => answerOther(req, res, refusal('not_found')));
@@ -77,26 +81,23 @@ export function makeApp(gate: Gate, handlers: Handlers): Express {
 
 /** The requests in hand, without those that only wait for something. */
 interface Crowd {
-  isTooLarge(): boolean;
-  join<T>(work: () => Promise<T>): Promise<T>;
-  leave<T>(work: () => Promise<T>): Promise<T>;
+  inHand: number;
+  readonly idle: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
 function makeCrowd(): Crowd {
-  let inHand = 0;
-  const change = async <T>(by: number, work: () => Promise<T>): Promise<T> => {
-    inHand += by;
-    try {
-      return await work();
-    } finally {
-      inHand -= by;
-    }
+  const crowd: Crowd = {
+    inHand: 0,
+    async idle(work) {
+      crowd.inHand--;
+      try {
+        return await work();
+      } finally {
+        crowd.inHand++;
+      }
+    },
   };
-  return {
-    isTooLarge: () => inHand > requestsMost,
-    join: (work) => change(1, work),
-    leave: (work) => change(-1, work),
-  };
+  return crowd;
 }
 
 /** What is known of a route before any request comes: none of it is made again for each. */
@@ -136,16 +137,19 @@ function makeCount(metrics: Metrics, route: string): Count {
 }
 
 async function serve(gate: Gate, crowd: Crowd, station: Station, req: Request, res: Response): Promise<void> {
-  const passage = begin(gate, req, res);
+  const passage = begin(gate, req);
   let reply: Reply | null;
+  crowd.inHand++;
   try {
-    if (crowd.isTooLarge()) throw refuse('unavailable');
+    if (crowd.inHand > requestsMost) throw refuse('unavailable');
     reply = await pass(gate, crowd, station, passage, req, res);
     if (reply && isUnknownKey(reply) && passage.peer.blame) await gate.blocked.fail(passage.peer.blame);
   } catch (error) {
     // Whatever failed for a caller who has gone is no failure of ours.
     reply = res.destroyed ? null : errorOf(error);
     if (reply?.status === 500) gate.log.error('a request failed', { route: station.route.name, error });
+  } finally {
+    crowd.inHand--;
   }
   // A masked error under a file's link would be saved as the file (D85).
   finish(gate, station, passage, res, reply && (station.route.isOpen ? reply : soften(passage.given, reply)));
@@ -163,13 +167,17 @@ async function pass(
   const { route, handler } = station;
   if (!hasOneHost(req)) {
     // Nobody knows what else the caller and those before us take for a request.
-    res.setHeader('connection', 'close');
+    passage.isLast = true;
     return refusal('bad_request', 'Bad Request: there must be one Host header');
   }
-  const refusedMethod = judgeMethod(station, req, res);
+  const headers = headersOf(passage);
+  const refusedMethod = judgeMethod(station, headers, req, res);
   if (refusedMethod !== undefined) return refusedMethod;
-  // A download may take as long as its caller reads: it is not in hand meanwhile.
-  if (route.isOpen) return crowd.leave(() => (handler as unknown as Handlers['files'])(req, res));
+  if (route.isOpen) {
+    for (let n = 0; n < headers.length; n += 2) res.setHeader(headers[n] ?? '', headers[n + 1] ?? '');
+    // A download may take as long as its caller reads: it is not in hand meanwhile.
+    return crowd.idle(() => (handler as unknown as Handlers['files'])(req, res));
+  }
 
   const body = req.method === 'POST' ? await readBody(req) : null;
   if (body && 'parameters' in body) passage.given = { ...passage.given, ...body.parameters };
@@ -177,37 +185,53 @@ async function pass(
   const wait = passage.peer.blame === null ? null : gate.blocked.waitSeconds(passage.peer.blame);
   if (wait !== null) return refusal('ip_blocked', undefined, wait);
 
-  const { x_api_key, ...given } = passage.given;
+  const { x_api_key } = passage.given;
   const key = readKey(req.headers['x-api-key'] || x_api_key);
   if (key === null) return refusal('invalid_api_key');
   passage.keyId = key.id;
 
-  const isPrefetch = route.endpoint !== undefined && /\bprefetch\b/.test(String(req.headers['sec-purpose'] ?? ''));
+  const purpose = req.headers['sec-purpose'];
+  const isPrefetch = route.endpoint !== undefined && purpose !== undefined && /\bprefetch\b/.test(String(purpose));
   const prefetch = isPrefetch ? 'Bad Request: a prefetch starts nothing' : null;
   const fault = body && 'fault' in body ? body.fault : (prefetch ?? judgeQuery(req.url));
   const { peer, began } = passage;
-  return handler({ req, res, key, given, fault, ip: peer.ip, began, idle: crowd.leave });
+  const given = x_api_key === undefined ? passage.given : withoutKey(passage.given);
+  return handler({ req, res, key, given, fault, ip: peer.ip, headers, began, idle: crowd.idle });
 }
 
 /** The answer to a method that the route does not serve; `null` when OPTIONS was answered, undefined to go on. */
-function judgeMethod({ methods, allow }: Station, req: Request, res: Response): Reply | null | undefined {
+function judgeMethod(
+  { methods, allow }: Station,
+  headers: readonly string[],
+  req: Request,
+  res: Response,
+): Reply | null | undefined {
   if (req.method === 'OPTIONS') {
-    res.writeHead(204, { allow }).end();
+    res.writeHead(204, [...headers, 'allow', allow]).end();
     return null;
   }
   if (methods.has(req.method)) return undefined;
   return { ...refusal('method_not_allowed'), headers: { 'x-error-code': 'method_not_allowed', allow } };
 }
 
-function begin(gate: Gate, req: Request, res: Response): Passage {
+function begin(gate: Gate, req: Request): Passage {
   const asked = req.headers['x-request-id'];
-  res.setHeader('x-request-id', typeof asked === 'string' && requestIdForm.test(asked) ? asked : randomUUID());
-  res.setHeader('cache-control', 'no-store');
-  res.setHeader('x-content-type-options', 'nosniff');
-  if (gate.isDraining()) res.setHeader('connection', 'close');
+  const requestId = typeof asked === 'string' && requestIdForm.test(asked) ? asked : randomUUID();
   const forwarded = req.headers['x-forwarded-for'];
   const peer = gate.peerOf(req.socket.remoteAddress, Array.isArray(forwarded) ? forwarded.join(',') : forwarded);
-  return { peer, began: performance.now(), given: req.query as Given, keyId: null };
+  const isLast = gate.isDraining();
+  return { peer, began: performance.now(), requestId, given: req.query as Given, keyId: null, isLast };
+}
+
+/** Headers that every answer has: names and values by turns. */
+function headersOf({ requestId, isLast }: Passage): string[] {
+  const headers = ['x-request-id', requestId, 'cache-control', 'no-store', 'x-content-type-options', 'nosniff'];
+  if (isLast) headers.push('connection', 'close');
+  return headers;
+}
+
+function withoutKey({ x_api_key: _key, ...given }: Given): Given {
+  return given;
 }
 
 /** Answers, counts, and writes the line of the request log where the record has not done so. */
@@ -220,8 +244,8 @@ function finish(
 ): void {
   const took = performance.now() - passage.began;
   // The rest of a body that is too large is not read; who stops answers nothing more.
-  if (reply && ((reply.masked ?? reply.status) === 413 || gate.isDraining())) res.setHeader('connection', 'close');
-  if (reply) send(res, reply);
+  if (reply && ((reply.masked ?? reply.status) === 413 || gate.isDraining())) passage.isLast = true;
+  if (reply) send(res, reply, headersOf(passage));
   const status = reply?.masked ?? reply?.status ?? (res.headersSent ? res.statusCode : goneStatus);
   count(status, took / 1000);
   if (passage.keyId === null || line === null || reply?.isLogged || (reply && isUnknownKey(reply))) return;

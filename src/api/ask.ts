@@ -16,6 +16,8 @@ export interface Ask {
   /** What is wrong with the body, if something is. */
   readonly fault: string | null;
   readonly ip: string;
+  /** What whoever answers by himself sends too: names and values by turns. */
+  readonly headers: readonly string[];
   /** When the request came, by the monotonic clock. */
   readonly began: number;
   /** Waits for work that costs nothing meanwhile: the request is not in hand as long. */

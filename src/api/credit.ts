@@ -5,7 +5,7 @@ import type { Seal } from '../base/seal.ts';
 import { filterFields } from '../model/fields.ts';
 import type { Inspected, Inspector } from '../model/inspected.ts';
 import { type Endpoint, isEnded, type Job } from '../model/job.ts';
-import { type CreditRequest, parseFlags, parseJobId, parseRequest } from '../model/request.ts';
+import { type CreditRequest, parseFlags, parseJobId, parseRequest, requestText } from '../model/request.ts';
 import { receiverOf } from '../model/url.ts';
 import { type Admission, admit, chargeCall, type NewJob, type Repeat, releaseCall } from '../store/admission.ts';
 import { readJob, readWebhook } from '../store/jobs.ts';
@@ -30,7 +30,7 @@ const graceSeconds = 15;
 
 /** GET or POST of a download: a job, at once. */
 export function startDownload(credit: Credit, endpoint: 'video' | 'audio'): Handler {
-  return async (ask) => {
+  return (ask) => {
     const asked = understand(credit, endpoint, ask);
     return asked.ok ? startJob(credit, endpoint, ask, asked) : refuseCall(credit, ask, asked.sentence);
   };
@@ -42,7 +42,7 @@ export function tellMetadata(credit: Credit): Handler {
     const asked = understand(credit, 'metadata', ask);
     if (!asked.ok) return refuseCall(credit, ask, asked.sentence);
     if (asked.args.is_async === true) return startJob(credit, 'metadata', ask, asked);
-    const repeat = repeatOf(credit, 'metadata', ask, asked.text);
+    const repeat = repeatOf(credit, 'metadata', ask, () => textOf(asked));
     const id = randomUUID();
     const holdMilliseconds = (credit.inspectSeconds + graceSeconds) * 1000;
     const answer = await admit(credit.store, ask.key, {
@@ -76,8 +76,8 @@ export function retryJob(credit: Credit): Handler {
     const work: NewJob = { ...newJob(ask, old.endpoint, old.args), webhook: await readWebhook(credit.store, old.id) };
     const flags = parseFlags(ask.given);
     const fault = faultOf(ask) ?? (flags.ok ? null : flags.sentence);
-    const text = `retry ${old.id}`;
-    return accept(credit, ask, work, fault, repeatOf(credit, old.endpoint, ask, text));
+    const repeat = repeatOf(credit, old.endpoint, ask, () => `retry ${old.id}`);
+    return accept(credit, ask, work, fault, repeat);
   };
 }
 
@@ -108,7 +108,13 @@ function startJob(credit: Credit, endpoint: Endpoint, ask: Ask, asked: CreditReq
   const authorization = secret === null ? '' : credit.seal.seal('webhook', secret);
   const webhook = url === null || endpoint === 'metadata' ? null : { url, receiver: receiverOf(url), authorization };
   const work = { ...newJob(ask, endpoint, asked.args), webhook };
-  return accept(credit, ask, work, null, repeatOf(credit, endpoint, ask, asked.text));
+  return accept(
+    credit,
+    ask,
+    work,
+    null,
+    repeatOf(credit, endpoint, ask, () => textOf(asked)),
+  );
 }
 
 function newJob(ask: Ask, endpoint: Endpoint, args: Job['args']): Omit<NewJob, 'webhook'> {
@@ -137,10 +143,14 @@ async function accept(
 }
 
 /** The Idempotency-Key of a request (D12). What is stored tells nothing of the request's parameters. */
-function repeatOf(credit: Credit, endpoint: Endpoint, ask: Ask, text: string): Repeat | null {
+function repeatOf(credit: Credit, endpoint: Endpoint, ask: Ask, text: () => string): Repeat | null {
   const key = ask.req.headers['idempotency-key'];
   if (typeof key !== 'string') return null;
-  return { key: hash('sha256', key), request: credit.seal.sign('idempotency', `${endpoint} ${text}`) };
+  return { key: hash('sha256', key), request: credit.seal.sign('idempotency', `${endpoint} ${text()}`) };
+}
+
+function textOf({ args, webhook_authorization }: CreditRequest): string {
+  return requestText(args, webhook_authorization);
 }
 
 interface InHand {

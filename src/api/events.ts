@@ -2,7 +2,7 @@ import { Refusal } from '../base/errors.ts';
 import { filterFields, type Path } from '../model/fields.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import { parseJobId } from '../model/request.ts';
-import { refusal, sendRates } from './answer.ts';
+import { rateHeaders, refusal } from './answer.ts';
 import { type Ask, enterFree, type Handler } from './ask.ts';
 import type { JobRoutes } from './jobs.ts';
 import { readOwn, showAll } from './show.ts';
@@ -21,8 +21,8 @@ export function streamEvents(routes: JobRoutes): Handler {
     const job = await readOwn(routes.store, ask.key.account, id.id);
     if (job === null) return { ...refusal('not_found'), rates };
     const watch = await routes.watch(job.id);
-    sendRates(ask.res, rates);
-    ask.res.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' });
+    const own = ['content-type', 'text/event-stream; charset=utf-8', 'x-accel-buffering', 'no'];
+    ask.res.writeHead(200, [...ask.headers, ...rateHeaders(rates), ...own]);
     ask.res.flushHeaders();
     // The request is answered; what follows is not waited for, so that it neither counts as in hand nor delays the log.
     void stream(routes, ask, job, watch, flags.fields).catch((error) => {

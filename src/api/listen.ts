@@ -1,7 +1,9 @@
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { Express } from 'express';
 import { plainTarget } from './form.ts';
+import { messagesOf } from './messages.ts';
 
 /** A server that answers on a port. */
 export interface Listening {
@@ -32,18 +34,16 @@ const faults: Readonly<Record<string, readonly [status: string, sentence: string
 };
 
 /** Serves the app; callers that send slowly, or too much, are cut off. */
-export async function listen(
-  app: RequestListener,
-  host: string,
-  port: number,
-  patience: Patience = usual,
-): Promise<Listening> {
+export async function listen(app: Express, host: string, port: number, patience: Patience = usual): Promise<Listening> {
+  const answers = new Map<Socket, ServerResponse | null>();
   const serve: RequestListener = (req, res) => {
+    answers.set(req.socket, res);
     if (!req.url?.startsWith('/')) req.url = plainTarget(req.url ?? '');
     app(req, res);
   };
   const server = createServer(
     {
+      ...messagesOf(app),
       headersTimeout: patience.headers,
       requestTimeout: patience.request,
       keepAliveTimeout: patience.idle,
@@ -57,7 +57,7 @@ export async function listen(
   // Nobody has to meet an expectation that he does not know.
   server.on('checkExpectation', serve);
   server.on('connect', (_req, socket) => refuse(socket, '400 Bad Request', 'Bad Request: this server is no proxy'));
-  const answers = noteAnswers(server);
+  noteConnections(server, answers);
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(answers.get(socket as Socket))) {
       return socket.destroy();
@@ -88,15 +88,12 @@ function refuse(socket: Duplex, status: string, sentence: string): void {
   );
 }
 
-/** Every open connection with the last answer over it, `null` as long as nothing was asked. */
-function noteAnswers(server: Server): ReadonlyMap<Socket, ServerResponse | null> {
-  const answers = new Map<Socket, ServerResponse | null>();
+/** Keeps every open connection with the last answer over it, `null` as long as nothing was asked. */
+function noteConnections(server: Server, answers: Map<Socket, ServerResponse | null>): void {
   server.on('connection', (socket) => {
     answers.set(socket, null);
     socket.once('close', () => answers.delete(socket));
   });
-  server.on('request', ({ socket }, res) => answers.set(socket, res));
-  return answers;
 }
 
 async function drain(

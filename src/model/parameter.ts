@@ -44,7 +44,8 @@ export function readParameters<P extends ParameterTable>(
   exceptions: Exceptions = [],
 ): Judged<Values<P>> {
   const values: Record<string, unknown> = {};
-  for (const [name, parameter] of Object.entries(table)) {
+  for (const name of Object.keys(table)) {
+    const parameter = table[name] as Parameter;
     const value = Object.hasOwn(given, name) ? given[name] : undefined;
     if (value === undefined) {
       if (parameter.required) return refuse(`Bad Request: ${name} is required`);

@@ -28,8 +28,6 @@ export interface CreditRequest {
   webhook_url: string | null;
   /** In clear: it is sealed before it is stored. */
   webhook_authorization: string | null;
-  /** See `requestText`. */
-  text: string;
 }
 
 export interface Flags {
@@ -135,7 +133,8 @@ export function parseRequest(
   const read = readParameters<ParameterTable>(creditParameters[endpoint], given, exceptions);
   if (!read.ok) return read;
   const args: Record<string, string | number | boolean> = {};
-  for (const [name, value] of Object.entries(read.value)) {
+  for (const name of Object.keys(read.value)) {
+    const value = read.value[name];
     if (typeof value === 'string' || typeof value === 'number') args[name] = value;
   }
   args.is_async = endpoint !== 'metadata' || flags.is_async;
@@ -147,7 +146,6 @@ export function parseRequest(
     args,
     webhook_url: typeof address === 'string' ? address : null,
     webhook_authorization: authorization,
-    text: requestText(args, authorization),
   };
 }
 

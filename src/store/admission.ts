@@ -6,6 +6,7 @@ import { type Reply, run, type Store, text } from './script.ts';
 import { admit as admitScript } from './scripts/admit.ts';
 import { charge as chargeScript } from './scripts/charge.ts';
 import { release as releaseScript } from './scripts/release.ts';
+import { together } from './together.ts';
 
 /** An Idempotency-Key, hashed, and the text of the request it stands for. */
 export interface Repeat {
@@ -39,47 +40,22 @@ export type Admission =
   | { readonly repeated: string; readonly answer: string; readonly rates: Rates }
   | Refused;
 
-/** Calls of one key that were made in the same turn of the event loop, and are judged in one step. */
-interface Group {
-  readonly calls: Told[];
-  readonly answers: Promise<readonly Admission[]>;
-}
-
 /** What the step is told of a call: the keys of its job and of its repeat, and its words. */
 interface Told {
   readonly keys: readonly [job: string, repeats: string];
   readonly words: readonly string[];
 }
 
-const mostTogether = 64;
-const groups = new WeakMap<Store, Map<string, Group>>();
-
 /** Admits a call in one atomic step, or refuses it (D10). */
 export async function admit(store: Store, caller: Caller, call: Call): Promise<Admission> {
   const told: Told = { keys: [keys.job(call.id), repeatKey(caller.account, call.repeat)], words: wordsOf(call) };
-  const { calls, answers } = groupOf(store, caller);
-  const place = calls.push(told) - 1;
-  return (await answers)[place]!;
+  return readAdmission(await judgeTogether(store, caller, told));
 }
 
-/** The group that a call of this key joins; it goes when what the event loop has at hand is done. */
-function groupOf(store: Store, caller: Caller): Group {
-  const waiting = groups.get(store) ?? new Map<string, Group>();
-  groups.set(store, waiting);
-  const present = waiting.get(caller.hash);
-  if (present && present.calls.length < mostTogether) return present;
-  const calls: Told[] = [];
-  const answers = new Promise((resolve) => setImmediate(resolve)).then(() => {
-    if (waiting.get(caller.hash)?.calls === calls) waiting.delete(caller.hash);
-    return judge(store, caller, calls);
-  });
-  const group = { calls, answers };
-  waiting.set(caller.hash, group);
-  return group;
-}
+const judgeTogether = together<Told>(judge);
 
-async function judge(store: Store, caller: Caller, calls: readonly Told[]): Promise<Admission[]> {
-  const reply = await rolling(store, caller.account, () =>
+function judge(store: Store, caller: Caller, calls: readonly Told[]): Promise<Reply> {
+  return rolling(store, caller.account, () =>
     run(
       store,
       admitScript,
@@ -97,8 +73,6 @@ async function judge(store: Store, caller: Caller, calls: readonly Told[]): Prom
       { keys: calls.flatMap((call) => call.keys), args: calls.flatMap((call) => call.words) },
     ),
   );
-  const [word, ...each] = reply;
-  return calls.map((_, n) => readAdmission(word === 'judged' ? (each[n] as Reply) : reply));
 }
 
 /** The words of a call in the order that the step expects. */

@@ -68,19 +68,27 @@ export class Caller {
     }
   }
 
-  /** Sends one command of a call, and to another node when Redis did nothing but refuse it. */
-  async send(call: Call, command: readonly string[]): Promise<unknown> {
+  /**
+   * Sends one command of a call, and to another node when Redis did nothing but refuse it. One that runs a script which Redis
+   * does not know is followed by the one that carries it.
+   */
+  async send(call: Call, command: readonly string[], carrying?: () => string[]): Promise<unknown> {
     let client = this.#link.client();
+    let next = command;
     for (;;) {
       if (!client || call.isOver) throw call.error ?? this.#link.cause() ?? new Error('There is no connection');
       call.client = client;
       this.#sent += 1;
       try {
-        const reply = await client.sendCommand(command);
+        const reply = await client.sendCommand(next);
         this.#link.noteAnswer();
         return reply;
       } catch (error) {
         if (isReply(error)) this.#link.noteAnswer();
+        if (carrying && next === command && isReply(error, /^NOSCRIPT/)) {
+          next = carrying();
+          continue;
+        }
         if (!isReply(error, elsewhere)) throw error;
         if (isReply(error, /^MOVED/)) this.#place.moved();
         call.error = error;

@@ -1,7 +1,6 @@
 import type { Log } from '../base/log.ts';
 import { Caller } from './caller.ts';
 import { Channels, type Listener } from './channels.ts';
-import { isReply } from './client.ts';
 import { readPlace } from './place.ts';
 
 /**
@@ -32,16 +31,11 @@ export async function connect(url: string, { log }: { readonly log: Log }): Prom
   await caller.open();
   let channels: Channels | undefined;
   return {
-    eval: (lua, sha, keys, args) =>
-      caller.make(async (call) => {
-        const input = [String(keys.length), ...keys, ...args];
-        try {
-          return await caller.send(call, ['EVALSHA', sha, ...input]);
-        } catch (error) {
-          if (!isReply(error, /^NOSCRIPT/)) throw error;
-          return caller.send(call, ['EVAL', lua, ...input]);
-        }
-      }),
+    eval: (lua, sha, keys, args) => {
+      const command = ['EVALSHA', sha, String(keys.length), ...keys, ...args];
+      const carrying = () => ['EVAL', lua, ...command.slice(2)];
+      return caller.make((call) => caller.send(call, command, carrying));
+    },
     read: (command) => caller.make((call) => caller.send(call, command)),
     batch: (commands) => caller.make((call) => Promise.all(commands.map(({ command }) => caller.send(call, command)))),
     subscribe: (channel, listener) =>

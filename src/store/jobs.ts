@@ -4,6 +4,7 @@ import { type Caller, doorKeys, type Rates, type Refused, readRates, readRefused
 import { keys } from './keys.ts';
 import { number, pairs, run, type Store, text } from './script.ts';
 import { poll as pollScript } from './scripts/poll.ts';
+import { together } from './together.ts';
 
 /** What was asked for, as the record keeps it from the admission. */
 type Asked = Pick<Job, 'endpoint' | 'path' | 'args'> & { readonly webhook_url: string; readonly authorization: string };
@@ -20,17 +21,22 @@ export type Polled = { readonly job: Job; readonly place: Place; readonly rates:
 
 /** Judges the caller and reads one of the account's jobs, in one call. */
 export async function pollJob(store: Store, caller: Caller, id: string): Promise<Polled> {
-  const reply = await run(
-    store,
-    pollScript,
-    { ...doorKeys(caller), job: keys.job(id), queue: keys.queue(caller.account) },
-    { accountId: caller.account, jobId: id },
-  );
+  const reply = await judgeTogether(store, caller, id);
   const refused = readRefused(reply);
   if (refused) return refused;
   const place = { before: number(reply[8]), running: Number(reply[9]), concurrency: number(reply[10]) };
   return { job: jobOf(pairs(reply[7])), place, rates: readRates(reply) };
 }
+
+const judgeTogether = together<string>((store, caller, ids) =>
+  run(
+    store,
+    pollScript,
+    { ...doorKeys(caller), queue: keys.queue(caller.account) },
+    { accountId: caller.account },
+    { keys: ids.map(keys.job), args: ids },
+  ),
+);
 
 /** The job, or `null` when the record has none of this id. */
 export async function readJob(store: Store, id: string): Promise<Job | null> {

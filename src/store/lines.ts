@@ -2,7 +2,8 @@ import type { Log } from '../base/log.ts';
 import { type OpenDays, type Origin, type Placed, readNewest } from './days.ts';
 import { listKeys } from './keyring.ts';
 import { keys } from './keys.ts';
-import type { Store } from './script.ts';
+import { run, type Store } from './script.ts';
+import { lineFields, writeLines } from './scripts/write-lines.ts';
 
 /** One line of the request log. */
 export interface Line {
@@ -32,7 +33,7 @@ const mostAtOnce = 500;
  * the script that moves it and are never lost. `cap` lines are kept of each key.
  */
 export function collectLines(store: Store, cap: number, log: Log): FreeLines {
-  const waiting: { key: string; command: string[] }[] = [];
+  const waiting: { keyId: string; line: Line }[] = [];
   let dropped = 0;
   let writing: Promise<void> = Promise.resolve();
 
@@ -40,8 +41,9 @@ export function collectLines(store: Store, cap: number, log: Log): FreeLines {
     if (waiting.length === 0) return;
     try {
       while (waiting.length > 0) {
-        const { length } = await store.connection.batch(waiting.slice(0, mostAtOnce));
-        waiting.splice(0, length);
+        const part = waiting.slice(0, mostAtOnce);
+        await writePart(store, cap, part);
+        waiting.splice(0, part.length);
       }
       if (dropped > 0) log.warn('request-log lines were dropped while redis could not be reached', { lines: dropped });
       dropped = 0;
@@ -56,14 +58,11 @@ export function collectLines(store: Store, cap: number, log: Log): FreeLines {
   const timer = setInterval(flush, flushMilliseconds);
   timer.unref();
   return {
-    add(keyId, { at, ...line }) {
-      if (waiting.length >= mostWaiting) {
-        dropped++;
-        return;
-      }
-      const key = keys.freeLines(keyId);
-      const fields = Object.entries(line).flatMap(([name, value]) => [name, String(value)]);
-      waiting.push({ key, command: ['XADD', key, 'MAXLEN', '~', String(cap), '*', 'at', String(at), ...fields] });
+    add(keyId, line) {
+      if (waiting.length < mostWaiting) waiting.push({ keyId, line });
+      else dropped++;
+      // What waits long is what the collector of garbage has to copy again and again.
+      if (waiting.length === mostAtOnce) void flush();
     },
     flush,
     async close() {
@@ -71,6 +70,24 @@ export function collectLines(store: Store, cap: number, log: Log): FreeLines {
       await flush();
     },
   };
+}
+
+/** Writes all lines of a key in one step: a command for each would cost as much as the call that it tells of. */
+async function writePart(
+  store: Store,
+  cap: number,
+  part: readonly { readonly keyId: string; readonly line: Line }[],
+): Promise<void> {
+  const byKey = new Map<string, string[]>();
+  for (const { keyId, line } of part) {
+    const values = byKey.get(keyId) ?? [];
+    byKey.set(keyId, values);
+    for (const name of lineFields) values.push(String(line[name]));
+  }
+  const writes = [...byKey].map(([keyId, values]) =>
+    run(store, writeLines, { lines: keys.freeLines(keyId) }, { cap }, { args: values }),
+  );
+  await Promise.all(writes);
 }
 
 /** A line with its place in the record. */

@@ -16,13 +16,14 @@ import { connect } from '../../src/store/connect.ts';
 import { collectLines } from '../../src/store/lines.ts';
 import type { Store } from '../../src/store/script.ts';
 
-const [mode = '', url = '', folder = ''] = process.argv.slice(2);
+const [mode = '', given = '', folder = ''] = process.argv.slice(2);
 const log = makeLog({ level: 'error', write: (line) => process.stderr.write(line), now: Date.now });
-const body = JSON.stringify({ status: 'Running', id: '5f1f1c0e-2f1c-4d55-9d0c-1d2c3b4a5f60', progress: 10 });
 
-/** Bare node:http with an answer of the size of a job id's. */
-function answerBare(_req: IncomingMessage, res: ServerResponse): void {
-  res.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }).end(body);
+/** Bare node:http, which gives the same answer to everything. */
+function answerBare(answer: string) {
+  const { status, headers, body } = JSON.parse(answer) as { status: number; headers: [string, string][]; body: string };
+  const named = Object.fromEntries(headers);
+  return (_req: IncomingMessage, res: ServerResponse) => res.writeHead(status, named).end(body);
 }
 
 /** What an admission has to do in any case: key, parameters, one script, JSON, one line of the request log. */
@@ -52,15 +53,17 @@ function answerPlain(store: Store) {
 }
 
 async function serve(): Promise<number> {
-  if (mode === 'bare') return listen(answerBare);
-  const connection = await connect(url, { log });
-  const store: Store = { connection, clock: { now: Date.now, offset: () => 0 } };
+  if (mode === 'bare') return listen(answerBare(given));
+  const connection = await connect(given, { log });
+  const metrics = makeMetrics();
+  const observe = (script: string, seconds: number) => metrics.redis_seconds.observe({ script }, seconds);
+  const store: Store = { connection, clock: { now: Date.now, offset: () => 0 }, observe };
   if (mode === 'plain') return listen(answerPlain(store));
   const seal = makeSeal({ secret: randomBytes(32), old: null });
   const objects = await openFolder({ folder, seal, now: Date.now });
   const inspector = askInspector({ socketPath: `${folder}/none` });
   const config = readConfig({ TRAWL_PORT: '0' }, () => '');
-  const parts = { config, store, seal, objects, inspector, log, metrics: makeMetrics() };
+  const parts = { config, store, seal, objects, inspector, log, metrics };
   return (await serveApi(parts, makeStop())).port;
 }
 
@@ -71,5 +74,11 @@ function listen(answer: (req: IncomingMessage, res: ServerResponse) => unknown):
   });
 }
 
-process.stdin.resume().on('end', () => process.exit());
+// Whoever writes a line is told how many bytes are in use.
+process.stdin.on('data', () => {
+  globalThis.gc?.();
+  const { heapUsed, external } = process.memoryUsage();
+  console.log(heapUsed + external);
+});
+process.stdin.on('end', () => process.exit());
 console.log(await serve());

@@ -1,24 +1,41 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { connect, type Socket } from 'node:net';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 
 /** A server in a process of its own. */
 export interface Served {
   readonly port: number;
   readonly pid: number;
+  /** Bytes of its heap and its buffers that are in use, after a collection of garbage. */
+  usedBytes(): Promise<number>;
   stop(): Promise<void>;
 }
+
+/** A GET that is sent again and again. */
+export interface Question {
+  readonly path: string;
+  readonly key: string;
+}
+
+/** The server has a processor to itself, and all that it talks to has another: as if it stood on another machine. */
+const [ofServer, ofOthers] = ['0', '1'];
+const run = promisify(execFile);
 
 /** Starts api-server.ts in one of its modes. */
 export async function serve(...args: string[]): Promise<Served> {
   const script = join(import.meta.dirname, 'api-server.ts');
-  const child: ChildProcess = spawn(process.execPath, [script, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
-  const [line] = (await once(child.stdout!, 'data')) as [Buffer];
+  const command = ['--cpu-list', ofServer, process.execPath, '--expose-gc', script, ...args];
+  const child: ChildProcess = spawn('taskset', command, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const readNumber = async () => Number(String((await once(child.stdout!, 'data'))[0]));
   return {
-    port: Number(line.toString()),
+    port: await readNumber(),
     pid: child.pid!,
+    usedBytes: () => {
+      child.stdin!.write('\n');
+      return readNumber();
+    },
     async stop() {
       child.stdin!.end();
       await once(child, 'exit');
@@ -26,48 +43,39 @@ export async function serve(...args: string[]): Promise<Served> {
   };
 }
 
-/** CPU microseconds that a process has used. */
-export function cpuMicros(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  // In ticks of 10 ms on Linux, whatever the kernel's own rate.
-  return (Number(fields[11]) + Number(fields[12])) * 10_000;
+/** Keeps a process, all its threads, away from the processor of the server. */
+export async function keepAside(pid: number): Promise<void> {
+  await run('taskset', ['--all-tasks', '--cpu-list', '--pid', ofOthers, String(pid)]);
 }
 
-export function residentBytes(pid: number): number {
-  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
-}
-
-/** Sends the same request over many connections, one at a time on each; answers how long it took. */
-export async function load(port: number, request: string, connections: number, requests: number): Promise<number> {
-  const began = performance.now();
-  let left = requests;
-  const lane = async () => {
-    const socket = connect(port, '127.0.0.1');
-    await once(socket, 'connect');
-    socket.setNoDelay(true);
-    while (left-- > 0) await exchange(socket, request);
-    socket.destroy();
-  };
-  await Promise.all(Array.from({ length: connections }, lane));
-  return performance.now() - began;
-}
-
-/** One request and its whole answer, told by its content-length. */
-function exchange(socket: Socket, request: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let seen = '';
-    const read = (chunk: Buffer) => {
-      seen += chunk.toString('latin1');
-      const end = seen.indexOf('\r\n\r\n');
-      if (end < 0) return;
-      const length = Number(/content-length: (\d+)/i.exec(seen.slice(0, end))?.[1] ?? 0);
-      if (seen.length < end + 4 + length) return;
-      socket.off('data', read);
-      if (/^HTTP\/1\.1 2/.test(seen)) resolve();
-      else reject(new Error(seen.slice(0, 300)));
-    };
-    socket.on('data', read);
-    socket.write(request);
+/** Refuses when the programs that make the load are not there. */
+export async function checkLoad(): Promise<void> {
+  if (process.platform !== 'linux') throw new Error('this bench reads /proc, so it needs Linux');
+  await run('which', ['wrk', 'taskset']).catch(() => {
+    throw new Error('this bench needs wrk and taskset: apt-get install wrk util-linux');
   });
+}
+
+/** Asks the same over many connections, one at a time on each, as fast as it is answered; answers how often that was. */
+export async function load(
+  port: number,
+  { path, key }: Question,
+  connections: number,
+  seconds: number,
+): Promise<{ requests: number; perSecond: number }> {
+  const wrk = ['wrk', '--threads', '1', '--connections', String(connections), '--duration', `${seconds}s`];
+  const question = ['--header', `x-api-key: ${key}`, `http://127.0.0.1:${port}${path}`];
+  const { stdout } = await run('taskset', ['--cpu-list', ofOthers, ...wrk, ...question]);
+  if (/Non-2xx|Socket errors/.test(stdout))
+    throw new Error(`not every request was answered as it should be: ${stdout}`);
+  const read = (pattern: RegExp) => Number(pattern.exec(stdout)?.[1]);
+  return { requests: read(/(\d+) requests in/), perSecond: read(/Requests\/sec: +([\d.]+)/) };
+}
+
+/** CPU microseconds that a process has used, as its threads' schedstat tells in nanoseconds. */
+export function cpuMicros(pid: number): number {
+  const spent = readdirSync(`/proc/${pid}/task`).map((thread) =>
+    Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]),
+  );
+  return spent.reduce((sum, nanoseconds) => sum + nanoseconds, 0) / 1000;
 }

@@ -147,8 +147,9 @@ describe('the role egress', () => {
     expect(role.child.exitCode).to.equal(null);
   });
 
-  it('carries a large file in little memory, to a fast client and to a stopped one', async () => {
-    const bytes = 120_000_000;
+  it('carries a large file in little memory, to a fast client and to a stopped one', async function () {
+    this.timeout(40_000);
+    const bytes = 200_000_000;
     const chunk = Buffer.alloc(1 << 20);
     const large = await startSource((_, response) => {
       response.setHeader('content-length', bytes);
@@ -174,8 +175,9 @@ describe('the role egress', () => {
       .on('data', (data: Buffer) => {
         got += data.length;
       });
-    await until(() => got >= bytes - chunk.length, 4.5, 'all of it');
-    expect(peak() - before, 'MiB more').to.be.below(80);
+    await until(() => got >= bytes - chunk.length, 30, 'all of it');
+    // Pieces that were sent wait for the collector; one file kept whole would be 190.
+    expect(peak() - before, 'MiB more').to.be.below(150);
     for (const { socket } of stopped) socket.destroy();
     asked.destroy();
     await large.close();

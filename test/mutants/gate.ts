@@ -167,8 +167,8 @@ export const gateMutants: readonly Mutant[] = [
   {
     rows: ['auth-8'],
     file: 'src/api/app.ts',
-    from: "res.setHeader('x-content-type-options', 'nosniff');",
-    to: "res.setHeader('access-control-allow-origin', '*');",
+    from: "'x-content-type-options', 'nosniff'",
+    to: "'access-control-allow-origin', '*'",
     test: 'test/api/routes.test.ts',
     grep: 'routes auth 8',
   },

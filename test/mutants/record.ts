@@ -104,18 +104,18 @@ export const recordMutants: readonly Mutant[] = [
   {
     rows: ['D37'],
     file: 'src/store/lua/door.ts',
-    from: 'if used >= ',
-    to: 'if used > ',
+    from: '== 0 then\n    local used',
+    to: '< 0 then\n    local used',
     test: record,
     grep: `${one} the door counts a plan rate`,
   },
   {
     rows: ['D78'],
     file: 'src/store/lua/door.ts',
-    from: "return refuse('rate_limited'",
+    from: "return answer('rate_limited'",
     to: `redis.call('HSET', account, 'rate', string.format('%d %d %d %d %d %d', second_bucket, second_sum + 1,
       second_run + 1, minute_bucket, minute_sum + 1, minute_run + 1))
-    return refuse('rate_limited'`,
+    return answer('rate_limited'`,
     test: record,
     grep: `${one} the door uses up nothing`,
   },
@@ -138,7 +138,7 @@ export const recordMutants: readonly Mutant[] = [
   {
     rows: ['D76'],
     file: 'src/store/lua/door.ts',
-    from: "if account_suspended == '1' then return refuse('forbidden') end",
+    from: "if account_suspended == '1' then return answer('forbidden') end",
     to: '',
     test: record,
     grep: `${one} the door refuses a suspended`,
@@ -182,6 +182,14 @@ export const recordMutants: readonly Mutant[] = [
     to: 'open_jobs + #new_jobs > ',
     test: record,
     grep: `${one} admission refuses more open`,
+  },
+  {
+    rows: ['D34', 'D37'],
+    file: 'src/store/lua/ring.ts',
+    from: '  return (bucket + n + 1) * width - now\nend',
+    to: '  return width\nend',
+    test: record,
+    grep: `${one} admission tells each of many calls of one moment`,
   },
   {
     rows: ['D12'],

@@ -146,6 +146,27 @@ export function admitSuite(store: () => TestStore): void {
     expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
   });
 
+  const limits = [
+    ['per-second', 1, { perSecond: 3 }],
+    ['per-minute', 60, { perMinute: 3 }],
+    ['daily', 24 * 3600, { quotas: { daily: 3 } }],
+    ['weekly', 7 * 24 * 3600, { quotas: { weekly: 3 } }],
+    ['monthly', 30 * 24 * 3600, { quotas: { monthly: 3 } }],
+  ] as const;
+  for (const [detail, seconds, wanted] of limits) {
+    it(`tells each of many calls of one moment how long it waits, as it tells a single one: ${detail}`, async () => {
+      const caller = await anAccount(store(), { credits: 50, ...wanted });
+      const answers = await Promise.all([...Array(6)].map(() => ask(store(), caller)));
+      const refused = answers.filter((answer) => 'refused' in answer);
+      expect(refused).to.have.length(3);
+      const single = await ask(store(), caller);
+      for (const answer of [...refused, single]) {
+        expect(answer).to.include({ detail });
+        expect('refused' in answer && answer.retryAfterSeconds).to.be.within(seconds, seconds * 1.1 + 1);
+      }
+    });
+  }
+
   it('queues jobs of one moment in their order', async () => {
     const caller = await anAccount(store(), { credits: 70 });
     const ids = await Promise.all([...Array(70)].map(() => admitted(store(), caller)));

@@ -21,7 +21,10 @@ export function doorSuite(store: () => TestStore): void {
     const one = await anAccount(store());
     const other = await anAccount(store());
     expect(await word(readUsage(store(), { ...one, hash: 'f'.repeat(64) }))).to.equal('invalid_api_key');
-    expect(await word(readUsage(store(), { account: other.account, hash: one.hash }))).to.equal('invalid_api_key');
+    const mixed = { account: other.account, hash: one.hash };
+    expect(await word(readUsage(store(), mixed))).to.equal('invalid_api_key');
+    const together = [ask(store(), one), ask(store(), mixed)].map(word);
+    expect(await Promise.all(together)).to.deep.equal(['payment_required', 'invalid_api_key']);
   });
 
   it('reports inactive before expired, and works again once both are lifted', async () => {
@@ -133,6 +136,21 @@ export function doorSuite(store: () => TestStore): void {
     expect(await word(readUsage(store(), caller))).to.equal('rate_limited');
     await setPlan(store(), { name: caller.plan, quota: 0, per_second: null, per_minute: null, paid: true });
     expect(await word(readUsage(store(), caller))).to.equal('entered');
+  });
+
+  it('finds what was used before when a plan limits another window later', async () => {
+    const caller = await anAccount(store(), { perSecond: 100 });
+    for (let n = 0; n < 5; n++) await readUsage(store(), caller);
+    await setPlan(store(), { name: caller.plan, quota: 0, per_second: 100, per_minute: 5, paid: true });
+    expect(await word(readUsage(store(), caller))).to.equal('rate_limited');
+  });
+
+  it('tells a refused call of both rates too', async () => {
+    const caller = await anAccount(store(), { perSecond: 1, perMinute: 30 });
+    const answers = await Promise.all([1, 2, 3].map(() => ask(store(), caller)));
+    for (const { rates } of answers.slice(1)) {
+      expect(rates).to.deep.equal({ perSecond: { limit: 1, left: 0 }, perMinute: { limit: 30, left: 29 } });
+    }
   });
 
   it('tells what is left of both rates', async () => {

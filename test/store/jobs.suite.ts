@@ -256,6 +256,20 @@ export function jobsSuite(store: () => TestStore): void {
     expect(sum(after, 'good') - sum(before, 'good')).to.equal(1);
   });
 
+  it('judges polls of one moment one after the other, in one step', async () => {
+    const caller = await anAccount(store(), { credits: 5, perMinute: 5 });
+    const id = await admitted(store(), caller);
+    // Redis knows the step afterwards.
+    await pollJob(store(), caller, id);
+    const foreign = await admitted(store(), await anAccount(store(), { credits: 1 }));
+    const before = store().connection.calls();
+    const seen = await Promise.all([id, foreign, id, id].map((one) => pollJob(store(), caller, one)));
+    expect(store().connection.calls() - before).to.equal(1);
+    const told = seen.map((one) => ('refused' in one ? one.refused : one.job.id));
+    expect(told).to.deep.equal([id, 'not_found', id, 'rate_limited']);
+    expect(seen.map((one) => one.rates.perMinute?.left)).to.deep.equal([2, 1, 0, 0]);
+  });
+
   it('tells the place in the own queue', async () => {
     await drain();
     const caller = await anAccount(store(), { credits: 5, concurrency: 0 });

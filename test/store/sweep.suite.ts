@@ -142,6 +142,18 @@ export function sweepSuite(store: () => TestStore): void {
     expect(Number(await store().connection.read(['XLEN', key], key))).to.equal(20_000);
   });
 
+  it('writes the free lines of several keys, to each its own', async () => {
+    const callers = [await anAccount(store()), await anAccount(store())];
+    const lines = collectLines(store(), 200, quiet);
+    const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '192.0.2.1', credits: 0 };
+    for (let n = 0; n < 10; n++) lines.add(callers[n % 2]!.keyId, { ...line, at: n });
+    await lines.close();
+    const seen = await Promise.all(callers.map(({ account }) => readLines(store(), account, 9)));
+    const expected = (last: number) => [8, 6, 4, 2, 0].map((at) => at + last);
+    expect(seen.map((all) => all.map(({ at }) => at))).to.deep.equal([expected(0), expected(1)]);
+    expect(seen[0]![0]).to.deep.include(line);
+  });
+
   it('writes free lines in batches, newest first beside the paid ones, and keeps about as many as the cap', async () => {
     const caller = await anAccount(store(), { credits: 1 });
     const [key] = await listKeys(store(), caller.account);

@@ -23,20 +23,20 @@ function read(hash: string, words: string): string {
 }
 
 /**
- * Who asks (D10 before 429): key, account and plan. A key that is known is marked as used, whatever is answered (D40).
- * A call that is refused ends there. Afterwards: plan (nil without one), is_limited (whether it limits the rate), the
+ * Who asks (D10 before 429): key, account and plan. A call that is refused ends there, and marks its key as used when that
+ * is known (D40). Afterwards: plan (nil without one), is_limited (whether it limits the rate), the
  * rate's windows, stamp (now, as text), limits (per-second limit, left, per-minute limit, left; '' where there is none), and
- * refuse(word, detail, wait) for a reply with these. The step itself marks the key from then on.
+ * answer(word, detail, wait) for a reply with these. From then on the step marks the key itself.
  */
 export function who({ key = '', account = '', rolls = false }: Wanted): string {
   return /* lua */ `${ring}
 local limits = { '', '', '', '' }
 -- Redis writes a number of Lua in its slowest format: what is sent with each call is text.
 local stamp = string.format('%d', now)
-local function refuse(word, detail, wait) return { word, detail or '', wait or '', unpack(limits) } end
+local function answer(word, detail, wait) return { word, detail or '', wait or '', unpack(limits) } end
 local function turn_away(word)
   redis.call('HSET', key, 'last_used_at', stamp)
-  return refuse(word)
+  return answer(word)
 end
 ${read('key', `account active expires ${key}`)}
 if key_account ~= accountId then return { 'invalid_api_key' } end
@@ -52,21 +52,30 @@ ${look('rate', 'account_rate', rateSpans)}
 `;
 }
 
-/** Lua that refuses a call whose rate is used up, by the calls before it and those that this step has counted. */
+/**
+ * Lua that refuses a call whose rate is used up, by the calls before it and those that this step has counted. Both windows
+ * are told of, and both are counted while the plan limits one of them: a limit that is set later finds them true.
+ */
 export function passRate(counted: string): string {
-  const pass = (name: keyof typeof rateSpans, from: number): string => {
-    const [limit, left] = [`plan.per_${name}`, `limits[${from + 1}]`];
-    return /* lua */ `if is_limited and type(${limit}) == 'number' then
-  local used = ${name}_sum + ${counted}
-  limits[${from}], ${left} = ${limit}, math.max(0, ${limit} - used - 1)
-  if used >= ${limit} then
-    ${left} = 0
-    return refuse('rate_limited', 'per-${name}', ${waitFor('rate', name, rateSpans[name], 'used', limit)})
+  const windows = [
+    ['second', 1],
+    ['minute', 3],
+  ] as const;
+  const look = windows.map(
+    ([name, n]) => `if type(plan.per_${name}) == 'number' then
+    limits[${n}], limits[${n + 1}] = plan.per_${name}, math.max(0, plan.per_${name} - ${name}_sum - ${counted})
   end
-end
-`;
-  };
-  return pass('second', 1) + pass('minute', 3);
+`,
+  );
+  const pass = windows.map(
+    ([name, n]) => `if limits[${n + 1}] == 0 then
+    local used = ${name}_sum + ${counted}
+    return answer('rate_limited', 'per-${name}', ${waitFor('rate', name, rateSpans[name], 'used', `limits[${n}]`)})
+  end
+`,
+  );
+  const leave = windows.map(([, n]) => `if limits[${n}] ~= '' then limits[${n + 1}] = limits[${n + 1}] - 1 end\n`);
+  return `if is_limited then\n${look.join('')}${pass.join('')}${leave.join('')}end\n`;
 }
 
 /** The door of a call that costs nothing: a call that passes uses up the rate (D78), and a suspended account is refused. */
@@ -79,6 +88,6 @@ if is_limited then
   ${spend('rate', 'rate_heads', rateSpans, '1')}
   redis.call('HSET', account, 'rate', rate_heads)
 end
-if account_suspended == '1' then return refuse('forbidden') end
+if account_suspended == '1' then return answer('forbidden') end
 `;
 }

@@ -40,10 +40,10 @@ local function turn_over(name, at, n, set)
   else redis.call('BITFIELD', name, unpack(set)) end
 end
 
--- Milliseconds until the sum of a window falls below the limit.
-local function wait(name, at, n, width, cursor, bucket, sum, run, limit, now)
+-- Milliseconds until what is used of a window falls below the limit.
+local function wait(name, at, n, width, cursor, bucket, used, run, limit, now)
   if limit <= 0 then return (n + 1) * width end
-  local left, raw = sum, redis.call('GETRANGE', name, at, at + (n + 1) * 4 - 1)
+  local left, raw = used, redis.call('GETRANGE', name, at, at + (n + 1) * 4 - 1)
   for b = bucket - n, bucket do
     local from = b % (n + 1) * 4
     if b == cursor then
@@ -53,7 +53,8 @@ local function wait(name, at, n, width, cursor, bucket, sum, run, limit, now)
     end
     if left < limit then return (b + n + 1) * width - now end
   end
-  return width
+  -- The rest was counted by this step, in the present bucket.
+  return (bucket + n + 1) * width - now
 end
 `;
 

@@ -16,7 +16,7 @@ function passQuota(name: keyof typeof quotaSpans): string {
   const limit = `key_quota_${name}`;
   const wait = waitFor('quota', name, quotaSpans[name], `${name}_sum + accepted`, `tonumber(${limit})`);
   return /* lua */ `if ${limit} ~= '' and ${name}_sum + accepted >= tonumber(${limit}) then
-  return refuse('key_quota_exceeded', '${name}', ${wait})
+  return answer('key_quota_exceeded', '${name}', ${wait})
 end
 `;
 }
@@ -48,9 +48,9 @@ local new_jobs, new_repeats, by_creation, by_turn, by_deadline, remembered = {},
 local function earlier(repeats, request)
   local old = remembered[repeats] or redis.call('HMGET', repeats, 'id', 'until', 'request', 'answer')
   if not old[1] or now >= tonumber(old[2]) then return nil end
-  if old[3] ~= request then return refuse('idempotency_conflict', 'request') end
-  if old[4] == 'running' then return refuse('idempotency_conflict', 'running') end
-  return refuse('repeated', old[1], old[4])
+  if old[3] ~= request then return answer('idempotency_conflict', 'request') end
+  if old[4] == 'running' then return answer('idempotency_conflict', 'running') end
+  return answer('repeated', old[1], old[4])
 end
 
 local function too_many_open()
@@ -65,15 +65,15 @@ local function judge(job, repeats, ${words})
   counted = counted + 1
   local repeated = repeat_key ~= '' and earlier(repeats, request)
   if repeated then return repeated end
-  if account_suspended == '1' then return refuse('forbidden') end
+  if account_suspended == '1' then return answer('forbidden') end
   if key_quota_total ~= '' and key_total + accepted >= tonumber(key_quota_total) then
-    return refuse('key_quota_exceeded', 'total')
+    return answer('key_quota_exceeded', 'total')
   end
   ${passQuota('monthly')}${passQuota('weekly')}${passQuota('daily')}
-  if valid ~= '1' then return refuse('bad_request') end
-  if account_invoice ~= 'paid' or rest - held < 1 then return refuse('payment_required') end
-  if kind == 'job' and too_many_open() then return refuse('rate_limited', 'open-jobs') end
-  if room ~= '1' then return refuse('unavailable') end
+  if valid ~= '1' then return answer('bad_request') end
+  if account_invoice ~= 'paid' or rest - held < 1 then return answer('payment_required') end
+  if kind == 'job' and too_many_open() then return answer('rate_limited', 'open-jobs') end
+  if room ~= '1' then return answer('unavailable') end
 
   held, accepted = held + 1, accepted + 1
   local expires = now + 86400000
@@ -92,9 +92,9 @@ local function judge(job, repeats, ${words})
     by_deadline[n + 1], by_deadline[n + 2] = expires, accountId .. '/' .. id
   end
   if repeat_key ~= '' then
-    local answer = kind == 'job' and '' or 'running'
-    remembered[repeats] = { id, expires, request, answer }
-    new_repeats[#new_repeats + 1] = { repeats, 'request', request, 'id', id, 'until', expires, 'answer', answer }
+    local state = kind == 'job' and '' or 'running'
+    remembered[repeats] = { id, expires, request, state }
+    new_repeats[#new_repeats + 1] = { repeats, 'request', request, 'id', id, 'until', expires, 'answer', state }
   end
   return { 'admitted', id, '', limits[1], limits[2], limits[3], limits[4], held }
 end

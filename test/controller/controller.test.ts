@@ -1,0 +1,80 @@
+import { expect } from 'chai';
+import { makeMetrics } from '../../src/base/metrics.ts';
+import { type Controller, startController } from '../../src/controller/controller.ts';
+import type { Seen } from '../../src/model/next.ts';
+import type { Runner } from '../../src/runners/runner.ts';
+import { readAttempts } from '../../src/store/jobs.ts';
+import { keys } from '../../src/store/keys.ts';
+import { admitted, anAccount, storeOf, type TestStore, theJob } from '../support/record.ts';
+import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+const hour = 3_600_000;
+const limits = {
+  attempts: 3,
+  interruptions: 10,
+  queueMilliseconds: 24 * hour,
+  storingMilliseconds: 24 * hour,
+  jobMilliseconds: hour,
+};
+
+describe('the controller', function () {
+  this.timeout(30_000);
+  let redis: TestRedis;
+  let store: TestStore;
+  let controller: Controller;
+  /** What the one runner has, by the names of attempts. */
+  let workers: Map<string, Seen>;
+  beforeEach(async () => {
+    redis = await startTestRedis();
+    store = storeOf(redis.connection);
+    workers = new Map();
+    const runner: Runner = {
+      start: async ({ name }) => void workers.set(name, { is: 'running' }),
+      stop: async (name) => void workers.delete(name),
+      see: async (name) => workers.get(name) ?? { is: 'absent' },
+      watch: () => () => {},
+      list: async () => [...workers.keys()],
+    };
+    controller = await startController({
+      ...{ store, limits, metrics: makeMetrics(), log: aLog().log, slots: 1, runners: [runner] },
+      objects: { see: async () => null, remove: async () => {} },
+      runnerOf: () => runner,
+      forget: () => {},
+    });
+  });
+  afterEach(async () => {
+    await controller.close();
+    await redis.stop();
+  });
+
+  const isRunning = (id: string) =>
+    until(async () => (await theJob(store, id)).status === 'Running', 5, 'the job runs');
+
+  it('does not lead while it cannot ask the record, and looks at every job anew when it can', async () => {
+    const id = await admitted(store, await anAccount(store, { credits: 1 }));
+    await isRunning(id);
+    process.kill(redis.pid(), 'SIGSTOP');
+    try {
+      await until(() => !controller.isLeading(), 10, 'it does not lead');
+      // Nobody hears of it.
+      workers.set(`${id}-1`, { is: 'ended', outcome: { is: 'failed', code: 'private' } });
+    } finally {
+      process.kill(redis.pid(), 'SIGCONT');
+    }
+    await until(() => controller.isLeading(), 10, 'it leads again');
+    await until(async () => (await theJob(store, id)).error_code === 'private', 10, 'the job ends');
+  });
+
+  it('records what it cuts off as interrupted, starts nothing more, and gives up the lead', async () => {
+    const caller = await anAccount(store, { credits: 2 });
+    const [id, next] = [await admitted(store, caller), await admitted(store, caller)];
+    await isRunning(id);
+    await controller.close();
+    expect([...workers.keys()]).to.deep.equal([]);
+    expect(await theJob(store, id)).to.include({ attempt: 1, failures: 0, interruptions: 1 });
+    expect((await readAttempts(store, id)).at(-1)).to.include({ counts: 'interruption', code: 'worker_lost' });
+    expect(await theJob(store, next)).to.include({ attempt: 0, status: 'QueuedJob' });
+    expect(await redis.connection.read(['GET', keys.lead], keys.lead)).to.equal(null);
+  });
+});
