@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { type Controller, startController } from '../../src/controller/controller.ts';
 import type { Seen } from '../../src/model/next.ts';
-import type { Runner } from '../../src/runners/runner.ts';
+import { jobIn, type Runner } from '../../src/runners/runner.ts';
 import { readAttempts } from '../../src/store/jobs.ts';
 import { keys } from '../../src/store/keys.ts';
 import { admitted, anAccount, storeOf, type TestStore, theJob } from '../support/record.ts';
@@ -34,7 +34,12 @@ describe('the controller', function () {
       stop: async (name) => void workers.delete(name),
       see: async (name) => workers.get(name) ?? { is: 'absent' },
       watch: () => () => {},
-      list: async () => [...workers.keys()],
+      list: async (job) => [...workers.keys()].filter((name) => job === undefined || jobIn(name) === job),
+      close: async () => {
+        const names = [...workers.keys()];
+        workers.clear();
+        return names;
+      },
     };
     controller = await startController({
       ...{ store, limits, metrics: makeMetrics(), log: aLog().log, slots: 1, runners: [runner] },
