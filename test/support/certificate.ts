@@ -88,7 +88,7 @@ function certify(owner: Owner, publicKey: KeyObject, extensions: readonly Buffer
   );
   const signature = part(0x03, Buffer.from([0]), sign('sha256', certified, issuer.key));
   const base64 = part(0x30, certified, algorithm, signature).toString('base64');
-  return `-----BEGIN CERTIFICATE-----\n${base64.replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`;
+  return `-----BEGIN CERTIFICATE-----\n${base64.replace(/.{1,64}/g, '$&\n')}-----END CERTIFICATE-----\n`;
 }
 
 function nameOf({ name, group }: Owner): Buffer {
