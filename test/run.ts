@@ -28,10 +28,23 @@ const needs: Record<string, readonly string[]> = {
   media,
   worker: [...media, 'bwrap'],
   flow: ['redis-server', ...media, 'bwrap'],
+  s3: ['versitygw', 'redis-server', ...media, 'bwrap'],
   cluster: ['kube-apiserver'],
   node: ['kubelet', 'containerd', 'runc', '/usr/lib/cni/bridge', 'iptables', 'nft', '/bin/busybox', 'root'],
 };
-const firstFolders = ['unit', 'repo', 'store', 'objects', 'egress', 'media', 'worker', 'controller', 'api', 'flow'];
+const firstFolders = [
+  'unit',
+  'repo',
+  'store',
+  'objects',
+  's3',
+  'egress',
+  'media',
+  'worker',
+  'controller',
+  'api',
+  'flow',
+];
 
 const root = join(import.meta.dirname, '..');
 process.chdir(root);

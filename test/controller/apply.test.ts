@@ -41,7 +41,7 @@ describe('the next step of a job, carried out', () => {
     };
     const apply = makeApply({
       ...{ store, holder, limits, metrics: makeMetrics(), log: aLog().log },
-      objects: { see, remove: async () => {} },
+      objects: { finish: async () => {}, see, remove: async () => {} },
       runnerOf: () => runner,
       forget: () => {},
       mayStart: () => true,

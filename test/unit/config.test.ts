@@ -87,6 +87,7 @@ const fit: [string, Record<string, string>][] = [
 
 const contradictions: [string, string, Record<string, string>][] = [
   ['s3 without a bucket', 'TRAWL_S3_BUCKET', { TRAWL_OBJECTS: 's3' }],
+  ['a bucket without s3', 'TRAWL_OBJECTS=s3', { TRAWL_S3_BUCKET: 'files' }],
   ['kubernetes with a folder', 'TRAWL_OBJECTS', { TRAWL_RUNNER: 'kubernetes' }],
   ['a clock file on an open host', 'TRAWL_CLOCK_FILE', { TRAWL_CLOCK_FILE: '/c', TRAWL_HOST: '0.0.0.0' }],
   ['a clock file on an open IPv6 host', 'TRAWL_CLOCK_FILE', { TRAWL_CLOCK_FILE: '/c', TRAWL_HOST: '::' }],
