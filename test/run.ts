@@ -28,6 +28,7 @@ const needs: Record<string, readonly string[]> = {
   media,
   worker: [...media, 'bwrap'],
   flow: ['redis-server', ...media, 'bwrap'],
+  s3: ['versitygw', 'redis-server', ...media, 'bwrap'],
   cluster: ['kube-apiserver', 'redis-server'],
   node: ['kubelet', 'containerd', 'runc', '/usr/lib/cni/bridge', 'iptables', 'nft', '/bin/busybox', 'root'],
 };
@@ -36,6 +37,7 @@ const firstFolders = [
   'repo',
   'store',
   'objects',
+  's3',
   'egress',
   'media',
   'worker',

@@ -2,13 +2,20 @@ import { join } from 'node:path';
 import type { Config } from '../base/config.ts';
 import type { Seal } from '../base/seal.ts';
 import { openLines } from '../objects/days.ts';
-import { type FolderStore, openFolder } from '../objects/folder.ts';
+import { openFolder } from '../objects/folder.ts';
+import type { ObjectStore } from '../objects/objects.ts';
 import type { OpenDays } from '../store/days.ts';
 
 /** Opens what was moved to the object store beside the record; that is looked for when the first of it is wanted. */
-export function findDays(config: Pick<Config, 'data'>, seal: () => Promise<Seal>, now: () => number): OpenDays {
-  let found: Promise<FolderStore> | undefined;
-  const find = async () => openFolder({ folder: join(config.data, 'objects'), seal: await seal(), now });
+export function findDays(config: Config, seal: () => Promise<Seal>, now: () => number): OpenDays {
+  let found: Promise<ObjectStore> | undefined;
+  const find = async () => {
+    if (config.objects === 'folder')
+      return openFolder({ folder: join(config.data, 'objects'), seal: await seal(), now });
+    // Loaded only here, because it is large.
+    const { openS3, partBytesFor } = await import('../objects/s3.ts');
+    return openS3({ settings: config, partBytes: partBytesFor(config.maxFileBytes), throughEgress: async () => true });
+  };
   return async (object) => {
     found ??= find();
     return openLines(await found, object);

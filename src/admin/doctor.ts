@@ -10,7 +10,8 @@ import { explain, type Terminal } from './terminal.ts';
 const usage = 'trawl doctor [--json]';
 const help = `Usage: ${usage}
 
-Judges the settings, the programs of this machine, its clock and disk, and the record if one is there. Changes nothing.
+Judges the settings, the programs of this machine, its clock and disk, the record if one is there, and the bucket of
+finished files if one is named. Changes nothing: the small file that it writes to the bucket is removed at once.
 The exit code is 1 when something is a problem.
 
   --json  Answer with one JSON value.
@@ -46,7 +47,14 @@ async function judgeAll({ env, err }: Terminal): Promise<Finding[]> {
   // Loaded only here, so that its help stays fast.
   const { judgeRecord } = await import('./health.ts');
   const log = makeLog({ level: config.logLevel === 'debug' ? 'debug' : 'error', write: err, now: Date.now });
-  return [...findings, ...(await judgeMachine(config)), ...(await judgeRecord(config, log))];
+  const bucket = config.objects === 's3' ? [await judgeBucketOf(config)] : [];
+  return [...findings, ...(await judgeMachine(config)), ...(await judgeRecord(config, log)), ...bucket];
+}
+
+async function judgeBucketOf(config: Config): Promise<Finding> {
+  // Loaded only where it is used, because it is large.
+  const { judgeBucket } = await import('./bucket.ts');
+  return judgeBucket(config);
 }
 
 function judgeSettings(env: Terminal['env']): { config: Config | null; findings: Finding[] } {

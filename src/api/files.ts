@@ -20,6 +20,7 @@ export interface Files {
 }
 
 type HeaderFields = Readonly<Record<string, string | number>>;
+type ShownFields = HeaderFields & { readonly 'content-type': string; readonly 'content-disposition': string };
 
 const idleSeconds = 120;
 const caching = 'private, no-store';
@@ -46,11 +47,12 @@ async function tellFile(files: Files, res: Response, { key, bytes }: Delivered, 
   return end(res, 200, { ...headers, 'content-length': bytes });
 }
 
-async function sendFile(files: Files, req: Request, res: Response, { key, bytes }: Delivered, headers: HeaderFields) {
+async function sendFile(files: Files, req: Request, res: Response, { key, bytes }: Delivered, headers: ShownFields) {
   const asked = readRange(req.headers, bytes, String(headers.etag));
   if (asked === 'unsatisfiable') return unsatisfiable(bytes);
   const range = asked === 'whole' ? undefined : asked;
-  const opened = await files.objects.open(key, range);
+  const shown = { content_type: headers['content-type'], disposition: headers['content-disposition'] };
+  const opened = await files.objects.open(key, shown, range);
   if (opened === null) return lost();
   if (opened.is === 'redirect') return end(res, 307, { location: opened.url, 'cache-control': caching });
   try {
@@ -77,7 +79,7 @@ function isGone(error: unknown): boolean {
 }
 
 /** What tells a browser to save the file and never to run or show it as a page of ours. */
-function headersOf({ content_type: type }: Delivered, name: string, etag: string): HeaderFields {
+function headersOf({ content_type: type }: Delivered, name: string, etag: string): ShownFields {
   return {
     'content-type': contentTypes.includes(type) ? type : 'application/octet-stream',
     'content-disposition': dispositionOf(name),

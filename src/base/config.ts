@@ -47,6 +47,10 @@ const rules: readonly Rule[] = [
     sentence: 'TRAWL_OBJECTS=s3 needs TRAWL_S3_BUCKET.',
   },
   {
+    broken: ({ objects, s3Bucket }) => objects === 'folder' && Boolean(s3Bucket),
+    sentence: 'TRAWL_S3_BUCKET needs TRAWL_OBJECTS=s3: files would be kept in a folder.',
+  },
+  {
     broken: ({ runner, objects }) => runner === 'kubernetes' && objects === 'folder',
     sentence: 'TRAWL_RUNNER=kubernetes needs TRAWL_OBJECTS=s3: Jobs of a cluster share no folder.',
   },

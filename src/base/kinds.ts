@@ -86,6 +86,26 @@ export const linkStart: Kind<string> = {
   read: (text) => webUrl.read(text)?.replace(/\/+$/, ''),
 };
 
+/** A URL of a whole server, read without the slash at its end. */
+export const serverUrl: Kind<string> = {
+  allowed: 'an http:// or https:// URL of a server, without user, path, query and fragment',
+  read: (text) => (isPlainWebUrl(text) && URL.parse(text)?.pathname === '/' ? new URL(text).origin : undefined),
+};
+
+/** As every S3 service takes it; one that looks like an address is refused. */
+export const bucket: Kind<string> = {
+  allowed: 'the name of a bucket: 3 to 63 small letters, digits, hyphens and single dots',
+  read: (text) =>
+    isIP(text)
+      ? undefined
+      : matching(/^(?=.{3,63}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/, text),
+};
+
+export const region: Kind<string> = {
+  allowed: 'the name of a region, such as eu-central-1',
+  read: (text) => matching(/^[a-z0-9][a-z0-9-]{0,62}$/, text),
+};
+
 export const mailUrl: Kind<string> = {
   allowed: 'an smtp:// or smtps:// URL',
   read: (text) => (hasHost(text, ['smtp:', 'smtps:']) ? text : undefined),

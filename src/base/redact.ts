@@ -6,6 +6,8 @@ const mostValues = 1_000;
 /** Compared with the small letters of a field's name alone, so that x-api-key, x_api_key and xApiKey are one. */
 const secretName = /authorization|cookie|apikey|stripekey|secret|password|token|credential/;
 const apiKey = /trawl_[A-Za-z0-9]+_[A-Za-z0-9]{43,}/g;
+const awsKey = /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/g;
+const awsSigned = /\b(X-Amz-(?:Credential|Security-Token|Signature)|Signature)=[^\s"'&,;]+/gi;
 const bearer = /\b(Bearer)\s+[^\s"',;]+/gi;
 
 /** What is known while a value is read: the objects around it, and how many values may still follow. */
@@ -20,11 +22,13 @@ export function redactFields(fields: object): object {
   return read instanceof Object ? read : { fields: read };
 }
 
-/** Gives a text without API keys, bearer values and the private parts of URLs, of 2,000 characters at most. */
+/** Gives a text without API keys, bearer values, keys and signatures of S3 and the private parts of URLs, of 2,000 characters at most. */
 export function redactText(text: string): string {
   // Cut last: a key that the cut divides would no longer look like one.
   const clean = text
     .replace(apiKey, hidden)
+    .replace(awsKey, hidden)
+    .replace(awsSigned, `$1=${hidden}`)
     .replace(bearer, `$1 ${hidden}`)
     .replace(/[^\s"'<>]+/g, (word) => (word.includes('/') ? stripUrl(word) : word));
   return clean.length > longestText ? `${clean.slice(0, longestText - 1)}…` : clean;

@@ -23,7 +23,7 @@ export interface ApplyOptions {
   readonly store: Store;
   readonly holder: string;
   readonly limits: Limits;
-  readonly objects: Pick<ObjectStore, 'see' | 'remove'>;
+  readonly objects: Pick<ObjectStore, 'finish' | 'see' | 'remove'>;
   /** All there are. */
   readonly runners: readonly Runner[];
   /** Where the attempts of a job run. */
@@ -132,6 +132,7 @@ async function confirm(
   const { store, holder, objects, limits, log } = options;
   let seen: Awaited<ReturnType<ObjectStore['see']>>;
   try {
+    await objects.finish(delivered.key);
     seen = await objects.see(delivered.key);
   } catch (error) {
     log.warn('the object store cannot be asked: the job waits', { job: job.id, error });

@@ -1,7 +1,7 @@
 import { type Balances, type Entry, replay } from '../model/ledger.ts';
 import { monthOf } from '../model/period.ts';
 import { keepLines, openLines } from '../objects/days.ts';
-import type { FolderStore } from '../objects/folder.ts';
+import type { ObjectStore } from '../objects/objects.ts';
 import { listLedgers } from '../store/accounts.ts';
 import {
   beginning,
@@ -21,7 +21,7 @@ import { freeLinesOf, paidLinesOf } from '../store/lines.ts';
 import { readPeriodStart } from '../store/period.ts';
 import type { Store } from '../store/script.ts';
 
-export type DaysStore = Pick<FolderStore, 'permit' | 'receive' | 'see' | 'open' | 'remove'>;
+export type DaysStore = Pick<ObjectStore, 'keep' | 'read' | 'see' | 'remove'>;
 
 const day = 86_400_000;
 /** Entries in one object: what one step reads, writes and removes. */

@@ -3,8 +3,7 @@ import { Refusal, refusals } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import { contentTypes, type Outcome, objectPrefix, readVerdict } from '../model/outcome.ts';
-import type { FolderStore } from '../objects/folder.ts';
-import type { Permit } from '../objects/objects.ts';
+import type { ObjectStore, Upload, WholePermit } from '../objects/objects.ts';
 import type { AttemptOf } from '../runners/runner.ts';
 import { readJob } from '../store/jobs.ts';
 import { noteProgress } from '../store/lifecycle.ts';
@@ -14,7 +13,7 @@ export interface GatewayOptions {
   readonly store: Store;
   /** The attempt that a token is good for; `null` when it is for none, or not any more. */
   readonly attemptOf: (token: string) => Promise<AttemptOf | null>;
-  readonly objects: FolderStore;
+  readonly objects: Pick<ObjectStore, 'partBytes' | 'permit' | 'receive'>;
   readonly fileBytes: number;
   readonly inspectSeconds: number;
   readonly log: Log;
@@ -44,7 +43,7 @@ const extensionForm = /^[a-z0-9]{1,8}$/;
 export function makeGateway(options: GatewayOptions): Gateway {
   const { store, attemptOf, log } = options;
   const verdicts = new Map<string, Outcome>();
-  const permits = new Map<string, Permit>();
+  const permits = new Map<string, WholePermit>();
 
   const routes = makeRoutes(options, verdicts, permits);
   const serve = async (req: IncomingMessage, res: ServerResponse) => {
@@ -80,7 +79,7 @@ export function makeGateway(options: GatewayOptions): Gateway {
 function makeRoutes(
   options: GatewayOptions,
   verdicts: Map<string, Outcome>,
-  permits: Map<string, Permit>,
+  permits: Map<string, WholePermit>,
 ): Readonly<Record<string, Route>> {
   const { store, objects } = options;
   return {
@@ -99,12 +98,11 @@ function makeRoutes(
       return null;
     },
     'POST /v1/attempt/permit': async ({ name, job }, req) => {
-      const { bytes, ext, content_type } = (await readJson(req)) as Record<string, unknown>;
-      const fits = typeof bytes === 'number' && bytes >= 1 && bytes <= options.fileBytes;
-      if (!fits || typeof ext !== 'string' || !extensionForm.test(ext) || !isContentType(content_type)) throw new Bad();
-      const permit = await objects.permit(`${objectPrefix(job.id, job.attempt)}media.${ext}`, bytes);
+      const { ext, ...upload } = readUpload(await readJson(req), options.fileBytes);
+      const permit = await objects.permit(`${objectPrefix(job.id, job.attempt)}media.${ext}`, upload);
+      if (permit.is === 'parts') return permit;
       permits.set(name, permit);
-      return { key: permit.key, parts: [] };
+      return { key: permit.key, parts: null };
     },
     'PUT /v1/attempt/object': async ({ name }, req) => {
       const permit = permits.get(name);
@@ -137,14 +135,21 @@ function answer(res: ServerResponse, status: number, value: object | null): void
   res.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }).end(body);
 }
 
-function specOf(job: Job, { fileBytes, inspectSeconds }: GatewayOptions, now: number): object {
+function specOf(job: Job, { objects, fileBytes, inspectSeconds }: GatewayOptions, now: number): object {
   const seconds = Math.max(1, Math.floor(((job.deadline ?? now) - now) / 1000));
   const limits = { file_bytes: fileBytes, seconds, inspect_seconds: inspectSeconds };
-  return { job: job.id, attempt: job.attempt, endpoint: job.endpoint, args: job.args, limits };
+  const { id, attempt, endpoint, args } = job;
+  return { job: id, attempt, endpoint, args, limits, part_bytes: objects.partBytes };
 }
 
-function isContentType(value: unknown): boolean {
-  return typeof value === 'string' && (contentTypes as readonly string[]).includes(value);
+/** Understands `{bytes, sha256, content_type, ext, parts}`; what it says of the bytes is for the object store to judge. */
+function readUpload(json: unknown, fileBytes: number): Upload & { readonly ext: string } {
+  const { bytes, sha256, content_type, ext, parts } = (json ?? {}) as Record<string, unknown>;
+  const fits = typeof bytes === 'number' && bytes >= 1 && bytes <= fileBytes;
+  if (!fits || typeof sha256 !== 'string' || typeof ext !== 'string' || !extensionForm.test(ext)) throw new Bad();
+  if (typeof content_type !== 'string' || !contentTypes.includes(content_type)) throw new Bad();
+  if (!Array.isArray(parts) || !parts.every((part) => typeof part === 'string')) throw new Bad();
+  return { bytes, sha256, content_type, ext, parts };
 }
 
 function readProgress(json: unknown) {

@@ -1,8 +1,6 @@
-import { once } from 'node:events';
 import { type IncomingMessage, type RequestOptions, request } from 'node:http';
-import { isIP, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
 import type { Address } from '../base/post.ts';
+import { openTunnel } from '../base/tunnel.ts';
 
 /** What is sent, and to whom. */
 export interface Post {
@@ -47,49 +45,18 @@ async function postPlain(proxy: Address, url: URL, post: Post, signal: AbortSign
 }
 
 async function postInTunnel(proxy: Address, url: URL, post: Post, signal: AbortSignal): Promise<Posted> {
-  const opened = await openTunnel(proxy, `${url.hostname}:${url.port || 443}`, signal);
-  if ('is' in opened) return opened;
-  const { socket } = opened;
+  const tunnel = await openTunnel(proxy, url, signal);
+  if (tunnel.is === 'refused') {
+    return verdictOf(tunnel.answer) ?? { is: 'failed', why: `the proxy answered ${tunnel.answer.statusCode}` };
+  }
   try {
-    const host = url.hostname.replace(/^\[|\]$|\.$/g, '');
-    const named = isIP(host) ? { host } : { host, servername: host };
-    const secured = connectTls({ ...named, socket, ALPNProtocols: ['http/1.1'], rejectUnauthorized: true });
-    // An error that nobody waits for any more.
-    secured.on('error', () => {});
-    // Nothing is sent before the certificate has been checked.
-    await once(secured, 'secureConnect', { signal });
     const path = url.pathname + url.search;
-    const answer = await ask({ createConnection: () => secured, path, signal }, url, post);
+    const answer = await ask({ createConnection: () => tunnel.secured, path, signal }, url, post);
     await drop(answer);
     return { is: 'answered', status: answer.statusCode ?? 0 };
   } finally {
-    socket.destroy();
+    tunnel.close();
   }
-}
-
-async function openTunnel(
-  proxy: Address,
-  authority: string,
-  signal: AbortSignal,
-): Promise<{ socket: Socket } | Posted> {
-  const asked = request({
-    ...proxy,
-    method: 'CONNECT',
-    path: authority,
-    headers: { host: authority },
-    agent: false,
-    signal,
-  });
-  asked.end();
-  const [answer, socket, head] = (await once(asked, 'connect')) as [IncomingMessage, Socket, Buffer];
-  // From now on what goes wrong shows at the connection inside.
-  for (const part of [asked, socket]) part.on('error', () => {});
-  if (answer.statusCode === 200) {
-    socket.unshift(head);
-    return { socket };
-  }
-  socket.destroy();
-  return verdictOf(answer) ?? { is: 'failed', why: `the proxy answered ${answer.statusCode}` };
 }
 
 /** Sends it and waits for the head of the answer. */

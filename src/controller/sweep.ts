@@ -1,5 +1,5 @@
 import type { Log } from '../base/log.ts';
-import type { FolderStore } from '../objects/folder.ts';
+import type { ObjectStore } from '../objects/objects.ts';
 import { dropFile, dueFiles } from '../store/files.ts';
 import type { Store } from '../store/script.ts';
 import { type Lifetimes, sweep } from '../store/sweep.ts';
@@ -7,14 +7,15 @@ import { type DaysStore, dayOf, moveDays, removeDays } from './days.ts';
 
 export interface SweepOptions {
   readonly store: Store;
-  readonly objects: DaysStore & Pick<FolderStore, 'sweepTemporary'>;
+  readonly objects: DaysStore & Pick<ObjectStore, 'sweepTemporary'>;
   readonly lifetimes: Lifetimes & { readonly file: number };
   readonly isLeading: () => boolean;
   readonly log: Log;
 }
 
 const everyMilliseconds = 20_000;
-const uploadMilliseconds = 6 * 3_600_000;
+/** An upload whose job waits for the object store is finished up to a day later (D75). */
+const uploadMilliseconds = 48 * 3_600_000;
 
 /**
  * Removes what is past its lifetime, again and again while this controller leads, and moves ended days to the object store,

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { lstat, mkdir, open, readdir, realpath, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { refuse } from '../base/errors.ts';
 import type { Seal } from '../base/seal.ts';
 import type { ByteRange } from '../model/range.ts';
@@ -9,8 +10,9 @@ import {
   isObjectPrefix,
   type ObjectStore,
   type OpenedObject,
-  type Permit,
   type SeenObject,
+  type Upload,
+  type WholePermit,
 } from './objects.ts';
 import { codeOf, reach, syncFolder } from './storage.ts';
 import { receiveObject, sweepUploads, uploadsIn } from './upload.ts';
@@ -25,10 +27,8 @@ export interface FolderOptions {
 
 /** A folder of one machine as an object store; the gateway takes uploads in for it. */
 export interface FolderStore extends ObjectStore {
-  /** Takes in the object of a permit. The body is not read when the permit is not good. */
-  readonly receive: (permit: Permit, body: AsyncIterable<Uint8Array>) => Promise<SeenObject>;
-  /** Removes what broken uploads left, once nothing was written to it for some time; gives their number. */
-  readonly sweepTemporary: (olderThanMs: number) => Promise<number>;
+  readonly permit: (key: string, upload: Pick<Upload, 'bytes'>) => Promise<WholePermit>;
+  readonly open: (key: string, shown?: unknown, range?: ByteRange) => Promise<OpenedObject | null>;
 }
 
 const purpose = 'permit';
@@ -38,12 +38,13 @@ const permitMs = 3_600_000;
 export async function openFolder({ folder, seal, now }: FolderOptions): Promise<FolderStore> {
   await reach(mkdir(uploadsIn(folder), { recursive: true, mode: 0o700 }));
   const root = await reach(realpath(folder));
-  return {
-    permit: async (key, bytes) => {
+  const store: FolderStore = {
+    partBytes: null,
+    permit: async (key, { bytes }) => {
       if (!isObjectKey(key)) throw refuse('bad_request', 'Bad Request: nothing can be kept under this key');
       if (!Number.isSafeInteger(bytes) || bytes < 1)
         throw refuse('bad_request', 'Bad Request: bytes must be 1 or more');
-      const permit = { key, bytes, expires_at: now() + permitMs };
+      const permit = { is: 'whole', key, bytes, expires_at: now() + permitMs } as const;
       return { ...permit, signature: seal.sign(purpose, textOf(permit)) };
     },
     receive: async (permit, body) => {
@@ -56,8 +57,17 @@ export async function openFolder({ folder, seal, now }: FolderOptions): Promise<
       await reach(checkPresence(root));
       return receiveObject(root, key, bytes, body);
     },
+    // It is complete when it was received.
+    finish: async () => {},
     see: (key) => reach(find(root, () => seeObject(root, key))),
-    open: (key, range) => reach(find(root, () => openObject(root, key, range))),
+    open: (key, _, range) => reach(find(root, () => openObject(root, key, range))),
+    keep: async (key, body) => {
+      await store.receive(await store.permit(key, { bytes: body.length }), oneChunk(body));
+    },
+    read: async (key) => {
+      const opened = await store.open(key);
+      return opened?.is === 'stream' ? reach(buffer(opened.stream)) : null;
+    },
     remove: async (prefix) => {
       if (!isObjectPrefix(prefix)) throw new Error(`${JSON.stringify(prefix)} is not what keys begin with`);
       await reach(find(root, () => removeFolder(root, prefix)));
@@ -67,9 +77,14 @@ export async function openFolder({ folder, seal, now }: FolderOptions): Promise<
       return reach(sweepUploads(root, olderThanMs));
     },
   };
+  return store;
 }
 
-function textOf({ key, bytes, expires_at }: Omit<Permit, 'signature'>): string {
+async function* oneChunk(body: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield body;
+}
+
+function textOf({ key, bytes, expires_at }: Pick<WholePermit, 'key' | 'bytes' | 'expires_at'>): string {
   return JSON.stringify([key, bytes, expires_at]);
 }
 

@@ -7,18 +7,44 @@ import type { ByteRange } from '../model/range.ts';
  * it throws the refusal `unavailable` with the cause.
  */
 export interface ObjectStore {
-  /** Gives what a worker needs to upload exactly this object. */
-  readonly permit: (key: string, bytes: number) => Promise<Permit>;
+  /** Bytes of every part of an upload but the last; `null` when files come whole, through the gateway. */
+  readonly partBytes: number | null;
+  /** Gives what a worker needs to upload exactly this file. Asked again, it names only the parts that are missing. */
+  readonly permit: (key: string, upload: Upload) => Promise<Permit>;
+  /** Takes in the whole file of a permit. The body is not read when the permit is not good. */
+  readonly receive: (permit: WholePermit, body: AsyncIterable<Uint8Array>) => Promise<SeenObject>;
+  /** Lets parts that were uploaded become the object; does nothing where there are none. */
+  readonly finish: (key: string) => Promise<void>;
   /** Tells what is kept under a key, as the store itself verified it; `null` when nothing is. */
   readonly see: (key: string) => Promise<SeenObject | null>;
   /** Opens an object or a part of it; `null` when nothing is kept under the key. Who gets a stream reads it to its end or destroys it. */
-  readonly open: (key: string, range?: ByteRange) => Promise<OpenedObject | null>;
-  /** Removes every object whose key begins with a prefix; the prefix ends with a slash. */
+  readonly open: (key: string, shown: Shown, range?: ByteRange) => Promise<OpenedObject | null>;
+  /** Keeps bytes of our own, as one object. */
+  readonly keep: (key: string, body: Uint8Array) => Promise<void>;
+  /** Gives all bytes of an object, which must fit into memory; `null` when nothing is kept under the key. */
+  readonly read: (key: string) => Promise<Buffer | null>;
+  /** Removes every object and every upload whose key begins with a prefix; the prefix ends with a slash. */
   readonly remove: (prefix: string) => Promise<void>;
+  /** Removes what broken uploads left, once nothing was written to it for some time; gives their number. */
+  readonly sweepTemporary: (olderThanMs: number) => Promise<number>;
 }
 
-/** Plain data with which one object may be uploaded through the gateway, and nothing else be done. */
-export interface Permit {
+/** A file that is to be uploaded. */
+export interface Upload {
+  readonly bytes: number;
+  /** SHA-256 of its bytes, in hex. */
+  readonly sha256: string;
+  readonly content_type: string;
+  /** SHA-256 of the bytes of each part, in hex; nobody reads it where files come whole. */
+  readonly parts: readonly string[];
+}
+
+/** Plain data with which one object may be uploaded, and nothing else be done. */
+export type Permit = WholePermit | PartsPermit;
+
+/** The file goes through the gateway. */
+export interface WholePermit {
+  readonly is: 'whole';
   readonly key: string;
   readonly bytes: number;
   /** Milliseconds; the upload must have begun before. */
@@ -26,10 +52,33 @@ export interface Permit {
   readonly signature: string;
 }
 
+/** The file goes to the store itself, part by part. */
+export interface PartsPermit {
+  readonly is: 'parts';
+  readonly key: string;
+  /** Whether the store has a public address, which a worker reaches through egress alone. */
+  readonly through_egress: boolean;
+  readonly parts: readonly Part[];
+}
+
+/** These bytes of the file go to this URL with these headers. */
+export interface Part {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly start: number;
+  readonly bytes: number;
+}
+
+/** What the one who downloads an object is told about it, where the store itself tells it. */
+export interface Shown {
+  readonly content_type: string;
+  readonly disposition: string;
+}
+
 export interface SeenObject {
   readonly bytes: number;
-  /** SHA-256 of its bytes, in hex. */
-  readonly checksum: string;
+  /** SHA-256 of its bytes, in hex; `null` when what is kept is not what was permitted. */
+  readonly checksum: string | null;
 }
 
 export type OpenedObject =

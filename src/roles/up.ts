@@ -16,7 +16,6 @@ import { makeStop, type Stop } from '../base/stop.ts';
 import type { Inspector } from '../model/inspected.ts';
 import type { Job } from '../model/job.ts';
 import { makeLink } from '../model/link.ts';
-import { openFolder } from '../objects/folder.ts';
 import { openStore, recordFolder } from '../store/open.ts';
 import type { Store } from '../store/script.ts';
 import { startRedis } from '../store/server.ts';
@@ -24,6 +23,7 @@ import { keepChild } from './children.ts';
 import { openHome } from './home.ts';
 import { askInspector } from './inspector.ts';
 import { runJobs } from './jobs.ts';
+import { openObjects } from './objects.ts';
 import { runProcesses } from './processes.ts';
 import { type Checks, findMissing } from './ready.ts';
 import { linesToTry, makeSample } from './sample.ts';
@@ -92,7 +92,7 @@ async function start(config: Config, log: Log, stop: Stop, terminal: Terminal): 
   // Nobody works yet: what lies there was left by workers that were killed with everything else.
   await rm(join(home.path, 'work'), { recursive: true, force: true });
   const seal = makeSeal({ secret: home.secret, old: config.secretOld });
-  const objects = await openFolder({ folder: join(home.path, 'objects'), seal, now: store.clock.now });
+  const objects = await openObjects(config, { folder: join(home.path, 'objects'), seal, now: store.clock.now });
   const env = envOfParts(terminal.env, home.path);
   const inspector = startReaders({ home: home.path, env, checks, log }, stop);
   const parts = { config, store, seal, objects, inspector, log, metrics };

@@ -15,7 +15,7 @@ import type { Inspector } from '../model/inspected.ts';
 import type { Job } from '../model/job.ts';
 import type { Limits } from '../model/next.ts';
 import type { Outcome } from '../model/outcome.ts';
-import type { FolderStore } from '../objects/folder.ts';
+import type { ObjectStore } from '../objects/objects.ts';
 import type { AttemptOf, Runner } from '../runners/runner.ts';
 import { readJob } from '../store/jobs.ts';
 import { channels } from '../store/keys.ts';
@@ -36,7 +36,7 @@ export interface WorkParts {
   readonly config: Config;
   readonly store: Store;
   readonly seal: Seal;
-  readonly objects: FolderStore;
+  readonly objects: ObjectStore;
   readonly inspector: Inspector;
   /** A signed link to a job's file, `null` when it has none. */
   readonly linkOf: (job: Job) => string | null;

@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import type { Address } from '../base/kinds.ts';
 import type { Log } from '../base/log.ts';
 import { Failed, type Order, type Produced, type Told, type Tools } from '../media/tools.ts';
+import type { Delivered } from '../model/job.ts';
 import type { Metadata } from '../model/metadata.ts';
 import type { Outcome } from '../model/outcome.ts';
 import { findCookies } from './cookies.ts';
@@ -13,7 +14,7 @@ import type { Programs } from './programs.ts';
 import { homesOf, type Wall } from './sandbox.ts';
 import type { Spec } from './spec.ts';
 import { startTeller } from './teller.ts';
-import { type Stored, uploadFile } from './upload.ts';
+import { uploadFile } from './upload.ts';
 
 /** Makes a file of an order, or only the words about it. */
 export interface Media {
@@ -42,12 +43,6 @@ export interface AttemptOptions {
   readonly signal: AbortSignal;
 }
 
-/** How an attempt ended, and the marks of the parts that were stored; no outcome when nobody waits for it. */
-export interface Ended {
-  readonly outcome: Outcome | null;
-  readonly parts: readonly string[];
-}
-
 /** Why an attempt was cut short. */
 class Cut extends Error {
   readonly why: Breach | 'over' | 'lost' | 'stopped';
@@ -69,8 +64,8 @@ const overshootBytes = 2 ** 24;
 /** Threads count as processes: of ffmpeg, of Node, and two for each connection. */
 const processesMax = 512;
 
-/** Runs one attempt from its spec to its outcome. When this settles nothing of it is left but what was stored. */
-export async function runAttempt(options: AttemptOptions): Promise<Ended> {
+/** Runs one attempt from its spec to its outcome, `null` when nobody waits for it. When this settles nothing of it is left but what was stored. */
+export async function runAttempt(options: AttemptOptions): Promise<Outcome | null> {
   const { gateway, signal, log, patienceSeconds } = options;
   const cut = new AbortController();
   const cutShort = (why: Cut['why']) => cut.abort(new Cut(why));
@@ -86,11 +81,9 @@ export async function runAttempt(options: AttemptOptions): Promise<Ended> {
   try {
     const spec = await gateway.readSpec();
     timer = setTimeout(() => cutShort('time'), spec.seconds * 1000);
-    const { metadata, stored } = await work(spec, options, cutShort, teller.note, cut.signal);
-    return { outcome: { is: 'done', metadata, delivered: stored?.delivered ?? null }, parts: stored?.parts ?? [] };
+    return { is: 'done', ...(await work(spec, options, cutShort, teller.note, cut.signal)) };
   } catch (error) {
-    const thrown = cut.signal.aborted ? cut.signal.reason : error;
-    return { outcome: outcomeOf(thrown, log), parts: [] };
+    return outcomeOf(cut.signal.aborted ? cut.signal.reason : error, log);
   } finally {
     clearTimeout(timer);
     teller.stop();
@@ -104,19 +97,19 @@ async function work(
   broken: (breach: Breach) => void,
   note: (progress: Progress) => void,
   signal: AbortSignal,
-): Promise<{ metadata: Metadata; stored: Stored | null }> {
-  const { media, gateway, patienceSeconds } = options;
+): Promise<{ metadata: Metadata; delivered: Delivered | null }> {
+  const { media, gateway, egress, patienceSeconds } = options;
   const place = await openPlace(placeOf(spec, options, broken, signal));
   try {
     const tools = toolsOf(spec, options, place);
     if (spec.order.endpoint === 'metadata') {
-      return { metadata: await media.inspectUrl(spec.order, tools, signal), stored: null };
+      return { metadata: await media.inspectUrl(spec.order, tools, signal), delivered: null };
     }
     const told = (words: Told) => note({ ...words, progress: Math.floor((words.progress * madePercent) / 100) });
     const produced = await media.produce(spec.order, tools, told, signal);
     note({ progress: madePercent, stage: 'upload', speed_bytes: null, eta_seconds: null });
-    const stored = await uploadFile(produced, { gateway, folder: place.folder, patienceSeconds, signal });
-    return { metadata: produced.metadata, stored };
+    const store = { gateway, egress, folder: place.folder, partBytes: spec.partBytes, patienceSeconds, signal };
+    return { metadata: produced.metadata, delivered: await uploadFile(produced, store) };
   } finally {
     await place.close();
   }

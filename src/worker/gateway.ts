@@ -19,6 +19,8 @@ export interface Upload {
   readonly sha256: string;
   readonly content_type: string;
   readonly ext: string;
+  /** SHA-256 of the bytes of each part, in hex; none when the file goes whole. */
+  readonly parts: readonly string[];
 }
 
 /** The one server that a worker knows. Everything is tried again until an answer comes or the time is up. */
@@ -28,9 +30,8 @@ export interface Gateway {
   readonly tell: (progress: Progress) => Promise<void>;
   readonly askPermit: (upload: Upload) => Promise<Permit>;
   /** Tries once, because the bytes can be read but once. */
-  readonly putObject: (bytes: Readable, upload: Upload) => Promise<void>;
-  /** `parts` are the marks that the object store gave for the parts of the file. */
-  readonly sendVerdict: (outcome: Outcome, parts: readonly string[]) => Promise<void>;
+  readonly putObject: (bytes: Readable, upload: Omit<Upload, 'parts'>) => Promise<void>;
+  readonly sendVerdict: (outcome: Outcome) => Promise<void>;
 }
 
 /** The job has ended or goes on in another attempt: nobody waits for this one. */
@@ -84,23 +85,37 @@ export function openGateway({ address, token, patienceSeconds, signal }: Gateway
       };
       judge(await makeCall({ to: { address, path: '/v1/attempt/object' }, method: 'PUT', headers, body, signal }));
     },
-    sendVerdict: async (outcome, parts) => {
-      await call('POST', '/v1/attempt/verdict', parts.length > 0 ? { ...outcome, parts } : outcome);
+    sendVerdict: async (outcome) => {
+      await call('POST', '/v1/attempt/verdict', outcome);
     },
   };
 }
 
-/** Tries until it succeeds, is refused for good, or the time is up; then it throws what happened last. */
-export async function repeat<T>(action: () => Promise<T>, seconds: number, signal: AbortSignal): Promise<T> {
-  const end = performance.now() + seconds * 1000;
-  for (let wait = firstPauseMilliseconds; ; wait = Math.min(2 * wait, longestPauseMilliseconds)) {
+/**
+ * Tries until it succeeds, is refused for good, or the time is up; then it throws what happened last. What succeeds in part
+ * calls `renew`, and has all the time again.
+ */
+export async function repeat<T>(
+  action: (renew: () => void) => Promise<T>,
+  seconds: number,
+  signal: AbortSignal,
+): Promise<T> {
+  let end = 0;
+  let wait = 0;
+  const renew = () => {
+    end = performance.now() + seconds * 1000;
+    wait = firstPauseMilliseconds;
+  };
+  renew();
+  for (;;) {
     try {
-      return await action();
+      return await action(renew);
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof Over || error instanceof Refused || performance.now() + wait > end) throw error;
     }
     await pause(wait, undefined, { signal });
+    wait = Math.min(2 * wait, longestPauseMilliseconds);
   }
 }
 

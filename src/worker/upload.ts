@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open, realpath } from 'node:fs/promises';
 import { Readable } from 'node:stream';
+import type { Address } from '../base/kinds.ts';
 import { Failed, type Produced } from '../media/tools.ts';
 import type { Delivered } from '../model/job.ts';
 import { makeCall } from './call.ts';
@@ -8,30 +10,32 @@ import { type Gateway, Over, Refused, repeat } from './gateway.ts';
 import type { Part } from './spec.ts';
 
 const pieceBytes = 2 ** 18;
-
-/** What was stored, and the marks that the object store gave for its parts. */
-export interface Stored {
-  readonly delivered: Delivered;
-  readonly parts: readonly string[];
-}
+const partsAtOnce = 4;
 
 export interface UploadOptions {
   readonly gateway: Gateway;
+  /** The way to an object store with a public address. */
+  readonly egress: Address;
   /** Nothing outside of it is ever uploaded. */
   readonly folder: string;
+  /** Bytes of every part but the last; `null` when the file goes whole to the gateway. */
+  readonly partBytes: number | null;
+  /** Given up when nothing was stored for so long. */
   readonly patienceSeconds: number;
   readonly signal: AbortSignal;
 }
 
 /** Stores a proved file where the gateway permits. Each try asks for a new permit, because permits expire. */
-export async function uploadFile(produced: Produced, options: UploadOptions): Promise<Stored> {
-  const { gateway, folder, patienceSeconds, signal } = options;
+export async function uploadFile(produced: Produced, options: UploadOptions): Promise<Delivered> {
+  const { folder, partBytes, patienceSeconds, signal } = options;
   const file = await openProduced(produced, folder);
   try {
-    return await repeat(() => tryUpload(file, produced, gateway, signal), patienceSeconds, signal);
+    const parts = partBytes === null ? [] : await hashParts(file, produced, partBytes);
+    const store = (renew: () => void) => tryUpload({ file, produced, parts, renew }, options);
+    return await repeat(store, patienceSeconds, signal);
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof Over || error instanceof Refused) throw error;
+    if (error instanceof Over || error instanceof Refused || error instanceof Failed) throw error;
     throw new Failed('storage_unavailable', String(error));
   } finally {
     await file.close();
@@ -51,30 +55,63 @@ async function openProduced({ file, bytes }: Produced, folder: string): Promise<
   throw new Failed('worker_failed', 'the produced file has changed');
 }
 
-async function tryUpload(file: FileHandle, produced: Produced, gateway: Gateway, signal: AbortSignal): Promise<Stored> {
-  const { bytes, sha256, content_type, ext } = produced;
-  const { key, parts } = await gateway.askPermit({ bytes, sha256, content_type, ext });
-  const delivered = { key, bytes, sha256, content_type };
-  if (parts.length === 0) {
-    await gateway.putObject(readPart(file, 0, bytes), { bytes, sha256, content_type, ext });
-    return { delivered, parts: [] };
+/** Reads the file once for the checksums of its parts, and makes sure that together they are the file that was proved. */
+async function hashParts(file: FileHandle, { bytes, sha256 }: Produced, partBytes: number): Promise<string[]> {
+  const whole = createHash('sha256');
+  const parts: string[] = [];
+  for (let start = 0; start < bytes; start += partBytes) {
+    const part = createHash('sha256');
+    for await (const piece of readPieces(file, start, Math.min(start + partBytes, bytes))) {
+      part.update(piece);
+      whole.update(piece);
+    }
+    parts.push(part.digest('hex'));
   }
-  const marks: string[] = [];
-  let start = 0;
-  for (const part of parts) {
-    marks.push(await putPart(file, start, part, signal));
-    start += part.bytes;
-  }
-  if (start !== bytes) throw new Refused('The permit is for another size');
-  return { delivered, parts: marks };
+  if (whole.digest('hex') !== sha256) throw new Failed('worker_failed', 'the produced file has changed');
+  return parts;
 }
 
-async function putPart(file: FileHandle, start: number, { url, headers, bytes }: Part, signal: AbortSignal) {
+interface Try {
+  readonly file: FileHandle;
+  readonly produced: Produced;
+  readonly parts: readonly string[];
+  /** Called when a part was stored. */
+  readonly renew: () => void;
+}
+
+async function tryUpload({ file, produced, parts, renew }: Try, options: UploadOptions): Promise<Delivered> {
+  const { gateway, egress, signal } = options;
+  const { bytes, sha256, content_type, ext } = produced;
+  const permit = await gateway.askPermit({ bytes, sha256, content_type, ext, parts });
+  const delivered = { key: permit.key, bytes, sha256, content_type };
+  if (permit.parts === null) {
+    await gateway.putObject(readPart(file, 0, bytes), { bytes, sha256, content_type, ext });
+    return delivered;
+  }
+  const left = [...permit.parts];
+  const through = permit.throughEgress ? egress : null;
+  const putSome = async () => {
+    for (let part = left.shift(); part !== undefined; part = left.shift()) {
+      if (part.start + part.bytes > bytes) throw new Refused('The permit is for another size');
+      await putPart(file, part, through, signal).catch((error) => {
+        left.length = 0;
+        throw error;
+      });
+      renew();
+    }
+  };
+  // After a failure the parts that are under way still arrive: the next permit does not name them again.
+  const ends = await Promise.allSettled(Array.from({ length: partsAtOnce }, putSome));
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
+  return delivered;
+}
+
+async function putPart(file: FileHandle, part: Part, through: Address | null, signal: AbortSignal): Promise<void> {
+  const { url, start, bytes } = part;
   const body = readPart(file, start, bytes);
-  const sized = { ...headers, 'content-length': String(bytes) };
-  const answer = await makeCall({ to: url, method: 'PUT', headers: sized, body, signal });
-  if (answer.status < 200 || answer.status > 299) throw new Error(`The object store answered with ${answer.status}`);
-  return answer.headers.etag ?? '';
+  const headers = { ...part.headers, 'content-length': String(bytes) };
+  const { status } = await makeCall({ to: url, through, method: 'PUT', headers, body, signal });
+  if (status < 200 || status > 299) throw new Error(`The object store answered with ${status}`);
 }
 
 /** A stream that leaves the file open at its end, so that the next try can read it again. */

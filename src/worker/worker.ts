@@ -10,7 +10,7 @@ import type { Address } from '../base/kinds.ts';
 import type { Log } from '../base/log.ts';
 import type { Metadata } from '../model/metadata.ts';
 import type { Outcome } from '../model/outcome.ts';
-import { type Ended, type Media, runAttempt } from './attempt.ts';
+import { type Media, runAttempt } from './attempt.ts';
 import { type Gateway, openGateway } from './gateway.ts';
 import type { Programs } from './programs.ts';
 import { chooseWall } from './wall.ts';
@@ -53,7 +53,7 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   const wall = chooseWall(config.sandbox, root, (sentence) => log.warn('no sandbox', { reason: sentence }));
   const token = await findToken(options, stop);
   const gateway = openGateway({ address, token, patienceSeconds, signal: leave.signal });
-  const ended = await runAttempt({
+  const outcome = await runAttempt({
     ...{
       gateway,
       media,
@@ -71,12 +71,12 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
     plugins: config.ytdlpPlugins,
     cookies: config.cookies,
   });
-  if (terminationFile !== null && ended.outcome) await writeFile(terminationFile, shorten(ended.outcome));
+  if (terminationFile !== null && outcome) await writeFile(terminationFile, shorten(outcome));
   const seconds = leave.signal.aborted ? lastWordSeconds : patienceSeconds;
   const signal = AbortSignal.timeout(seconds * 1000);
-  await sendVerdict(ended, openGateway({ address, token, patienceSeconds: seconds, signal }), log);
+  await sendVerdict(outcome, openGateway({ address, token, patienceSeconds: seconds, signal }), log);
   options.input.destroy();
-  return exitCodeOf(ended.outcome);
+  return exitCodeOf(outcome);
 }
 
 /** Gives an outcome as JSON of at most 4 KB: what a caller would miss least goes first. */
@@ -106,10 +106,10 @@ async function findToken({ tokenFile, input }: WorkerOptions, leave: () => void)
   return () => token;
 }
 
-async function sendVerdict({ outcome, parts }: Ended, gateway: Gateway, log: Log): Promise<void> {
+async function sendVerdict(outcome: Outcome | null, gateway: Gateway, log: Log): Promise<void> {
   if (outcome === null) return;
   try {
-    await gateway.sendVerdict(outcome, parts);
+    await gateway.sendVerdict(outcome);
   } catch (error) {
     // The exit code still tells the class of the end, and a new attempt does no harm.
     log.warn('verdict not delivered', { error: String(error) });

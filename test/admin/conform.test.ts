@@ -262,6 +262,6 @@ async function deliver({ store, objects }: TestApi, { id, endpoint }: Job): Prom
     sha256: 'a'.repeat(64),
     content_type: endpoint === 'audio' ? 'audio/mpeg' : 'video/mp4',
   };
-  await objects.receive(await objects.permit(key, delivered.bytes), Readable.from(Buffer.from('bytes')));
+  await objects.receive(await objects.permit(key, { bytes: delivered.bytes }), Readable.from(Buffer.from('bytes')));
   await endJob(store, id, { ...completed, metadata: aFilm, delivered });
 }

@@ -142,11 +142,12 @@ describe('the doctor', () => {
   });
 
   it('only notes the programs of workers where these run elsewhere', async () => {
-    const elsewhere = { TRAWL_RUNNER: 'kubernetes', TRAWL_OBJECTS: 's3', TRAWL_S3_BUCKET: 'b' };
-    const env = { PATH: '', TRAWL_REDIS_URL: 'redis://127.0.0.1:1', ...elsewhere };
+    const elsewhere = { TRAWL_RUNNER: 'kubernetes', TRAWL_OBJECTS: 's3', TRAWL_S3_BUCKET: 'media' };
+    const nobody = { TRAWL_REDIS_URL: 'redis://127.0.0.1:1', TRAWL_S3_ENDPOINT: 'http://127.0.0.1:1' };
+    const env = { PATH: '', AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b', ...nobody, ...elsewhere };
     const { out } = await runProgram(process.execPath, ['src/main.ts', 'doctor', '--json'], env);
-    const { flock, ffmpeg, setpriv } = levelsOf(JSON.parse(out).findings);
-    expect([flock, ffmpeg, setpriv]).to.deep.equal(['note', 'note', 'note']);
+    const { flock, ffmpeg, setpriv, bucket } = levelsOf(JSON.parse(out).findings);
+    expect([flock, ffmpeg, setpriv, bucket]).to.deep.equal(['note', 'note', 'note', 'problem']);
   });
 
   it('finds a data folder that cannot be made', async () => {

@@ -62,7 +62,10 @@ describe('docs/api.md', () => {
     if (state === 'Error') await endJob(api.store, id, failed);
     if (state !== 'CompletedJob') return id;
     const file = `${id}/1/media.mp4`;
-    await api.objects.receive(await api.objects.permit(file, content.length), Readable.from([Buffer.from(content)]));
+    await api.objects.receive(
+      await api.objects.permit(file, { bytes: content.length }),
+      Readable.from([Buffer.from(content)]),
+    );
     const delivered = {
       ...{ key: file, bytes: content.length, sha256: hash('sha256', content), content_type: 'video/mp4' },
     };

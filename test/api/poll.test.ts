@@ -30,7 +30,7 @@ describe('polling', () => {
     const { attempt } = await runJob(api.store, id);
     const key = `${id}/${attempt}/media.mp4`;
     await api.objects.receive(
-      await api.objects.permit(key, bytes.length),
+      await api.objects.permit(key, { bytes: bytes.length }),
       (async function* () {
         yield bytes;
       })(),

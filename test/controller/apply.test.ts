@@ -36,7 +36,7 @@ describe('the next step of a job, carried out', () => {
       if (isAway) throw new Error('the store is away');
       return { bytes: delivered.bytes, checksum: delivered.sha256 };
     };
-    const apply = applyOf(store, runner, { objects: { see, remove: async () => {} } });
+    const apply = applyOf(store, runner, { objects: { finish: async () => {}, see, remove: async () => {} } });
     // The first look at a worker that has ended says that it ran.
     await apply(job.id);
     expect(await apply(job.id)).to.be.above(0);
@@ -53,7 +53,11 @@ describe('the next step of a job, carried out', () => {
     const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
     const runner = aRunner({ [`${job.id}-1`]: { is: 'interrupted', reason: 'its node was shut down' } });
     const removed: string[] = [];
-    const objects = { see: async () => null, remove: async (prefix: string) => void removed.push(prefix) };
+    const objects = {
+      finish: async () => {},
+      see: async () => null,
+      remove: async (prefix: string) => void removed.push(prefix),
+    };
     await applyOf(store, runner, { objects, holder: 'who led before' })(job.id);
     expect([runner.stopped, removed]).to.deep.equal([[], []]);
     expect((await theJob(store, job.id)).interruptions).to.equal(0);
@@ -147,7 +151,7 @@ function aRunner(ended: Readonly<Record<string, Outcome>>, running: readonly str
 function applyOf(store: TestStore, runner: Runner, given: Partial<ApplyOptions> = {}) {
   return makeApply({
     ...{ store, holder, limits, metrics: makeMetrics(), log: aLog().log },
-    objects: { see: async () => null, remove: async () => {} },
+    objects: { finish: async () => {}, see: async () => null, remove: async () => {} },
     runners: [runner],
     runnerOf: () => runner,
     forget: () => {},

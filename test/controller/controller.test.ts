@@ -43,7 +43,7 @@ describe('the controller', function () {
     };
     controller = await startController({
       ...{ store, limits, metrics: makeMetrics(), log: aLog().log, slots: 1, runners: [runner] },
-      objects: { see: async () => null, remove: async () => {} },
+      objects: { finish: async () => {}, see: async () => null, remove: async () => {} },
       runnerOf: () => runner,
       forget: () => {},
     });

@@ -31,7 +31,7 @@ function useFolder(): void {
 }
 
 async function put(): Promise<unknown> {
-  return store.receive(await store.permit(key, content.length), bodyOf(content));
+  return store.receive(await store.permit(key, { bytes: content.length }), bodyOf(content));
 }
 
 /** Starts a program that uploads, and kills it some time after it has said a word. */

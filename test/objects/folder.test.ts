@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { makeSeal } from '../../src/base/seal.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder.ts';
-import type { Permit } from '../../src/objects/objects.ts';
+import type { WholePermit } from '../../src/objects/objects.ts';
 import { until } from '../support/until.ts';
 import { bodyOf, brokenBody, describeObjectStore, read, refusalOf } from './objects.contract.ts';
 
@@ -28,7 +28,7 @@ async function openAnew(): Promise<FolderStore> {
 }
 
 async function put(body = content, to = key): Promise<unknown> {
-  return store.receive(await store.permit(to, body.length), bodyOf(body));
+  return store.receive(await store.permit(to, { bytes: body.length }), bodyOf(body));
 }
 
 function listUploads(): Promise<string[]> {
@@ -45,7 +45,11 @@ describe('the folder as an object store', () => {
     const [here, away] = [folder, `${folder}-away`];
     return {
       store,
-      upload: store.receive,
+      upload: async (permit, body) => {
+        if (permit.is !== 'whole') throw new Error('a folder takes files whole');
+        await store.receive(permit, body);
+        await store.finish(permit.key);
+      },
       reopen: () => openFolder({ folder: here, seal, now: () => 0 }),
       lose: async () => {
         await rename(here, away);
@@ -101,7 +105,7 @@ describe('an object folder', () => {
     expect(await read(opened)).to.equal(content);
   });
 
-  const changes: [title: string, change: (permit: Permit) => unknown][] = [
+  const changes: [title: string, change: (permit: WholePermit) => unknown][] = [
     ['another key', (permit) => ({ ...permit, key: 'job/2/media.mp4' })],
     ['a key that is no text', (permit) => ({ ...permit, key: [permit.key] })],
     ['more bytes', (permit) => ({ ...permit, bytes: permit.bytes + 1 })],
@@ -118,11 +122,11 @@ describe('an object folder', () => {
   const escaping = JSON.stringify(['../../x', 1, 2000]);
   changes.push([
     'a path for a key, even when it is signed',
-    () => ({ key: '../../x', bytes: 1, expires_at: 2000, signature: seal.sign('permit', escaping) }),
+    () => ({ is: 'whole', key: '../../x', bytes: 1, expires_at: 2000, signature: seal.sign('permit', escaping) }),
   ]);
   for (const [title, change] of changes) {
     it(`refuses a permit with ${title} and reads no body`, async () => {
-      const permit = change(await store.permit(key, content.length)) as Permit;
+      const permit = change(await store.permit(key, { bytes: content.length })) as WholePermit;
       let asked = false;
       const body = (async function* () {
         asked = true;
@@ -135,7 +139,7 @@ describe('an object folder', () => {
   }
 
   it('refuses a permit after an hour', async () => {
-    const permit = await store.permit(key, content.length);
+    const permit = await store.permit(key, { bytes: content.length });
     now += 3_600_000;
     expect(await refusalOf(store.receive(permit, bodyOf(content)))).to.equal('forbidden');
     now -= 1;
@@ -143,7 +147,7 @@ describe('an object folder', () => {
   });
 
   it('says what is wrong with a body of another length, and keeps nothing of it', async () => {
-    const permit = await store.permit(key, 10);
+    const permit = await store.permit(key, { bytes: 10 });
     expect(await refusalOf(store.receive(permit, bodyOf(content)))).to.equal('payload_too_large');
     expect(await refusalOf(store.receive(permit, bodyOf('short')))).to.equal('bad_request');
     expect(await readdir(folder)).to.deep.equal(['.uploads']);
@@ -155,7 +159,7 @@ describe('an object folder', () => {
     const body = (async function* () {
       for (; pieces < 1000; pieces += 1) yield Buffer.alloc(10);
     })();
-    expect(await refusalOf(store.receive(await store.permit(key, 25), body))).to.equal('payload_too_large');
+    expect(await refusalOf(store.receive(await store.permit(key, { bytes: 25 }), body))).to.equal('payload_too_large');
     expect(pieces).to.equal(2);
   });
 
@@ -193,7 +197,7 @@ describe('an object folder', () => {
       if (opened?.is === 'stream') opened.stream.destroy();
       await refusalOf(put('Other bytes'));
       await put(content, `job/${round}/x`);
-      await store.receive(await store.permit('job/1/y', 9), brokenBody('y')).catch(() => 'as it should be');
+      await store.receive(await store.permit('job/1/y', { bytes: 9 }), brokenBody('y')).catch(() => 'as it should be');
       await store.see('job/1/none');
     }
     // A stream that is destroyed closes its file a moment later.

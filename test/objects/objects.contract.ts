@@ -3,11 +3,11 @@ import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { Refusal } from '../../src/base/errors.ts';
 import type { ByteRange } from '../../src/model/range.ts';
-import type { ObjectStore, OpenedObject, Permit } from '../../src/objects/objects.ts';
+import type { ObjectStore, OpenedObject, Permit, Upload } from '../../src/objects/objects.ts';
 
 export interface StoreUnderTest {
   readonly store: ObjectStore;
-  /** Uploads a body as a worker does. */
+  /** Uploads a body as a worker does, and finishes it as the controller does. */
   readonly upload: (permit: Permit, body: AsyncIterable<Uint8Array>) => Promise<unknown>;
   /** The same storage as a program sees it that starts anew. */
   readonly reopen: () => Promise<ObjectStore>;
@@ -17,6 +17,7 @@ export interface StoreUnderTest {
 }
 
 const content = 'The bytes of a film';
+const shown = { content_type: 'video/mp4', disposition: 'attachment' };
 const seen = { bytes: content.length, checksum: hash('sha256', content) };
 
 const unfit: [title: string, key: string][] = [
@@ -48,6 +49,12 @@ const ranges: [title: string, ByteRange | undefined, string][] = [
   ['by one byte', { first: 0, last: 0 }, 'T'],
 ];
 
+/** What a worker says of a text that it is to upload in one part. */
+export function uploadOf(text: string): Upload {
+  const sha256 = hash('sha256', text);
+  return { bytes: Buffer.byteLength(text), sha256, content_type: 'video/mp4', parts: [sha256] };
+}
+
 /** A body of some text in small pieces. */
 export async function* bodyOf(text: string, pieceBytes = 5): AsyncGenerator<Uint8Array> {
   const bytes = Buffer.from(text);
@@ -70,10 +77,12 @@ export async function refusalOf(promise: Promise<unknown>): Promise<string> {
   throw error;
 }
 
-/** What an opened object reads as. */
-export async function read(opened: OpenedObject | null): Promise<string | null> {
-  if (opened?.is !== 'stream') return null;
-  return text(opened.stream);
+/** What an opened object, or the same part of it again, reads as. */
+export async function read(opened: OpenedObject | null, range?: ByteRange): Promise<string | null> {
+  if (opened === null) return null;
+  if (opened.is === 'stream') return text(opened.stream);
+  const headers = range ? { range: `bytes=${range.first}-${range.last}` } : undefined;
+  return (await fetch(opened.url, { headers })).text();
 }
 
 /** What every object store promises. */
@@ -94,21 +103,21 @@ export function describeObjectStore(open: () => Promise<StoreUnderTest>): void {
   });
 
   async function put(key: string): Promise<void> {
-    await under.upload(await store.permit(key, content.length), bodyOf(content));
+    await under.upload(await store.permit(key, uploadOf(content)), bodyOf(content));
   }
 
   it('has nothing where nothing was uploaded', async () => {
     expect(await store.see(key)).to.equal(null);
-    expect(await store.open(key)).to.equal(null);
+    expect(await store.open(key, shown)).to.equal(null);
     await put(key);
     for (const other of [`${job}/1/media.mp`, `${job}/2/media.mp4`, `${job}/1`, `${key}/${seen.checksum}`]) {
       expect(await store.see(other)).to.equal(null);
-      expect(await store.open(other)).to.equal(null);
+      expect(await store.open(other, shown)).to.equal(null);
     }
   });
 
   it('gives permits that are plain text and let upload', async () => {
-    const permit = JSON.parse(JSON.stringify(await store.permit(key, content.length)));
+    const permit = JSON.parse(JSON.stringify(await store.permit(key, uploadOf(content))));
     await under.upload(permit, bodyOf(content));
     expect(await store.see(key)).to.deep.equal(seen);
   });
@@ -121,9 +130,9 @@ export function describeObjectStore(open: () => Promise<StoreUnderTest>): void {
   for (const [title, range, wanted] of ranges) {
     it(`opens an object ${title}`, async () => {
       await put(key);
-      const opened = await store.open(key, range);
+      const opened = await store.open(key, shown, range);
       if (opened?.is === 'stream') expect(opened.bytes).to.equal(content.length);
-      expect(await read(opened)).to.equal(wanted);
+      expect(await read(opened, range)).to.equal(wanted);
     });
   }
 
@@ -134,7 +143,7 @@ export function describeObjectStore(open: () => Promise<StoreUnderTest>): void {
   });
 
   it('has nothing of an upload that breaks off', async () => {
-    const permit = await store.permit(key, content.length);
+    const permit = await store.permit(key, uploadOf(content));
     await under.upload(permit, brokenBody(content.slice(0, 10))).then(
       () => expect.fail('it did not break off'),
       (error) => expect(error).to.be.an('error'),
@@ -150,7 +159,7 @@ export function describeObjectStore(open: () => Promise<StoreUnderTest>): void {
     ['no body', ''],
   ] as const) {
     it(`has nothing after ${title} than was permitted`, async () => {
-      const permit = await store.permit(key, content.length);
+      const permit = await store.permit(key, uploadOf(content));
       await under.upload(permit, bodyOf(body)).then(
         () => expect.fail('it was taken'),
         (error) => expect(error).to.be.an('error'),
@@ -159,9 +168,30 @@ export function describeObjectStore(open: () => Promise<StoreUnderTest>): void {
     });
   }
 
+  it('never tells the permitted checksum of other bytes', async () => {
+    const permit = await store.permit(key, uploadOf(content));
+    // Either they are refused, or what is kept is seen to be something else.
+    await under.upload(permit, bodyOf(content.toUpperCase())).catch(() => 'refused');
+    expect((await store.see(key))?.checksum).not.to.equal(seen.checksum);
+  });
+
+  it('keeps bytes of our own, which can be read as one', async () => {
+    expect(await store.read(key)).to.equal(null);
+    await store.keep(key, Buffer.from(content));
+    await store.keep(key, Buffer.from(content));
+    expect(await store.see(key)).to.deep.equal(seen);
+    expect((await store.read(key))?.toString()).to.equal(content);
+    expect(await read(await store.open(key, shown))).to.equal(content);
+  });
+
+  it('finishes nothing where nothing was begun', async () => {
+    await store.finish(key);
+    expect(await store.see(key)).to.equal(null);
+  });
+
   for (const bytes of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
     it(`permits no ${bytes} bytes`, async () => {
-      expect(await refusalOf(store.permit(key, bytes))).to.equal('bad_request');
+      expect(await refusalOf(store.permit(key, { ...uploadOf('x'), bytes }))).to.equal('bad_request');
     });
   }
 
@@ -191,9 +221,9 @@ export function describeObjectStore(open: () => Promise<StoreUnderTest>): void {
 
   for (const [title, key] of unfit) {
     it(`keeps nothing under a key ${title}`, async () => {
-      expect(await refusalOf(store.permit(key, 1))).to.equal('bad_request');
+      expect(await refusalOf(store.permit(key, uploadOf('x')))).to.equal('bad_request');
       expect(await store.see(key)).to.equal(null);
-      expect(await store.open(key)).to.equal(null);
+      expect(await store.open(key, shown)).to.equal(null);
     });
   }
 
@@ -208,12 +238,14 @@ export function describeObjectStore(open: () => Promise<StoreUnderTest>): void {
 
   it('says so when it cannot be reached, and never that nothing is there', async () => {
     await put(key);
-    const permit = await store.permit(`${job}/1/other.mp4`, content.length);
+    const permit = await store.permit(`${job}/1/other.mp4`, uploadOf(content));
     const restore = await under.lose();
     try {
       expect(await refusalOf(store.see(key))).to.equal('unavailable');
       expect(await refusalOf(store.see(`${job}/1/none`))).to.equal('unavailable');
-      expect(await refusalOf(store.open(key))).to.equal('unavailable');
+      expect(await refusalOf(store.open(key, shown))).to.equal('unavailable');
+      expect(await refusalOf(store.read(key))).to.equal('unavailable');
+      expect(await refusalOf(store.keep(key, Buffer.from(content)))).to.equal('unavailable');
       expect(await refusalOf(store.remove(`${job}/`))).to.equal('unavailable');
       await under.upload(permit, bodyOf(content)).then(
         () => expect.fail('it was taken'),

@@ -17,7 +17,7 @@ let folder: string;
 let store: FolderStore;
 
 async function put(body = content, to = key): Promise<unknown> {
-  return store.receive(await store.permit(to, body.length), bodyOf(body));
+  return store.receive(await store.permit(to, { bytes: body.length }), bodyOf(body));
 }
 
 describe('links in an object folder', () => {

@@ -18,9 +18,9 @@ for (const step of steps) {
 async function run(what: string, of: string): Promise<unknown> {
   switch (what) {
     case 'upload':
-      return store.receive(await store.permit(`job/1/${of}`, Number(of)), pieces(Number(of)));
+      return store.receive(await store.permit(`job/1/${of}`, { bytes: Number(of) }), pieces(Number(of)));
     case 'stop':
-      return store.receive(await store.permit(`job/1/${of}`, Number(of) + 1), endless(Number(of)));
+      return store.receive(await store.permit(`job/1/${of}`, { bytes: Number(of) + 1 }), endless(Number(of)));
     case 'see':
       return store.see(of);
     case 'remove':

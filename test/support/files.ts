@@ -59,7 +59,10 @@ export async function startFiles(): Promise<TestFiles> {
     [done, content],
     [longDone, longContent],
   ] as const) {
-    await objects.receive(await objects.permit(delivered.key, body.length), Readable.from(Buffer.from(body)));
+    await objects.receive(
+      await objects.permit(delivered.key, { bytes: body.length }),
+      Readable.from(Buffer.from(body)),
+    );
   }
   let files: Files;
   let failed = 0;

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { json as readJson } from 'node:stream/consumers';
 import type { Order } from '../../src/media/tools.ts';
+import type { Permit, Upload } from '../../src/objects/objects.ts';
 
 export const token = 'token-of-this-attempt';
 
@@ -34,22 +35,25 @@ export interface TestGatewayOptions {
   readonly limits?: { file_bytes?: number; seconds?: number };
   /** Bytes of each part; without it the file goes to the gateway itself. */
   readonly partBytes?: number;
+  /** Gives permits of another store than the one that the gateway has itself. */
+  readonly permit?: (upload: Upload) => Promise<Permit>;
 }
 
 /** Starts a gateway on a socket in a folder. */
-export async function startGateway({ folder, order, limits, partBytes }: TestGatewayOptions): Promise<TestGateway> {
+export async function startGateway(options: TestGatewayOptions): Promise<TestGateway> {
+  const { folder, partBytes, permit } = options;
   const calls: string[] = [];
   const told: TestGateway['told'] = [];
   const verdicts: TestGateway['verdicts'] = [];
   const objects: TestGateway['objects'] = new Map();
   const refusals = new Map<string, number[]>();
-  const spec = {
-    ...{ job: 'a-job', attempt: 1, ...order },
-    limits: { file_bytes: 2 ** 28, seconds: 60, inspect_seconds: 50, ...limits },
-  };
   const keep = async (request: IncomingMessage, key: string) => {
     const object = await receive(request);
     if (object) objects.set(key, object);
+  };
+  const ownPermit = async ({ bytes }: Upload) => {
+    const parts = partsOf(storeUrl, bytes, partBytes)?.filter(({ path }) => !objects.has(path)) ?? null;
+    return { key: 'a-job/1/media.mp4', parts };
   };
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const { method, url = '' } = request;
@@ -58,37 +62,49 @@ export async function startGateway({ folder, order, limits, partBytes }: TestGat
     if (status !== undefined) return response.writeHead(status).end();
     if (url.startsWith('/parts/')) {
       await keep(request, url);
-      return response.writeHead(200, { etag: `"mark of ${url}"` }).end();
+      return response.end();
     }
     if (request.headers.authorization !== `Bearer ${token}`) return response.writeHead(401).end();
     const say = (json: unknown) => response.end(JSON.stringify(json));
-    if (url === '/v1/attempt') return say(spec);
+    if (url === '/v1/attempt') return say(specOf(options));
     if (url === '/v1/attempt/object') {
       await keep(request, 'object');
       return response.end();
     }
     const said = (await readJson(request)) as Record<string, unknown>;
-    if (url === '/v1/attempt/permit')
-      return say({ key: 'a-job/1/media.mp4', parts: partsOf(storeUrl, Number(said.bytes), partBytes) });
+    if (url === '/v1/attempt/permit') {
+      // A store that is away lets nothing through.
+      const given = await (permit ?? ownPermit)(said as unknown as Upload).catch(() => null);
+      return given ? say(given) : response.writeHead(503).end();
+    }
     if (url === '/v1/attempt/progress') told.push(said as TestGateway['told'][number]);
     if (url === '/v1/attempt/verdict') verdicts.push(said);
     return response.end();
   };
-  const [own, store] = [0, 1].map(() => createServer((request, response) => void answer(request, response))) as [
-    Server,
-    Server,
-  ];
-  const servers = [own, store];
+  const serve = (request: IncomingMessage, response: ServerResponse) => void answer(request, response);
+  const [own, store] = [createServer(serve), createServer(serve)];
   const path = join(folder, 'gateway');
   await new Promise<void>((resolve) => own.listen(path, resolve));
   await new Promise<void>((resolve) => store.listen(0, '127.0.0.1', resolve));
   const storeUrl = `http://127.0.0.1:${(store.address() as AddressInfo).port}`;
-  const stop = async () => {
-    for (const server of servers) server.closeAllConnections();
-    await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return {
+    ...{ address: { path }, storeUrl, calls, told, verdicts, objects },
+    refuse: (url, ...statuses) => void refusals.set(url, statuses),
+    stop: () => Promise.all([own, store].map(endServer)).then(() => undefined),
   };
-  const refuse = (url: string, ...statuses: number[]) => void refusals.set(url, statuses);
-  return { address: { path }, storeUrl, calls, told, verdicts, objects, refuse, stop };
+}
+
+function specOf({ order, limits, partBytes }: TestGatewayOptions): object {
+  return {
+    ...{ job: 'a-job', attempt: 1, ...order },
+    limits: { file_bytes: 2 ** 28, seconds: 60, inspect_seconds: 50, ...limits },
+    part_bytes: partBytes ?? null,
+  };
+}
+
+async function endServer(server: Server): Promise<void> {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
 }
 
 /** Reads a body to its end; `null` when it breaks off before. */
@@ -104,9 +120,11 @@ async function receive(request: IncomingMessage): Promise<Received | null> {
 }
 
 function partsOf(storeUrl: string, bytes: number, partBytes: number | undefined) {
-  if (partBytes === undefined) return [];
+  if (partBytes === undefined) return null;
   return Array.from({ length: Math.ceil(bytes / partBytes) }, (_, n) => {
-    const size = Math.min(partBytes, bytes - n * partBytes);
-    return { url: `${storeUrl}/parts/${n}`, headers: { 'x-signed': 'yes' }, bytes: size };
+    const path = `/parts/${n}`;
+    const start = n * partBytes;
+    const size = Math.min(partBytes, bytes - start);
+    return { path, url: storeUrl + path, headers: { 'x-signed': 'yes' }, start, bytes: size };
   });
 }

@@ -74,14 +74,14 @@ const defaults: Partial<Config> = {
 };
 
 const s3 = { TRAWL_OBJECTS: 's3', TRAWL_S3_BUCKET: 'files' };
-const inCluster = {
-  ...s3,
+const jobs = {
   TRAWL_RUNNER: 'kubernetes',
   TRAWL_KUBE_NAMESPACE: 'workers',
   TRAWL_WORKER_IMAGE: 'registry.example/worker',
   TRAWL_GATEWAY_ADDRESS: 'http://gateway:8082',
   TRAWL_EGRESS_ADDRESS: 'http://egress:3128',
 };
+const inCluster = { ...s3, ...jobs };
 const fit: [string, Record<string, string>][] = [
   ['s3 with a bucket', s3],
   ['kubernetes with s3 and all that its Jobs need', inCluster],
@@ -95,7 +95,8 @@ const fit: [string, Record<string, string>][] = [
 
 const contradictions: [string, string, Record<string, string>][] = [
   ['s3 without a bucket', 'TRAWL_S3_BUCKET', { TRAWL_OBJECTS: 's3' }],
-  ['kubernetes with a folder', 'TRAWL_OBJECTS', { ...inCluster, TRAWL_OBJECTS: 'folder' }],
+  ['a bucket without s3', 'TRAWL_OBJECTS=s3', { TRAWL_S3_BUCKET: 'files' }],
+  ['kubernetes with a folder', 'TRAWL_OBJECTS', jobs],
   ['kubernetes without a namespace', 'TRAWL_KUBE_NAMESPACE', { ...inCluster, TRAWL_KUBE_NAMESPACE: '' }],
   ['kubernetes without an image', 'TRAWL_WORKER_IMAGE', { ...inCluster, TRAWL_WORKER_IMAGE: '' }],
   ['kubernetes without a gateway', 'TRAWL_GATEWAY_ADDRESS', { ...inCluster, TRAWL_GATEWAY_ADDRESS: '' }],

@@ -38,11 +38,13 @@ describe('An address', () => {
 
 describe('What the gateway says', () => {
   const limits = { file_bytes: 1, seconds: 2, inspect_seconds: 3 };
-  const spec = { job: 'j', attempt: 1, endpoint: 'audio', args: { query: 'q' }, limits };
+  const spec = { job: 'j', attempt: 1, endpoint: 'audio', args: { query: 'q' }, limits, part_bytes: null };
 
   it('is understood when it is a spec', () => {
     const order = { endpoint: 'audio', args: { query: 'q' } };
-    expect(readSpec(spec)).to.deep.equal({ job: 'j', attempt: 1, order, fileBytes: 1, seconds: 2, inspectSeconds: 3 });
+    const read = { job: 'j', attempt: 1, order, fileBytes: 1, seconds: 2, inspectSeconds: 3, partBytes: null };
+    expect(readSpec(spec)).to.deep.equal(read);
+    expect(readSpec({ ...spec, part_bytes: 4 })).to.deep.equal({ ...read, partBytes: 4 });
   });
 
   const wrong: readonly object[] = [
@@ -52,16 +54,22 @@ describe('What the gateway says', () => {
     { args: null },
     { limits: {} },
     { limits: { ...limits, seconds: -1 } },
+    { part_bytes: 0 },
   ];
   for (const change of wrong) {
     it(`is no spec with ${JSON.stringify(change)}`, () => expect(readSpec({ ...spec, ...change })).to.equal(null));
   }
 
   it('is no permit when a part leads elsewhere than to a web address', () => {
-    const part = { url: 'https://store.example/x', headers: { a: 'b' }, bytes: 5 };
-    expect(readPermit({ key: 'k', parts: [part] })).to.deep.equal({ key: 'k', parts: [part] });
-    expect(readPermit({ key: 'k', parts: [{ ...part, url: 'file:///etc/passwd' }] })).to.equal(null);
+    const part = { url: 'https://store.example/x', headers: { a: 'b' }, start: 0, bytes: 5 };
+    const permit = { key: 'k', parts: [part], through_egress: true };
+    expect(readPermit(permit)).to.deep.equal({ key: 'k', parts: [part], throughEgress: true });
+    expect(readPermit({ key: 'k', parts: null })).to.deep.equal({ key: 'k', parts: null, throughEgress: false });
+    for (const change of [{ url: 'file:///etc/passwd' }, { start: -1 }, { start: undefined }, { bytes: 0 }]) {
+      expect(readPermit({ ...permit, parts: [{ ...part, ...change }] })).to.equal(null);
+    }
     expect(readPermit({ parts: [] })).to.equal(null);
+    expect(readPermit({ key: 'k' })).to.equal(null);
   });
 });
 
@@ -166,7 +174,7 @@ describe('An attempt', function () {
       patienceSeconds: 1,
     });
     look(server);
-    const { outcome } = await attempt;
+    const outcome = await attempt;
     expect(readdirSync(root)).to.deep.equal([]);
     await until(() => processesOf(root).length === 0, 2, 'no process is left');
     await server.stop();

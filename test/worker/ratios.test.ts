@@ -23,14 +23,19 @@ interface Times {
   readonly other: number;
 }
 
-/** Both are measured in turns, and their medians count. A busy machine gets more turns. */
-async function compare(one: () => unknown, other: () => unknown, isEnough: (times: Times) => boolean): Promise<Times> {
+/** Both are measured in turns; `typical` says which of the times counts. A busy machine gets more turns. */
+async function compare(
+  one: () => unknown,
+  other: () => unknown,
+  isEnough: (times: Times) => boolean,
+  typical: (times: readonly number[]) => number = medianOf,
+): Promise<Times> {
   const end = performance.now() + longestMilliseconds;
   const [ones, others]: [number[], number[]] = [[], []];
   for (;;) {
     ones.push(await measure(one));
     others.push(await measure(other));
-    const times = { one: medianOf(ones), other: medianOf(others) };
+    const times = { one: typical(ones), other: typical(others) };
     if (ones.length >= leastTurns && (isEnough(times) || performance.now() > end)) return times;
   }
 }
@@ -99,6 +104,8 @@ if (process.env.ROUNDS !== undefined)
           () => start(wallOff(['true'], inside)),
           () => start(['true']),
           ({ one, other }) => one - other <= 10,
+          // A few milliseconds: what else the machine does only makes both slower.
+          (times) => Math.min(...times),
         );
         console.log(`      ${(one - other).toFixed(1)} ms`);
         expect(one - other).to.be.at.most(10);

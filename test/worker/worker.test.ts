@@ -61,15 +61,29 @@ describe('A worker', function () {
       ));
   }
 
-  it('uploads part by part where the permit names parts, and hands on their marks', () =>
+  it('uploads part by part where the permit names parts', () =>
     withWorker(
       film,
       async ({ worker, gateway }) => {
         expect(await worker.exit, worker.stderr()).to.deep.equal({ code: 0, signal: null });
-        expect([...gateway.objects.values()].map(({ bytes }) => bytes)).to.deep.equal([128_000, 128_000, 44_000]);
-        expect(gateway.verdicts[0]?.parts).to.deep.equal([0, 1, 2].map((part) => `"mark of /parts/${part}"`));
+        const sizes = [0, 1, 2].map((part) => gateway.objects.get(`/parts/${part}`)?.bytes);
+        expect(sizes).to.deep.equal([128_000, 128_000, 44_000]);
+        expect(gateway.calls.filter((call) => call.startsWith('PUT /parts/'))).to.have.lengthOf(3);
       },
       { partBytes: 128_000 },
+    ));
+
+  it('uploads a part that failed again, and no other one', () =>
+    withWorker(
+      film,
+      async ({ worker, gateway }) => {
+        expect(await worker.exit, worker.stderr()).to.deep.equal({ code: 0, signal: null });
+        const puts = gateway.calls.filter((call) => call.startsWith('PUT /parts/')).sort();
+        expect(puts).to.deep.equal([0, 1, 1, 1, 2].map((part) => `PUT /parts/${part}`));
+        expect(gateway.objects.size).to.equal(3);
+      },
+      { partBytes: 128_000 },
+      (gateway) => gateway.refuse('/parts/1', 500, 503),
     ));
 
   it('asks again while gateway and store fail, with a new permit for each try', () =>

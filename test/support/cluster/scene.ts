@@ -114,7 +114,7 @@ export async function setScene({ nodes = 2, ...options }: SceneOptions = {}): Pr
 async function deliver(objects: FolderStore, job: string, attempt: number): Promise<Ending> {
   const words = Buffer.from(`the film of ${job}, attempt ${attempt}`);
   const key = `${objectPrefix(job, attempt)}media.mp4`;
-  await objects.receive(await objects.permit(key, words.length), Readable.from([words]));
+  await objects.receive(await objects.permit(key, { bytes: words.length }), Readable.from([words]));
   const sha256 = createHash('sha256').update(words).digest('hex');
   const file = { key, bytes: words.length, sha256, content_type: 'video/mp4' };
   return endings.success(JSON.stringify({ is: 'done', metadata: someMetadata, delivered: file }));

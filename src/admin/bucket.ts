@@ -1,0 +1,68 @@
+import { hash, randomUUID } from 'node:crypto';
+import type { BucketSettings } from '../objects/bucket.ts';
+import type { ObjectStore } from '../objects/objects.ts';
+import { openS3 } from '../objects/s3.ts';
+import type { Finding } from './finding.ts';
+
+const content = 'trawl doctor wrote this and removes it again';
+const shown = { content_type: 'video/mp4', disposition: 'attachment' };
+const limitMilliseconds = 10_000;
+
+/** Judges the bucket by a small file, which is written, read as a caller reads it, and removed. */
+export async function judgeBucket(settings: BucketSettings): Promise<Finding> {
+  const store = openS3({ settings, partBytes: content.length, throughEgress: async () => false });
+  const prefix = `doctor/${randomUUID()}/`;
+  const about = 'bucket';
+  const steps = [
+    ['written', () => write(store, `${prefix}trial`)],
+    ['read', () => read(store, `${prefix}trial`)],
+    ['cleared', () => clear(store, prefix)],
+  ] as const;
+  for (const [verb, step] of steps) {
+    const problem = await step().then(
+      () => null,
+      (error: unknown) => wordsOf(error),
+    );
+    if (problem === null) continue;
+    // What is the matter is told; a file that stays behind is small, and a rule of the bucket may remove it.
+    await store.remove(prefix).catch(() => {});
+    return { level: 'problem', about, text: `The bucket ${settings.s3Bucket} cannot be ${verb}: ${problem}.` };
+  }
+  return { level: 'ok', about, text: `The bucket ${settings.s3Bucket} can be written, read and cleared.` };
+}
+
+async function write(store: ObjectStore, key: string): Promise<void> {
+  const sha256 = hash('sha256', content);
+  const upload = { bytes: content.length, sha256, content_type: shown.content_type, parts: [sha256] };
+  const permit = await store.permit(key, upload);
+  for (const { url, headers } of permit.is === 'parts' ? permit.parts : []) {
+    await ask(url, { method: 'PUT', headers, body: content });
+  }
+  await store.finish(key);
+  const seen = await store.see(key);
+  if (seen?.checksum !== sha256) throw new Error('it does not verify SHA-256 checksums of parts');
+}
+
+async function read(store: ObjectStore, key: string): Promise<void> {
+  const opened = await store.open(key, shown);
+  if (opened?.is !== 'redirect') throw new Error('what was written is not there');
+  const answer = await ask(opened.url, {});
+  if ((await answer.text()) !== content) throw new Error('a link gives something else than was written');
+}
+
+async function clear(store: ObjectStore, prefix: string): Promise<void> {
+  await store.remove(prefix);
+  if ((await store.see(`${prefix}trial`)) !== null) throw new Error('what was removed is still there');
+}
+
+async function ask(url: string, request: RequestInit): Promise<Response> {
+  const answer = await fetch(url, { ...request, signal: AbortSignal.timeout(limitMilliseconds) });
+  if (!answer.ok) throw new Error(`${new URL(url).host} answered ${answer.status} to a signed URL`);
+  return answer;
+}
+
+/** The first cause says most. */
+function wordsOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? wordsOf(error.cause) : error.message;
+}

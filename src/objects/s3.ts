@@ -1,0 +1,133 @@
+import { createHash } from 'node:crypto';
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  PutObjectCommand,
+  paginateListObjectsV2,
+} from '@aws-sdk/client-s3';
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
+import { refuse } from '../base/errors.ts';
+import { type Bucket, type BucketSettings, checkBucket, limit, openBucket, reachBucket } from './bucket.ts';
+import { dropUploads, finishUpload, type Permitted, permitParts, signUrl } from './multipart.ts';
+import { isObjectKey, isObjectPrefix, type ObjectStore, type SeenObject, type Shown, type Upload } from './objects.ts';
+
+export interface S3Options {
+  readonly settings: BucketSettings;
+  /** Bytes of every part but the last. */
+  readonly partBytes: number;
+  /** Whether workers are to upload through egress: the service has a public address. */
+  readonly throughEgress: () => Promise<boolean>;
+}
+
+/** S3 takes up to 10,000 parts, but each needs a signed URL in one answer of the gateway. */
+const partsMost = 128;
+const leastPartBytes = 64 * 1024 ** 2;
+const linkSeconds = 15 * 60;
+/** For an object that is sent or read as one. */
+const wholeMilliseconds = 60_000;
+const checksumForm = /^[0-9a-f]{64}$/;
+
+/** Gives the size of parts with which a file of some bytes has few enough of them. */
+export function partBytesFor(fileBytes: number): number {
+  return Math.max(leastPartBytes, Math.ceil(fileBytes / partsMost));
+}
+
+/**
+ * Opens a bucket as an object store; nothing is asked of it yet. Only we make objects, never a worker: a permit that
+ * outlives its attempt can neither change an object nor leave one behind.
+ */
+export function openS3({ settings, partBytes, throughEgress }: S3Options): ObjectStore {
+  const bucket = openBucket(settings);
+  return {
+    partBytes,
+    permit: async (key, upload) => {
+      if (!isObjectKey(key)) throw refuse('bad_request', 'Bad Request: nothing can be kept under this key');
+      checkUpload(upload, partBytes);
+      // Where its name cannot be resolved, the store cannot be reached.
+      const through_egress = (await reachBucket(throughEgress())) !== false;
+      return { is: 'parts', key, through_egress, parts: await permitParts(bucket, key, upload, partBytes) };
+    },
+    receive: async () => {
+      throw refuse('bad_request', 'Bad Request: files go to the storage itself, in parts');
+    },
+    finish: async (key) => {
+      if (isObjectKey(key)) await finishUpload(bucket, key);
+    },
+    see: (key) => seeObject(bucket, key),
+    open: async (key, shown) => {
+      const seen = await seeObject(bucket, key);
+      return seen && { is: 'redirect', url: await signLink(bucket, key, shown) };
+    },
+    keep: (key, body) => keepObject(bucket, key, body),
+    read: (key) => readObject(bucket, key),
+    remove: async (prefix) => {
+      if (!isObjectPrefix(prefix)) throw new Error(`${JSON.stringify(prefix)} is not what keys begin with`);
+      await dropUploads(bucket, prefix, Number.POSITIVE_INFINITY);
+      await removeObjects(bucket, prefix);
+    },
+    sweepTemporary: (olderThanMs) => dropUploads(bucket, '', Date.now() - olderThanMs),
+  };
+}
+
+function checkUpload({ bytes, sha256, parts }: Upload, partBytes: number): void {
+  if (!Number.isSafeInteger(bytes) || bytes < 1) throw refuse('bad_request', 'Bad Request: bytes must be 1 or more');
+  const wanted = Math.ceil(bytes / partBytes);
+  if (parts.length !== wanted) throw refuse('bad_request', `Bad Request: the file must have ${wanted} parts`);
+  if (![sha256, ...parts].every((text) => checksumForm.test(text)))
+    throw refuse('bad_request', 'Bad Request: a checksum must be SHA-256 in hex');
+}
+
+async function seeObject(bucket: Bucket, key: string): Promise<SeenObject | null> {
+  if (!isObjectKey(key)) return null;
+  const command = new HeadObjectCommand({ Bucket: bucket.name, Key: key, ChecksumMode: 'ENABLED' });
+  const head = await reachBucket(bucket.client.send(command, limit()));
+  if (head === null) {
+    // The answer to HEAD does not tell an object from a bucket that is not there.
+    await checkBucket(bucket);
+    return null;
+  }
+  const { sha256, parts }: Partial<Permitted> = head.Metadata ?? {};
+  const isPermitted = sha256 !== undefined && parts !== undefined && head.ChecksumSHA256 === parts;
+  return { bytes: head.ContentLength ?? 0, checksum: isPermitted ? sha256 : null };
+}
+
+async function keepObject({ client, name }: Bucket, key: string, body: Uint8Array): Promise<void> {
+  const checksum = createHash('sha256').update(body).digest();
+  const [sha256, parts] = [checksum.toString('hex'), checksum.toString('base64')];
+  const permitted: Permitted = { sha256, parts };
+  const command = new PutObjectCommand({
+    ...{ Bucket: name, Key: key, Body: body, ContentLength: body.length },
+    ...{ ChecksumSHA256: parts, Metadata: { ...permitted } },
+  });
+  await reachBucket(client.send(command, limit(wholeMilliseconds)));
+}
+
+async function readObject(bucket: Bucket, key: string): Promise<Buffer | null> {
+  const seen = await seeObject(bucket, key);
+  if (seen === null) return null;
+  const read = async () => {
+    const command = new GetObjectCommand({ Bucket: bucket.name, Key: key });
+    const { Body } = await bucket.client.send(command, limit(wholeMilliseconds));
+    return Buffer.from((await Body?.transformToByteArray()) ?? []);
+  };
+  return reachBucket(read());
+}
+
+async function signLink(bucket: Bucket, key: string, { content_type, disposition }: Shown): Promise<string> {
+  const command = new GetObjectCommand({
+    ...{ Bucket: bucket.name, Key: key, ResponseCacheControl: 'private, no-store' },
+    ...{ ResponseContentType: content_type, ResponseContentDisposition: disposition },
+  });
+  return signUrl(() => getSignedUrl(bucket.publicClient, command, { expiresIn: linkSeconds }));
+}
+
+async function removeObjects({ client, name }: Bucket, prefix: string): Promise<void> {
+  const keys: string[] = [];
+  const list = async () => {
+    const pages = paginateListObjectsV2({ client }, { Bucket: name, Prefix: prefix }, limit());
+    for await (const { Contents = [] } of pages) keys.push(...Contents.flatMap(({ Key }) => Key ?? []));
+  };
+  await reachBucket(list());
+  for (const Key of keys) await reachBucket(client.send(new DeleteObjectCommand({ Bucket: name, Key }), limit()));
+}

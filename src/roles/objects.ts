@@ -1,0 +1,30 @@
+import { lookup } from 'node:dns/promises';
+import type { Config } from '../base/config.ts';
+import { makePolicy } from '../egress/policy.ts';
+import { type FolderOptions, openFolder } from '../objects/folder.ts';
+import type { ObjectStore } from '../objects/objects.ts';
+
+/** Opens where finished files are kept: the bucket of the settings, or a folder. */
+export async function openObjects(config: Config, folder: FolderOptions): Promise<ObjectStore> {
+  if (config.objects === 'folder') return openFolder(folder);
+  // Loaded only here, because it is large.
+  const { openS3, partBytesFor } = await import('../objects/s3.ts');
+  return openS3({
+    settings: config,
+    partBytes: partBytesFor(config.maxFileBytes),
+    throughEgress: () => isPublic(config.s3Endpoint),
+  });
+}
+
+/** Whether a service has a public address: then workers reach it through egress alone. Without an endpoint it is that of AWS. */
+export async function isPublic(endpoint: string | null): Promise<boolean> {
+  if (endpoint === null) return true;
+  const { hostname, port: given, protocol } = new URL(endpoint);
+  const port = Number(given || (protocol === 'https:' ? 443 : 80));
+  const policy = makePolicy({ ports: [port], allow: [], deny: [], ownAddresses: () => [] });
+  const { verdict } = policy.judgeHost(hostname, port);
+  if (verdict !== 'resolve') return verdict === 'open';
+  const found = await lookup(hostname, { all: true });
+  const addresses = found.map(({ address }) => address);
+  return policy.judgeAddresses(hostname, addresses, port) === 'open';
+}

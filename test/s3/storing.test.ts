@@ -1,0 +1,92 @@
+import { hash } from 'node:crypto';
+import { expect } from 'chai';
+import { makeMetrics } from '../../src/base/metrics.ts';
+import { makeApply } from '../../src/controller/apply.ts';
+import { openS3 } from '../../src/objects/s3.ts';
+import type { Runner } from '../../src/runners/runner.ts';
+import { readSnapshot, verifyLedger } from '../../src/store/ledger.ts';
+import { someMetadata } from '../support/jobs.ts';
+import { anAccount, aRunningJob, holder, storeOf, type TestStore, theJob } from '../support/record.ts';
+import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
+import { startS3, type TestS3 } from '../support/s3.ts';
+
+const film = 'The bytes of a film';
+const hour = 3_600_000;
+const limits = {
+  ...{ attempts: 1, interruptions: 10, queueMilliseconds: 24 * hour },
+  ...{ storingMilliseconds: 24 * hour, jobMilliseconds: hour },
+};
+
+describe('a job whose worker has uploaded every part', function () {
+  this.timeout(30_000);
+  let s3: TestS3;
+  let redis: TestRedis;
+  let store: TestStore;
+
+  before(async () => {
+    s3 = await startS3();
+    redis = await startTestRedis();
+    store = storeOf(redis.connection);
+  });
+  after(async () => {
+    await redis.stop();
+    await s3.stop();
+  });
+
+  /** A controller that starts anew and knows no more than the record and the bucket. */
+  const open = () => openS3({ settings: s3.settings, partBytes: 100, throughEgress: async () => false });
+
+  async function aJobWith(body: string) {
+    const account = await anAccount(store, { credits: 1 });
+    const job = await aRunningJob(store, account);
+    const key = `${job.id}/1/media.mp4`;
+    const sha256 = hash('sha256', film);
+    const delivered = { key, bytes: film.length, sha256, content_type: 'video/mp4' };
+    const of = hash('sha256', body);
+    const permit = await open().permit(key, { ...delivered, sha256: of, bytes: body.length, parts: [of] });
+    const [part] = permit.is === 'parts' ? permit.parts : [];
+    const put = await fetch(part!.url, { method: 'PUT', headers: part!.headers, body });
+    expect(put.status).to.equal(200);
+    const runner: Runner = {
+      start: async () => {},
+      stop: async () => {},
+      see: async () => ({ is: 'ended', outcome: { is: 'done', metadata: someMetadata, delivered } }),
+      watch: () => () => {},
+      list: async () => [],
+      close: async () => [],
+    };
+    const apply = () =>
+      makeApply({
+        ...{ store, holder, limits, metrics: makeMetrics(), log: aLog().log },
+        ...{ objects: open(), runners: [runner], runnerOf: () => runner, mayStart: () => true, forget: () => {} },
+      })(job.id);
+    // The first look at a worker that has ended says that it ran.
+    await apply();
+    return { account, job, key, apply };
+  }
+
+  it('D75: waits while S3 is away, and is completed and charged once by a controller that starts anew', async () => {
+    const { account, job, key, apply } = await aJobWith(film);
+    const restore = await s3.lose();
+    expect(await apply()).to.be.above(0);
+    expect(await theJob(store, job.id))
+      .to.include({ status: 'Running' })
+      .and.have.property('storing_since')
+      .that.is.a('number');
+    await restore();
+    expect(await s3.list()).to.deep.equal({ objects: [], uploads: [key] });
+    for (let round = 0; round < 2; round++) await apply();
+    expect(await theJob(store, job.id)).to.include({ status: 'CompletedJob' });
+    expect(await s3.list()).to.deep.equal({ objects: [key], uploads: [] });
+    expect((await readSnapshot(store, account.account)).books).to.include({ held: 0, credits_consumed: 1 });
+    expect(await verifyLedger(store, account.account)).to.deep.include({ problems: [] });
+    await open().remove(`${job.id}/`);
+  });
+
+  it('is not charged when the parts are not those of the file that it names, and they are removed', async () => {
+    const { job, apply } = await aJobWith('Some other bytes');
+    for (let round = 0; round < 2; round++) await apply();
+    expect(await theJob(store, job.id)).to.include({ status: 'Error', error_code: 'worker_failed' });
+    expect(await s3.list()).to.deep.equal({ objects: [], uploads: [] });
+  });
+});

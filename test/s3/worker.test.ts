@@ -1,0 +1,181 @@
+import { hash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { expect } from 'chai';
+import type { Address } from '../../src/base/kinds.ts';
+import { Failed, type Produced } from '../../src/media/tools.ts';
+import type { Delivered } from '../../src/model/job.ts';
+import { readMetadata } from '../../src/model/metadata.ts';
+import type { ObjectStore } from '../../src/objects/objects.ts';
+import { openS3 } from '../../src/objects/s3.ts';
+import { openGateway } from '../../src/worker/gateway.ts';
+import { uploadFile } from '../../src/worker/upload.ts';
+import { makeCertificate } from '../support/certificate.ts';
+import { startEgress } from '../support/egress.ts';
+import { type Front, startFront } from '../support/front.ts';
+import { startGateway, type TestGateway, token } from '../support/gateway.ts';
+import { aFolder } from '../support/redis.ts';
+import { startS3, type TestS3 } from '../support/s3.ts';
+import { until } from '../support/until.ts';
+import { startWorker } from '../support/worker.ts';
+
+const partBytes = 5 * 1024 ** 2;
+const bytes = 2 * partBytes + 7;
+const film = Buffer.alloc(bytes, 'trawl');
+const key = 'a-job/1/media.mp4';
+const seen = { bytes, checksum: hash('sha256', film) };
+const query = 'http://site.example/film';
+const nowhere: Address = { host: '127.0.0.1', port: 9 };
+
+describe('A worker that uploads to S3', function () {
+  this.timeout(60_000);
+  let s3: TestS3;
+  let front: Front;
+  let store: ObjectStore;
+  let gateway: TestGateway;
+  let folder: string;
+  let remove: () => void;
+  const script = `head -c ${bytes} /dev/zero | tr '\\0' x > media.mp4`;
+  const scripted = { bytes, checksum: hash('sha256', Buffer.alloc(bytes, 'x')) };
+
+  before(async () => {
+    s3 = await startS3();
+  });
+  after(() => s3.stop());
+  beforeEach(async () => {
+    ({ folder, remove } = aFolder());
+    front = await startFront(s3.settings.s3Endpoint);
+    store = open(`http://127.0.0.1:${front.port}`, false);
+    gateway = await startGateway({
+      folder,
+      order: { endpoint: 'video', args: { query, script } },
+      limits: { seconds: 150 },
+      partBytes,
+      permit: (upload) => store.permit(key, upload),
+    });
+  });
+  afterEach(async () => {
+    await store.remove('a-job/');
+    expect(await s3.list()).to.deep.equal({ objects: [], uploads: [] });
+    await gateway.stop();
+    await front.stop();
+    remove();
+  });
+
+  function open(s3Endpoint: string, isPublic: boolean): ObjectStore {
+    return openS3({ settings: { ...s3.settings, s3Endpoint }, partBytes, throughEgress: async () => isPublic });
+  }
+
+  const start = () => startWorker({ folder, gateway: gateway.address, egress: 'http://127.0.0.1:9' });
+
+  /** Uploads the film as an attempt does at its end. */
+  async function upload(egress: Address, patienceSeconds = 10, said: Partial<Produced> = {}): Promise<Delivered> {
+    const file = join(folder, 'media.mp4');
+    writeFileSync(file, film);
+    const metadata = readMetadata({ title: 'film' });
+    if (metadata === null) throw new Error('an object is metadata');
+    const what = { bytes, sha256: seen.checksum, content_type: 'video/mp4', ext: 'mp4', ...said };
+    const { signal } = new AbortController();
+    const own = openGateway({ address: gateway.address, token: () => token, patienceSeconds, signal });
+    return uploadFile(
+      { file, metadata, ...what },
+      { gateway: own, egress, folder, partBytes, patienceSeconds, signal },
+    );
+  }
+
+  it('stores its file in parts, past every part that fails', async () => {
+    front.fail(500, 'cut', 503, 500, 'cut');
+    const worker = start();
+    expect(await worker.exit, worker.stderr()).to.deep.equal({ code: 0, signal: null });
+    expect(front.uploads()).to.equal(5 + 3);
+    expect(gateway.verdicts).to.have.lengthOf(1);
+    expect(gateway.verdicts[0]?.delivered).to.include({ key, bytes, sha256: scripted.checksum });
+    expect(await store.see(key)).to.equal(null);
+    await store.finish(key);
+    expect(await store.see(key)).to.deep.equal(scripted);
+    expect(worker.stderr()).not.to.match(/X-Amz|AKIA/);
+  });
+
+  // A silent connection is given up after half a minute, or after a whole one when its buffers filled meanwhile.
+  if (process.env.ROUNDS !== undefined)
+    it('sends a part again that S3 never answers', async function () {
+      this.timeout(150_000);
+      front.fail('hang');
+      const worker = start();
+      expect(await worker.exit, worker.stderr()).to.deep.equal({ code: 0, signal: null });
+      expect(front.uploads()).to.equal(1 + 3);
+      await store.finish(key);
+      expect(await store.see(key)).to.deep.equal(scripted);
+    });
+
+  it('leaves an upload behind when it is killed in its middle, which the next attempt or the sweep removes', async () => {
+    for (const rid of [() => store.remove('a-job/1/'), () => store.sweepTemporary(-60_000)]) {
+      front.fail('hang', 'hang', 'hang');
+      const uploads = front.uploads();
+      const worker = start();
+      await until(() => front.uploads() === uploads + 3, 20, 'it uploads');
+      worker.process.kill('SIGKILL');
+      await worker.exit;
+      expect(await s3.list()).to.deep.equal({ objects: [], uploads: [key] });
+      await rid();
+      expect(await s3.list()).to.deep.equal({ objects: [], uploads: [] });
+    }
+  });
+
+  it('goes on when S3 was away for a while', async () => {
+    const restore = await s3.lose();
+    const uploaded = upload(nowhere, 30);
+    await until(() => gateway.calls.length > 1, 10, 'it asks for a permit again');
+    await restore();
+    expect(await uploaded).to.include({ key, bytes });
+    await store.finish(key);
+    expect(await store.see(key)).to.deep.equal(seen);
+  });
+
+  it('says that the storage is away when S3 takes nothing for too long', async () => {
+    front.fail(...Array.from({ length: 100 }, () => 500));
+    const error = await upload(nowhere, 1).catch((error) => error);
+    expect(error).to.be.instanceOf(Failed);
+    expect([error.code, error.detail]).to.deep.equal([
+      'storage_unavailable',
+      'Error: The object store answered with 500',
+    ]);
+  });
+
+  it('uploads nothing of a file that is not the one that was proved', async () => {
+    const error = await upload(nowhere, 1, { sha256: hash('sha256', 'another one') }).catch((error) => error);
+    expect([error.code, error.detail]).to.deep.equal(['worker_failed', 'the produced file has changed']);
+    expect([front.uploads(), gateway.calls]).to.deep.equal([0, []]);
+  });
+
+  for (const scheme of ['http', 'https'] as const) {
+    it(`reaches S3 with a public ${scheme} address through egress alone`, async () => {
+      const trusted = getCACertificates('default');
+      const certificate = makeCertificate('localhost');
+      const gate = await startFront(s3.settings.s3Endpoint, scheme === 'https' ? certificate : undefined);
+      const egress = await startEgress({ allow: '127.0.0.1:*' });
+      try {
+        setDefaultCACertificates([...trusted, certificate.cert]);
+        store = open(`${scheme}://localhost:${gate.port}`, true);
+        expect(await upload(nowhere, 1).catch(({ code }) => code)).to.equal('storage_unavailable');
+        expect(gate.uploads()).to.equal(0);
+        if (!('port' in egress.place)) return expect.fail('it listens on a port');
+        await upload(egress.place);
+        expect(gate.uploads()).to.equal(3);
+        await until(() => egress.lines.length === 3, 5, 'egress has told of three connections');
+        const hosts = egress.lines.map(({ verdict, host, port }) => [verdict, host, port]);
+        expect(hosts).to.deep.equal(Array.from({ length: 3 }, () => ['open', 'localhost', gate.port]));
+        expect(JSON.stringify(egress.lines)).not.to.match(/X-Amz|media/);
+        await store.finish(key);
+        expect(await store.see(key)).to.deep.equal(seen);
+        await store.remove('a-job/');
+      } finally {
+        setDefaultCACertificates(trusted);
+        store = open(s3.settings.s3Endpoint, false);
+        await egress.close();
+        await gate.stop();
+      }
+    });
+  }
+});
