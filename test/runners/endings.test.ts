@@ -201,6 +201,7 @@ const rows: Record<string, Row> = {
     job: { conditions: deadline },
     pods: [{ metadata: deleted, status: { phase: 'Failed', ...terminated(143, 'Error') } }],
     seen: failed('timeout'),
+    isRead: true,
   },
   'its node is dead': {
     job: { conditions: ble },
@@ -226,6 +227,7 @@ const rows: Record<string, Row> = {
     job: { conditions: ble },
     pods: [{ metadata: deleted, status: { phase: 'Failed', ...terminated(143, 'Error') } }],
     seen: interrupted('exit code 143'),
+    isRead: true,
   },
   'its pod is gone': { job: { conditions: ble }, pods: [], seen: interrupted('its pod is gone'), isRead: true },
   'its Job is being deleted': {

@@ -30,7 +30,12 @@ export function judge(remains: Remains, now: number): Judged {
   const { job, pods, verdict, said } = remains;
   const pod =
     pods.find(({ phase }) => phase === 'Succeeded') ?? pods.find((one) => !isTerminal(one)) ?? pods[0] ?? null;
-  if (pod && isTerminal(pod)) return proved({ is: 'ended', outcome: outcomeOfPod(pod, job, verdict) });
+  if (pod && isTerminal(pod)) {
+    const seen: Seen = { is: 'ended', outcome: outcomeOfPod(pod, job, verdict) };
+    // Of a pod that was taken away without a word, its Job may say why: the two are watched apart.
+    const isSilent = pod.deletedAt !== null && pod.disruption === null && !wordOf(pod, verdict);
+    return isSilent ? unproved(seen) : proved(seen);
+  }
   if (!job && !pod) return unproved({ is: 'absent' });
   const over = whyOver(job, pod, now);
   if (over) return unproved({ is: 'ended', outcome: verdict ?? over });
@@ -62,7 +67,7 @@ function isLate(job: LiveJob | null): boolean {
 /** How the worker of a pod in its last phase ended. What it said itself counts first: the object store judges the rest. */
 function outcomeOfPod(pod: LivePod, job: LiveJob | null, verdict: Outcome | null): Outcome {
   const { exit, reason, disruption } = pod;
-  const said = verdict ?? readMessage(exit?.message ?? '');
+  const said = wordOf(pod, verdict);
   if (said) return said;
   if (reason === 'DeadlineExceeded' || isLate(job)) return { is: 'failed', code: 'timeout' };
   if (disruption !== null) return interrupted(disruption);
@@ -71,6 +76,11 @@ function outcomeOfPod(pod: LivePod, job: LiveJob | null, verdict: Outcome | null
   if (reason !== '' || !exit) return interrupted(reason || 'its node did not run it');
   if (exit.reason === 'OOMKilled') return { is: 'failed', code: 'worker_failed' };
   return outcomeOfExit(exit.code);
+}
+
+/** What the worker itself said of its end. */
+function wordOf({ exit }: LivePod, verdict: Outcome | null): Outcome | null {
+  return verdict ?? readMessage(exit?.message ?? '');
 }
 
 /** A message may also be the last lines of a log: then it is no verdict. */
