@@ -51,7 +51,9 @@ async function answer(
   if (path === '/healthz') return plain(200, 'ok');
   if (path === '/readyz') return readiness(await ready());
   if (path !== '/metrics') return plain(404, 'not found');
-  return { status: 200, type: metrics.registry.contentType, body: await metrics.registry.metrics() };
+  // prom-client writes a mean of nothing as Nan, which the format spells NaN.
+  const body = (await metrics.registry.metrics()).replaceAll(/ Nan$/gm, ' NaN');
+  return { status: 200, type: metrics.registry.contentType, body };
 }
 
 function readiness(missing: readonly string[]): Answer {

@@ -49,6 +49,13 @@ describe('the probe', () => {
     expect(await answer.text()).to.match(/^trawl_overdrafts_total 3$/m);
   });
 
+  it('shows a value that is none as the format of Prometheus spells it', async () => {
+    metrics.oldest_queued_seconds.set(Number.NaN);
+    const text = await (await ask('/metrics')).text();
+    expect(text).to.match(/^trawl_oldest_queued_seconds NaN$/m);
+    expect(text).not.to.match(/ Nan$/m);
+  });
+
   for (const path of ['/', '/healthz/', '/metrics/x', '/Healthz', '//healthz', '/v1/usage']) {
     it(`answers ${path} with 404`, async () => {
       const answer = await ask(path);
