@@ -142,7 +142,15 @@ describe('the doctor', () => {
   });
 
   it('only notes the programs of workers where these run elsewhere', async () => {
-    const elsewhere = { TRAWL_RUNNER: 'kubernetes', TRAWL_OBJECTS: 's3', TRAWL_S3_BUCKET: 'media' };
+    const elsewhere = {
+      TRAWL_RUNNER: 'kubernetes',
+      TRAWL_KUBE_NAMESPACE: 'jobs',
+      TRAWL_WORKER_IMAGE: 'registry.test/worker:1',
+      TRAWL_GATEWAY_ADDRESS: 'http://gateway.test:8082',
+      TRAWL_EGRESS_ADDRESS: 'http://egress.test:3128',
+      TRAWL_OBJECTS: 's3',
+      TRAWL_S3_BUCKET: 'media',
+    };
     const nobody = { TRAWL_REDIS_URL: 'redis://127.0.0.1:1', TRAWL_S3_ENDPOINT: 'http://127.0.0.1:1' };
     const env = { PATH: '', AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b', ...nobody, ...elsewhere };
     const { out } = await runProgram(process.execPath, ['src/main.ts', 'doctor', '--json'], env);
