@@ -82,13 +82,13 @@ export async function startWork(parts: WorkParts, stop: Stop): Promise<Controlle
   });
   hint = controller.hint;
   stop.add('controller', controller.close, 12);
-  const common = { store, isLeading: controller.isLeading, log };
+  const leading = { store, isLeading: controller.isLeading, log };
   const lifetimes = {
     job: config.jobDays * 24 * hour,
     line: config.logDays * 24 * hour,
     file: config.fileHours * hour,
   };
-  const sweep = startSweep({ ...common, objects, lifetimes });
+  const sweep = startSweep({ ...leading, objects, lifetimes });
   stop.add('sweep', sweep.close, 3);
   const deliveries = startDeliveries({
     ...{ store, seal, metrics, log, linkOf: parts.linkOf },
@@ -99,7 +99,7 @@ export async function startWork(parts: WorkParts, stop: Stop): Promise<Controlle
   });
   stop.add('webhooks', deliveries.close, 5);
   stop.add('hints for webhooks', await store.connection.subscribe(channels.work, deliveries.wake));
-  const gauges = startGauges({ ...common, metrics });
+  const gauges = startGauges({ ...leading, metrics });
   stop.add('gauges', gauges.close, 3);
   return controller;
 }
