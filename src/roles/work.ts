@@ -72,6 +72,7 @@ export async function startWork(parts: WorkParts, stop: Stop): Promise<Controlle
   });
   workers = await parts.openWorkers(gateway.verdictOf);
   const { runner } = workers;
+  stop.add('workers', runner.close, 8);
   stop.add('gateway', await parts.listen(gateway.server));
   const inspections = runInspections(inspector, (id) => readJob(store, id), config.inspectSeconds, log);
   const controller = await startController({
