@@ -89,13 +89,13 @@ export const settings = [
     name: 'TRAWL_OBJECTS',
     kind: kind.oneOf('folder', 's3'),
     default: 'folder',
-    text: 'Where finished files are kept; credentials for S3 are found by its SDK.',
+    text: 'Where finished files and ended days of the record are kept; credentials for S3 are found by its SDK.',
   },
   {
     name: 'TRAWL_S3_BUCKET',
     kind: kind.bucket,
     default: null,
-    text: 'Bucket of finished files and of nothing else, required for `s3`; docs/s3.md says what it needs.',
+    text: 'Bucket of finished files and ended days of the record, and of nothing else; required for `s3`. docs/s3.md says what it needs.',
   },
   {
     name: 'TRAWL_S3_ENDPOINT',
@@ -212,7 +212,12 @@ export const settings = [
     default: '90',
     text: 'Days that the request log is kept: today and yesterday in Redis, earlier days in the object store.',
   },
-  { name: 'TRAWL_LOG_LINES', kind: kind.count, default: '10000', text: 'Free lines of the request log kept per key.' },
+  {
+    name: 'TRAWL_LOG_LINES',
+    kind: kind.count,
+    default: '10000',
+    text: 'About how many free lines of the request log are kept per key in Redis, until their day moves to the object store.',
+  },
   {
     name: 'TRAWL_WEBHOOK_SECONDS',
     kind: kind.seconds,

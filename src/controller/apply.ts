@@ -36,8 +36,8 @@ export interface ApplyOptions {
   readonly log: Log;
 }
 
-const storingAgain = 2_000;
-const atOnce = 1;
+const storingAgainMilliseconds = 2_000;
+const atOnceMilliseconds = 1;
 
 /** Reads a job afresh, asks its runner, and carries out the one next step; answers when to look again, `null` for not by itself. */
 export function makeApply(options: ApplyOptions): (id: string) => Promise<number | null> {
@@ -51,7 +51,7 @@ export function makeApply(options: ApplyOptions): (id: string) => Promise<number
     const seen = await look(runner, job);
     if (seen.is === 'absent' && hasOpenAttempt(job) && starts.isFailed(nameOf(id, job.attempt))) {
       await starts.begin(runner, job, job.attempt, job.deadline ?? 0);
-      return atOnce;
+      return atOnceMilliseconds;
     }
     return carryOut({ ...options, starts }, runner, job, next(job, seen, store.clock.now(), limits));
   };
@@ -84,18 +84,18 @@ async function carryOut(options: Carrying, runner: Runner, job: Job, step: Step)
   const now = store.clock.now();
   switch (step.do) {
     case 'nothing':
-      return step.until === undefined ? null : Math.max(atOnce, step.until - now);
+      return step.until === undefined ? null : Math.max(atOnceMilliseconds, step.until - now);
     case 'start': {
       if (!options.mayStart()) return null;
       const deadline = deadlineOf(job, limits, now);
       if (!(await startAttempt(store, holder, job, step.attempt, deadline))) return null;
       await starts.begin(runner, job, step.attempt, deadline);
-      return atOnce;
+      return atOnceMilliseconds;
     }
     case 'note': {
       const told = { progress: 0, stage: step.stage ?? '', speed_bytes: null, eta_seconds: null };
       await noteProgress(store, job.id, job.attempt, { ...told, running: step.running });
-      return atOnce;
+      return atOnceMilliseconds;
     }
     case 'retry': {
       options.metrics.attempts_total.inc({ class: step.counts === 'failure' ? 'failed' : 'interrupted' });
@@ -137,7 +137,7 @@ async function confirm(
   } catch (error) {
     log.warn('the object store cannot be asked: the job waits', { job: job.id, error });
     await noteStoring(store, holder, job, { metadata, delivered });
-    return storingAgain;
+    return storingAgainMilliseconds;
   }
   if (seen?.bytes === delivered.bytes && seen.checksum === delivered.sha256) {
     return settle(options, runner, job, endOf(null), metadata, delivered);

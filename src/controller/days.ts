@@ -41,7 +41,13 @@ export async function moveDays(store: Store, objects: DaysStore, lifetimes: { re
   let moved = 0;
   for (const account of await listLedgers(store)) {
     const period = (await readPeriodStart(store, account)) ?? monthOf(now).start;
-    moved += await moveAll(store, objects, ledgerOf(account), dayOf(Math.min(period, now - lifetimes.job)), close);
+    moved += await moveAll(
+      store,
+      objects,
+      ledgerOf(account),
+      dayOf(Math.min(period, now - lifetimes.job)),
+      balancesAfter,
+    );
     for (const key of await listKeys(store, account)) {
       for (const origin of [freeLinesOf(key.id), paidLinesOf(key.id)])
         moved += await moveAll(store, objects, origin, dayOf(now - day));
@@ -64,18 +70,18 @@ export async function removeDays(store: Store, objects: Pick<DaysStore, 'remove'
 }
 
 /** What is to be known of entries that are moved: the balances after them; `null` when they must stay. */
-type Close<T> = (entries: readonly T[], before: Closing | undefined) => Closing | undefined | null;
+type After<T> = (entries: readonly T[], before: Closing | undefined) => Closing | undefined | null;
 
 async function moveAll<T extends Placed>(
   store: Store,
   objects: DaysStore,
   origin: Origin<T>,
   before: number,
-  close: Close<T> = () => undefined,
+  closingAfter: After<T> = () => undefined,
 ): Promise<number> {
   let moved = 0;
   for (;;) {
-    const count = await moveSome(store, objects, origin, before, close);
+    const count = await moveSome(store, objects, origin, before, closingAfter);
     moved += count;
     if (count === 0) return moved;
   }
@@ -90,7 +96,7 @@ async function moveSome<T extends Placed>(
   objects: DaysStore,
   origin: Origin<T>,
   before: number,
-  close: Close<T>,
+  closingAfter: After<T>,
 ): Promise<number> {
   // Read before the entries: whoever is overtaken after this is refused by noteMoved.
   const last = await newestDays(store, origin);
@@ -100,21 +106,21 @@ async function moveSome<T extends Placed>(
   const old = young < 0 ? oldest : oldest.slice(0, young);
   if (old.length === 0) return 0;
   const object = objectOf(origin, from);
-  if (close(old, last?.closing) === null) return 0;
+  if (closingAfter(old, last?.closing) === null) return 0;
   if ((await objects.see(object)) === null) await keepLines(objects, object, old);
   const kept = (await openLines(objects, object)) as readonly T[] | null;
   const newest = kept?.at(-1);
   if (!kept || !newest) throw new Error(`${object} does not hold what was written`);
   // After a record was restored from a backup an object may tell of what has not happened: then the record keeps its own.
   if (origin.kind !== 'free' && kept.some(({ entry }, n) => entry !== old[n]?.entry)) return 0;
-  const closing = close(kept, last?.closing);
+  const closing = closingAfter(kept, last?.closing);
   if (closing === null) return 0;
   const isMoved = await noteMoved(store, origin, from, newest, { object, ...(closing ? { closing } : {}) });
   return isMoved ? kept.length : 0;
 }
 
-/** A ledger with a problem stays where it is, for whoever looks into it. */
-function close(entries: readonly Entry[], before: Closing | undefined): Closing | null {
+/** The balances after these entries. A ledger with a problem stays where it is, for whoever looks into it. */
+function balancesAfter(entries: readonly Entry[], before: Closing | undefined): Closing | null {
   const { subscription, credits_given, credits_consumed, packs, problems }: Balances = replay(
     entries,
     openingOf(before),

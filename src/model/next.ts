@@ -1,5 +1,6 @@
 import { type Blame, type FailedStatus, type FailureCode, failures } from '../base/errors.ts';
 import { type Delivered, isEnded, type Job } from './job.ts';
+import { type Metadata, readMetadata } from './metadata.ts';
 import { type Outcome, objectPrefix } from './outcome.ts';
 
 /** What a runner sees of the worker of a job's last attempt. */
@@ -135,12 +136,18 @@ function judgeOutcome(job: Job, outcome: Outcome, now: number, limits: Limits): 
     case 'failed':
       return failAttempt(job, outcome.code, outcome.text ?? null, now, limits);
     case 'done': {
-      const { metadata, delivered } = outcome;
+      const { delivered } = outcome;
+      const metadata = withOwnUrl(job, outcome.metadata);
       if (delivered === null && job.endpoint === 'metadata') return { do: 'settle', end: endOf(null), metadata };
       if (delivered !== null && isOwn(job, delivered)) return { do: 'confirm', delivered, metadata };
       return failAttempt(job, 'worker_failed', null, now, limits);
     }
   }
+}
+
+/** What the caller asked for is in the record, whoever tells of the end: a cluster's message of it holds no URL. */
+function withOwnUrl({ args }: Job, metadata: Metadata): Metadata {
+  return readMetadata({ ...metadata, original_url: args.query }) ?? metadata;
 }
 
 /** A worker that names the file of another job or attempt must not get it delivered. */

@@ -33,10 +33,11 @@ export function runJobs(options: JobsOptions): OpenWorkers {
     const pace = makePace(config.kubeRate, 2 * config.kubeRate, () => performance.now());
     const client: Client = openClient({ access, pace });
     const shape = shapeOf(config);
-    const missing = await findMissingRights(client, shape.namespace);
-    if (missing.length > 0) {
+    try {
+      await refuseWithoutRights(client, shape.namespace);
+    } catch (error) {
       await client.close();
-      throw new Error(`The cluster does not let this program do in ${shape.namespace}: ${missing.join(', ')}.`);
+      throw error;
     }
     const runner = openKubernetesRunner({ client, shape, verdictOf, now, metrics, log });
     const close = async () => {
@@ -46,6 +47,13 @@ export function runJobs(options: JobsOptions): OpenWorkers {
     };
     return { runner: { ...runner, close }, attemptOf: openIdentity({ client, view: runner.view, shape }) };
   };
+}
+
+async function refuseWithoutRights(client: Client, namespace: string): Promise<void> {
+  const missing = await findMissingRights(client, namespace);
+  if (missing.length > 0) {
+    throw new Error(`The cluster does not let this program do in ${namespace}: ${missing.join(', ')}.`);
+  }
 }
 
 function shapeOf(config: Config): Shape {

@@ -6,7 +6,7 @@ import type { Seal } from '../base/seal.ts';
 import { makeAccountId, makeKey, readKey } from '../model/key.ts';
 import { createAccount, listAccounts, setPlan } from '../store/accounts.ts';
 import { createKey } from '../store/keyring.ts';
-import { grantCredits, readSnapshot } from '../store/ledger.ts';
+import { grantCredits } from '../store/ledger.ts';
 import type { Store } from '../store/script.ts';
 import { keepFile } from './home.ts';
 
@@ -49,8 +49,7 @@ async function makeAccount(store: Store, key: string): Promise<void> {
   const { account, id, hash } = read;
   await setPlan(store, { name, quota: 0, per_second: null, per_minute: null, paid: false });
   await createAccount(store, account, name, { name: 'Sample', plan: name }).catch(present);
-  const { books } = await readSnapshot(store, account);
-  if (books.credits_given === 0) await grantCredits(store, account, credits);
+  await grantCredits(store, account, credits, { id: name });
   await createKey(store, account, { id, alias: name, hash }).catch(present);
 }
 

@@ -72,6 +72,7 @@ export async function startWork(parts: WorkParts, stop: Stop): Promise<Controlle
   });
   workers = await parts.openWorkers(gateway.verdictOf);
   const { runner } = workers;
+  stop.add('workers', runner.close, 8);
   stop.add('gateway', await parts.listen(gateway.server));
   const inspections = runInspections(inspector, (id) => readJob(store, id), config.inspectSeconds, log);
   const controller = await startController({
@@ -82,13 +83,13 @@ export async function startWork(parts: WorkParts, stop: Stop): Promise<Controlle
   });
   hint = controller.hint;
   stop.add('controller', controller.close, 12);
-  const common = { store, isLeading: controller.isLeading, log };
+  const leading = { store, isLeading: controller.isLeading, log };
   const lifetimes = {
     job: config.jobDays * 24 * hour,
     line: config.logDays * 24 * hour,
     file: config.fileHours * hour,
   };
-  const sweep = startSweep({ ...common, objects, lifetimes });
+  const sweep = startSweep({ ...leading, objects, lifetimes });
   stop.add('sweep', sweep.close, 3);
   const deliveries = startDeliveries({
     ...{ store, seal, metrics, log, linkOf: parts.linkOf },
@@ -99,7 +100,7 @@ export async function startWork(parts: WorkParts, stop: Stop): Promise<Controlle
   });
   stop.add('webhooks', deliveries.close, 5);
   stop.add('hints for webhooks', await store.connection.subscribe(channels.work, deliveries.wake));
-  const gauges = startGauges({ ...common, metrics });
+  const gauges = startGauges({ ...leading, metrics });
   stop.add('gauges', gauges.close, 3);
   return controller;
 }

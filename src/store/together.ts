@@ -14,8 +14,8 @@ const mostTogether = 64;
 
 /**
  * Calls of one key that are made in the same turn of the event loop go in one step: each step has a price, here and in
- * Redis, before it does anything. A single call costs what it would alone. Order is kept among the calls of one key only. The step answers {'judged', a reply for each
- * call}; any other reply is the answer to all.
+ * Redis, before it does anything. A single call costs what it would alone. Order is kept among the calls of one key only.
+ * The step answers {'judged', a reply for each call}; any other reply is the answer to all.
  */
 export function together<C>(judge: Judge<C>): (store: Store, caller: Caller, call: C) => Promise<Reply> {
   const groups = new WeakMap<Store, Map<string, Group<C>>>();

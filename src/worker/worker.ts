@@ -8,7 +8,7 @@ import type { Config } from '../base/config.ts';
 import { failures } from '../base/errors.ts';
 import type { Address } from '../base/kinds.ts';
 import type { Log } from '../base/log.ts';
-import type { Metadata } from '../model/metadata.ts';
+import { metadataFields } from '../model/metadata.ts';
 import type { Outcome } from '../model/outcome.ts';
 import { type Media, runAttempt } from './attempt.ts';
 import { type Gateway, openGateway } from './gateway.ts';
@@ -79,23 +79,22 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   return exitCodeOf(outcome);
 }
 
-/** Gives an outcome as JSON of at most 4 KB: what a caller would miss least goes first. */
+/**
+ * Gives an outcome as JSON of at most 4 KB: what a caller would miss least goes first. Whoever may read pods reads it too,
+ * so it holds no URL: the query of one may be all that protects what it leads to.
+ */
 export function shorten(outcome: Outcome): string {
-  const dropped: (keyof Metadata)[] = [
-    'description',
-    'thumbnail',
-    'channel_url',
-    'original_url',
-    'webpage_url',
-    'title',
-  ];
-  let short = outcome;
-  for (const name of [...dropped, 'channel', 'id'] as const) {
-    const text = JSON.stringify(short);
-    if (Buffer.byteLength(text) <= terminationBytes || short.is !== 'done') return text;
-    short = { ...short, metadata: { ...short.metadata, [name]: null } };
+  if (outcome.is !== 'done') return JSON.stringify(outcome);
+  let { metadata } = outcome;
+  for (const [name, kind] of Object.entries(metadataFields)) {
+    if (kind === 'url') metadata = { ...metadata, [name]: null };
   }
-  return JSON.stringify(short);
+  for (const name of ['description', 'title', 'channel', 'id'] as const) {
+    const text = JSON.stringify({ ...outcome, metadata });
+    if (Buffer.byteLength(text) <= terminationBytes) return text;
+    metadata = { ...metadata, [name]: null };
+  }
+  return JSON.stringify({ ...outcome, metadata });
 }
 
 async function findToken({ tokenFile, input }: WorkerOptions, leave: () => void): Promise<() => string> {

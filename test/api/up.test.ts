@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer as createWeb } from 'node:http';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -17,8 +18,39 @@ const wrong = {
   TRAWL_OBJECTS: 's3',
 };
 
+const inCluster = {
+  ...{ TRAWL_RUNNER: 'kubernetes', TRAWL_KUBE_NAMESPACE: 'workers', TRAWL_WORKER_IMAGE: 'worker' },
+  ...{ TRAWL_GATEWAY_ADDRESS: 'http://127.0.0.1:9', TRAWL_EGRESS_ADDRESS: 'http://127.0.0.1:9' },
+  ...{ TRAWL_OBJECTS: 's3', TRAWL_S3_BUCKET: 'files' },
+};
+
 /** A film that no resolver knows: its job ends without a charge. */
 const film = 'https://film.invalid/film';
+
+/** An API server that allows everything, has nothing and tells of no change. */
+async function startCluster() {
+  const server = createWeb((request, response) => {
+    if (request.url?.includes('watch=true')) return;
+    const empty = { items: [], metadata: { resourceVersion: '1' } };
+    response.setHeader('content-type', 'application/json').end(JSON.stringify({ status: { allowed: true }, ...empty }));
+  });
+  let open = 0;
+  server.on('connection', (socket) => {
+    open++;
+    socket.on('close', () => open--);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const stop = () => new Promise<void>((resolve) => server.close(() => resolve()));
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, open: () => open, stop };
+}
+
+function kubeconfigOf(server: string): string {
+  return JSON.stringify({
+    ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'it', users: [] },
+    clusters: [{ name: 'it', cluster: { server, 'insecure-skip-tls-verify': true } }],
+    contexts: [{ name: 'it', context: { cluster: 'it', user: '' } }],
+  });
+}
 
 describe('trawl up', function () {
   this.timeout(90_000);
@@ -124,6 +156,18 @@ describe('trawl up', function () {
       await start();
     });
   }
+
+  it('ends when the gateway for workers in a cluster cannot listen, although it watches the cluster by then', async () => {
+    const { url, open, stop } = await startCluster();
+    const { port } = new URL(url);
+    const kubeconfig = join(folder, 'kubeconfig');
+    writeFileSync(kubeconfig, kubeconfigOf(url));
+    const own = { KUBECONFIG: kubeconfig, TRAWL_S3_ENDPOINT: url, TRAWL_GATEWAY_PORT: port };
+    const { code, said } = await refuse({ ...inCluster, ...own });
+    await stop();
+    expect([code, open()], said).to.deep.equal([1, 0]);
+    expect(said).to.include(`The port ${port} is taken by another program\n`);
+  });
 
   it('leaves no redis-server when it is killed, and starts again at once where it was', async () => {
     const first = await start();

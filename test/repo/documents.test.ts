@@ -5,6 +5,7 @@ import { failures, refusals } from '../../src/base/errors.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { settings } from '../../src/base/settings.ts';
 import { linesToTry } from '../../src/roles/sample.ts';
+import { listBlocks } from '../support/page.ts';
 import { files, read, texts } from '../support/tree.ts';
 
 /** What each list in the documents must hold, from the code. */
@@ -72,6 +73,12 @@ describe('the documents', () => {
     const described = [...makefile.matchAll(/^([a-z_]+):.* ## \S.*$/gm)].map(([, name]) => name!);
     expect(described).to.deep.equal(targets.filter((name) => name !== 'node_modules'));
     expect(/^\.PHONY: (.*)$/m.exec(makefile)?.[1]).to.equal(described.join(' '));
+  });
+
+  it('docs/s3.md shows no rule that removes objects: the ledger of closed periods is among them', () => {
+    const shown = listBlocks(read('docs/s3.md')).flatMap(({ text }) => (JSON.parse(text).Rules ?? []) as object[]);
+    const names = ['AbortIncompleteMultipartUpload', 'Filter', 'ID', 'Status'];
+    expect(shown.map((rule) => Object.keys(rule).sort())).to.deep.equal([names]);
   });
 
   it('ARCHITECTURE.md stays short', () => {

@@ -77,7 +77,7 @@ export function readCurl(command: string, env: Readonly<Record<string, string>>)
   const headers: Record<string, string> = {};
   let [method, url, body]: [string, string, string | undefined] = ['GET', '', undefined];
   for (let word = words.shift(); word !== undefined; word = words.shift()) {
-    if (word === '-N') continue;
+    if (word === '-N' || word === '-L') continue;
     if (!word.startsWith('-')) {
       url = word;
       continue;

@@ -27,6 +27,8 @@ const absent: Seen = { is: 'absent' };
 const running: Seen = { is: 'running' };
 const waiting: Seen = { is: 'waiting', reason: 'no room' };
 const delivered = someDelivered(1);
+/** Of a worker's last word, which holds no URL, and of the record, which holds the caller's. */
+const whole = { ...someMetadata, original_url: 'https://example.com/film' };
 const doneWell = { is: 'done', metadata: someMetadata, delivered } as const;
 const done = ended(doneWell);
 const described = ended({ is: 'done', metadata: someMetadata, delivered: null });
@@ -57,7 +59,7 @@ function lost(reason: string | null): Step {
 }
 
 function settle(code: FailureCode | null, text?: string): Step {
-  return { do: 'settle', end: endOf(code, text), metadata: code === null ? someMetadata : null };
+  return { do: 'settle', end: endOf(code, text), metadata: code === null ? whole : null };
 }
 
 /** [situation, job, seen, the step, now when it is not 2000] */
@@ -122,12 +124,14 @@ const failing: Row[] = [
   ['failures are no interruptions', run({ attempt: 12, failures: 2, interruptions: 9 }), absent, lost(null)],
 ];
 
-const confirm: Step = { do: 'confirm', delivered, metadata: someMetadata };
-const storing = run({ storing_since: 1500, delivered, metadata: someMetadata });
+const confirm: Step = { do: 'confirm', delivered, metadata: whole };
+const storing = run({ storing_since: 1500, delivered, metadata: whole });
+const foreign = { ...someMetadata, original_url: 'https://other.example/' };
 const astray = { ...delivered, key: `other/${delivered.key}` };
 const inspecting = run({ endpoint: 'metadata' });
 const finished: Row[] = [
   ['a worker that ended well is confirmed', run(), done, confirm],
+  ['the URL asked for is told, whatever the worker says', run(), ended({ ...doneWell, metadata: foreign }), confirm],
   ['a worker that ended well is confirmed after its deadline too', run(), done, confirm, 9 * hour],
   ['while the object store is away it is asked again', storing, done, confirm, 9 * hour],
   ['a storing job needs its worker no more', storing, absent, confirm, 9 * hour],

@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { readVerdict } from '../../src/model/outcome.ts';
 import { shorten } from '../../src/worker/worker.ts';
 import { startGateway, type TestGateway, type TestGatewayOptions } from '../support/gateway.ts';
+import { someMetadata } from '../support/jobs.ts';
 import { aFolder } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { processesOf, startWorker, type TestWorker, type TestWorkerOptions } from '../support/worker.ts';
@@ -220,9 +221,16 @@ describe('A worker', function () {
 
 describe('The end of an attempt in 4 KB', () => {
   it('loses what a caller would miss least', () => {
-    const metadata = { title: 'x'.repeat(500), description: '"'.repeat(10_000) } as never;
+    const metadata = { ...someMetadata, title: 'x'.repeat(500), description: '"'.repeat(10_000) };
     const short = JSON.parse(shorten({ is: 'done', metadata, delivered: null }));
-    expect(short.metadata).to.deep.equal({ title: 'x'.repeat(500), description: null });
+    expect(short.metadata).to.deep.equal({ ...metadata, description: null });
+  });
+
+  it('holds no URL, which may be all that protects what it leads to', () => {
+    const url = 'https://site.example/film?token=canary';
+    const urls = { original_url: url, webpage_url: url, thumbnail: url, channel_url: url };
+    const outcome = { is: 'done', metadata: { ...someMetadata, ...urls }, delivered: null } as const;
+    expect(JSON.parse(shorten(outcome))).to.deep.equal({ ...outcome, metadata: someMetadata });
   });
 
   it('stays whole when it fits', () => {
