@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, statSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { makeSeal } from '../../src/base/seal.ts';
-import { moveDays, removeDays } from '../../src/controller/days.ts';
+import { type MoveOptions, moveDays, removeDays } from '../../src/controller/days.ts';
 import { startSweep } from '../../src/controller/sweep.ts';
 import { keepLines, openLines } from '../../src/objects/days.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder.ts';
@@ -85,7 +85,9 @@ describe('ended days', () => {
     const listed = (await Promise.all(origins.map((origin) => listDays(store, origin)))).flat();
     expect(objectsThere()).to.have.length(listed.length);
   };
-  const move = () => moveDays(store, objects, lifetimes);
+  const goOn = () => true;
+  const move = (given: Partial<MoveOptions> = {}) =>
+    moveDays({ store, objects, lifetimes, goOn, log: aLog().log, ...given });
 
   /** Moves in a process that is killed at a point, or after some time. */
   const moveAndDie = async (point: string, nth = 1, delayMs = 0) => {
@@ -213,7 +215,7 @@ describe('ended days', () => {
       }
       return reply;
     };
-    const held = moveDays({ ...store, connection: { ...connection, read } }, objects, lifetimes);
+    const held = move({ store: { ...store, connection: { ...connection, read } } });
     await hasLooked.promise;
     await Promise.all([move(), move()]);
     goesOn.resolve();
@@ -226,15 +228,55 @@ describe('ended days', () => {
     const caller = await anOldAccount();
     await move();
     const ledger = await readLedger(store, caller.account, 1000, open);
-    expect(await removeDays(store, objects, store.clock.now() - 200 * day)).to.equal(0);
+    expect(await removeDays(store, objects, store.clock.now() - 200 * day, goOn)).to.equal(0);
     store.advance(91 * day);
     await move();
-    expect(await removeDays(store, objects, store.clock.now() - 90 * day)).to.be.above(2);
+    expect(await removeDays(store, objects, store.clock.now() - 90 * day, goOn)).to.be.above(2);
     expect(await readLines(store, caller.account, 9, { open })).to.deep.equal([]);
     expect(await listDays(store, paidLinesOf(caller.keyId))).to.deep.equal([]);
     expect(objectsThere().every((path) => path.startsWith('days/ledger/'))).to.equal(true);
     expect((await readLedger(store, caller.account, 1000, open)).slice(-ledger.length)).to.deep.equal(ledger);
     expect((await verifyLedger(store, caller.account, open)).problems).to.deep.equal([]);
+  });
+
+  it('whose object is damaged keep nothing else from being moved, and are left for the next day', async () => {
+    const [damaged, whole] = [await anOldAccount(), await anOldAccount()];
+    const before = [await all(damaged), await all(whole)];
+    const origins = [ledgerOf(damaged.account), paidLinesOf(damaged.keyId), freeLinesOf(damaged.keyId)];
+    for (const origin of origins) await objects.keep(objectOf(origin, beginning), Buffer.from('no lines'));
+    const { log, lines } = aLog();
+    await move({ log });
+    expect(lines.filter((line) => line.includes('cannot be moved')).map((line) => JSON.parse(line).id)).to.have.members(
+      origins.map(({ id }) => id),
+    );
+    expect(await all(damaged)).to.deep.equal(before[0]);
+    expect(await listDays(store, ledgerOf(whole.account))).to.have.length(1);
+    expect(await all(whole)).to.deep.equal(before[1]);
+  });
+
+  it('are all left when the object store is away, and whoever moves them is told', async () => {
+    await anOldAccount();
+    const { log, lines } = aLog();
+    const away = place.folder;
+    await rename(away, `${away}.away`);
+    const refused = await move({ log }).catch((error: Error) => error);
+    await rename(`${away}.away`, away);
+    expect(refused).to.include({ code: 'unavailable' });
+    expect(lines).to.deep.equal([]);
+  });
+
+  it('are left after the step that is under way when they are to be left', async () => {
+    const caller = await anOldAccount();
+    const before = await all(caller);
+    let asked = 0;
+    await move({ goOn: () => ++asked <= 2 });
+    expect(objectsThere()).to.have.length(1);
+    expect(await all(caller)).to.deep.equal(before);
+    await move();
+    await expectWhole(caller, before);
+    const there = objectsThere().length;
+    expect(await removeDays(store, objects, store.clock.now(), () => false)).to.equal(0);
+    expect(objectsThere()).to.have.length(there);
   });
 
   it('of a removed account: its ledger can be read, its lines go with their time', async () => {
@@ -244,7 +286,7 @@ describe('ended days', () => {
     await removeAccount(store, caller.account, caller.slug);
     await move();
     expect(await readLedger(store, caller.account, 1000, open)).to.deep.equal(ledger);
-    await removeDays(store, objects, store.clock.now());
+    await removeDays(store, objects, store.clock.now(), goOn);
     expect(objectsThere().every((path) => path.startsWith('days/ledger/'))).to.equal(true);
   });
 
