@@ -83,7 +83,7 @@ export const keys = {
   delayed: one('delayed'),
   /** Sorted set: `account/job` of ended jobs by their end. */
   ended: one('ended'),
-  /** Sorted set: `account/job` of files in the object store by the end of their job; 0 for those that are to go at once. */
+  /** Sorted set: `account/job` of ended jobs that may have files in the object store by their end; 0 for files that are to go at once. */
   files: one('files'),
   /** Hash: what was answered to an Idempotency-Key. */
   repeat: (account: string, hash: string): string => `${tag}:repeat:${account}:${hash}`,
