@@ -63,7 +63,7 @@ export async function moveDays({ store, objects, lifetimes, goOn, log }: MoveOpt
       log.warn('ended days cannot be moved: the next day again', { kind: origin.kind, id: origin.id, error });
     }
   };
-  for (const account of await listLedgers(store)) {
+  for (const [, account] of await listLedgers(store)) {
     if (!goOn()) break;
     const period = (await readPeriodStart(store, account)) ?? monthOf(now).start;
     await move(ledgerOf(account), dayOf(Math.min(period, now - lifetimes.job)), close);

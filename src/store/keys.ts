@@ -21,7 +21,7 @@ export const keys = {
   planUsers: one('plan_users'),
   /** Hash: slug → account id. */
   slugs: one('slugs'),
-  /** Hash: slug → id of the account that was last removed under it; its ledger stays. */
+  /** Hash: slug → ids of the accounts that were removed under it, the last one first, with spaces between; their ledgers stay. */
   removed: one('removed'),
   /** Set: ids of removed accounts that may still have keys. */
   leaving: one('leaving'),
