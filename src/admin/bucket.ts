@@ -15,6 +15,7 @@ export async function judgeBucket(settings: BucketSettings): Promise<Finding> {
   const about = 'bucket';
   const steps = [
     ['written', () => write(store, `${prefix}trial`)],
+    ['kept as it is', () => keep(store, `${prefix}kept`)],
     ['read', () => read(store, `${prefix}trial`)],
     ['cleared', () => clear(store, prefix)],
   ] as const;
@@ -41,6 +42,12 @@ async function write(store: ObjectStore, key: string): Promise<void> {
   await store.finish(key);
   const seen = await store.see(key);
   if (seen?.checksum !== sha256) throw new Error('it does not verify SHA-256 checksums of parts');
+}
+
+async function keep(store: ObjectStore, key: string): Promise<void> {
+  for (const text of [content, 'something else']) await store.keep(key, Buffer.from(text));
+  const kept = await store.read(key);
+  if (kept?.toString() !== content) throw new Error('it overwrites what is there although If-None-Match forbids that');
 }
 
 async function read(store: ObjectStore, key: string): Promise<void> {

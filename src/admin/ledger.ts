@@ -1,5 +1,5 @@
 import { writeTime } from '../model/date.ts';
-import { findLedger, listAccounts } from '../store/accounts.ts';
+import { findLedger, listLedgers } from '../store/accounts.ts';
 import { readLedger, verifyLedger } from '../store/ledger.ts';
 import { inBatches } from './batch.ts';
 import { command } from './command.ts';
@@ -44,8 +44,9 @@ export const ledgerCommands = [
     options: {},
     run: async (given, { store, openDays, progress }) => {
       const { SLUG } = given;
-      const accounts =
-        SLUG === undefined ? await listAccounts(store) : [[SLUG, await findLedger(store, SLUG)] as const];
+      if (SLUG !== undefined) await findLedger(store, SLUG);
+      // Accounts that were removed may have had the same slug.
+      const accounts = (await listLedgers(store)).filter(([name]) => SLUG === undefined || name === SLUG);
       const verified = await inBatches(
         accounts,
         async ([name, id]) => {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Limits } from '../model/next.ts';
@@ -43,6 +44,8 @@ export interface Controller {
 const usual: ControllerTimes = { lease: 15_000, look: 2_000, pass: 30_000 };
 const beatMilliseconds = 500;
 const jobsAtOnce = 32;
+/** Runners are left within the time that the whole has, also when a step of a job hangs. */
+const stepMilliseconds = 3000;
 
 /** Hints make it fast; a full pass every 30 s makes it certain. */
 export async function startController(options: ControllerOptions): Promise<Controller> {
@@ -99,7 +102,7 @@ export async function startController(options: ControllerOptions): Promise<Contr
       isPaused = true;
       for (const timer of timers) clearInterval(timer);
       await stopHearing();
-      await queue.close();
+      await within(stepMilliseconds, queue.close());
       await quietly('leaving the runners', () => leaveRunners(runners, apply))();
       await quietly('giving up the lead', () => leaveLead(store, holder))();
     },
@@ -168,7 +171,20 @@ async function hear({ store, runners }: ControllerOptions, hint: Add): Promise<(
 /** Leaves the runners, and looks once more at each job whose worker ended so: its attempt is recorded as interrupted. */
 async function leaveRunners(runners: readonly Runner[], apply: (job: string) => Promise<unknown>): Promise<void> {
   const ended = await Promise.all(runners.map((runner) => runner.close()));
-  await Promise.all(ended.flat().map((name) => apply(jobIn(name))));
+  await within(stepMilliseconds, Promise.all(ended.flat().map((name) => apply(jobIn(name)))));
+}
+
+/** Waits for work, but no longer than some time. */
+async function within(milliseconds: number, work: Promise<unknown>): Promise<void> {
+  const isDone = new AbortController();
+  const late = pause(milliseconds, undefined, { signal: isDone.signal }).catch(() => {
+    // Nobody waits for it any more.
+  });
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    isDone.abort();
+  }
 }
 
 /** Makes work whose errors are only told: it is done again by itself. */

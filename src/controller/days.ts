@@ -1,3 +1,4 @@
+import type { Log } from '../base/log.ts';
 import { type Balances, type Entry, replay } from '../model/ledger.ts';
 import { monthOf } from '../model/period.ts';
 import { keepLines, openLines } from '../objects/days.ts';
@@ -27,6 +28,15 @@ const day = 86_400_000;
 /** Entries in one object: what one step reads, writes and removes. */
 const mostEntries = 2000;
 
+export interface MoveOptions {
+  readonly store: Store;
+  readonly objects: DaysStore;
+  readonly lifetimes: { readonly job: number };
+  /** Asked before each step; after a no the rest is left for another time. */
+  readonly goOn: () => boolean;
+  readonly log: Log;
+}
+
 /** The beginning of the UTC day that holds a moment. */
 export function dayOf(time: number): number {
   return Math.floor(time / day) * day;
@@ -35,32 +45,46 @@ export function dayOf(time: number): number {
 /**
  * Moves what has ended from the record to the object store: request-log lines of the days before yesterday, and entries of
  * the ledger when their billing period is closed and no job of the record is as old. Answers how many entries were moved.
+ * What of one stream cannot be moved stays in the record; only without the object store it fails.
  */
-export async function moveDays(store: Store, objects: DaysStore, lifetimes: { readonly job: number }): Promise<number> {
+export async function moveDays({ store, objects, lifetimes, goOn, log }: MoveOptions): Promise<number> {
   const now = store.clock.now();
   let moved = 0;
-  for (const account of await listLedgers(store)) {
+  const move = async <T extends Placed>(origin: Origin<T>, before: number, closingAfter?: After<T>) => {
+    try {
+      while (goOn()) {
+        const count = await moveSome(store, objects, origin, before, closingAfter);
+        if (count === 0) return;
+        moved += count;
+      }
+    } catch (error) {
+      // Without the object store this fails as well, and so does the whole.
+      await objects.see(objectOf(origin, beginning));
+      log.warn('ended days cannot be moved: the next day again', { kind: origin.kind, id: origin.id, error });
+    }
+  };
+  for (const [, account] of await listLedgers(store)) {
+    if (!goOn()) break;
     const period = (await readPeriodStart(store, account)) ?? monthOf(now).start;
-    moved += await moveAll(
-      store,
-      objects,
-      ledgerOf(account),
-      dayOf(Math.min(period, now - lifetimes.job)),
-      balancesAfter,
-    );
+    await move(ledgerOf(account), dayOf(Math.min(period, now - lifetimes.job)), balancesAfter);
     for (const key of await listKeys(store, account)) {
-      for (const origin of [freeLinesOf(key.id), paidLinesOf(key.id)])
-        moved += await moveAll(store, objects, origin, dayOf(now - day));
+      for (const origin of [freeLinesOf(key.id), paidLinesOf(key.id)]) await move(origin, dayOf(now - day));
     }
   }
   return moved;
 }
 
 /** Removes moved lines that are all older than a moment. */
-export async function removeDays(store: Store, objects: Pick<DaysStore, 'remove'>, before: number): Promise<number> {
+export async function removeDays(
+  store: Store,
+  objects: Pick<DaysStore, 'remove'>,
+  before: number,
+  goOn: () => boolean,
+): Promise<number> {
   let removed = 0;
   for (let due = await dueDays(store, before); due.length > 0; due = await dueDays(store, before)) {
     for (const days of due) {
+      if (!goOn()) return removed;
       await objects.remove(days.object.replace(/[^/]*$/, ''));
       await forgetDays(store, days);
       removed++;
@@ -72,21 +96,6 @@ export async function removeDays(store: Store, objects: Pick<DaysStore, 'remove'
 /** What is to be known of entries that are moved: the balances after them; `null` when they must stay. */
 type After<T> = (entries: readonly T[], before: Closing | undefined) => Closing | undefined | null;
 
-async function moveAll<T extends Placed>(
-  store: Store,
-  objects: DaysStore,
-  origin: Origin<T>,
-  before: number,
-  closingAfter: After<T> = () => undefined,
-): Promise<number> {
-  let moved = 0;
-  for (;;) {
-    const count = await moveSome(store, objects, origin, before, closingAfter);
-    moved += count;
-    if (count === 0) return moved;
-  }
-}
-
 /**
  * Moves the oldest entries of a stream. The object is there before anything is removed, and what is removed is what was
  * read back from it: a repetition after a crash between the two finds it under the same key and goes on with it.
@@ -96,7 +105,7 @@ async function moveSome<T extends Placed>(
   objects: DaysStore,
   origin: Origin<T>,
   before: number,
-  closingAfter: After<T>,
+  closingAfter: After<T> = () => undefined,
 ): Promise<number> {
   // Read before the entries: whoever is overtaken after this is refused by noteMoved.
   const last = await newestDays(store, origin);

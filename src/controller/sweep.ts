@@ -26,20 +26,27 @@ export function startSweep({ store, objects, lifetimes, isLeading, log }: SweepO
   close(): Promise<void>;
 } {
   let running: Promise<void> | null = null;
+  let isClosing = false;
   let movedOn = Number.NaN;
   const run = async () => {
-    if (!isLeading()) return;
+    let isOver = false;
+    // Once it has said no it stays with it: what was cut short does not count as done.
+    const goOn = () => {
+      isOver ||= isClosing || !isLeading();
+      return !isOver;
+    };
+    if (!goOn()) return;
     const swept = await sweep(store, lifetimes);
-    const files = await sweepFiles(store, objects, store.clock.now() - lifetimes.file);
+    const files = await sweepFiles(store, objects, store.clock.now() - lifetimes.file, goOn);
     const uploads = await objects.sweepTemporary(uploadMilliseconds);
-    const days = await removeDays(store, objects, store.clock.now() - lifetimes.line);
+    const days = await removeDays(store, objects, store.clock.now() - lifetimes.line, goOn);
     if (Object.values(swept).some((count) => count > 0) || files + uploads + days > 0)
       log.info('swept', { ...swept, files, uploads, days });
     // Last, and not before it has succeeded counted as done: a full object store must not keep files from being removed.
     const today = dayOf(store.clock.now());
     if (today === movedOn) return;
-    const entries = await moveDays(store, objects, lifetimes);
-    movedOn = today;
+    const entries = await moveDays({ store, objects, lifetimes, goOn, log });
+    if (goOn()) movedOn = today;
     if (entries > 0) log.info('ended days were moved to the object store', { entries });
   };
   const wake = () => {
@@ -53,6 +60,7 @@ export function startSweep({ store, objects, lifetimes, isLeading, log }: SweepO
   return {
     wake,
     async close() {
+      isClosing = true;
       clearInterval(timer);
       await running;
     },
@@ -60,10 +68,16 @@ export function startSweep({ store, objects, lifetimes, isLeading, log }: SweepO
 }
 
 /** Removes files from the object store, each whole folder of its job, then forgets them. */
-async function sweepFiles(store: Store, objects: SweepOptions['objects'], before: number): Promise<number> {
+async function sweepFiles(
+  store: Store,
+  objects: SweepOptions['objects'],
+  before: number,
+  goOn: () => boolean,
+): Promise<number> {
   let removed = 0;
   for (let due = await dueFiles(store, before); due.length > 0; due = await dueFiles(store, before)) {
     for (const file of due) {
+      if (!goOn()) return removed;
       await objects.remove(`${file.job}/`);
       await dropFile(store, file);
       removed++;

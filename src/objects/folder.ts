@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { lstat, mkdir, open, readdir, realpath, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { refuse } from '../base/errors.ts';
+import { Refusal, refuse } from '../base/errors.ts';
 import type { Seal } from '../base/seal.ts';
 import type { ByteRange } from '../model/range.ts';
 import {
@@ -62,7 +62,10 @@ export async function openFolder({ folder, seal, now }: FolderOptions): Promise<
     see: (key) => reach(find(root, () => seeObject(root, key))),
     open: (key, _, range) => reach(find(root, () => openObject(root, key, range))),
     keep: async (key, body) => {
-      await store.receive(await store.permit(key, { bytes: body.length }), oneChunk(body));
+      const permit = await store.permit(key, { bytes: body.length });
+      await store.receive(permit, oneChunk(body)).catch((error: unknown) => {
+        if (!(error instanceof Refusal && error.code === 'already_exists')) throw error;
+      });
     },
     read: async (key) => {
       const opened = await store.open(key);

@@ -30,8 +30,8 @@ const checksumHeader = 'x-amz-checksum-sha256';
 
 /** Begins an upload, or goes on with the one that was begun, and signs a URL for each part that is not there yet. */
 export async function permitParts(bucket: Bucket, key: string, upload: Upload, partBytes: number): Promise<Part[]> {
-  const id = (await findUpload(bucket, key)) ?? (await beginUpload(bucket, key, upload));
-  const there = await listParts(bucket, key, id);
+  const [begun] = await findUploads(bucket, key);
+  const { id, parts: there } = begun ?? { id: await beginUpload(bucket, key, upload), parts: [] };
   const missing = upload.parts
     .map((sha256, index) => ({
       number: index + 1,
@@ -56,12 +56,12 @@ export async function permitParts(bucket: Bucket, key: string, upload: Upload, p
 
 /** Makes an object of the parts that S3 has; does nothing when no upload was begun, or when its parts make no object. */
 export async function finishUpload(bucket: Bucket, key: string): Promise<void> {
-  const id = await findUpload(bucket, key);
-  if (id === null) return;
-  const there = await listParts(bucket, key, id);
-  if (there.length === 0) return;
-  const parts = there.map(({ PartNumber, ETag, ChecksumSHA256 }) => ({ PartNumber, ETag, ChecksumSHA256 }));
-  const place = { Bucket: bucket.name, Key: key, UploadId: id };
+  const [fullest, ...others] = await findUploads(bucket, key);
+  if (fullest === undefined || fullest.parts.length === 0) return;
+  // Dropped first, so that none of them is finished later over the object.
+  for (const { id } of others) await dropUpload(bucket, key, id);
+  const parts = fullest.parts.map(({ PartNumber, ETag, ChecksumSHA256 }) => ({ PartNumber, ETag, ChecksumSHA256 }));
+  const place = { Bucket: bucket.name, Key: key, UploadId: fullest.id };
   const command = new CompleteMultipartUploadCommand({ ...place, MultipartUpload: { Parts: parts } });
   const asked = bucket.client.send(command, limit(finishMilliseconds)).catch((error: unknown) => {
     if (statusOf(error) === 400) return null;
@@ -75,8 +75,7 @@ export async function dropUploads(bucket: Bucket, prefix: string, begunBefore: n
   let dropped = 0;
   for (const { Key, UploadId, Initiated } of await listUploads(bucket, prefix)) {
     if (!isObjectKey(Key) || (Initiated?.getTime() ?? 0) >= begunBefore) continue;
-    const command = new AbortMultipartUploadCommand({ Bucket: bucket.name, Key, UploadId });
-    await reachBucket(bucket.client.send(command, limit()));
+    await dropUpload(bucket, Key, UploadId);
     dropped += 1;
   }
   return dropped;
@@ -105,9 +104,19 @@ async function beginUpload({ client, name }: Bucket, key: string, upload: Upload
   return begun.UploadId;
 }
 
-async function findUpload(bucket: Bucket, key: string): Promise<string | null> {
-  const uploads = await listUploads(bucket, key);
-  return uploads.find(({ Key }) => Key === key)?.UploadId ?? null;
+/** Uploads of one key, first the one that has most: one whose beginning was repeated, because no answer came, stays empty. */
+async function findUploads(bucket: Bucket, key: string): Promise<{ id: string; parts: PartThere[] }[]> {
+  const found: { id: string; parts: PartThere[] }[] = [];
+  for (const { Key, UploadId } of await listUploads(bucket, key)) {
+    if (Key !== key || UploadId === undefined) continue;
+    found.push({ id: UploadId, parts: await listParts(bucket, key, UploadId) });
+  }
+  const bytesOf = (parts: readonly PartThere[]) => parts.reduce((sum, { Size = 0 }) => sum + Size, 0);
+  return found.sort((a, b) => bytesOf(b.parts) - bytesOf(a.parts));
+}
+
+async function dropUpload({ client, name }: Bucket, key: string, id: string | undefined): Promise<void> {
+  await reachBucket(client.send(new AbortMultipartUploadCommand({ Bucket: name, Key: key, UploadId: id }), limit()));
 }
 
 async function listUploads({ client, name }: Bucket, prefix: string): Promise<MultipartUpload[]> {

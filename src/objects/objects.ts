@@ -19,7 +19,7 @@ export interface ObjectStore {
   readonly see: (key: string) => Promise<SeenObject | null>;
   /** Opens an object or a part of it; `null` when nothing is kept under the key. Who gets a stream reads it to its end or destroys it. */
   readonly open: (key: string, shown: Shown, range?: ByteRange) => Promise<OpenedObject | null>;
-  /** Keeps bytes of our own, as one object. */
+  /** Keeps bytes of our own, as one object. What is kept under the key already stays as it is. */
   readonly keep: (key: string, body: Uint8Array) => Promise<void>;
   /** Gives all bytes of an object, which must fit into memory; `null` when nothing is kept under the key. */
   readonly read: (key: string) => Promise<Buffer | null>;

@@ -8,7 +8,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { refuse } from '../base/errors.ts';
-import { type Bucket, type BucketSettings, checkBucket, limit, openBucket, reachBucket } from './bucket.ts';
+import { type Bucket, type BucketSettings, checkBucket, limit, openBucket, reachBucket, statusOf } from './bucket.ts';
 import { dropUploads, finishUpload, type Permitted, permitParts, signUrl } from './multipart.ts';
 import { isObjectKey, isObjectPrefix, type ObjectStore, type SeenObject, type Shown, type Upload } from './objects.ts';
 
@@ -26,6 +26,8 @@ const leastPartBytes = 64 * 1024 ** 2;
 const linkSeconds = 15 * 60;
 /** For an object that is sent or read as one. */
 const wholeMilliseconds = 60_000;
+/** What S3 answers when only a new object is to be written. */
+const isThere = 412;
 const checksumForm = /^[0-9a-f]{64}$/;
 
 /** Gives the size of parts with which a file of some bytes has few enough of them. */
@@ -98,9 +100,12 @@ async function keepObject({ client, name }: Bucket, key: string, body: Uint8Arra
   const permitted: Permitted = { sha256, parts };
   const command = new PutObjectCommand({
     ...{ Bucket: name, Key: key, Body: body, ContentLength: body.length },
-    ...{ ChecksumSHA256: parts, Metadata: { ...permitted } },
+    ...{ ChecksumSHA256: parts, Metadata: { ...permitted }, IfNoneMatch: '*' },
   });
-  await reachBucket(client.send(command, limit(wholeMilliseconds)));
+  const asked = client.send(command, limit(wholeMilliseconds)).catch((error: unknown) => {
+    if (statusOf(error) !== isThere) throw error;
+  });
+  await reachBucket(asked);
 }
 
 async function readObject(bucket: Bucket, key: string): Promise<Buffer | null> {

@@ -159,12 +159,12 @@ export async function findAccount(store: Store, slug: string): Promise<string> {
   return String(id);
 }
 
-/** Like findAccount, but also finds an account that was removed: its ledger stays. */
+/** Like findAccount, but also finds the account that was removed last: its ledger stays. */
 export async function findLedger(store: Store, slug: string): Promise<string> {
-  const id = await store.connection.read(['HGET', keys.removed, slug], keys.removed);
+  const removed = await store.connection.read(['HGET', keys.removed, slug], keys.removed);
   const present = await store.connection.read(['HGET', keys.slugs, slug], keys.slugs);
-  if (present === null && id === null) throw refuse('not_found', `There is no account ${slug}`);
-  return String(present ?? id);
+  if (present === null && removed === null) throw refuse('not_found', `There is no account ${slug}`);
+  return String(present ?? idsIn(removed)[0]);
 }
 
 /** Slugs and ids of all accounts, by slug. */
@@ -173,10 +173,17 @@ export async function listAccounts(store: Store): Promise<[slug: string, id: str
   return Object.entries(found).sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** Ids of all accounts that have a ledger, removed ones too. */
-export async function listLedgers(store: Store): Promise<string[]> {
-  const removed = (await store.connection.read(['HVALS', keys.removed], keys.removed)) as string[];
-  return [...new Set([...(await listAccounts(store)).map(([, id]) => id), ...removed])];
+/** Slugs and ids of all accounts that have a ledger, also of removed ones. */
+export async function listLedgers(store: Store): Promise<[slug: string, id: string][]> {
+  // Read first: who is removed meanwhile is in both lists, not in none.
+  const present = await listAccounts(store);
+  const found = pairs(await store.connection.read(['HGETALL', keys.removed], keys.removed));
+  const removed = Object.entries(found).flatMap(([slug, ids]) => idsIn(ids).map((id): [string, string] => [slug, id]));
+  return [...new Map([...present, ...removed].map((one) => [one[1], one])).values()];
+}
+
+function idsIn(removed: unknown): string[] {
+  return String(removed).split(' ');
 }
 
 export async function readAccount(store: Store, id: string): Promise<Account> {

@@ -1,13 +1,13 @@
 import { keys } from './keys.ts';
 import type { Store } from './script.ts';
 
-/** A job whose file is in the object store. */
+/** A job that may have files in the object store. */
 export interface KeptFile {
   readonly account: string;
   readonly job: string;
 }
 
-/** Files of jobs that ended before a moment, and those that callers have removed; a bounded number. */
+/** Files of jobs that ended before a moment, those that callers have removed, and what jobs without a result have left; a bounded number. */
 export async function dueFiles(store: Store, before: number): Promise<KeptFile[]> {
   const members = (await store.connection.read(
     ['ZRANGEBYSCORE', keys.files, '-inf', String(before), 'LIMIT', '0', '100'],

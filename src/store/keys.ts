@@ -21,7 +21,7 @@ export const keys = {
   planUsers: one('plan_users'),
   /** Hash: slug → account id. */
   slugs: one('slugs'),
-  /** Hash: slug → id of the account that was last removed under it; its ledger stays. */
+  /** Hash: slug → ids of the accounts that were removed under it, the last one first, with spaces between; their ledgers stay. */
   removed: one('removed'),
   /** Set: ids of removed accounts that may still have keys. */
   leaving: one('leaving'),
@@ -83,7 +83,7 @@ export const keys = {
   delayed: one('delayed'),
   /** Sorted set: `account/job` of ended jobs by their end. */
   ended: one('ended'),
-  /** Sorted set: `account/job` of files in the object store by the end of their job; 0 for those that are to go at once. */
+  /** Sorted set: `account/job` of ended jobs that may have files in the object store by their end; 0 for files that are to go at once. */
   files: one('files'),
   /** Hash: what was answered to an Idempotency-Key. */
   repeat: (account: string, hash: string): string => `${tag}:repeat:${account}:${hash}`,

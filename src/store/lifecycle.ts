@@ -226,10 +226,11 @@ function finishKeys(job: Pick<Job, 'id' | 'account' | 'key' | 'endpoint'>) {
   };
 }
 
-function finishArgs(job: Pick<Job, 'id' | 'account'>) {
+function finishArgs(job: Pick<Job, 'id' | 'account' | 'endpoint'>) {
   return {
     accountId: job.account,
     jobId: job.id,
+    mayUpload: job.endpoint === 'metadata' ? '' : '1',
     workChannel: channels.work,
     jobChannel: channels.job(job.id),
   };

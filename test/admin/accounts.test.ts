@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { makeSeal } from '../../src/base/seal.ts';
 import { readKey } from '../../src/model/key.ts';
+import { findAccount, listLedgers } from '../../src/store/accounts.ts';
 import { enter } from '../../src/store/entrance.ts';
 import { readJob } from '../../src/store/jobs.ts';
 import { keys } from '../../src/store/keys.ts';
@@ -166,6 +167,24 @@ describe('plans, accounts and keys', () => {
       expect(await operator.json('ledger', 'verify', caller.slug)).to.include({ ok: true, entries: 1 });
       await operator.json('account', 'create', caller.slug, '--name', 'Another');
       expect(await operator.json<Shape[]>('ledger', 'show', caller.slug)).to.deep.equal([]);
+    });
+
+    it('keeps its ledger in what is verified and moved although others of its slug are removed after it', async () => {
+      const made = async (credits: string): Promise<string> => {
+        await operator.json('account', 'create', 'again', '--name', 'Again');
+        await operator.json('credits', 'add', 'again', credits);
+        const id = await findAccount(operator.store, 'again');
+        await operator.json('account', 'remove', 'again');
+        return id;
+      };
+      const before = await operator.json('ledger', 'verify');
+      const ids = [await made('1'), await made('2'), await made('3')];
+      const shown = await operator.json<Shape[]>('ledger', 'show', 'again');
+      expect(shown.map(({ amount }) => amount)).to.deep.equal([3]);
+      expect(await operator.json('ledger', 'verify', 'again')).to.include({ accounts: 3, entries: 3, ok: true });
+      const all = await operator.json('ledger', 'verify');
+      expect(all).to.include({ accounts: Number(before.accounts) + 3, ok: true });
+      expect((await listLedgers(operator.store)).map(([, id]) => id)).to.include.members(ids);
     });
   });
 

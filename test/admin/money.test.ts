@@ -139,7 +139,8 @@ describe('money, logs and blocks', () => {
     const seal = makeSeal({ secret });
     const now = () => store.clock.now() + 100 * 86_400_000;
     const objects = await openFolder({ folder: join(data, 'objects'), seal, now });
-    await moveDays({ ...store, clock: { now, offset: () => 100 * 86_400_000 } }, objects, { job: 0 });
+    const later = { ...store, clock: { now, offset: () => 100 * 86_400_000 } };
+    await moveDays({ store: later, objects, lifetimes: { job: 0 }, goOn: () => true, log: aLog().log });
     expect(await readLines(store, account, 9)).to.deep.equal([]);
     expect(await readLedger(store, account, 9)).to.deep.equal([]);
     expect(await answers()).to.deep.equal(before);

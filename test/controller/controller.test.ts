@@ -25,14 +25,20 @@ describe('the controller', function () {
   let controller: Controller;
   /** What the one runner has, by the names of attempts. */
   let workers: Map<string, Seen>;
+  /** What the runner waits for before it says anything of a worker. */
+  let hung: Promise<void> | null;
   beforeEach(async () => {
     redis = await startTestRedis();
     store = storeOf(redis.connection);
     workers = new Map();
+    hung = null;
     const runner: Runner = {
       start: async ({ name }) => void workers.set(name, { is: 'running' }),
       stop: async (name) => void workers.delete(name),
-      see: async (name) => workers.get(name) ?? { is: 'absent' },
+      see: async (name) => {
+        await hung;
+        return workers.get(name) ?? { is: 'absent' };
+      },
       watch: () => () => {},
       list: async (job) => [...workers.keys()].filter((name) => job === undefined || jobIn(name) === job),
       close: async () => {
@@ -81,5 +87,20 @@ describe('the controller', function () {
     expect((await readAttempts(store, id)).at(-1)).to.include({ counts: 'interruption', code: 'worker_lost' });
     expect(await theJob(store, next)).to.include({ attempt: 0, status: 'QueuedJob' });
     expect(await redis.connection.read(['GET', keys.lead], keys.lead)).to.equal(null);
+  });
+
+  it('leaves the runners and gives up the lead although a step of a job hangs', async () => {
+    const id = await admitted(store, await anAccount(store, { credits: 1 }));
+    await isRunning(id);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    hung = promise;
+    controller.hint(id);
+    try {
+      await controller.close();
+      expect([...workers.keys()]).to.deep.equal([]);
+      expect(await redis.connection.read(['GET', keys.lead], keys.lead)).to.equal(null);
+    } finally {
+      resolve();
+    }
   });
 });

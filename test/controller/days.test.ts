@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { makeSeal } from '../../src/base/seal.ts';
-import { moveDays, removeDays } from '../../src/controller/days.ts';
+import { type MoveOptions, moveDays, removeDays } from '../../src/controller/days.ts';
 import { startSweep } from '../../src/controller/sweep.ts';
 import { keepLines, openLines } from '../../src/objects/days.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder.ts';
@@ -15,8 +15,9 @@ import { beginning, listDays, objectOf } from '../../src/store/days.ts';
 import { keys } from '../../src/store/keys.ts';
 import { ledgerOf, readLedger, verifyLedger } from '../../src/store/ledger.ts';
 import { settleJob } from '../../src/store/lifecycle.ts';
-import { collectLines, freeLinesOf, paidLinesOf, readLines } from '../../src/store/lines.ts';
+import { freeLinesOf, paidLinesOf, readLines } from '../../src/store/lines.ts';
 import { rollPeriod } from '../../src/store/period.ts';
+import { allOf, anOldAccount, freeLines, type OldAccount } from '../support/days.ts';
 import { anAccount, aRunningJob, completed, holder, storeOf, type TestStore } from '../support/record.ts';
 import { aFolder, aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -25,7 +26,6 @@ const day = 86_400_000;
 const lifetimes = { job: 30 * day };
 const rounds = Number(process.env.ROUNDS ?? 3);
 const childProgram = join(import.meta.dirname, '../support/days-child.ts');
-const freeLines = 2300;
 
 describe('ended days', () => {
   let redis: TestRedis;
@@ -45,36 +45,14 @@ describe('ended days', () => {
   afterEach(() => place.remove());
 
   const open = (object: string) => openLines(objects, object);
-  type Caller = Awaited<ReturnType<typeof anAccount>>;
-
-  /** An account with three months behind it, and lines of yesterday. */
-  const anOldAccount = async (): Promise<Caller> => {
-    const caller = await anAccount(store, { quota: 2, credits: 50, packs: [2] });
-    const lines = collectLines(store, 50_000, aLog().log);
-    const free = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '192.0.2.1', credits: 0 };
-    const began = store.clock.now();
-    for (let n = 0; n < freeLines; n++) lines.add(caller.keyId, { ...free, at: began + n, duration_ms: n });
-    for (let month = 0; month < 3; month++) {
-      for (let n = 0; n < 4; n++) await settleJob(store, holder, await aRunningJob(store, caller), completed);
-      store.advance(31 * day);
-      await rollPeriod(store, caller.account);
-    }
-    await settleJob(store, holder, await aRunningJob(store, caller), completed);
-    lines.add(caller.keyId, { ...free, at: store.clock.now(), duration_ms: freeLines });
-    await lines.close();
-    return caller;
-  };
-  const all = async ({ account }: Caller) => ({
-    ledger: await readLedger(store, account, 100_000, open),
-    lines: (await readLines(store, account, 100_000, { open })).map((line) => JSON.stringify(line)).sort(),
-  });
+  const all = (caller: OldAccount) => allOf(store, caller, open);
   const lengthOf = async (stream: string) => Number(await store.connection.read(['XLEN', stream], stream));
   const objectsThere = () =>
     readdirSync(place.folder, { recursive: true, encoding: 'utf8' }).filter(
       (path) => !path.startsWith('.uploads') && statSync(join(place.folder, path)).isFile(),
     );
   /** Everything is there once, in the books, in the log and in the object store. */
-  const expectWhole = async (caller: Caller, before: Awaited<ReturnType<typeof all>>) => {
+  const expectWhole = async (caller: OldAccount, before: Awaited<ReturnType<typeof all>>) => {
     expect(await all(caller)).to.deep.equal(before);
     expect((await verifyLedger(store, caller.account)).problems).to.deep.equal([]);
     expect(await verifyLedger(store, caller.account, open)).to.deep.equal({
@@ -85,7 +63,9 @@ describe('ended days', () => {
     const listed = (await Promise.all(origins.map((origin) => listDays(store, origin)))).flat();
     expect(objectsThere()).to.have.length(listed.length);
   };
-  const move = () => moveDays(store, objects, lifetimes);
+  const goOn = () => true;
+  const move = (given: Partial<MoveOptions> = {}) =>
+    moveDays({ store, objects, lifetimes, goOn, log: aLog().log, ...given });
 
   /** Moves in a process that is killed at a point, or after some time. */
   const moveAndDie = async (point: string, nth = 1, delayMs = 0) => {
@@ -103,7 +83,7 @@ describe('ended days', () => {
   };
 
   it('go to the object store, and stay in the log, in the ledger and in what is verified', async () => {
-    const caller = await anOldAccount();
+    const caller = await anOldAccount(store);
     const before = await all(caller);
     expect(before.lines).to.have.length(freeLines + 1 + 13);
     const moved = await move();
@@ -119,7 +99,7 @@ describe('ended days', () => {
   });
 
   it('are moved by the sweep, once a day, and removed by it', async () => {
-    const caller = await anOldAccount();
+    const caller = await anOldAccount(store);
     const before = await all(caller);
     const { log, lines } = aLog();
     const options = {
@@ -165,7 +145,7 @@ describe('ended days', () => {
   for (const [point, nth, when] of points) {
     it(`are all there once after a kill ${when}`, async function () {
       this.timeout(20_000);
-      const caller = await anOldAccount();
+      const caller = await anOldAccount(store);
       const before = await all(caller);
       await moveAndDie(point, nth);
       expect((await all(caller)).lines).to.deep.equal(before.lines);
@@ -177,7 +157,7 @@ describe('ended days', () => {
 
   it(`are all there once after ${rounds} kills at any time`, async function () {
     this.timeout(20_000 + rounds * 5000);
-    const caller = await anOldAccount();
+    const caller = await anOldAccount(store);
     const before = await all(caller);
     for (let n = 0; n < rounds; n++) {
       await moveAndDie('', 1, 1 + Math.random() * 60);
@@ -190,7 +170,7 @@ describe('ended days', () => {
 
   it('are not doubled when the cap of free lines took some between the write and a repetition', async function () {
     this.timeout(20_000);
-    const caller = await anOldAccount();
+    const caller = await anOldAccount(store);
     const before = await all(caller);
     await moveAndDie('between', 2);
     const capped = keys.freeLines(caller.keyId);
@@ -200,7 +180,7 @@ describe('ended days', () => {
   });
 
   it('are moved once by two at once, also by one that was held up after it had looked', async () => {
-    const caller = await anOldAccount();
+    const caller = await anOldAccount(store);
     const before = await all(caller);
     const hasLooked = Promise.withResolvers<void>();
     const goesOn = Promise.withResolvers<void>();
@@ -213,7 +193,7 @@ describe('ended days', () => {
       }
       return reply;
     };
-    const held = moveDays({ ...store, connection: { ...connection, read } }, objects, lifetimes);
+    const held = move({ store: { ...store, connection: { ...connection, read } } });
     await hasLooked.promise;
     await Promise.all([move(), move()]);
     goesOn.resolve();
@@ -223,13 +203,13 @@ describe('ended days', () => {
   });
 
   it('are removed when their time is over, but never the ledger', async () => {
-    const caller = await anOldAccount();
+    const caller = await anOldAccount(store);
     await move();
     const ledger = await readLedger(store, caller.account, 1000, open);
-    expect(await removeDays(store, objects, store.clock.now() - 200 * day)).to.equal(0);
+    expect(await removeDays(store, objects, store.clock.now() - 200 * day, goOn)).to.equal(0);
     store.advance(91 * day);
     await move();
-    expect(await removeDays(store, objects, store.clock.now() - 90 * day)).to.be.above(2);
+    expect(await removeDays(store, objects, store.clock.now() - 90 * day, goOn)).to.be.above(2);
     expect(await readLines(store, caller.account, 9, { open })).to.deep.equal([]);
     expect(await listDays(store, paidLinesOf(caller.keyId))).to.deep.equal([]);
     expect(objectsThere().every((path) => path.startsWith('days/ledger/'))).to.equal(true);
@@ -238,18 +218,18 @@ describe('ended days', () => {
   });
 
   it('of a removed account: its ledger can be read, its lines go with their time', async () => {
-    const caller = await anOldAccount();
+    const caller = await anOldAccount(store);
     const { ledger } = await all(caller);
     await move();
     await removeAccount(store, caller.account, caller.slug);
     await move();
     expect(await readLedger(store, caller.account, 1000, open)).to.deep.equal(ledger);
-    await removeDays(store, objects, store.clock.now());
+    await removeDays(store, objects, store.clock.now(), goOn);
     expect(objectsThere().every((path) => path.startsWith('days/ledger/'))).to.equal(true);
   });
 
   it('stay in the record when an object of another one lies where they would go', async () => {
-    const caller = await anOldAccount();
+    const caller = await anOldAccount(store);
     const before = await all(caller);
     const entries = (await readLedger(store, caller.account, 99)).reverse();
     const others = entries.slice(0, 5).map((entry, n) => ({ ...entry, entry: `${n + 1}-0` }));
@@ -261,7 +241,7 @@ describe('ended days', () => {
   });
 
   it('of a ledger with a problem stay in the record', async () => {
-    const caller = await anOldAccount();
+    const caller = await anOldAccount(store);
     const ledger = keys.ledger(caller.account);
     const entries = await readLedger(store, caller.account, 99);
     const given = entries.findLast(({ kind, balance }) => kind === 'grant' && balance === 'credits');
@@ -274,7 +254,7 @@ describe('ended days', () => {
   });
 
   it('that are gone from the object store are named by who verifies, and do not hide what comes after', async () => {
-    const caller = await anOldAccount();
+    const caller = await anOldAccount(store);
     await move();
     const [first] = await listDays(store, ledgerOf(caller.account));
     await rm(join(place.folder, 'days/ledger'), { recursive: true });

@@ -184,6 +184,19 @@ export function describeObjectStore(open: () => Promise<StoreUnderTest>): void {
     expect(await read(await store.open(key, shown))).to.equal(content);
   });
 
+  it('keeps what is there when other bytes of our own come under its key', async () => {
+    await store.keep(key, Buffer.from(content));
+    await store.keep(key, Buffer.from('Other bytes'));
+    expect(await store.see(key)).to.deep.equal(seen);
+    expect((await store.read(key))?.toString()).to.equal(content);
+  });
+
+  it('keeps one of two that come under a key at once', async () => {
+    const texts = ['The bytes of the one', 'What the other has'];
+    await Promise.all(texts.map((text) => store.keep(key, Buffer.from(text))));
+    expect(texts).to.include((await store.read(key))?.toString());
+  });
+
   it('finishes nothing where nothing was begun', async () => {
     await store.finish(key);
     expect(await store.see(key)).to.equal(null);

@@ -1,3 +1,7 @@
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { DeleteObjectCommand } from '@aws-sdk/client-s3';
 import { expect } from 'chai';
 import { judgeBucket } from '../../src/admin/bucket.ts';
 import { type Operator, startOperator } from '../support/operator.ts';
@@ -45,6 +49,31 @@ describe('the doctor beside a bucket', function () {
       expect(said).to.match(text).and.match(/\.$/);
     });
   }
+
+  it('says when a service overwrites what is there although it is told not to', async () => {
+    const { s3Endpoint, s3Bucket } = s3.settings;
+    // Deleting just before the write has the same effect as not knowing the condition.
+    const careless = createServer(async (req, res) => {
+      const { pathname } = new URL(req.url ?? '', s3Endpoint);
+      const Key = pathname.replace(`/${s3Bucket}/`, '');
+      if (req.headers['if-none-match']) await s3.client.send(new DeleteObjectCommand({ Bucket: s3Bucket, Key }));
+      const on = request(s3Endpoint + req.url, { method: req.method, headers: req.headers });
+      on.on('response', (answer) => {
+        res.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.pipe(res);
+      });
+      req.pipe(on);
+    });
+    await once(careless.listen(0, '127.0.0.1'), 'listening');
+    const { port } = careless.address() as AddressInfo;
+    const finding = await judgeBucket({ ...s3.settings, s3Endpoint: `http://127.0.0.1:${port}` });
+    careless.closeAllConnections();
+    careless.close();
+    expect(finding).to.deep.include({
+      level: 'problem',
+      text: 'The bucket trawl-test cannot be kept as it is: it overwrites what is there although If-None-Match forbids that.',
+    });
+  });
 
   it('says that credentials are wrong, and does not tell them', async () => {
     process.env.AWS_SECRET_ACCESS_KEY = 'wrong';

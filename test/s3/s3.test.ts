@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import { CreateMultipartUploadCommand, ListMultipartUploadsCommand, UploadPartCommand } from '@aws-sdk/client-s3';
 import { expect } from 'chai';
+import { checksumOfParts } from '../../src/objects/multipart.ts';
 import type { ObjectStore, PartsPermit, Permit, Upload } from '../../src/objects/objects.ts';
 import { openS3, partBytesFor } from '../../src/objects/s3.ts';
 import { makeCall } from '../../src/worker/call.ts';
@@ -164,6 +166,28 @@ describe('an S3 bucket', function () {
     await store.finish(key);
     expect(await putPart(late, Buffer.from('Other bytes'))).to.equal(404);
     expect(await store.see(key)).to.deep.equal({ bytes: content.length, checksum: hash('sha256', content) });
+  });
+
+  it('finishes the upload that has the parts when an empty one was begun before it, and drops that one', async () => {
+    const upload = inParts(film);
+    const place = { Bucket: s3.settings.s3Bucket, Key: key };
+    // The answer to a first request was lost: it was repeated, and each has begun an upload.
+    const Metadata = { sha256: upload.sha256, parts: checksumOfParts(upload.parts) };
+    const checksums = { ChecksumAlgorithm: 'SHA256', ChecksumType: 'COMPOSITE' } as const;
+    for (let n = 0; n < 2; n++) {
+      await s3.client.send(new CreateMultipartUploadCommand({ ...place, Metadata, ...checksums }));
+    }
+    const { Uploads = [] } = await s3.client.send(new ListMultipartUploadsCommand({ Bucket: place.Bucket }));
+    const UploadId = Uploads.at(-1)?.UploadId;
+    for (let n = 0; n < upload.parts.length; n++) {
+      const Body = film.subarray(n * partBytes, (n + 1) * partBytes);
+      const part = { ...place, UploadId, PartNumber: n + 1, Body, ChecksumAlgorithm: 'SHA256' } as const;
+      await s3.client.send(new UploadPartCommand(part));
+    }
+    expect((await permit(upload)).parts).to.deep.equal([]);
+    await store.finish(key);
+    expect(await store.see(key)).to.deep.equal({ bytes: film.length, checksum: upload.sha256 });
+    expect((await s3.list()).uploads).to.deep.equal([]);
   });
 
   for (const [title, change] of [

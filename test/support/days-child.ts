@@ -22,7 +22,9 @@ if (verb === 'verify') {
   const seal = makeSeal({ secret: Buffer.alloc(32) });
   const objects = await openFolder({ folder: argument, seal, now: clock.now });
   console.log('ready');
-  await moveDays(waitingStore(), waitingObjects(objects), { job: 30 * 86_400_000 });
+  const lifetimes = { job: 30 * 86_400_000 };
+  const { log } = aLog();
+  await moveDays({ store: waitingStore(), objects: waitingObjects(objects), lifetimes, goOn: () => true, log });
 }
 await connection.close();
 

@@ -51,7 +51,7 @@ export function isTerminal({ phase }: LivePod): boolean {
 
 /** Why an attempt is over whose pod has not ended, or is not there. */
 function whyOver(job: LiveJob | null, pod: LivePod | null, now: number): Outcome | null {
-  if (isLate(job)) return { is: 'failed', code: 'timeout' };
+  if (isLate(job, pod)) return { is: 'failed', code: 'timeout' };
   if (job?.over) return interrupted(pod ? (pod.disruption ?? 'its pod was deleted') : 'its pod is gone');
   if (!job) return interrupted('its Job is gone');
   if (job.deletedAt !== null) return interrupted('its Job was deleted');
@@ -59,9 +59,10 @@ function whyOver(job: LiveJob | null, pod: LivePod | null, now: number): Outcome
   return isLeft ? interrupted(pod.disruption ?? 'its pod was deleted') : null;
 }
 
-/** Whether the cluster ended it for its time. */
-function isLate(job: LiveJob | null): boolean {
-  return job?.over?.reason === 'DeadlineExceeded';
+/** Whether the cluster ended it for its time. It takes the pod away before it says so. */
+function isLate(job: LiveJob | null, pod: LivePod | null): boolean {
+  if (job?.over?.reason === 'DeadlineExceeded') return true;
+  return typeof job?.deadline === 'number' && typeof pod?.deletedAt === 'number' && pod.deletedAt >= job.deadline;
 }
 
 /** How the worker of a pod in its last phase ended. What it said itself counts first: the object store judges the rest. */
@@ -69,7 +70,7 @@ function outcomeOfPod(pod: LivePod, job: LiveJob | null, verdict: Outcome | null
   const { exit, reason, disruption } = pod;
   const said = wordOf(pod, verdict);
   if (said) return said;
-  if (reason === 'DeadlineExceeded' || isLate(job)) return { is: 'failed', code: 'timeout' };
+  if (reason === 'DeadlineExceeded' || isLate(job, pod)) return { is: 'failed', code: 'timeout' };
   if (disruption !== null) return interrupted(disruption);
   // Without a disruption the kubelet evicts for the pod's own limit of disk.
   if (reason === 'Evicted') return { is: 'failed', code: 'file_too_large' };

@@ -32,6 +32,8 @@ interface Live {
 export interface LiveJob extends Live {
   readonly kind: 'job';
   readonly isSuspended: boolean;
+  /** When its time is up. */
+  readonly deadline: number | null;
   /** Why it is over, as soon as it cannot succeed any more or has. */
   readonly over: { readonly type: string; readonly reason: string } | null;
 }
@@ -62,6 +64,7 @@ export function slimJob(raw: Raw<V1Job>): LiveJob {
     kind: 'job',
     ...slim(raw, raw.metadata?.name ?? ''),
     isSuspended: findTrue(conditions, 'Suspended') !== undefined,
+    deadline: readDeadline(raw),
     over: over ? { type: over.type, reason: over.reason ?? '' } : null,
   };
 }
@@ -101,6 +104,12 @@ function slim({ metadata }: Raw<V1Job> | Raw<V1Pod>, attempt: string): Live {
     deletedAt: deletion === null ? null : deletion - graceSeconds * 1000,
     isHeld: metadata?.finalizers?.includes(finalizer) ?? false,
   };
+}
+
+function readDeadline({ spec, status }: Raw<V1Job>): number | null {
+  const started = readTime(status?.startTime);
+  const seconds = spec?.activeDeadlineSeconds;
+  return started === null || seconds === undefined ? null : started + seconds * 1000;
 }
 
 type Condition = Pick<Raw<V1Condition>, 'type' | 'status'> & { readonly reason?: string };

@@ -19,7 +19,7 @@ export const finishKeys = [
   ...booksKeys,
   ...fairKeys.filter((key) => key !== 'account'),
 ] as const;
-export const finishArgs = ['accountId', 'jobId', 'workChannel', 'jobChannel'] as const;
+export const finishArgs = ['accountId', 'jobId', 'mayUpload', 'workChannel', 'jobChannel'] as const;
 
 /**
  * The end of a job, and the only place that writes a final status: charge or release of its hold, ledger, request-log
@@ -56,6 +56,12 @@ local function leave()
   stand(accountId, tonumber(b.running), b.concurrency, b.tag)
 end
 
+-- Also a worker whose job ends otherwise may have uploaded something.
+local function keep_file(at, is_delivered)
+  if j.attempt == '0' or mayUpload == '' then return end
+  redis.call('ZADD', files, is_delivered and at or 0, accountId .. '/' .. jobId)
+end
+
 local function send_webhook(at)
   if not j.receiver then return end
   redis.call('HSET', webhook, 'state', 'due', 'attempts', 0, 'last_status', '', 'next_at', at, 'created_at', at)
@@ -74,7 +80,7 @@ local function finish(e)
     redis.call('RPUSH', attempts, cjson.encode({ attempt = tonumber(j.attempt), ended_at = now, code = completed and 'completed' or e.code }))
   end
   redis.call('ZADD', ended, at, accountId .. '/' .. jobId)
-  if e.delivered ~= '' then redis.call('ZADD', files, at, accountId .. '/' .. jobId) end
+  keep_file(at, e.delivered ~= '')
   leave()
   keep('held', b.held - 1)
   local balance = completed and draw(jobId) or ''

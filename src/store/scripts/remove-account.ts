@@ -18,7 +18,8 @@ if redis.call('ZSCORE', purchases, accountId) and redis.call('HGET', topup, 'pur
 redis.call('ZREM', purchases, accountId)
 redis.call('HSET', topup, 'enabled', '0', 'purchase', '')
 redis.call('HDEL', slugs, slug)
-redis.call('HSET', removed, slug, accountId)
+local earlier = redis.call('HGET', removed, slug)
+redis.call('HSET', removed, slug, earlier and accountId .. ' ' .. earlier or accountId)
 redis.call('SADD', leaving, accountId)
 redis.call('HSET', account, 'removed_at', now)
 if seen[2] ~= '' then redis.call('HINCRBY', planUsers, seen[2], -1) end

@@ -1,0 +1,80 @@
+import { readdirSync, statSync } from 'node:fs';
+import { rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { makeSeal } from '../../src/base/seal.ts';
+import { type MoveOptions, moveDays, removeDays } from '../../src/controller/days.ts';
+import { openLines } from '../../src/objects/days.ts';
+import { type FolderStore, openFolder } from '../../src/objects/folder.ts';
+import { beginning, listDays, objectOf } from '../../src/store/days.ts';
+import { ledgerOf } from '../../src/store/ledger.ts';
+import { freeLinesOf, paidLinesOf } from '../../src/store/lines.ts';
+import { allOf, anOldAccount, type OldAccount } from '../support/days.ts';
+import { storeOf, type TestStore } from '../support/record.ts';
+import { aFolder, aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
+
+describe('ended days that cannot be moved now', () => {
+  let redis: TestRedis;
+  let store: TestStore;
+  let objects: FolderStore;
+  let place: ReturnType<typeof aFolder>;
+  before(async () => {
+    redis = await startTestRedis();
+  });
+  after(() => redis.stop());
+  beforeEach(async () => {
+    await redis.flush();
+    store = storeOf(redis.connection);
+    place = aFolder();
+    objects = await openFolder({ folder: place.folder, seal: makeSeal({ secret: Buffer.alloc(32) }), now: Date.now });
+  });
+  afterEach(() => place.remove());
+
+  const allOfIt = (caller: OldAccount) => allOf(store, caller, (object) => openLines(objects, object));
+  const move = (given: Partial<MoveOptions> = {}) =>
+    moveDays({ store, objects, lifetimes: { job: 30 * 86_400_000 }, goOn: () => true, log: aLog().log, ...given });
+  const objectsThere = () =>
+    readdirSync(place.folder, { recursive: true, encoding: 'utf8' }).filter(
+      (path) => !path.startsWith('.uploads') && statSync(join(place.folder, path)).isFile(),
+    );
+
+  it('whose object is damaged keep nothing else from being moved, and are left for the next day', async () => {
+    const [damaged, whole] = [await anOldAccount(store), await anOldAccount(store)];
+    const before = [await allOfIt(damaged), await allOfIt(whole)];
+    const origins = [ledgerOf(damaged.account), paidLinesOf(damaged.keyId), freeLinesOf(damaged.keyId)];
+    for (const origin of origins) await objects.keep(objectOf(origin, beginning), Buffer.from('no lines'));
+    const { log, lines } = aLog();
+    await move({ log });
+    expect(lines.filter((line) => line.includes('cannot be moved')).map((line) => JSON.parse(line).id)).to.have.members(
+      origins.map(({ id }) => id),
+    );
+    expect(await allOfIt(damaged)).to.deep.equal(before[0]);
+    expect(await listDays(store, ledgerOf(whole.account))).to.have.length(1);
+    expect(await allOfIt(whole)).to.deep.equal(before[1]);
+  });
+
+  it('are all left when the object store is away, and whoever moves them is told', async () => {
+    await anOldAccount(store);
+    const { log, lines } = aLog();
+    const away = place.folder;
+    await rename(away, `${away}.away`);
+    const refused = await move({ log }).catch((error: Error) => error);
+    await rename(`${away}.away`, away);
+    expect(refused).to.include({ code: 'unavailable' });
+    expect(lines).to.deep.equal([]);
+  });
+
+  it('are left after the step that is under way when they are to be left', async () => {
+    const caller = await anOldAccount(store);
+    const before = await allOfIt(caller);
+    let asked = 0;
+    await move({ goOn: () => ++asked <= 2 });
+    expect(objectsThere()).to.have.length(1);
+    expect(await allOfIt(caller)).to.deep.equal(before);
+    await move();
+    expect(await allOfIt(caller)).to.deep.equal(before);
+    const there = objectsThere().length;
+    expect(await removeDays(store, objects, store.clock.now(), () => false)).to.equal(0);
+    expect(objectsThere()).to.have.length(there);
+  });
+});

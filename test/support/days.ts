@@ -1,0 +1,39 @@
+import type { OpenDays } from '../../src/store/days.ts';
+import { readLedger } from '../../src/store/ledger.ts';
+import { settleJob } from '../../src/store/lifecycle.ts';
+import { collectLines, readLines } from '../../src/store/lines.ts';
+import { rollPeriod } from '../../src/store/period.ts';
+import { anAccount, aRunningJob, completed, holder, type TestStore } from './record.ts';
+import { aLog } from './redis.ts';
+
+export type OldAccount = Awaited<ReturnType<typeof anAccount>>;
+
+const day = 86_400_000;
+/** How many free lines of yesterday it has: more than one object holds. */
+export const freeLines = 2300;
+
+/** An account with three months behind it, and lines of yesterday. */
+export async function anOldAccount(store: TestStore): Promise<OldAccount> {
+  const caller = await anAccount(store, { quota: 2, credits: 50, packs: [2] });
+  const lines = collectLines(store, 50_000, aLog().log);
+  const free = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '192.0.2.1', credits: 0 };
+  const began = store.clock.now();
+  for (let n = 0; n < freeLines; n++) lines.add(caller.keyId, { ...free, at: began + n, duration_ms: n });
+  for (let month = 0; month < 3; month++) {
+    for (let n = 0; n < 4; n++) await settleJob(store, holder, await aRunningJob(store, caller), completed);
+    store.advance(31 * day);
+    await rollPeriod(store, caller.account);
+  }
+  await settleJob(store, holder, await aRunningJob(store, caller), completed);
+  lines.add(caller.keyId, { ...free, at: store.clock.now(), duration_ms: freeLines });
+  await lines.close();
+  return caller;
+}
+
+/** The ledger and the request log of an account, with what was moved. */
+export async function allOf(store: TestStore, { account }: OldAccount, open: OpenDays) {
+  return {
+    ledger: await readLedger(store, account, 100_000, open),
+    lines: (await readLines(store, account, 100_000, { open })).map((line) => JSON.stringify(line)).sort(),
+  };
+}
