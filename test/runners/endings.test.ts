@@ -8,6 +8,7 @@ import {
   aRawPod,
   begun,
   deleted,
+  deletedLater,
   disrupted,
   scheduled,
   terminated,
@@ -201,6 +202,18 @@ const rows: Record<string, Row> = {
     job: { conditions: deadline },
     pods: [{ metadata: deleted, status: { phase: 'Failed', ...terminated(143, 'Error') } }],
     seen: failed('timeout'),
+    isRead: true,
+  },
+  'its time was up when its pod was taken away, and its Job has not said so yet': {
+    job: { activeDeadlineSeconds: 10 },
+    pods: [{ metadata: deletedLater, status: { phase: 'Failed' } }],
+    seen: failed('timeout'),
+    isRead: true,
+  },
+  'its pod was taken away before its time was up': {
+    job: { activeDeadlineSeconds: 11 },
+    pods: [{ metadata: deletedLater, status: { phase: 'Failed' } }],
+    seen: interrupted('its node did not run it'),
     isRead: true,
   },
   'its node is dead': {

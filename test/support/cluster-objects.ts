@@ -6,7 +6,9 @@ export const begun = Date.parse('2026-11-21T10:00:00Z');
 const time = '2026-11-21T10:00:00Z';
 
 /** A Job as the API server shows it: made a moment ago, our finalizer on it. */
-export function aRawJob(given: { metadata?: object; conditions?: readonly [string, string][] } = {}): Raw<V1Job> {
+export function aRawJob(
+  given: { metadata?: object; conditions?: readonly [string, string][]; activeDeadlineSeconds?: number } = {},
+): Raw<V1Job> {
   const conditions = (given.conditions ?? []).map(([type, reason]) => ({ type, reason, status: 'True' }));
   return {
     metadata: {
@@ -14,7 +16,10 @@ export function aRawJob(given: { metadata?: object; conditions?: readonly [strin
       finalizers: [finalizer],
       ...given.metadata,
     },
-    status: { conditions },
+    ...(given.activeDeadlineSeconds && {
+      spec: { activeDeadlineSeconds: given.activeDeadlineSeconds, template: {} },
+    }),
+    status: { startTime: time, conditions },
   };
 }
 
@@ -34,6 +39,8 @@ export function aRawPod(given: { metadata?: object; status?: object } = {}): Raw
 export const scheduled = { type: 'PodScheduled', status: 'True', lastTransitionTime: time };
 /** What an object has that was told to go, at `begun` with a minute of grace. */
 export const deleted = { deletionTimestamp: '2026-11-21T10:01:00Z', deletionGracePeriodSeconds: 60 };
+/** The same, ten seconds after that. */
+export const deletedLater = { ...deleted, deletionTimestamp: '2026-11-21T10:01:10Z' };
 
 export function terminated(exitCode: number, reason: string, message = '') {
   return { containerStatuses: [{ state: { terminated: { exitCode, reason, message } } }] };
