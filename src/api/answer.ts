@@ -83,15 +83,15 @@ export function send(res: Response, reply: Reply, headers: readonly string[] = [
 
 /** The standard RateLimit fields, for the windows that the plan has. */
 export function rateHeaders(rates: Rates): string[] {
-  const policy = [];
-  const left = [];
+  let [policy, left] = ['', ''];
   for (const { of, name, seconds } of windows) {
     const rate = rates[of];
     if (!rate) continue;
-    policy.push(`"${name}";q=${rate.limit};w=${seconds}`);
-    left.push(`"${name}";r=${rate.left};t=${seconds}`);
+    const between = policy === '' ? '' : ', ';
+    policy += `${between}"${name}";q=${rate.limit};w=${seconds}`;
+    left += `${between}"${name}";r=${rate.left};t=${seconds}`;
   }
-  return policy.length === 0 ? [] : ['ratelimit-policy', policy.join(', '), 'ratelimit', left.join(', ')];
+  return policy === '' ? [] : ['ratelimit-policy', policy, 'ratelimit', left];
 }
 
 function errorReply(code: RefusalCode, status: number, sentence: string, retryAfter: number | null): Reply {

@@ -220,7 +220,8 @@ function begin(gate: Gate, req: Request): Passage {
   const forwarded = req.headers['x-forwarded-for'];
   const peer = gate.peerOf(req.socket.remoteAddress, Array.isArray(forwarded) ? forwarded.join(',') : forwarded);
   const isLast = gate.isDraining();
-  return { peer, began: performance.now(), requestId, given: req.query as Given, keyId: null, isLast };
+  const given = req.url.includes('?') ? (req.query as Given) : {};
+  return { peer, began: performance.now(), requestId, given, keyId: null, isLast };
 }
 
 /** Headers that every answer has: names and values by turns. */
