@@ -3,7 +3,6 @@ import express, { type Express, type NextFunction, type Request, type Response }
 import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
-import { readKey } from '../model/key.ts';
 import { wantsSoftFail } from '../model/request.ts';
 import type { FreeLines } from '../store/lines.ts';
 import type { FindPeer, Peer } from './address.ts';
@@ -12,12 +11,14 @@ import type { Handler } from './ask.ts';
 import type { Blocked } from './blocked.ts';
 import { readBody } from './body.ts';
 import { hasOneHost, judgeQuery } from './form.ts';
+import type { ReadKey } from './keys.ts';
 import { allowed, type Route, type RouteName, routes } from './routes.ts';
 
 /** What stands in front of every route. */
 export interface Gate {
   readonly blocked: Blocked;
   readonly peerOf: FindPeer;
+  readonly readKey: ReadKey;
   readonly lines: FreeLines;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -186,7 +187,7 @@ async function pass(
   if (wait !== null) return refusal('ip_blocked', undefined, wait);
 
   const { x_api_key } = passage.given;
-  const key = readKey(req.headers['x-api-key'] || x_api_key);
+  const key = gate.readKey(req.headers['x-api-key'] || x_api_key);
   if (key === null) return refusal('invalid_api_key');
   passage.keyId = key.id;
 

@@ -7,6 +7,7 @@ import { type Credit, retryJob, startDownload, tellMetadata } from '../api/credi
 import { streamEvents } from '../api/events.ts';
 import { deliverFile } from '../api/files.ts';
 import { type JobRoutes, list, poll, remove } from '../api/jobs.ts';
+import { rememberKeys } from '../api/keys.ts';
 import { listen, type Patience } from '../api/listen.ts';
 import { cacheMinutes } from '../api/minutes.ts';
 import { makeOpenapi } from '../api/openapi.ts';
@@ -68,6 +69,7 @@ export async function serveApi(parts: ApiParts, stop: Stop): Promise<{ port: num
   const handlers = handle(parts, room.has, () => publicUrl, draining.signal);
   const gate = {
     blocked,
+    readKey: rememberKeys(),
     peerOf: findPeers(config.trustedProxies, (address) => {
       log.warn(strayProxy);
       void noteStrayProxy(store, address).catch((error) => log.debug('the proxy could not be noted', { error }));
