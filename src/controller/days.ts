@@ -116,7 +116,7 @@ async function moveSome<T extends Placed>(
   if (old.length === 0) return 0;
   const object = objectOf(origin, from);
   if (closingAfter(old, last?.closing) === null) return 0;
-  if ((await objects.see(object)) === null) await keepLines(objects, object, old);
+  await keepLines(objects, object, old);
   const kept = (await openLines(objects, object)) as readonly T[] | null;
   const newest = kept?.at(-1);
   if (!kept || !newest) throw new Error(`${object} does not hold what was written`);

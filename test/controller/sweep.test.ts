@@ -38,6 +38,7 @@ describe('a sweep', () => {
   let store: TestStore;
   let objects: FolderStore;
   let place: ReturnType<typeof aFolder>;
+  let sweeping: ReturnType<typeof startSweep> | undefined;
   before(async () => {
     redis = await startTestRedis();
   });
@@ -48,7 +49,10 @@ describe('a sweep', () => {
     place = aFolder();
     objects = await openFolder({ folder: place.folder, seal: makeSeal({ secret: Buffer.alloc(32) }), now: Date.now });
   });
-  afterEach(() => place.remove());
+  afterEach(async () => {
+    await sweeping?.close();
+    place.remove();
+  });
 
   const waiting = async () => (await store.connection.read(['ZRANGE', keys.files, '0', '-1'], keys.files)) as string[];
   const open = (given: Partial<Parameters<typeof startSweep>[0]> = {}) =>
@@ -89,7 +93,7 @@ describe('a sweep', () => {
     // Whoever leads next finds nothing to do: the worker is gone.
     await applyWith(objects.remove)(job.id);
     expect(await objects.see(key)).not.to.equal(null);
-    const sweeping = open();
+    sweeping = open();
     sweeping.wake();
     await until(async () => (await objects.see(key)) === null, 5, 'the file to go');
     await until(async () => (await waiting()).length === 0, 5, 'nothing to wait for');
@@ -126,7 +130,7 @@ describe('a sweep', () => {
       await goesOn.promise;
       await objects.remove(prefix);
     };
-    const sweeping = open({ objects: { ...objects, remove } });
+    sweeping = open({ objects: { ...objects, remove } });
     sweeping.wake();
     await begun.promise;
     const closed = sweeping.close();
@@ -145,7 +149,7 @@ describe('a sweep', () => {
       leads = false;
       await objects.remove(prefix);
     };
-    const sweeping = open({ objects: { ...objects, remove }, isLeading: () => leads });
+    sweeping = open({ objects: { ...objects, remove }, isLeading: () => leads });
     sweeping.wake();
     await until(async () => (await waiting()).length === 2, 5, 'one file to go');
     await sweeping.close();

@@ -6,10 +6,28 @@ const rows = ['D24'];
 /** One broken line each of what moves ended days, and the test that must see it. */
 export const daysMutants: readonly Mutant[] = [
   {
-    ...{ rows, test, file: 'src/controller/days.ts' },
-    from: '(await objects.see(object)) === null',
-    to: 'true',
-    grep: 'ended days are not doubled when the cap',
+    ...{ rows, file: 'src/controller/days.ts', test: 'test/controller/days-left.test.ts' },
+    from: 'await objects.see(objectOf(origin, beginning));',
+    to: '',
+    grep: 'ended days that cannot be moved now are all left when the object store is away',
+  },
+  {
+    ...{ rows, file: 'src/controller/days.ts', test: 'test/controller/days-left.test.ts' },
+    from: 'while (goOn()) {',
+    to: 'while (true) {',
+    grep: 'ended days that cannot be moved now are left after the step',
+  },
+  {
+    ...{ rows: [], file: 'src/store/lua/finish.ts', test: 'test/controller/sweep.test.ts' },
+    from: "j.attempt == '0' or mayUpload == ''",
+    to: 'not is_delivered',
+    grep: 'a sweep removes what a cancelled job had uploaded',
+  },
+  {
+    ...{ rows: [], file: 'src/controller/sweep.ts', test: 'test/controller/sweep.test.ts' },
+    from: 'isClosing || !isLeading()',
+    to: '!isLeading()',
+    grep: 'a sweep is left after the file',
   },
   {
     ...{ rows, test, file: 'src/controller/days.ts' },
