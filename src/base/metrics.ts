@@ -72,15 +72,30 @@ type Made<M> = M extends { kind: 'counter'; labels: readonly (infer L extends st
       ? Histogram<L>
       : never;
 
-/** Every metric by its name without the prefix, and the registry that shows them. */
-export type Metrics = { readonly [Name in keyof Declared]: Made<Declared[Name]> } & { readonly registry: Registry };
+/** Every metric by its name without the prefix, the registry that shows them, and what looks anew before they are shown. */
+export type Metrics = { readonly [Name in keyof Declared]: Made<Declared[Name]> } & {
+  readonly registry: Registry;
+  readonly looks: Set<() => Promise<void>>;
+};
+
+/** Brings those that are only set when somebody looks up to this moment. */
+export async function lookAnew({ looks }: Pick<Metrics, 'looks'>): Promise<void> {
+  await Promise.all([...looks].map((look) => look()));
+}
+
+/** The text of all metrics as they are now, in the format of Prometheus. */
+export async function showMetrics(metrics: Pick<Metrics, 'registry' | 'looks'>): Promise<string> {
+  await lookAnew(metrics);
+  // prom-client writes a mean of nothing as Nan, which the format spells NaN.
+  return (await metrics.registry.metrics()).replaceAll(/ Nan$/gm, ' NaN');
+}
 
 /** Gives every metric, fresh, on a registry of its own. */
 export function makeMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix });
   const made = Object.entries(declared).map(([name, metric]) => [name, make(name, metric, registry)]);
-  return { ...Object.fromEntries(made), registry };
+  return { ...Object.fromEntries(made), registry, looks: new Set() };
 }
 
 /** The tables of docs/metrics.md. */

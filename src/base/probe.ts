@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Metrics } from './metrics.ts';
+import { type Metrics, showMetrics } from './metrics.ts';
 
 export interface ProbeOptions {
   /** 0 for any free one. */
   readonly port: number;
   readonly host: string;
-  readonly metrics: Pick<Metrics, 'registry'>;
+  readonly metrics: Pick<Metrics, 'registry' | 'looks'>;
   /** Names what is missing before the role can do its work; nothing when it is ready. */
   readonly ready: () => readonly string[] | Promise<readonly string[]>;
 }
@@ -51,9 +51,7 @@ async function answer(
   if (path === '/healthz') return plain(200, 'ok');
   if (path === '/readyz') return readiness(await ready());
   if (path !== '/metrics') return plain(404, 'not found');
-  // prom-client writes a mean of nothing as Nan, which the format spells NaN.
-  const body = (await metrics.registry.metrics()).replaceAll(/ Nan$/gm, ' NaN');
-  return { status: 200, type: metrics.registry.contentType, body };
+  return { status: 200, type: metrics.registry.contentType, body: await showMetrics(metrics) };
 }
 
 function readiness(missing: readonly string[]): Answer {

@@ -12,42 +12,66 @@ export interface GaugesOptions {
   readonly log: Log;
 }
 
-const lookMilliseconds = 2_000;
+const askMilliseconds = 2_000;
 const verifyMilliseconds = 3_600_000;
 
-/** Shows what the record holds, from the leading controller alone, and verifies every ledger once an hour. */
+/** Shows what the record holds at that moment, from the leading controller alone, and verifies every ledger once an hour. */
 export function startGauges({ store, metrics, isLeading, log }: GaugesOptions): { close(): Promise<void> } {
   let verifiedAt = Number.NEGATIVE_INFINITY;
-  let running: Promise<void> = Promise.resolve();
-  const look = async () => {
-    if (!isLeading()) return;
-    const now = store.clock.now();
-    const seen = await readOpenings(store);
-    const age = (since: number | null) => (since === null ? 0 : Math.max(0, (now - since) / 1000));
-    metrics.jobs_open.set({ state: 'queued' }, seen.queued);
-    metrics.jobs_open.set({ state: 'running' }, seen.active);
-    metrics.holds_open.set(seen.held);
-    metrics.oldest_queued_seconds.set(age(seen.oldestQueued));
-    metrics.webhooks_due.set(seen.webhooks);
-    metrics.oldest_webhook_seconds.set(age(seen.oldestWebhook));
-    metrics.blocked_ips.set(seen.blocked);
-    if (performance.now() - verifiedAt < verifyMilliseconds) return;
-    verifiedAt = performance.now();
-    let problems = 0;
-    for (const [slug, account] of await listAccounts(store)) {
-      const verified = await verifyLedger(store, account);
-      problems += verified.problems.length;
-      for (const problem of verified.problems) log.error('a ledger does not balance', { slug, problem });
-    }
-    metrics.ledger_problems.set(problems);
-  };
-  const timer = setInterval(() => {
-    running = running.then(look).catch((error) => log.debug('the record could not be counted', { error }));
-  }, lookMilliseconds);
+  const complain = (error: unknown) => log.debug('the record could not be counted', { error });
+  const look = oneAtATime(async () => {
+    if (isLeading()) await showOpenings(store, metrics).catch(complain);
+  });
+  const verify = oneAtATime(async () => {
+    if (!isLeading() || performance.now() - verifiedAt < verifyMilliseconds) return;
+    await verifyAll(store, metrics, log).then(() => {
+      verifiedAt = performance.now();
+    }, complain);
+  });
+  metrics.looks.add(look.ask);
+  const timer = setInterval(verify.ask, askMilliseconds);
   return {
     async close() {
+      metrics.looks.delete(look.ask);
       clearInterval(timer);
-      await running;
+      await Promise.all([look.ended(), verify.ended()]);
     },
   };
+}
+
+/** Who asks while it runs gets the same; whoever waits for its end starts nothing. */
+function oneAtATime(work: () => Promise<void>) {
+  let running: Promise<void> | null = null;
+  return {
+    ask: (): Promise<void> => {
+      running ??= work().finally(() => {
+        running = null;
+      });
+      return running;
+    },
+    ended: async () => running,
+  };
+}
+
+async function showOpenings(store: Store, metrics: Metrics): Promise<void> {
+  const now = store.clock.now();
+  const seen = await readOpenings(store);
+  const age = (since: number | null) => (since === null ? 0 : Math.max(0, (now - since) / 1000));
+  metrics.jobs_open.set({ state: 'queued' }, seen.queued);
+  metrics.jobs_open.set({ state: 'running' }, seen.active);
+  metrics.holds_open.set(seen.held);
+  metrics.oldest_queued_seconds.set(age(seen.oldestQueued));
+  metrics.webhooks_due.set(seen.webhooks);
+  metrics.oldest_webhook_seconds.set(age(seen.oldestWebhook));
+  metrics.blocked_ips.set(seen.blocked);
+}
+
+async function verifyAll(store: Store, metrics: Metrics, log: Log): Promise<void> {
+  let problems = 0;
+  for (const [slug, account] of await listAccounts(store)) {
+    const verified = await verifyLedger(store, account);
+    problems += verified.problems.length;
+    for (const problem of verified.problems) log.error('a ledger does not balance', { slug, problem });
+  }
+  metrics.ledger_problems.set(problems);
 }

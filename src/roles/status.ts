@@ -1,4 +1,4 @@
-import type { Metrics } from '../base/metrics.ts';
+import { lookAnew, type Metrics } from '../base/metrics.ts';
 
 /** Where a person may watch. */
 export interface Screen {
@@ -6,7 +6,7 @@ export interface Screen {
   write(text: string): unknown;
 }
 
-type Shown = Pick<Metrics, 'jobs_open' | 'jobs_total'>;
+type Shown = Pick<Metrics, 'jobs_open' | 'jobs_total' | 'looks'>;
 
 const lookMilliseconds = 500;
 /** To the end of the line. */
@@ -16,6 +16,7 @@ const clear = '\x1b[K';
 export function showStatus(metrics: Shown, screen: Screen): { close(): void } {
   if (!screen.isTTY) return { close: () => {} };
   const show = async () => {
+    await lookAnew(metrics);
     const sentence = await countJobs(metrics);
     // The cursor goes back to where the line begins, so that whatever else is written covers it.
     screen.write(`${clear}${sentence}\r`);

@@ -1,0 +1,50 @@
+import { expect } from 'chai';
+import { makeLog } from '../../src/base/log.ts';
+import { makeMetrics, showMetrics } from '../../src/base/metrics.ts';
+import { startGauges } from '../../src/controller/gauges.ts';
+import { cancelJob } from '../../src/store/lifecycle.ts';
+import { admitted, anAccount, storeOf, type TestStore, theJob } from '../support/record.ts';
+import { startTestRedis, type TestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+describe('gauges of the record', () => {
+  let redis: TestRedis;
+  let store: TestStore;
+  before(async () => {
+    redis = await startTestRedis();
+    store = storeOf(redis.connection);
+  });
+  after(() => redis.stop());
+
+  const log = makeLog({ level: 'error', write: () => {}, now: Date.now });
+  const begin = (isLeading: boolean) => {
+    const metrics = makeMetrics();
+    return { metrics, gauges: startGauges({ store, metrics, isLeading: () => isLeading, log }) };
+  };
+
+  it('show what is held and queued at that moment, not what was when somebody looked last', async () => {
+    const { metrics, gauges } = begin(true);
+    const caller = await anAccount(store, { credits: 2 });
+    const id = await admitted(store, caller);
+    expect(await showMetrics(metrics))
+      .to.match(/^trawl_holds_open 1$/m)
+      .and.match(/^trawl_jobs_open\{state="queued"\} 1$/m);
+    await cancelJob(store, await theJob(store, id), 'Cancelled');
+    expect(await showMetrics(metrics))
+      .to.match(/^trawl_holds_open 0$/m)
+      .and.match(/^trawl_jobs_open\{state="queued"\} 0$/m);
+    await until(
+      async () => /^trawl_ledger_problems 0$/m.test(await showMetrics(metrics)),
+      10,
+      'the ledgers are verified',
+    );
+    await gauges.close();
+    expect(metrics.looks.size).to.equal(0);
+  });
+
+  it('are absent where another controller leads', async () => {
+    const { metrics, gauges } = begin(false);
+    expect(await showMetrics(metrics)).not.to.match(/^trawl_holds_open /m);
+    await gauges.close();
+  });
+});
