@@ -1,10 +1,9 @@
 import { Refusal } from '../base/errors.ts';
 import { filterFields, type Path } from '../model/fields.ts';
 import { isEnded, type Job } from '../model/job.ts';
-import { parseJobId } from '../model/request.ts';
-import { rateHeaders, refusal } from './answer.ts';
-import { type Ask, enterFree, type Handler } from './ask.ts';
-import type { JobRoutes } from './jobs.ts';
+import { rateHeaders } from './answer.ts';
+import type { Ask, Handler } from './ask.ts';
+import { enterJob, type JobRoutes } from './jobs.ts';
 import { readOwn, showAll } from './show.ts';
 import type { Watch } from './watch.ts';
 
@@ -13,13 +12,9 @@ const reconnectMilliseconds = 1000;
 /** GET of a job's events: `progress` with the Job at each change, `end` with it at its end. Ids are the record's revision. */
 export function streamEvents(routes: JobRoutes): Handler {
   return async (ask) => {
-    const answer = await enterFree(routes.store, ask, routes.statuses);
-    if ('reply' in answer) return answer.reply;
-    const { rates, flags } = answer.entered;
-    const id = parseJobId(String(ask.req.params.id));
-    if (!id.ok) return { ...refusal('bad_request', id.sentence), rates };
-    const job = await readOwn(routes.store, ask.key.account, id.id);
-    if (job === null) return { ...refusal('not_found'), rates };
+    const found = await enterJob(routes, ask);
+    if ('reply' in found) return found.reply;
+    const { job, rates, flags } = found;
     const watch = await routes.watch(job.id);
     const own = ['content-type', 'text/event-stream; charset=utf-8', 'x-accel-buffering', 'no'];
     ask.res.writeHead(200, [...ask.headers, ...rateHeaders(rates), ...own]);

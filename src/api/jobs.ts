@@ -8,7 +8,7 @@ import { pollJob } from '../store/jobs.ts';
 import { cancelJob } from '../store/lifecycle.ts';
 import type { Store } from '../store/script.ts';
 import { type Reply, refusal, refusedReply, type Statuses } from './answer.ts';
-import { type Ask, enterFree, type Handler, isRefused, judgeFlags } from './ask.ts';
+import { type Ask, type Entered, enterFree, type Handler, isRefused, judgeFlags } from './ask.ts';
 import { readOwn, type Show, showAll } from './show.ts';
 import type { Watch } from './watch.ts';
 
@@ -65,18 +65,28 @@ export function list(routes: JobRoutes): Handler {
 /** DELETE of a job: cancels it, or removes the file of one that has ended. Repeating it changes nothing. */
 export function remove(routes: JobRoutes): Handler {
   return async (ask) => {
-    const answer = await enterFree(routes.store, ask, routes.statuses);
-    if ('reply' in answer) return answer.reply;
-    const { rates, flags } = answer.entered;
-    const id = parseJobId(String(ask.req.params.id));
-    if (!id.ok) return { ...refusal('bad_request', id.sentence), rates };
-    const job = await readOwn(routes.store, ask.key.account, id.id);
-    if (job === null) return { ...refusal('not_found'), rates };
+    const found = await enterJob(routes, ask);
+    if ('reply' in found) return found.reply;
+    const { job, rates, flags } = found;
     if (!isEnded(job.status)) await cancelJob(routes.store, job, failures.cancelled.sentence);
     else if (job.delivered !== null) await removeFile(routes.store, job);
-    const after = (await readOwn(routes.store, ask.key.account, id.id)) ?? job;
+    const after = (await readOwn(routes.store, ask.key.account, job.id)) ?? job;
     return { status: 200, body: filterFields(routes.show(after, null), flags.fields), rates };
   };
+}
+
+/** A free call about one of the caller's own jobs, or the reply that refuses it. */
+export async function enterJob(
+  { store, statuses }: JobRoutes,
+  ask: Ask,
+): Promise<(Entered & { readonly job: Job }) | { readonly reply: Reply }> {
+  const answer = await enterFree(store, ask, statuses);
+  if ('reply' in answer) return answer;
+  const { rates } = answer.entered;
+  const id = parseJobId(String(ask.req.params.id));
+  if (!id.ok) return { reply: { ...refusal('bad_request', id.sentence), rates } };
+  const job = await readOwn(store, ask.key.account, id.id);
+  return job === null ? { reply: { ...refusal('not_found'), rates } } : { ...answer.entered, job };
 }
 
 async function refuseAfterEntry(routes: JobRoutes, ask: Ask, sentence: string): Promise<Reply> {
