@@ -97,7 +97,10 @@ describe('the client of an API server', () => {
     const reading = (async () => {
       for await (const word of body) words.push(String(word));
     })().catch(() => undefined);
-    await new Promise((resolve) => setTimeout(resolve, 400));
+    // Another request goes past its time meanwhile, again and again.
+    const late = failure(client.ask('GET', '/b'));
+    for (let n = 0; n < 3; n++) await server.next();
+    expect(await late).to.have.property('message', 'The API server does not answer');
     asked.go('two\n');
     asked.end();
     await reading;
