@@ -36,11 +36,11 @@ export function orNull(kind: Kind): Kind {
   return { words: `${kind.words}, or null`, fits: (value) => value === null || kind.fits(value) };
 }
 
-export const anObject: Kind = {
+const anObject: Kind = {
   words: 'an object',
   fits: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
 };
-export const aList: Kind = { words: 'a list', fits: Array.isArray };
+const aList: Kind = { words: 'a list', fits: Array.isArray };
 
 /** Goes on only when the value is an object that has every field, each as it must be. */
 export function hasShape(value: unknown, shape: Shape, what: string): void {
@@ -83,7 +83,7 @@ export const jobShape: Shape = {
 };
 
 const quota = orNull(whole);
-export const shareShape: Shape = { total: whole, used: whole, remaining: whole, percent_used: numeric };
+const shareShape: Shape = { total: whole, used: whole, remaining: whole, percent_used: numeric };
 export const packShape: Shape = { id: text, title: text, purchased_at: text, ...shareShape, exhausted: yesNo };
 export const packsShape: Shape = {
   ...shareShape,

@@ -65,13 +65,13 @@ export function judgeClock(now: number): Finding {
 }
 
 /** Judges the room in the file system of the data folder, or of the folder that it will stand in. */
-export async function judgeDisk(data: string): Promise<Finding> {
+async function judgeDisk(data: string): Promise<Finding> {
   const { bavail, bsize } = await statfs(await nearest(data));
   return judgeRoom(bavail * bsize);
 }
 
 /** Judges whether the data folder, or the folder that it will be made in, can be written. */
-export async function judgeFolder(data: string): Promise<Finding> {
+async function judgeFolder(data: string): Promise<Finding> {
   const folder = resolve(data);
   try {
     const place = await nearest(folder);

@@ -29,7 +29,7 @@ export function tellUsage(store: Store, statuses: Statuses): Handler {
 }
 
 /** The endpoint whose ends an engine's health counts. */
-export const endpointOf: Readonly<Record<Engine, Endpoint>> = { video: 'video', audio: 'audio', media: 'metadata' };
+const endpointOf: Readonly<Record<Engine, Endpoint>> = { video: 'video', audio: 'audio', media: 'metadata' };
 
 /** GET of the statistics, for accounts that may read them. */
 export function tellStats(

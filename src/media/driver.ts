@@ -68,7 +68,7 @@ export function openDriver(action: 'inspect' | 'download', order: Order, tools: 
 }
 
 /** The order as the driver reads it. */
-export function orderFor(action: 'inspect' | 'download', order: Order, tools: Tools): Record<string, unknown> {
+function orderFor(action: 'inspect' | 'download', order: Order, tools: Tools): Record<string, unknown> {
   const { folder, proxy, node, plugins, cookies, limits } = tools;
   const url = String(order.args.query);
   const bounds = { file_bytes: limits.fileBytes };

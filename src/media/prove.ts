@@ -40,7 +40,7 @@ export async function prove(
 }
 
 /** What is wrong with a file by its probe, or null. */
-export function findFault(probe: Probe, plan: Plan, promised: number | null): string | null {
+function findFault(probe: Probe, plan: Plan, promised: number | null): string | null {
   if (!probe.format.split(',').includes(plan.container.probed)) return `format ${probe.format}`;
   if (plan.video !== (probe.video !== null)) return plan.video ? 'no picture' : 'an unwanted picture';
   if (plan.audio !== (probe.audio !== null)) return plan.audio ? 'no sound' : 'an unwanted sound';

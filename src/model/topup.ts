@@ -88,7 +88,7 @@ export function enablingProblem(
 }
 
 /** Whether all that a purchase needs was chosen. */
-export function isComplete<T extends TopupChoice>(topup: T): topup is T & Needed {
+function isComplete<T extends TopupChoice>(topup: T): topup is T & Needed {
   return needed.every((name) => topup[name] !== null);
 }
 

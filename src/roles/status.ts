@@ -8,7 +8,8 @@ export interface Screen {
 
 type Shown = Pick<Metrics, 'jobs_open' | 'jobs_total' | 'looks'>;
 
-const lookMilliseconds = 500;
+/** Each look asks for every account. */
+const lookMilliseconds = 2_000;
 /** To the end of the line. */
 const clear = '\x1b[K';
 

@@ -22,7 +22,7 @@ export const breaches = {
 
 export type Breach = keyof typeof breaches;
 
-export const filesOpenMax = 1024;
+const filesOpenMax = 1024;
 
 /**
  * Gives the command under limits that the system itself keeps, for each process. Memory is that of data, because programs

@@ -16,7 +16,7 @@ import type { Programs } from './programs.ts';
 import { chooseWall } from './wall.ts';
 
 /** How the process tells its end: done, a failure that does not pass, one that may, an interruption. */
-export const exitCodes = { done: 0, failed: 64, retryable: 75, interrupted: 143 } as const;
+const exitCodes = { done: 0, failed: 64, retryable: 75, interrupted: 143 } as const;
 
 /** What the role is told besides the settings. */
 export interface WorkerOptions {
