@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { allowed, type Route, routes } from '../../src/api/routes.ts';
 import { type Answer, aFilm, type Desk, startApi, type TestApi } from '../support/api.ts';
 import { film, unknownId } from '../support/calls.ts';
+import type { Json } from '../support/json.ts';
 import { completed } from '../support/record.ts';
 import { openStream } from '../support/stream.ts';
 import { endJob, runJob } from '../support/work.ts';
@@ -10,8 +11,7 @@ import { endJob, runJob } from '../support/work.ts';
 describe('openapi.json', () => {
   let api: TestApi;
   let desk: Desk;
-  // biome-ignore lint/suspicious/noExplicitAny: what a caller reads has no type
-  let told: any;
+  let told: Json;
   before(async () => {
     api = await startApi();
     desk = await api.desk({ stats: true, packs: [2], quota: 5, perMinute: 10_000 });

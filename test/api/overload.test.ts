@@ -6,6 +6,7 @@ import { readLines } from '../../src/store/lines.ts';
 import { startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film } from '../support/calls.ts';
 import { type Held, startHeld } from '../support/held.ts';
+import type { Json } from '../support/json.ts';
 import { trawl } from '../support/operator.ts';
 import { freePort } from '../support/port.ts';
 import { aFolder } from '../support/redis.ts';
@@ -163,8 +164,7 @@ describe('SIGTERM', function () {
   });
 });
 
-// biome-ignore lint/suspicious/noExplicitAny: what a caller reads has no type
-function read(answer: Response): Promise<any> {
+function read(answer: Response): Promise<Json> {
   return answer.json();
 }
 

@@ -1,6 +1,4 @@
-import { readdirSync, statSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
-import { join } from 'node:path';
 import { expect } from 'chai';
 import { makeSeal } from '../../src/base/seal.ts';
 import { type MoveOptions, moveDays, removeDays } from '../../src/controller/days.ts';
@@ -9,7 +7,7 @@ import { type FolderStore, openFolder } from '../../src/objects/folder.ts';
 import { beginning, listDays, objectOf } from '../../src/store/days.ts';
 import { ledgerOf } from '../../src/store/ledger.ts';
 import { freeLinesOf, paidLinesOf } from '../../src/store/lines.ts';
-import { allOf, anOldAccount, type OldAccount } from '../support/days.ts';
+import { allOf, anOldAccount, type OldAccount, objectsIn } from '../support/days.ts';
 import { storeOf, type TestStore } from '../support/record.ts';
 import { aFolder, aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 
@@ -33,10 +31,6 @@ describe('ended days that cannot be moved now', () => {
   const allOfIt = (caller: OldAccount) => allOf(store, caller, (object) => openLines(objects, object));
   const move = (given: Partial<MoveOptions> = {}) =>
     moveDays({ store, objects, lifetimes: { job: 30 * 86_400_000 }, goOn: () => true, log: aLog().log, ...given });
-  const objectsThere = () =>
-    readdirSync(place.folder, { recursive: true, encoding: 'utf8' }).filter(
-      (path) => !path.startsWith('.uploads') && statSync(join(place.folder, path)).isFile(),
-    );
 
   it('whose object is damaged keep nothing else from being moved, and are left for the next day', async () => {
     const [damaged, whole] = [await anOldAccount(store), await anOldAccount(store)];
@@ -69,12 +63,12 @@ describe('ended days that cannot be moved now', () => {
     const before = await allOfIt(caller);
     let asked = 0;
     await move({ goOn: () => ++asked <= 2 });
-    expect(objectsThere()).to.have.length(1);
+    expect(objectsIn(place.folder)).to.have.length(1);
     expect(await allOfIt(caller)).to.deep.equal(before);
     await move();
     expect(await allOfIt(caller)).to.deep.equal(before);
-    const there = objectsThere().length;
+    const there = objectsIn(place.folder).length;
     expect(await removeDays(store, objects, store.clock.now(), () => false)).to.equal(0);
-    expect(objectsThere()).to.have.length(there);
+    expect(objectsIn(place.folder)).to.have.length(there);
   });
 });

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -17,7 +16,7 @@ import { ledgerOf, readLedger, verifyLedger } from '../../src/store/ledger.ts';
 import { settleJob } from '../../src/store/lifecycle.ts';
 import { freeLinesOf, paidLinesOf, readLines } from '../../src/store/lines.ts';
 import { rollPeriod } from '../../src/store/period.ts';
-import { allOf, anOldAccount, freeLines, type OldAccount } from '../support/days.ts';
+import { allOf, anOldAccount, freeLines, type OldAccount, objectsIn } from '../support/days.ts';
 import { anAccount, aRunningJob, completed, holder, storeOf, type TestStore } from '../support/record.ts';
 import { aFolder, aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -47,10 +46,6 @@ describe('ended days', () => {
   const open = (object: string) => openLines(objects, object);
   const all = (caller: OldAccount) => allOf(store, caller, open);
   const lengthOf = async (stream: string) => Number(await store.connection.read(['XLEN', stream], stream));
-  const objectsThere = () =>
-    readdirSync(place.folder, { recursive: true, encoding: 'utf8' }).filter(
-      (path) => !path.startsWith('.uploads') && statSync(join(place.folder, path)).isFile(),
-    );
   /** Everything is there once, in the books, in the log and in the object store. */
   const expectWhole = async (caller: OldAccount, before: Awaited<ReturnType<typeof all>>) => {
     expect(await all(caller)).to.deep.equal(before);
@@ -61,7 +56,7 @@ describe('ended days', () => {
     });
     const origins = [ledgerOf(caller.account), freeLinesOf(caller.keyId), paidLinesOf(caller.keyId)];
     const listed = (await Promise.all(origins.map((origin) => listDays(store, origin)))).flat();
-    expect(objectsThere()).to.have.length(listed.length);
+    expect(objectsIn(place.folder)).to.have.length(listed.length);
   };
   const goOn = () => true;
   const move = (given: Partial<MoveOptions> = {}) =>
@@ -212,7 +207,7 @@ describe('ended days', () => {
     expect(await removeDays(store, objects, store.clock.now() - 90 * day, goOn)).to.be.above(2);
     expect(await readLines(store, caller.account, 9, { open })).to.deep.equal([]);
     expect(await listDays(store, paidLinesOf(caller.keyId))).to.deep.equal([]);
-    expect(objectsThere().every((path) => path.startsWith('days/ledger/'))).to.equal(true);
+    expect(objectsIn(place.folder).every((path) => path.startsWith('days/ledger/'))).to.equal(true);
     expect((await readLedger(store, caller.account, 1000, open)).slice(-ledger.length)).to.deep.equal(ledger);
     expect((await verifyLedger(store, caller.account, open)).problems).to.deep.equal([]);
   });
@@ -225,7 +220,7 @@ describe('ended days', () => {
     await move();
     expect(await readLedger(store, caller.account, 1000, open)).to.deep.equal(ledger);
     await removeDays(store, objects, store.clock.now(), goOn);
-    expect(objectsThere().every((path) => path.startsWith('days/ledger/'))).to.equal(true);
+    expect(objectsIn(place.folder).every((path) => path.startsWith('days/ledger/'))).to.equal(true);
   });
 
   it('stay in the record when an object of another one lies where they would go', async () => {

@@ -10,6 +10,7 @@ import { type FolderStore, openFolder } from '../../src/objects/folder.ts';
 import { askInspector } from '../../src/roles/inspector.ts';
 import { type ApiParts, serveApi } from '../../src/roles/serve.ts';
 import { createKey } from '../../src/store/keyring.ts';
+import type { Json } from './json.ts';
 import { anAccount, movableClock, type TestStore, type Wanted } from './record.ts';
 import { aFolder, aLog, startTestRedis, type TestRedis } from './redis.ts';
 
@@ -18,8 +19,7 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: what a caller reads has no type
-  readonly json: any;
+  readonly json: Json;
 }
 
 export interface Desk {

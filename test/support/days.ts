@@ -1,3 +1,5 @@
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import type { OpenDays } from '../../src/store/days.ts';
 import { readLedger } from '../../src/store/ledger.ts';
 import { settleJob } from '../../src/store/lifecycle.ts';
@@ -11,6 +13,13 @@ export type OldAccount = Awaited<ReturnType<typeof anAccount>>;
 const day = 86_400_000;
 /** How many free lines of yesterday it has: more than one object holds. */
 export const freeLines = 2300;
+
+/** Paths of the finished objects in the folder of a store. */
+export function objectsIn(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
+    (path) => !path.startsWith('.uploads') && statSync(join(folder, path)).isFile(),
+  );
+}
 
 /** An account with three months behind it, and lines of yesterday. */
 export async function anOldAccount(store: TestStore): Promise<OldAccount> {

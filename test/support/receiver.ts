@@ -1,13 +1,13 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Json } from './json.ts';
 
 export interface Posted {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
-  // biome-ignore lint/suspicious/noExplicitAny: what a receiver reads has no type
-  readonly body: any;
+  readonly body: Json;
 }
 
 /** A receiver of webhooks on loopback. */

@@ -10,6 +10,7 @@ import { readLedger, readSnapshot, verifyLedger } from '../../src/store/ledger.t
 import { recordFolder } from '../../src/store/open.ts';
 import { listOpen } from '../../src/store/openings.ts';
 import { anotherKey } from './api.ts';
+import type { Json } from './json.ts';
 import { anAccount, storeOf, type TestStore, type Wanted } from './record.ts';
 import { aFolder } from './redis.ts';
 import { until } from './until.ts';
@@ -20,9 +21,6 @@ export interface Customer {
   readonly account: string;
   readonly key: string;
 }
-
-// biome-ignore lint/suspicious/noExplicitAny: what a caller reads has no type
-type Json = any;
 
 /** A `./trawl up` in a folder of its own, with all that a test may do to it. */
 export interface Service {

@@ -1,11 +1,11 @@
 import type { TestApi } from './api.ts';
+import type { Json } from './json.ts';
 
 /** One server-sent event; `data` as JSON. */
 export interface Seen {
   readonly event: string;
   readonly id: string;
-  // biome-ignore lint/suspicious/noExplicitAny: what a caller reads has no type
-  readonly data: any;
+  readonly data: Json;
 }
 
 /** A stream of events as a caller reads it. */

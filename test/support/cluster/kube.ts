@@ -2,13 +2,13 @@ import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import { createInterface } from 'node:readline';
 import type { Certificate } from '../certificate.ts';
+import type { Json } from '../json.ts';
 
 /** A plain client of an API server for tests: it neither retries nor limits itself. */
 export interface Kube {
   readonly url: string;
   /** The answer to one request; throws a KubeError for any status but 2xx. A patch is a strategic merge patch. */
-  // biome-ignore lint/suspicious/noExplicitAny: what a test reads has no type
-  ask<T = any>(method: string, path: string, body?: object, type?: string): Promise<T>;
+  ask<T = Json>(method: string, path: string, body?: object, type?: string): Promise<T>;
   /** The events of a watch until it ends, is aborted, or fails. */
   watch<T>(path: string, signal: AbortSignal): AsyncGenerator<{ type: string; object: T }>;
   close(): void;
