@@ -32,6 +32,8 @@ const needs: Record<string, readonly string[]> = {
   cluster: ['kube-apiserver', 'redis-server'],
   node: ['kubelet', 'containerd', 'runc', '/usr/lib/cni/bridge', 'iptables', 'nft', '/bin/busybox', 'root'],
 };
+/** Groups that mostly wait for a cluster: two of their files run at a time, each in a process of its own. */
+const sideBySide = ['cluster', 'node'];
 const firstFolders = [
   'unit',
   'repo',
@@ -66,9 +68,7 @@ for (const group of groups) {
   console.log(`== ${group}`);
   const tally = await runGroup(group);
   console.log(`== ${group}: ${inWords(tally)} in ${((performance.now() - start) / 1000).toFixed(1)} s`);
-  total.passed += tally.passed;
-  total.failed += tally.failed;
-  total.skipped += tally.skipped;
+  add(total, tally);
 }
 if (total.passed + total.failed === 0) console.log('Nothing ran, which counts as a failure');
 process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0;
@@ -87,7 +87,9 @@ async function runGroup(group: string): Promise<Tally> {
     return { passed: 0, failed: 0, skipped: 1 };
   }
   const command = commands[group];
-  return command ? runCommand(command) : runMocha(group);
+  if (command) return runCommand(command);
+  const files = `test/${group}/**/*.test.ts`;
+  return sideBySide.includes(group) ? runFiles(globSync(files).sort()) : runMocha(files, 'inherit');
 }
 
 function isInstalled(command: string): boolean {
@@ -101,10 +103,30 @@ function runCommand([name, ...rest]: readonly string[]): Tally {
   return { passed: Number(passed), failed: Number(!passed), skipped: 0 };
 }
 
-/** Runs one folder in a process of its own. One that ends without its tally, or badly in spite of it, counts as a failure. */
-function runMocha(group: string): Promise<Tally> {
+/** Runs files two at a time; what each says is shown when it is over, so that they do not mix. */
+async function runFiles(files: string[]): Promise<Tally> {
+  const sum: Tally = { passed: 0, failed: 0, skipped: 0 };
+  const lane = async () => {
+    for (let file = files.shift(); file !== undefined; file = files.shift()) add(sum, await runMocha(file, 'pipe'));
+  };
+  await Promise.all([lane(), lane()]);
+  return sum;
+}
+
+function add(sum: Tally, { passed, failed, skipped }: Tally): void {
+  sum.passed += passed;
+  sum.failed += failed;
+  sum.skipped += skipped;
+}
+
+/** Runs files in a process of their own. One that ends without its tally, or badly in spite of it, counts as a failure. */
+function runMocha(files: string, output: 'inherit' | 'pipe'): Promise<Tally> {
   const reporter = process.stdout.isTTY ? 'spec' : 'dot';
-  const mocha = fork('node_modules/mocha/bin/mocha.js', ['--reporter', reporter, `test/${group}/**/*.test.ts`]);
+  const mocha = fork('node_modules/mocha/bin/mocha.js', ['--reporter', reporter, files], {
+    stdio: ['inherit', output, output, 'ipc'],
+  });
+  let said = '';
+  for (const stream of [mocha.stdout, mocha.stderr]) stream?.setEncoding('utf8').on('data', (piece) => (said += piece));
   let tally: Tally | undefined;
   let limit: NodeJS.Timeout | undefined;
   let isStuck = false;
@@ -118,8 +140,9 @@ function runMocha(group: string): Promise<Tally> {
     }, 3000);
   });
   return new Promise((resolve) => {
-    mocha.on('exit', (code) => {
+    mocha.on('close', (code) => {
       clearTimeout(limit);
+      process.stdout.write(said);
       if (!tally) console.log('The process ended before its tests did');
       const endedWell = code === 0 && !isStuck;
       resolve(tally ? { ...tally, failed: tally.failed || Number(!endedWell) } : { passed: 0, failed: 1, skipped: 0 });

@@ -32,6 +32,13 @@ const cases = [
     1,
     '1 passed, 1 failed',
   ],
+  [
+    'cluster',
+    'adds up files that run side by side',
+    `it('a', () => {}); it('b', () => { throw new Error('b'); });`,
+    1,
+    '2 passed, 1 failed',
+  ],
   ['store', 'skips what cannot run here', `it('a', () => {});`, 1, '0 passed, 0 failed, 1 skipped'],
 ] as const;
 
@@ -58,6 +65,10 @@ describe('test/run.ts', function () {
       mkdirSync(join(folder, 'test', group));
       writeFileSync(join(folder, 'test', group, 'a.test.ts'), source);
     }
+    mkdirSync(join(folder, 'bin'));
+    for (const name of ['kube-apiserver', 'redis-server'])
+      writeFileSync(join(folder, 'bin', name), '', { mode: 0o755 });
+    writeFileSync(join(folder, 'test', 'cluster', 'b.test.ts'), `it('a', () => {});`);
     const ended = await Promise.all(cases.map(async ([group]) => [group, await run(group)] as const));
     outcomes = new Map(ended);
   });
@@ -66,7 +77,7 @@ describe('test/run.ts', function () {
 
   function run(groups: string): Promise<Outcome> {
     // Without the folders of the system there is no redis-server, nor anything else.
-    const env = { PATH: groups === 'store' ? '' : process.env.PATH, TMPDIR: folder };
+    const env = { PATH: groups === 'store' ? '' : `${join(folder, 'bin')}:${process.env.PATH}`, TMPDIR: folder };
     return new Promise((resolve) => {
       execFile(process.execPath, [join(folder, 'test/run.ts'), '--groups', groups], { env }, (error, stdout) => {
         resolve({ code: Number(error?.code ?? 0), lines: stdout.trimEnd().split('\n') });
