@@ -28,8 +28,6 @@ export interface ApplyOptions {
   readonly runners: readonly Runner[];
   /** Where the attempts of a job run. */
   readonly runnerOf: (job: Pick<Job, 'endpoint'>) => Runner;
-  /** Told when a runner has been rid of an attempt. */
-  readonly forget: (name: string) => void;
   /** Whether an attempt may begin now. */
   readonly mayStart: () => boolean;
   readonly metrics: Metrics;
@@ -49,11 +47,17 @@ export function makeApply(options: ApplyOptions): (id: string) => Promise<number
     if (job === null) return null;
     const runner = runnerOf(job);
     const seen = await look(runner, job);
-    if (seen.is === 'absent' && hasOpenAttempt(job) && starts.isFailed(nameOf(id, job.attempt))) {
+    const told = await hear(store, job, seen);
+    if (
+      seen.is === 'absent' &&
+      told.verdict === null &&
+      hasOpenAttempt(job) &&
+      starts.isFailed(nameOf(id, job.attempt))
+    ) {
       await starts.begin(runner, job, job.attempt, job.deadline ?? 0);
       return atOnceMilliseconds;
     }
-    return carryOut({ ...options, starts }, runner, job, next(job, seen, store.clock.now(), limits));
+    return carryOut({ ...options, starts }, runner, told, next(told, seen, store.clock.now(), limits));
   };
 }
 
@@ -64,6 +68,14 @@ async function look(runner: Runner, job: Job): Promise<Seen> {
   const isOver = isEnded(job.status) || !hasOpenAttempt(job);
   if (isOver && !(await runner.list(job.id)).includes(name)) return { is: 'absent' };
   return runner.see(name);
+}
+
+/** The job with what its worker has told since the job was read: it tells before it ends. */
+async function hear(store: Store, job: Job, seen: Seen): Promise<Job> {
+  const hasLeft = seen.is === 'ended' || seen.is === 'absent';
+  if (!hasLeft || job.verdict !== null || isEnded(job.status) || !hasOpenAttempt(job)) return job;
+  const now = await readJob(store, job.id);
+  return now?.attempt === job.attempt ? { ...job, verdict: now.verdict } : job;
 }
 
 /** Ends workers that nobody waits for: of attempts before the last one, and of a job that the record does not know any more. */
@@ -170,12 +182,11 @@ async function settle(
 }
 
 /** Rids the runner of an attempt that is over, and the object store of what it left there. */
-async function clear({ objects, forget, store, starts }: Carrying, runner: Runner, job: Job): Promise<void> {
+async function clear({ objects, store, starts }: Carrying, runner: Runner, job: Job): Promise<void> {
   if (job.attempt === 0) return;
   const name = nameOf(job.id, job.attempt);
   starts.forget(name);
   await runner.stop(name);
-  forget(name);
   if (job.endpoint === 'metadata') return;
   const after = await readJob(store, job.id);
   const isKept =

@@ -2,11 +2,11 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { Refusal, refusals } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { isEnded, type Job } from '../model/job.ts';
-import { contentTypes, type Outcome, objectPrefix, readVerdict } from '../model/outcome.ts';
-import type { ObjectStore, Upload, WholePermit } from '../objects/objects.ts';
+import { contentTypes, objectPrefix, readVerdict } from '../model/outcome.ts';
+import type { ObjectStore, Upload } from '../objects/objects.ts';
 import type { AttemptOf } from '../runners/runner.ts';
 import { readJob } from '../store/jobs.ts';
-import { noteProgress } from '../store/lifecycle.ts';
+import { noteProgress, tellVerdict } from '../store/lifecycle.ts';
 import type { Store } from '../store/script.ts';
 
 export interface GatewayOptions {
@@ -17,35 +17,20 @@ export interface GatewayOptions {
   readonly fileBytes: number;
   readonly inspectSeconds: number;
   readonly log: Log;
-  /** Told when a worker has said how its attempt ended. */
-  readonly ended: (job: string) => void;
 }
 
-/** The one server that workers know. */
-export interface Gateway {
-  readonly server: Server;
-  /** What the worker of an attempt said last, until it is forgotten. */
-  verdictOf(name: string): Outcome | null;
-  forget(name: string): void;
-}
-
-interface Attempt {
-  readonly name: string;
-  readonly job: Job;
-}
-
-type Route = (attempt: Attempt, req: IncomingMessage) => Promise<object | null>;
+type Route = (job: Job, req: IncomingMessage) => Promise<object | null>;
 
 const jsonBytesMax = 64 * 1024;
 const extensionForm = /^[a-z0-9]{1,8}$/;
 
-/** What an attempt is to do, where it may upload, and what it tells; 410 when its job is over. */
-export function makeGateway(options: GatewayOptions): Gateway {
+/**
+ * The one server that workers know: what an attempt is to do, where it may upload, and what it tells; 410 when it is over.
+ * It remembers nothing, so each call of a worker may reach another one.
+ */
+export function makeGateway(options: GatewayOptions): Server {
   const { store, attemptOf, log } = options;
-  const verdicts = new Map<string, Outcome>();
-  const permits = new Map<string, WholePermit>();
-
-  const routes = makeRoutes(options, verdicts, permits);
+  const routes = makeRoutes(options);
   const serve = async (req: IncomingMessage, res: ServerResponse) => {
     const route = routes[`${req.method} ${req.url}`];
     const [, token] = /^Bearer (\S{1,4096})$/.exec(req.headers.authorization ?? '') ?? [];
@@ -54,9 +39,9 @@ export function makeGateway(options: GatewayOptions): Gateway {
     if (route === undefined) return answer(res, 404, null);
     const job = await readJob(store, told.job);
     if (job === null || isEnded(job.status) || job.attempt !== told.attempt) throw new Gone();
-    answer(res, 200, await route({ name: `${job.id}-${job.attempt}`, job }, req));
+    answer(res, 200, await route(job, req));
   };
-  const server = createServer((req, res) => {
+  return createServer((req, res) => {
     serve(req, res).catch((error: unknown) => {
       const status = statusOf(error);
       if (status === 500) log.error('the gateway failed', { error });
@@ -65,25 +50,17 @@ export function makeGateway(options: GatewayOptions): Gateway {
       answer(res, status, null);
     });
   });
-  return {
-    server,
-    verdictOf: (name) => verdicts.get(name) ?? null,
-    forget: (name) => {
-      verdicts.delete(name);
-      permits.delete(name);
-    },
-  };
 }
 
 /** What each call of a worker does; what is answered as JSON, `null` for nothing. */
-function makeRoutes(
-  options: GatewayOptions,
-  verdicts: Map<string, Outcome>,
-  permits: Map<string, WholePermit>,
-): Readonly<Record<string, Route>> {
+function makeRoutes(options: GatewayOptions): Readonly<Record<string, Route>> {
   const { store, objects } = options;
+  const permit = ({ id, attempt }: Job, said: unknown) => {
+    const { ext, ...upload } = readUpload(said, options.fileBytes);
+    return objects.permit(`${objectPrefix(id, attempt)}media.${ext}`, upload);
+  };
   return {
-    'GET /v1/attempt': async ({ job }) => {
+    'GET /v1/attempt': async (job) => {
       await noteProgress(store, job.id, job.attempt, {
         progress: 0,
         stage: 'inspect',
@@ -92,29 +69,25 @@ function makeRoutes(
       });
       return specOf(job, options, store.clock.now());
     },
-    'POST /v1/attempt/progress': async ({ job }, req) => {
+    'POST /v1/attempt/progress': async (job, req) => {
       const told = readProgress(await readJson(req));
       if (!(await noteProgress(store, job.id, job.attempt, told))) throw new Gone();
       return null;
     },
-    'POST /v1/attempt/permit': async ({ name, job }, req) => {
-      const { ext, ...upload } = readUpload(await readJson(req), options.fileBytes);
-      const permit = await objects.permit(`${objectPrefix(job.id, job.attempt)}media.${ext}`, upload);
-      if (permit.is === 'parts') return permit;
-      permits.set(name, permit);
-      return { key: permit.key, parts: null };
+    'POST /v1/attempt/permit': async (job, req) => {
+      const permitted = await permit(job, await readJson(req));
+      return permitted.is === 'parts' ? permitted : { key: permitted.key, parts: null };
     },
-    'PUT /v1/attempt/object': async ({ name }, req) => {
-      const permit = permits.get(name);
-      if (!permit || Number(req.headers['content-length']) !== permit.bytes) throw new Bad();
-      const { checksum } = await objects.receive(permit, req);
+    'PUT /v1/attempt/object': async (job, req) => {
+      const permitted = await permit(job, readHeaders(req));
+      if (permitted.is === 'parts') throw new Bad();
+      const { checksum } = await objects.receive(permitted, req);
       if (checksum !== req.headers['x-sha256']) throw new Bad();
       return null;
     },
-    'POST /v1/attempt/verdict': async ({ name, job }, req) => {
-      const outcome = readVerdict(await readJson(req));
-      verdicts.set(name, outcome ?? { is: 'failed', code: 'worker_failed' });
-      options.ended(job.id);
+    'POST /v1/attempt/verdict': async (job, req) => {
+      const verdict = readVerdict(await readJson(req)) ?? { is: 'failed', code: 'worker_failed' };
+      if (!(await tellVerdict(store, job.id, job.attempt, verdict))) throw new Gone();
       return null;
     },
   };
@@ -150,6 +123,12 @@ function readUpload(json: unknown, fileBytes: number): Upload & { readonly ext: 
   if (typeof content_type !== 'string' || !contentTypes.includes(content_type)) throw new Bad();
   if (!Array.isArray(parts) || !parts.every((part) => typeof part === 'string')) throw new Bad();
   return { bytes, sha256, content_type, ext, parts };
+}
+
+/** What a file that comes whole says of itself. */
+function readHeaders({ headers }: IncomingMessage): object {
+  const { 'content-length': length, 'content-type': content_type, 'x-sha256': sha256, 'x-ext': ext } = headers;
+  return { bytes: Number(length), sha256, content_type, ext, parts: [] };
 }
 
 function readProgress(json: unknown) {

@@ -1,4 +1,5 @@
 import type { FailedStatus, FailureCode } from '../base/errors.ts';
+import type { Outcome } from './outcome.ts';
 
 export type JobStatus = 'QueuedJob' | 'Running' | 'CompletedJob' | FailedStatus;
 export const jobStatuses: readonly JobStatus[] = [
@@ -53,6 +54,8 @@ export interface Job {
   readonly deadline: number | null;
   /** Since when its worker has ended well while the object store cannot be asked (D75). */
   readonly storing_since: number | null;
+  /** What the worker of its open attempt said of its end. */
+  readonly verdict: Outcome | null;
   readonly error_code: FailureCode | null;
   readonly error: string | null;
   readonly metadata: Readonly<Record<string, unknown>> | null;

@@ -3,7 +3,7 @@ import { type Delivered, isEnded, type Job } from './job.ts';
 import { type Metadata, readMetadata } from './metadata.ts';
 import { type Outcome, objectPrefix } from './outcome.ts';
 
-/** What a runner sees of the worker of a job's last attempt. */
+/** What a runner sees of the worker of a job's last attempt; what the worker itself has told is in the job. */
 export type Seen =
   | { readonly is: 'absent' }
   /** It does not run yet, for a reason when it is out of the ordinary. */
@@ -60,6 +60,8 @@ export type Step =
 /** A source may deliver a whole file the second time, but hardly the third: one more try, within `attempts` (D97). */
 const triedOnceMore: readonly FailureCode[] = ['file_damaged', 'file_too_large'];
 
+const late: Outcome = { is: 'failed', code: 'timeout' };
+
 /** Compares a job with its worker and names the one thing to do next. */
 export function next(job: Job, seen: Seen, now: number, limits: Limits): Step {
   if (isEnded(job.status)) return seen.is === 'absent' ? { do: 'nothing' } : { do: 'stop' };
@@ -73,14 +75,15 @@ export function next(job: Job, seen: Seen, now: number, limits: Limits): Step {
   if (job.status === 'QueuedJob' && hasRun(seen)) return { do: 'note', running: true, stage: null };
   switch (seen.is) {
     case 'absent':
-      return interruptAttempt(job, null, now, limits);
+      // Who has told of its end has run, and does not run again because its runner knows it no more.
+      return job.verdict ? judgeOutcome(job, job.verdict, now, limits) : interruptAttempt(job, null, now, limits);
     case 'ended':
-      return judgeOutcome(job, seen.outcome, now, limits);
+      return judgeOutcome(job, job.verdict ?? seen.outcome, now, limits);
     case 'waiting':
     case 'running': {
       // Every start sets a deadline: without one there would be no end.
       const deadline = job.deadline ?? now;
-      if (now >= deadline) return failAttempt(job, 'timeout', null, now, limits);
+      if (now >= deadline) return judgeOutcome(job, job.verdict ?? late, now, limits);
       if (seen.is === 'waiting' && seen.reason !== job.stage) return { do: 'note', running: false, stage: seen.reason };
       return { do: 'nothing', until: deadline };
     }

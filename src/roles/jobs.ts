@@ -28,7 +28,7 @@ const besideBytes = 2 ** 28;
 /** Runs workers as Jobs of a cluster, each with a token that the cluster made for its pod. Refuses to start without the rights. */
 export function runJobs(options: JobsOptions): OpenWorkers {
   const { config, env, now, metrics, log } = options;
-  return async (verdictOf) => {
+  return async () => {
     const access: Access = await findAccess(env);
     const pace = makePace(config.kubeRate, 2 * config.kubeRate, () => performance.now());
     const client: Client = openClient({ access, pace });
@@ -39,7 +39,7 @@ export function runJobs(options: JobsOptions): OpenWorkers {
       await client.close();
       throw error;
     }
-    const runner = openKubernetesRunner({ client, shape, verdictOf, now, metrics, log });
+    const runner = openKubernetesRunner({ client, shape, now, metrics, log });
     const close = async () => {
       await runner.close();
       await client.close();

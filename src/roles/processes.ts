@@ -15,10 +15,10 @@ export interface ProcessesOptions {
 /** Runs workers as processes of this machine, each with a token that we sealed. */
 export function runProcesses({ command, env, seal, log }: ProcessesOptions): OpenWorkers {
   const [program, ...words] = command;
-  return async (verdictOf) => ({
+  return async () => ({
     runner: openProcessRunner({
       command: [program, ...words, 'worker'],
-      ...{ env, verdictOf, log },
+      ...{ env, log },
       tokenOf: (attempt) => makeToken(attempt, seal.sign),
     }),
     attemptOf: async (token) => readToken(token, seal.verify),

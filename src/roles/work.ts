@@ -14,7 +14,6 @@ import { startSweep } from '../controller/sweep.ts';
 import type { Inspector } from '../model/inspected.ts';
 import type { Job } from '../model/job.ts';
 import type { Limits } from '../model/next.ts';
-import type { Outcome } from '../model/outcome.ts';
 import type { ObjectStore } from '../objects/objects.ts';
 import type { AttemptOf, Runner } from '../runners/runner.ts';
 import { readJob } from '../store/jobs.ts';
@@ -28,8 +27,8 @@ export interface Workers {
   readonly attemptOf: (token: string) => Promise<AttemptOf | null>;
 }
 
-/** Begins to run workers; `verdictOf` says what one told the gateway. */
-export type OpenWorkers = (verdictOf: (name: string) => Outcome | null) => Promise<Workers>;
+/** Begins to run workers. */
+export type OpenWorkers = () => Promise<Workers>;
 
 /** What a controller is built from. */
 export interface WorkParts {
@@ -63,25 +62,17 @@ export async function startWork(parts: WorkParts, stop: Stop): Promise<Controlle
     storingMilliseconds: 24 * hour,
     jobMilliseconds: config.jobSeconds * 1000,
   };
-  let hint = (_job: string) => {};
-  let workers: Workers | null = null;
-  const gateway = makeGateway({
-    ...{ store, objects, log, fileBytes: config.maxFileBytes, inspectSeconds: config.inspectSeconds },
-    attemptOf: async (token) => workers?.attemptOf(token) ?? null,
-    ended: (job) => hint(job),
-  });
-  workers = await parts.openWorkers(gateway.verdictOf);
-  const { runner } = workers;
+  const { runner, attemptOf } = await parts.openWorkers();
   stop.add('workers', runner.close, 8);
-  stop.add('gateway', await parts.listen(gateway.server));
+  const { maxFileBytes: fileBytes, inspectSeconds } = config;
+  const gateway = makeGateway({ store, objects, log, attemptOf, fileBytes, inspectSeconds });
+  stop.add('gateway', await parts.listen(gateway));
   const inspections = runInspections(inspector, (id) => readJob(store, id), config.inspectSeconds, log);
   const controller = await startController({
     ...{ store, limits, objects, metrics, log, slots: config.workers, runners: [runner, inspections] },
     runnerOf: (job) => (job.endpoint === 'metadata' ? inspections : runner),
-    forget: gateway.forget,
     ...(parts.times && { times: parts.times }),
   });
-  hint = controller.hint;
   stop.add('controller', controller.close, 12);
   const leading = { store, isLeading: controller.isLeading, log };
   const lifetimes = {

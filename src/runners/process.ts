@@ -9,8 +9,6 @@ export interface ProcessRunnerOptions {
   readonly env: Readonly<Record<string, string>>;
   /** What is good for this attempt alone; it reaches the worker on its standard input. */
   readonly tokenOf: (attempt: AttemptToRun) => string;
-  /** What the worker told the gateway, if it did. */
-  readonly verdictOf: (name: string) => Outcome | null;
   readonly log: Log;
 }
 
@@ -47,7 +45,7 @@ export function openProcessRunner(options: ProcessRunnerOptions): Runner {
       const child = children.get(name);
       if (!child) return { is: 'absent' };
       if (!child.hasEnded) return { is: 'running' };
-      return { is: 'ended', outcome: options.verdictOf(name) ?? outcomeOf(child.process) };
+      return { is: 'ended', outcome: outcomeOf(child.process) };
     },
     watch: watchers.watch,
     list: async (job) => [...children.keys()].filter((name) => job === undefined || jobIn(name) === job),

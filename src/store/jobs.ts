@@ -118,6 +118,7 @@ export function jobOf(fields: Readonly<Record<string, string>>): Job {
     not_before: Number(fields.not_before ?? 0),
     deadline: number(fields.deadline),
     storing_since: number(fields.storing_since),
+    verdict: fields.verdict ? (JSON.parse(fields.verdict) as Job['verdict']) : null,
     error_code: (fields.error_code || null) as Job['error_code'],
     error: fields.error || null,
     metadata: fields.metadata ? (JSON.parse(fields.metadata) as Job['metadata']) : null,

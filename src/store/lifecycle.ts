@@ -1,4 +1,5 @@
 import type { Job, JobStatus } from '../model/job.ts';
+import type { Outcome } from '../model/outcome.ts';
 import { channels, keys } from './keys.ts';
 import { bookKeys, rolling } from './period.ts';
 import { run, type Store, text } from './script.ts';
@@ -10,6 +11,7 @@ import { settle as settleScript } from './scripts/settle.ts';
 import { start as startScript } from './scripts/start.ts';
 import { storing as storingScript } from './scripts/storing.ts';
 import { take as takeScript } from './scripts/take.ts';
+import { tell as tellScript } from './scripts/tell.ts';
 
 /** Takes the next job in fair order while fewer than `slots` are active; `null` when none may start now. */
 export async function takeJob(store: Store, holder: string, slots: number): Promise<string | null> {
@@ -73,6 +75,17 @@ export async function noteProgress(store: Store, id: string, attempt: number, to
     },
   );
   return word === 'noted';
+}
+
+/** Keeps what the worker of the open attempt says of its end; false when nobody waits for that any more. */
+export async function tellVerdict(store: Store, id: string, attempt: number, verdict: Outcome): Promise<boolean> {
+  const [word] = await run(
+    store,
+    tellScript,
+    { job: keys.job(id) },
+    { jobId: id, attempt, verdict: JSON.stringify(verdict), workChannel: channels.work },
+  );
+  return word === 'told';
 }
 
 /** Notes that the worker has ended well and its object is waited for; answers since when, `null` when it is over. */

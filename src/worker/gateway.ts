@@ -76,12 +76,13 @@ export function openGateway({ address, token, patienceSeconds, signal }: Gateway
     askPermit: async (upload) => {
       return readPermit(await call('POST', '/v1/attempt/permit', upload)) ?? refuse('The permit makes no sense');
     },
-    putObject: async (body, { bytes, content_type, sha256 }) => {
+    putObject: async (body, { bytes, content_type, sha256, ext }) => {
       const headers = {
         authorization: `Bearer ${token()}`,
         'content-type': content_type,
         'content-length': String(bytes),
         'x-sha256': sha256,
+        'x-ext': ext,
       };
       judge(await makeCall({ to: { address, path: '/v1/attempt/object' }, method: 'PUT', headers, body, signal }));
     },

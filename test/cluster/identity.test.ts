@@ -117,12 +117,10 @@ describe('who a worker in a cluster is', function () {
 
   it('the gateway tells a worker its own job, and nothing to anybody else', async () => {
     const { store, objects } = scene;
-    const gateway = makeGateway({
-      ...{ store, objects, log, attemptOf: identify, fileBytes: 1_000, inspectSeconds: 10 },
-      ended: () => {},
-    });
-    const close = await listenOn(gateway.server, '127.0.0.1', 0);
-    const { port } = gateway.server.address() as AddressInfo;
+    const limits = { fileBytes: 1_000, inspectSeconds: 10 };
+    const gateway = makeGateway({ store, objects, log, attemptOf: identify, ...limits });
+    const close = await listenOn(gateway, '127.0.0.1', 0);
+    const { port } = gateway.address() as AddressInfo;
     const get = (token: string) =>
       fetch(`http://127.0.0.1:${port}/v1/attempt`, { headers: { authorization: `Bearer ${token}` } });
     await takeLead(store, holder);

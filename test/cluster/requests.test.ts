@@ -38,7 +38,7 @@ describe('what an attempt costs the API server', function () {
       }),
     });
     controller = await startController({
-      ...{ store, limits, objects, log, slots: count, runners: [runner], runnerOf: () => runner, forget: () => {} },
+      ...{ store, limits, objects, log, slots: count, runners: [runner], runnerOf: () => runner },
       metrics: makeMetrics(),
     });
   });

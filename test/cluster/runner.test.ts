@@ -38,8 +38,7 @@ describe('workers as Jobs of a cluster', function () {
     };
     tested = {
       runner,
-      end: (name, how) =>
-        endPod(name, typeof how === 'number' ? endings.failure(how) : endings.success(JSON.stringify(how))),
+      end: (name, code) => endPod(name, code === 0 ? endings.success() : endings.failure(code)),
       kill: (name) => endPod(name, endings.failure(137)),
       count: (name) => countLeft(cluster, namespace, `${name}-`),
     };

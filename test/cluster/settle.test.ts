@@ -1,9 +1,11 @@
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { startController } from '../../src/controller/controller.ts';
+import { tellVerdict } from '../../src/store/lifecycle.ts';
 import { isReady } from '../support/cluster/cluster.ts';
 import { startTestController, type TestController } from '../support/cluster/controller.ts';
-import { openTestRunner } from '../support/cluster/runner.ts';
+import type { Pod } from '../support/cluster/pod.ts';
+import { countLeft, openTestRunner } from '../support/cluster/runner.ts';
 import { namespace, type Scene, setScene } from '../support/cluster/scene.ts';
 import { aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -68,6 +70,34 @@ describe('jobs on a cluster end once, whatever happens', function () {
     await until(() => !first.isLeading(), 10, 'the first one knows that it leads no more');
   });
 
+  it('a leader is killed after a verdict was told: the next one completes the job, though nothing is left of its worker', async () => {
+    const first = await begin();
+    let said = '';
+    const [id = ''] = await submit(1, (attempt, { message = '' }) => {
+      if (attempt === 1) said = message;
+      return {};
+    });
+    const pod = await scene.runningPod(id);
+    expect(await tellVerdict(scene.store, id, 1, JSON.parse(said))).to.equal(true);
+    await first.end('SIGKILL');
+    await takeAway(pod);
+    await begin();
+    const [job] = await allEnd([id], 30);
+    expect(job).to.include({ attempt: 1, failures: 0, interruptions: 0 });
+  });
+
+  /** Removes a Job and its pod as if they had never been. */
+  async function takeAway({ metadata: { name, labels } }: Pod): Promise<void> {
+    const { admin } = scene.cluster;
+    const job = `/apis/batch/v1/namespaces/${namespace}/jobs/${labels?.['batch.kubernetes.io/job-name']}`;
+    const options = { gracePeriodSeconds: 0, propagationPolicy: 'Background' };
+    for (const path of [job, `/api/v1/namespaces/${namespace}/pods/${name}`]) {
+      await admin.ask('PATCH', path, { metadata: { finalizers: null } });
+      await admin.ask('DELETE', path, options);
+    }
+    await until(async () => (await countLeft(scene.cluster, namespace)) === 0, 20, 'nothing is left of it');
+  }
+
   it('the API server is killed while jobs wait, start, run and end', async () => {
     await begin();
     const ids = await submit(20);
@@ -99,7 +129,7 @@ describe('jobs on a cluster end once, whatever happens', function () {
     });
     const deaf = { ...store.connection, subscribe: async () => async () => {} };
     const controller = await startController({
-      ...{ limits, objects, log, slots: 60, runners: [runner], runnerOf: () => runner, forget: () => {} },
+      ...{ limits, objects, log, slots: 60, runners: [runner], runnerOf: () => runner },
       store: { ...store, connection: deaf },
       metrics: makeMetrics(),
       times: { pass: 1_000 },

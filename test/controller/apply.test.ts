@@ -5,7 +5,7 @@ import { type ApplyOptions, makeApply } from '../../src/controller/apply.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
 import { jobIn, type Runner } from '../../src/runners/runner.ts';
 import { takeLead } from '../../src/store/leader.ts';
-import { takeJob } from '../../src/store/lifecycle.ts';
+import { takeJob, tellVerdict } from '../../src/store/lifecycle.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
 import { admitted, anAccount, aRunningJob, holder, storeOf, type TestStore, theJob } from '../support/record.ts';
 import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
@@ -64,6 +64,36 @@ describe('the next step of a job, carried out', () => {
     await applyOf(store, runner, { objects })(job.id);
     expect([runner.stopped, removed]).to.deep.equal([[`${job.id}-1`], [`${job.id}/1/`]]);
     expect((await theJob(store, job.id)).interruptions).to.equal(1);
+  });
+
+  it('what a worker told between the look at the record and the look at the worker counts', async () => {
+    const store = storeOf(redis.connection);
+    const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
+    const runner = aRunner({ [`${job.id}-1`]: { is: 'failed', code: 'worker_failed' } });
+    await applyOf(store, runner)(job.id);
+    const see = async (name: string) => {
+      await tellVerdict(store, job.id, 1, { is: 'failed', code: 'private' });
+      return runner.see(name);
+    };
+    await applyOf(store, { ...runner, see })(job.id);
+    expect(await theJob(store, job.id)).to.include({ error_code: 'private', failures: 0 });
+  });
+
+  it('who has told of its file is completed, not started again, when its start seemed to fail', async () => {
+    const store = storeOf(redis.connection);
+    const id = await admitted(store, await anAccount(store, { credits: 1 }));
+    await takeLead(store, holder);
+    while ((await takeJob(store, holder, 1_000_000)) !== id);
+    const runner = aRunner({});
+    runner.refuse = 'the answer was lost';
+    const delivered = { ...someDelivered(1), key: `${id}/1/media.mp4` };
+    const see = async () => ({ bytes: delivered.bytes, checksum: delivered.sha256 });
+    const apply = applyOf(store, runner, { objects: { finish: async () => {}, see, remove: async () => {} } });
+    await apply(id).catch(() => undefined);
+    await tellVerdict(store, id, 1, { is: 'done', metadata: someMetadata, delivered });
+    await apply(id);
+    expect(await theJob(store, id)).to.deep.include({ status: 'CompletedJob', attempt: 1, delivered });
+    expect(runner.started).to.deep.equal([]);
   });
 
   it('an attempt whose worker could not be started is started again, and is no interruption', async () => {
@@ -154,7 +184,6 @@ function applyOf(store: TestStore, runner: Runner, given: Partial<ApplyOptions> 
     objects: { finish: async () => {}, see: async () => null, remove: async () => {} },
     runners: [runner],
     runnerOf: () => runner,
-    forget: () => {},
     mayStart: () => true,
     ...given,
   });

@@ -51,7 +51,6 @@ describe('the controller', function () {
       ...{ store, limits, metrics: makeMetrics(), log: aLog().log, slots: 1, runners: [runner] },
       objects: { finish: async () => {}, see: async () => null, remove: async () => {} },
       runnerOf: () => runner,
-      forget: () => {},
     });
   });
   afterEach(async () => {

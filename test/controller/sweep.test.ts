@@ -84,7 +84,6 @@ describe('a sweep', () => {
         ...{ store, holder, limits, metrics: makeMetrics(), log: aLog().log, runners: [runner] },
         objects: { ...objects, remove: removeObjects },
         runnerOf: () => runner,
-        forget: () => {},
         mayStart: () => true,
       });
     await cancelJob(store, job, 'The job was cancelled');

@@ -19,7 +19,6 @@ import { someDelivered, someMetadata } from '../support/jobs.ts';
 interface Row {
   readonly job?: Parameters<typeof aRawJob>[0] | null;
   readonly pods?: readonly Parameters<typeof aRawPod>[0][];
-  readonly verdict?: Outcome;
   readonly said?: readonly string[];
   readonly seconds?: number;
   readonly seen: Seen;
@@ -113,11 +112,6 @@ const rows: Record<string, Row> = {
   'it runs': { pods: [{}], seen: running },
   'it has delivered': {
     pods: [{ status: { phase: 'Succeeded', ...terminated(0, 'Completed', JSON.stringify(done)) } }],
-    seen: { is: 'ended', outcome: done },
-  },
-  'it has told the gateway more than its message holds': {
-    pods: [{ status: { phase: 'Succeeded', ...terminated(0, 'Completed', '{"is":"interrupted","reason":"cut"}') } }],
-    verdict: done,
     seen: { is: 'ended', outcome: done },
   },
   'it ended well and said nothing': {
@@ -222,13 +216,6 @@ const rows: Record<string, Row> = {
     seen: interrupted('DeletionByTaintManager'),
     isRead: true,
   },
-  'its node is dead and it had told the gateway of its file': {
-    job: { conditions: ble },
-    pods: [{ metadata: deleted, status: disrupted('DeletionByTaintManager') }],
-    verdict: done,
-    seen: { is: 'ended', outcome: done },
-    isRead: true,
-  },
   'it was just told to leave': { pods: [{ metadata: deleted }], seconds: 2, seen: running },
   'it was told to leave and does not': {
     pods: [{ metadata: deleted }],
@@ -268,7 +255,6 @@ describe('how an attempt in a cluster stands', () => {
         {
           job: row.job === null ? null : slimJob(aRawJob(row.job)),
           pods: (row.pods ?? []).map((pod) => slimPod(aRawPod(pod))),
-          verdict: row.verdict ?? null,
           said: row.said ?? [],
         },
         begun + (row.seconds ?? 1) * 1000,

@@ -1,7 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { Outcome } from '../../src/model/outcome.ts';
 import { openProcessRunner } from '../../src/runners/process.ts';
 import { aFolder, aLog } from '../support/redis.ts';
 import { processesOf } from '../support/worker.ts';
@@ -15,7 +14,6 @@ describe('workers as processes', function () {
   this.timeout(60_000);
   let place: ReturnType<typeof aFolder>;
   let tested: RunnerUnderTest;
-  const verdicts = new Map<string, Outcome>();
 
   before(() => {
     place = aFolder();
@@ -23,7 +21,6 @@ describe('workers as processes', function () {
       command: ['/bin/sh', '-c', script],
       env: { PLACE: place.folder, PATH: '/usr/bin:/bin' },
       tokenOf: ({ name }) => name,
-      verdictOf: (name) => verdicts.get(name) ?? null,
       log: aLog().log,
     });
     const say = (name: string, words: string) => writeFileSync(join(place.folder, name), words);
@@ -33,10 +30,7 @@ describe('workers as processes', function () {
     };
     tested = {
       runner,
-      end: async (name, how) => {
-        if (typeof how !== 'number') verdicts.set(name, how);
-        say(name, `exit ${typeof how === 'number' ? how : 0}`);
-      },
+      end: async (name, code) => say(name, `exit ${code}`),
       kill: async (name) => say(name, 'kill -KILL $$'),
       count: async (name) => pids(name).filter((pid) => existsSync(`/proc/${pid}`)).length,
     };

@@ -1,23 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import type { Seen } from '../../src/model/next.ts';
-import type { Outcome } from '../../src/model/outcome.ts';
 import { type AttemptToRun, nameOf, type Runner } from '../../src/runners/runner.ts';
-import { someDelivered, someMetadata } from '../support/jobs.ts';
 import { until } from '../support/until.ts';
 
 /** A runner and what a test needs to play its workers. */
 export interface RunnerUnderTest {
   readonly runner: Runner;
-  /** Lets the worker of an attempt, which runs, tell this and end; with a number it only ends, with this exit code. */
-  end(name: string, how: Outcome | number): Promise<void>;
+  /** Lets the worker of an attempt, which runs, end with this exit code. */
+  end(name: string, code: number): Promise<void>;
   /** Kills it. */
   kill(name: string): Promise<void>;
   /** How many workers of an attempt there are in the world, running or ended. */
   count(name: string): Promise<number>;
 }
 
-const done: Outcome = { is: 'done', metadata: someMetadata, delivered: someDelivered(1) };
+const failed: Seen = { is: 'ended', outcome: { is: 'failed', code: 'worker_failed' } };
 const patience = 20;
 
 /** What every runner promises. */
@@ -72,12 +70,12 @@ export function itRunsAttempts(open: () => RunnerUnderTest): void {
     await runner.stop(attempt.name);
   });
 
-  it('what a worker tells is how its attempt ended, for as long as nobody stops it', async () => {
+  it('an attempt that has ended stays so for as long as nobody stops it', async () => {
     const { runner, end } = open();
     const { name } = await started();
-    await end(name, done);
-    expect(await seen(name, 'ended')).to.deep.equal({ is: 'ended', outcome: done });
-    expect(await runner.see(name)).to.deep.equal({ is: 'ended', outcome: done });
+    await end(name, 64);
+    expect(await seen(name, 'ended')).to.deep.equal(failed);
+    expect(await runner.see(name)).to.deep.equal(failed);
     expect(await runner.list()).to.include(name);
     await runner.stop(name);
     expect(await runner.list()).not.to.include(name);
@@ -88,10 +86,7 @@ export function itRunsAttempts(open: () => RunnerUnderTest): void {
     for (const code of [0, 1, 64, 75]) {
       const { name } = await started();
       await end(name, code);
-      expect(await seen(name, 'ended'), `exit code ${code}`).to.deep.equal({
-        is: 'ended',
-        outcome: { is: 'failed', code: 'worker_failed' },
-      });
+      expect(await seen(name, 'ended'), `exit code ${code}`).to.deep.equal(failed);
       await runner.stop(name);
     }
   });
@@ -120,7 +115,7 @@ export function itRunsAttempts(open: () => RunnerUnderTest): void {
   it('stopping a worker that has ended leaves nothing', async () => {
     const { runner, end, count } = open();
     const { name } = await started();
-    await end(name, done);
+    await end(name, 0);
     await seen(name, 'ended');
     await runner.stop(name);
     await until(async () => (await count(name)) === 0, patience, 'nothing is left');
@@ -133,7 +128,7 @@ export function itRunsAttempts(open: () => RunnerUnderTest): void {
     const left: string[] = [];
     const unwatch = runner.watch((changed) => told.push(changed));
     runner.watch((changed) => left.push(changed))();
-    await end(name, done);
+    await end(name, 0);
     await until(
       async () => told.includes(name) && (await runner.see(name)).is === 'ended',
       patience,

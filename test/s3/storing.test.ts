@@ -58,7 +58,7 @@ describe('a job whose worker has uploaded every part', function () {
     const apply = () =>
       makeApply({
         ...{ store, holder, limits, metrics: makeMetrics(), log: aLog().log },
-        ...{ objects: open(), runners: [runner], runnerOf: () => runner, mayStart: () => true, forget: () => {} },
+        ...{ objects: open(), runners: [runner], runnerOf: () => runner, mayStart: () => true },
       })(job.id);
     // The first look at a worker that has ended says that it ran.
     await apply();

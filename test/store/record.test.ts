@@ -10,6 +10,7 @@ import { moneySuite } from './money.suite.ts';
 import { purchasesSuite } from './purchases.suite.ts';
 import { shareSuite } from './share.suite.ts';
 import { sweepSuite } from './sweep.suite.ts';
+import { verdictSuite } from './verdict.suite.ts';
 
 const kinds = [
   { name: 'one redis', start: startTestRedis },
@@ -34,6 +35,7 @@ for (const { name, start } of kinds) {
     describe('the door', () => doorSuite(() => store));
     describe('admission', () => admitSuite(() => store));
     describe('jobs', () => jobsSuite(() => store));
+    describe('a verdict', () => verdictSuite(() => store));
     describe('fair share', () => shareSuite(() => store));
     describe('money', () => {
       moneySuite(() => store);

@@ -35,6 +35,7 @@ export function aJob(given: Partial<Job> = {}): Job {
     not_before: 0,
     deadline: null,
     storing_since: null,
+    verdict: null,
     error_code: null,
     error: null,
     metadata: null,

@@ -124,7 +124,12 @@ const failing: Row[] = [
   ['failures are no interruptions', run({ attempt: 12, failures: 2, interruptions: 9 }), absent, lost(null)],
 ];
 
+const fuller = { ...someMetadata, description: 'All of it' };
+const cutOff = { is: 'interrupted', reason: 'evicted' } as const;
+const inFull: Step = { do: 'confirm', delivered, metadata: { ...fuller, original_url: whole.original_url } };
 const confirm: Step = { do: 'confirm', delivered, metadata: whole };
+const told = run({ verdict: doneWell });
+const toldPrivate = run({ verdict: { is: 'failed', code: 'private' } });
 const storing = run({ storing_since: 1500, delivered, metadata: whole });
 const foreign = { ...someMetadata, original_url: 'https://other.example/' };
 const astray = { ...delivered, key: `other/${delivered.key}` };
@@ -133,6 +138,24 @@ const finished: Row[] = [
   ['a worker that ended well is confirmed', run(), done, confirm],
   ['the URL asked for is told, whatever the worker says', run(), ended({ ...doneWell, metadata: foreign }), confirm],
   ['a worker that ended well is confirmed after its deadline too', run(), done, confirm, 9 * hour],
+  ['what a worker has told counts more than how it ended', told, interrupted, confirm],
+  [
+    'what a worker has told is fuller than its last word',
+    run({ verdict: { ...doneWell, metadata: fuller } }),
+    done,
+    inFull,
+  ],
+  ['who has told of its file is not started again when nobody knows it any more', told, absent, confirm],
+  [
+    'who has told of a failure is not started again when nobody knows it any more',
+    toldPrivate,
+    absent,
+    settle('private'),
+  ],
+  ['who has told of an interruption is tried again', run({ verdict: cutOff }), absent, lost('evicted')],
+  ['who has told of its file has not ended yet', told, running, until(50_000)],
+  ['who has told of its file and does not end is confirmed at its deadline', told, running, confirm, 50_000],
+  ['what was told does not count after its attempt', run({ verdict: doneWell, failures: 1 }), absent, start(2)],
   ['while the object store is away it is asked again', storing, done, confirm, 9 * hour],
   ['a storing job needs its worker no more', storing, absent, confirm, 9 * hour],
   ['a storing job does not care what its worker says later', storing, failed('timeout'), confirm, 9 * hour],

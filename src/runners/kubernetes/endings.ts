@@ -8,8 +8,6 @@ import type { LiveJob, LivePod } from './slim.ts';
 export interface Remains {
   readonly job: LiveJob | null;
   readonly pods: readonly LivePod[];
-  /** What the worker told the gateway, if it did. */
-  readonly verdict: Outcome | null;
   /** What the cluster said when it could not make the pod, oldest first. */
   readonly said: readonly string[];
 }
@@ -27,18 +25,18 @@ export const leaveMilliseconds = 3_000;
 
 /** Says how an attempt stands. Its pod's last phase is the end; the Job's own end, or a deletion, is one too. */
 export function judge(remains: Remains, now: number): Judged {
-  const { job, pods, verdict, said } = remains;
+  const { job, pods, said } = remains;
   const pod =
     pods.find(({ phase }) => phase === 'Succeeded') ?? pods.find((one) => !isTerminal(one)) ?? pods[0] ?? null;
   if (pod && isTerminal(pod)) {
-    const seen: Seen = { is: 'ended', outcome: outcomeOfPod(pod, job, verdict) };
+    const seen: Seen = { is: 'ended', outcome: outcomeOfPod(pod, job) };
     // Of a pod that was taken away without a word, its Job may say why: the two are watched apart.
-    const isSilent = pod.deletedAt !== null && pod.disruption === null && !wordOf(pod, verdict);
+    const isSilent = pod.deletedAt !== null && pod.disruption === null && !wordOf(pod);
     return isSilent ? unproved(seen) : proved(seen);
   }
   if (!job && !pod) return unproved({ is: 'absent' });
   const over = whyOver(job, pod, now);
-  if (over) return unproved({ is: 'ended', outcome: verdict ?? over });
+  if (over) return unproved({ is: 'ended', outcome: over });
   if (pod && pod.phase !== 'Pending') return proved({ is: 'running' });
   const wait = pod ? explainPod(pod, now) : explainJob(job?.isSuspended ?? false, said);
   if (!wait.outcome) return proved({ is: 'waiting', reason: wait.reason });
@@ -66,9 +64,9 @@ function isLate(job: LiveJob | null, pod: LivePod | null): boolean {
 }
 
 /** How the worker of a pod in its last phase ended. What it said itself counts first: the object store judges the rest. */
-function outcomeOfPod(pod: LivePod, job: LiveJob | null, verdict: Outcome | null): Outcome {
+function outcomeOfPod(pod: LivePod, job: LiveJob | null): Outcome {
   const { exit, reason, disruption } = pod;
-  const said = wordOf(pod, verdict);
+  const said = wordOf(pod);
   if (said) return said;
   if (reason === 'DeadlineExceeded' || isLate(job, pod)) return { is: 'failed', code: 'timeout' };
   if (disruption !== null) return interrupted(disruption);
@@ -79,13 +77,9 @@ function outcomeOfPod(pod: LivePod, job: LiveJob | null, verdict: Outcome | null
   return outcomeOfExit(exit.code);
 }
 
-/** What the worker itself said of its end. */
-function wordOf({ exit }: LivePod, verdict: Outcome | null): Outcome | null {
-  return verdict ?? readMessage(exit?.message ?? '');
-}
-
-/** A message may also be the last lines of a log: then it is no verdict. */
-function readMessage(message: string): Outcome | null {
+/** What the worker itself left of its end; a message may also be the last lines of a log, and then it is no verdict. */
+function wordOf({ exit }: LivePod): Outcome | null {
+  const message = exit?.message ?? '';
   if (!message.startsWith('{')) return null;
   try {
     return readVerdict(JSON.parse(message));

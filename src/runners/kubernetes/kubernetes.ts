@@ -1,7 +1,6 @@
 import type { V1Job, V1Pod } from '@kubernetes/client-node';
 import type { Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
-import type { Outcome } from '../../model/outcome.ts';
 import { makeWatchers, type Runner } from '../runner.ts';
 import { type Client, KubeError } from './client.ts';
 import { isTerminal, type Judged, judge, leaveMilliseconds } from './endings.ts';
@@ -13,8 +12,6 @@ import { openView, pathsOf, type View, type ViewOptions } from './view.ts';
 export interface KubernetesOptions {
   readonly client: Client;
   readonly shape: Shape;
-  /** What the worker told the gateway, if it did. */
-  readonly verdictOf: (name: string) => Outcome | null;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly metrics: Pick<Metrics, 'watch_age_seconds'>;
@@ -89,16 +86,15 @@ export function openKubernetesRunner(options: KubernetesOptions): KubernetesRunn
 
 /** Judges by what is known, and reads afresh what that does not prove. */
 async function look(options: KubernetesOptions, view: View, name: string): Promise<Judged> {
-  const { verdictOf, now } = options;
+  const { now } = options;
   if (view.age() > oldestMilliseconds) await view.refresh();
-  const verdict = verdictOf(name);
   const [job, pods] = [view.jobOf(name), view.podsOf(name)];
-  const known = judge({ job, pods, verdict, said: [] }, now());
+  const known = judge({ job, pods, said: [] }, now());
   const lacksPod = job !== null && pods.length === 0 && now() - job.createdAt >= podMilliseconds;
   if (known.isProved && !lacksPod) return known;
   const fresh = await readFresh(options, name);
   const said = fresh.job !== null && fresh.pods.length === 0 ? await readFaults(options, fresh.job) : [];
-  return judge({ ...fresh, verdict, said }, now());
+  return judge({ ...fresh, said }, now());
 }
 
 /** What there is to let go: what is known, else what the server still has. */

@@ -74,7 +74,7 @@ local function finish(e)
   local at = string.format('%d', now)
   local completed = e.status == 'CompletedJob'
   redis.call('HSET', job, 'status', e.status, 'ended_at', at, 'error_code', e.code, 'error', e.error,
-    'metadata', e.metadata, 'delivered', e.delivered, 'progress', completed and '100' or j.progress)
+    'verdict', '', 'metadata', e.metadata, 'delivered', e.delivered, 'progress', completed and '100' or j.progress)
   redis.call('HINCRBY', job, 'revision', '1')
   if is_attempt_open() then
     redis.call('RPUSH', attempts, cjson.encode({ attempt = tonumber(j.attempt), ended_at = now, code = completed and 'completed' or e.code }))

@@ -20,7 +20,7 @@ if tonumber(attempt) <= tonumber(seen[5] or 0) + tonumber(seen[6] or 0) then ret
 if seen[2] ~= attempt or redis.call('ZREM', active, jobId) == 0 then return { 'stale' } end
 redis.call('HINCRBY', job, counts == 'failure' and 'failures' or 'interruptions', 1)
 redis.call('HSET', job, 'not_before', notBefore, 'deadline', '', 'stage', '', 'speed_bytes', '', 'eta_seconds', '',
-  'storing_since', '', 'metadata', '', 'delivered', '')
+  'storing_since', '', 'verdict', '', 'metadata', '', 'delivered', '')
 redis.call('HINCRBY', job, 'revision', 1)
 redis.call('RPUSH', attempts, cjson.encode({ attempt = tonumber(attempt), ended_at = now, code = code, counts = counts }))
 if tonumber(notBefore) > now then redis.call('ZADD', delayed, notBefore, jobId)

@@ -1,6 +1,5 @@
 import type { Log } from '../../../src/base/log.ts';
 import { makeMetrics } from '../../../src/base/metrics.ts';
-import type { Outcome } from '../../../src/model/outcome.ts';
 import type { Access } from '../../../src/runners/kubernetes/access.ts';
 import { type Client, openClient } from '../../../src/runners/kubernetes/client.ts';
 import { type KubernetesRunner, openKubernetesRunner } from '../../../src/runners/kubernetes/kubernetes.ts';
@@ -57,7 +56,6 @@ export interface TestRunnerOptions {
   readonly cluster: Cluster;
   readonly namespace: string;
   readonly log: Log;
-  readonly verdictOf?: (name: string) => Outcome | null;
   readonly times?: Partial<Times>;
   readonly answerMilliseconds?: number;
   /** Stands between the runner and its client. */
@@ -70,7 +68,7 @@ export interface TestRunner extends KubernetesRunner {
 
 /** Opens a runner that may do no more than our permissions say. */
 export async function openTestRunner(options: TestRunnerOptions): Promise<TestRunner> {
-  const { cluster, namespace, log, verdictOf = () => null, times, answerMilliseconds } = options;
+  const { cluster, namespace, log, times, answerMilliseconds } = options;
   const access = await accessAs(cluster, namespace, 'trawl-controller');
   const plain = openClient({
     ...{ access, pace: makePace(500, 500, () => performance.now()) },
@@ -78,7 +76,7 @@ export async function openTestRunner(options: TestRunnerOptions): Promise<TestRu
   });
   const client = options.between ? options.between(plain) : plain;
   const runner = openKubernetesRunner({
-    ...{ client, shape: aShape(namespace), verdictOf, now: Date.now, metrics: makeMetrics(), log },
+    ...{ client, shape: aShape(namespace), now: Date.now, metrics: makeMetrics(), log },
     ...(times && { times }),
   });
   const close = async () => {

@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import { makeSeal } from '../../src/base/seal.ts';
+import { makeGateway } from '../../src/controller/gateway.ts';
+import { makeToken, readToken } from '../../src/controller/tokens.ts';
+import type { Job } from '../../src/model/job.ts';
+import { type FolderStore, openFolder } from '../../src/objects/folder.ts';
+import { listenOn } from '../../src/roles/socket.ts';
+import { cancelJob, retryJob } from '../../src/store/lifecycle.ts';
+import { someDelivered, someMetadata } from '../support/jobs.ts';
+import { anAccount, aRunningJob, holder, storeOf, type TestStore, theJob } from '../support/record.ts';
+import { aFolder, aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
+
+const seal = makeSeal({ secret: Buffer.alloc(32, 7), old: null });
+const film = Buffer.from('a film');
+const sha256 = createHash('sha256').update(film).digest('hex');
+const upload = { bytes: film.length, sha256, content_type: 'video/mp4', ext: 'mp4', parts: [] };
+
+describe('the gateway of each of several controllers', () => {
+  let redis: TestRedis;
+  let store: TestStore;
+  let place: ReturnType<typeof aFolder>;
+  let objects: FolderStore;
+  const ends: (() => Promise<void>)[] = [];
+  const ports: number[] = [];
+
+  before(async () => {
+    redis = await startTestRedis();
+    store = storeOf(redis.connection);
+    place = aFolder();
+    for (let n = 0; n < 2; n++) {
+      objects = await openFolder({ folder: place.folder, seal, now: Date.now });
+      const attemptOf = async (token: string) => readToken(token, seal.verify);
+      const limits = { fileBytes: 1_000, inspectSeconds: 10 };
+      const gateway = makeGateway({ store, objects, attemptOf, log: aLog().log, ...limits });
+      ends.push(await listenOn(gateway, '127.0.0.1', 0));
+      ports.push((gateway.address() as AddressInfo).port);
+    }
+  });
+  after(async () => {
+    for (const end of ends) await end();
+    await redis.stop();
+    place.remove();
+  });
+
+  const aJob = async () => aRunningJob(store, await anAccount(store, { credits: 1 }));
+  const call = (at: number, { id }: Job, path: string, asked: RequestInit = {}) => {
+    const authorization = `Bearer ${makeToken({ job: id, attempt: 1 }, seal.sign)}`;
+    const url = `http://127.0.0.1:${ports[at]}/v1/attempt${path}`;
+    return fetch(url, { ...asked, headers: { authorization, ...asked.headers } });
+  };
+  const post = (at: number, job: Job, path: string, said: object) =>
+    call(at, job, path, { method: 'POST', body: JSON.stringify(said) });
+  const put = (at: number, job: Job, headers: object, body = film) =>
+    call(at, job, '/object', { method: 'PUT', body, headers: { 'content-type': 'video/mp4', ...headers } });
+  const words = { 'x-sha256': sha256, 'x-ext': 'mp4' };
+
+  it('a file is asked for at one and sent to another, and its verdict is told to either', async () => {
+    const job = await aJob();
+    const key = `${job.id}/1/media.mp4`;
+    expect(await (await post(0, job, '/permit', upload)).json()).to.deep.equal({ key, parts: null });
+    expect((await put(1, job, words)).status).to.equal(200);
+    expect(await objects.see(key)).to.deep.equal({ bytes: film.length, checksum: sha256 });
+    const delivered = { ...someDelivered(1), key, bytes: film.length, sha256 };
+    const verdict = { is: 'done', metadata: someMetadata, delivered };
+    for (const at of [0, 1]) expect((await post(at, job, '/verdict', verdict)).status).to.equal(200);
+    expect((await theJob(store, job.id)).verdict).to.deep.equal(verdict);
+  });
+
+  it('a file that is too large, of another kind, or not what it says is refused', async () => {
+    const job = await aJob();
+    const refused: [object, Buffer<ArrayBuffer>?][] = [
+      [words, Buffer.alloc(1_001)],
+      [{ ...words, 'x-ext': '../x' }],
+      [{ 'x-sha256': sha256 }],
+      [{ 'x-ext': 'mp4' }],
+      [{ ...words, 'content-type': 'text/html' }],
+      [{ ...words, 'x-sha256': '0'.repeat(64) }],
+    ];
+    for (const [headers, body] of refused) {
+      expect((await put(0, job, headers, body)).status, JSON.stringify(headers)).to.equal(400);
+    }
+  });
+
+  it('a verdict that makes no sense is a failure of the worker, and one that is too long is refused', async () => {
+    const job = await aJob();
+    expect((await post(0, job, '/verdict', { is: 'rich' })).status).to.equal(200);
+    expect((await theJob(store, job.id)).verdict).to.deep.equal({ is: 'failed', code: 'worker_failed' });
+    expect((await post(0, job, '/verdict', { is: 'x'.repeat(65 * 1024) })).status).to.equal(400);
+  });
+
+  it('an attempt that is counted, and one whose job has ended, is told that it is over', async () => {
+    const [counted, cancelled] = [await aJob(), await aJob()];
+    await retryJob(store, holder, counted, { counts: 'failure', code: 'timeout', notBefore: 9e15 });
+    await cancelJob(store, cancelled, 'Cancelled');
+    for (const job of [counted, cancelled]) {
+      expect((await post(0, job, '/verdict', { is: 'interrupted', reason: 'x' })).status).to.equal(410);
+      expect((await theJob(store, job.id)).verdict).to.equal(null);
+    }
+  });
+});
