@@ -76,7 +76,6 @@ const whole = {
           runAsGroup: 65532,
           fsGroup: 65532,
           fsGroupChangePolicy: 'OnRootMismatch',
-          supplementalGroupsPolicy: 'Strict',
           seccompProfile: { type: 'RuntimeDefault' },
         },
         containers: [

@@ -100,7 +100,6 @@ function makePod(shape: Shape, activeDeadlineSeconds: number): V1PodSpec {
       runAsGroup: user,
       fsGroup: user,
       fsGroupChangePolicy: 'OnRootMismatch',
-      supplementalGroupsPolicy: 'Strict',
       seccompProfile: { type: 'RuntimeDefault' },
     },
     containers: [makeContainer(shape)],
