@@ -50,10 +50,12 @@ export function plugIn(network: Network, number: number): string {
   return name;
 }
 
-/** Takes away the network namespace and the cgroups of one node whose processes have all ended. */
+/** Takes away the network namespace, the disk and the cgroups of one node whose processes have all ended. */
 export function unplug(name: string): void {
-  if (existsSync(`/run/netns/${name}`)) run('ip', 'netns', 'delete', name);
+  // The namespace would take it along a little later.
   if (existsSync(`/sys/class/net/${name}`)) run('ip', 'link', 'delete', name);
+  if (existsSync(`/run/netns/${name}`)) run('ip', 'netns', 'delete', name);
+  for (const disk of disksOf(name)) run('umount', disk);
   for (const hierarchy of listHierarchies()) removeGroups(join(hierarchy, name));
 }
 
@@ -69,6 +71,14 @@ export function listHierarchies(): string[] {
 /** Runs a program of the system, and throws what it complains of. */
 export function run(program: string, ...words: string[]): string {
   return execFileSync(program, words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+/** Where something of this name is mounted. */
+function disksOf(name: string): string[] {
+  const mounts = readFileSync('/proc/self/mounts', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' '));
+  return mounts.flatMap(([source, place = '']) => (source === name ? [place] : []));
 }
 
 function succeeds(program: string, ...words: string[]): boolean {
