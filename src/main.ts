@@ -1,4 +1,5 @@
 import type { Terminal } from './admin/terminal.ts';
+import { sentenceOf } from './base/sentence.ts';
 
 interface Role {
   readonly name: string;
@@ -12,6 +13,16 @@ const roles: readonly Role[] = [
     name: 'up',
     text: 'Run trawl on this machine',
     load: async () => (await import('./roles/up.ts')).runUp,
+  },
+  {
+    name: 'api',
+    text: 'Run the public API, beside others',
+    load: async () => (await import('./roles/api.ts')).runApi,
+  },
+  {
+    name: 'controller',
+    text: 'Bring jobs to their end in a cluster, beside others',
+    load: async () => (await import('./roles/controller.ts')).runController,
   },
   {
     name: 'worker',
@@ -55,13 +66,22 @@ trawl COMMAND --help tells more.
 export async function main(args: readonly string[], terminal: Terminal): Promise<number> {
   const place = args.findIndex((arg) => !arg.startsWith('-'));
   const role = roles.find(({ name }) => name === args[place]);
-  if (role) return (await role.load())(args.toSpliced(place, 1), terminal);
+  if (role) return run(role, args.toSpliced(place, 1), terminal);
   if (place < 0 && args.some((arg) => arg === '--help' || arg === '-h')) {
     terminal.out(overview);
     return 0;
   }
   terminal.err(args.length === 0 ? overview : `There is no command ${args[Math.max(0, place)]}\n\n${overview}`);
   return 2;
+}
+
+async function run(role: Role, args: readonly string[], terminal: Terminal): Promise<number> {
+  try {
+    return await (await role.load())(args, terminal);
+  } catch (error) {
+    terminal.err(`${sentenceOf(error)}\n`);
+    return 1;
+  }
 }
 
 if (import.meta.main) {

@@ -22,6 +22,11 @@ type LinkStarts = { readonly publicUrl: string; readonly dashboardUrl: string };
 /** The value of every setting; `null` where there is none. */
 export type Config = Omit<Settings, keyof LinkStarts> & LinkStarts;
 
+/** The same, where these settings have a value. */
+export type ConfigWith<N extends SettingName> = Config & {
+  readonly [F in Field<N> & keyof Config]: NonNullable<Config[F]>;
+};
+
 /** Why the program does not start: one sentence for each thing that is wrong with its settings. */
 export class ConfigError extends Error {
   readonly problems: readonly string[];
@@ -35,12 +40,19 @@ export class ConfigError extends Error {
 type Environment = Readonly<Record<string, string | undefined>>;
 type ReadFile = (path: string) => string;
 
-interface Rule {
+/** What must not be. A setting that is wrong by itself is `undefined` here, and breaks no rule. */
+export interface Rule {
   readonly broken: (config: Partial<Config>) => boolean;
   readonly sentence: string;
 }
 
-/** A setting that is wrong by itself is `undefined` here, and breaks no rule. */
+/** What one role asks of the settings besides. */
+export interface Needs<N extends SettingName> {
+  /** Settings that must have a value. */
+  readonly required?: readonly N[];
+  readonly rules?: readonly Rule[];
+}
+
 const rules: readonly Rule[] = [
   {
     broken: ({ objects, s3Bucket }) => objects === 's3' && s3Bucket === null,
@@ -65,6 +77,16 @@ const rules: readonly Rule[] = [
     broken: (config: Partial<Config>) => config.runner === 'kubernetes' && config[field] === null,
     sentence: `TRAWL_RUNNER=kubernetes needs ${name}.`,
   })),
+  ...(
+    [
+      ['gatewayAddress', 'TRAWL_GATEWAY_ADDRESS'],
+      ['egressAddress', 'TRAWL_EGRESS_ADDRESS'],
+    ] as const
+  ).map(([field, name]) => ({
+    broken: ({ runner, [field]: address }: Partial<Config>) =>
+      runner === 'kubernetes' && Boolean(address && 'path' in address),
+    sentence: `${name} must be http://host:port with TRAWL_RUNNER=kubernetes: pods reach no socket of this machine.`,
+  })),
   {
     broken: ({ clockFile, host }) => Boolean(clockFile) && host !== undefined && !isLoopback(host),
     sentence: 'TRAWL_CLOCK_FILE is for rehearsals: TRAWL_HOST must be a loopback address with it.',
@@ -83,25 +105,31 @@ const rules: readonly Rule[] = [
   },
 ];
 
-/** Reads every setting, or throws a ConfigError that tells all that is wrong at once. `required` must be there. */
-export function readConfig(env: Environment, readFile: ReadFile, required: readonly SettingName[] = []): Config {
+/** Reads every setting, or throws a ConfigError that tells all that is wrong at once. */
+export function readConfig<const N extends SettingName = never>(
+  env: Environment,
+  readFile: ReadFile,
+  { required = [], rules: own = [] }: Needs<N> = {},
+): ConfigWith<N> {
+  const isRequired = (name: SettingName) => (required as readonly SettingName[]).includes(name);
   const problems = unknownNames(env).map((name) => `${name} is not a setting of trawl.`);
   const values: Record<string, unknown> = {};
   for (const setting of settings) {
     try {
-      values[fieldOf(setting.name)] = readSetting(setting, required.includes(setting.name), env, readFile);
+      values[fieldOf(setting.name)] = readSetting(setting, isRequired(setting.name), env, readFile);
     } catch (error) {
       problems.push(error instanceof Error ? error.message : String(error));
     }
   }
   const config = values as Settings;
-  problems.push(...rules.filter((rule) => rule.broken(config as Partial<Config>)).map((rule) => rule.sentence));
+  const broken = [...rules, ...own].filter((rule) => rule.broken(config as Partial<Config>));
+  problems.push(...broken.map((rule) => rule.sentence));
   if (problems.length) throw new ConfigError(problems);
   return Object.freeze({
     ...config,
     publicUrl: config.publicUrl ?? urlOf(config.host, config.port),
     dashboardUrl: config.dashboardUrl ?? urlOf(config.host, config.dashboardPort),
-  });
+  }) as Config as ConfigWith<N>;
 }
 
 /** The plain URL of a port of this machine. */

@@ -1,12 +1,20 @@
 import { request } from 'node:http';
 import { refuse } from './errors.ts';
+import type { Address as Written } from './kinds.ts';
 
 /** Where a server of ours listens. */
 export type Address = { readonly socketPath: string } | { readonly host: string; readonly port: number };
 
+/** The way to an address as it is written in a setting. */
+export function wayTo(address: Written): Address {
+  return 'path' in address ? { socketPath: address.path } : address;
+}
+
+/** Nobody listens there, or there is no way: it is starting again, or not started yet. */
+const awayCodes = ['ENOENT', 'ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN'];
 const answerBytesMax = 1024 * 1024;
 
-/** Posts JSON to a server of ours; refuses with `unavailable` when nobody listens there. */
+/** Posts JSON to a server of ours; refuses with `unavailable` when it cannot be reached. */
 export function postJson(
   to: Address,
   path: string,
@@ -28,8 +36,7 @@ export function postJson(
       res.on('error', reject);
     });
     asked.on('error', (error: NodeJS.ErrnoException) => {
-      // Nobody listens there: it is starting again, or not started yet.
-      const isAway = error.code === 'ENOENT' || error.code === 'ECONNREFUSED';
+      const isAway = awayCodes.includes(error.code ?? '');
       reject(isAway ? Object.assign(refuse('unavailable'), { cause: error }) : error);
     });
     asked.end(body);

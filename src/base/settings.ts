@@ -270,7 +270,7 @@ export const settings = [
     name: 'TRAWL_INSPECTOR_ADDRESS',
     kind: kind.address,
     default: null,
-    text: 'Where the inspector listens; `trawl up` sets it itself.',
+    text: 'Where the inspector is found; it listens on that port of TRAWL_HOST. `trawl up` sets it itself.',
   },
   {
     name: 'TRAWL_TERMINATION_FILE',

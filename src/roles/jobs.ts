@@ -1,9 +1,10 @@
 import type { Config } from '../base/config.ts';
+import { refuse } from '../base/errors.ts';
 import type { Address } from '../base/kinds.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { type Access, findAccess } from '../runners/kubernetes/access.ts';
-import { type Client, openClient } from '../runners/kubernetes/client.ts';
+import { type Client, KubeError, openClient } from '../runners/kubernetes/client.ts';
 import { openIdentity } from '../runners/kubernetes/identity.ts';
 import { openKubernetesRunner } from '../runners/kubernetes/kubernetes.ts';
 import type { Shape } from '../runners/kubernetes/manifest.ts';
@@ -29,12 +30,14 @@ const besideBytes = 2 ** 28;
 export function runJobs(options: JobsOptions): OpenWorkers {
   const { config, env, now, metrics, log } = options;
   return async () => {
-    const access: Access = await findAccess(env);
+    const access: Access = await findAccess(env).catch((error: Error) => {
+      throw refuse('unavailable', `The cluster cannot be found: ${error.message}`);
+    });
     const pace = makePace(config.kubeRate, 2 * config.kubeRate, () => performance.now());
     const client: Client = openClient({ access, pace });
     const shape = shapeOf(config);
     try {
-      await refuseWithoutRights(client, shape.namespace);
+      await refuseWithoutRights(client, access.server, shape.namespace);
     } catch (error) {
       await client.close();
       throw error;
@@ -49,10 +52,13 @@ export function runJobs(options: JobsOptions): OpenWorkers {
   };
 }
 
-async function refuseWithoutRights(client: Client, namespace: string): Promise<void> {
-  const missing = await findMissingRights(client, namespace);
+async function refuseWithoutRights(client: Client, server: string, namespace: string): Promise<void> {
+  const missing = await findMissingRights(client, namespace).catch((error: Error) => {
+    const verb = error instanceof KubeError ? 'refused to say what this program may do' : 'cannot be asked';
+    throw refuse('unavailable', `The API server at ${server} ${verb}: ${error.message}`);
+  });
   if (missing.length > 0) {
-    throw new Error(`The cluster does not let this program do in ${namespace}: ${missing.join(', ')}.`);
+    throw refuse('forbidden', `The cluster does not let this program do in ${namespace}: ${missing.join(', ')}`);
   }
 }
 

@@ -6,7 +6,11 @@ import type { ObjectStore } from '../objects/objects.ts';
 
 /** Opens where finished files are kept: the bucket of the settings, or a folder. */
 export async function openObjects(config: Config, folder: FolderOptions): Promise<ObjectStore> {
-  if (config.objects === 'folder') return openFolder(folder);
+  return config.objects === 'folder' ? openFolder(folder) : openBucket(config);
+}
+
+/** Opens the bucket of the settings. */
+export async function openBucket(config: Config): Promise<ObjectStore> {
   // Loaded only here, because it is large.
   const { openS3, partBytesFor } = await import('../objects/s3.ts');
   return openS3({

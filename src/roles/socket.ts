@@ -1,6 +1,9 @@
 import { chmod, rm } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { createConnection } from 'node:net';
+import type { Address } from '../base/kinds.ts';
+
+const answerMilliseconds = 2_000;
 
 /** Listens on a UNIX socket that only this user reaches, in place of what an earlier process left; answers how to end it. */
 export async function listenAt(server: Server, path: string): Promise<() => Promise<void>> {
@@ -27,15 +30,16 @@ async function listen(server: Server, begin: (ready: () => void) => void): Promi
     });
 }
 
-/** Tells whether somebody listens on a UNIX socket. */
-export function isListening(path: string): Promise<boolean> {
+/** Tells whether somebody listens at an address. */
+export function isListening(address: Address): Promise<boolean> {
   return new Promise((resolve) => {
-    const wire = createConnection(path);
+    const wire = createConnection({ ...address, timeout: answerMilliseconds });
     const settle = (listens: boolean) => {
       wire.destroy();
       resolve(listens);
     };
     wire.once('connect', () => settle(true));
+    wire.once('timeout', () => settle(false));
     wire.on('error', () => settle(false));
   });
 }

@@ -1,31 +1,24 @@
-import { readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import type { Finding } from '../admin/finding.ts';
-import { judgeConnection } from '../admin/health.ts';
 import { judgeMachine } from '../admin/machine.ts';
 import type { Terminal } from '../admin/terminal.ts';
-import { type Config, ConfigError, readConfig } from '../base/config.ts';
-import { Refusal, refuse } from '../base/errors.ts';
-import { type Log, makeLog } from '../base/log.ts';
-import { type Metrics, makeMetrics } from '../base/metrics.ts';
-import { startProbe } from '../base/probe.ts';
+import type { Config } from '../base/config.ts';
+import { refuse } from '../base/errors.ts';
+import type { Log } from '../base/log.ts';
 import { makeSeal } from '../base/seal.ts';
-import { makeStop, type Stop } from '../base/stop.ts';
+import type { Stop } from '../base/stop.ts';
 import type { Inspector } from '../model/inspected.ts';
-import type { Job } from '../model/job.ts';
-import { makeLink } from '../model/link.ts';
-import { openStore, recordFolder } from '../store/open.ts';
-import type { Store } from '../store/script.ts';
-import { startRedis } from '../store/server.ts';
 import { keepChild } from './children.ts';
 import { openHome } from './home.ts';
 import { askInspector } from './inspector.ts';
 import { runJobs } from './jobs.ts';
+import { linkFiles } from './links.ts';
 import { openObjects } from './objects.ts';
 import { runProcesses } from './processes.ts';
-import { type Checks, findMissing } from './ready.ts';
+import { type Checks, openChecks } from './ready.ts';
+import { openRecord } from './record.ts';
+import { type Running, runRole } from './role.ts';
 import { linesToTry, makeSample } from './sample.ts';
 import { serveApi } from './serve.ts';
 import { isListening, listenAt, listenOn } from './socket.ts';
@@ -40,54 +33,18 @@ All settings are environment variables: docs/config.md lists them.
 `;
 
 /** Runs everything on one machine until SIGTERM or Ctrl-C; gives the exit code. */
-export async function runUp(args: readonly string[], terminal: Terminal): Promise<number> {
-  try {
-    const { values } = parseArgs({ args: [...args], options: { help: { type: 'boolean', short: 'h' } } });
-    if (values.help) {
-      terminal.out(help);
-      return 0;
-    }
-  } catch (error) {
-    terminal.err(`${error instanceof Error ? error.message : error}\n\n${help}`);
-    return 2;
-  }
-  const stop = makeStop();
-  const ended = new Promise<void>((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve());
-  });
-  try {
-    const config = readConfig(terminal.env, (path) => readFileSync(path, 'utf8'));
-    const log = makeLog({
-      level: config.logLevel,
-      write: (line) => process.stdout.write(line),
-      now: Date.now,
-    });
-    await start(config, log, stop, terminal);
-    await ended;
-    log.info('stopping');
-    await stop.run();
-    return 0;
-  } catch (error) {
-    terminal.err(`${sentenceOf(error)}\n`);
-    // What was opened before is released; what goes wrong then is told after the cause.
-    await stop.run().catch((late: Error) => terminal.err(`${late.message}\n`));
-    return 1;
-  }
+export function runUp(args: readonly string[], terminal: Terminal): Promise<number> {
+  return runRole({ help, start }, args, terminal);
 }
 
-async function start(config: Config, log: Log, stop: Stop, terminal: Terminal): Promise<void> {
+async function start(running: Running): Promise<void> {
+  const { config, log, metrics, stop, terminal } = running;
   const tell = (finding: Finding) => terminal.err(`${finding.text}\n`);
   await checkMachine(config, tell);
-  const metrics = makeMetrics();
   const home = await openHome(config.data, config.secret);
   stop.add('data folder', home.release);
-  const not = () => false;
-  const checks: Checks = new Map(['record', 'egress', 'inspector', 'controller', 'api'].map((name) => [name, not]));
-  const ready = () => findMissing(checks);
-  const probe = await startProbe({ port: config.probePort, host: config.host, metrics, ready });
-  stop.add('probe', probe.close);
-  const store = await openRecord(config, metrics, log, stop);
-  for (const finding of await judgeConnection(store.connection, config)) if (finding.level !== 'ok') tell(finding);
+  const checks = await openChecks(running, ['record', 'egress', 'inspector', 'controller', 'api']);
+  const store = await openRecord(running, tell);
   checks.set('record', store.connection.ready);
   // Nobody works yet: what lies there was left by workers that were killed with everything else.
   await rm(join(home.path, 'work'), { recursive: true, force: true });
@@ -97,18 +54,14 @@ async function start(config: Config, log: Log, stop: Stop, terminal: Terminal): 
   const inspector = startReaders({ home: home.path, env, checks, log }, stop);
   const parts = { config, store, seal, objects, inspector, log, metrics };
   let publicUrl = config.publicUrl;
-  const linkOf = (job: Job) => {
-    const until = (job.ended_at ?? 0) + config.fileHours * 3_600_000;
-    const isGone = job.removed_at !== null || store.clock.now() >= until;
-    return isGone ? null : makeLink(job, until, publicUrl, seal.sign);
-  };
+  const linkOf = linkFiles(parts, () => publicUrl);
   const controller = await startWork({ ...parts, ...placesOf(parts, home.path, env, terminal.env), linkOf }, stop);
   checks.set('controller', controller.isLeading);
   const api = await serveApi(parts, stop);
   publicUrl = api.publicUrl;
   checks.set('api', () => true);
   stop.add('readiness', () => {
-    checks.set('api', not);
+    checks.set('api', () => false);
     controller.pause();
   });
   terminal.out(`trawl answers at ${api.publicUrl}\n`);
@@ -146,18 +99,6 @@ async function checkMachine(config: Config, tell: (finding: Finding) => void): P
   for (const finding of findings) if (finding.level === 'note') tell(finding);
 }
 
-async function openRecord(config: Config, metrics: Metrics, log: Log, stop: Stop): Promise<Store> {
-  if (config.redisUrl === null) {
-    const redis = await startRedis({ folder: recordFolder(config.data), log });
-    stop.add('redis', redis.stop, 10);
-  }
-  const { store, close } = await openStore(config, log, (script, seconds) =>
-    metrics.redis_seconds.observe({ script }, seconds),
-  );
-  stop.add('record', close);
-  return store;
-}
-
 interface Readers {
   readonly home: string;
   readonly env: Readonly<Record<string, string>>;
@@ -176,7 +117,7 @@ function startReaders({ home, env, checks, log }: Readers, stop: Stop): Inspecto
     log,
   });
   stop.add('egress', egress.stop, 6);
-  checks.set('egress', () => isListening(egressSocket));
+  checks.set('egress', () => isListening({ path: egressSocket }));
   const inspecting = keepChild({
     name: 'inspector',
     command: [...ownCommand, 'inspector', '--lifeline'],
@@ -184,7 +125,7 @@ function startReaders({ home, env, checks, log }: Readers, stop: Stop): Inspecto
     log,
   });
   stop.add('inspector', inspecting.stop, 6);
-  checks.set('inspector', () => isListening(inspectorSocket));
+  checks.set('inspector', () => isListening({ path: inspectorSocket }));
   return askInspector({ socketPath: inspectorSocket });
 }
 
@@ -195,14 +136,4 @@ function introduce(url: string, key: string): string {
 Paste these lines into another terminal: they show what the account has, ask for a film, wait for it and fetch it as film.mp4.
 Any other URL may stand in place of the film's. The film costs one credit, as the first line then shows.
 ${lines.join('')}`;
-}
-
-/** A sentence for the person who started it; what nobody expected keeps its place in the code. */
-function sentenceOf(error: unknown): string {
-  if (error instanceof Refusal || error instanceof ConfigError) return error.message;
-  if (!(error instanceof Error)) return String(error);
-  const { code, port } = error as NodeJS.ErrnoException & { port?: number };
-  if (code === 'EADDRINUSE') return `The port ${port} is taken by another program`;
-  if (code === 'EACCES' || code === 'EROFS' || code === 'ENOSPC') return error.message;
-  return error.constructor === Error && code === undefined ? error.message : (error.stack ?? error.message);
 }

@@ -53,7 +53,10 @@ export async function runInspectorRole(args: readonly string[], { env, out, err 
     const ready = () => (inspector.isReady() ? [] : ['inspector']);
     const probe = await startProbe({ port: config.probePort, host: config.host, metrics: makeMetrics(), ready });
     stop.add('probe', probe.close);
-    const inspection = await serveInspector(inspector, needAddress('TRAWL_INSPECTOR_ADDRESS', config.inspectorAddress));
+    const at = needAddress('TRAWL_INSPECTOR_ADDRESS', config.inspectorAddress);
+    // Others find it by a name that may stand for several; it listens at that port of its own.
+    const place = 'path' in at ? at : { host: config.host, port: at.port };
+    const inspection = await serveInspector(inspector, place);
     stop.add('inspection', inspection.close);
     log.info('inspector listens', { wall });
     await left;

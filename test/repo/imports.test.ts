@@ -74,6 +74,12 @@ describe('imports', () => {
     expect(named.filter((name) => !packages[`node_modules/${name}`])).to.deep.equal([]);
   });
 
+  it('the API loads no runner, and nothing of a cluster', () => {
+    const seen = loadedWith('src/roles/api.ts');
+    expect(seen).to.include('src/roles/serve.ts');
+    expect(seen.filter((from) => /^src\/(?:runners|worker|media)\/|kubernetes/.test(from))).to.deep.equal([]);
+  });
+
   it('model is pure', () => {
     const model = sources.filter(([path]) => path.startsWith('src/model/'));
     const code = model.map(([path, text]) => [path, blank(text)] as const);
@@ -88,6 +94,18 @@ function isAllowed(path: string, from: string): boolean {
   const target = posix.join(posix.dirname(path), from);
   const may = folders[here]?.may ?? [];
   return target.startsWith('src/') && (homeOf(target) === here || may.includes(homeOf(target)) || may.includes('all'));
+}
+
+/** The files of src and the packages that are loaded with a file, sooner or later. */
+function loadedWith(first: string): string[] {
+  const found = new Set([first]);
+  for (const path of found) {
+    const text = texts.get(path)?.replace(/^import type .*?;$/gms, '') ?? '';
+    for (const { from } of listImports(text)) {
+      found.add(from.startsWith('.') ? posix.join(posix.dirname(path), from) : from);
+    }
+  }
+  return [...found];
 }
 
 /** The row of the table that a file of src belongs to. */

@@ -20,7 +20,7 @@ function problemsOf(
   required: SettingName[] = [],
 ): readonly string[] {
   try {
-    readConfig(env, readFile, required);
+    readConfig(env, readFile, { required });
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;
     throw error;
@@ -101,6 +101,8 @@ const contradictions: [string, string, Record<string, string>][] = [
   ['kubernetes without an image', 'TRAWL_WORKER_IMAGE', { ...inCluster, TRAWL_WORKER_IMAGE: '' }],
   ['kubernetes without a gateway', 'TRAWL_GATEWAY_ADDRESS', { ...inCluster, TRAWL_GATEWAY_ADDRESS: '' }],
   ['kubernetes without a way out', 'TRAWL_EGRESS_ADDRESS', { ...inCluster, TRAWL_EGRESS_ADDRESS: '' }],
+  ['a gateway at a socket for pods', 'TRAWL_GATEWAY_ADDRESS', { ...inCluster, TRAWL_GATEWAY_ADDRESS: 'unix:/g' }],
+  ['a way out at a socket for pods', 'TRAWL_EGRESS_ADDRESS', { ...inCluster, TRAWL_EGRESS_ADDRESS: 'unix:/e' }],
   ['a clock file on an open host', 'TRAWL_CLOCK_FILE', { TRAWL_CLOCK_FILE: '/c', TRAWL_HOST: '0.0.0.0' }],
   ['a clock file on an open IPv6 host', 'TRAWL_CLOCK_FILE', { TRAWL_CLOCK_FILE: '/c', TRAWL_HOST: '::' }],
   ['a clock file on a named host', 'TRAWL_CLOCK_FILE', { TRAWL_CLOCK_FILE: '/c', TRAWL_HOST: 'example.com' }],
@@ -162,6 +164,17 @@ describe('settings', () => {
   it('that a role requires must be there', () => {
     expect(problemsOf({}, noFile, ['TRAWL_SECRET', 'TRAWL_PORT'])).to.deep.equal(['TRAWL_SECRET is required here.']);
     expect(problemsOf({ TRAWL_SECRET: key }, noFile, ['TRAWL_SECRET'])).to.deep.equal([]);
+  });
+
+  it('may break a rule of one role alone', () => {
+    const rules = [{ broken: ({ port }: Partial<Config>) => port === 8080, sentence: 'Another port.' }];
+    expect(() => readConfig({}, noFile, { rules })).to.throw(ConfigError, /^Another port\.$/);
+    expect(readConfig({ TRAWL_PORT: '1' }, noFile, { rules }).port).to.equal(1);
+    // It is wrong by itself.
+    expect(() => readConfig({ TRAWL_PORT: 'x' }, noFile, { rules })).to.throw(
+      ConfigError,
+      /^TRAWL_PORT must be [^\n]*$/,
+    );
   });
 
   it('that are empty count as not set', () => {

@@ -1,0 +1,15 @@
+import { ConfigError } from './config.ts';
+import { Refusal } from './errors.ts';
+
+/** Codes whose messages are sentences already. */
+const saidInFull = /^(?:EACCES|EADDRNOTAVAIL|ENOSPC|EROFS|ERR_PARSE_ARGS_.*)$/;
+
+/** Says why a program ends before its work: a sentence for the person who started it; what nobody expected keeps its place in the code. */
+export function sentenceOf(error: unknown): string {
+  if (error instanceof Refusal || error instanceof ConfigError) return error.message;
+  if (!(error instanceof Error)) return String(error);
+  const { code, port } = error as NodeJS.ErrnoException & { port?: number };
+  if (code === 'EADDRINUSE') return `The port ${port} is taken by another program`;
+  const isSaid = code === undefined ? error.constructor === Error : saidInFull.test(code);
+  return isSaid ? error.message : (error.stack ?? error.message);
+}

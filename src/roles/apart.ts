@@ -1,0 +1,42 @@
+import type { Rule } from '../base/config.ts';
+import type { Address } from '../base/kinds.ts';
+import type { Log } from '../base/log.ts';
+import { wayTo } from '../base/post.ts';
+import { makeSeal } from '../base/seal.ts';
+import { askInspector } from './inspector.ts';
+import { openBucket } from './objects.ts';
+import type { Checks } from './ready.ts';
+import { openRecord } from './record.ts';
+import type { Running } from './role.ts';
+import type { ApiParts } from './serve.ts';
+import { isListening } from './socket.ts';
+
+/** Settings that every part needs which runs apart from the others. */
+export const neededApart = ['TRAWL_REDIS_URL', 'TRAWL_SECRET', 'TRAWL_PUBLIC_URL', 'TRAWL_INSPECTOR_ADDRESS'] as const;
+
+export const rulesApart: readonly Rule[] = [
+  {
+    broken: ({ objects }) => objects === 'folder',
+    sentence: 'TRAWL_OBJECTS must be s3 here: parts that run apart share no folder.',
+  },
+];
+
+/** Opens what parts share that run apart: the record, the bucket, the inspector. */
+export async function openShared(
+  { config, log, metrics, stop }: Running<(typeof neededApart)[number]>,
+  checks: Checks,
+): Promise<ApiParts> {
+  const store = await openRecord({ config, log, metrics, stop }, ({ about, text }) =>
+    log.warn('the record is not all well', { about, finding: text }),
+  );
+  checks.set('record', store.connection.ready);
+  const seal = makeSeal({ secret: config.secret, old: config.secretOld });
+  const objects = await openBucket(config);
+  await tellAway('inspector', config.inspectorAddress, log);
+  return { config, store, seal, objects, inspector: askInspector(wayTo(config.inspectorAddress)), log, metrics };
+}
+
+/** Tells of a part that does not listen now: what needs it waits or is refused, everything else goes on. */
+export async function tellAway(part: string, address: Address, log: Log): Promise<void> {
+  if (!(await isListening(address))) log.warn('a part cannot be reached yet', { part, address });
+}

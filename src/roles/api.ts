@@ -1,0 +1,25 @@
+import type { Terminal } from '../admin/terminal.ts';
+import { neededApart, openShared, rulesApart } from './apart.ts';
+import { openChecks } from './ready.ts';
+import { type Running, runRole } from './role.ts';
+import { serveApi } from './serve.ts';
+
+const help = `Usage: trawl api
+
+Runs the public API apart from the other parts, as one of any number. It only records jobs: controllers bring them to their end.
+All settings are environment variables: docs/config.md lists them.
+`;
+
+/** Runs the role `api` until SIGTERM; gives the exit code. */
+export function runApi(args: readonly string[], terminal: Terminal): Promise<number> {
+  return runRole({ help, needs: { required: neededApart, rules: rulesApart }, start }, args, terminal);
+}
+
+async function start(running: Running<(typeof neededApart)[number]>): Promise<void> {
+  const { stop, log } = running;
+  const checks = await openChecks(running, ['record', 'api']);
+  const { port } = await serveApi(await openShared(running, checks), stop);
+  checks.set('api', () => true);
+  stop.add('readiness', () => void checks.set('api', () => false));
+  log.info('the api answers', { port });
+}

@@ -1,0 +1,55 @@
+import type { Server } from 'node:http';
+import type { Terminal } from '../admin/terminal.ts';
+import type { Rule } from '../base/config.ts';
+import { wayTo } from '../base/post.ts';
+import { neededApart, openShared, rulesApart, tellAway } from './apart.ts';
+import { runJobs } from './jobs.ts';
+import { linkFiles } from './links.ts';
+import { openChecks } from './ready.ts';
+import { type Running, runRole } from './role.ts';
+import { listenOn } from './socket.ts';
+import { startWork } from './work.ts';
+
+const help = `Usage: trawl controller
+
+Brings jobs to their end as Jobs of a cluster, apart from the other parts. Of several one leads; every one answers workers.
+All settings are environment variables: docs/config.md lists them.
+`;
+
+const required = [...neededApart, 'TRAWL_EGRESS_ADDRESS'] as const;
+const rules: readonly Rule[] = [
+  ...rulesApart,
+  {
+    broken: ({ runner }) => runner === 'process',
+    sentence: 'TRAWL_RUNNER must be kubernetes here: worker processes run beside trawl up alone.',
+  },
+];
+
+/** Runs the role `controller` until SIGTERM; gives the exit code. Workers go on without it. */
+export function runController(args: readonly string[], terminal: Terminal): Promise<number> {
+  return runRole({ help, needs: { required, rules }, start }, args, terminal);
+}
+
+async function start(running: Running<(typeof required)[number]>): Promise<void> {
+  const { config, stop, log, metrics, terminal } = running;
+  const checks = await openChecks(running, ['record', 'gateway']);
+  const shared = await openShared(running, checks);
+  const { clock } = shared.store;
+  await tellAway('egress', config.egressAddress, log);
+  const controller = await startWork(
+    {
+      ...shared,
+      linkOf: linkFiles(shared, () => config.publicUrl),
+      openWorkers: runJobs({ config, env: terminal.env, now: clock.now, metrics, log }),
+      listen: (server: Server) => listenOn(server, config.host, config.gatewayPort),
+      egress: wayTo(config.egressAddress),
+    },
+    stop,
+  );
+  checks.set('gateway', () => true);
+  stop.add('readiness', () => {
+    checks.set('gateway', () => false);
+    controller.pause();
+  });
+  log.info('the controller works', { port: config.gatewayPort });
+}

@@ -1,0 +1,22 @@
+import type { Finding } from '../admin/finding.ts';
+import { judgeConnection } from '../admin/health.ts';
+import { openStore, recordFolder } from '../store/open.ts';
+import type { Store } from '../store/script.ts';
+import { startRedis } from '../store/server.ts';
+import type { Running } from './role.ts';
+
+/** Opens the record, in a redis-server of our own where no other is named, and tells what is not well with it. */
+export async function openRecord(
+  { config, log, metrics, stop }: Pick<Running, 'config' | 'log' | 'metrics' | 'stop'>,
+  tell: (finding: Finding) => void,
+): Promise<Store> {
+  if (config.redisUrl === null) {
+    const redis = await startRedis({ folder: recordFolder(config.data), log });
+    stop.add('redis', redis.stop, 10);
+  }
+  const observe: Store['observe'] = (script, seconds) => metrics.redis_seconds.observe({ script }, seconds);
+  const { store, close } = await openStore(config, log, observe);
+  stop.add('record', close);
+  for (const finding of await judgeConnection(store.connection, config)) if (finding.level !== 'ok') tell(finding);
+  return store;
+}
