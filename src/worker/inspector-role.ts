@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { readConfig } from '../base/config.ts';
 import { makeLog } from '../base/log.ts';
@@ -12,7 +12,7 @@ import { serveInspector } from './inspection.ts';
 import { startInspector } from './inspector.ts';
 import { findPrograms } from './programs.ts';
 import { chooseWall } from './wall.ts';
-import { needAddress, type Surroundings } from './worker-role.ts';
+import type { Surroundings } from './worker-role.ts';
 
 /** Requests at once for each processor: most of their time they wait for the network. */
 const atOnceEach = 4;
@@ -35,16 +35,18 @@ export async function runInspectorRole(args: readonly string[], { env, out, err 
     out(help);
     return 0;
   }
-  const config = readConfig(env, (path) => readFileSync(path, 'utf8'));
+  const config = readConfig(env, (path) => readFileSync(path, 'utf8'), {
+    required: ['TRAWL_INSPECTOR_ADDRESS', 'TRAWL_EGRESS_ADDRESS'],
+  });
   const log = makeLog({ level: config.logLevel, write: err, now: Date.now });
   const stop = makeStop();
   const left = waitToLeave(values.lifeline);
   try {
-    const root = join(config.data, 'work');
+    const root = join(resolve(config.data), 'work');
     const wall = await chooseWall(config.sandbox, root, (sentence) => log.warn('no sandbox', { reason: sentence }));
     const inspector = await startInspector({
       ...{ inspectUrl, wall, log, requestsMax, inspectSeconds: config.inspectSeconds, plugins: config.ytdlpPlugins },
-      egress: needAddress('TRAWL_EGRESS_ADDRESS', config.egressAddress),
+      egress: config.egressAddress,
       programs: findPrograms(env.PATH ?? ''),
       root,
       atOnce: atOnceEach * availableParallelism(),
@@ -53,7 +55,7 @@ export async function runInspectorRole(args: readonly string[], { env, out, err 
     const ready = () => (inspector.isReady() ? [] : ['inspector']);
     const probe = await startProbe({ port: config.probePort, host: config.host, metrics: makeMetrics(), ready });
     stop.add('probe', probe.close);
-    const at = needAddress('TRAWL_INSPECTOR_ADDRESS', config.inspectorAddress);
+    const at = config.inspectorAddress;
     // Others find it by a name that may stand for several; it listens at that port of its own.
     const place = 'path' in at ? at : { host: config.host, port: at.port };
     const inspection = await serveInspector(inspector, place);

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { readConfig, type SettingName } from '../base/config.ts';
-import type { Address } from '../base/kinds.ts';
+import { readConfig } from '../base/config.ts';
 import { makeLog } from '../base/log.ts';
 import { inspectUrl, produce } from '../media/download.ts';
 import { findPrograms } from './programs.ts';
@@ -32,11 +31,13 @@ export async function runWorkerRole(args: readonly string[], { env, out, err }: 
     out(help);
     return 0;
   }
-  const config = readConfig(env, (path) => readFileSync(path, 'utf8'));
+  const config = readConfig(env, (path) => readFileSync(path, 'utf8'), {
+    required: ['TRAWL_GATEWAY_ADDRESS', 'TRAWL_EGRESS_ADDRESS'],
+  });
   return runWorker({
     config,
-    gateway: needAddress('TRAWL_GATEWAY_ADDRESS', config.gatewayAddress),
-    egress: needAddress('TRAWL_EGRESS_ADDRESS', config.egressAddress),
+    gateway: config.gatewayAddress,
+    egress: config.egressAddress,
     terminationFile: config.terminationFile,
     programs: findPrograms(env.PATH ?? ''),
     media: { produce, inspectUrl },
@@ -45,10 +46,4 @@ export async function runWorkerRole(args: readonly string[], { env, out, err }: 
     input: process.stdin,
     slowSeconds,
   });
-}
-
-/** Gives an address that a role cannot do without, or throws a sentence that names its setting. */
-export function needAddress(name: SettingName, address: Address | null): Address {
-  if (address) return address;
-  throw new Error(`${name} is needed in this role.`);
 }

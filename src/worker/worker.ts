@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type { Config } from '../base/config.ts';
@@ -49,7 +49,7 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   const leave = new AbortController();
   const stop = () => leave.abort();
   process.once('SIGTERM', stop);
-  const root = join(config.data, 'work');
+  const root = join(resolve(config.data), 'work');
   const wall = chooseWall(config.sandbox, root, (sentence) => log.warn('no sandbox', { reason: sentence }));
   const token = await findToken(options, stop);
   const gateway = openGateway({ address, token, patienceSeconds, signal: leave.signal });

@@ -4,7 +4,6 @@ import { expect } from 'chai';
 import { makeGateway } from '../../src/controller/gateway.ts';
 import { listenOn } from '../../src/roles/socket.ts';
 import { openIdentity } from '../../src/runners/kubernetes/identity.ts';
-import { audience } from '../../src/runners/kubernetes/manifest.ts';
 import { type AttemptOf, nameOf } from '../../src/runners/runner.ts';
 import { takeLead } from '../../src/store/leader.ts';
 import { startAttempt, takeJob } from '../../src/store/lifecycle.ts';
@@ -12,6 +11,7 @@ import { makeJob } from '../support/cluster/job.ts';
 import { endings, type Pod } from '../support/cluster/pod.ts';
 import { aShape, makeWorkersNamespace, openTestRunner, type TestRunner } from '../support/cluster/runner.ts';
 import { namespace, type Scene, setScene } from '../support/cluster/scene.ts';
+import { makeTokenOf, type Wanted } from '../support/cluster/token.ts';
 import { holder } from '../support/record.ts';
 import { aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -40,19 +40,7 @@ describe('who a worker in a cluster is', function () {
     return { job, name, pod: await scene.runningPod(job) };
   };
 
-  interface Wanted {
-    readonly audiences?: readonly string[];
-    readonly account?: string;
-    readonly in?: string;
-    readonly isBound?: boolean;
-  }
-  const tokenOf = async ({ metadata: { name, uid } }: Pod, wanted: Wanted = {}): Promise<string> => {
-    const { audiences = [audience], account = 'trawl-worker', in: space = namespace, isBound = true } = wanted;
-    const boundObjectRef = isBound ? { kind: 'Pod', apiVersion: 'v1', name, uid } : undefined;
-    const path = `/api/v1/namespaces/${space}/serviceaccounts/${account}/token`;
-    const { status } = await ask('POST', path, { spec: { audiences, expirationSeconds: 600, boundObjectRef } });
-    return status.token;
-  };
+  const tokenOf = (pod: Pod, wanted?: Wanted) => makeTokenOf(scene.cluster, pod, wanted);
 
   it('the token of a pod is good for its own attempt and no other', async () => {
     const [one, other] = [await started(), await started()];

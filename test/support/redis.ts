@@ -109,6 +109,14 @@ export async function startTestCluster({ replicas = 0 } = {}): Promise<TestClust
   return { nodes, ...(await offer(url, () => endAll(nodes, remove))) };
 }
 
+/** Starts a redis-server at a port, as other machines would reach it. */
+export async function startTestServer(): Promise<TestRecord> {
+  const { folder, remove } = aFolder();
+  const [port = 0] = await freePorts(1);
+  const node = await startNode(folder, port, durable);
+  return offer(node.url, () => endAll([node], remove));
+}
+
 /** Starts a master with a replica, watched by one Sentinel; all three want a password. */
 export async function startTestSentinel(): Promise<TestSentinel> {
   const { folder, remove } = aFolder();

@@ -20,7 +20,7 @@ export interface Stream {
 }
 
 export async function openStream(
-  api: TestApi,
+  api: Pick<TestApi, 'url'>,
   path: string,
   key: string | null,
   headers: Record<string, string> = {},

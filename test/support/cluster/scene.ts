@@ -1,15 +1,15 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
 import { makeSeal } from '../../../src/base/seal.ts';
 import { isEnded, type Job } from '../../../src/model/job.ts';
 import { objectPrefix } from '../../../src/model/outcome.ts';
-import { type FolderStore, openFolder } from '../../../src/objects/folder.ts';
+import { openFolder } from '../../../src/objects/folder.ts';
+import type { ObjectStore } from '../../../src/objects/objects.ts';
 import { attemptIn, jobIn, nameOf } from '../../../src/runners/runner.ts';
 import { readLedger, verifyLedger } from '../../../src/store/ledger.ts';
 import { someMetadata } from '../jobs.ts';
 import { admitted, anAccount, storeOf, type TestStore, theJob } from '../record.ts';
-import { aFolder, startTestRedis, type TestRedis } from '../redis.ts';
+import { aFolder, startTestRedis, type TestRecord } from '../redis.ts';
 import { until } from '../until.ts';
 import { type Cluster, type ClusterOptions, startCluster } from './cluster.ts';
 import { type FakeKubelet, type Plan, startFakeKubelet } from './fake-kubelet.ts';
@@ -25,11 +25,13 @@ const planned = 2;
 export interface Scene {
   readonly cluster: Cluster;
   readonly kubelet: FakeKubelet;
-  readonly redis: TestRedis;
+  readonly redis: TestRecord;
   readonly store: TestStore;
   readonly folder: string;
   readonly secret: Buffer;
-  readonly objects: FolderStore;
+  readonly objects: ObjectStore;
+  /** Who submits. */
+  readonly account: string;
   /** Submits a download; where the plan says nothing of an attempt, it delivers at once. */
   submit(plan?: PlanOf): Promise<string>;
   job(id: string): Promise<Job>;
@@ -48,31 +50,37 @@ export type PlanOf = (attempt: number, delivers: Ending) => Plan | undefined;
 
 export interface SceneOptions extends ClusterOptions {
   readonly nodes?: number;
+  /** Starts the Redis of the record, when it is not a single one. */
+  readonly startRecord?: () => Promise<TestRecord>;
+  /** Where finished files are kept, when it is not a folder. */
+  readonly objects?: ObjectStore;
+  /** What becomes of an attempt whose job was not submitted here; it delivers after a second where nothing is said. */
+  readonly planOf?: (attempt: string) => Plan | undefined;
 }
 
 /** Starts them. */
 export async function setScene({ nodes = 2, ...options }: SceneOptions = {}): Promise<Scene> {
   const { folder, remove } = aFolder();
-  const redis = await startTestRedis();
+  const redis = await (options.startRecord ?? startTestRedis)();
   const store = storeOf(redis.connection);
-  const objects = await openFolder({
-    folder: join(folder, 'objects'),
-    seal: makeSeal({ secret, old: null }),
-    now: Date.now,
-  });
+  const seal = makeSeal({ secret, old: null });
+  const objects = options.objects ?? (await openFolder({ folder: join(folder, 'objects'), seal, now: Date.now }));
   const cluster = await startCluster(options);
   const plans = new Map<string, Plan>();
   const attemptOf = (pod: Pod) => pod.metadata.labels?.[jobLabel] ?? '';
   const kubelet = await startFakeKubelet(cluster, {
     nodes,
-    plan: (pod) => plans.get(attemptOf(pod)) ?? deliverLater(objects, attemptOf(pod)),
+    plan: (pod) => {
+      const name = attemptOf(pod);
+      return plans.get(name) ?? options.planOf?.(name) ?? deliverLater(objects, name);
+    },
   });
   await makeWorkersNamespace(cluster, namespace);
   const caller = await anAccount(store, { credits: 1_000_000, max_open: 100_000 });
 
   const job = (id: string) => theJob(store, id);
   return {
-    ...{ cluster, kubelet, redis, store, folder, secret, objects, job },
+    ...{ cluster, kubelet, redis, store, folder, secret, objects, job, account: caller.account },
     async submit(plan = () => undefined) {
       const id = randomUUID();
       // The kubelet asks for a plan when the pod is there: what it needs must be ready before.
@@ -111,10 +119,10 @@ export async function setScene({ nodes = 2, ...options }: SceneOptions = {}): Pr
 }
 
 /** Stores the file of an attempt; answers how its worker tells so. */
-async function deliver(objects: FolderStore, job: string, attempt: number): Promise<Ending> {
+async function deliver(objects: ObjectStore, job: string, attempt: number): Promise<Ending> {
   const words = Buffer.from(`the film of ${job}, attempt ${attempt}`);
   const key = `${objectPrefix(job, attempt)}media.mp4`;
-  await objects.receive(await objects.permit(key, { bytes: words.length }), Readable.from([words]));
+  await objects.keep(key, words);
   const sha256 = createHash('sha256').update(words).digest('hex');
   const file = { key, bytes: words.length, sha256, content_type: 'video/mp4' };
   return endings.success(JSON.stringify({ is: 'done', metadata: someMetadata, delivered: file }));
@@ -132,7 +140,7 @@ async function findWrongs(store: TestStore, account: string, ids: readonly strin
 }
 
 /** An attempt that nobody planned delivers after a second. */
-function deliverLater(objects: FolderStore, name: string): Plan {
+function deliverLater(objects: ObjectStore, name: string): Plan {
   const plan: { runMs: number; ending?: Ending } = { runMs: 1_000 };
   void deliver(objects, jobIn(name), attemptIn(name)).then((ending) => {
     plan.ending = ending;

@@ -1,0 +1,81 @@
+import { type AddressInfo, createServer } from 'node:net';
+import { expect } from 'chai';
+import { spawnPart } from '../support/parts.ts';
+import { startTestServer, type TestRecord } from '../support/redis.ts';
+
+const secret = Buffer.alloc(32, 3).toString('base64');
+const away = 'http://127.0.0.1:9';
+const apart = {
+  ...{ TRAWL_SECRET: secret, TRAWL_PUBLIC_URL: 'https://trawl.test', TRAWL_INSPECTOR_ADDRESS: away },
+  ...{ TRAWL_OBJECTS: 's3', TRAWL_S3_BUCKET: 'files', TRAWL_S3_ENDPOINT: away },
+};
+const inCluster = {
+  ...{ TRAWL_RUNNER: 'kubernetes', TRAWL_KUBE_NAMESPACE: 'workers', TRAWL_WORKER_IMAGE: 'local.test/worker:1' },
+  ...{ TRAWL_GATEWAY_ADDRESS: away, TRAWL_EGRESS_ADDRESS: away },
+};
+
+describe('a role that cannot start', function () {
+  this.timeout(30_000);
+  let redis: TestRecord;
+  before(async () => {
+    redis = await startTestServer();
+  });
+  after(() => redis.stop());
+
+  /** What it says besides its log, a sentence a line. */
+  const refused = async (...given: Parameters<typeof spawnPart>): Promise<string[]> => {
+    const part = await spawnPart(...given);
+    expect(await part.ended, part.said()).to.equal(1);
+    const lines = part.said().trim().split('\n');
+    return lines.filter((line) => !line.startsWith('{'));
+  };
+
+  it('the API tells all that is missing at once', async () => {
+    expect(await refused('api', {})).to.have.members([
+      'TRAWL_REDIS_URL is required here.',
+      'TRAWL_SECRET is required here.',
+      'TRAWL_PUBLIC_URL is required here.',
+      'TRAWL_INSPECTOR_ADDRESS is required here.',
+      'TRAWL_OBJECTS must be s3 here: parts that run apart share no folder.',
+    ]);
+  });
+
+  it('a controller too, and runs no worker processes', async () => {
+    const known = { ...apart, TRAWL_REDIS_URL: redis.url };
+    expect(await refused('controller', known)).to.have.members([
+      'TRAWL_EGRESS_ADDRESS is required here.',
+      'TRAWL_RUNNER must be kubernetes here: worker processes run beside trawl up alone.',
+    ]);
+  });
+
+  it('without a record says where it looked', async () => {
+    const [sentence, ...others] = await refused('api', { ...apart, TRAWL_REDIS_URL: 'redis://127.0.0.1:9' });
+    expect(sentence).to.match(/^Redis cannot be reached at 127\.0\.0\.1:9: /);
+    expect(others).to.deep.equal([]);
+  });
+
+  it('a controller without a cluster says so', async () => {
+    const known = { ...apart, ...inCluster, TRAWL_REDIS_URL: redis.url };
+    expect(await refused('controller', known)).to.deep.equal([
+      'The cluster cannot be found: There is no cluster: KUBECONFIG is not set, and this is no pod of one.',
+    ]);
+    const [sentence, ...others] = await refused('controller', { ...known, KUBECONFIG: '/nowhere/kubeconfig' });
+    expect(sentence).to.match(/^The cluster cannot be found: ENOENT: /);
+    expect(others).to.deep.equal([]);
+  });
+
+  it('inspector and egress say what is wrong too', async () => {
+    expect(await refused('inspector', {})).to.deep.equal(['TRAWL_EGRESS_ADDRESS is required here.']);
+    expect(await refused('egress', { TRAWL_HOST: '192.0.2.1' })).to.have.length(1);
+    expect(await refused('egress', { TRAWL_WORKERS: 'many', TRAWL_EGRESS_PORTS: 'x' })).to.have.length(2);
+  });
+
+  it('an API whose port is taken says which', async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const taken = { ...apart, TRAWL_REDIS_URL: redis.url, TRAWL_PORT: String(port) };
+    expect(await refused('api', taken)).to.deep.equal([`The port ${port} is taken by another program`]);
+    server.close();
+  });
+});
