@@ -1,0 +1,102 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect } from 'chai';
+import { isEnded } from '../../src/model/job.ts';
+import { readAttempts, readJob } from '../../src/store/jobs.ts';
+import { startTestController, type TestController } from '../support/cluster/controller.ts';
+import { type Scene, setScene } from '../support/cluster/scene.ts';
+import { startTestCluster, startTestRedis, startTestSentinel, type TestRecord } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+const isLong = process.env.ROUNDS !== undefined;
+const jobsEach = isLong ? 200 : 15;
+const leadersKilled = isLong ? 10 : 1;
+
+/** A record, and the process that has it. */
+interface Kept {
+  readonly record: TestRecord;
+  readonly pid: () => number;
+}
+
+const kinds: Record<string, () => Promise<Kept>> = {
+  'one Redis, which starts again': async () => {
+    const record = await startTestRedis();
+    return { record, pid: record.pid };
+  },
+  'a Redis behind a Sentinel, whose replica takes over': async () => {
+    const record = await startTestSentinel();
+    return { record, pid: () => record.master.process.pid };
+  },
+  'a Redis Cluster, where a replica takes over': async () => {
+    const record = await startTestCluster({ replicas: 1 });
+    return { record, pid: () => record.nodes[2]?.process.pid ?? 0 };
+  },
+};
+
+for (const [kind, start] of Object.entries(kinds)) {
+  describe(`jobs on a cluster whose record is ${kind}`, function () {
+    this.timeout(isLong ? 600_000 : 120_000);
+    let kept: Kept;
+    let scene: Scene;
+    const controllers: TestController[] = [];
+
+    before(async () => {
+      kept = await start();
+      scene = await setScene({ startRecord: async () => kept.record });
+      for (let n = 0; n < 2; n++) controllers.push(await startTestController(scene));
+    });
+    after(async () => {
+      for (const controller of controllers) await controller.end('SIGKILL');
+      await scene?.stop();
+    });
+
+    const submit = () =>
+      Promise.all(
+        Array.from({ length: jobsEach }, (_, n) =>
+          scene.submit((_, ending) => ({ runMs: 200 + 100 * (n % 20), ending })),
+        ),
+      );
+    const leader = () =>
+      until(
+        () => controllers.find((controller) => controller.isLeading()),
+        30,
+        'somebody leads',
+      ) as Promise<TestController>;
+
+    it('the leader is killed and the node of the record too: no job is lost, none is charged twice, nothing is left', async () => {
+      const ids = await submit();
+      await scene.runningPod(ids[0] ?? '');
+      for (let n = 0; n < leadersKilled; n++) {
+        const killed = await leader();
+        await killed.end('SIGKILL');
+        controllers.splice(controllers.indexOf(killed), 1, await startTestController(scene));
+        ids.push(...(await submit()));
+        await pause(Math.random() * 1_000);
+      }
+      process.kill(kept.pid(), 'SIGKILL');
+      const isBack = () =>
+        readJob(scene.store, ids[0] ?? '').then(
+          () => true,
+          () => false,
+        );
+      await until(isBack, 30, 'the record answers again');
+      ids.push(...(await submit()));
+      const open = new Set(ids);
+      await until(
+        async () => {
+          for (const id of open) if (isEnded((await scene.job(id)).status)) open.delete(id);
+          return open.size === 0;
+        },
+        isLong ? 300 : 90,
+        'all jobs end',
+      );
+      expect(await scene.wrongs(ids)).to.deep.equal([]);
+      for (const job of await Promise.all(ids.map(scene.job))) {
+        expect(job.status, job.error ?? '').to.equal('CompletedJob');
+        const marks = await readAttempts(scene.store, job.id);
+        const ends = marks.filter(({ ended_at }) => ended_at !== undefined).map(({ attempt }) => attempt);
+        expect(ends, job.id).to.deep.equal(Array.from({ length: job.attempt }, (_, n) => n + 1));
+      }
+      await scene.cleared(60);
+    });
+  });
+}
