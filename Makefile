@@ -1,7 +1,7 @@
 # The locked Node 24 and its tools come first: the machine's own Node is only there for npm.
 locked := PATH="$(CURDIR)/node_modules/.bin:$$PATH"
 
-.PHONY: help up setup tools check test verify soak bench
+.PHONY: help up setup tools images check test verify soak bench
 
 help: ## Print every target with what it does
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -14,6 +14,9 @@ setup: ## Install what is missing, and nothing the second time
 
 tools: ## Build what only tests of a cluster and of S3 need (minutes, once; nothing the second time)
 	@.ci/tools/install
+
+images: ## Build the container images, with docker, podman or buildah; IMAGE_PREFIX= before their names, FRESH=1 anew
+	@docker/build
 
 check: node_modules ## Types, lint, format, unit tests and the tree's own rules, in under 20 s
 	@$(locked) node test/run.ts --groups types,lint,unit,repo

@@ -53,7 +53,7 @@ describe('the documents', () => {
 
   it('paths in code spans are there', () => {
     const gone = pages.flatMap(([path, text]) =>
-      listCode(text, /^(?:src|test|docs|\.ci)\/[\w./-]*$/)
+      listCode(text, /^(?:src|test|docs|docker|\.ci)\/[\w./-]*$/)
         .filter((named) => !isThere(named))
         .map((named) => `${path}: ${named}`),
     );

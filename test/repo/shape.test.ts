@@ -14,7 +14,7 @@ const longestFunction = 60;
 const emptyWords = /^(?:manager|helper|util|utilitie|common|misc|data|info|impl)s?$/;
 const baseClass = /^(?:Base|Abstract)[A-Z]/;
 
-const code = [...texts].filter(([path]) => /^(?:src|test)\//.test(path));
+const code = [...texts].filter(([path]) => /^(?:src|test)\/|^docker\/.*\.ts$/.test(path));
 const sources = code.filter(([path]) => path.endsWith('.ts'));
 const blanked = sources.map(([path, text]) => [path, blank(text)] as const);
 
