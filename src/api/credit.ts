@@ -1,6 +1,7 @@
 import { hash, randomUUID } from 'node:crypto';
-import { failures } from '../base/errors.ts';
+import { failures, refuse } from '../base/errors.ts';
 import type { Exception } from '../base/kinds.ts';
+import { hasBrokenOff } from '../base/post.ts';
 import type { Seal } from '../base/seal.ts';
 import { filterFields } from '../model/fields.ts';
 import type { Inspected, Inspector } from '../model/inspected.ts';
@@ -199,7 +200,7 @@ async function inspectWithin(credit: Credit, ask: Ask, url: string): Promise<Ins
     return await credit.inspector.inspect(url, AbortSignal.any([gone.signal, limit]));
   } catch (error) {
     if (limit.aborted) return { failure: 'timeout', text: failures.timeout.sentence };
-    throw error;
+    throw hasBrokenOff(error) ? refuse('unavailable') : error;
   } finally {
     ask.res.off('close', leave);
   }

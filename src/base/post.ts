@@ -14,6 +14,12 @@ export function wayTo(address: Written): Address {
 const awayCodes = ['ENOENT', 'ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN'];
 const answerBytesMax = 1024 * 1024;
 
+/** Whether a server of ours ended before it had answered. */
+export function hasBrokenOff(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : null;
+  return code === 'ECONNRESET' || code === 'EPIPE';
+}
+
 /** Posts JSON to a server of ours; refuses with `unavailable` when it cannot be reached. */
 export function postJson(
   to: Address,

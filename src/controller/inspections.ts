@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Refusal } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
+import { hasBrokenOff } from '../base/post.ts';
 import type { Inspector } from '../model/inspected.ts';
 import type { Job } from '../model/job.ts';
 import type { Seen } from '../model/next.ts';
@@ -85,7 +86,6 @@ function isAway(error: unknown): boolean {
 function outcomeOf(error: unknown, leave: AbortSignal, limit: AbortSignal): Outcome {
   if (leave.aborted) return { is: 'interrupted', reason: 'it was told to stop' };
   if (limit.aborted) return { is: 'failed', code: isAway(error) ? 'worker_failed' : 'timeout' };
-  const code = error instanceof Error && 'code' in error ? error.code : null;
-  if (code === 'ECONNRESET' || code === 'EPIPE') return { is: 'interrupted', reason: 'the inspector ended' };
+  if (hasBrokenOff(error)) return { is: 'interrupted', reason: 'the inspector ended' };
   return { is: 'failed', code: 'worker_failed' };
 }

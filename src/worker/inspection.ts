@@ -10,7 +10,8 @@ import type { Inspected, Inspector } from './inspector.ts';
 export interface Inspection {
   /** The port when it listens on one, else 0. */
   readonly port: number;
-  readonly close: () => Promise<void>;
+  /** Takes in nothing more, and lets what is under way end within so many seconds. */
+  readonly close: (drainSeconds: number) => Promise<void>;
 }
 
 const bodyBytes = 16_384;
@@ -29,7 +30,7 @@ export async function serveInspector(inspector: Pick<Inspector, 'inspect'>, at: 
   server.listen('path' in at ? at.path : at);
   await once(server, 'listening');
   const listening = server.address() as AddressInfo | string;
-  return { port: typeof listening === 'object' ? listening.port : 0, close: () => closeServer(server) };
+  return { port: typeof listening === 'object' ? listening.port : 0, close: (seconds) => closeServer(server, seconds) };
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse, inspector: Pick<Inspector, 'inspect'>) {
@@ -81,9 +82,9 @@ function say(response: ServerResponse, status: number, json: object): void {
   response.end(body);
 }
 
-function closeServer(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
+async function closeServer(server: Server, drainSeconds: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  const timer = setTimeout(() => server.closeAllConnections(), drainSeconds * 1000);
+  await closed;
+  clearTimeout(timer);
 }

@@ -18,6 +18,7 @@ import type { Surroundings } from './worker-role.ts';
 const atOnceEach = 4;
 /** What leaks in yt-dlp and its libraries goes with the parent. */
 const requestsMax = 1000;
+const drainSeconds = 20;
 
 const help = `Usage: trawl inspector [--lifeline]
 
@@ -59,9 +60,10 @@ export async function runInspectorRole(args: readonly string[], { env, out, err 
     // Others find it by a name that may stand for several; it listens at that port of its own.
     const place = 'path' in at ? at : { host: config.host, port: at.port };
     const inspection = await serveInspector(inspector, place);
-    stop.add('inspection', inspection.close);
+    let drain = drainSeconds;
+    stop.add('inspection', () => inspection.close(drain));
     log.info('inspector listens', { wall });
-    await left;
+    drain = (await left) === 'lifeline' ? 0 : drain;
     return 0;
   } finally {
     await stop.run();
@@ -70,12 +72,12 @@ export async function runInspectorRole(args: readonly string[], { env, out, err 
 }
 
 /** Whoever holds the other end of the lifeline starts us and says when to leave: Ctrl-C in its terminal is not for us then. */
-function waitToLeave(hasLifeline: boolean): Promise<void> {
+function waitToLeave(hasLifeline: boolean): Promise<'signal' | 'lifeline'> {
   return new Promise((resolve) => {
-    process.once('SIGTERM', () => resolve());
+    process.once('SIGTERM', () => resolve('signal'));
     process.on('SIGINT', () => {
-      if (!hasLifeline) resolve();
+      if (!hasLifeline) resolve('signal');
     });
-    if (hasLifeline) process.stdin.once('close', () => resolve()).resume();
+    if (hasLifeline) process.stdin.once('close', () => resolve('lifeline')).resume();
   });
 }

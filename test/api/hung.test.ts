@@ -197,3 +197,15 @@ describe('a record that is nearly full', function () {
     });
   }
 });
+
+describe('an inspector that ends while a call waits for it', () => {
+  it('lets the call be tried again, and nothing is charged', async () => {
+    const api = await startApi();
+    const desk = await api.desk();
+    api.inspect(() => null);
+    expectUnavailable(await timed(api.get('/v1/media/metadata', desk.key, { query: film })));
+    const { held, total_used } = (await api.get('/v1/usage', desk.key)).json;
+    expect([held, total_used]).to.deep.equal([0, 0]);
+    await api.stop();
+  });
+});

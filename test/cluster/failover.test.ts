@@ -2,13 +2,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { isEnded } from '../../src/model/job.ts';
 import { readAttempts, readJob } from '../../src/store/jobs.ts';
+import { raisedLimits } from '../support/cluster/cluster.ts';
 import { startTestController, type TestController } from '../support/cluster/controller.ts';
 import { type Scene, setScene } from '../support/cluster/scene.ts';
 import { startTestCluster, startTestRedis, startTestSentinel, type TestRecord } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
 const isLong = process.env.ROUNDS !== undefined;
-const jobsEach = isLong ? 200 : 15;
+const jobsEach = isLong ? 50 : 15;
 const leadersKilled = isLong ? 10 : 1;
 
 /** A record, and the process that has it. */
@@ -41,7 +42,7 @@ for (const [kind, start] of Object.entries(kinds)) {
 
     before(async () => {
       kept = await start();
-      scene = await setScene({ startRecord: async () => kept.record });
+      scene = await setScene({ startRecord: async () => kept.record, flags: raisedLimits });
       for (let n = 0; n < 2; n++) controllers.push(await startTestController(scene));
     });
     after(async () => {

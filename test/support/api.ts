@@ -31,6 +31,8 @@ export interface Desk {
   readonly plan: string;
 }
 
+type Inspect = (url: string) => object | null | Promise<object | null>;
+
 /** The API with a real Redis, a folder of objects and an inspector that is a real server of the test. */
 export interface TestApi {
   readonly url: string;
@@ -39,8 +41,8 @@ export interface TestApi {
   readonly objects: FolderStore;
   readonly lines: string[];
   readonly metrics: ReturnType<typeof makeMetrics>;
-  /** What the inspector answers from now on; it may wait before it does. */
-  inspect(answer: (url: string) => object | Promise<object>): void;
+  /** What the inspector answers from now on; it may wait before it does, and breaks off with `null`. */
+  inspect(answer: Inspect): void;
   desk(wanted?: Wanted): Promise<Desk>;
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
   get(path: string, key?: string | null, params?: Record<string, string>): Promise<Answer>;
@@ -68,7 +70,7 @@ export async function startApi(
   const seal = makeSeal({ secret: randomBytes(32), old: null });
   const objects = await openFolder({ folder: join(folder, 'objects'), seal, now: clock.now });
   const socketPath = join(folder, 'inspector.sock');
-  let answer: (url: string) => object | Promise<object> = () => ({ metadata: aFilm });
+  let answer: Inspect = () => ({ metadata: aFilm });
   const inspector = await serveInspector(socketPath, (url) => answer(url));
   const config = readConfig({ TRAWL_PORT: '0', TRAWL_DATA: folder, ...env }, () => '');
   const stop = makeStop();
@@ -156,11 +158,12 @@ export const aFilm = {
   original_url: 'https://example.com/film',
 };
 
-async function serveInspector(socketPath: string, answer: (url: string) => object | Promise<object>): Promise<Server> {
+async function serveInspector(socketPath: string, answer: Inspect): Promise<Server> {
   const server = createServer(async (req, res) => {
     const chunks: Buffer[] = [];
     for await (const chunk of req) chunks.push(chunk as Buffer);
     const said = await answer((JSON.parse(Buffer.concat(chunks).toString()) as { url: string }).url);
+    if (said === null) return void req.socket.destroy();
     const status = 'status' in said ? Number(said.status) : 200;
     res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(said));
   });

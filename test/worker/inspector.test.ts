@@ -68,7 +68,7 @@ describe('The inspector', function () {
         processes: () => processesOf(root).map((line) => Number(line.split(' ')[0])),
       });
     } finally {
-      await inspection.close();
+      await inspection.close(0);
       await inspector.close();
     }
     expect(readdirSync(root)).to.deep.equal([]);
@@ -218,7 +218,33 @@ describe('The inspector', function () {
     const inspect = () => Promise.reject(new Error('never asked'));
     const { port, close } = await serveInspector({ inspect }, { host: '127.0.0.1', port: 0 });
     for (const [title, body] of wrong) expect((await ask(port, body).answer).status, title).to.equal(400);
-    await close();
+    await close(0);
+  });
+
+  it('at its end answers what is under way, but does not wait for ever', async () => {
+    for (const [drainSeconds, status] of [
+      [20, 503],
+      [0, 'ECONNRESET'],
+    ] as const) {
+      const [asked, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const inspect = async () => {
+        asked.resolve();
+        await go.promise;
+        return { is: 'busy', reason: 'it ends' } as const;
+      };
+      const { port, close } = await serveInspector({ inspect }, { host: '127.0.0.1', port: 0 });
+      const { answer } = ask(port, '{"url": "https://a.example/"}');
+      await asked.promise;
+      const closed = close(drainSeconds);
+      if (drainSeconds === 0) await closed;
+      go.resolve();
+      const said = await answer.then(
+        ({ status }) => status,
+        ({ code }) => code,
+      );
+      expect(said).to.equal(status);
+      await closed;
+    }
   });
 });
 
