@@ -133,9 +133,17 @@ const rows: Record<string, Row> = {
     ],
     seen: failed('private', 'It is private'),
   },
-  'its message is the end of its log': {
+  'its message is cut off': {
+    pods: [{ status: { phase: 'Failed', ...terminated(1, 'Error', '{"is":"failed","co') } }],
+    seen: failed('worker_failed'),
+  },
+  'its message is no verdict': {
     pods: [{ status: { phase: 'Failed', ...terminated(1, 'Error', '{"at":"…","level":"error"}') } }],
     seen: failed('worker_failed'),
+  },
+  'its message is of the kubelet': {
+    pods: [{ status: { phase: 'Failed', ...terminated(137, 'ContainerStatusUnknown', 'could not be located') } }],
+    seen: interrupted('exit code 137'),
   },
   'it failed and told nobody': {
     pods: [{ status: { phase: 'Failed', ...terminated(75, 'Error') } }],

@@ -103,7 +103,7 @@ const whole = {
               capabilities: { drop: ['ALL'] },
             },
             terminationMessagePath: '/dev/termination-log',
-            terminationMessagePolicy: 'FallbackToLogsOnError',
+            terminationMessagePolicy: 'File',
             volumeMounts: [
               { name: 'work', mountPath: '/scratch' },
               { name: 'identity', mountPath: '/var/run/trawl', readOnly: true },

@@ -77,14 +77,12 @@ function outcomeOfPod(pod: LivePod, job: LiveJob | null): Outcome {
   return outcomeOfExit(exit.code);
 }
 
-/** What the worker itself left of its end; a message may also be the last lines of a log, and then it is no verdict. */
+/** What the worker itself left of its end. */
 function wordOf({ exit }: LivePod): Outcome | null {
-  const message = exit?.message ?? '';
-  if (!message.startsWith('{')) return null;
   try {
-    return readVerdict(JSON.parse(message));
+    return readVerdict(JSON.parse(exit?.message ?? ''));
   } catch {
-    // Cut off or not ours: the exit code speaks.
+    // None, cut off, or the kubelet's own words: the exit code speaks.
     return null;
   }
 }

@@ -129,7 +129,8 @@ function makeContainer({ image, env, cpu, memory, diskBytes }: Shape): V1Contain
       capabilities: { drop: ['ALL'] },
     },
     terminationMessagePath: '/dev/termination-log',
-    terminationMessagePolicy: 'FallbackToLogsOnError',
+    // With the end of a log instead, an address that a caller named could come into an object of the cluster.
+    terminationMessagePolicy: 'File',
     volumeMounts: [
       { name: 'work', mountPath: '/scratch' },
       { name: 'identity', mountPath: '/var/run/trawl', readOnly: true },
