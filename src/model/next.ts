@@ -60,7 +60,11 @@ export type Step =
 /** A source may deliver a whole file the second time, but hardly the third: one more try, within `attempts` (D97). */
 const triedOnceMore: readonly FailureCode[] = ['file_damaged', 'file_too_large'];
 
-const late: Outcome = { is: 'failed', code: 'timeout' };
+/** How an attempt ended at its deadline: one that never ran has not taken too long, it has waited too long. */
+const overdue: Record<'waiting' | 'running', Outcome> = {
+  waiting: { is: 'failed', code: 'queue_timeout' },
+  running: { is: 'failed', code: 'timeout' },
+};
 
 /** Compares a job with its worker and names the one thing to do next. */
 export function next(job: Job, seen: Seen, now: number, limits: Limits): Step {
@@ -83,7 +87,7 @@ export function next(job: Job, seen: Seen, now: number, limits: Limits): Step {
     case 'running': {
       // Every start sets a deadline: without one there would be no end.
       const deadline = job.deadline ?? now;
-      if (now >= deadline) return judgeOutcome(job, job.verdict ?? late, now, limits);
+      if (now >= deadline) return judgeOutcome(job, job.verdict ?? overdue[seen.is], now, limits);
       if (seen.is === 'waiting' && seen.reason !== job.stage) return { do: 'note', running: false, stage: seen.reason };
       return { do: 'nothing', until: deadline };
     }

@@ -35,7 +35,7 @@ describe(`${count} jobs on a cluster where everything is killed`, function () {
   });
 
   /** Three attempts in four deliver; of the others some end badly and some are struck while they run. */
-  const planOf = (attempt: number, ending: Ending): Plan => {
+  const planOf = (attempt: number, ending: () => Promise<Ending>): Plan => {
     const runMs = random(50, 1_000);
     if (attempt > 2 || Math.random() < 0.75) return { runMs, ending };
     const bad = badEndings[Math.floor(random(0, badEndings.length))] ?? endings.failure(1);

@@ -13,8 +13,15 @@ interface Row {
   readonly ending?: Ending;
   /** What is done to the first attempt while it runs. */
   readonly act?: (hand: Hand) => Promise<unknown>;
-  /** What the record says of the first attempt; it ended well when left out. */
-  readonly mark?: { readonly code: string; readonly counts: 'failure' | 'interruption' };
+  /** What the record says of the first attempt; it ended well when left out. Without `counts` the job ended with it. */
+  readonly mark?: { readonly code: string; readonly counts?: 'failure' | 'interruption' };
+}
+
+/** How a row was played. */
+interface Played {
+  readonly id: string;
+  /** When the first pod was seen to be marked for deletion, if somebody looked. */
+  readonly markedAt: number | null;
 }
 
 /** What a person, or a fault, can do to one job's Job, pod and node. */
@@ -23,7 +30,8 @@ interface Hand {
   readonly node: string;
   readonly job: string;
   ask(method: string, path: string, body?: object, type?: string): Promise<unknown>;
-  cutOff(): void;
+  /** No pod is sent to its node any more, and nothing is heard of it. */
+  cutOff(): Promise<void>;
   restore(): void;
   /** Waits until the pod is to be deleted, or gone. */
   marked(): Promise<void>;
@@ -44,7 +52,7 @@ const patchFailed = (hand: Hand) =>
   hand.ask('PATCH', `${podPath(hand)}/status`, { status: { phase: 'Failed', reason: 'NodeLost' } }, merge);
 const shorten = (hand: Hand) => hand.ask('PATCH', jobPath(hand), { spec: { activeDeadlineSeconds: 1 } }, merge);
 const afterLoss = (act: (hand: Hand) => unknown) => async (hand: Hand) => {
-  hand.cutOff();
+  await hand.cutOff();
   await hand.marked();
   await act(hand);
 };
@@ -84,6 +92,21 @@ const rows: Record<string, Row> = {
   'its node has too little memory': { ending: endings.nodePressure(), mark: lost },
   'it is late': { ending: endings.deadline(), mark: late },
   'it crashes': { ending: endings.failure(1, 'no words'), mark: broken },
+  'it says why it has failed': {
+    ending: endings.failure(64, '{"is":"failed","code":"private"}'),
+    mark: { code: 'private' },
+  },
+  'its node is shut down': { ending: endings.nodeShutdown(), mark: lost },
+  'its node has no room for it after all': { ending: endings.rejected('OutOfcpu'), mark: lost },
+  'its node does not take it': { ending: endings.rejected('UnexpectedAdmissionError'), mark: lost },
+  'its Job is deleted, then its pod': {
+    act: async (hand) => {
+      await hand.ask('DELETE', jobPath(hand), background);
+      // The controller may have been faster.
+      await hand.ask('DELETE', podPath(hand)).catch(() => undefined);
+    },
+    mark: lost,
+  },
 };
 /** After the others: a dead node takes everything that is on it. */
 const deadRows: Record<string, Row> = {
@@ -103,14 +126,14 @@ const deadRows: Record<string, Row> = {
   'its node is dead and comes back': { act: afterLoss(({ restore }) => restore()), mark: lost },
   'its Job is late and its node dead': {
     act: async (hand) => {
-      hand.cutOff();
+      await hand.cutOff();
       await shorten(hand);
     },
     mark: late,
   },
   'its Job is late, its node dead, and a person fails its pod': {
     act: async (hand) => {
-      hand.cutOff();
+      await hand.cutOff();
       await shorten(hand);
       await hand.marked();
       // It may be gone already.
@@ -120,11 +143,11 @@ const deadRows: Record<string, Row> = {
   },
 };
 
-describe('every ending of an attempt in a cluster', function () {
+describe('every ending of an attempt in a cluster is settled once, and nothing is left of it 30 s later', function () {
   this.timeout(180_000);
   let scene: Scene;
   let controller: TestController;
-  const results = new Map<string, Promise<string>>();
+  const results = new Map<string, Promise<Played>>();
 
   before(async () => {
     scene = await setScene({ nodes: 60, flags: quickLoss });
@@ -140,15 +163,20 @@ describe('every ending of an attempt in a cluster', function () {
     await scene?.stop();
   });
 
-  async function playRow({ ending, act, mark }: Row): Promise<string> {
+  async function playRow({ ending, act, mark }: Row): Promise<Played> {
     const first = ending ? { runMs: 50, ending } : {};
     const id = await scene.submit((attempt) => (attempt === 1 && mark ? first : undefined));
-    if (act) await act(await handOn(id));
+    let markedAt: number | null = null;
+    const seen = () => {
+      markedAt = Date.now();
+    };
+    if (act) await act(await handOn(id, seen));
     await until(async () => isEnded((await scene.job(id)).status), 120, `${id} ends`);
-    return id;
+    await scene.cleared(30, id);
+    return { id, markedAt };
   }
 
-  async function handOn(id: string): Promise<Hand> {
+  async function handOn(id: string, marked: () => void): Promise<Hand> {
     const pod = await scene.runningPod(id);
     const { admin } = scene.cluster;
     const path = `${pods}/${pod.metadata.name}`;
@@ -157,7 +185,11 @@ describe('every ending of an attempt in a cluster', function () {
       node: pod.spec.nodeName ?? '',
       job: nameOf(id, 1),
       ask: (method, at, body, type) => admin.ask(method, at, body, type),
-      cutOff: () => scene.kubelet.cutOff(pod.spec.nodeName ?? ''),
+      cutOff: async () => {
+        const node = pod.spec.nodeName ?? '';
+        await admin.ask('PATCH', `${core}/nodes/${node}`, { spec: { unschedulable: true } }, merge);
+        scene.kubelet.cutOff(node);
+      },
       restore: () => scene.kubelet.restore(pod.spec.nodeName ?? ''),
       marked: async () => {
         const isMarked = () =>
@@ -166,43 +198,83 @@ describe('every ending of an attempt in a cluster', function () {
             () => true,
           );
         await until(isMarked, 60, `${path} is to be deleted`);
+        marked();
       },
     };
   }
 
   for (const [title, { mark }] of Object.entries({ ...rows, ...deadRows })) {
     it(title, async () => {
-      const id = (await results.get(title)) ?? '';
-      const [begun, ended] = await readAttempts(scene.store, id);
-      expect(begun).to.include({ attempt: 1 });
-      expect(ended).to.include({ attempt: 1, ...(mark ?? { code: 'completed' }) });
-      expect((await scene.job(id)).status).to.equal('CompletedJob');
+      const { id = '' } = (await results.get(title)) ?? {};
+      const marks = (await readAttempts(scene.store, id)).map(({ attempt, code, counts }) => ({
+        attempt,
+        code,
+        counts,
+      }));
+      const begins = (attempt: number) => ({ attempt, code: undefined, counts: undefined });
+      const completed = { code: 'completed', counts: undefined };
+      const first = [begins(1), { attempt: 1, ...completed, ...mark }];
+      expect(marks).to.deep.equal(mark?.counts ? [...first, begins(2), { attempt: 2, ...completed }] : first);
+      expect((await scene.job(id)).status).to.equal(mark && !mark.counts ? 'Error' : 'CompletedJob');
+      expect(await scene.wrongs([id])).to.deep.equal([]);
     });
   }
 
-  it('each is charged once, and nothing is left of any', async () => {
-    const ids = await Promise.all(results.values());
-    expect(await scene.wrongs(ids)).to.deep.equal([]);
+  it('a dead node is settled within 5 s after its pod was marked for deletion', async () => {
+    const played = await Promise.all(Object.keys(deadRows).flatMap((title) => results.get(title) ?? []));
+    const waits = played.map(async ({ id, markedAt }) => {
+      const [, ended] = await readAttempts(scene.store, id);
+      return markedAt === null ? [] : [(ended?.ended_at ?? Number.POSITIVE_INFINITY) - markedAt];
+    });
+    const milliseconds = (await Promise.all(waits)).flat();
+    expect(milliseconds).to.have.length(6);
+    expect(Math.max(...milliseconds)).to.be.at.most(5_000);
+  });
+
+  it('nothing is left at all, neither in the cluster nor of files that nobody gets', async () => {
+    const ids = (await Promise.all(results.values())).map(({ id }) => id);
+    await scene.cleared(30);
+    expect(await scene.strayFiles(ids)).to.deep.equal([]);
+  });
+
+  it('more important pods take its place', async () => {
+    const { admin } = scene.cluster;
+    const id = await scene.submit((attempt) => (attempt === 1 ? {} : undefined));
+    const { spec } = await scene.runningPod(id);
+    const priority = { metadata: { name: 'important' }, value: 1_000 };
+    await admin.ask('POST', '/apis/scheduling.k8s.io/v1/priorityclasses', priority);
+    await admin.ask('POST', `${core}/namespaces/default/pods`, {
+      metadata: { name: 'important' },
+      spec: {
+        priorityClassName: 'important',
+        nodeSelector: { 'kubernetes.io/hostname': spec.nodeName },
+        // All that the node has.
+        containers: [{ name: 'main', image: 'local.test/shell:1', resources: { requests: { memory: '4000Gi' } } }],
+      },
+    });
+    expect((await scene.ended(id, 60)).status).to.equal('CompletedJob');
+    const [, ended] = await readAttempts(scene.store, id);
+    expect(ended).to.include(lost);
     await scene.cleared(30);
   });
 
   for (const isReleased of [false, true]) {
     it(`the cluster clears away what has ended${isReleased ? ', and a person its pod,' : ''} while nobody leads`, async () => {
-      const ends = new Map<number, Ending>();
+      let deliver: (() => Promise<Ending>) | undefined;
       const id = await scene.submit((attempt, delivers) => {
-        ends.set(attempt, delivers);
+        deliver ??= delivers;
         return attempt === 1 ? {} : undefined;
       });
       const pod = await scene.runningPod(id);
       const path = `${pods}/${pod.metadata.name}`;
       const { admin } = scene.cluster;
-      controller.process.kill('SIGSTOP');
+      await controller.end('SIGKILL');
       await admin.ask('PATCH', `${jobs}/${nameOf(id, 1)}`, { spec: { ttlSecondsAfterFinished: 1 } }, merge);
-      scene.kubelet.end(pod.metadata.name, ends.get(1) ?? endings.success());
+      scene.kubelet.end(pod.metadata.name, (await deliver?.()) ?? endings.success());
       const job = () => admin.ask('GET', `${jobs}/${nameOf(id, 1)}`);
       await until(async () => (await job()).metadata.deletionTimestamp !== undefined, 30, 'its Job is to be deleted');
       if (isReleased) await admin.ask('PATCH', path, { metadata: { finalizers: null } }, merge);
-      controller.process.kill('SIGCONT');
+      controller = await startTestController(scene);
       const { status } = await scene.ended(id, 60);
       expect(status).to.equal('CompletedJob');
       expect(await scene.wrongs([id])).to.deep.equal([]);

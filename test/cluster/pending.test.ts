@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { startTestController, type TestController } from '../support/cluster/controller.ts';
 import { namespace, type PlanOf, type Scene, setScene } from '../support/cluster/scene.ts';
+import { startWebhook } from '../support/cluster/webhook.ts';
 import { until } from '../support/until.ts';
 
 const core = `/api/v1/namespaces/${namespace}`;
@@ -34,16 +35,6 @@ describe('why a job waits in a cluster', function () {
     const plan: PlanOf = (attempt) => (attempt === 1 ? { waits: { reason, message } } : undefined);
     return scene.submit(plan);
   };
-
-  it('the quota of the cluster is used up', async () => {
-    await ask('POST', `${core}/resourcequotas`, { metadata: { name: 'no-pods' }, spec: { hard: { pods: '0' } } });
-    const used = async () => (await ask('GET', `${core}/resourcequotas/no-pods`)).status?.hard?.pods === '0';
-    await until(used, 30, 'the quota counts');
-    const id = await scene.submit();
-    await waits(id, 'The quota of the cluster is used up');
-    await ask('DELETE', `${core}/resourcequotas/no-pods`);
-    expect(await completes(id)).to.include({ attempt: 1, failures: 0, interruptions: 0 });
-  });
 
   it('the quota does not even let a Job be made', async () => {
     const hard = { 'count/jobs.batch': '0' };
@@ -82,14 +73,23 @@ describe('why a job waits in a cluster', function () {
     expect(controller.said()).to.match(/"level":"error".*InvalidImageName: not a name/);
   });
 
-  it('a pod that the cluster refuses to make is one too', async () => {
-    const limits = [{ type: 'Container', max: { memory: '16Mi' } }];
-    await ask('POST', `${core}/limitranges`, { metadata: { name: 'tiny' }, spec: { limits } });
+  it('a Job that the cluster refuses is said loudly, and waits until a person has changed that', async () => {
+    const hook = await startWebhook(scene.cluster, { namespace, resource: 'jobs' }, () => ({ no: 'no Jobs' }));
     const id = await scene.submit();
-    await until(async () => (await scene.job(id)).failures === 1, 60, 'the first attempt has failed');
-    await ask('DELETE', `${core}/limitranges/tiny`);
-    await completes(id);
-    expect(controller.said()).to.match(/"level":"error".*maximum memory usage per Container is 16Mi/);
+    await waits(id, 'It cannot be started now');
+    await hook.remove();
+    expect(await completes(id)).to.include({ attempt: 1, failures: 0, interruptions: 0 });
+    expect(controller.said()).to.match(/"level":"error","text":"the cluster refuses a Job".*no Jobs/);
+  });
+
+  it('a queue of the cluster admits a job when it is its turn', async () => {
+    const held = { yes: [{ op: 'add', path: '/spec/suspend', value: true }] };
+    const hook = await startWebhook(scene.cluster, { namespace, resource: 'jobs' }, () => held);
+    const id = await scene.submit();
+    await waits(id, 'The cluster has not admitted it yet');
+    await hook.remove();
+    await ask('PATCH', `/apis/batch/v1/namespaces/${namespace}/jobs/${id}-1`, { spec: { suspend: false } }, merge);
+    expect(await completes(id)).to.include({ attempt: 1, failures: 0, interruptions: 0 });
   });
 
   it('a queue of the cluster takes the place of a job that runs away and gives it back later', async () => {

@@ -4,7 +4,7 @@ import { startController } from '../../src/controller/controller.ts';
 import { tellVerdict } from '../../src/store/lifecycle.ts';
 import { isReady } from '../support/cluster/cluster.ts';
 import { startTestController, type TestController } from '../support/cluster/controller.ts';
-import type { Pod } from '../support/cluster/pod.ts';
+import type { Ending, Pod } from '../support/cluster/pod.ts';
 import { countLeft, openTestRunner } from '../support/cluster/runner.ts';
 import { namespace, type Scene, setScene } from '../support/cluster/scene.ts';
 import { aLog } from '../support/redis.ts';
@@ -72,13 +72,14 @@ describe('jobs on a cluster end once, whatever happens', function () {
 
   it('a leader is killed after a verdict was told: the next one completes the job, though nothing is left of its worker', async () => {
     const first = await begin();
-    let said = '';
-    const [id = ''] = await submit(1, (attempt, { message = '' }) => {
-      if (attempt === 1) said = message;
+    let deliver: (() => Promise<Ending>) | undefined;
+    const [id = ''] = await submit(1, (_, delivers) => {
+      deliver ??= delivers;
       return {};
     });
     const pod = await scene.runningPod(id);
-    expect(await tellVerdict(scene.store, id, 1, JSON.parse(said))).to.equal(true);
+    const said = await deliver?.();
+    expect(await tellVerdict(scene.store, id, 1, JSON.parse(said?.message ?? ''))).to.equal(true);
     await first.end('SIGKILL');
     await takeAway(pod);
     await begin();

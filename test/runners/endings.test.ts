@@ -12,6 +12,8 @@ import {
   disrupted,
   scheduled,
   terminated,
+  unheard,
+  unschedulable,
   waitingFor,
 } from '../support/cluster-objects.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
@@ -21,6 +23,9 @@ interface Row {
   readonly pods?: readonly Parameters<typeof aRawPod>[0][];
   readonly said?: readonly string[];
   readonly seconds?: number;
+  /** A queue of the cluster admits the pods. */
+  readonly queue?: string;
+  readonly alarm?: string;
   readonly seen: Seen;
   /** Where what is known may be too old to act upon. */
   readonly isRead?: true;
@@ -55,6 +60,7 @@ const rows: Record<string, Row> = {
     said: ['pods "x" is forbidden: violates PodSecurity "restricted:latest"'],
     seen: failed('worker_failed'),
     isRead: true,
+    alarm: 'pods "x" is forbidden: violates PodSecurity "restricted:latest"',
   },
   'the pod cannot be made for another reason': {
     pods: [],
@@ -62,8 +68,21 @@ const rows: Record<string, Row> = {
     seen: waiting('The cluster makes no pod for it'),
   },
   'no node has room': {
-    pods: [{ status: { phase: 'Pending', conditions: [{ ...scheduled, status: 'False', reason: 'Unschedulable' }] } }],
-    seconds: 3600,
+    pods: [{ status: unschedulable }],
+    seconds: 899,
+    seen: waiting('No node of the cluster has room for it'),
+  },
+  'no node has had room for too long': {
+    pods: [{ status: unschedulable }],
+    seconds: 900,
+    seen: failed('queue_timeout', 'No node of the cluster had room for the job'),
+    isRead: true,
+    alarm: 'Unschedulable: 0/3 nodes are available',
+  },
+  'no node has room for what a queue of the cluster has admitted': {
+    pods: [{ status: unschedulable }],
+    seconds: 86_400,
+    queue: 'media',
     seen: waiting('No node of the cluster has room for it'),
   },
   'a gate holds the pod back': {
@@ -87,6 +106,7 @@ const rows: Record<string, Row> = {
     seconds: 181,
     seen: failed('worker_failed'),
     isRead: true,
+    alarm: 'ErrImagePull: ',
   },
   'the registry is busy': {
     pods: [{ status: waitingFor('ErrImagePull', 'toomanyrequests: 429 Too Many Requests') }],
@@ -94,15 +114,17 @@ const rows: Record<string, Row> = {
     seen: waiting(pull),
   },
   'the image can never be there': {
-    pods: [{ status: waitingFor('InvalidImageName') }],
+    pods: [{ status: waitingFor('InvalidImageName', 'no name') }],
     seen: failed('worker_failed'),
     isRead: true,
+    alarm: 'InvalidImageName: no name',
   },
   'the container is configured wrongly': {
     pods: [{ status: waitingFor('CreateContainerConfigError') }],
     seconds: 61,
     seen: failed('worker_failed'),
     isRead: true,
+    alarm: 'CreateContainerConfigError: ',
   },
   'the container cannot be made': {
     pods: [{ status: waitingFor('CreateContainerError') }],
@@ -224,6 +246,17 @@ const rows: Record<string, Row> = {
     seen: interrupted('DeletionByTaintManager'),
     isRead: true,
   },
+  'nothing is heard of its node, which the cluster will take it from': {
+    pods: [{ status: unheard }],
+    seconds: 179,
+    seen: running,
+  },
+  'nothing is heard of its node for too long, and the cluster does not take it away': {
+    pods: [{ status: unheard }],
+    seconds: 180,
+    seen: interrupted('nothing is heard of its node'),
+    isRead: true,
+  },
   'it was just told to leave': { pods: [{ metadata: deleted }], seconds: 2, seen: running },
   'it was told to leave and does not': {
     pods: [{ metadata: deleted }],
@@ -265,10 +298,12 @@ describe('how an attempt in a cluster stands', () => {
           pods: (row.pods ?? []).map((pod) => slimPod(aRawPod(pod))),
           said: row.said ?? [],
         },
+        { queue: row.queue ?? null, awaySeconds: 60 },
         begun + (row.seconds ?? 1) * 1000,
       );
       expect(judged.seen).to.deep.equal(row.seen);
       expect(judged.isProved).to.equal(row.isRead === undefined);
+      expect(judged.alarm).to.equal(row.alarm ?? null);
     });
   }
 });

@@ -37,6 +37,15 @@ export function aRawPod(given: { metadata?: object; status?: object } = {}): Raw
 }
 
 export const scheduled = { type: 'PodScheduled', status: 'True', lastTransitionTime: time };
+export const unschedulable = {
+  phase: 'Pending',
+  conditions: [{ ...scheduled, status: 'False', reason: 'Unschedulable', message: '0/3 nodes are available' }],
+};
+/** As the cluster writes it when the node of a running pod is away. */
+export const unheard = {
+  conditions: [scheduled, { ...scheduled, type: 'Ready', status: 'False' }],
+  containerStatuses: [{ state: { running: { startedAt: time } } }],
+};
 /** What an object has that was told to go, at `begun` with a minute of grace. */
 export const deleted = { deletionTimestamp: '2026-11-21T10:01:00Z', deletionGracePeriodSeconds: 60 };
 /** The same, ten seconds after that. */

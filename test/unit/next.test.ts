@@ -93,7 +93,7 @@ const watched: Row[] = [
   ['a running worker is let alone until its deadline', run(), running, until(50_000), 49_999],
   ['a passed deadline is a failure that may pass', run(), running, retry('timeout', 55_000), 50_000],
   ['the last passed deadline ends the job', run({ attempt: 3, failures: 2 }), running, settle('timeout'), 50_000],
-  ['a worker that waits past its deadline has failed', unseen, waiting, retry('timeout', 55_000), 50_000],
+  ['a worker that waits past its deadline waited too long', unseen, waiting, retry('queue_timeout', 55_000), 50_000],
   ['an attempt without a deadline has failed', run({ deadline: null }), running, retry('timeout', 7000)],
   ['why a worker waits is noted', unseen, waiting, { do: 'note', running: false, stage: 'no room' }],
   ['why a worker waits is noted once', run({ stage: 'no room' }), waiting, until(50_000)],

@@ -1,6 +1,7 @@
 import type { Seen } from '../../model/next.ts';
 import { type Outcome, readVerdict } from '../../model/outcome.ts';
 import { outcomeOfExit } from '../runner.ts';
+import type { Shape } from './manifest.ts';
 import { explainJob, explainPod } from './pending.ts';
 import type { LiveJob, LivePod } from './slim.ts';
 
@@ -20,11 +21,16 @@ export interface Judged {
   readonly alarm: string | null;
 }
 
+/** What the operator says of how long pods may be without what they need. */
+type Patience = Pick<Shape, 'queue' | 'awaySeconds'>;
+
 /** A pod that was told to leave and has not is nobody's any more: its node may be dead. */
 export const leaveMilliseconds = 3_000;
+/** Where most nodes are away at once the cluster takes no pod away: then it is lost so long after it should have been. */
+const lateMilliseconds = 120_000;
 
 /** Says how an attempt stands. Its pod's last phase is the end; the Job's own end, or a deletion, is one too. */
-export function judge(remains: Remains, now: number): Judged {
+export function judge(remains: Remains, patience: Patience, now: number): Judged {
   const { job, pods, said } = remains;
   const pod =
     pods.find(({ phase }) => phase === 'Succeeded') ?? pods.find((one) => !isTerminal(one)) ?? pods[0] ?? null;
@@ -35,10 +41,10 @@ export function judge(remains: Remains, now: number): Judged {
     return isSilent ? unproved(seen) : proved(seen);
   }
   if (!job && !pod) return unproved({ is: 'absent' });
-  const over = whyOver(job, pod, now);
+  const over = whyOver(job, pod, patience, now);
   if (over) return unproved({ is: 'ended', outcome: over });
   if (pod && pod.phase !== 'Pending') return proved({ is: 'running' });
-  const wait = pod ? explainPod(pod, now) : explainJob(job?.isSuspended ?? false, said);
+  const wait = pod ? explainPod(pod, patience, now) : explainJob(job?.isSuspended ?? false, said);
   if (!wait.outcome) return proved({ is: 'waiting', reason: wait.reason });
   return { ...unproved({ is: 'ended', outcome: wait.outcome }), alarm: alarmOf(pod, said) };
 }
@@ -48,13 +54,16 @@ export function isTerminal({ phase }: LivePod): boolean {
 }
 
 /** Why an attempt is over whose pod has not ended, or is not there. */
-function whyOver(job: LiveJob | null, pod: LivePod | null, now: number): Outcome | null {
+function whyOver(job: LiveJob | null, pod: LivePod | null, patience: Patience, now: number): Outcome | null {
   if (isLate(job, pod)) return { is: 'failed', code: 'timeout' };
   if (job?.over) return interrupted(pod ? (pod.disruption ?? 'its pod was deleted') : 'its pod is gone');
   if (!job) return interrupted('its Job is gone');
   if (job.deletedAt !== null) return interrupted('its Job was deleted');
-  const isLeft = pod !== null && pod.deletedAt !== null && now - pod.deletedAt >= leaveMilliseconds;
-  return isLeft ? interrupted(pod.disruption ?? 'its pod was deleted') : null;
+  if (!pod) return null;
+  const isPast = (time: number | null, milliseconds: number) => time !== null && now - time >= milliseconds;
+  if (isPast(pod.deletedAt, leaveMilliseconds)) return interrupted(pod.disruption ?? 'its pod was deleted');
+  const isLost = isPast(pod.unheardSince, patience.awaySeconds * 1000 + lateMilliseconds);
+  return isLost ? interrupted('nothing is heard of its node') : null;
 }
 
 /** Whether the cluster ended it for its time. It takes the pod away before it says so. */
@@ -88,7 +97,8 @@ function wordOf({ exit }: LivePod): Outcome | null {
 }
 
 function alarmOf(pod: LivePod | null, said: readonly string[]): string {
-  return pod?.waits ? `${pod.waits.reason}: ${pod.waits.message}` : (said.at(-1) ?? '');
+  const cause = pod?.unscheduled ?? pod?.waits;
+  return cause ? `${cause.reason}: ${cause.message}` : (said.at(-1) ?? '');
 }
 
 function interrupted(reason: string): Outcome {

@@ -56,7 +56,9 @@ export function openKubernetesRunner(options: KubernetesOptions): KubernetesRunn
         view.learnJob(await client.ask<Raw<V1Job>>('POST', jobsPath, { body: makeJob(attempt, shape, now()) }));
       } catch (error) {
         // It was made before: by an earlier try, or by who led until now.
-        if (!(error instanceof KubeError) || error.reason !== 'AlreadyExists') throw error;
+        if (error instanceof KubeError && error.reason === 'AlreadyExists') return;
+        if (isRefused(error)) log.error('the cluster refuses a Job', { attempt: attempt.name, cause: error });
+        throw error;
       }
     },
     async stop(name) {
@@ -86,15 +88,15 @@ export function openKubernetesRunner(options: KubernetesOptions): KubernetesRunn
 
 /** Judges by what is known, and reads afresh what that does not prove. */
 async function look(options: KubernetesOptions, view: View, name: string): Promise<Judged> {
-  const { now } = options;
+  const { shape, now } = options;
   if (view.age() > oldestMilliseconds) await view.refresh();
   const [job, pods] = [view.jobOf(name), view.podsOf(name)];
-  const known = judge({ job, pods, said: [] }, now());
+  const known = judge({ job, pods, said: [] }, shape, now());
   const lacksPod = job !== null && pods.length === 0 && now() - job.createdAt >= podMilliseconds;
   if (known.isProved && !lacksPod) return known;
   const fresh = await readFresh(options, name);
   const said = fresh.job !== null && fresh.pods.length === 0 ? await readFaults(options, fresh.job) : [];
-  return judge({ ...fresh, said }, now());
+  return judge({ ...fresh, said }, shape, now());
 }
 
 /** What there is to let go: what is known, else what the server still has. */
@@ -126,6 +128,12 @@ async function readFaults({ client, shape }: KubernetesOptions, job: LiveJob): P
   return items
     .toSorted((a, b) => (a.lastTimestamp ?? '').localeCompare(b.lastTimestamp ?? ''))
     .map(({ message }) => message ?? '');
+}
+
+/** Whether only a person can change that. */
+function isRefused(error: unknown): boolean {
+  if (!(error instanceof KubeError) || /exceeded quota/.test(error.message)) return false;
+  return error.status >= 400 && error.status < 500 && error.status !== 429;
 }
 
 function orNothing(error: unknown): null {

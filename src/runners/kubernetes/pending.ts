@@ -1,4 +1,5 @@
 import type { Outcome } from '../../model/outcome.ts';
+import type { Shape } from './manifest.ts';
 import type { LivePod } from './slim.ts';
 
 /** Why a pod does not run yet; with an outcome it never will, and a person must look at it. */
@@ -20,15 +21,22 @@ const patience: Readonly<Record<string, { readonly seconds: number; readonly rea
   RunContainerError: { seconds: 180, reason: 'The worker cannot be started yet' },
 };
 
+/** Room that nobody has made by then is not made by waiting. */
+const roomMilliseconds = 900_000;
 const nothing: Wait = { reason: null, outcome: null };
 const broken: Outcome = { is: 'failed', code: 'worker_failed' };
+const crowded: Outcome = { is: 'failed', code: 'queue_timeout', text: 'No node of the cluster had room for the job' };
 /** A registry that has had enough for now passes by itself. */
 const throttled = /\b429\b|too ?many ?requests/i;
 
-/** Says why a pod that has not run is still waiting. */
-export function explainPod({ unscheduled, scheduledAt, createdAt, waits }: LivePod, now: number): Wait {
-  if (unscheduled === 'SchedulingGated') return { ...nothing, reason: 'The cluster has not admitted it yet' };
-  if (unscheduled !== null) return { ...nothing, reason: 'No node of the cluster has room for it' };
+/** Says why a pod that has not run is still waiting. What a queue of the cluster has admitted waits for as long as it lets it. */
+export function explainPod(pod: LivePod, { queue }: Pick<Shape, 'queue'>, now: number): Wait {
+  const { unscheduled, scheduledAt, createdAt, waits } = pod;
+  if (unscheduled?.reason === 'SchedulingGated') return { ...nothing, reason: 'The cluster has not admitted it yet' };
+  if (unscheduled !== null) {
+    const isOver = queue === null && now - createdAt >= roomMilliseconds;
+    return { reason: 'No node of the cluster has room for it', outcome: isOver ? crowded : null };
+  }
   const known = patience[waits?.reason ?? ''];
   if (!waits || !known) return nothing;
   const isOver = now - (scheduledAt ?? createdAt) >= known.seconds * 1000 && !throttled.test(waits.message);

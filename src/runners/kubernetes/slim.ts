@@ -38,6 +38,12 @@ export interface LiveJob extends Live {
   readonly over: { readonly type: string; readonly reason: string } | null;
 }
 
+/** Why something is as it is, in the words of the cluster. */
+export interface Cause {
+  readonly reason: string;
+  readonly message: string;
+}
+
 /** What is kept of a pod. */
 export interface LivePod extends Live {
   readonly kind: 'pod';
@@ -48,8 +54,10 @@ export interface LivePod extends Live {
   readonly disruption: string | null;
   readonly scheduledAt: number | null;
   /** What the scheduler said while it found no node. */
-  readonly unscheduled: string | null;
-  readonly waits: { readonly reason: string; readonly message: string } | null;
+  readonly unscheduled: Cause | null;
+  readonly waits: Cause | null;
+  /** Since when its worker runs and yet is not ready: so the cluster says that nothing is heard of its node. */
+  readonly unheardSince: number | null;
   readonly exit: { readonly code: number; readonly reason: string; readonly message: string } | null;
 }
 
@@ -74,8 +82,9 @@ export function slimPod(raw: Raw<V1Pod>): LivePod {
   const { status } = raw;
   const conditions = status?.conditions ?? [];
   const scheduled = conditions.find(({ type }) => type === 'PodScheduled');
+  const ready = conditions.find(({ type }) => type === 'Ready');
   const state: Raw<V1ContainerState> = status?.containerStatuses?.[0]?.state ?? {};
-  const { waiting, terminated } = state;
+  const { waiting, running, terminated } = state;
   return {
     kind: 'pod',
     ...slim(raw, raw.metadata?.labels?.[jobLabel] ?? ''),
@@ -83,8 +92,9 @@ export function slimPod(raw: Raw<V1Pod>): LivePod {
     reason: status?.reason ?? '',
     disruption: findTrue(conditions, 'DisruptionTarget')?.reason ?? null,
     scheduledAt: scheduled?.status === 'True' ? readTime(scheduled.lastTransitionTime) : null,
-    unscheduled: scheduled?.status === 'False' ? (scheduled.reason ?? '') : null,
-    waits: waiting ? { reason: waiting.reason ?? '', message: waiting.message ?? '' } : null,
+    unscheduled: scheduled?.status === 'False' ? causeOf(scheduled) : null,
+    waits: waiting ? causeOf(waiting) : null,
+    unheardSince: running && ready?.status === 'False' ? readTime(ready.lastTransitionTime) : null,
     exit: terminated
       ? { code: terminated.exitCode, reason: terminated.reason ?? '', message: terminated.message ?? '' }
       : null,
@@ -104,6 +114,10 @@ function slim({ metadata }: Raw<V1Job> | Raw<V1Pod>, attempt: string): Live {
     deletedAt: deletion === null ? null : deletion - graceSeconds * 1000,
     isHeld: metadata?.finalizers?.includes(finalizer) ?? false,
   };
+}
+
+function causeOf({ reason = '', message = '' }: Partial<Cause>): Cause {
+  return { reason, message };
 }
 
 function readDeadline({ spec, status }: Raw<V1Job>): number | null {

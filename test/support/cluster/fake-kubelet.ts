@@ -37,8 +37,8 @@ export interface Plan {
   readonly startMs?: number;
   /** How long they run; without it, until the test or a deletion ends them. */
   readonly runMs?: number;
-  /** How they end by themselves; with success when left out. */
-  readonly ending?: Ending;
+  /** How they end by themselves, found out then when it is a function; with success when left out. */
+  readonly ending?: Ending | (() => Promise<Ending>);
   /** What SIGTERM makes of them, and after how long; exit code 143 at once when left out. After the grace period they are killed. */
   readonly onTerm?: { readonly afterMs: number; readonly ending: Ending };
 }

@@ -23,6 +23,7 @@ export function holdPod(kube: Kube, first: Pod, plan: Plan, isHeard: () => boole
   let state: 'waiting' | 'running' | 'ended' = isEnded(first) ? 'ended' : 'waiting';
   let isStopping = false;
   let startedAt: string | null = null;
+  let running: object | null = null;
   const timers = new Set<NodeJS.Timeout>();
   const reports = openReports(kube, first, isHeard, signal);
   const after = (ms: number, act: () => void) => void timers.add(setTimeout(act, ms));
@@ -33,11 +34,16 @@ export function holdPod(kube: Kube, first: Pod, plan: Plan, isHeard: () => boole
   const start = () => {
     state = 'running';
     startedAt = timestamp();
-    reports.tell(writeRunning(pod, startedAt, `10.9.${(++count >> 8) & 255}.${count & 255}`));
-    if (plan.runMs !== undefined) after(plan.runMs, () => end(plan.ending ?? endings.success()));
+    running = writeRunning(pod, startedAt, `10.9.${(++count >> 8) & 255}.${count & 255}`);
+    reports.tell(running);
+    if (plan.runMs !== undefined) after(plan.runMs, () => void endItself());
     const deadline = pod.spec.activeDeadlineSeconds;
     if (deadline !== undefined)
       after(deadline * 1000, () => terminate((ending) => ({ ...endings.deadline(), ...ending })));
+  };
+  const endItself = async () => {
+    const { ending = endings.success() } = plan;
+    end(typeof ending === 'function' ? await ending() : ending);
   };
   const end = (ending: Ending) => {
     if (state === 'ended') return;
@@ -55,6 +61,8 @@ export function holdPod(kube: Kube, first: Pod, plan: Plan, isHeard: () => boole
   };
   const see = (now: Pod) => {
     pod = now;
+    // The controllers have said so of a node that was not heard of.
+    if (state === 'running' && running && isUnready(now)) reports.tell(running);
     if (now.metadata.deletionTimestamp === undefined || isStopping) return;
     isStopping = true;
     if (state === 'ended') reports.remove();
@@ -118,6 +126,10 @@ function openReports(kube: Kube, pod: Pod, isHeard: () => boolean, signal: Abort
       isClosed = true;
     },
   };
+}
+
+function isUnready({ status }: Pod): boolean {
+  return status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'False') ?? false;
 }
 
 function isEnded({ status }: Pod): boolean {

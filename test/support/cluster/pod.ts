@@ -17,7 +17,11 @@ export interface Pod {
     readonly containers: readonly Container[];
     readonly initContainers?: readonly Container[];
   };
-  readonly status: { readonly phase: string; readonly reason?: string };
+  readonly status: {
+    readonly phase: string;
+    readonly reason?: string;
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+  };
 }
 
 interface Container {
@@ -36,6 +40,8 @@ export interface Ending {
   readonly pod?: { readonly reason: string; readonly message: string };
   /** Whether the kubelet marks the pod as the target of a disruption. */
   readonly isDisrupted?: boolean;
+  /** Whether nothing is said of its containers. */
+  readonly isSilent?: boolean;
 }
 
 /** The endings as a real kubelet reports them. */
@@ -54,6 +60,18 @@ export const endings = {
     exitCode: 137,
     pod: { reason: 'Evicted', message: 'The node was low on resource: memory. ' },
     isDisrupted: true,
+  }),
+  /** Its node is shut down in order. */
+  nodeShutdown: (): Ending => ({
+    exitCode: 143,
+    pod: { reason: 'Terminated', message: 'Pod was terminated in response to imminent node shutdown.' },
+    isDisrupted: true,
+  }),
+  /** The kubelet does not take it: `OutOfcpu`, `NodeAffinity`, `UnexpectedAdmissionError`. */
+  rejected: (reason: string): Ending => ({
+    exitCode: 1,
+    pod: { reason, message: 'Pod was rejected: it does not fit' },
+    isSilent: true,
   }),
   /** It was deleted before its containers started. */
   unstarted: (): Ending => ({
@@ -106,7 +124,8 @@ export function writeWaiting(pod: Pod, reason: string, message: string): object 
 
 /** The status of a pod whose containers have ended; `startedAt` is `null` when they never started. */
 export function writeEnded(pod: Pod, startedAt: string | null, ending: Ending): object {
-  const { exitCode, message = '', reason = exitCode === 0 ? 'Completed' : 'Error', isDisrupted = false } = ending;
+  const { exitCode, message = '', reason = exitCode === 0 ? 'Completed' : 'Error' } = ending;
+  const { isDisrupted = false, isSilent = false } = ending;
   const now = timestamp();
   const terminated = { exitCode, reason, message, startedAt, finishedAt: startedAt && now };
   const isSuccess = exitCode === 0 && ending.pod === undefined;
@@ -124,7 +143,7 @@ export function writeEnded(pod: Pod, startedAt: string | null, ending: Ending): 
       ...conditionsOf('False', now, isSuccess ? 'PodCompleted' : 'PodFailed'),
       ...(isDisrupted ? [disruption] : []),
     ],
-    containerStatuses: pod.spec.containers.map((container) => describe(container, { terminated })),
+    containerStatuses: isSilent ? null : pod.spec.containers.map((container) => describe(container, { terminated })),
   };
 }
 

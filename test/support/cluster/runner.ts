@@ -56,6 +56,8 @@ export interface TestRunnerOptions {
   readonly cluster: Cluster;
   readonly namespace: string;
   readonly log: Log;
+  readonly now?: () => number;
+  readonly shape?: Partial<Shape>;
   readonly times?: Partial<Times>;
   readonly answerMilliseconds?: number;
   /** Stands between the runner and its client. */
@@ -68,7 +70,7 @@ export interface TestRunner extends KubernetesRunner {
 
 /** Opens a runner that may do no more than our permissions say. */
 export async function openTestRunner(options: TestRunnerOptions): Promise<TestRunner> {
-  const { cluster, namespace, log, times, answerMilliseconds } = options;
+  const { cluster, namespace, log, now = Date.now, times, answerMilliseconds } = options;
   const access = await accessAs(cluster, namespace, 'trawl-controller');
   const plain = openClient({
     ...{ access, pace: makePace(500, 500, () => performance.now()) },
@@ -76,7 +78,7 @@ export async function openTestRunner(options: TestRunnerOptions): Promise<TestRu
   });
   const client = options.between ? options.between(plain) : plain;
   const runner = openKubernetesRunner({
-    ...{ client, shape: aShape(namespace), now: Date.now, metrics: makeMetrics(), log },
+    ...{ client, shape: { ...aShape(namespace), ...options.shape }, now, metrics: makeMetrics(), log },
     ...(times && { times }),
   });
   const close = async () => {

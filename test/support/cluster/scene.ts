@@ -1,11 +1,14 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeSeal } from '../../../src/base/seal.ts';
 import { isEnded, type Job } from '../../../src/model/job.ts';
+import { hasOpenAttempt } from '../../../src/model/next.ts';
 import { objectPrefix } from '../../../src/model/outcome.ts';
 import { openFolder } from '../../../src/objects/folder.ts';
 import type { ObjectStore } from '../../../src/objects/objects.ts';
-import { attemptIn, jobIn, nameOf } from '../../../src/runners/runner.ts';
+import { attemptIn, jobIn } from '../../../src/runners/runner.ts';
+import { readJob } from '../../../src/store/jobs.ts';
 import { readLedger, verifyLedger } from '../../../src/store/ledger.ts';
 import { someMetadata } from '../jobs.ts';
 import { admitted, anAccount, storeOf, type TestStore, theJob } from '../record.ts';
@@ -19,7 +22,6 @@ import { countLeft, makeWorkersNamespace } from './runner.ts';
 export const namespace = 'workers';
 const secret = Buffer.alloc(32, 5);
 const jobLabel = 'batch.kubernetes.io/job-name';
-const planned = 2;
 
 /** A cluster with nodes, a record, and a folder of finished files: everything but controllers. */
 export interface Scene {
@@ -40,13 +42,15 @@ export interface Scene {
   runningPod(job: string, attempt?: number): Promise<Pod>;
   /** What does not fit: charges that are missing or double, a ledger that does not balance, open holds. */
   wrongs(ids: readonly string[]): Promise<string[]>;
-  /** Waits until neither a Job nor a pod is left. */
-  cleared(seconds: number): Promise<void>;
+  /** Waits until neither a Job nor a pod is left, of all jobs or of one. */
+  cleared(seconds: number, id?: string): Promise<void>;
+  /** Files of these jobs that are not the result of a completed one. */
+  strayFiles(ids: readonly string[]): Promise<string[]>;
   stop(): Promise<void>;
 }
 
-/** What becomes of an attempt; `delivers` is the ending of one that has delivered, and its file is stored already. */
-export type PlanOf = (attempt: number, delivers: Ending) => Plan | undefined;
+/** What becomes of an attempt; `delivers` stores its file, and is how one ends that has delivered. */
+export type PlanOf = (attempt: number, delivers: () => Promise<Ending>) => Plan | undefined;
 
 export interface SceneOptions extends ClusterOptions {
   readonly nodes?: number;
@@ -66,15 +70,16 @@ export async function setScene({ nodes = 2, ...options }: SceneOptions = {}): Pr
   const seal = makeSeal({ secret, old: null });
   const objects = options.objects ?? (await openFolder({ folder: join(folder, 'objects'), seal, now: Date.now }));
   const cluster = await startCluster(options);
-  const plans = new Map<string, Plan>();
+  const plans = new Map<string, PlanOf>();
   const attemptOf = (pod: Pod) => pod.metadata.labels?.[jobLabel] ?? '';
-  const kubelet = await startFakeKubelet(cluster, {
-    nodes,
-    plan: (pod) => {
-      const name = attemptOf(pod);
-      return plans.get(name) ?? options.planOf?.(name) ?? deliverLater(objects, name);
-    },
-  });
+  const planFor = (name: string): Plan => {
+    const [id, attempt] = [jobIn(name), attemptIn(name)];
+    const delivers = () => deliver(store, objects, id, attempt);
+    const plan = plans.get(id);
+    if (plan) return plan(attempt, delivers) ?? { runMs: 50, ending: delivers };
+    return options.planOf?.(name) ?? { runMs: 1_000, ending: delivers };
+  };
+  const kubelet = await startFakeKubelet(cluster, { nodes, plan: (pod) => planFor(attemptOf(pod)) });
   await makeWorkersNamespace(cluster, namespace);
   const caller = await anAccount(store, { credits: 1_000_000, max_open: 100_000 });
 
@@ -83,11 +88,7 @@ export async function setScene({ nodes = 2, ...options }: SceneOptions = {}): Pr
     ...{ cluster, kubelet, redis, store, folder, secret, objects, job, account: caller.account },
     async submit(plan = () => undefined) {
       const id = randomUUID();
-      // The kubelet asks for a plan when the pod is there: what it needs must be ready before.
-      for (let attempt = 1; attempt <= planned; attempt++) {
-        const ending = await deliver(objects, id, attempt);
-        plans.set(nameOf(id, attempt), plan(attempt, ending) ?? { runMs: 50, ending });
-      }
+      plans.set(id, plan);
       return admitted(store, caller, { id });
     },
     ended: (id, seconds) =>
@@ -106,8 +107,12 @@ export async function setScene({ nodes = 2, ...options }: SceneOptions = {}): Pr
         `attempt ${attempt} of ${id} runs`,
       ) as Promise<Pod>,
     wrongs: (ids) => findWrongs(store, caller.account, ids),
-    cleared: async (seconds) => {
-      await until(async () => (await countLeft(cluster, namespace)) === 0, seconds, 'no Job and no pod is left');
+    cleared: async (seconds, id) => {
+      await until(async () => (await countLeft(cluster, namespace, id)) === 0, seconds, 'no Job and no pod is left');
+    },
+    strayFiles: async (ids) => {
+      const results = (await Promise.all(ids.map(job))).map(({ delivered }) => delivered?.key);
+      return globSync('*/*/*', { cwd: join(folder, 'objects') }).filter((key) => !results.includes(key));
     },
     async stop() {
       await kubelet.stop();
@@ -118,11 +123,25 @@ export async function setScene({ nodes = 2, ...options }: SceneOptions = {}): Pr
   };
 }
 
-/** Stores the file of an attempt; answers how its worker tells so. */
-async function deliver(objects: ObjectStore, job: string, attempt: number): Promise<Ending> {
-  const words = Buffer.from(`the film of ${job}, attempt ${attempt}`);
-  const key = `${objectPrefix(job, attempt)}media.mp4`;
+/** Stores the file of an attempt, while somebody waits for it; answers how its worker tells so. */
+async function deliver(store: TestStore, objects: ObjectStore, id: string, attempt: number): Promise<Ending> {
+  const isOver = async () => {
+    // As a worker asks its gateway: until it is told, also while the record is away.
+    const read = () =>
+      readJob(store, id).then(
+        (job) => ({ job }),
+        () => null,
+      );
+    const { job } = (await until(read, 60, `the record tells of ${id}`)) ?? { job: null };
+    return !job || isEnded(job.status) || job.attempt !== attempt || !hasOpenAttempt(job);
+  };
+  if (await isOver()) return endings.failure(143);
+  const words = Buffer.from(`the film of ${id}, attempt ${attempt}`);
+  const prefix = objectPrefix(id, attempt);
+  const key = `${prefix}media.mp4`;
   await objects.keep(key, words);
+  // Nobody waits for it any more: the sweep would remove it a day later.
+  if (await isOver()) await objects.remove(prefix);
   const sha256 = createHash('sha256').update(words).digest('hex');
   const file = { key, bytes: words.length, sha256, content_type: 'video/mp4' };
   return endings.success(JSON.stringify({ is: 'done', metadata: someMetadata, delivered: file }));
@@ -137,13 +156,4 @@ async function findWrongs(store: TestStore, account: string, ids: readonly strin
     return (counted.get(id)?.length ?? 0) !== (status === 'CompletedJob' ? 1 : 0);
   });
   return [...problems.map(String), ...wrong.map(({ id, status }) => `${id} is ${status}`)];
-}
-
-/** An attempt that nobody planned delivers after a second. */
-function deliverLater(objects: ObjectStore, name: string): Plan {
-  const plan: { runMs: number; ending?: Ending } = { runMs: 1_000 };
-  void deliver(objects, jobIn(name), attemptIn(name)).then((ending) => {
-    plan.ending = ending;
-  });
-  return plan;
 }
