@@ -1,16 +1,22 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
+import { startSweep } from '../../src/controller/sweep.ts';
 import { isEnded } from '../../src/model/job.ts';
 import { readAttempts } from '../../src/store/jobs.ts';
 import { isReady, raisedLimits } from '../support/cluster/cluster.ts';
 import { startTestController, type TestController } from '../support/cluster/controller.ts';
 import type { Plan } from '../support/cluster/fake-kubelet.ts';
+import { type Line, layLine } from '../support/cluster/line.ts';
 import { type Ending, endings } from '../support/cluster/pod.ts';
 import { namespace, type Scene, setScene } from '../support/cluster/scene.ts';
+import { makeRandom } from '../support/random.ts';
+import { aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
+const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
 const isLong = process.env.ROUNDS !== undefined;
 const count = isLong ? 1_000 : 200;
-const random = (least: number, most: number) => least + Math.random() * (most - least);
+const day = 86_400_000;
 const badEndings = [
   endings.failure(64),
   endings.failure(75),
@@ -18,98 +24,161 @@ const badEndings = [
   endings.outOfMemory(),
   endings.overDisk(),
   endings.nodePressure(),
+  endings.nodeShutdown(),
+  endings.rejected('OutOfcpu'),
 ];
 
-describe(`${count} jobs on a cluster where everything is killed`, function () {
+/** Draws of one part of the test, so that what another one does changes nothing for it. */
+function drawsOf(part: string) {
+  const random = makeRandom(`${seed} ${part}`);
+  const between = (least: number, most: number) => least + random() * (most - least);
+  return { between, oneOf: <T>(all: readonly T[]) => all[Math.floor(between(0, all.length))] };
+}
+
+describe(`${count} jobs on a cluster where everything is killed (SEED=${seed})`, function () {
   this.timeout(isLong ? 1_800_000 : 300_000);
   let scene: Scene;
-  const controllers: TestController[] = [];
+  let line: Line;
+  let isOver = false;
+  const controllers = new Set<TestController>();
+  const starting = new Set<Promise<void>>();
+  const troubles = { kills: 0, strikes: 0, cuts: 0, hangs: 0, crashes: 0 };
 
   before(async () => {
     scene = await setScene({ nodes: 5, flags: raisedLimits });
-    for (let n = 0; n < 2; n++) controllers.push(await startTestController(scene));
+    line = await layLine(scene.cluster.url);
+    for (let n = 0; n < 3; n++) await beginController();
   });
   after(async () => {
+    isOver = true;
+    await Promise.allSettled(starting);
     for (const controller of controllers) await controller.end('SIGKILL');
+    await line?.stop();
     await scene?.stop();
   });
 
+  async function beginController(): Promise<void> {
+    controllers.add(await startTestController(scene, line.url));
+  }
+
   /** Three attempts in four deliver; of the others some end badly and some are struck while they run. */
-  const planOf = (attempt: number, ending: () => Promise<Ending>): Plan => {
-    const runMs = random(50, 1_000);
-    if (attempt > 2 || Math.random() < 0.75) return { runMs, ending };
-    const bad = badEndings[Math.floor(random(0, badEndings.length))] ?? endings.failure(1);
-    return { runMs, ending: bad };
+  const planOf = (n: number) => {
+    const { between, oneOf } = drawsOf(`job ${n}`);
+    return (attempt: number, ending: () => Promise<Ending>): Plan => {
+      const runMs = between(50, 1_000);
+      const isBad = attempt <= 2 && between(0, 1) >= 0.75;
+      return { runMs, ending: isBad ? (oneOf(badEndings) ?? endings.failure(1)) : ending };
+    };
   };
 
   /** Does something to a random pod, or to its Job, as a person or the cluster may. */
-  async function strike(): Promise<void> {
+  async function strike({ oneOf }: ReturnType<typeof drawsOf>): Promise<void> {
     // Whoever is struck for ever is lost, as it should be (D74): later attempts are left alone.
-    const pods = scene.kubelet.running().filter(({ metadata }) => /-[123]-\w+$/.test(metadata.name));
-    const pod = pods[Math.floor(random(0, pods.length))];
+    const pod = oneOf(scene.kubelet.running().filter(({ metadata }) => /-[123]-\w+$/.test(metadata.name)));
     if (!pod) return;
     const { admin } = scene.cluster;
     const { name, labels = {} } = pod.metadata;
     const podPath = `/api/v1/namespaces/${namespace}/pods/${name}`;
     const job = `/apis/batch/v1/namespaces/${namespace}/jobs/${labels['batch.kubernetes.io/job-name']}`;
-    const strikes = [
+    const act = oneOf([
       () => admin.ask('POST', `${podPath}/eviction`, { metadata: { name } }),
       () => admin.ask('DELETE', podPath),
+      () => admin.ask('DELETE', podPath, { gracePeriodSeconds: 0 }),
       () => admin.ask('DELETE', job, { propagationPolicy: 'Background' }),
-    ];
+      () => admin.ask('DELETE', job, { propagationPolicy: 'Foreground' }),
+    ]);
     // What is struck may have gone, or the API server with it.
-    await strikes[Math.floor(random(0, strikes.length))]?.().catch(() => undefined);
+    await act?.().then(
+      () => troubles.strikes++,
+      () => undefined,
+    );
   }
 
-  /** Kills the leader, and starts another controller in its place. */
-  async function killLeader(): Promise<void> {
-    const at = controllers.findIndex((controller) => controller.isLeading());
-    const [killed] = controllers.splice(Math.max(0, at), 1);
-    await killed?.end('SIGKILL');
-    controllers.push(await startTestController(scene));
+  /** Kills one of the controllers, who may lead, and starts another in its place; one is left at least. */
+  async function kill({ oneOf }: ReturnType<typeof drawsOf>): Promise<void> {
+    const killed = oneOf([...controllers]);
+    if (!killed || controllers.size < 2) return;
+    controllers.delete(killed);
+    await killed.end('SIGKILL');
+    troubles.kills++;
+    const begun = beginController().finally(() => starting.delete(begun));
+    starting.add(begun);
   }
 
-  async function killPart(name: 'kube-apiserver' | 'etcd'): Promise<void> {
+  async function hang({ between }: ReturnType<typeof drawsOf>): Promise<void> {
+    const { parts, admin } = scene.cluster;
+    parts['kube-apiserver'].freeze();
+    await pause(between(2_000, 4_000));
+    parts['kube-apiserver'].thaw();
+    await until(() => isReady(admin), 60, 'the API server answers after it hung');
+    troubles.hangs++;
+  }
+
+  const crash = (name: 'kube-apiserver' | 'etcd') => async () => {
     const { admin, parts } = scene.cluster;
     await parts[name].kill();
     parts[name].start();
     await until(() => isReady(admin), 60, `the API server answers after ${name} was killed`);
+    troubles.crashes++;
+  };
+
+  /** Goes on with some trouble, at moments that are drawn, until all is over. */
+  async function keepUp(
+    part: string,
+    [least, most]: readonly [number, number],
+    ...acts: ((draws: ReturnType<typeof drawsOf>) => unknown)[]
+  ): Promise<void> {
+    const draws = drawsOf(part);
+    for (let n = 0; !isOver; n++) {
+      await pause(draws.between(least, most));
+      if (!isOver) await acts[n % acts.length]?.(draws);
+    }
   }
 
   it('no job is lost, none is charged twice, every attempt is recorded, and nothing is left', async () => {
     const ids: string[] = [];
-    for (let n = 0; n < count; n++) ids.push(await scene.submit(planOf));
-    let kills = 0;
-    let isOver = false;
-    const trouble = (async () => {
-      while (!isOver) {
-        for (let n = 0; n < 3; n++) await strike();
-        await killLeader();
-        if (++kills === 3) await killPart('kube-apiserver');
-        if (kills === 5) await killPart('etcd');
-      }
-    })();
+    for (let n = 0; n < count; n++) ids.push(await scene.submit(planOf(n)));
+    const trouble = [
+      keepUp('kills', [1_000, 2_000], kill),
+      keepUp('strikes', [100, 500], strike),
+      keepUp('cuts', [1_000, 3_000], () => (troubles.cuts += line.cut())),
+      keepUp('servers', [2_000, 4_000], hang, crash('kube-apiserver'), hang, crash('etcd')),
+    ];
     const open = new Set(ids);
-    await until(
-      async () => {
-        for (const id of open) if (isEnded((await scene.job(id)).status)) open.delete(id);
-        return open.size === 0;
-      },
-      isLong ? 1_500 : 240,
-      `all jobs end: ${controllers.length} controllers`,
-    );
+    const haveEnded = async () => {
+      for (const id of open) if (isEnded((await scene.job(id)).status)) open.delete(id);
+      return open.size === 0 && troubles.crashes >= 2;
+    };
+    await until(haveEnded, isLong ? 1_500 : 240, 'all jobs end');
     isOver = true;
-    await trouble;
-    expect(kills).to.be.above(0);
+    await Promise.all(trouble);
+    await Promise.all(starting);
+    expect(Math.min(...Object.values(troubles)), JSON.stringify(troubles)).to.be.above(0);
     expect(await scene.wrongs(ids)).to.deep.equal([]);
     const found = await Promise.all(ids.map(scene.job));
     expect(found.filter(({ error_code }) => error_code === 'worker_lost')).to.deep.equal([]);
     for (const job of found) {
       const marks = await readAttempts(scene.store, job.id);
-      const ends = marks.filter(({ ended_at }) => ended_at !== undefined).map(({ attempt }) => attempt);
-      expect(ends, job.id).to.deep.equal(Array.from({ length: job.attempt }, (_, n) => n + 1));
+      const each = Array.from({ length: job.attempt }, (_, n) => n + 1);
+      const begun = marks.filter(({ started_at }) => started_at !== undefined).map(({ attempt }) => attempt);
+      const ended = marks.filter(({ ended_at }) => ended_at !== undefined).map(({ attempt }) => attempt);
+      expect([begun, ended], job.id).to.deep.equal([each, each]);
     }
-    await until(() => controllers.some((controller) => controller.isLeading()), 30, 'somebody leads');
     await scene.cleared(60);
+    await isSwept(ids);
   });
+
+  /** What an upload left whose controller was killed before it could clear it away goes with the files of all jobs, a day later. */
+  async function isSwept(ids: readonly string[]): Promise<void> {
+    const { store, objects } = scene;
+    for (const { delivered } of await Promise.all(ids.map(scene.job))) {
+      if (delivered) expect(await objects.see(delivered.key)).to.deep.include({ checksum: delivered.sha256 });
+    }
+    store.advance(day + 1);
+    const lifetimes = { job: 30 * day, line: 90 * day, file: day };
+    const sweep = startSweep({ store, objects, lifetimes, isLeading: () => true, log: aLog().log });
+    sweep.wake();
+    await until(async () => (await scene.strayFiles([])).length === 0, 30, 'no file is left');
+    await sweep.close();
+  }
 });

@@ -8,6 +8,7 @@ import { failures } from '../../src/base/errors.ts';
 import { type Outcome, readVerdict } from '../../src/model/outcome.ts';
 import type { SandboxMode } from '../../src/worker/wall.ts';
 import { startGateway } from '../support/gateway.ts';
+import { makeRandom } from '../support/random.ts';
 import { aFolder } from '../support/redis.ts';
 import { type Source, startSource } from '../support/source-server.ts';
 import { until } from '../support/until.ts';
@@ -108,13 +109,4 @@ function kill(id: number): void {
   } catch {
     // It has ended before.
   }
-}
-
-/** Repeatable numbers from 0 to 1. */
-function makeRandom(from: number): () => number {
-  let state = from;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
 }

@@ -24,14 +24,14 @@ export interface TestController {
   end(signal: NodeJS.Signals): Promise<void>;
 }
 
-/** Starts one on a scene; it leads when nobody else does. */
-export async function startTestController(scene: Scene): Promise<TestController> {
+/** Starts one on a scene, with this way to the API server; it leads when nobody else does. */
+export async function startTestController(scene: Scene, server = scene.cluster.url): Promise<TestController> {
   const { cluster, redis, folder, secret } = scene;
   const child = spawn(process.execPath, [import.meta.filename, redis.url], {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: {
       PATH: process.env.PATH,
-      KUBECONFIG: await writeKubeconfig(scene),
+      KUBECONFIG: await writeKubeconfig(scene, server),
       TRAWL_DATA: folder,
       TRAWL_SECRET: secret.toString('base64'),
       TRAWL_RUNNER: 'kubernetes',
@@ -68,7 +68,7 @@ export async function startTestController(scene: Scene): Promise<TestController>
 }
 
 /** What the controller's account needs, and no more. */
-export async function writeKubeconfig({ cluster, folder }: Scene): Promise<string> {
+export async function writeKubeconfig({ cluster, folder }: Scene, server = cluster.url): Promise<string> {
   const path = `/api/v1/namespaces/${namespace}/serviceaccounts/trawl-controller/token`;
   const { status } = await cluster.admin.ask('POST', path, { spec: { expirationSeconds: 3600 } });
   const file = join(folder, 'controller.kubeconfig');
@@ -78,7 +78,7 @@ export async function writeKubeconfig({ cluster, folder }: Scene): Promise<strin
     JSON.stringify({
       apiVersion: 'v1',
       kind: 'Config',
-      clusters: [{ name: 'test', cluster: { server: cluster.url, 'certificate-authority-data': ca } }],
+      clusters: [{ name: 'test', cluster: { server, 'certificate-authority-data': ca } }],
       users: [{ name: 'test', user: { token: status.token } }],
       contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
       'current-context': 'test',

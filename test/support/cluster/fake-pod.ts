@@ -36,14 +36,10 @@ export function holdPod(kube: Kube, first: Pod, plan: Plan, isHeard: () => boole
     startedAt = timestamp();
     running = writeRunning(pod, startedAt, `10.9.${(++count >> 8) & 255}.${count & 255}`);
     reports.tell(running);
-    if (plan.runMs !== undefined) after(plan.runMs, () => void endItself());
+    if (plan.runMs !== undefined) after(plan.runMs, () => void findEnding(plan).then(end));
     const deadline = pod.spec.activeDeadlineSeconds;
     if (deadline !== undefined)
       after(deadline * 1000, () => terminate((ending) => ({ ...endings.deadline(), ...ending })));
-  };
-  const endItself = async () => {
-    const { ending = endings.success() } = plan;
-    end(typeof ending === 'function' ? await ending() : ending);
   };
   const end = (ending: Ending) => {
     if (state === 'ended') return;
@@ -126,6 +122,10 @@ function openReports(kube: Kube, pod: Pod, isHeard: () => boolean, signal: Abort
       isClosed = true;
     },
   };
+}
+
+async function findEnding({ ending = endings.success() }: Plan): Promise<Ending> {
+  return typeof ending === 'function' ? ending() : ending;
 }
 
 function isUnready({ status }: Pod): boolean {

@@ -112,7 +112,7 @@ export async function setScene({ nodes = 2, ...options }: SceneOptions = {}): Pr
     },
     strayFiles: async (ids) => {
       const results = (await Promise.all(ids.map(job))).map(({ delivered }) => delivered?.key);
-      return globSync('*/*/*', { cwd: join(folder, 'objects') }).filter((key) => !results.includes(key));
+      return globSync('????????-*/*/*', { cwd: join(folder, 'objects') }).filter((key) => !results.includes(key));
     },
     async stop() {
       await kubelet.stop();
