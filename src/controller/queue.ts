@@ -7,7 +7,8 @@ export interface Queue {
 }
 
 const firstDelay = 200;
-const longestDelay = 30_000;
+/** Short, for what was away is not waited for much longer than it was. */
+const longestDelay = 5_000;
 
 /** `work` answers after how many milliseconds the id is to be looked at again, `null` for not by itself; an error means later. */
 export function makeQueue(

@@ -118,7 +118,7 @@ describe('jobs on a cluster end once, whatever happens', function () {
     ids.push(...(await submit(10)));
     await until(() => controller.said().includes('The API server does not answer'), 60, 'it is noticed');
     scene.cluster.parts['kube-apiserver'].thaw();
-    await allEnd(ids, 60);
+    await allEnd(ids, 20);
   });
 
   it('with all hints lost and every watch cut, the full pass alone ends every job', async () => {

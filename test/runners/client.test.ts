@@ -56,7 +56,8 @@ describe('the client of an API server', () => {
     (await server.next()).say(409, { message: 'it is there', reason: 'AlreadyExists' });
     const error = (await asked) as KubeError;
     expect(error).to.be.instanceOf(KubeError);
-    expect([error.status, error.reason, error.message]).to.deep.equal([409, 'AlreadyExists', 'it is there']);
+    expect([error.status, error.reason]).to.deep.equal([409, 'AlreadyExists']);
+    expect(error.message).to.equal('POST /a was answered with 409: it is there');
   });
 
   it('when the server has had enough, it goes slower and waits as long as it is told', async () => {

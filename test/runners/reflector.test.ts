@@ -161,6 +161,14 @@ describe('the mirror of a cluster', () => {
     expect(lines.join('')).to.include('the cluster cannot be watched');
   });
 
+  it('however long the server was away, it is asked again within seconds', async () => {
+    begin({ times: { ...times, firstPause: 600_000 } });
+    const said = lines.length;
+    (await server.next()).say(500, { message: 'no' });
+    await until(() => lines.length > said, 5, 'it waits');
+    expect(JSON.parse(lines.at(-1) ?? '').again_ms).to.be.within(2_500, 7_500);
+  });
+
   it('a watch that ends at once is an error, not a reason to ask without end', async () => {
     begin({ times: { ...times, firstPause: 60_000 } });
     (await watchAfter(listOf(1))).say(200, {});
@@ -208,7 +216,9 @@ describe('the mirror of a cluster', () => {
     begin();
     const first = mirror.refresh();
     (await server.next()).say(403, { message: 'things are forbidden' });
-    expect(await first.catch((error: Error) => error.message)).to.equal('things are forbidden');
+    expect(await first.catch((error: Error) => error.message)).to.equal(
+      'GET /things was answered with 403: things are forbidden',
+    );
   });
 
   it('closed while it lists or watches, it leaves nothing open', async () => {

@@ -9,8 +9,8 @@ export class KubeError extends Error {
   readonly reason: string;
   readonly retryAfterMilliseconds: number | null;
 
-  constructor(status: number, body: StatusBody, retryAfterMilliseconds: number | null) {
-    super(body.message ?? `The API server answered with ${status}`);
+  constructor(asked: string, status: number, body: StatusBody, retryAfterMilliseconds: number | null = null) {
+    super(`${asked} was answered with ${status}${body.message ? `: ${body.message}` : ''}`);
     this.status = status;
     this.reason = body.reason ?? '';
     this.retryAfterMilliseconds = retryAfterMilliseconds;
@@ -77,7 +77,7 @@ export function openClient({ access, pace, answerMilliseconds: patience = answer
       });
       if (statusCode < 300) return await read(body);
       if (statusCode === 429) pace.slow();
-      throw new KubeError(statusCode, readStatus(await body.text()), retryAfterOf(headers));
+      throw new KubeError(`${method} ${path}`, statusCode, readStatus(await body.text()), retryAfterOf(headers));
     } finally {
       clearTimeout(timer);
     }

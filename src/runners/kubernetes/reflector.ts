@@ -54,7 +54,8 @@ const unlisted: State = {
   isListing: false,
 };
 const usual: Times = { silent: 180_000, relist: 1_800_000, firstPause: 800 };
-const longestPause = 30_000;
+/** Short, for nothing that happens meanwhile is seen before it is over. */
+const longestPause = 5_000;
 const pageSize = 500;
 const shortWatch = 1_000;
 
@@ -216,16 +217,16 @@ async function* openWatch<T extends Kept>(
     for (const next of more) {
       const line = rest.join('');
       rest = [next];
-      if (line) yield readEvent(line);
+      if (line) yield readEvent(path, line);
     }
   }
 }
 
-function readEvent(line: string): WatchEvent {
+function readEvent(path: string, line: string): WatchEvent {
   const { type, object } = JSON.parse(line) as { type: string; object: object };
   if (type !== 'ERROR') return { type, object } as WatchEvent;
   const status = object as { code?: number; message?: string; reason?: string };
-  throw new KubeError(status.code ?? 500, status, null);
+  throw new KubeError(`a watch of ${path}`, status.code ?? 500, status);
 }
 
 /** The version that was asked for is too old, or of another time. */
