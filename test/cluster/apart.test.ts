@@ -114,7 +114,9 @@ describe('two APIs and two controllers, each apart', function () {
     writeFileSync(file, JSON.stringify({ ...known, users: [{ name: 'test', user: { token: 'unknown' } }] }));
     const part = await spawnPart('controller', { ...shared, KUBECONFIG: file });
     expect(await part.ended).to.equal(1);
-    expect(part.said()).to.match(/^The API server at https:\/\/\S+ refused to say what this program may do: \S+\n$/m);
+    const sentence =
+      /^The API server at https:\S+ refused to say what this program may do: POST \S+ was answered with 401: Unauthorized$/m;
+    expect(part.said()).to.match(sentence);
   });
 
   it('every one of them lives, is ready, leading or not, and counts', async () => {
