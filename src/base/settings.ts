@@ -20,7 +20,12 @@ const cores = kind.orWord('cores', availableParallelism, kind.count);
 
 /** Every setting there is; nothing else reads the environment. */
 export const settings = [
-  { name: 'TRAWL_DATA', kind: kind.text, default: './data', text: 'Data folder of `trawl up`.' },
+  {
+    name: 'TRAWL_DATA',
+    kind: kind.text,
+    default: './data',
+    text: 'Data folder of `trawl up`; worker and inspector work in it.',
+  },
   { name: 'TRAWL_HOST', kind: kind.host, default: '127.0.0.1', text: 'Address that every port is opened on.' },
   { name: 'TRAWL_PORT', kind: kind.port, default: '8080', text: 'Port of the public API.' },
   { name: 'TRAWL_DASHBOARD_PORT', kind: kind.port, default: '8081', text: 'Port of the dashboard.' },
@@ -40,7 +45,7 @@ export const settings = [
     name: 'TRAWL_PUBLIC_URL',
     kind: kind.linkStart,
     default: null,
-    absent: 'from host and port',
+    absent: 'from host and port in `trawl up`, else required',
     text: 'What links to the API and to results start with.',
   },
   {

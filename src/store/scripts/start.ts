@@ -17,7 +17,7 @@ if seen[1] ~= 'QueuedJob' and seen[1] ~= 'Running' then return { 'already_ended'
 local last = seen[2] or '0'
 if last == attempt then return { 'already_started' } end
 if tonumber(last) + 1 ~= tonumber(attempt) or not redis.call('ZSCORE', active, jobId) then return { 'stale' } end
-redis.call('HSET', job, 'attempt', attempt, 'deadline', deadline, 'storing_since', '', 'verdict', '')
+redis.call('HSET', job, 'attempt', attempt, 'deadline', deadline, 'storing_since', '')
 redis.call('HINCRBY', job, 'revision', 1)
 redis.call('RPUSH', attempts, cjson.encode({ attempt = tonumber(attempt), started_at = now }))
 redis.call('PUBLISH', jobChannel, jobId)
