@@ -230,7 +230,7 @@ describe('two APIs and two controllers, each apart', function () {
     const pod = await scene.runningPod(id);
     expect(await first.end('SIGTERM')).to.equal(0);
     controllers = controllers.filter((one) => one !== first);
-    await until(async () => isLeading(controllers[0] as Part), 5, 'the other one leads long before a lease ends');
+    await until(async () => isLeading(controllers[0] as Part), 10, 'the other one leads before a lease ends');
     expect(scene.kubelet.running().map(({ metadata }) => metadata.uid)).to.include(pod.metadata.uid);
     const stream = await openStream({ url: apis[0].url }, `/v1/jobs/${id}/events`, key);
     expect(await apis[0].end('SIGTERM')).to.equal(0);
