@@ -165,13 +165,13 @@ export const settings = [
     name: 'TRAWL_YTDLP_PLUGINS',
     kind: kind.folders,
     default: '',
-    text: "Folders of the operator's own yt-dlp plugins, laid out as for `--plugin-dirs`; workers may only read them.",
+    text: "Folders of the operator's own yt-dlp plugins, laid out as for `--plugin-dirs`; workers may only read them. In a cluster they are folders of the images.",
   },
   {
     name: 'TRAWL_COOKIES',
     kind: kind.text,
     default: null,
-    text: 'Folder of cookie files, one per site; only workers of that site may read them.',
+    text: 'Folder of cookie files, one per site, such as `example.com.txt`, of at most 256 KiB. The controller reads it and hands a worker those of its site alone.',
   },
   {
     name: 'TRAWL_ASYNC_STATUS',

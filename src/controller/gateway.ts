@@ -16,6 +16,8 @@ export interface GatewayOptions {
   readonly objects: Pick<ObjectStore, 'partBytes' | 'permit' | 'receive'>;
   readonly fileBytes: number;
   readonly inspectSeconds: number;
+  /** The cookies of the site of a URL, `null` when there are none. */
+  readonly cookiesOf: (url: unknown) => Promise<string | null>;
   readonly log: Log;
 }
 
@@ -108,11 +110,13 @@ function answer(res: ServerResponse, status: number, value: object | null): void
   res.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }).end(body);
 }
 
-function specOf(job: Job, { objects, fileBytes, inspectSeconds }: GatewayOptions, now: number): object {
+async function specOf(job: Job, options: GatewayOptions, now: number): Promise<object> {
+  const { objects, fileBytes, inspectSeconds } = options;
   const seconds = Math.max(1, Math.floor(((job.deadline ?? now) - now) / 1000));
   const limits = { file_bytes: fileBytes, seconds, inspect_seconds: inspectSeconds };
   const { id, attempt, endpoint, args } = job;
-  return { job: id, attempt, endpoint, args, limits, part_bytes: objects.partBytes };
+  const cookies = await options.cookiesOf(args.query);
+  return { job: id, attempt, endpoint, args, limits, part_bytes: objects.partBytes, cookies };
 }
 
 /** Understands `{bytes, sha256, content_type, ext, parts}`; what it says of the bytes is for the object store to judge. */

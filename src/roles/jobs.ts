@@ -74,6 +74,7 @@ function shapeOf(config: Config): Shape {
       TRAWL_EGRESS_ADDRESS: showAddress(egressAddress),
       TRAWL_SANDBOX: config.sandbox,
       TRAWL_LOG_LEVEL: config.logLevel,
+      ...(config.ytdlpPlugins.length > 0 && { TRAWL_YTDLP_PLUGINS: config.ytdlpPlugins.join(':') }),
     },
     cpu: config.workerCpu,
     memory: config.workerMemory,

@@ -9,7 +9,6 @@ export const ownCommand: readonly [string, string] = [process.execPath, main];
 const told = [
   'TRAWL_SANDBOX',
   'TRAWL_YTDLP_PLUGINS',
-  'TRAWL_COOKIES',
   'TRAWL_LOG_LEVEL',
   'TRAWL_INSPECT_SECONDS',
   'TRAWL_JOB_SECONDS',

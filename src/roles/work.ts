@@ -6,6 +6,7 @@ import type { Address } from '../base/post.ts';
 import type { Seal } from '../base/seal.ts';
 import type { Stop } from '../base/stop.ts';
 import { type Controller, type ControllerTimes, startController } from '../controller/controller.ts';
+import { readCookies } from '../controller/cookies.ts';
 import { startDeliveries } from '../controller/deliver.ts';
 import { makeGateway } from '../controller/gateway.ts';
 import { startGauges } from '../controller/gauges.ts';
@@ -65,7 +66,8 @@ export async function startWork(parts: WorkParts, stop: Stop): Promise<Controlle
   const { runner, attemptOf } = await parts.openWorkers();
   stop.add('workers', runner.close, 8);
   const { maxFileBytes: fileBytes, inspectSeconds } = config;
-  const gateway = makeGateway({ store, objects, log, attemptOf, fileBytes, inspectSeconds });
+  const cookiesOf = (url: unknown) => readCookies(config.cookies, url, log);
+  const gateway = makeGateway({ store, objects, log, attemptOf, fileBytes, inspectSeconds, cookiesOf });
   stop.add('gateway', await parts.listen(gateway));
   const inspections = runInspections(inspector, (id) => readJob(store, id), config.inspectSeconds, log);
   const controller = await startController({

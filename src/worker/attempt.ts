@@ -6,7 +6,6 @@ import { Failed, type Order, type Produced, type Told, type Tools } from '../med
 import type { Delivered } from '../model/job.ts';
 import type { Metadata } from '../model/metadata.ts';
 import type { Outcome } from '../model/outcome.ts';
-import { findCookies } from './cookies.ts';
 import { type Gateway, Over, type Progress } from './gateway.ts';
 import { type Breach, breaches, type ChildLimits } from './limits.ts';
 import { openPlace, type Place, type PlaceOptions } from './place.ts';
@@ -31,8 +30,6 @@ export interface AttemptOptions {
   readonly root: string;
   readonly wall: Wall;
   readonly plugins: readonly string[];
-  /** Folder of cookie files. */
-  readonly cookies: string | null;
   readonly memoryBytes: number;
   readonly slowBytes: number;
   readonly slowSeconds: number;
@@ -116,7 +113,7 @@ async function work(
 }
 
 function placeOf(
-  { fileBytes, seconds, order }: Spec,
+  { fileBytes, seconds, cookies }: Spec,
   options: AttemptOptions,
   broken: (breach: Breach) => void,
   signal: AbortSignal,
@@ -131,7 +128,6 @@ function placeOf(
     processes: processesMax,
   };
   const readable = [...homesOf([python, ffmpeg, ffprobe, node]), dirname(driver), ...plugins];
-  const cookies = findCookies(options.cookies, order.args.query);
   return { root, egress, wall, limits, python, readable, cookies, broken, signal };
 }
 

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { readConfig } from '../base/config.ts';
-import { makeLog } from '../base/log.ts';
+import { type Log, makeLog } from '../base/log.ts';
 import { makeMetrics } from '../base/metrics.ts';
 import { startProbe } from '../base/probe.ts';
 import { makeStop } from '../base/stop.ts';
@@ -46,7 +46,8 @@ export async function runInspectorRole(args: readonly string[], { env, out, err 
     const root = join(resolve(config.data), 'work');
     const wall = await chooseWall(config.sandbox, root, (sentence) => log.warn('no sandbox', { reason: sentence }));
     const inspector = await startInspector({
-      ...{ inspectUrl, wall, log, requestsMax, inspectSeconds: config.inspectSeconds, plugins: config.ytdlpPlugins },
+      ...{ inspectUrl, wall, log, requestsMax, inspectSeconds: config.inspectSeconds },
+      plugins: config.ytdlpPlugins.filter((folder) => isHere(folder, log)),
       egress: config.egressAddress,
       programs: findPrograms(env.PATH ?? ''),
       root,
@@ -69,6 +70,13 @@ export async function runInspectorRole(args: readonly string[], { env, out, err 
     await stop.run();
     process.stdin.destroy();
   }
+}
+
+/** Where workers run in a cluster, their image alone may have the folders of plugins. */
+function isHere(folder: string, log: Log): boolean {
+  const isHere = existsSync(folder);
+  if (!isHere) log.warn('a folder of plugins is not here: URLs are looked at without it', { folder });
+  return isHere;
 }
 
 /** Whoever holds the other end of the lifeline starts us and says when to leave: Ctrl-C in its terminal is not for us then. */

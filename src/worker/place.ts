@@ -1,4 +1,4 @@
-import { chmod, chown, copyFile, mkdir, mkdtemp } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Address } from '../base/kinds.ts';
 import type { Run } from '../media/tools.ts';
@@ -17,7 +17,7 @@ export interface PlaceOptions {
   readonly limits: ChildLimits;
   readonly python: string;
   readonly readable: readonly string[];
-  /** A file of cookies that children may read. */
+  /** The text of a file of cookies that children may read. */
   readonly cookies: string | null;
   /** Told once, when the children broke a limit. */
   readonly broken: (breach: Breach) => void;
@@ -38,12 +38,12 @@ export interface Place {
 
 /** Makes the place of one attempt. */
 export async function openPlace(options: PlaceOptions): Promise<Place> {
-  const { root, egress, wall, limits, python, broken, signal } = options;
+  const { root, egress, wall, limits, python, broken, signal, cookies: text } = options;
   await mkdir(root, { recursive: true, mode: 0o700 });
   const home = await mkdtemp(join(root, 'job-'));
   const broom = await startBroom(home);
   const folder = join(home, 'job');
-  const cookies = options.cookies && join(home, 'cookies.txt');
+  const cookies = text === null ? null : join(home, 'cookies.txt');
   const socket = join(home, 'egress');
   const user = ownUser();
   const ended = new AbortController();
@@ -51,8 +51,10 @@ export async function openPlace(options: PlaceOptions): Promise<Place> {
     // Nobody else comes as far as this folder, but bubblewrap must step into it without the rights of root.
     await mkdir(folder, { mode: 0o711 });
     if (wall === 'user') await chown(folder, user, user);
-    if (options.cookies && cookies) await copyFile(options.cookies, cookies);
-    if (cookies) await chmod(cookies, 0o444);
+    if (cookies !== null && text !== null) {
+      await writeFile(cookies, text, { mode: 0o400 });
+      if (wall === 'user') await chown(cookies, user, user);
+    }
     const relay = await startRelay(egress, wall === 'none' ? null : socket);
     if (wall !== 'none') await chmod(socket, 0o666);
     const port = wall === 'none' ? relay.port : insidePort;

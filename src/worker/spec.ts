@@ -14,6 +14,8 @@ export interface Spec {
   readonly inspectSeconds: number;
   /** Bytes of every part of an upload but the last; `null` when the file goes whole to the gateway. */
   readonly partBytes: number | null;
+  /** For the site of the order alone. */
+  readonly cookies: string | null;
 }
 
 /** Where the file goes. */
@@ -33,16 +35,21 @@ export interface Part {
   readonly bytes: number;
 }
 
-/** Understands `{job, attempt, endpoint, args, limits: {file_bytes, seconds, inspect_seconds}, part_bytes}`; null when it makes no sense. */
+/**
+ * Understands `{job, attempt, endpoint, args, limits: {file_bytes, seconds, inspect_seconds}, part_bytes, cookies}`; null when it
+ * makes no sense.
+ */
 export function readSpec(json: unknown): Spec | null {
   if (!isObject(json) || !isObject(json.args) || !isObject(json.limits)) return null;
-  const { job, attempt, args, limits, part_bytes: partBytes } = json;
+  const { job, attempt, args, limits, part_bytes: partBytes, cookies } = json;
   const { file_bytes: fileBytes, seconds, inspect_seconds: inspectSeconds } = limits;
   const endpoint = endpoints.find((word) => word === json.endpoint);
   if (typeof job !== 'string' || !isCount(attempt) || endpoint === undefined) return null;
   if (!isCount(fileBytes) || !isCount(seconds) || !isCount(inspectSeconds)) return null;
   if (partBytes !== null && !isCount(partBytes)) return null;
-  return { job, attempt, order: { endpoint, args: args as Args }, fileBytes, seconds, inspectSeconds, partBytes };
+  if (cookies !== null && typeof cookies !== 'string') return null;
+  const order = { endpoint, args: args as Args };
+  return { job, attempt, order, fileBytes, seconds, inspectSeconds, partBytes, cookies };
 }
 
 /** Understands `{key, parts: [{url, headers, start, bytes}], through_egress}`; null when it makes no sense. */

@@ -20,7 +20,7 @@ const exitCodes = { done: 0, failed: 64, retryable: 75, interrupted: 143 } as co
 
 /** What the role is told besides the settings. */
 export interface WorkerOptions {
-  readonly config: Pick<Config, 'data' | 'sandbox' | 'ytdlpPlugins' | 'cookies'>;
+  readonly config: Pick<Config, 'data' | 'sandbox' | 'ytdlpPlugins'>;
   readonly gateway: Address;
   readonly egress: Address;
   /** File for the end of the attempt in at most 4 KB, where a cluster reads it. */
@@ -69,7 +69,6 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
     root,
     wall: await wall,
     plugins: config.ytdlpPlugins,
-    cookies: config.cookies,
   });
   if (terminationFile !== null && outcome) await writeFile(terminationFile, shorten(outcome));
   const seconds = leave.signal.aborted ? lastWordSeconds : patienceSeconds;

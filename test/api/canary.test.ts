@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { askOnce } from '../../src/store/client.ts';
@@ -12,6 +12,8 @@ import { processesIn, type Running, startUp } from '../support/up.ts';
 
 /** Letters and digits alone, so that no encoding but base64 and hex changes it. */
 const authorization = 'CanaryAuthorization0123456789';
+const cookie = 'CanaryCookie0123456789';
+const cookieHead = '# Netscape HTTP Cookie File\n';
 /** What is no secret, and must be found: otherwise nothing was searched. */
 const control = 'control0123456789';
 const readers: Readonly<Record<string, readonly string[]>> = {
@@ -31,6 +33,7 @@ describe('secrets', function () {
   let source: Held;
   let key: string;
   let webhookSecret: string;
+  let jar: ReturnType<typeof aFolder>;
   /** Everything that callers and operators were told, but for the one time at which each secret is shown. */
   const told: string[] = [];
   let metrics: string;
@@ -40,11 +43,17 @@ describe('secrets', function () {
     this.timeout(90_000);
     source = await startHeld();
     ({ folder, remove } = aFolder());
+    jar = aFolder();
+    writeFileSync(
+      join(jar.folder, '127.0.0.1.txt'),
+      `${cookieHead}127.0.0.1\tFALSE\t/\tFALSE\t0\tsession\t${cookie}\n`,
+    );
     const probe = await freePort();
     up = await startUp({
       TRAWL_DATA: folder,
       TRAWL_LOG_LEVEL: 'debug',
       TRAWL_PROBE_PORT: String(probe),
+      TRAWL_COOKIES: jar.folder,
       TRAWL_EGRESS_ALLOW: '127.0.0.1:*',
       TRAWL_WORKERS: '1',
     });
@@ -71,6 +80,7 @@ describe('secrets', function () {
     await source.stop();
     await until(() => processesIn(folder).length === 0, 10, 'no process is left');
     remove();
+    jar.remove();
   });
 
   const places: [where: string, read: () => string, control: () => string][] = [
@@ -84,17 +94,18 @@ describe('secrets', function () {
     it(`stand nowhere in ${where}`, () => {
       const text = read();
       expect(text).to.contain(known());
-      for (const [name, secret] of Object.entries({ key, authorization, webhookSecret })) {
+      for (const [name, secret] of Object.entries({ key, authorization, webhookSecret, cookie })) {
         for (const spelling of spellings(secret))
           expect(text.includes(spelling), `${name} as ${spelling}`).to.equal(false);
       }
     });
   }
 
-  it('reach the receiver of a webhook: they were in use', () => {
+  it('reach the receiver of a webhook and the site: they were in use', () => {
     const [post] = source.posts;
     expect(post?.authorization).to.equal(authorization);
     expect(post?.['webhook-signature']).to.match(/^v1,/);
+    expect(source.gets.map((headers) => headers.cookie)).to.include(`session=${cookie}`);
   });
 
   async function admin(...line: string[]) {

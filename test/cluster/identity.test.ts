@@ -16,6 +16,8 @@ import { holder } from '../support/record.ts';
 import { aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
+const cookies = 'canary-of-the-cookies';
+
 describe('who a worker in a cluster is', function () {
   this.timeout(60_000);
   let scene: Scene;
@@ -106,7 +108,14 @@ describe('who a worker in a cluster is', function () {
   it('the gateway tells a worker its own job, and nothing to anybody else', async () => {
     const { store, objects } = scene;
     const limits = { fileBytes: 1_000, inspectSeconds: 10 };
-    const gateway = makeGateway({ store, objects, log, attemptOf: identify, ...limits });
+    const gateway = makeGateway({
+      store,
+      objects,
+      log,
+      attemptOf: identify,
+      cookiesOf: async () => cookies,
+      ...limits,
+    });
     const close = await listenOn(gateway, '127.0.0.1', 0);
     const { port } = gateway.address() as AddressInfo;
     const get = (token: string) =>
@@ -118,7 +127,16 @@ describe('who a worker in a cluster is', function () {
     const { pod } = await started(id);
     const token = await tokenOf(pod);
     const answer = await get(token);
-    expect(await answer.json()).to.include({ job: id, attempt: 1, endpoint: 'video' });
+    expect(await answer.json()).to.include({ job: id, attempt: 1, endpoint: 'video', cookies });
+    for (const kind of [
+      '/api/v1/pods',
+      '/apis/batch/v1/jobs',
+      '/api/v1/events',
+      '/api/v1/secrets',
+      '/api/v1/configmaps',
+    ]) {
+      expect(JSON.stringify(await ask('GET', kind)), kind).to.not.include(cookies);
+    }
     const stranger = await started();
     expect((await get(await tokenOf(stranger.pod))).status).to.equal(410);
     expect((await get('x')).status).to.equal(401);

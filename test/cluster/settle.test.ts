@@ -56,6 +56,28 @@ describe('jobs on a cluster end once, whatever happens', function () {
     expect(job).to.include({ attempt: 1, failures: 0, interruptions: 0 });
   });
 
+  it('a worker is told in its environment where things are, also folders of its image, and nothing secret', async () => {
+    await begin();
+    const ids = await submit(1, (_, ending) => ({ runMs: 500, ending }));
+    const pod = await scene.runningPod(ids[0] ?? '');
+    const path = `/api/v1/namespaces/${namespace}/pods/${pod.metadata.name}`;
+    const { spec } = await scene.cluster.admin.ask('GET', path);
+    const env: { name: string; value: string }[] = spec.containers[0].env;
+    expect(Object.fromEntries(env.map(({ name, value }) => [name, value]))).to.deep.equal({
+      TRAWL_GATEWAY_ADDRESS: 'http://gateway:8082',
+      TRAWL_EGRESS_ADDRESS: 'http://egress:3128',
+      TRAWL_SANDBOX: 'auto',
+      TRAWL_LOG_LEVEL: 'debug',
+      TRAWL_YTDLP_PLUGINS: '/opt/plugins:/opt/more',
+      TRAWL_DATA: '/scratch',
+      HOME: '/scratch',
+      TMPDIR: '/scratch',
+      XDG_CACHE_HOME: '/scratch/cache',
+      TRAWL_TERMINATION_FILE: '/dev/termination-log',
+    });
+    await allEnd(ids, 30);
+  });
+
   it('a stopped leader comes back: the other one has ended its jobs, and it changes nothing any more', async () => {
     const [first, second] = [await begin(), await begin()];
     await until(() => first.isLeading(), 10, 'the first one leads');

@@ -9,7 +9,7 @@ import { type FolderStore, openFolder } from '../../src/objects/folder.ts';
 import { listenOn } from '../../src/roles/socket.ts';
 import { cancelJob, retryJob } from '../../src/store/lifecycle.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
-import { anAccount, aRunningJob, holder, storeOf, type TestStore, theJob } from '../support/record.ts';
+import { aDownload, anAccount, aRunningJob, holder, storeOf, type TestStore, theJob } from '../support/record.ts';
 import { aFolder, aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 
 const seal = makeSeal({ secret: Buffer.alloc(32, 7), old: null });
@@ -33,7 +33,8 @@ describe('the gateway of each of several controllers', () => {
       objects = await openFolder({ folder: place.folder, seal, now: Date.now });
       const attemptOf = async (token: string) => readToken(token, seal.verify);
       const limits = { fileBytes: 1_000, inspectSeconds: 10 };
-      const gateway = makeGateway({ store, objects, attemptOf, log: aLog().log, ...limits });
+      const cookiesOf = async (url: unknown) => (String(url).startsWith('https://own.example/') ? 'its own' : null);
+      const gateway = makeGateway({ store, objects, attemptOf, cookiesOf, log: aLog().log, ...limits });
       ends.push(await listenOn(gateway, '127.0.0.1', 0));
       ports.push((gateway.address() as AddressInfo).port);
     }
@@ -55,6 +56,17 @@ describe('the gateway of each of several controllers', () => {
   const put = (at: number, job: Job, headers: object, body = film) =>
     call(at, job, '/object', { method: 'PUT', body, headers: { 'content-type': 'video/mp4', ...headers } });
   const words = { 'x-sha256': sha256, 'x-ext': 'mp4' };
+
+  it('a worker is given the cookies of its own site, and no other is', async () => {
+    const caller = await anAccount(store, { credits: 2 });
+    const given = [];
+    for (const query of ['https://own.example/film', 'https://example.com/?https://own.example/']) {
+      const job = await aRunningJob(store, caller, { work: { ...aDownload, args: { query } } });
+      const { cookies } = (await (await call(0, job, '')).json()) as { cookies: unknown };
+      given.push(cookies);
+    }
+    expect(given).to.deep.equal(['its own', null]);
+  });
 
   it('a file is asked for at one and sent to another, and its verdict is told to either', async () => {
     const job = await aJob();

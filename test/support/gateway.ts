@@ -33,6 +33,7 @@ export interface TestGatewayOptions {
   readonly folder: string;
   readonly order: Order;
   readonly limits?: { file_bytes?: number; seconds?: number };
+  readonly cookies?: string;
   /** Bytes of each part; without it the file goes to the gateway itself. */
   readonly partBytes?: number;
   /** Gives permits of another store than the one that the gateway has itself. */
@@ -94,11 +95,12 @@ export async function startGateway(options: TestGatewayOptions): Promise<TestGat
   };
 }
 
-function specOf({ order, limits, partBytes }: TestGatewayOptions): object {
+function specOf({ order, limits, partBytes, cookies }: TestGatewayOptions): object {
   return {
     ...{ job: 'a-job', attempt: 1, ...order },
     limits: { file_bytes: 2 ** 28, seconds: 60, inspect_seconds: 50, ...limits },
     part_bytes: partBytes ?? null,
+    cookies: cookies ?? null,
   };
 }
 

@@ -8,8 +8,9 @@ export interface Held {
   readonly asked: () => number;
   /** Lets it answer. */
   readonly go: () => void;
-  /** Headers of what was posted. */
+  /** Headers of what was posted, and of what was asked for. */
   readonly posts: readonly IncomingHttpHeaders[];
+  readonly gets: readonly IncomingHttpHeaders[];
   readonly stop: () => Promise<void>;
 }
 
@@ -17,9 +18,10 @@ export async function startHeld(): Promise<Held> {
   const may = Promise.withResolvers<void>();
   let asked = 0;
   const posts: IncomingHttpHeaders[] = [];
+  const gets: IncomingHttpHeaders[] = [];
   const server = createServer(async (req, res) => {
     req.resume();
-    if (req.method === 'POST') posts.push(req.headers);
+    (req.method === 'POST' ? posts : gets).push(req.headers);
     if (req.url?.startsWith('/held')) {
       asked += 1;
       await may.promise;
@@ -32,6 +34,7 @@ export async function startHeld(): Promise<Held> {
     asked: () => asked,
     go: may.resolve,
     posts,
+    gets,
     stop: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

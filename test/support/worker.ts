@@ -50,7 +50,6 @@ export interface TestWorkerOptions {
   readonly media?: 'scripted' | 'real';
   readonly plugins?: readonly string[];
   readonly terminationFile?: string;
-  readonly cookies?: string;
   readonly slowSeconds?: number;
 }
 
@@ -104,7 +103,6 @@ if (import.meta.main) {
       data: options.folder,
       sandbox: options.sandbox ?? 'auto',
       ytdlpPlugins: options.plugins ?? [],
-      cookies: options.cookies ?? null,
     },
     gateway: options.gateway,
     egress: address.read(options.egress) ?? { path: '/nowhere' },

@@ -1,14 +1,18 @@
-import { createReadStream, readFileSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createReadStream, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { ownCommand } from '../../src/roles/surroundings.ts';
 import { makeFilms } from '../support/films.ts';
 import { startGateway } from '../support/gateway.ts';
 import { plugins } from '../support/media.ts';
 import { startProxy, type TestProxy } from '../support/proxy.ts';
 import { aFolder } from '../support/redis.ts';
 import { type Source, startSource } from '../support/source-server.ts';
+import { until } from '../support/until.ts';
 import { startWorker, type TestWorkerOptions } from '../support/worker.ts';
 
 const secret = 'a-secret-of-the-operator';
@@ -52,12 +56,12 @@ describe('What the operator gives to workers', function () {
     const terminationFile = join(folder, 'end');
     const expires = Math.trunc(Date.now() / 1000) + 3600;
     const lines = [`# Netscape HTTP Cookie File`, `127.0.0.1\tFALSE\t/\tFALSE\t${expires}\tsession\t${secret}`, ''];
-    writeFileSync(join(folder, '127.0.0.1.txt'), lines.join('\n'));
     asked.length = 0;
-    const gateway = await startGateway({ folder, order: { endpoint: 'video', args: { query } } });
+    const order = { endpoint: 'video', args: { query } } as const;
+    const gateway = await startGateway({ folder, order, cookies: lines.join('\n') });
     const address = { gateway: gateway.address, egress: proxy.url, terminationFile };
     try {
-      const worker = startWorker({ folder, cookies: folder, media: 'real', ...address, ...options });
+      const worker = startWorker({ folder, media: 'real', ...address, ...options });
       await worker.exit;
       const [verdict] = gateway.verdicts;
       const said = [worker.stderr(), JSON.stringify([gateway.verdicts, gateway.told]), readFileSync(terminationFile)];
@@ -94,4 +98,29 @@ describe('What the operator gives to workers', function () {
       expect((await run(query, { sandbox })).verdict).to.include({ is: 'failed', code: 'unsupported_url' });
     });
   }
+
+  it('the inspector starts where a folder of plugins is not, for in a cluster it may be in the image of workers alone', async () => {
+    const { folder, remove } = aFolder();
+    const child = spawn(process.execPath, [...ownCommand.slice(1), 'inspector', '--lifeline'], {
+      stdio: 'pipe',
+      env: {
+        PATH: process.env.PATH,
+        TRAWL_DATA: folder,
+        TRAWL_PROBE_PORT: '0',
+        TRAWL_INSPECTOR_ADDRESS: `unix:${join(folder, 'inspector')}`,
+        TRAWL_EGRESS_ADDRESS: `unix:${join(folder, 'egress')}`,
+        TRAWL_YTDLP_PLUGINS: '/nowhere/plugins',
+      },
+    });
+    let said = '';
+    child.stderr.on('data', (piece) => {
+      said += piece;
+    });
+    await until(() => said.includes('inspector listens'), 25, 'it listens');
+    expect(said).to.include('/nowhere/plugins');
+    const gone = once(child, 'exit');
+    child.stdin.end();
+    await gone;
+    remove();
+  });
 });

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { address as kind } from '../../src/base/kinds.ts';
 import { runAttempt } from '../../src/worker/attempt.ts';
-import { findCookies } from '../../src/worker/cookies.ts';
 import { type Frame, makeFrameReader } from '../../src/worker/frames.ts';
 import { openGateway } from '../../src/worker/gateway.ts';
 import { startRelay } from '../../src/worker/relay.ts';
@@ -38,13 +37,31 @@ describe('An address', () => {
 
 describe('What the gateway says', () => {
   const limits = { file_bytes: 1, seconds: 2, inspect_seconds: 3 };
-  const spec = { job: 'j', attempt: 1, endpoint: 'audio', args: { query: 'q' }, limits, part_bytes: null };
+  const spec = {
+    job: 'j',
+    attempt: 1,
+    endpoint: 'audio',
+    args: { query: 'q' },
+    limits,
+    part_bytes: null,
+    cookies: null,
+  };
 
   it('is understood when it is a spec', () => {
     const order = { endpoint: 'audio', args: { query: 'q' } };
-    const read = { job: 'j', attempt: 1, order, fileBytes: 1, seconds: 2, inspectSeconds: 3, partBytes: null };
+    const read = {
+      job: 'j',
+      attempt: 1,
+      order,
+      fileBytes: 1,
+      seconds: 2,
+      inspectSeconds: 3,
+      partBytes: null,
+      cookies: null,
+    };
     expect(readSpec(spec)).to.deep.equal(read);
     expect(readSpec({ ...spec, part_bytes: 4 })).to.deep.equal({ ...read, partBytes: 4 });
+    expect(readSpec({ ...spec, cookies: 'a' })).to.deep.equal({ ...read, cookies: 'a' });
   });
 
   const wrong: readonly object[] = [
@@ -55,6 +72,7 @@ describe('What the gateway says', () => {
     { limits: {} },
     { limits: { ...limits, seconds: -1 } },
     { part_bytes: 0 },
+    { cookies: 1 },
   ];
   for (const change of wrong) {
     it(`is no spec with ${JSON.stringify(change)}`, () => expect(readSpec({ ...spec, ...change })).to.equal(null));
@@ -70,21 +88,6 @@ describe('What the gateway says', () => {
     }
     expect(readPermit({ parts: [] })).to.equal(null);
     expect(readPermit({ key: 'k' })).to.equal(null);
-  });
-});
-
-describe('Cookies', () => {
-  it('are those of the longest name that the host ends with', () => {
-    const { folder, remove } = aFolder();
-    for (const name of ['example.com.txt', 'video.example.com.txt']) writeFileSync(join(folder, name), '');
-    mkdirSync(join(folder, 'other.org.txt'));
-    const found = (url: string) => findCookies(folder, url)?.slice(folder.length + 1) ?? null;
-    expect(found('https://a.video.example.com/x')).to.equal('video.example.com.txt');
-    expect(found('https://www.example.com/x')).to.equal('example.com.txt');
-    expect(found('https://badexample.com/x')).to.equal(null);
-    expect(found('https://other.org/')).to.equal(null);
-    expect(found('https://a/../../x')).to.equal(null);
-    remove();
   });
 });
 
@@ -169,7 +172,7 @@ describe('An attempt', function () {
     const gateway = openGateway({ address: server.address, token: () => token, patienceSeconds: 1, signal });
     const root = join(folder, 'work');
     const attempt = runAttempt({
-      ...{ gateway, media: scripted, programs, root, wall, plugins: [], cookies: null, log: aLog().log, signal },
+      ...{ gateway, media: scripted, programs, root, wall, plugins: [], log: aLog().log, signal },
       ...{ egress: { host: '127.0.0.1', port: 9 }, memoryBytes: 2 ** 28, slowBytes: 1, slowSeconds: 60 },
       patienceSeconds: 1,
     });

@@ -44,6 +44,7 @@ export async function startTestController(scene: Scene, server = scene.cluster.u
       TRAWL_WORKER_AWAY_SECONDS: '2',
       TRAWL_GATEWAY_ADDRESS: 'http://gateway:8082',
       TRAWL_EGRESS_ADDRESS: 'http://egress:3128',
+      TRAWL_YTDLP_PLUGINS: '/opt/plugins:/opt/more',
       TRAWL_WORKERS: '60',
       TRAWL_LOG_LEVEL: 'debug',
     },

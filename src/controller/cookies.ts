@@ -1,0 +1,29 @@
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Log } from '../base/log.ts';
+
+const bytesMost = 256 * 1024;
+
+/**
+ * Reads the cookies of a site: `example.com.txt` is for example.com and every name below it. The longest name wins; `null`
+ * when there are none.
+ */
+export async function readCookies(folder: string | null, url: unknown, log: Log): Promise<string | null> {
+  const host = URL.parse(String(url))?.hostname;
+  if (folder === null || !host) return null;
+  const labels = host.split('.');
+  for (let first = 0; first < labels.length; first++) {
+    const file = join(folder, `${labels.slice(first).join('.')}.txt`);
+    try {
+      // A Secret that is mounted consists of links.
+      const { size } = await stat(file);
+      if (size > bytesMost) throw new Error(`It has ${size} bytes, and ${bytesMost} are allowed`);
+      return await readFile(file, 'utf8');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') continue;
+      log.error('a file of cookies cannot be read: its site is asked without them', { file, error });
+      return null;
+    }
+  }
+  return null;
+}
