@@ -214,7 +214,8 @@ describe('two APIs and two controllers, each apart', function () {
     isHeld = true;
     const killed = await leader();
     const ids = await Promise.all(Array.from({ length: 10 }, (_, n) => submit(n % 2 === 0 ? 0 : 1)));
-    await scene.runningPod(ids[0] ?? '');
+    // All of them: one that starts later would be held for ever.
+    for (const id of ids) await scene.runningPod(id);
     await killed.end('SIGKILL');
     isHeld = false;
     for (const pod of scene.kubelet.running()) scene.kubelet.end(pod.metadata.name, endings.failure(137));

@@ -4,10 +4,10 @@ import { expect } from 'chai';
 import { makeGateway } from '../../src/controller/gateway.ts';
 import { listenOn } from '../../src/roles/socket.ts';
 import { openIdentity } from '../../src/runners/kubernetes/identity.ts';
+import { makePod } from '../../src/runners/kubernetes/manifest.ts';
 import { type AttemptOf, nameOf } from '../../src/runners/runner.ts';
 import { takeLead } from '../../src/store/leader.ts';
 import { startAttempt, takeJob } from '../../src/store/lifecycle.ts';
-import { makeJob } from '../support/cluster/job.ts';
 import { endings, type Pod } from '../support/cluster/pod.ts';
 import { aShape, makeWorkersNamespace, openTestRunner, type TestRunner } from '../support/cluster/runner.ts';
 import { namespace, type Scene, setScene } from '../support/cluster/scene.ts';
@@ -61,17 +61,17 @@ describe('who a worker in a cluster is', function () {
     for (const wanted of [{ audiences: ['https://kubernetes.default.svc'] }, { isBound: false }]) {
       expect(await identify(await tokenOf(pod, wanted)), JSON.stringify(wanted)).to.equal(null);
     }
-    await ask('POST', `/api/v1/namespaces/${namespace}/pods`, bare('stranger', 'trawl-controller'));
-    const stranger: Pod = await ask('GET', `/api/v1/namespaces/${namespace}/pods/stranger`);
-    expect(await identify(await tokenOf(stranger, { account: 'trawl-controller' }))).to.equal(null);
+    const shape = { ...aShape(namespace), serviceAccount: 'another' };
+    const ofAnother = openIdentity({ client: runner.client, view: runner.view, shape });
+    expect(await ofAnother(await tokenOf(pod))).to.equal(null);
   });
 
   it('a pod that is no worker of ours, and one of another namespace, is nobody', async () => {
-    await ask('POST', `/api/v1/namespaces/${namespace}/pods`, bare('no-worker', 'trawl-worker'));
+    await ask('POST', `/api/v1/namespaces/${namespace}/pods`, bare('no-worker'));
     const own: Pod = await ask('GET', `/api/v1/namespaces/${namespace}/pods/no-worker`);
     expect(await identify(await tokenOf(own))).to.equal(null);
     await makeWorkersNamespace(scene.cluster, 'elsewhere');
-    await ask('POST', '/api/v1/namespaces/elsewhere/pods', bare('away', 'trawl-worker'));
+    await ask('POST', '/api/v1/namespaces/elsewhere/pods', bare('away'));
     const away: Pod = await ask('GET', '/api/v1/namespaces/elsewhere/pods/away');
     expect(await identify(await tokenOf(away, { in: 'elsewhere' }))).to.equal(null);
   });
@@ -155,8 +155,7 @@ describe('who a worker in a cluster is', function () {
   });
 });
 
-/** A pod that no Job of ours made. */
-function bare(name: string, serviceAccountName: string): object {
-  const { spec } = makeJob(name) as { spec: { template: { spec: object } } };
-  return { metadata: { name }, spec: { ...spec.template.spec, serviceAccountName } };
+/** A pod like those of workers that no Job of ours made. */
+function bare(name: string): object {
+  return { metadata: { name }, spec: makePod(aShape(namespace), 600) };
 }

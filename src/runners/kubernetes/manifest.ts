@@ -73,7 +73,8 @@ export function makeJob(attempt: AttemptToRun, shape: Shape, now: number): V1Job
   };
 }
 
-function makePod(shape: Shape, activeDeadlineSeconds: number): V1PodSpec {
+/** Makes what the pod of an attempt is; the kubelet ends it after so many seconds. */
+export function makePod(shape: Shape, activeDeadlineSeconds: number): V1PodSpec {
   return {
     restartPolicy: 'Never',
     activeDeadlineSeconds,

@@ -39,7 +39,7 @@ export interface LiveJob extends Live {
 }
 
 /** Why something is as it is, in the words of the cluster. */
-export interface Cause {
+interface Cause {
   readonly reason: string;
   readonly message: string;
 }

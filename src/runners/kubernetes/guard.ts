@@ -1,0 +1,166 @@
+import type {
+  V1NetworkPolicy,
+  V1NetworkPolicyEgressRule,
+  V1ResourceQuota,
+  V1ValidatingAdmissionPolicy,
+  V1ValidatingAdmissionPolicyBinding,
+} from '@kubernetes/client-node';
+import { audience, makePod, type Shape } from './manifest.ts';
+import { ours } from './slim.ts';
+
+/** Where workers may connect to, besides the resolver of the cluster. */
+export interface Ways {
+  /** Where controller and egress run. */
+  readonly namespace: string;
+  readonly gatewayPort: number;
+  readonly egressPort: number;
+  /** Addresses and ports of an object store that is not public. */
+  readonly stores: readonly { readonly cidr: string; readonly port: number }[];
+}
+
+/** Limits how many Jobs and pods there are at once, ended ones that nobody has let go yet too. */
+export function makeQuota(namespace: string, most: number): V1ResourceQuota {
+  const hard = { 'count/jobs.batch': String(most), 'count/pods': String(most) };
+  return { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'trawl-workers', namespace }, spec: { hard } };
+}
+
+/** Admits Jobs and pods of this shape alone, whoever makes or changes them. It holds where it is bound. */
+export function makeAdmission(shape: Shape): V1ValidatingAdmissionPolicy {
+  return {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingAdmissionPolicy',
+    metadata: { name: admissionOf(shape) },
+    spec: {
+      failurePolicy: 'Fail',
+      matchConstraints: {
+        resourceRules: [rule('batch', 'jobs'), rule('', 'pods', 'pods/ephemeralcontainers')],
+      },
+      // What was admitted once may be let go, although another image is the right one now.
+      matchConditions: [{ name: 'changed', expression: isChanged }],
+      variables: [
+        { name: 'pod', expression: `request.kind.kind == 'Job' ? object.spec.template.spec : object.spec` },
+        { name: 'worker', expression: 'variables.pod.containers[0]' },
+      ],
+      validations: listDemands(shape).map(([message, ...expressions]) => ({
+        message: `trawl: ${message}`,
+        expression: expressions.map((expression) => `(${expression})`).join(' && '),
+      })),
+    },
+  };
+}
+
+/** Binds it to the namespace of the workers. */
+export function makeAdmissionBinding({ namespace }: Pick<Shape, 'namespace'>): V1ValidatingAdmissionPolicyBinding {
+  const name = admissionOf({ namespace });
+  return {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingAdmissionPolicyBinding',
+    metadata: { name },
+    spec: {
+      policyName: name,
+      validationActions: ['Deny'],
+      matchResources: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } },
+    },
+  };
+}
+
+/** Closes every way in and out of the namespace, and opens those that workers need. */
+export function makeNetworkPolicies({ namespace }: Pick<Shape, 'namespace'>, ways: Ways): V1NetworkPolicy[] {
+  const policy = (name: string, spec: V1NetworkPolicy['spec']): V1NetworkPolicy => ({
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: { name, namespace },
+    spec,
+  });
+  return [
+    policy('trawl-nothing', { podSelector: {}, policyTypes: ['Ingress', 'Egress'] }),
+    policy('trawl-workers', {
+      podSelector: { matchLabels: ours },
+      policyTypes: ['Egress'],
+      egress: [
+        {
+          ...toPods('kube-system', { 'k8s-app': 'kube-dns' }),
+          ports: [
+            { protocol: 'UDP', port: 53 },
+            { protocol: 'TCP', port: 53 },
+          ],
+        },
+        { ...toPods(ways.namespace, partOf('controller')), ports: [{ protocol: 'TCP', port: ways.gatewayPort }] },
+        { ...toPods(ways.namespace, partOf('egress')), ports: [{ protocol: 'TCP', port: ways.egressPort }] },
+        ...ways.stores.map(({ cidr, port }) => ({ to: [{ ipBlock: { cidr } }], ports: [{ protocol: 'TCP', port }] })),
+      ],
+    }),
+  ];
+}
+
+const isChanged = `request.operation == 'CREATE' || (request.kind.kind == 'Job'
+  ? object.spec.template.spec != oldObject.spec.template.spec : object.spec != oldObject.spec)`;
+
+/** What a pod must be like: what is said when it is not, and the expressions that say whether it is. */
+function listDemands(shape: Shape): [message: string, ...expressions: string[]][] {
+  const { args, env } = makePod(shape, 1).containers[0] ?? {};
+  const names = env?.map(({ name }) => name).filter((name) => !name.startsWith('TRAWL_'));
+  const say = JSON.stringify;
+  const lacks = (place: string, ...fields: string[]) => fields.map((field) => `!has(variables.${place}.${field})`);
+  const isFalse = (place: string, ...fields: string[]) =>
+    fields.map((field) => `!variables.${place}.?${field}.orValue(false)`);
+  return [
+    ['one container', 'variables.pod.containers.size() == 1', ...lacks('pod', 'initContainers', 'ephemeralContainers')],
+    ['only the image of workers', `variables.worker.image == ${say(shape.image)}`],
+    [
+      'only the command of workers',
+      `variables.worker.?args.orValue([]) == ${say(args)}`,
+      ...lacks('worker', 'command', 'lifecycle', 'livenessProbe', 'readinessProbe', 'startupProbe'),
+    ],
+    [
+      'only the environment of workers',
+      `variables.worker.?env.orValue([]).all(e,
+        (e.name.startsWith('TRAWL_') || e.name in ${say(names)}) && !has(e.valueFrom))`,
+      ...lacks('worker', 'envFrom'),
+    ],
+    [
+      'only the account of workers, and no token for the API server',
+      `variables.pod.serviceAccountName == ${say(shape.serviceAccount)}`,
+      'variables.pod.?automountServiceAccountToken == optional.of(false)',
+    ],
+    [
+      'only an empty folder and a token for the gateway as volumes',
+      `variables.pod.?volumes.orValue([]).all(v, has(v.emptyDir) || (has(v.projected) && v.projected.sources.all(s,
+        has(s.serviceAccountToken) && s.serviceAccountToken.?audience == optional.of(${say(audience)}))))`,
+    ],
+    [
+      'nothing of the node',
+      ...isFalse('pod', 'hostNetwork', 'hostPID', 'hostIPC'),
+      ...(shape.hostUsers ? [] : ['variables.pod.?hostUsers == optional.of(false)']),
+      `variables.pod.?runtimeClassName.orValue('') == ${say(shape.runtimeClass ?? '')}`,
+    ],
+    [
+      'no rights that workers do not need',
+      ...isFalse('worker.?securityContext', 'privileged'),
+      'variables.worker.?securityContext.?allowPrivilegeEscalation == optional.of(false)',
+      'variables.worker.?securityContext.?readOnlyRootFilesystem == optional.of(true)',
+    ],
+    [
+      'limits of time, memory and disk',
+      'has(variables.pod.activeDeadlineSeconds)',
+      `['memory', 'ephemeral-storage'].all(r, r in variables.worker.?resources.?limits.orValue({}))`,
+    ],
+  ];
+}
+
+function admissionOf({ namespace }: Pick<Shape, 'namespace'>): string {
+  return `trawl-workers-in-${namespace}`;
+}
+
+function rule(group: string, ...resources: string[]) {
+  return { apiGroups: [group], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], resources };
+}
+
+function partOf(component: string): Record<string, string> {
+  return { 'app.kubernetes.io/name': 'trawl', 'app.kubernetes.io/component': component };
+}
+
+function toPods(namespace: string, matchLabels: Record<string, string>): Pick<V1NetworkPolicyEgressRule, 'to'> {
+  const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': namespace } };
+  return { to: [{ namespaceSelector, podSelector: { matchLabels } }] };
+}
