@@ -82,12 +82,12 @@ export function next(job: Job, seen: Seen, now: number, limits: Limits): Step {
       // Who has told of its end has run, and does not run again because its runner knows it no more.
       return job.verdict ? judgeOutcome(job, job.verdict, now, limits) : interruptAttempt(job, null, now, limits);
     case 'ended':
-      return judgeOutcome(job, job.verdict ?? seen.outcome, now, limits);
+      return judgeOutcome(job, wordOf(job) ?? seen.outcome, now, limits);
     case 'waiting':
     case 'running': {
       // Every start sets a deadline: without one there would be no end.
       const deadline = job.deadline ?? now;
-      if (now >= deadline) return judgeOutcome(job, job.verdict ?? overdue[seen.is], now, limits);
+      if (now >= deadline) return judgeOutcome(job, wordOf(job) ?? overdue[seen.is], now, limits);
       if (seen.is === 'waiting' && seen.reason !== job.stage) return { do: 'note', running: false, stage: seen.reason };
       return { do: 'nothing', until: deadline };
     }
@@ -123,6 +123,11 @@ export function endOf(code: FailureCode | null, text: string | null = null): End
   if (code === null) return { status: 'CompletedJob', code, text: null, log: 201, success: true, blame: null };
   const { status, log, blame, sentence } = failures[code];
   return { status, code, text: text ?? sentence, log, success: false, blame };
+}
+
+/** What the worker has told of its work. That it was told to stop says nothing of why, and who runs it knows. */
+function wordOf({ verdict }: Job): Outcome | null {
+  return verdict?.is === 'interrupted' ? null : verdict;
 }
 
 function hasRun(seen: Seen): boolean {

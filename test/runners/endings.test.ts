@@ -40,6 +40,7 @@ const failed = (code: (Outcome & { is: 'failed' })['code'], text?: string): Seen
 const done: Outcome = { is: 'done', metadata: someMetadata, delivered: someDelivered(1) };
 const ble = [['FailureTarget', 'BackoffLimitExceeded']] as [string, string][];
 const deadline = [['FailureTarget', 'DeadlineExceeded']] as [string, string][];
+const toldToStop = '{"is":"interrupted","reason":"stopped"}';
 const pull = 'The image of the worker is being fetched';
 
 const rows: Record<string, Row> = {
@@ -173,6 +174,18 @@ const rows: Record<string, Row> = {
   'it used up its disk': {
     pods: [{ status: { phase: 'Failed', reason: 'Evicted', ...terminated(137, 'Error') } }],
     seen: failed('file_too_large'),
+  },
+  'it was told to stop, for it had used up its disk': {
+    pods: [{ status: { phase: 'Failed', reason: 'Evicted', ...terminated(143, 'Error', toldToStop) } }],
+    seen: failed('file_too_large'),
+  },
+  'it was told to stop, for its time was over': {
+    pods: [{ status: { phase: 'Failed', reason: 'DeadlineExceeded', ...terminated(143, 'Error', toldToStop) } }],
+    seen: failed('timeout'),
+  },
+  'it was told to stop, and nobody says why': {
+    pods: [{ status: { phase: 'Failed', ...terminated(143, 'Error', toldToStop) } }],
+    seen: interrupted('exit code 143'),
   },
   'its node ran out of disk': {
     pods: [{ status: { phase: 'Failed', reason: 'Evicted', ...disrupted('TerminationByKubelet') } }],

@@ -153,6 +153,12 @@ const finished: Row[] = [
     settle('private'),
   ],
   ['who has told of an interruption is tried again', run({ verdict: cutOff }), absent, lost('evicted')],
+  [
+    'why a worker was told to stop, only who runs it knows',
+    run({ verdict: cutOff }),
+    failed('drm_protected'),
+    settle('drm_protected'),
+  ],
   ['who has told of its file has not ended yet', told, running, until(50_000)],
   ['who has told of its file and does not end is confirmed at its deadline', told, running, confirm, 50_000],
   ['what was told does not count after its attempt', run({ verdict: doneWell, failures: 1 }), absent, start(2)],

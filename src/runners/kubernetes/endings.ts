@@ -86,10 +86,11 @@ function outcomeOfPod(pod: LivePod, job: LiveJob | null): Outcome {
   return outcomeOfExit(exit.code);
 }
 
-/** What the worker itself left of its end. */
+/** What the worker itself left of its work. That it was told to stop says nothing of why: the cluster does. */
 function wordOf({ exit }: LivePod): Outcome | null {
   try {
-    return readVerdict(JSON.parse(exit?.message ?? ''));
+    const said = readVerdict(JSON.parse(exit?.message ?? ''));
+    return said?.is === 'interrupted' ? null : said;
   } catch {
     // None, cut off, or the kubelet's own words: the exit code speaks.
     return null;
