@@ -18,6 +18,7 @@ const commands: Record<string, readonly string[]> = {
 /** The Python of the project's own, which has yt-dlp. */
 const python = '.cache/python/bin/python3';
 const media = [python, 'ffmpeg', 'ffprobe'];
+const node = ['kubelet', 'containerd', 'runc', '/usr/lib/cni/bridge', 'iptables', 'nft', '/bin/busybox', 'root'];
 /** The commands that a group is skipped without; one with a slash is a file, and `root` is who may do everything here. */
 const needs: Record<string, readonly string[]> = {
   store: ['redis-server'],
@@ -30,8 +31,11 @@ const needs: Record<string, readonly string[]> = {
   flow: ['redis-server', ...media, 'bwrap'],
   s3: ['versitygw', 'redis-server', ...media, 'bwrap'],
   cluster: ['kube-apiserver', 'redis-server'],
-  node: ['kubelet', 'containerd', 'runc', '/usr/lib/cni/bridge', 'iptables', 'nft', '/bin/busybox', 'root'],
+  node,
+  e2e: [...node, 'versitygw', 'redis-server', 'ffmpeg', 'ffprobe'],
 };
+/** What a group is built from first; it is skipped when that cannot be built here. */
+const builds: Record<string, string> = { e2e: 'docker/build' };
 /** Groups that mostly wait for a cluster: two of their files run at a time, each in a process of its own. */
 const sideBySide = ['cluster', 'node'];
 const firstFolders = [
@@ -84,6 +88,11 @@ async function runGroup(group: string): Promise<Tally> {
   const missing = needs[group]?.filter((command) => !isInstalled(command)) ?? [];
   if (missing.length > 0) {
     console.log(`skipped: ${missing.join(', ')} missing`);
+    return { passed: 0, failed: 0, skipped: 1 };
+  }
+  const build = builds[group];
+  if (build !== undefined && spawnSync(build, { stdio: 'inherit' }).status !== 0) {
+    console.log(`skipped: ${build} failed`);
     return { passed: 0, failed: 0, skipped: 1 };
   }
   const command = commands[group];

@@ -18,13 +18,14 @@ export interface Part {
   end(signal: NodeJS.Signals): Promise<number | string>;
 }
 
-/** Settings of one part; where nothing is said, it listens on ports of its own. */
+/** Settings of one part; where nothing is said, it listens on loopback, on ports of its own. */
 type Env = Readonly<Record<string, string>>;
 
 /** Starts it and does not wait. */
 export async function spawnPart(role: 'api' | 'controller' | 'inspector' | 'egress', env: Env): Promise<Part> {
-  const [port, probePort] = [await quietPort(), await quietPort()];
-  const url = `http://127.0.0.1:${port}`;
+  const { TRAWL_HOST: host = '127.0.0.1' } = env;
+  const [port, probePort] = [await quietPort(host), await quietPort(host)];
+  const url = `http://${host}:${port}`;
   const own = { TRAWL_PORT: port, TRAWL_GATEWAY_PORT: port, TRAWL_PROBE_PORT: probePort };
   const place = role === 'inspector' ? { TRAWL_INSPECTOR_ADDRESS: url } : {};
   const child = spawn(join(root, 'trawl'), [role, ...(role === 'egress' ? ['--at', String(port)] : [])], {
@@ -43,7 +44,7 @@ export async function spawnPart(role: 'api' | 'controller' | 'inspector' | 'egre
   return {
     ...{ process: child, url, ended, said: () => said },
     probe: async (path) => {
-      const answer = await fetch(`http://127.0.0.1:${probePort}${path}`);
+      const answer = await fetch(`http://${host}:${probePort}${path}`);
       return { status: answer.status, text: await answer.text() };
     },
     end: (signal) => {

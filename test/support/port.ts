@@ -2,8 +2,8 @@ import { randomInt } from 'node:crypto';
 import { type AddressInfo, createServer } from 'node:net';
 
 /** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  return (await listen(0, '127.0.0.1')) ?? 0;
+export async function freePort(address = '127.0.0.1'): Promise<number> {
+  return (await listen(0, address)) ?? 0;
 }
 
 /** A port that was free a moment ago, and that no outgoing connection takes: for a server that is started again on it. */

@@ -31,15 +31,15 @@ export const credentials = {
 };
 
 /** Starts it, and lets the SDK find its credentials in this process until it is stopped. */
-export async function startS3(): Promise<TestS3> {
+export async function startS3(address = '127.0.0.1'): Promise<TestS3> {
   const { folder, remove } = aFolder();
   for (const name of ['iam', 'objects']) mkdirSync(join(folder, name));
-  const port = await freePort();
-  const s3Endpoint = `http://127.0.0.1:${port}`;
+  const port = await freePort(address);
+  const s3Endpoint = `http://${address}:${port}`;
   let said = '';
   let child: ChildProcess;
   const start = async () => {
-    const args = ['--port', `127.0.0.1:${port}`, '--iam-dir', join(folder, 'iam'), 'posix', join(folder, 'objects')];
+    const args = ['--port', `${address}:${port}`, '--iam-dir', join(folder, 'iam'), 'posix', join(folder, 'objects')];
     const keys = { ROOT_ACCESS_KEY: credentials.AWS_ACCESS_KEY_ID, ROOT_SECRET_KEY: credentials.AWS_SECRET_ACCESS_KEY };
     child = spawn(tool('versitygw'), args, { env: keys, stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text) => (said += text));

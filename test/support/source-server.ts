@@ -15,6 +15,8 @@ export interface Source {
   readonly forget: () => void;
   /** Lays a page for the test's extractor under `/page/NAME`. */
   readonly lay: (name: string, page: unknown) => string;
+  /** Has films under `/held/` wait, until the function that it gives is called. */
+  readonly hold: () => () => void;
   readonly stop: () => Promise<void>;
 }
 
@@ -44,7 +46,8 @@ export async function startSource(): Promise<Source> {
   const pages = new Map<string, unknown>();
   const asked: string[] = [];
   let sent = 0;
-  const routes = makeRoutes(films, pages);
+  let gate = Promise.resolve();
+  const routes = makeRoutes(films, pages, () => gate);
   const server = createServer((asking, answer) => {
     const path = decodeURIComponent(URL.parse(asking.url ?? '/', 'http://source')?.pathname ?? '/');
     asked.push(path);
@@ -71,6 +74,11 @@ export async function startSource(): Promise<Source> {
       pages.set(name, page);
       return `http://${host}/page/${name}`;
     },
+    hold: () => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      gate = promise;
+      return resolve;
+    },
     stop: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
@@ -92,12 +100,20 @@ function room(answer: ServerResponse): Promise<void> {
 
 type Route = (reply: Reply) => unknown;
 
-function makeRoutes(films: string, pages: ReadonlyMap<string, unknown>): Readonly<Record<string, Route>> {
+function makeRoutes(
+  films: string,
+  pages: ReadonlyMap<string, unknown>,
+  gate: () => Promise<void>,
+): Readonly<Record<string, Route>> {
   const begun = Date.now();
   const file = (reply: Reply, rest: readonly string[], rate?: number) =>
     sendFile(reply, join(films, normalize(rest.join('/'))), rate);
   return {
     films: (reply) => file(reply, reply.rest),
+    held: async (reply) => {
+      await gate();
+      await file(reply, reply.rest);
+    },
     /** /rate/BYTES_A_SECOND/FILE: so many on each connection. */
     rate: (reply) => file(reply, reply.rest.slice(1), Number(reply.rest[0])),
     /** /without/PART/FILE…: a folder in which one file is missing. */

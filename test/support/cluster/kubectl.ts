@@ -1,9 +1,13 @@
 import { execFile } from 'node:child_process';
 import { tool } from '../tools.ts';
-import type { Cluster } from './cluster.ts';
 
-/** Runs kubectl as the administrator, `input` on its standard input, and answers what it printed; throws what it complained of. */
-export function kubectl({ kubeconfig }: Cluster, words: readonly string[], input: unknown = ''): Promise<string> {
+/** A way into a cluster: what KUBECONFIG would name. */
+export interface Kubeconfig {
+  readonly kubeconfig: string;
+}
+
+/** Runs kubectl `input` on its standard input, and answers what it printed; throws what it complained of. */
+export function kubectl({ kubeconfig }: Kubeconfig, words: readonly string[], input: unknown = ''): Promise<string> {
   return new Promise((resolve, reject) => {
     const done = (error: Error | null, stdout: string, stderr: string) =>
       error ? reject(new Error(`kubectl ${words.join(' ')}: ${stderr || error.message}`)) : resolve(stdout.trimEnd());
@@ -15,6 +19,6 @@ export function kubectl({ kubeconfig }: Cluster, words: readonly string[], input
 }
 
 /** Creates or changes objects as `kubectl apply` does. */
-export async function apply(cluster: Cluster, ...objects: readonly object[]): Promise<void> {
+export async function apply(cluster: Kubeconfig, ...objects: readonly object[]): Promise<void> {
   await kubectl(cluster, ['apply', '-f', '-'], { apiVersion: 'v1', kind: 'List', items: objects });
 }

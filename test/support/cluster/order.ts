@@ -1,0 +1,84 @@
+import { randomBytes } from 'node:crypto';
+import { isEnded } from '../../../src/model/job.ts';
+import { readAttempts } from '../../../src/store/jobs.ts';
+import { readLedger, readSnapshot, verifyLedger } from '../../../src/store/ledger.ts';
+import { readLines } from '../../../src/store/lines.ts';
+import { anotherKey } from '../api.ts';
+import { anAccount, type TestStore, theJob } from '../record.ts';
+import { until } from '../until.ts';
+import type { Installation } from './installation.ts';
+import { kubectl } from './kubectl.ts';
+
+/** A job, with an account of its own: what happens to it is all that happens to the account. */
+export interface Order {
+  readonly id: string;
+  readonly account: string;
+  readonly key: string;
+}
+
+/** Everything that a job has left behind. */
+export interface Facts {
+  readonly status: string;
+  readonly code: string | null;
+  readonly failures: number;
+  readonly interruptions: number;
+  /** How each attempt ended. */
+  readonly attempts: readonly string[];
+  /** What the account was charged, and what it is still held for. */
+  readonly charged: number;
+  readonly held: number;
+  /** What is wrong in its ledger. */
+  readonly problems: readonly string[];
+  /** Statuses of its lines in the request log: one for its call, one for its end. */
+  readonly lines: readonly number[];
+  /** Statuses of the webhooks that came. */
+  readonly webhooks: readonly string[];
+  /** Keys of its objects without its id, finished or not. */
+  readonly objects: readonly string[];
+}
+
+/** Makes an account for one job, and the parameters of its call; everything secret in them is a word that is easily found. */
+export async function anOrder(store: TestStore, query: string, receiver: string) {
+  const canary = (name: string) => `Canary${name}${randomBytes(8).toString('hex')}`;
+  const [token, place, authorization] = [canary('Query'), canary('Webhook'), canary('Authorization')];
+  const { account, slug } = await anAccount(store, { credits: 10 });
+  const key = await anotherKey(store, account);
+  const words = new URLSearchParams({
+    query: `${query}?token=${token}`,
+    webhook_url: `${receiver}/${place}`,
+    webhook_authorization: `Bearer ${authorization}`,
+  });
+  return { order: { account, key }, words, canaries: [token, place, authorization, slug, key] };
+}
+
+/** Waits until a job has ended and nothing of it is in the cluster any more; answers what it has left behind elsewhere. */
+export async function factsOf(installation: Installation, { id, account }: Order, seconds: number): Promise<Facts> {
+  const { store, receiver, s3 } = installation;
+  await until(async () => isEnded((await theJob(store, id)).status), seconds, `job ${id} ends`);
+  await until(() => receiver.of(id).length > 0, 10, `the webhook of ${id} comes`);
+  await until(async () => (await listLeft(installation, id)).length === 0, 10, `nothing of ${id} is in the cluster`);
+  const { status, error_code: code, failures, interruptions } = await theJob(store, id);
+  const [{ books }, ledger, { problems }, lines, { objects, uploads }, attempts] = await Promise.all([
+    readSnapshot(store, account),
+    readLedger(store, account, 100),
+    verifyLedger(store, account),
+    readLines(store, account, 100),
+    s3.list(),
+    readAttempts(store, id),
+  ]);
+  return {
+    ...{ status, code, failures, interruptions, problems: problems.map(String) },
+    attempts: attempts.flatMap((mark) => mark.code ?? []),
+    charged: ledger.filter((entry) => entry.kind === 'charge' && entry.job === id).length,
+    held: books.held,
+    lines: lines.flatMap(({ endpoint, status }) => (endpoint.includes('download') ? [status] : [])).toSorted(),
+    webhooks: receiver.of(id).map(({ body }) => body.status),
+    objects: [...objects, ...uploads].filter((key) => key.startsWith(id)).map((key) => key.slice(id.length + 1)),
+  };
+}
+
+/** Names of the Jobs and pods of a job that the cluster has. */
+export async function listLeft({ kubeconfig, namespace }: Installation, id: string): Promise<string[]> {
+  const words = ['get', 'jobs,pods', '-n', namespace, '-l', `trawl/job=${id}`, '-o', 'name'];
+  return (await kubectl({ kubeconfig }, words)).split('\n').filter(Boolean);
+}
