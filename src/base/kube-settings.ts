@@ -16,6 +16,12 @@ export const kubeSettings = [
   { name: 'TRAWL_WORKER_MEMORY', kind: kind.quantity, default: '3Gi', text: 'Memory that each asks for and may use.' },
   { name: 'TRAWL_WORKER_AWAY_SECONDS', kind: kind.seconds, default: '60', text: 'Their wait for a node that is away.' },
   {
+    name: 'TRAWL_WORKER_START_SECONDS',
+    kind: kind.seconds,
+    default: '180',
+    text: 'Their wait for what keeps them from starting, such as an image that cannot be fetched.',
+  },
+  {
     name: 'TRAWL_WORKER_RUNTIME_CLASS',
     kind: kind.kubeName,
     default: null,

@@ -83,6 +83,7 @@ function shapeOf(config: Config): Shape {
     priorityClass: config.workerPriorityClass,
     queue: config.workerQueue,
     awaySeconds: config.workerAwaySeconds,
+    startSeconds: config.workerStartSeconds,
     hostUsers: config.workerHostUsers,
   };
 }

@@ -302,7 +302,7 @@ describe('how an attempt in a cluster stands', () => {
           pods: (row.pods ?? []).map((pod) => slimPod(aRawPod(pod))),
           said: row.said ?? [],
         },
-        { queue: row.queue ?? null, awaySeconds: 60 },
+        { queue: row.queue ?? null, awaySeconds: 60, startSeconds: 180 },
         begun + (row.seconds ?? 1) * 1000,
       );
       expect(judged.seen).to.deep.equal(row.seen);

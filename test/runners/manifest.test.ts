@@ -15,6 +15,7 @@ const shape: Shape = {
   priorityClass: null,
   queue: null,
   awaySeconds: 60,
+  startSeconds: 180,
   hostUsers: false,
 };
 const job = attemptName.slice(0, -2);

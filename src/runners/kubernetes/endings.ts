@@ -22,7 +22,7 @@ export interface Judged {
 }
 
 /** What the operator says of how long pods may be without what they need. */
-type Patience = Pick<Shape, 'queue' | 'awaySeconds'>;
+type Patience = Pick<Shape, 'queue' | 'awaySeconds' | 'startSeconds'>;
 
 /** A pod that was told to leave and has not is nobody's any more: its node may be dead. */
 export const leaveMilliseconds = 3_000;

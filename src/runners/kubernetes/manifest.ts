@@ -19,6 +19,8 @@ export interface Shape {
   readonly queue: string | null;
   /** After this long without its node a pod is lost. */
   readonly awaySeconds: number;
+  /** What keeps a worker from starting, such as an image that cannot be fetched, may pass for this long. */
+  readonly startSeconds: number;
   /** Whether root in the pod is root of the node. */
   readonly hostUsers: boolean;
 }

@@ -9,16 +9,16 @@ export interface Wait {
   readonly outcome: Outcome | null;
 }
 
-/** How long a cause may last until it does not pass by itself, in seconds. */
-const patience: Readonly<Record<string, { readonly seconds: number; readonly reason: string }>> = {
-  ErrImagePull: { seconds: 180, reason: 'The image of the worker is being fetched' },
-  ImagePullBackOff: { seconds: 180, reason: 'The image of the worker is being fetched' },
-  RegistryUnavailable: { seconds: 180, reason: 'The image of the worker is being fetched' },
-  ErrImageNeverPull: { seconds: 0, reason: 'The image of the worker is missing' },
-  InvalidImageName: { seconds: 0, reason: 'The image of the worker is missing' },
-  CreateContainerConfigError: { seconds: 60, reason: 'The worker cannot be started yet' },
-  CreateContainerError: { seconds: 180, reason: 'The worker cannot be started yet' },
-  RunContainerError: { seconds: 180, reason: 'The worker cannot be started yet' },
+/** What keeps a worker from starting, and for which part of the operator's patience that may pass by itself. */
+const hindrances: Readonly<Record<string, { readonly part: number; readonly reason: string }>> = {
+  ErrImagePull: { part: 1, reason: 'The image of the worker is being fetched' },
+  ImagePullBackOff: { part: 1, reason: 'The image of the worker is being fetched' },
+  RegistryUnavailable: { part: 1, reason: 'The image of the worker is being fetched' },
+  ErrImageNeverPull: { part: 0, reason: 'The image of the worker is missing' },
+  InvalidImageName: { part: 0, reason: 'The image of the worker is missing' },
+  CreateContainerConfigError: { part: 1 / 3, reason: 'The worker cannot be started yet' },
+  CreateContainerError: { part: 1, reason: 'The worker cannot be started yet' },
+  RunContainerError: { part: 1, reason: 'The worker cannot be started yet' },
 };
 
 /** Room that nobody has made by then is not made by waiting. */
@@ -30,16 +30,20 @@ const crowded: Outcome = { is: 'failed', code: 'queue_timeout', text: 'No node o
 const throttled = /\b429\b|too ?many ?requests/i;
 
 /** Says why a pod that has not run is still waiting. What a queue of the cluster has admitted waits for as long as it lets it. */
-export function explainPod(pod: LivePod, { queue }: Pick<Shape, 'queue'>, now: number): Wait {
+export function explainPod(
+  pod: LivePod,
+  { queue, startSeconds }: Pick<Shape, 'queue' | 'startSeconds'>,
+  now: number,
+): Wait {
   const { unscheduled, scheduledAt, createdAt, waits } = pod;
   if (unscheduled?.reason === 'SchedulingGated') return { ...nothing, reason: 'The cluster has not admitted it yet' };
   if (unscheduled !== null) {
     const isOver = queue === null && now - createdAt >= roomMilliseconds;
     return { reason: 'No node of the cluster has room for it', outcome: isOver ? crowded : null };
   }
-  const known = patience[waits?.reason ?? ''];
+  const known = hindrances[waits?.reason ?? ''];
   if (!waits || !known) return nothing;
-  const isOver = now - (scheduledAt ?? createdAt) >= known.seconds * 1000 && !throttled.test(waits.message);
+  const isOver = now - (scheduledAt ?? createdAt) >= known.part * startSeconds * 1000 && !throttled.test(waits.message);
   return { reason: known.reason, outcome: isOver ? broken : null };
 }
 

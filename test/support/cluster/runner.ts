@@ -26,7 +26,7 @@ export function aShape(namespace: string): Shape {
     serviceAccount: 'trawl-worker',
     env: { TRAWL_GATEWAY_ADDRESS: 'http://gateway:8082' },
     ...{ cpu: '10m', memory: '64Mi', diskBytes: 2 ** 26 },
-    ...{ runtimeClass: null, priorityClass: null, queue: null, awaySeconds: 2, hostUsers: false },
+    ...{ runtimeClass: null, priorityClass: null, queue: null, awaySeconds: 2, startSeconds: 180, hostUsers: false },
   };
 }
 
