@@ -1,132 +1,17 @@
-import { expect } from 'chai';
 import type { Seen } from '../../src/model/next.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
-import { judge } from '../../src/runners/kubernetes/endings.ts';
-import { slimJob, slimPod } from '../../src/runners/kubernetes/slim.ts';
-import {
-  aRawJob,
-  aRawPod,
-  begun,
-  deleted,
-  deletedLater,
-  disrupted,
-  scheduled,
-  terminated,
-  unheard,
-  unschedulable,
-  waitingFor,
-} from '../support/cluster-objects.ts';
+import { deleted, deletedLater, disrupted, terminated, unheard } from '../support/cluster-objects.ts';
+import { failed, judgeRows, type Row } from '../support/cluster-rows.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
 
-interface Row {
-  readonly job?: Parameters<typeof aRawJob>[0] | null;
-  readonly pods?: readonly Parameters<typeof aRawPod>[0][];
-  readonly said?: readonly string[];
-  readonly seconds?: number;
-  /** A queue of the cluster admits the pods. */
-  readonly queue?: string;
-  readonly alarm?: string;
-  readonly seen: Seen;
-  /** Where what is known may be too old to act upon; an alarm is read too. */
-  readonly isRead?: true;
-}
-
 const running: Seen = { is: 'running' };
-const waiting = (reason: string | null): Seen => ({ is: 'waiting', reason });
 const interrupted = (reason: string): Seen => ({ is: 'ended', outcome: { is: 'interrupted', reason } });
-const failed = (code: (Outcome & { is: 'failed' })['code'], text?: string): Seen => {
-  return { is: 'ended', outcome: { is: 'failed', code, ...(text && { text }) } };
-};
 const done: Outcome = { is: 'done', metadata: someMetadata, delivered: someDelivered(1) };
 const ble = [['FailureTarget', 'BackoffLimitExceeded']] as [string, string][];
 const deadline = [['FailureTarget', 'DeadlineExceeded']] as [string, string][];
 const toldToStop = '{"is":"interrupted","reason":"stopped"}';
-const pull = 'The image of the worker is being fetched';
 
 const rows: Record<string, Row> = {
-  'nothing is there': { job: null, pods: [], seen: { is: 'absent' }, isRead: true },
-  'a Job has no pod yet': { pods: [], seen: waiting(null) },
-  'a queue of the cluster has not admitted it': {
-    job: { conditions: [['Suspended', 'JobSuspended']] },
-    pods: [],
-    seen: waiting('The cluster has not admitted it yet'),
-  },
-  'the quota is used up': {
-    pods: [],
-    said: ['pods "x" is forbidden: exceeded quota: workers'],
-    seen: waiting('The quota of the cluster is used up'),
-  },
-  'the pod is refused by a policy': {
-    pods: [],
-    said: ['pods "x" is forbidden: violates PodSecurity "restricted:latest"'],
-    seen: failed('worker_failed'),
-    alarm: 'pods "x" is forbidden: violates PodSecurity "restricted:latest"',
-  },
-  'the pod cannot be made for another reason': {
-    pods: [],
-    said: ['etcdserver: request timed out'],
-    seen: waiting('The cluster makes no pod for it'),
-  },
-  'no node has room': {
-    pods: [{ status: unschedulable }],
-    seconds: 899,
-    seen: waiting('No node of the cluster has room for it'),
-  },
-  'no node has had room for too long': {
-    pods: [{ status: unschedulable }],
-    seconds: 900,
-    seen: failed('queue_timeout', 'No node of the cluster had room for the job'),
-    alarm: 'Unschedulable: 0/3 nodes are available',
-  },
-  'no node has room for what a queue of the cluster has admitted': {
-    pods: [{ status: unschedulable }],
-    seconds: 86_400,
-    queue: 'media',
-    seen: waiting('No node of the cluster has room for it'),
-  },
-  'a gate holds the pod back': {
-    pods: [
-      { status: { phase: 'Pending', conditions: [{ ...scheduled, status: 'False', reason: 'SchedulingGated' }] } },
-    ],
-    seen: waiting('The cluster has not admitted it yet'),
-  },
-  'the container is being made': {
-    pods: [{ status: waitingFor('ContainerCreating') }],
-    seconds: 3600,
-    seen: waiting(null),
-  },
-  'the image is not there yet': {
-    pods: [{ status: waitingFor('ImagePullBackOff') }],
-    seconds: 179,
-    seen: waiting(pull),
-  },
-  'the image is not there for too long': {
-    pods: [{ status: waitingFor('ErrImagePull') }],
-    seconds: 181,
-    seen: failed('worker_failed'),
-    alarm: 'ErrImagePull: ',
-  },
-  'the registry is busy': {
-    pods: [{ status: waitingFor('ErrImagePull', 'toomanyrequests: 429 Too Many Requests') }],
-    seconds: 3600,
-    seen: waiting(pull),
-  },
-  'the image can never be there': {
-    pods: [{ status: waitingFor('InvalidImageName', 'no name') }],
-    seen: failed('worker_failed'),
-    alarm: 'InvalidImageName: no name',
-  },
-  'the container is configured wrongly': {
-    pods: [{ status: waitingFor('CreateContainerConfigError') }],
-    seconds: 61,
-    seen: failed('worker_failed'),
-    alarm: 'CreateContainerConfigError: ',
-  },
-  'the container cannot be made': {
-    pods: [{ status: waitingFor('CreateContainerError') }],
-    seconds: 60,
-    seen: waiting('The worker cannot be started yet'),
-  },
   'it runs': { pods: [{}], seen: running },
   'it has delivered': {
     pods: [{ status: { phase: 'Succeeded', ...terminated(0, 'Completed', JSON.stringify(done)) } }],
@@ -293,21 +178,4 @@ const rows: Record<string, Row> = {
   },
 };
 
-describe('how an attempt in a cluster stands', () => {
-  for (const [title, row] of Object.entries(rows)) {
-    it(title, () => {
-      const judged = judge(
-        {
-          job: row.job === null ? null : slimJob(aRawJob(row.job)),
-          pods: (row.pods ?? []).map((pod) => slimPod(aRawPod(pod))),
-          said: row.said ?? [],
-        },
-        { queue: row.queue ?? null, awaySeconds: 60, startSeconds: 180 },
-        begun + (row.seconds ?? 1) * 1000,
-      );
-      expect(judged.seen).to.deep.equal(row.seen);
-      expect(judged.isProved).to.equal(!row.isRead && !row.alarm);
-      expect(judged.alarm).to.equal(row.alarm ?? null);
-    });
-  }
-});
+describe('how an attempt in a cluster ends', () => judgeRows(rows));

@@ -1,0 +1,92 @@
+import { scheduled, unschedulable, waitingFor } from '../support/cluster-objects.ts';
+import { failed, judgeRows, type Row, waiting } from '../support/cluster-rows.ts';
+
+const pull = 'The image of the worker is being fetched';
+
+const rows: Record<string, Row> = {
+  'nothing is there': { job: null, pods: [], seen: { is: 'absent' }, isRead: true },
+  'a Job has no pod yet': { pods: [], seen: waiting(null) },
+  'a queue of the cluster has not admitted it': {
+    job: { conditions: [['Suspended', 'JobSuspended']] },
+    pods: [],
+    seen: waiting('The cluster has not admitted it yet'),
+  },
+  'the quota is used up': {
+    pods: [],
+    said: ['pods "x" is forbidden: exceeded quota: workers'],
+    seen: waiting('The quota of the cluster is used up'),
+  },
+  'the pod is refused by a policy': {
+    pods: [],
+    said: ['pods "x" is forbidden: violates PodSecurity "restricted:latest"'],
+    seen: failed('worker_failed'),
+    alarm: 'pods "x" is forbidden: violates PodSecurity "restricted:latest"',
+  },
+  'the pod cannot be made for another reason': {
+    pods: [],
+    said: ['etcdserver: request timed out'],
+    seen: waiting('The cluster makes no pod for it'),
+  },
+  'no node has room': {
+    pods: [{ status: unschedulable }],
+    seconds: 899,
+    seen: waiting('No node of the cluster has room for it'),
+  },
+  'no node has had room for too long': {
+    pods: [{ status: unschedulable }],
+    seconds: 900,
+    seen: failed('queue_timeout', 'No node of the cluster had room for the job'),
+    alarm: 'Unschedulable: 0/3 nodes are available',
+  },
+  'no node has room for what a queue of the cluster has admitted': {
+    pods: [{ status: unschedulable }],
+    seconds: 86_400,
+    queue: 'media',
+    seen: waiting('No node of the cluster has room for it'),
+  },
+  'a gate holds the pod back': {
+    pods: [
+      { status: { phase: 'Pending', conditions: [{ ...scheduled, status: 'False', reason: 'SchedulingGated' }] } },
+    ],
+    seen: waiting('The cluster has not admitted it yet'),
+  },
+  'the container is being made': {
+    pods: [{ status: waitingFor('ContainerCreating') }],
+    seconds: 3600,
+    seen: waiting(null),
+  },
+  'the image is not there yet': {
+    pods: [{ status: waitingFor('ImagePullBackOff') }],
+    seconds: 179,
+    seen: waiting(pull),
+  },
+  'the image is not there for too long': {
+    pods: [{ status: waitingFor('ErrImagePull') }],
+    seconds: 181,
+    seen: failed('worker_failed'),
+    alarm: 'ErrImagePull: ',
+  },
+  'the registry is busy': {
+    pods: [{ status: waitingFor('ErrImagePull', 'toomanyrequests: 429 Too Many Requests') }],
+    seconds: 3600,
+    seen: waiting(pull),
+  },
+  'the image can never be there': {
+    pods: [{ status: waitingFor('InvalidImageName', 'no name') }],
+    seen: failed('worker_failed'),
+    alarm: 'InvalidImageName: no name',
+  },
+  'the container is configured wrongly': {
+    pods: [{ status: waitingFor('CreateContainerConfigError') }],
+    seconds: 61,
+    seen: failed('worker_failed'),
+    alarm: 'CreateContainerConfigError: ',
+  },
+  'the container cannot be made': {
+    pods: [{ status: waitingFor('CreateContainerError') }],
+    seconds: 60,
+    seen: waiting('The worker cannot be started yet'),
+  },
+};
+
+describe('what an attempt in a cluster waits for', () => judgeRows(rows));

@@ -1,0 +1,45 @@
+import { expect } from 'chai';
+import type { Seen } from '../../src/model/next.ts';
+import type { Outcome } from '../../src/model/outcome.ts';
+import { judge } from '../../src/runners/kubernetes/endings.ts';
+import { slimJob, slimPod } from '../../src/runners/kubernetes/slim.ts';
+import { aRawJob, aRawPod, begun } from './cluster-objects.ts';
+
+/** What there is of an attempt, and how it stands then. */
+export interface Row {
+  readonly job?: Parameters<typeof aRawJob>[0] | null;
+  readonly pods?: readonly Parameters<typeof aRawPod>[0][];
+  readonly said?: readonly string[];
+  readonly seconds?: number;
+  /** A queue of the cluster admits the pods. */
+  readonly queue?: string;
+  readonly alarm?: string;
+  readonly seen: Seen;
+  /** Where what is known may be too old to act upon; an alarm is read too. */
+  readonly isRead?: true;
+}
+
+export const waiting = (reason: string | null): Seen => ({ is: 'waiting', reason });
+export const failed = (code: (Outcome & { is: 'failed' })['code'], text?: string): Seen => {
+  return { is: 'ended', outcome: { is: 'failed', code, ...(text && { text }) } };
+};
+
+/** Tests each row. */
+export function judgeRows(rows: Readonly<Record<string, Row>>): void {
+  for (const [title, row] of Object.entries(rows)) {
+    it(title, () => {
+      const judged = judge(
+        {
+          job: row.job === null ? null : slimJob(aRawJob(row.job)),
+          pods: (row.pods ?? []).map((pod) => slimPod(aRawPod(pod))),
+          said: row.said ?? [],
+        },
+        { queue: row.queue ?? null, awaySeconds: 60, startSeconds: 180 },
+        begun + (row.seconds ?? 1) * 1000,
+      );
+      expect(judged.seen).to.deep.equal(row.seen);
+      expect(judged.isProved).to.equal(!row.isRead && !row.alarm);
+      expect(judged.alarm).to.equal(row.alarm ?? null);
+    });
+  }
+}
