@@ -13,19 +13,29 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 
 // Copies into a root of their own: the named files and folders, what links lead to, the libraries that programs load, and of
-// each Debian package that one of them comes from its status and its copyright. What lies in the root `beside` is left out.
+// each Debian package that one of them comes from its status, its checksums and its copyright. What lies in the root `beside`
+// is left out.
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { beside: { type: 'string' } } });
 const [root = '', ...wanted] = positionals;
 const named = wanted.flatMap(filesOf);
 const libraries = named.filter(isProgram).flatMap(librariesOf).flatMap(trailOf);
 const files = [...new Set([...named, ...libraries])].filter((path) => !values.beside || !isIn(values.beside, path));
-const packages = packagesOf(files);
-const copyrights = packages.map((name) => `/usr/share/doc/${name}/copyright`).flatMap(trailOf);
-mkdirSync(join(root, 'var/lib/dpkg/status.d'), { recursive: true });
+const copyrights = packagesOf(files)
+  .map((name) => `/usr/share/doc/${name}/copyright`)
+  .flatMap(trailOf);
+const packages = packagesOf([...files, ...copyrights]);
+mkdirSync(root);
 ask('cp', ['--archive', '--parents', ...new Set([...files, ...copyrights]), root]);
-for (const name of packages)
-  writeFileSync(join(root, 'var/lib/dpkg/status.d', name), ask('dpkg-query', ['--status', name]));
+for (const name of packages) describe(name);
 console.log(`${root}: ${files.length} files of ${packages.length} Debian packages`);
+
+/** As scanners of images look for it. */
+function describe(name: string): void {
+  const folder = join(root, 'var/lib/dpkg/status.d');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, name), ask('dpkg-query', ['--status', name]));
+  writeFileSync(join(folder, `${name}.md5sums`), ask('dpkg-query', ['--control-show', name, 'md5sums']));
+}
 
 function filesOf(path: string): string[] {
   if (!lstatSync(path).isDirectory()) return trailOf(path);

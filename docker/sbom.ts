@@ -13,12 +13,14 @@ interface Component {
 // Debian and Python packages of each root. It tells no time, so that the same image always has the same words.
 const [image = '', version = '', lock = '', ...roots] = process.argv.slice(2);
 const node = process.versions.node;
-const components: Component[] = [
+const found: Component[] = [
   { type: 'application', name: 'node', version: node, purl: `pkg:generic/node@${node}` },
   ...npmPackages(),
   ...roots.flatMap(debianPackages),
   ...roots.flatMap(pythonPackages),
 ];
+// Two roots may have files of one package.
+const components = [...new Map(found.map((each) => [each.purl, each])).values()];
 const component = { type: 'container', name: image, version };
 const bom = { bomFormat: 'CycloneDX', specVersion: '1.5', version: 1, metadata: { component }, components };
 console.log(JSON.stringify(bom, null, 1));
@@ -37,7 +39,7 @@ function npmPackages(): Component[] {
 }
 
 function debianPackages(root: string): Component[] {
-  return read(root, 'var/lib/dpkg/status.d/*').map((text) => {
+  return read(root, 'var/lib/dpkg/status.d/!(*.md5sums)').map((text) => {
     const [name, version, arch] = [field(text, 'Package'), field(text, 'Version'), field(text, 'Architecture')];
     const purl = `pkg:deb/debian/${name}@${encodeURIComponent(version)}?arch=${arch}`;
     return { type: 'library', name, version, purl };

@@ -72,7 +72,6 @@ function shapeOf(config: Config): Shape {
     env: {
       TRAWL_GATEWAY_ADDRESS: showAddress(gatewayAddress),
       TRAWL_EGRESS_ADDRESS: showAddress(egressAddress),
-      TRAWL_SANDBOX: config.sandbox,
       TRAWL_LOG_LEVEL: config.logLevel,
       ...(config.ytdlpPlugins.length > 0 && { TRAWL_YTDLP_PLUGINS: config.ytdlpPlugins.join(':') }),
     },

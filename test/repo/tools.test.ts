@@ -146,6 +146,8 @@ describe('.ci/tools/install', () => {
   it('installs no packages of the system without root', () => {
     const { status, stdout } = install();
     expect(status).to.equal(0);
-    expect(stdout.split('\n').at(-2)).to.equal('tools: tests on a real node need root, so they are skipped');
+    expect(stdout.split('\n').at(-2)).to.equal(
+      'tools: tests on a real node and of the images need root, so they are skipped',
+    );
   });
 });

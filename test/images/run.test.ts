@@ -1,0 +1,214 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { type OpenImage, runImage } from '../support/container.ts';
+import { startGateway, token } from '../support/gateway.ts';
+import { buildMilliseconds, type Images, openImages, script } from '../support/images.ts';
+import { startProxy, type TestProxy } from '../support/proxy.ts';
+import { aFolder } from '../support/redis.ts';
+import { type Source, startSource } from '../support/source-server.ts';
+
+const python = '/opt/trawl/.cache/python/bin/python3';
+const places = { TRAWL_DATA: '/scratch', HOME: '/scratch', TMPDIR: '/scratch', XDG_CACHE_HOME: '/scratch/cache' };
+
+describe('The images under a read-only root', function () {
+  this.timeout(120_000);
+  let images: Images;
+  before(function () {
+    this.timeout(buildMilliseconds);
+    images = openImages();
+  });
+  after(() => images?.close());
+
+  const ask = async (image: OpenImage, ...command: string[]) => {
+    const { code, out, err } = await runImage(image, { command });
+    expect(code, err).to.equal(0);
+    return out.trim();
+  };
+
+  it('are not built a second time', () => {
+    const stamps = () => readdirSync(images.folder).map((name) => statSync(join(images.folder, name)).ino);
+    const before = stamps();
+    const { status, stdout } = spawnSync(script, { encoding: 'utf8' });
+    expect(status).to.equal(0);
+    expect(stdout.split('\n').filter(Boolean)).to.have.length(3);
+    expect(stamps()).to.deep.equal(before);
+  });
+
+  it('every role starts, and finds its code compiled', async () => {
+    for (const [image, unfit] of [
+      [images.server, ['up', 'worker', 'inspector']],
+      [images.worker, ['up']],
+    ] as const) {
+      const overview = (await runImage(image, {})).out;
+      const roles = [...overview.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name!);
+      expect(roles).to.include.members(['egress', 'worker']);
+      for (const role of roles.filter((name) => !unfit.includes(name as 'up'))) {
+        const { code, out, err } = await runImage(image, {
+          args: [role, '--help'],
+          env: { NODE_DEBUG_NATIVE: 'COMPILE_CACHE' },
+        });
+        expect(code, err).to.equal(0);
+        const told = `${out}${err}`;
+        expect(told).to.include(`trawl ${role}`);
+        const found = [...told.matchAll(/code cache for \w+ (\S+) was (\w+)/g)];
+        expect(found.length, role).to.be.above(5);
+        expect(found.filter(([, , is]) => is !== 'accepted').map(([, path]) => path)).to.deep.equal([]);
+        expect(told).to.not.include('writing cache');
+      }
+    }
+  });
+
+  it('versions are those of the list', async () => {
+    const bom = JSON.parse(readFileSync(join(images.folder, 'worker.cdx.json'), 'utf8')) as {
+      components: { name: string; version: string; purl: string }[];
+    };
+    const listed = (purl: string) => bom.components.find((each) => each.purl.startsWith(`${purl}@`))?.version ?? '';
+    expect(`v${listed('pkg:generic/node')}`).to.equal(await ask(images.worker, 'node', '--version'));
+    expect(listed('pkg:pypi/yt-dlp')).to.equal(await ask(images.worker, 'yt-dlp', '--version'));
+    const [, ffmpeg = ''] = /^ffmpeg version (\S+)/.exec(await ask(images.worker, 'ffmpeg', '-version')) ?? [];
+    expect(listed('pkg:deb/debian/ffmpeg').replace(/^\d+:/, '')).to.equal(ffmpeg);
+    const [major = 0, minor = 0, patch = 0] = ffmpeg.split(/[.-]/).map(Number);
+    expect(major * 1e6 + minor * 1e3 + patch).to.be.at.least(7_001_005);
+    expect(`Python ${listed('pkg:deb/debian/python3.13-minimal').split('-')[0]}`).to.equal(
+      await ask(images.worker, 'python3', '--version'),
+    );
+  });
+
+  it('Python compiles nothing of what yt-dlp loads', async () => {
+    for (const [command, least] of [
+      [[python, '-v', '-m', 'yt_dlp', '--version'], 200],
+      [
+        [
+          python,
+          '-v',
+          '-I',
+          '-B',
+          '-X',
+          'utf8',
+          '-c',
+          'import sys; sys.path.insert(0, "/opt/trawl/src/media"); import driver',
+        ],
+        200,
+      ],
+    ] as const) {
+      const { code, err } = await runImage(images.worker, { command: [...command] });
+      expect(code, err.slice(-2000)).to.equal(0);
+      const loaded = [...err.matchAll(/^# code object from '?(.*?)'?$/gm)].map(([, from]) => from!);
+      expect(loaded.length).to.be.above(least);
+      expect(loaded.filter((from) => !from.endsWith('.pyc') && !from.endsWith('yt_dlp/__main__.py'))).to.deep.equal([]);
+    }
+  });
+
+  it('Python knows the authorities whose certificates count', async () => {
+    const count = await ask(
+      images.worker,
+      python,
+      '-c',
+      'import ssl; print(len(ssl.create_default_context().get_ca_certs()))',
+    );
+    expect(Number(count)).to.be.above(100);
+  });
+
+  it('nothing but the folder of work can be written', async () => {
+    const tried = `for place in / /tmp /opt/trawl /usr/bin /scratch; do ( : >"$place/x" ) && echo "$place"; done 2>/dev/null; true`;
+    expect(await ask(images.worker, 'sh', '-c', tried)).to.equal('/scratch');
+  });
+
+  describe('a worker', () => {
+    let source: Source;
+    let proxy: TestProxy;
+    before(async function () {
+      this.timeout(180_000);
+      source = await startSource();
+      proxy = await startProxy((host) => host === source.host);
+    });
+    after(async () => {
+      await proxy?.stop();
+      await source?.stop();
+    });
+
+    for (const [title, endpoint, path, args, type] of [
+      [
+        'a film',
+        'video',
+        '/films/clip.mp4',
+        { download_type: 'audio_video', video_quality: 'best', video_format: 'mp4' },
+        'video/mp4',
+      ],
+      [
+        'a stream in pieces',
+        'video',
+        '/films/hls/list.m3u8',
+        { download_type: 'audio_video', video_quality: 'best', video_format: 'mkv' },
+        'video/x-matroska',
+      ],
+      [
+        'the sound of a film',
+        'audio',
+        '/films/clip.mp4',
+        { download_type: 'audio', audio_quality: 'best', audio_format: 'mp3' },
+        'audio/mpeg',
+      ],
+    ] as const) {
+      it(`does a whole job: ${title}`, async () => {
+        const { folder, remove } = aFolder();
+        const gateway = await startGateway({
+          folder,
+          order: { endpoint, args: { query: source.url + path, ...args } },
+        });
+        chmodSync(folder, 0o755);
+        chmodSync(join(folder, 'gateway'), 0o666);
+        writeFileSync(join(folder, 'token'), token);
+        writeFileSync(join(folder, 'end'), '');
+        chmodSync(join(folder, 'end'), 0o666);
+        try {
+          const { code, err } = await runImage(images.worker, {
+            args: ['worker', '--token-file', '/gate/token'],
+            env: {
+              ...places,
+              TRAWL_GATEWAY_ADDRESS: 'unix:/gate/gateway',
+              TRAWL_EGRESS_ADDRESS: proxy.url,
+              TRAWL_TERMINATION_FILE: '/gate/end',
+            },
+            folders: { '/gate': folder },
+          });
+          expect(gateway.verdicts, err).to.have.lengthOf(1);
+          expect(gateway.verdicts[0], err).to.deep.include({ is: 'done' });
+          expect(gateway.objects.get('object')?.type).to.equal(type);
+          expect(code, err).to.equal(0);
+          expect(err).to.not.include('sandbox');
+        } finally {
+          await gateway.stop();
+          remove();
+        }
+      });
+    }
+  });
+
+  if (process.env.ROUNDS !== undefined)
+    it('a read-only root costs yt-dlp no more than a tenth over one whose bytecode is warm', async () => {
+      const compiled = await cpuSeconds(images.worker, false);
+      const warm = await cpuSeconds(images.worker, true);
+      console.log(
+        `yt-dlp --version: ${compiled.toFixed(3)} s of CPU in the image, ${warm.toFixed(3)} s with warm bytecode`,
+      );
+      expect(compiled / warm).to.be.at.most(1.1);
+    });
+});
+
+/** Median user and system time of `yt-dlp --version`, after two runs that are not counted. */
+async function cpuSeconds(image: OpenImage, rootMayBeWritten: boolean): Promise<number> {
+  const program =
+    'import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=-3, check=True); u = resource.getrusage(-1); print(u.ru_utime + u.ru_stime)';
+  const times: number[] = [];
+  for (let round = 0; round < 13; round++) {
+    const { out } = await runImage(image, {
+      command: [python, '-c', program, 'yt-dlp', '--version'],
+      rootMayBeWritten,
+    });
+    times.push(Number(out));
+  }
+  return times.slice(2).sort((one, other) => one - other)[5]!;
+}
