@@ -36,7 +36,7 @@ const needs: Record<string, readonly string[]> = {
   e2e: [...node, 'versitygw', 'redis-server', 'ffmpeg', 'ffprobe'],
 };
 /** What a group is built from first; it is skipped when that cannot be built here. */
-const builds: Record<string, string> = { images: 'docker/build', e2e: 'docker/build' };
+const builds: Record<string, string> = { e2e: 'docker/build' };
 /** Groups that mostly wait for a cluster: two of their files run at a time, each in a process of its own. */
 const sideBySide = ['cluster', 'node'];
 const firstFolders = [

@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { run } from '../support/cluster/network.ts';
 import { type OpenImage, runImage } from '../support/container.ts';
 import { startGateway, token } from '../support/gateway.ts';
 import { buildMilliseconds, type Images, openImages, script } from '../support/images.ts';
@@ -10,6 +11,11 @@ import { aFolder } from '../support/redis.ts';
 import { type Source, startSource } from '../support/source-server.ts';
 
 const python = '/opt/trawl/.cache/python/bin/python3';
+const packages = '/opt/trawl/.cache/python/lib/python3.13/site-packages';
+const measure = `import resource, subprocess
+subprocess.run(['yt-dlp', '--version'], stdout=subprocess.DEVNULL, check=True)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_utime + used.ru_stime)`;
 const places = { TRAWL_DATA: '/scratch', HOME: '/scratch', TMPDIR: '/scratch', XDG_CACHE_HOME: '/scratch/cache' };
 
 describe('The images under a read-only root', function () {
@@ -188,27 +194,32 @@ describe('The images under a read-only root', function () {
   });
 
   if (process.env.ROUNDS !== undefined)
-    it('a read-only root costs yt-dlp no more than a tenth over one whose bytecode is warm', async () => {
-      const compiled = await cpuSeconds(images.worker, false);
-      const warm = await cpuSeconds(images.worker, true);
-      console.log(
-        `yt-dlp --version: ${compiled.toFixed(3)} s of CPU in the image, ${warm.toFixed(3)} s with warm bytecode`,
-      );
-      expect(compiled / warm).to.be.at.most(1.1);
+    it('yt-dlp starts as fast as from a folder that may be written, where its bytecode is warm', async () => {
+      const { folder, remove } = aFolder();
+      try {
+        const writable = { ...images.worker, root: join(folder, 'root') };
+        run('cp', '--archive', images.worker.root, writable.root);
+        run('find', folder, '-name', '__pycache__', '-prune', '-exec', 'rm', '-r', '{}', '+');
+        run('chmod', '-R', 'a+rwX', writable.root);
+        const [warm, compiled] = [await cpuSeconds(writable, true), await cpuSeconds(images.worker, false)];
+        console.log(
+          `      yt-dlp --version: ${compiled.toFixed(3)} s of CPU in the image, ${warm.toFixed(3)} s when warm`,
+        );
+        expect(existsSync(join(writable.root, packages, 'yt_dlp', '__pycache__'))).to.equal(true);
+        expect(compiled / warm).to.be.at.most(1.1);
+      } finally {
+        remove();
+      }
     });
 });
 
 /** Median user and system time of `yt-dlp --version`, after two runs that are not counted. */
 async function cpuSeconds(image: OpenImage, rootMayBeWritten: boolean): Promise<number> {
-  const program =
-    'import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=-3, check=True); u = resource.getrusage(-1); print(u.ru_utime + u.ru_stime)';
   const times: number[] = [];
   for (let round = 0; round < 13; round++) {
-    const { out } = await runImage(image, {
-      command: [python, '-c', program, 'yt-dlp', '--version'],
-      rootMayBeWritten,
-    });
-    times.push(Number(out));
+    const { out, err } = await runImage(image, { command: ['python3', '-c', measure], rootMayBeWritten });
+    expect(Number(out), err).to.be.above(0);
+    if (round >= 2) times.push(Number(out));
   }
-  return times.slice(2).sort((one, other) => one - other)[5]!;
+  return times.sort((one, other) => one - other)[5]!;
 }

@@ -15,8 +15,9 @@ export interface Images {
 
 /** Opens the images, built unless they are there. */
 export function openImages(): Images {
-  const { status, stderr } = spawnSync(script, { encoding: 'utf8', maxBuffer: 2 ** 26 });
-  if (status !== 0) throw new Error(`The images cannot be built: ${stderr}`);
+  // It may take minutes, so its progress is shown.
+  const { status } = spawnSync(script, { stdio: ['ignore', 'inherit', 'inherit'] });
+  if (status !== 0) throw new Error('The images cannot be built');
   const folder = spawnSync(script, ['--where'], { encoding: 'utf8' }).stdout.trim();
   const [server, worker] = [openImage(join(folder, 'server.tar')), openImage(join(folder, 'worker.tar'))];
   const close = () => {

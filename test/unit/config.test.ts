@@ -224,7 +224,9 @@ describe('the table of settings', () => {
   it('has one line for each, with its default', () => {
     expect(lines).to.have.length(settings.length + 2);
     expect(lines.find((line) => line.startsWith('| `TRAWL_PORT` |'))).to.contain('| `8080` |');
-    expect(lines.find((line) => line.startsWith('| `TRAWL_PUBLIC_URL` |'))).to.contain('| from host and port in `trawl up`, else required |');
+    expect(lines.find((line) => line.startsWith('| `TRAWL_PUBLIC_URL` |'))).to.contain(
+      '| from host and port in `trawl up`, else required |',
+    );
   });
 
   it('marks secrets and nothing else', () => {
