@@ -93,10 +93,7 @@ describe('docker/build', function () {
         'worker docker.io/library/trawl-worker:0.1.0',
       ]);
       expect(readdirSync(where()).sort()).to.deep.equal([
-        'server.cdx.json',
-        'server.tar',
-        'worker.cdx.json',
-        'worker.tar',
+        ...['server.cdx.json', 'server.id', 'server.tar', 'worker.cdx.json', 'worker.id', 'worker.tar'],
       ]);
     }
   });
@@ -107,6 +104,7 @@ describe('docker/build', function () {
     const count = calls('buildah bud').length;
     build();
     expect(calls('buildah bud')).to.have.length(count);
+    expect(calls('buildah pull')).to.deep.equal([]);
     writeFileSync(join(folder, 'tree', 'src', 'main.ts'), '');
     build();
     expect(calls('buildah bud')).to.have.length(2 * count);
@@ -114,8 +112,18 @@ describe('docker/build', function () {
     expect(calls('buildah bud').at(-2)).to.include('--tag registry.example/acme/trawl-worker:0.1.0');
   });
 
+  it('brings an image back that another tree has built since', () => {
+    build();
+    add('buildah', `case $1 in inspect) echo another ;; esac\n${engine}`);
+    const { status, stderr } = build();
+    expect(status, stderr).to.equal(0);
+    expect(calls('buildah pull')).to.deep.equal(
+      ['server', 'worker'].map((name) => `buildah pull --quiet oci-archive:${where()}/${name}.tar`),
+    );
+  });
+
   it('makes what everything starts from of Debian packages, where it cannot be pulled', () => {
-    add('buildah', `case "$*" in inspect*|pull*) exit 1 ;; from*) echo made ;; esac\n${engine}`);
+    add('buildah', `case "$*" in inspect*debian*|pull*) exit 1 ;; from*) echo made ;; esac\n${engine}`);
     add('mmdebstrap', `touch "\${@: -2:1}"; cat "\${@: -1}" >"$calls.mirror"`);
     const { status, stderr, stdout } = build();
     expect(status, stderr).to.equal(0);
