@@ -1,10 +1,10 @@
 # The locked Node 24 and its tools come first: the machine's own Node is only there for npm.
 locked := PATH="$(CURDIR)/node_modules/.bin:$$PATH"
 
-.PHONY: help up setup tools images check test verify soak bench
+.PHONY: help up setup tools images check test e2e kind kind-e2e verify soak bench
 
 help: ## Print every target with what it does
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 up: setup ## Install what is missing, then run everything on this machine until Ctrl-C
 	@./trawl up
@@ -23,6 +23,18 @@ check: node_modules ## Types, lint, format, unit tests and the tree's own rules,
 
 test: setup ## Install what is missing, then run the whole suite
 	@$(locked) node test/run.ts
+
+e2e: setup ## Walk a job through the cluster of KUBECONFIG, whose pods reach this machine at ADDRESS and have the worker image
+	@$(locked) mocha test/e2e/anywhere.ts
+
+kind: images ## Make a cluster of kind that has the worker image (needs kind and docker; nobody has run this yet)
+	@kind get clusters | grep -qx trawl || kind create cluster --name trawl
+	@kind load image-archive "$$(docker/build --where)/worker.tar" --name trawl
+
+kind-e2e: kind ## Walk a job through that cluster (nobody has run this yet either)
+	@config=$$(mktemp) && trap 'rm "$$config"' EXIT && kind get kubeconfig --name trawl >"$$config" && \
+	KUBECONFIG=$$config ADDRESS=$$(docker network inspect kind | sed -n 's/.*"Gateway": "\([0-9.]*\)".*/\1/p' | head -n 1) \
+	TRAWL_WORKER_HOST_USERS=true $(MAKE) e2e
 
 verify: node_modules ## Write the generated documents anew; fails when that changes a file
 	@$(locked) node src/admin/docs.ts

@@ -3,15 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type Cluster, quickLoss, startCluster } from '../support/cluster/cluster.ts';
-import { findWorkerImage, writeShellImage } from '../support/cluster/image.ts';
+import { findWorkerArchive, workerImage, writeShellImage } from '../support/cluster/image.ts';
 import { type Installation, openInstallation } from '../support/cluster/installation.ts';
 import { kubectl } from '../support/cluster/kubectl.ts';
 import { type Network, openNetwork } from '../support/cluster/network.ts';
 import { type Node, startNode } from '../support/cluster/node.ts';
 import { type Facts, factsOf, type Order } from '../support/cluster/order.ts';
 import { completed, expectNothingSecret, walkOneJob } from '../support/cluster/walk.ts';
+import { runProgram } from '../support/operator.ts';
 import { until } from '../support/until.ts';
 
+const isLong = process.env.ROUNDS !== undefined;
 const namespace = 'workers';
 const interrupted: Facts = {
   ...completed,
@@ -40,7 +42,7 @@ describe('whole jobs on real nodes', function () {
   let trawl: Installation;
 
   before(async () => {
-    const { image, archive } = findWorkerImage();
+    const archive = findWorkerArchive();
     const shell = join(folder, 'shell.tar');
     writeShellImage(shell);
     network = openNetwork();
@@ -51,7 +53,7 @@ describe('whole jobs on real nodes', function () {
       ...{ TRAWL_WORKER_AWAY_SECONDS: '1', TRAWL_WORKER_HOST_USERS: 'true', TRAWL_WORKER_MEMORY: '512Mi' },
       ...{ TRAWL_MAX_FILE_BYTES: String(fileBytes), TRAWL_ATTEMPTS: '1' },
     };
-    trawl = await openInstallation({ kubeconfig, image, namespace, address: network.address, env });
+    trawl = await openInstallation({ kubeconfig, image: workerImage, namespace, address: network.address, env });
     await trawl.control();
   });
   after(async () => {
@@ -175,6 +177,30 @@ describe('whole jobs on real nodes', function () {
     await until(async () => (await why()) === 'The image of the worker is being fetched', 20, 'the caller is told');
     expect(await factsOf(trawl, order, 60)).to.deep.equal(failed('worker_failed'));
   });
+
+  if (isLong) {
+    it('a job whose worker hangs while no controller is there is ended by its kubelet', async function () {
+      this.timeout(300_000);
+      await trawl.control({ TRAWL_JOB_SECONDS: '15' });
+      const { order, pod, letGo } = await startHeld();
+      const [worker = 0] = workersIn(nodeOf(pod));
+      nodeOf(pod).run('kill', '-STOP', String(worker));
+      await trawl.leave();
+      const isOver = () => trawl.stored().includes('"reason": "DeadlineExceeded"');
+      await until(isOver, 150, 'the kubelet ends it');
+      await trawl.control();
+      expect(await factsOf(trawl, order, 60)).to.deep.equal(failed('timeout'));
+      letGo();
+    });
+
+    it('make e2e walks a job through whatever cluster it is given', async () => {
+      const { code, out, err } = await runProgram('make', ['e2e'], {
+        ...{ PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', TMPDIR: process.env.TMPDIR ?? '' },
+        ...{ KUBECONFIG: cluster.kubeconfig, ADDRESS: network.address, TRAWL_WORKER_HOST_USERS: 'true' },
+      });
+      expect({ code, err }, out).to.deep.equal({ code: 0, err: '' });
+    });
+  }
 
   it('nothing is left in the cluster, and nothing secret was ever stored in it', async () => {
     expect(await kubectl(cluster, ['get', 'all', '--all-namespaces', '--output', 'name'])).to.equal(

@@ -20,7 +20,7 @@ const lists: Record<string, () => readonly string[]> = {
 
 const pages = [...texts].filter(([path]) => path.endsWith('.md'));
 const makefile = read('Makefile');
-const targets = [...makefile.matchAll(/^([a-z_]+):(?! export)/gm)].map(([, name]) => name!);
+const targets = [...makefile.matchAll(/^([a-z_0-9-]+):(?! export)/gm)].map(([, name]) => name!);
 
 describe('the documents', () => {
   for (const [name, list] of Object.entries(lists)) {
@@ -70,7 +70,7 @@ describe('the documents', () => {
   });
 
   it('every make target has a sentence', () => {
-    const described = [...makefile.matchAll(/^([a-z_]+):.* ## \S.*$/gm)].map(([, name]) => name!);
+    const described = [...makefile.matchAll(/^([a-z_0-9-]+):.* ## \S.*$/gm)].map(([, name]) => name!);
     expect(described).to.deep.equal(targets.filter((name) => name !== 'node_modules'));
     expect(/^\.PHONY: (.*)$/m.exec(makefile)?.[1]).to.equal(described.join(' '));
   });
@@ -126,5 +126,5 @@ function listCode(text: string, pattern: RegExp): string[] {
 /** Every target that a code span or a block of code runs with make. */
 function listTargets(text: string): string[] {
   const code = [...text.matchAll(/^```[\s\S]*?^```|`[^`\n]*`/gm)].map(([found]) => found);
-  return code.flatMap((block) => [...block.matchAll(/\bmake ([a-z][a-z-]*)/g)].map(([, target]) => target!));
+  return code.flatMap((block) => [...block.matchAll(/\bmake ([a-z][a-z0-9-]*)/g)].map(([, target]) => target!));
 }

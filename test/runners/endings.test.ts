@@ -57,20 +57,8 @@ const rows: Record<string, Row> = {
     seen: interrupted('exit code 137'),
   },
   'it used up its disk': {
-    pods: [{ status: { phase: 'Failed', reason: 'Evicted', ...terminated(137, 'Error') } }],
-    seen: failed('file_too_large'),
-  },
-  'it was told to stop, for it had used up its disk': {
     pods: [{ status: { phase: 'Failed', reason: 'Evicted', ...terminated(143, 'Error', toldToStop) } }],
     seen: failed('file_too_large'),
-  },
-  'it was told to stop, for its time was over': {
-    pods: [{ status: { phase: 'Failed', reason: 'DeadlineExceeded', ...terminated(143, 'Error', toldToStop) } }],
-    seen: failed('timeout'),
-  },
-  'it was told to stop, and nobody says why': {
-    pods: [{ status: { phase: 'Failed', ...terminated(143, 'Error', toldToStop) } }],
-    seen: interrupted('exit code 143'),
   },
   'its node ran out of disk': {
     pods: [{ status: { phase: 'Failed', reason: 'Evicted', ...disrupted('TerminationByKubelet') } }],
@@ -86,7 +74,9 @@ const rows: Record<string, Row> = {
     seen: interrupted('EvictionByEvictionAPI'),
   },
   'more important pods took its place': {
-    pods: [{ status: { phase: 'Failed', ...disrupted('PreemptionByScheduler'), ...terminated(143, 'Error') } }],
+    pods: [
+      { status: { phase: 'Failed', ...disrupted('PreemptionByScheduler'), ...terminated(143, 'Error', toldToStop) } },
+    ],
     seen: interrupted('PreemptionByScheduler'),
   },
   'its node did not take it': {
@@ -102,7 +92,7 @@ const rows: Record<string, Row> = {
     seen: interrupted('its node did not run it'),
   },
   'it took too long': {
-    pods: [{ status: { phase: 'Failed', reason: 'DeadlineExceeded', ...terminated(143, 'Error') } }],
+    pods: [{ status: { phase: 'Failed', reason: 'DeadlineExceeded', ...terminated(143, 'Error', toldToStop) } }],
     seen: failed('timeout'),
   },
   'its Job took too long': {

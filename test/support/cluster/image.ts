@@ -2,19 +2,21 @@ import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { root } from '../tree.ts';
+import { read, root } from '../tree.ts';
 import { run } from './network.ts';
 import { pauseImage } from './node-files.ts';
 
 /** The image of a pod that runs shell scripts: busybox, with its `sh`, `wget`, `dd`, `sleep` and so on. */
 export const shellImage = 'local.test/shell:1';
 
-/** The worker image as `make images` has built it, and its archive. */
-export function findWorkerImage(): { readonly image: string; readonly archive: string } {
-  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+/** The name of the worker image that `make images` builds. */
+export const workerImage = `docker.io/library/trawl-worker:${JSON.parse(read('package.json')).version}`;
+
+/** The archive of it, which is to be there. */
+export function findWorkerArchive(): string {
   const archive = join(run(join(root, 'docker', 'build'), '--where').trim(), 'worker.tar');
   if (!existsSync(archive)) throw new Error("There is no worker image of this tree: run 'make images'");
-  return { image: `docker.io/library/trawl-worker:${version}`, archive };
+  return archive;
 }
 
 /** Writes an archive with the images of a pod's holder and of shell scripts. Needs /bin/busybox of Debian's busybox-static. */

@@ -25,6 +25,8 @@ export interface Installation extends Kubeconfig {
   readonly secrets: Set<string>;
   /** Starts a controller with these settings, in place of the one that runs. */
   control(env?: Readonly<Record<string, string>>): Promise<void>;
+  /** Ends it; its Jobs go on. */
+  leave(): Promise<void>;
   /** Submits a film of the source for a new account, with a webhook. */
   submit(path: string): Promise<Order>;
   /** What the caller of an order is answered. */
@@ -71,14 +73,16 @@ export async function openInstallation(options: InstallationOptions): Promise<In
   const stored = watchStored(options, namespace);
   const api = await startPart('api', shared);
   let controller: Part | null = null;
+  const leave = async () => void (await controller?.end('SIGTERM'));
   const ask: Installation['ask'] = async ({ key }, path) => {
     const answer = await fetch(api.url + path, { headers: { 'x-api-key': key }, redirect: 'manual' });
     return { status: answer.status, headers: answer.headers, json: JSON.parse((await answer.text()) || 'null') };
   };
   return {
     ...{ kubeconfig, namespace, store, s3, source, receiver, secrets, ask, stored: stored.said },
+    leave,
     async control(env = {}) {
-      await controller?.end('SIGTERM');
+      await leave();
       controller = await startPart('controller', { ...ofController, ...env });
     },
     async submit(path) {

@@ -1,0 +1,32 @@
+import { randomBytes } from 'node:crypto';
+import { kubeSettings } from '../../src/base/kube-settings.ts';
+import { workerImage } from '../support/cluster/image.ts';
+import { type Installation, openInstallation } from '../support/cluster/installation.ts';
+import { kubectl } from '../support/cluster/kubectl.ts';
+import { expectNothingSecret, walkOneJob } from '../support/cluster/walk.ts';
+
+/** Run by `make e2e`: the cluster's administrator, and the address of this machine that its pods reach. */
+const { KUBECONFIG: kubeconfig = '', ADDRESS: address = '' } = process.env;
+
+describe('a job in the cluster of KUBECONFIG', function () {
+  this.timeout(300_000);
+  const namespace = `trawl-e2e-${randomBytes(4).toString('hex')}`;
+  let trawl: Installation;
+
+  before(async () => {
+    if (!kubeconfig || !address) throw new Error('KUBECONFIG and ADDRESS must be set');
+    const given = kubeSettings.flatMap(({ name }) => (process.env[name] ? [[name, process.env[name]] as const] : []));
+    const env = Object.fromEntries(given);
+    trawl = await openInstallation({ kubeconfig, address, namespace, image: workerImage, env });
+    await trawl.control();
+  });
+  after(async () => {
+    await trawl?.close();
+    const words = ['delete', 'namespace', namespace, '--ignore-not-found', '--timeout=120s'];
+    if (kubeconfig) await kubectl({ kubeconfig }, words);
+  });
+
+  it('ends with its file in S3, one charge and one webhook, and nothing of it is left', () => walkOneJob(trawl));
+
+  it('had nothing secret stored in the cluster', () => expectNothingSecret(trawl, trawl.stored()));
+});
