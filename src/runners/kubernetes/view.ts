@@ -2,7 +2,7 @@ import type { V1Job } from '@kubernetes/client-node';
 import type { Log } from '../../base/log.ts';
 import { jobIn } from '../runner.ts';
 import type { Client } from './client.ts';
-import { type Mirror, type MirrorOptions, openMirror } from './reflector.ts';
+import { type Mirror, type MirrorOptions, openMirror } from './mirror.ts';
 import { type LiveJob, type LivePod, ownSelector, type Raw, slimJob, slimPod } from './slim.ts';
 
 export interface ViewOptions {

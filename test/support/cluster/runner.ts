@@ -10,9 +10,9 @@ import {
 } from '../../../src/runners/kubernetes/guard.ts';
 import { type KubernetesRunner, openKubernetesRunner } from '../../../src/runners/kubernetes/kubernetes.ts';
 import { makePod, type Shape } from '../../../src/runners/kubernetes/manifest.ts';
+import type { Times } from '../../../src/runners/kubernetes/mirror.ts';
 import { makePace } from '../../../src/runners/kubernetes/pace.ts';
 import { makeRole } from '../../../src/runners/kubernetes/permissions.ts';
-import type { Times } from '../../../src/runners/kubernetes/reflector.ts';
 import { until } from '../until.ts';
 import { type Cluster, makeNamespace } from './cluster.ts';
 
