@@ -39,7 +39,7 @@ const atOnceMilliseconds = 1;
 
 /** Reads a job afresh, asks its runner, and carries out the one next step; answers when to look again, `null` for not by itself. */
 export function makeApply(options: ApplyOptions): (id: string) => Promise<number | null> {
-  const { store, limits, runnerOf } = options;
+  const { store, runnerOf } = options;
   const starts = makeStarts(store);
   return async (id) => {
     const job = await readJob(store, id);
@@ -57,7 +57,7 @@ export function makeApply(options: ApplyOptions): (id: string) => Promise<number
       await starts.begin(runner, job, job.attempt, job.deadline ?? 0);
       return atOnceMilliseconds;
     }
-    return carryOut({ ...options, starts }, runner, told, next(told, seen, store.clock.now(), limits));
+    return goOn({ ...options, starts }, runner, told, seen);
   };
 }
 
@@ -72,10 +72,13 @@ async function look(runner: Runner, job: Job): Promise<Seen> {
 
 /** The job with what its worker has told since the job was read: it tells before it ends. */
 async function hear(store: Store, job: Job, seen: Seen): Promise<Job> {
-  const hasLeft = seen.is === 'ended' || seen.is === 'absent';
-  if (!hasLeft || job.verdict !== null || isEnded(job.status) || !hasOpenAttempt(job)) return job;
+  if (!hasLeft(seen) || job.verdict !== null || isEnded(job.status) || !hasOpenAttempt(job)) return job;
   const now = await readJob(store, job.id);
   return now?.attempt === job.attempt ? { ...job, verdict: now.verdict } : job;
+}
+
+function hasLeft({ is }: Seen): boolean {
+  return is === 'ended' || is === 'absent';
 }
 
 /** Ends workers that nobody waits for: of attempts before the last one, and of a job that the record does not know any more. */
@@ -91,7 +94,12 @@ interface Carrying extends ApplyOptions {
   readonly starts: Starts;
 }
 
-async function carryOut(options: Carrying, runner: Runner, job: Job, step: Step): Promise<number | null> {
+/** Carries out the next step of a job of which this is known. */
+function goOn(options: Carrying, runner: Runner, job: Job, seen: Seen): Promise<number | null> {
+  return carryOut(options, runner, job, seen, next(job, seen, options.store.clock.now(), options.limits));
+}
+
+async function carryOut(options: Carrying, runner: Runner, job: Job, seen: Seen, step: Step): Promise<number | null> {
   const { store, holder, limits, log, starts } = options;
   const now = store.clock.now();
   switch (step.do) {
@@ -102,12 +110,16 @@ async function carryOut(options: Carrying, runner: Runner, job: Job, step: Step)
       const deadline = deadlineOf(job, limits, now);
       if (!(await startAttempt(store, holder, job, step.attempt, deadline))) return null;
       await starts.begin(runner, job, step.attempt, deadline);
-      return atOnceMilliseconds;
+      const begun = { ...job, attempt: step.attempt, deadline, storing_since: null, verdict: null };
+      const first = await look(runner, begun);
+      // What its worker has told is read with the job.
+      return hasLeft(first) ? atOnceMilliseconds : goOn(options, runner, begun, first);
     }
     case 'note': {
-      const told = { progress: 0, stage: step.stage ?? '', speed_bytes: null, eta_seconds: null };
-      await noteProgress(store, job.id, job.attempt, { ...told, running: step.running });
-      return atOnceMilliseconds;
+      const { running, stage } = step;
+      const told = { progress: 0, stage: stage ?? '', speed_bytes: null, eta_seconds: null };
+      if (!(await noteProgress(store, job.id, job.attempt, { ...told, running }))) return atOnceMilliseconds;
+      return goOn(options, runner, { ...job, status: running ? 'Running' : job.status, stage }, seen);
     }
     case 'retry': {
       options.metrics.attempts_total.inc({ class: step.counts === 'failure' ? 'failed' : 'interrupted' });
@@ -120,15 +132,15 @@ async function carryOut(options: Carrying, runner: Runner, job: Job, step: Step)
         moved,
       });
       // Whoever leads now has not read yet how it ended.
-      if (moved) await clear(options, runner, job);
+      if (moved) await clear(options, runner, job, job);
       return null;
     }
     case 'confirm':
-      return confirm(options, runner, job, step.delivered, step.metadata);
+      return confirm(options, runner, job, seen, step.delivered, step.metadata);
     case 'settle':
       return settle(options, runner, job, step.end, step.metadata, null);
     case 'stop':
-      await clear(options, runner, job);
+      await clear(options, runner, job, job);
       return null;
   }
 }
@@ -138,24 +150,25 @@ async function confirm(
   options: Carrying,
   runner: Runner,
   job: Job,
+  seen: Seen,
   delivered: Delivered,
   metadata: NonNullable<Job['metadata']>,
 ): Promise<number | null> {
   const { store, holder, objects, limits, log } = options;
-  let seen: Awaited<ReturnType<ObjectStore['see']>>;
+  let found: Awaited<ReturnType<ObjectStore['see']>>;
   try {
     await objects.finish(delivered.key);
-    seen = await objects.see(delivered.key);
+    found = await objects.see(delivered.key);
   } catch (error) {
     log.warn('the object store cannot be asked: the job waits', { job: job.id, error });
     await noteStoring(store, holder, job, { metadata, delivered });
     return storingAgainMilliseconds;
   }
-  if (seen?.bytes === delivered.bytes && seen.checksum === delivered.sha256) {
+  if (found?.bytes === delivered.bytes && found.checksum === delivered.sha256) {
     return settle(options, runner, job, endOf(null), metadata, delivered);
   }
-  log.error('the delivered object is not what the worker said', { job: job.id, seen });
-  return carryOut(options, runner, job, failAttempt(job, 'worker_failed', null, store.clock.now(), limits));
+  log.error('the delivered object is not what the worker said', { job: job.id, found });
+  return carryOut(options, runner, job, seen, failAttempt(job, 'worker_failed', null, store.clock.now(), limits));
 }
 
 async function settle(
@@ -177,21 +190,26 @@ async function settle(
     log.info('a job ended', { job: job.id, status: end.status, code: end.code, charged: settled.balance });
   }
   if (settled.word === 'not_leading' || settled.word === 'stale') return null;
-  await clear(options, runner, job);
+  const isOurs = settled.word === 'settled';
+  await clear(options, runner, job, isOurs ? { status: end.status, delivered } : await readJob(store, job.id));
   return null;
 }
 
-/** Rids the runner of an attempt that is over, and the object store of what it left there. */
-async function clear({ objects, store, starts }: Carrying, runner: Runner, job: Job): Promise<void> {
-  if (job.attempt === 0) return;
-  const name = nameOf(job.id, job.attempt);
+/** Rids the runner of an attempt that is over, and the object store of what it left there, unless the record says that it is kept. */
+async function clear(
+  { objects, starts }: Carrying,
+  runner: Runner,
+  { id, attempt, endpoint }: Job,
+  record: Pick<Job, 'status' | 'delivered'> | null,
+): Promise<void> {
+  if (attempt === 0) return;
+  const name = nameOf(id, attempt);
   starts.forget(name);
   await runner.stop(name);
-  if (job.endpoint === 'metadata') return;
-  const after = await readJob(store, job.id);
-  const isKept =
-    after !== null && isEnded(after.status) && after.delivered?.key.startsWith(objectPrefix(job.id, job.attempt));
-  if (!isKept) await objects.remove(objectPrefix(job.id, job.attempt));
+  if (endpoint === 'metadata') return;
+  const own = objectPrefix(id, attempt);
+  const isKept = record !== null && isEnded(record.status) && record.delivered?.key.startsWith(own);
+  if (!isKept) await objects.remove(own);
 }
 
 type Starts = ReturnType<typeof makeStarts>;

@@ -82,12 +82,10 @@ export async function startController(options: ControllerOptions): Promise<Contr
   );
 
   const hint = (job: string) => {
-    if (!isLeading() || isClosing) return;
-    queue.add(job);
-    void dispatch();
+    if (isLeading() && !isClosing) queue.add(job);
   };
   await look();
-  const stopHearing = await hear(options, hint);
+  const stopHearing = await hear(options, hint, dispatch);
   const beat = () => void dispatch().then(pass);
   const timers = [setInterval(look, times.look), setInterval(beat, beatMilliseconds)];
   beat();
@@ -157,8 +155,15 @@ async function addAll({ store, runners, limits, metrics, log }: ControllerOption
 }
 
 /** Hears hints from the record and from the runners, until what it gives is called. */
-async function hear({ store, runners }: ControllerOptions, hint: Add): Promise<() => Promise<void>> {
-  const unsubscribe = await store.connection.subscribe(channels.work, hint);
+async function hear(
+  { store, runners }: ControllerOptions,
+  hint: Add,
+  dispatch: () => Promise<void>,
+): Promise<() => Promise<void>> {
+  const unsubscribe = await store.connection.subscribe(channels.work, (job) => {
+    if (job) hint(job);
+    void dispatch();
+  });
   const unwatch = runners.map((runner) => runner.watch((name) => hint(jobIn(name))));
   return async () => {
     for (const end of unwatch) end();

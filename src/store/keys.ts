@@ -109,7 +109,7 @@ export const keys = {
 
 /** Channels that carry hints: a lost message costs time, never a job. */
 export const channels = {
-  /** Something is to do for the controller: the id of a job. */
+  /** Something is to do for the controller: the id of a job that must be looked at, or nothing when one may be taken or a webhook sent. */
   work: one('work'),
   /** The job changed. */
   job: of('changed'),

@@ -70,7 +70,6 @@ describe('the next step of a job, carried out', () => {
     const store = storeOf(redis.connection);
     const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
     const runner = aRunner({ [`${job.id}-1`]: { is: 'failed', code: 'worker_failed' } });
-    await applyOf(store, runner)(job.id);
     const see = async (name: string) => {
       await tellVerdict(store, job.id, 1, { is: 'failed', code: 'private' });
       return runner.see(name);

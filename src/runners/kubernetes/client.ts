@@ -67,12 +67,13 @@ export function openClient({ access, pace, answerMilliseconds: patience = answer
   });
   /** Answers what `read` makes of the answer; only until then the time is limited. */
   const send = async <T>(method: Method, path: string, ask: Ask, read: (body: Body) => Promise<T>): Promise<T> => {
-    await pause(pace.take(), undefined, { ...(ask.signal && { signal: ask.signal }) });
+    const turn = pace.take();
+    if (turn > 0) await pause(turn, undefined, { ...(ask.signal && { signal: ask.signal }) });
     const limit = new AbortController();
     const timer = setTimeout(() => limit.abort(new Error('The API server does not answer')), patience);
     try {
       const { statusCode, headers, body } = await request(urlOf(access.server, path, ask.query), {
-        ...{ method, dispatcher, signal: AbortSignal.any([limit.signal, ...(ask.signal ? [ask.signal] : [])]) },
+        ...{ method, dispatcher, signal: ask.signal ? AbortSignal.any([limit.signal, ask.signal]) : limit.signal },
         ...contentOf(method, ask, await access.headers()),
       });
       if (statusCode < 300) return await read(body);

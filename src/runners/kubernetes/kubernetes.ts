@@ -1,6 +1,7 @@
 import type { V1Job, V1Pod } from '@kubernetes/client-node';
 import type { Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
+import type { Seen } from '../../model/next.ts';
 import { makeWatchers, type Runner } from '../runner.ts';
 import { type Client, KubeError } from './client.ts';
 import { isTerminal, type Judged, judge, leaveMilliseconds } from './endings.ts';
@@ -29,6 +30,8 @@ const oldestMilliseconds = 300_000;
 /** A Job without a pod for this long is looked at closely. */
 const podMilliseconds = 5_000;
 const ageMilliseconds = 5_000;
+/** Who starts an attempt knows that it waits. */
+const asStarted = JSON.stringify({ is: 'waiting', reason: null } satisfies Seen);
 
 /** Begins to look at the namespace of the workers. */
 export function openKubernetesRunner(options: KubernetesOptions): KubernetesRunner {
@@ -37,11 +40,12 @@ export function openKubernetesRunner(options: KubernetesOptions): KubernetesRunn
   const { jobs: jobsPath } = pathsOf(namespace);
   const { watch, tell } = makeWatchers();
   const later = new Set<NodeJS.Timeout>();
+  const news = makeNews();
   const view = openView({
     ...{ client, namespace, log },
     ...(options.times && { times: options.times }),
     changed: (name) => {
-      tell(name);
+      if (news.isOne(name, judgeKnown(options, view, name))) tell(name);
       if (!view.podsOf(name).some((pod) => pod.deletedAt !== null && !isTerminal(pod))) return;
       const timer = setTimeout(() => later.delete(timer) && tell(name), leaveMilliseconds);
       later.add(timer);
@@ -66,6 +70,7 @@ export function openKubernetesRunner(options: KubernetesOptions): KubernetesRunn
       for (const pod of pods) await releasePod(client, namespace, pod);
       if (job) await releaseJob(client, namespace, job);
       for (const { uid } of [...pods, ...(job ? [job] : [])]) view.letGo(uid);
+      news.forget(name);
     },
     async see(name) {
       const judged = await look(options, view, name);
@@ -86,13 +91,33 @@ export function openKubernetesRunner(options: KubernetesOptions): KubernetesRunn
   };
 }
 
+function judgeKnown({ shape, now }: KubernetesOptions, view: View, name: string): Judged {
+  return judge({ job: view.jobOf(name), pods: view.podsOf(name), said: [] }, shape, now());
+}
+
+/** Remembers how attempts were last seen: most changes of an object change nothing about its attempt. */
+function makeNews() {
+  const told = new Map<string, string>();
+  return {
+    /** Whether that is worth telling: it is something else than before, or not for sure the same. */
+    isOne(name: string, { seen, isProved }: Judged): boolean {
+      const text = JSON.stringify(seen);
+      if (isProved && text === (told.get(name) ?? asStarted)) return false;
+      if (seen.is === 'absent') told.delete(name);
+      else told.set(name, text);
+      return true;
+    },
+    forget: (name: string) => void told.delete(name),
+  };
+}
+
 /** Judges by what is known, and reads afresh what that does not prove. */
 async function look(options: KubernetesOptions, view: View, name: string): Promise<Judged> {
   const { shape, now } = options;
   if (view.age() > oldestMilliseconds) await view.refresh();
-  const [job, pods] = [view.jobOf(name), view.podsOf(name)];
-  const known = judge({ job, pods, said: [] }, shape, now());
-  const lacksPod = job !== null && pods.length === 0 && now() - job.createdAt >= podMilliseconds;
+  const job = view.jobOf(name);
+  const known = judgeKnown(options, view, name);
+  const lacksPod = job !== null && view.podsOf(name).length === 0 && now() - job.createdAt >= podMilliseconds;
   if (known.isProved && !lacksPod) return known;
   const fresh = await readFresh(options, name);
   const said = fresh.job !== null && fresh.pods.length === 0 ? await readFaults(options, fresh.job) : [];

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { V1Job } from '@kubernetes/client-node';
 import type { Log } from '../../base/log.ts';
 import { jobIn } from '../runner.ts';
@@ -51,7 +52,7 @@ export function openView({ client, namespace, changed, log, times }: ViewOptions
     if (!one) return;
     if (after) attempts.add(after);
     else attempts.remove(one);
-    if (isThere(one)) changed(one.attempt);
+    if (isThere(one) && !isSame(before, after)) changed(one.attempt);
     if (!after) letGo.delete(one.uid);
   };
   const shared = { client, selector: ownSelector, changed: note, log, ...(times && { times }) };
@@ -78,6 +79,11 @@ export function openView({ client, namespace, changed, log, times }: ViewOptions
     refresh: async () => void (await Promise.all(both.map((mirror) => mirror.refresh()))),
     close: async () => void (await Promise.all(both.map((mirror) => mirror.close()))),
   };
+}
+
+/** Whether nothing differs that is kept of an object, but its version. */
+function isSame(before: LiveJob | LivePod | null, after: LiveJob | LivePod | null): boolean {
+  return before !== null && after !== null && isDeepStrictEqual({ ...before, version: '' }, { ...after, version: '' });
 }
 
 /** Names by their job, so that what belongs to one is found without looking at all. */

@@ -89,7 +89,8 @@ local function finish(e)
   count(e.log, took)
   send_webhook(at)
   redis.call('PUBLISH', jobChannel, jobId)
-  redis.call('PUBLISH', workChannel, jobId)
+  -- Who settles a job has its worker in hand; that of a cancelled one must be looked for.
+  redis.call('PUBLISH', workChannel, e.code == 'cancelled' and jobId or '')
   return balance
 end
 `;

@@ -133,7 +133,7 @@ if #new_jobs > 0 then
   if redis.call('ZCARD', queue) == #new_jobs then
     ${fair}
     stand(accountId, tonumber(account_running), account_concurrency, account_tag)
-    redis.call('PUBLISH', workChannel, by_turn[2])
+    redis.call('PUBLISH', workChannel, '')
   end
 end
 return replies

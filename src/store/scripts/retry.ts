@@ -28,7 +28,7 @@ else redis.call('ZADD', queue, seen[4], jobId) end
 local fields = redis.call('HMGET', account, 'concurrency', 'tag')
 stand(accountId, redis.call('HINCRBY', account, 'running', -1), fields[1], fields[2])
 redis.call('PUBLISH', jobChannel, jobId)
-redis.call('PUBLISH', workChannel, jobId)
+redis.call('PUBLISH', workChannel, '')
 return { 'waiting' }
 `,
 );
