@@ -58,7 +58,7 @@ describe(`${count} jobs on a cluster where everything is killed (SEED=${seed})`,
   });
 
   async function beginController(): Promise<void> {
-    controllers.add(await startTestController(scene, line.url));
+    controllers.add(await startTestController(scene, { server: line.url }));
   }
 
   /** Three attempts in four deliver; of the others some end badly and some are struck while they run. */

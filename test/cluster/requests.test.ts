@@ -1,10 +1,17 @@
+import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { type Controller, startController } from '../../src/controller/controller.ts';
+import { makeGateway } from '../../src/controller/gateway.ts';
+import { listenOn } from '../../src/roles/socket.ts';
+import { openIdentity } from '../../src/runners/kubernetes/identity.ts';
 import { raisedLimits } from '../support/cluster/cluster.ts';
-import { openTestRunner } from '../support/cluster/runner.ts';
+import { aShape, openTestRunner, type TestRunner } from '../support/cluster/runner.ts';
 import { namespace, type Scene, setScene } from '../support/cluster/scene.ts';
+import { countServed } from '../support/cluster/served.ts';
+import { makeTokenOf } from '../support/cluster/token.ts';
 import { aLog } from '../support/redis.ts';
+import { until } from '../support/until.ts';
 
 const hour = 3_600_000;
 const limits = {
@@ -19,6 +26,7 @@ const count = 60;
 describe('what an attempt costs the API server', function () {
   this.timeout(120_000);
   let scene: Scene;
+  let runner: TestRunner;
   let controller: Controller;
   const asked: string[] = [];
 
@@ -26,13 +34,12 @@ describe('what an attempt costs the API server', function () {
     scene = await setScene({ flags: raisedLimits });
     const { cluster, store, objects } = scene;
     const { log } = aLog();
-    const runner = await openTestRunner({
+    runner = await openTestRunner({
       ...{ cluster, namespace, log },
       between: (client) => ({
         ...client,
         ask: (method, path, ask) => {
-          // What a watch shows late is read, now and then.
-          if (method !== 'GET') asked.push(method);
+          asked.push(method);
           return client.ask(method, path, ask);
         },
       }),
@@ -47,31 +54,45 @@ describe('what an attempt costs the API server', function () {
     await scene?.stop();
   });
 
-  /** Requests for Jobs, pods and their events that the server counts, by anybody, without lists and watches. What is not found is asked by the fake kubelet alone. */
-  async function served(): Promise<number> {
-    const text = await scene.cluster.admin.ask<string>('GET', '/metrics');
-    return text
-      .split('\n')
-      .filter((line) => line.startsWith('apiserver_request_total{'))
-      .filter(
-        (line) => /resource="(jobs|pods|events)"/.test(line) && !/verb="(WATCH|LIST|CONNECT)"|code="404"/.test(line),
-      )
-      .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
-  }
-
   it('four changes of ours, and at most 17 requests of all who have to do with it', async () => {
-    const before = await served();
+    const before = await countServed(scene.cluster);
     const ids = [];
     for (let n = 0; n < count; n++) ids.push(await scene.submit((_, ending) => ({ runMs: 200, ending })));
     await Promise.all(ids.map((id) => scene.ended(id, 60)));
     await scene.cleared(60);
     expect(await scene.wrongs(ids)).to.deep.equal([]);
-    const methods = Object.entries(Object.groupBy(asked, (method) => method));
-    expect(Object.fromEntries(methods.map(([method, all]) => [method, all?.length]))).to.deep.equal({
+    // What a watch shows late is read, now and then.
+    const { GET, ...changes } = Object.groupBy(asked, (method) => method);
+    expect(Object.fromEntries(Object.entries(changes).map(([method, all]) => [method, all?.length]))).to.deep.equal({
       POST: count,
       PATCH: 2 * count,
       DELETE: count,
     });
-    expect((await served()) - before).to.be.at.most(17 * count);
+    expect((await countServed(scene.cluster)) - before).to.be.at.most(17 * count);
+  });
+
+  it('what a worker tells of its progress costs it nothing', async () => {
+    const { cluster, store, objects } = scene;
+    const attemptOf = openIdentity({ client: runner.client, view: runner.view, shape: aShape(namespace) });
+    const server = makeGateway({
+      ...{ store, objects, attemptOf, fileBytes: 1, inspectSeconds: 1, log: aLog().log },
+      cookiesOf: async () => null,
+    });
+    const stop = await listenOn(server, '127.0.0.1', 0);
+    const id = await scene.submit(() => ({}));
+    const authorization = `Bearer ${await makeTokenOf(cluster, await scene.runningPod(id))}`;
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/attempt/progress`;
+    const tell = async (progress: number) => {
+      const body = JSON.stringify({ progress, stage: 'fetch' });
+      expect((await fetch(url, { method: 'POST', headers: { authorization }, body })).status).to.equal(200);
+    };
+    await until(async () => (await scene.job(id)).status === 'Running', 10, 'the job runs');
+    // The keys of the cluster are read once.
+    await tell(1);
+    const before = asked.length;
+    for (let progress = 2; progress <= 99; progress++) await tell(progress);
+    expect(asked.slice(before)).to.deep.equal([]);
+    expect((await scene.job(id)).progress).to.equal(99);
+    await stop();
   });
 });

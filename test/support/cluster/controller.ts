@@ -24,10 +24,22 @@ export interface TestController {
   end(signal: NodeJS.Signals): Promise<void>;
 }
 
-/** Starts one on a scene, with this way to the API server; it leads when nobody else does. */
-export async function startTestController(scene: Scene, server = scene.cluster.url): Promise<TestController> {
+export interface ControllerOptions {
+  /** Its way to the API server. */
+  readonly server?: string;
+  /** More settings for it. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Whether it notices as late as an operator's what nobody told it. */
+  readonly isUsual?: boolean;
+}
+
+/** Starts one on a scene; it leads when nobody else does. */
+export async function startTestController(
+  scene: Scene,
+  { server = scene.cluster.url, env = {}, isUsual = false }: ControllerOptions = {},
+): Promise<TestController> {
   const { cluster, redis, folder, secret } = scene;
-  const child = spawn(process.execPath, [import.meta.filename, redis.url], {
+  const child = spawn(process.execPath, [import.meta.filename, redis.url, isUsual ? 'usual' : 'quick'], {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: {
       PATH: process.env.PATH,
@@ -47,6 +59,7 @@ export async function startTestController(scene: Scene, server = scene.cluster.u
       TRAWL_YTDLP_PLUGINS: '/opt/plugins:/opt/more',
       TRAWL_WORKERS: '60',
       TRAWL_LOG_LEVEL: 'debug',
+      ...env,
     },
   });
   let said = '';
@@ -90,7 +103,8 @@ export async function writeKubeconfig({ cluster, folder }: Scene, server = clust
 
 async function work(): Promise<void> {
   const config = readConfig(process.env, () => '');
-  const log = makeLog({ level: 'debug', write: (line) => process.stderr.write(line), now: Date.now });
+  const isUsual = process.argv[3] === 'usual';
+  const log = makeLog({ level: config.logLevel, write: (line) => process.stderr.write(line), now: Date.now });
   const metrics = makeMetrics();
   const stop = makeStop();
   const { store, close } = await openStore({ ...config, redisUrl: process.argv[2] ?? null }, log);
@@ -105,15 +119,18 @@ async function work(): Promise<void> {
       openWorkers: runJobs({ config, env: process.env, now: store.clock.now, metrics, log }),
       listen: (server) => listenOn(server, '127.0.0.1', 0),
       egress: { socketPath: join(config.data, 'egress.sock') },
-      times: { lease: 1_500, look: 500, pass: 5_000 },
+      ...(!isUsual && { times: { lease: 1_500, look: 500, pass: 5_000 } }),
     },
     stop,
   );
   let led = false;
-  setInterval(() => {
-    if (controller.isLeading() !== led) log.info(led ? 'leads no more' : 'leads now');
-    led = controller.isLeading();
-  }, 20).unref();
+  setInterval(
+    () => {
+      if (controller.isLeading() !== led) log.info(led ? 'leads no more' : 'leads now');
+      led = controller.isLeading();
+    },
+    isUsual ? 500 : 20,
+  ).unref();
   process.once('SIGTERM', () => void stop.run());
   log.info('it works');
 }
