@@ -70,12 +70,16 @@ describe('the client of an API server', () => {
     expect(slowed).to.equal(1);
   });
 
-  it('asks again after a broken connection and when it is told when, but not after a plain fault', async () => {
+  it('asks again after a broken connection, when it is told when, and when a quota had no time, but not after a plain fault', async () => {
     const asked = client.ask('POST', '/a', { body: {} });
     (await server.next()).cut();
     (await server.next()).say(503, {}, { 'retry-after': '0' });
     (await server.next()).say(200, {});
     await asked;
+    const taken = client.ask('POST', '/c', { body: {} });
+    (await server.next()).say(409, { reason: 'Conflict' });
+    (await server.next()).say(200, {});
+    await taken;
     const other = failure(client.ask('GET', '/b'));
     (await server.next()).say(500, {});
     expect(await other).to.include({ status: 500 });

@@ -89,7 +89,7 @@ export function openClient({ access, pace, answerMilliseconds: patience = answer
         try {
           return await send(method, path, ask, async (body) => (await body.json()) as T);
         } catch (error) {
-          if (tries >= triesMost || ask.signal?.aborted || !passes(error)) throw error;
+          if (tries >= triesMost || ask.signal?.aborted || !passes(error, method)) throw error;
           const after = error instanceof KubeError ? error.retryAfterMilliseconds : null;
           const wait = after ?? firstPause * 2 ** (tries - 1) * (0.5 + Math.random());
           await pause(wait, undefined, { ...(ask.signal && { signal: ask.signal }) });
@@ -116,8 +116,10 @@ function contentOf(method: Method, { body, type, accept }: Ask, proof: Readonly<
 }
 
 /** Whether the same request may succeed a moment later. */
-function passes(error: unknown): boolean {
+function passes(error: unknown, method: Method): boolean {
   if (!(error instanceof KubeError)) return true;
+  // Of those that are made at the same moment, a quota lets some try again.
+  if (method === 'POST' && error.reason === 'Conflict') return true;
   return error.status === 429 || (error.status >= 500 && error.retryAfterMilliseconds !== null);
 }
 
