@@ -66,7 +66,6 @@ describe('jobs on a cluster end once, whatever happens', function () {
     expect(Object.fromEntries(env.map(({ name, value }) => [name, value]))).to.deep.equal({
       TRAWL_GATEWAY_ADDRESS: 'http://gateway:8082',
       TRAWL_EGRESS_ADDRESS: 'http://egress:3128',
-      TRAWL_SANDBOX: 'auto',
       TRAWL_LOG_LEVEL: 'debug',
       TRAWL_YTDLP_PLUGINS: '/opt/plugins:/opt/more',
       TRAWL_DATA: '/scratch',
@@ -86,10 +85,11 @@ describe('jobs on a cluster end once, whatever happens', function () {
     first.process.kill('SIGSTOP');
     await until(() => second.isLeading(), 20, 'the second one leads');
     const more = await submit(10);
-    await Promise.all(ids.slice(1).map((id) => scene.ended(id, 60)));
+    const others = await Promise.all(ids.slice(1).map((id) => scene.ended(id, 60)));
     first.process.kill('SIGCONT');
     await allEnd([...ids, ...more], 60);
     await until(() => !first.isLeading(), 10, 'the first one knows that it leads no more');
+    expect(await Promise.all(others.map(({ id }) => scene.job(id)))).to.deep.equal(others);
   });
 
   it('a leader is killed after a verdict was told: the next one completes the job, though nothing is left of its worker', async () => {
