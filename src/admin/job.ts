@@ -40,12 +40,14 @@ export const jobCommands = [
     options: {},
     run: async (given, { store }) => {
       const job = await findJob(store, given.ID);
-      const [attempts, entry, delivery] = await Promise.all([
+      const [attempts, entry, delivery, queue] = await Promise.all([
         readAttempts(store, job.id),
         findEntry(store, job),
         readDelivery(store, job.id),
+        findQueue(store, job),
       ]);
-      const told = timelineOf({ job, attempts, entry, delivery });
+      const waits = queue && { at: store.clock.now(), reason: queue.reason };
+      const told = timelineOf({ job, attempts, entry, delivery, waits });
       return {
         value: told.map((one) => ({ ...one, at: writeTime(one.at) })),
         text: tableText(
@@ -77,12 +79,17 @@ async function findJob(store: Store, id: string): Promise<Job> {
   return job;
 }
 
+async function findQueue(store: Store, job: Job): Promise<ReturnType<typeof queueOf> | null> {
+  if (job.status !== 'QueuedJob') return null;
+  const [place] = await readPlaces(store, job.account, [job.id]);
+  return place ? queueOf({ ...place, stage: job.stage }, null) : null;
+}
+
 async function show(job: Job, { store, config, seal }: Tools): Promise<Answer> {
   const expires_at = job.ended_at === null ? null : job.ended_at + config.fileHours * 3_600_000;
   const hasFile = job.delivered !== null && expires_at !== null;
   const link = hasFile ? makeLink(job, expires_at, config.publicUrl, (await seal()).sign) : null;
-  const [place = null] = job.status === 'QueuedJob' ? await readPlaces(store, job.account, [job.id]) : [];
-  const queue = place && queueOf({ ...place, stage: job.stage }, null);
+  const queue = await findQueue(store, job);
   const { slug } = await readAccount(store, job.account);
   const value = { ...shownJob(job, { now: store.clock.now(), link, expires_at, queue }), account: slug };
   const fields = Object.entries(value).map(([name, field]): [string, Cell] => [name, cellOf(field)]);

@@ -16,16 +16,19 @@ export interface Known {
   readonly attempts: readonly AttemptMark[];
   readonly entry: Entry | null;
   readonly delivery: Delivery | null;
+  /** Why it waits now, when it does. */
+  readonly waits: { readonly at: number; readonly reason: string } | null;
 }
 
 /** Tells everything that the record knows of a job, in the order of time. */
-export function timelineOf({ job, attempts, entry, delivery }: Known): Happening[] {
+export function timelineOf({ job, attempts, entry, delivery, waits }: Known): Happening[] {
   const told = [
     happening('job', job.created_at, `It is accepted (${job.path}), and one credit is held`),
     ...attempts.flatMap((mark) => [
       happening('attempt', mark.started_at, `Attempt ${mark.attempt} begins`),
       happening('attempt', mark.ended_at, `Attempt ${mark.attempt} ends: ${mark.code}${countsOf(mark)}`),
     ]),
+    happening('job', waits?.at, waits?.reason ?? ''),
     happening('job', job.storing_since, 'Its worker has ended well, and its file is waited for'),
     happening(
       'ledger',

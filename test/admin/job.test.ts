@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { makeSeal } from '../../src/base/seal.ts';
 import { judgeLink } from '../../src/model/link.ts';
 import { removeFile } from '../../src/store/history.ts';
-import { retryJob, settleJob } from '../../src/store/lifecycle.ts';
+import { noteProgress, retryJob, settleJob } from '../../src/store/lifecycle.ts';
 import { endWebhook, takeWebhook } from '../../src/store/webhooks.ts';
 import { type Operator, type Shape, startOperator } from '../support/operator.ts';
 import {
@@ -83,6 +83,19 @@ describe('jobs', () => {
     expect(times).to.deep.equal([...times].sort((a, b) => a - b));
     const shown = await operator.run(['job', 'explain', job.id]);
     expect(shown.out).to.match(/^at \(UTC\) +source +text\n[\d: -]{19} {2}job +It is accepted/);
+  });
+
+  it('that wait are explained with the reason', async () => {
+    const id = await admitted(operator.store, caller);
+    const explain = async () => (await operator.json<Shape[]>('job', 'explain', id)).at(-1)?.text;
+    expect(await explain()).to.equal('It waits for a free worker');
+    let job = await startNext(operator.store);
+    while (job?.id !== id) job = await startNext(operator.store);
+    expect(await explain()).to.equal('It is about to start');
+    const stage = 'The image of the worker is being fetched';
+    const told = { progress: 0, stage, speed_bytes: null, eta_seconds: null, running: false };
+    await noteProgress(operator.store, id, 1, told);
+    expect(await explain()).to.equal(stage);
   });
 
   it('that completed are explained with their charge and the end of their file', async () => {

@@ -170,11 +170,13 @@ describe('whole jobs on real nodes', function () {
     letGo();
   });
 
-  it('a job whose worker has no image says so while it waits, and fails when that has not passed', async () => {
+  it('a job whose worker has no image says so to caller and operator while it waits, and then fails', async () => {
     await trawl.control({ TRAWL_WORKER_IMAGE: 'local.test/missing:1', TRAWL_WORKER_START_SECONDS: '8' });
     const order = await trawl.submit('/films/clip.mp4');
     const why = async () => (await trawl.ask(order, `/v1/jobs/${order.id}`)).json.queue?.reason;
-    await until(async () => (await why()) === 'The image of the worker is being fetched', 20, 'the caller is told');
+    const reason = 'The image of the worker is being fetched';
+    await until(async () => (await why()) === reason, 20, 'the caller is told');
+    expect(await trawl.admin('job', 'explain', order.id)).to.contain(reason);
     expect(await factsOf(trawl, order, 60)).to.deep.equal(failed('worker_failed'));
   });
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import type { Json } from '../json.ts';
+import { trawl as runTrawl } from '../operator.ts';
 import { type Part, startPart } from '../parts.ts';
 import { quietPort } from '../port.ts';
 import { type Receiver, startReceiver } from '../receiver.ts';
@@ -33,6 +34,8 @@ export interface Installation extends Kubeconfig {
   ask(order: Pick<Order, 'key'>, path: string): Promise<Answer>;
   /** Every state of every Job, pod and event that its namespace had since it was made. */
   stored(): string;
+  /** What an `admin` command beside it prints. */
+  admin(...line: readonly string[]): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -81,6 +84,7 @@ export async function openInstallation(options: InstallationOptions): Promise<In
   return {
     ...{ kubeconfig, namespace, store, s3, source, receiver, secrets, ask, stored: stored.said },
     leave,
+    admin: async (...line) => (await runTrawl(['admin', ...line], shared)).out,
     async control(env = {}) {
       await leave();
       controller = await startPart('controller', { ...ofController, ...env });
