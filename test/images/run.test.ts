@@ -1,14 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { run } from '../support/cluster/network.ts';
 import { type OpenImage, runImage } from '../support/container.ts';
-import { startGateway, token } from '../support/gateway.ts';
 import { buildMilliseconds, type Images, openImages, script } from '../support/images.ts';
-import { startProxy, type TestProxy } from '../support/proxy.ts';
 import { aFolder } from '../support/redis.ts';
-import { type Source, startSource } from '../support/source-server.ts';
 
 const python = '/opt/trawl/.cache/python/bin/python3';
 const packages = '/opt/trawl/.cache/python/lib/python3.13/site-packages';
@@ -16,7 +13,6 @@ const measure = `import resource, subprocess
 subprocess.run(['yt-dlp', '--version'], stdout=subprocess.DEVNULL, check=True)
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(used.ru_utime + used.ru_stime)`;
-const places = { TRAWL_DATA: '/scratch', HOME: '/scratch', TMPDIR: '/scratch', XDG_CACHE_HOME: '/scratch/cache' };
 
 describe('The images under a read-only root', function () {
   this.timeout(120_000);
@@ -120,77 +116,6 @@ describe('The images under a read-only root', function () {
   it('nothing but the folder of work can be written', async () => {
     const tried = `for place in / /tmp /opt/trawl /usr/bin /scratch; do ( : >"$place/x" ) && echo "$place"; done 2>/dev/null; true`;
     expect(await ask(images.worker, 'sh', '-c', tried)).to.equal('/scratch');
-  });
-
-  describe('a worker', () => {
-    let source: Source;
-    let proxy: TestProxy;
-    before(async function () {
-      this.timeout(180_000);
-      source = await startSource();
-      proxy = await startProxy((host) => host === source.host);
-    });
-    after(async () => {
-      await proxy?.stop();
-      await source?.stop();
-    });
-
-    for (const [title, endpoint, path, args, type] of [
-      [
-        'a film',
-        'video',
-        '/films/clip.mp4',
-        { download_type: 'audio_video', video_quality: 'best', video_format: 'mp4' },
-        'video/mp4',
-      ],
-      [
-        'a stream in pieces',
-        'video',
-        '/films/hls/list.m3u8',
-        { download_type: 'audio_video', video_quality: 'best', video_format: 'mkv' },
-        'video/x-matroska',
-      ],
-      [
-        'the sound of a film',
-        'audio',
-        '/films/clip.mp4',
-        { download_type: 'audio', audio_quality: 'best', audio_format: 'mp3' },
-        'audio/mpeg',
-      ],
-    ] as const) {
-      it(`does a whole job: ${title}`, async () => {
-        const { folder, remove } = aFolder();
-        const gateway = await startGateway({
-          folder,
-          order: { endpoint, args: { query: source.url + path, ...args } },
-        });
-        chmodSync(folder, 0o755);
-        chmodSync(join(folder, 'gateway'), 0o666);
-        writeFileSync(join(folder, 'token'), token);
-        writeFileSync(join(folder, 'end'), '');
-        chmodSync(join(folder, 'end'), 0o666);
-        try {
-          const { code, err } = await runImage(images.worker, {
-            args: ['worker', '--token-file', '/gate/token'],
-            env: {
-              ...places,
-              TRAWL_GATEWAY_ADDRESS: 'unix:/gate/gateway',
-              TRAWL_EGRESS_ADDRESS: proxy.url,
-              TRAWL_TERMINATION_FILE: '/gate/end',
-            },
-            folders: { '/gate': folder },
-          });
-          expect(gateway.verdicts, err).to.have.lengthOf(1);
-          expect(gateway.verdicts[0], err).to.deep.include({ is: 'done' });
-          expect(gateway.objects.get('object')?.type).to.equal(type);
-          expect(code, err).to.equal(0);
-          expect(err).to.not.include('sandbox');
-        } finally {
-          await gateway.stop();
-          remove();
-        }
-      });
-    }
   });
 
   if (process.env.ROUNDS !== undefined)
