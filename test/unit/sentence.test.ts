@@ -1,0 +1,35 @@
+import { expect } from 'chai';
+import { ConfigError } from '../../src/base/config.ts';
+import { refuse } from '../../src/base/errors.ts';
+import { sentenceOf } from '../../src/base/sentence.ts';
+
+const failed = (message: string, fields: object) => Object.assign(new Error(message), fields);
+
+describe('why a program does not start', () => {
+  const rows: [string, unknown, string][] = [
+    ['a refusal', refuse('in_use', 'Another one runs'), 'Another one runs'],
+    ['wrong settings, a line each', new ConfigError(['One.', 'Two.']), 'One.\nTwo.'],
+    ['an error of ours', new Error('Install flock'), 'Install flock'],
+    [
+      'a port that is taken',
+      failed('listen', { code: 'EADDRINUSE', port: 80 }),
+      'The port 80 is taken by another program',
+    ],
+    ['an address of another machine', failed('not available', { code: 'EADDRNOTAVAIL' }), 'not available'],
+    [
+      'an option that is not known',
+      failed('Unknown option', { code: 'ERR_PARSE_ARGS_UNKNOWN_OPTION' }),
+      'Unknown option',
+    ],
+    ['what is no error', 'gone', 'gone'],
+  ];
+  for (const [title, error, sentence] of rows) {
+    it(`${title} is told in a sentence`, () => expect(sentenceOf(error)).to.equal(sentence));
+  }
+
+  it('what nobody expected keeps its place in the code', () => {
+    for (const error of [new TypeError('x'), failed('x', { code: 'ECONNRESET' })]) {
+      expect(sentenceOf(error)).to.match(/x\n +at /);
+    }
+  });
+});
