@@ -171,7 +171,7 @@ describe('whole jobs on real nodes', function () {
   });
 
   it('a job whose worker has no image says so to caller and operator while it waits, and then fails', async () => {
-    await trawl.control({ TRAWL_WORKER_IMAGE: 'local.test/missing:1', TRAWL_WORKER_START_SECONDS: '8' });
+    await trawl.control({ TRAWL_WORKER_IMAGE: 'local.test/missing:1', TRAWL_WORKER_START_SECONDS: '12' });
     const order = await trawl.submit('/films/clip.mp4');
     const why = async () => (await trawl.ask(order, `/v1/jobs/${order.id}`)).json.queue?.reason;
     const reason = 'The image of the worker is being fetched';
