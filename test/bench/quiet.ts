@@ -98,9 +98,11 @@ async function follow(
   signal: AbortSignal,
   see: (object: Watched) => void,
 ): Promise<void> {
-  try {
-    for await (const { object } of cluster.admin.watch<Watched>(`${path}?watch=true`, signal)) see(object);
-  } catch (error) {
-    if (!signal.aborted) throw error;
+  while (!signal.aborted) {
+    try {
+      for await (const { object } of cluster.admin.watch<Watched>(`${path}?watch=true`, signal)) see(object);
+    } catch {
+      // The server ends a watch when it likes; the next one begins with what is there.
+    }
   }
 }
