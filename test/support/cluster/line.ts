@@ -6,6 +6,8 @@ export interface Line {
   readonly url: string;
   /** Breaks every connection that goes over it; answers how many. New ones are let through. */
   cut(): number;
+  /** Loses all that is sent over the connections of now, and tells neither side. */
+  lose(): void;
   stop(): Promise<void>;
 }
 
@@ -13,6 +15,7 @@ export interface Line {
 export async function layLine(to: string): Promise<Line> {
   const { hostname, port } = new URL(to);
   const sockets = new Set<Socket>();
+  const fars = new Set<Socket>();
   const server = createServer((near) => {
     const far = connect(Number(port), hostname);
     for (const [one, other] of [
@@ -24,7 +27,8 @@ export async function layLine(to: string): Promise<Line> {
       one.pipe(other);
     }
     sockets.add(near);
-    near.on('close', () => sockets.delete(near));
+    fars.add(far);
+    near.on('close', () => sockets.delete(near) && fars.delete(far));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -33,7 +37,11 @@ export async function layLine(to: string): Promise<Line> {
     for (const socket of open) socket.destroy();
     return open.length;
   };
+  const lose = () => {
+    for (const socket of [...sockets, ...fars]) socket.unpipe().resume();
+  };
   return {
+    lose,
     url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
     cut,
     stop: async () => {
