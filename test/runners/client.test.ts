@@ -8,7 +8,8 @@ import { makeAuthority } from '../support/certificate.ts';
 import { layLine } from '../support/cluster/line.ts';
 import { type StandIn, startStandIn } from '../support/cluster/stand-in.ts';
 
-describe('the client of an API server', () => {
+describe('the client of an API server', function () {
+  this.timeout(20_000);
   let server: StandIn;
   let client: Client;
   let slowed: number;
@@ -18,7 +19,7 @@ describe('the client of an API server', () => {
     server = await startStandIn();
     slowed = 0;
     const pace: Pace = { ...makePace(10_000, 10_000, () => performance.now()), slow: () => void slowed++ };
-    client = openClient({ access: access(), pace, answerMilliseconds: 200 });
+    client = openClient({ access: access(), pace, answerMilliseconds: 800 });
   });
   afterEach(async () => {
     await client.close();
