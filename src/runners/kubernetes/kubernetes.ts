@@ -158,7 +158,7 @@ async function readFaults({ client, shape }: KubernetesOptions, job: LiveJob): P
 /** Whether only a person can change that. */
 function isRefused(error: unknown): boolean {
   if (!(error instanceof KubeError) || /exceeded quota/.test(error.message)) return false;
-  return error.status >= 400 && error.status < 500 && error.status !== 429;
+  return error.status >= 400 && error.status < 500 && ![409, 429].includes(error.status);
 }
 
 function orNothing(error: unknown): null {
