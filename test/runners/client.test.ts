@@ -1,11 +1,7 @@
-import { createSecureServer } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { keepFresh } from '../../src/runners/kubernetes/access.ts';
 import { type Client, KubeError, openClient } from '../../src/runners/kubernetes/client.ts';
 import { makePace, type Pace } from '../../src/runners/kubernetes/pace.ts';
-import { makeAuthority } from '../support/certificate.ts';
-import { layLine } from '../support/cluster/line.ts';
 import { type StandIn, startStandIn } from '../support/cluster/stand-in.ts';
 
 describe('the client of an API server', function () {
@@ -88,25 +84,6 @@ describe('the client of an API server', function () {
     const other = failure(client.ask('GET', '/b'));
     (await server.next()).say(500, {});
     expect(await other).to.include({ status: 500 });
-  });
-
-  it('a connection that is dead without a word is left for another one', async () => {
-    const authority = makeAuthority('test');
-    const owner = authority.issue({ name: 'server', hosts: ['127.0.0.1'] });
-    const secure = createSecureServer(owner, (_, res) => void res.end('{}'));
-    await new Promise<void>((resolve) => secure.listen(0, '127.0.0.1', resolve));
-    const line = await layLine(`https://127.0.0.1:${(secure.address() as AddressInfo).port}`);
-    const other = openClient({
-      access: { server: line.url, tls: { ca: authority.cert }, headers: async () => ({}) },
-      pace: makePace(1_000, 1_000, () => performance.now()),
-      answerMilliseconds: 500,
-    });
-    await other.ask('GET', '/a');
-    line.lose();
-    expect(await other.ask('GET', '/b')).to.deep.equal({});
-    await other.close();
-    await line.stop();
-    secure.close();
   });
 
   it('does not wait for ever, and says for what it waited', async () => {

@@ -56,38 +56,24 @@ const firstPause = 200;
 const connections = 8;
 const strategicMerge = 'application/strategic-merge-patch+json';
 
-/** Opens few connections and keeps them, as long as they answer. */
+/** Opens few connections and keeps them. */
 export function openClient({ access, pace, answerMilliseconds: patience = answerMilliseconds }: ClientOptions): Client {
-  const connect = () =>
-    new Agent({
-      allowH2: true,
-      connections,
-      keepAliveTimeout: 60_000,
-      bodyTimeout: 0,
-      connect: { ...access.tls, timeout: patience, keepAlive: true, keepAliveInitialDelay: 30_000 },
-    });
-  let dispatcher = connect();
-  const left = new Set<Agent>();
-  /** A connection may be dead without a word, and would be asked again and again: new ones are opened. What is under way may end. */
-  const leave = (silent: Agent) => {
-    if (silent !== dispatcher) return;
-    dispatcher = connect();
-    left.add(silent);
-    void silent.close().finally(() => left.delete(silent));
-  };
+  const dispatcher = new Agent({
+    allowH2: true,
+    connections,
+    keepAliveTimeout: 60_000,
+    bodyTimeout: 0,
+    connect: { ...access.tls, timeout: patience, keepAlive: true, keepAliveInitialDelay: 30_000 },
+  });
   /** Answers what `read` makes of the answer; only until then the time is limited. */
   const send = async <T>(method: Method, path: string, ask: Ask, read: (body: Body) => Promise<T>): Promise<T> => {
     const turn = pace.take();
     if (turn > 0) await pause(turn, undefined, { ...(ask.signal && { signal: ask.signal }) });
     const limit = new AbortController();
-    const own = dispatcher;
-    const timer = setTimeout(() => {
-      limit.abort(new Error('The API server does not answer'));
-      leave(own);
-    }, patience);
+    const timer = setTimeout(() => limit.abort(new Error('The API server does not answer')), patience);
     try {
       const { statusCode, headers, body } = await request(urlOf(access.server, path, ask.query), {
-        dispatcher: own,
+        dispatcher,
         method,
         signal: ask.signal ? AbortSignal.any([limit.signal, ask.signal]) : limit.signal,
         ...contentOf(method, ask, await access.headers()),
@@ -113,7 +99,7 @@ export function openClient({ access, pace, answerMilliseconds: patience = answer
       }
     },
     open: (path, query, signal) => send('GET', path, { query, signal }, async (body) => body),
-    close: async () => void (await Promise.all([dispatcher, ...left].map((agent) => agent.destroy()))),
+    close: () => dispatcher.destroy(),
   };
 }
 
