@@ -3,9 +3,8 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { run } from '../support/cluster/network.ts';
-import { type OpenImage, runImage } from '../support/container.ts';
+import { type OpenImage, openImage, runImage } from '../support/container.ts';
 import { buildMilliseconds, type Images, openImages, script } from '../support/images.ts';
-import { aFolder } from '../support/redis.ts';
 
 const python = '/opt/trawl/.cache/python/bin/python3';
 const packages = '/opt/trawl/.cache/python/lib/python3.13/site-packages';
@@ -120,20 +119,19 @@ describe('The images under a read-only root', function () {
 
   if (process.env.ROUNDS !== undefined)
     it('yt-dlp starts as fast as from a folder that may be written, where its bytecode is warm', async () => {
-      const { folder, remove } = aFolder();
+      const other = openImage(join(images.folder, 'worker.tar'));
       try {
-        const writable = { ...images.worker, root: join(folder, 'root') };
-        run('cp', '--archive', images.worker.root, writable.root);
-        run('find', folder, '-name', '__pycache__', '-prune', '-exec', 'rm', '-r', '{}', '+');
-        run('chmod', '-R', 'a+rwX', writable.root);
-        const [warm, compiled] = [await cpuSeconds(writable, true), await cpuSeconds(images.worker, false)];
+        const places = ['/usr/lib/python3.13', packages].map((place) => other.root + place);
+        run('find', ...places, '-name', '__pycache__', '-prune', '-exec', 'rm', '-r', '{}', '+');
+        run('find', ...places, '-type', 'd', '-exec', 'chmod', 'a+w', '{}', '+');
+        const [warm, compiled] = [await cpuSeconds(other, true), await cpuSeconds(images.worker, false)];
         console.log(
           `      yt-dlp --version: ${compiled.toFixed(3)} s of CPU in the image, ${warm.toFixed(3)} s when warm`,
         );
-        expect(existsSync(join(writable.root, packages, 'yt_dlp', '__pycache__'))).to.equal(true);
+        expect(existsSync(join(other.root, packages, 'yt_dlp', '__pycache__'))).to.equal(true);
         expect(compiled / warm).to.be.at.most(1.1);
       } finally {
-        remove();
+        other.close();
       }
     });
 });
@@ -141,10 +139,10 @@ describe('The images under a read-only root', function () {
 /** Median user and system time of `yt-dlp --version`, after two runs that are not counted. */
 async function cpuSeconds(image: OpenImage, rootMayBeWritten: boolean): Promise<number> {
   const times: number[] = [];
-  for (let round = 0; round < 13; round++) {
+  for (let round = 0; round < 23; round++) {
     const { out, err } = await runImage(image, { command: ['python3', '-c', measure], rootMayBeWritten });
     expect(Number(out), err).to.be.above(0);
     if (round >= 2) times.push(Number(out));
   }
-  return times.sort((one, other) => one - other)[5]!;
+  return times.sort((one, other) => one - other)[10]!;
 }
