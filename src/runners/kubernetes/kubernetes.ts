@@ -6,7 +6,7 @@ import { makeWatchers, type Runner } from '../runner.ts';
 import { type Client, KubeError } from './client.ts';
 import { isTerminal, type Judged, judge, leaveMilliseconds } from './endings.ts';
 import { makeJob, type Shape } from './manifest.ts';
-import { releaseJob, releasePod } from './release.ts';
+import { type Left, release } from './release.ts';
 import { jobLabel, type LiveJob, type LivePod, type Raw, slimJob, slimPod } from './slim.ts';
 import { openView, pathsOf, type View, type ViewOptions } from './view.ts';
 
@@ -66,10 +66,9 @@ export function openKubernetesRunner(options: KubernetesOptions): KubernetesRunn
       }
     },
     async stop(name) {
-      const { job, pods } = await findLeft(options, view, name);
-      for (const pod of pods) await releasePod(client, namespace, pod);
-      if (job) await releaseJob(client, namespace, job);
-      for (const { uid } of [...pods, ...(job ? [job] : [])]) view.letGo(uid);
+      const left = await findLeft(options, view, name);
+      await release(client, namespace, left);
+      for (const { uid } of [...left.pods, ...(left.job ? [left.job] : [])]) view.letGo(uid);
       news.forget(name);
     },
     async see(name) {
@@ -125,7 +124,7 @@ async function look(options: KubernetesOptions, view: View, name: string): Promi
 }
 
 /** What there is to let go: what is known, else what the server still has. */
-async function findLeft(options: KubernetesOptions, view: View, name: string) {
+async function findLeft(options: KubernetesOptions, view: View, name: string): Promise<Left> {
   const [job, pods] = [view.jobOf(name), view.podsOf(name)];
   return job && pods.length > 0 ? { job, pods } : readFresh(options, name);
 }

@@ -3,32 +3,46 @@ import { isTerminal } from './endings.ts';
 import { finalizer, type LiveJob, type LivePod } from './slim.ts';
 import { pathsOf } from './view.ts';
 
+/** Of a pod that its Job has not counted yet. Nobody needs to count the pods of a Job that is being deleted. */
+const uncounted = 'batch.kubernetes.io/job-tracking';
+
+/** What is left of an attempt. */
+export interface Left {
+  readonly job: LiveJob | null;
+  readonly pods: readonly LivePod[];
+}
+
 /**
- * Lets a pod go whose end is in the record. One that has not ended, or waits for a kubelet to end it, is deleted without grace
- * before our finalizer goes: after a dead node nobody else would do it.
+ * Lets an attempt go whose end is in the record. Its Job is deleted first: then the cluster makes no other pod, although this
+ * one is not counted any more. The controller of Jobs would only take its own finalizer off, and it may write little.
  */
-export async function releasePod(client: Client, namespace: string, pod: LivePod): Promise<void> {
-  const path = `${pathsOf(namespace).pods}/${pod.name}`;
+export async function release(client: Client, namespace: string, { job, pods }: Left): Promise<void> {
+  const paths = pathsOf(namespace);
+  const jobPath = `${paths.jobs}/${job?.name}`;
+  if (job && job.deletedAt === null) {
+    // In the body: what a query says is not heard beside one, and what holds without it leaves the pods alone.
+    const body = { propagationPolicy: 'Background', preconditions: { uid: job.uid } };
+    await unlessGone(client.ask('DELETE', jobPath, { body }));
+  }
+  for (const pod of pods) await releasePod(client, `${paths.pods}/${pod.name}`, pod);
+  if (job?.isHeld) await letGo(client, jobPath, job.uid, [finalizer]);
+}
+
+/**
+ * One that has not ended, or waits for a kubelet to end it, is deleted without grace before our finalizer goes: after a dead
+ * node nobody else would do it.
+ */
+async function releasePod(client: Client, path: string, pod: LivePod): Promise<void> {
   if (!isTerminal(pod) || pod.deletedAt !== null) {
     const body = { gracePeriodSeconds: 0, preconditions: { uid: pod.uid } };
     await unlessGone(client.ask('DELETE', path, { body }));
   }
-  if (pod.isHeld) await letGo(client, path, pod.uid);
+  if (pod.isHeld) await letGo(client, path, pod.uid, [finalizer, uncounted]);
 }
 
-/** Lets a Job go and deletes it with what belongs to it. */
-export async function releaseJob(client: Client, namespace: string, job: LiveJob): Promise<void> {
-  const path = `${pathsOf(namespace).jobs}/${job.name}`;
-  if (job.isHeld) await letGo(client, path, job.uid);
-  if (job.deletedAt !== null) return;
-  // In the body: what a query says is not heard beside one, and what holds without it leaves the pods alone.
-  const body = { propagationPolicy: 'Background', preconditions: { uid: job.uid } };
-  await unlessGone(client.ask('DELETE', path, { body }));
-}
-
-function letGo(client: Client, path: string, uid: string): Promise<void> {
+function letGo(client: Client, path: string, uid: string, finalizers: readonly string[]): Promise<void> {
   // With the uid the server refuses to change a later object of the same name.
-  const body = { metadata: { uid, '$deleteFromPrimitiveList/finalizers': [finalizer] } };
+  const body = { metadata: { uid, '$deleteFromPrimitiveList/finalizers': finalizers } };
   return unlessGone(client.ask('PATCH', path, { body }));
 }
 
