@@ -17,6 +17,9 @@ export class KubeError extends Error {
   }
 }
 
+/** Nothing was answered in time. */
+class Silence extends Error {}
+
 interface StatusBody {
   readonly message?: string | undefined;
   readonly reason?: string | undefined;
@@ -53,36 +56,35 @@ export interface ClientOptions {
 const answerMilliseconds = 10_000;
 const triesMost = 3;
 const firstPause = 200;
-const connections = 8;
+const connections = 16;
 const strategicMerge = 'application/strategic-merge-patch+json';
 
 /** Opens few connections and keeps them. */
 export function openClient({ access, pace, answerMilliseconds: patience = answerMilliseconds }: ClientOptions): Client {
   const dispatcher = new Agent({
-    allowH2: true,
+    // One connection for all could not be left by who asks in vain.
+    allowH2: false,
     connections,
     keepAliveTimeout: 60_000,
     bodyTimeout: 0,
-    connect: { ...access.tls, timeout: patience, keepAlive: true, keepAliveInitialDelay: 30_000 },
+    // A server that hangs may still go on: who asks has left by then.
+    connect: { ...access.tls, timeout: 2 * patience, keepAlive: true, keepAliveInitialDelay: 30_000 },
   });
   /** Answers what `read` makes of the answer; only until then the time is limited. */
   const send = async <T>(method: Method, path: string, ask: Ask, read: (body: Body) => Promise<T>): Promise<T> => {
     const turn = pace.take();
     if (turn > 0) await pause(turn, undefined, { ...(ask.signal && { signal: ask.signal }) });
-    const limit = new AbortController();
-    const timer = setTimeout(() => limit.abort(new Error('The API server does not answer')), patience);
+    const content = contentOf(method, ask, await access.headers());
+    const limit = startLimit(patience);
     try {
-      const { statusCode, headers, body } = await request(urlOf(access.server, path, ask.query), {
-        dispatcher,
-        method,
-        signal: ask.signal ? AbortSignal.any([limit.signal, ask.signal]) : limit.signal,
-        ...contentOf(method, ask, await access.headers()),
-      });
+      const signal = ask.signal ? AbortSignal.any([limit.signal, ask.signal]) : limit.signal;
+      const asked = request(urlOf(access.server, path, ask.query), { dispatcher, method, signal, ...content });
+      const { statusCode, headers, body } = await Promise.race([asked, limit.silence]);
       if (statusCode < 300) return await read(body);
       if (statusCode === 429) pace.slow();
       throw new KubeError(`${method} ${path}`, statusCode, readStatus(await body.text()), retryAfterOf(headers));
     } finally {
-      clearTimeout(timer);
+      limit.end();
     }
   };
   return {
@@ -103,6 +105,18 @@ export function openClient({ access, pace, answerMilliseconds: patience = answer
   };
 }
 
+/** Fails after a time without an answer: a request that still waits for a connection hears of no signal. */
+function startLimit(milliseconds: number) {
+  const control = new AbortController();
+  const { promise: silence, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    const error = new Silence('The API server does not answer');
+    reject(error);
+    control.abort(error);
+  }, milliseconds);
+  return { signal: control.signal, silence, end: () => clearTimeout(timer) };
+}
+
 function urlOf(server: string, path: string, query: Query = {}): URL {
   const url = new URL(server + path);
   for (const [name, value] of Object.entries(query)) {
@@ -119,6 +133,8 @@ function contentOf(method: Method, { body, type, accept }: Ask, proof: Readonly<
 
 /** Whether the same request may succeed a moment later. */
 function passes(error: unknown, method: Method): boolean {
+  // Who has waited that long does something else first.
+  if (error instanceof Silence) return false;
   if (!(error instanceof KubeError)) return true;
   // Of those that are made at the same moment, a quota lets some try again.
   if (method === 'POST' && error.reason === 'Conflict') return true;
