@@ -1,7 +1,11 @@
+import { createSecureServer } from 'node:http2';
+import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { keepFresh } from '../../src/runners/kubernetes/access.ts';
 import { type Client, KubeError, openClient } from '../../src/runners/kubernetes/client.ts';
 import { makePace, type Pace } from '../../src/runners/kubernetes/pace.ts';
+import { makeAuthority } from '../support/certificate.ts';
+import { layLine } from '../support/cluster/line.ts';
 import { type StandIn, startStandIn } from '../support/cluster/stand-in.ts';
 
 describe('the client of an API server', function () {
@@ -35,7 +39,7 @@ describe('the client of an API server', function () {
       say(200, { n: Number(path.slice(1)) });
     }
     expect((await Promise.all(asked)).map(({ n }) => n)).to.deep.equal(Array.from({ length: 200 }, (_, n) => n));
-    expect(server.ever()).to.be.at.most(16);
+    expect(server.ever()).to.be.at.most(8);
     await patient.close();
   });
 
@@ -86,6 +90,26 @@ describe('the client of an API server', function () {
     expect(await other).to.include({ status: 500 });
   });
 
+  it('a connection that is dead without a word is left for another one', async () => {
+    const authority = makeAuthority('test');
+    const owner = authority.issue({ name: 'server', hosts: ['127.0.0.1'] });
+    const secure = createSecureServer(owner, (_, res) => void res.end('{}'));
+    await new Promise<void>((resolve) => secure.listen(0, '127.0.0.1', resolve));
+    const line = await layLine(`https://127.0.0.1:${(secure.address() as AddressInfo).port}`);
+    const other = openClient({
+      access: { server: line.url, tls: { ca: authority.cert }, headers: async () => ({}) },
+      pace: makePace(1_000, 1_000, () => performance.now()),
+      answerMilliseconds: 500,
+    });
+    await other.ask('GET', '/a');
+    line.lose();
+    expect(await failure(other.ask('GET', '/b'))).to.have.property('message', 'The API server does not answer');
+    expect(await other.ask('GET', '/c')).to.deep.equal({});
+    await other.close();
+    await line.stop();
+    secure.close();
+  });
+
   it('does not wait for ever, and says for what it waited', async () => {
     const asked = failure(client.ask('GET', '/a'));
     await server.next();
@@ -110,9 +134,12 @@ describe('the client of an API server', function () {
     const reading = (async () => {
       for await (const word of body) words.push(String(word));
     })().catch(() => undefined);
-    // Another request goes past its time meanwhile.
+    // Another request goes past its time meanwhile, though others are answered.
     const late = failure(client.ask('GET', '/b'));
     await server.next();
+    const soon = client.ask('GET', '/c');
+    (await server.next()).say(200, {});
+    await soon;
     expect(await late).to.have.property('message', 'The API server does not answer');
     asked.go('two\n');
     asked.end();

@@ -54,35 +54,49 @@ export interface ClientOptions {
 }
 
 const answerMilliseconds = 10_000;
+const silenceText = 'The API server does not answer';
 const triesMost = 3;
 const firstPause = 200;
-const connections = 16;
+const connections = 8;
 const strategicMerge = 'application/strategic-merge-patch+json';
 
 /** Opens few connections and keeps them. */
 export function openClient({ access, pace, answerMilliseconds: patience = answerMilliseconds }: ClientOptions): Client {
-  const dispatcher = new Agent({
-    // One connection for all could not be left by who asks in vain.
-    allowH2: false,
-    connections,
-    keepAliveTimeout: 60_000,
-    bodyTimeout: 0,
-    // A server that hangs may still go on: who asks has left by then.
-    connect: { ...access.tls, timeout: 2 * patience, keepAlive: true, keepAliveInitialDelay: 30_000 },
-  });
+  const connect = () =>
+    new Agent({
+      allowH2: true,
+      connections,
+      keepAliveTimeout: 60_000,
+      bodyTimeout: 0,
+      // A server that hangs may still go on: who asks has left by then.
+      connect: { ...access.tls, timeout: 2 * patience, keepAlive: true, keepAliveInitialDelay: 30_000 },
+    });
+  let dispatcher = connect();
+  let answeredAt = performance.now();
+  /** With HTTP/2 all share one connection, which may be dead without a word: when nothing at all is answered, another one is opened. */
+  const leave = (silent: Agent) => {
+    if (silent !== dispatcher || performance.now() - answeredAt < patience) return;
+    dispatcher = connect();
+    void silent.destroy(new Silence(silenceText));
+  };
   /** Answers what `read` makes of the answer; only until then the time is limited. */
   const send = async <T>(method: Method, path: string, ask: Ask, read: (body: Body) => Promise<T>): Promise<T> => {
     const turn = pace.take();
     if (turn > 0) await pause(turn, undefined, { ...(ask.signal && { signal: ask.signal }) });
     const content = contentOf(method, ask, await access.headers());
+    const own = dispatcher;
     const limit = startLimit(patience);
     try {
       const signal = ask.signal ? AbortSignal.any([limit.signal, ask.signal]) : limit.signal;
-      const asked = request(urlOf(access.server, path, ask.query), { dispatcher, method, signal, ...content });
+      const asked = request(urlOf(access.server, path, ask.query), { dispatcher: own, method, signal, ...content });
       const { statusCode, headers, body } = await Promise.race([asked, limit.silence]);
+      answeredAt = performance.now();
       if (statusCode < 300) return await read(body);
       if (statusCode === 429) pace.slow();
       throw new KubeError(`${method} ${path}`, statusCode, readStatus(await body.text()), retryAfterOf(headers));
+    } catch (error) {
+      if (error instanceof Silence) leave(own);
+      throw error;
     } finally {
       limit.end();
     }
@@ -110,7 +124,7 @@ function startLimit(milliseconds: number) {
   const control = new AbortController();
   const { promise: silence, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
-    const error = new Silence('The API server does not answer');
+    const error = new Silence(silenceText);
     reject(error);
     control.abort(error);
   }, milliseconds);

@@ -66,9 +66,7 @@ export function openKubernetesRunner(options: KubernetesOptions): KubernetesRunn
       }
     },
     async stop(name) {
-      const left = await findLeft(options, view, name);
-      await release(client, namespace, left);
-      for (const { uid } of [...left.pods, ...(left.job ? [left.job] : [])]) view.letGo(uid);
+      await letGo(options, view, await findLeft(options, view, name));
       news.forget(name);
     },
     async see(name) {
@@ -121,6 +119,18 @@ async function look(options: KubernetesOptions, view: View, name: string): Promi
   const fresh = await readFresh(options, name);
   const said = fresh.job !== null && fresh.pods.length === 0 ? await readFaults(options, fresh.job) : [];
   return judge({ ...fresh, said }, shape, now());
+}
+
+/** Releases what is left. What becomes of it meanwhile is of our own doing, and no news. */
+async function letGo({ client, shape }: KubernetesOptions, view: View, left: Left): Promise<void> {
+  const uids = [...left.pods, ...(left.job ? [left.job] : [])].map(({ uid }) => uid);
+  for (const uid of uids) view.letGo(uid);
+  try {
+    await release(client, shape.namespace, left);
+  } catch (error) {
+    for (const uid of uids) view.keep(uid);
+    throw error;
+  }
 }
 
 /** What there is to let go: what is known, else what the server still has. */

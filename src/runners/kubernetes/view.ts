@@ -25,6 +25,8 @@ export interface View {
   learnJob(raw: Raw<V1Job>): void;
   /** Takes it for gone. If it is still there after a minute it is seen again. */
   letGo(uid: string): void;
+  /** It is not gone after all. */
+  keep(uid: string): void;
   age(): number;
   refresh(): Promise<void>;
   close(): Promise<void>;
@@ -75,6 +77,7 @@ export function openView({ client, namespace, changed, log, times }: ViewOptions
     attempts: (job) => attempts.names(job).filter((name) => jobOf(name) !== null || podsOf(name).length > 0),
     learnJob: (raw) => jobs.learn(raw),
     letGo: (uid) => void letGo.set(uid, performance.now()),
+    keep: (uid) => void letGo.delete(uid),
     age: () => Math.max(...both.map((mirror) => mirror.age())),
     refresh: async () => void (await Promise.all(both.map((mirror) => mirror.refresh()))),
     close: async () => void (await Promise.all(both.map((mirror) => mirror.close()))),
