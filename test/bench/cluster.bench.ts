@@ -2,7 +2,7 @@ import { loadavg } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { nameOf } from '../../src/runners/runner.ts';
 import { readAttempts } from '../../src/store/jobs.ts';
-import { quickLoss, raisedLimits } from '../support/cluster/cluster.ts';
+import { makeNamespace, quickLoss, raisedLimits } from '../support/cluster/cluster.ts';
 import { makeWorkersNamespace } from '../support/cluster/runner.ts';
 import { namespace, type Scene, setScene } from '../support/cluster/scene.ts';
 import { until } from '../support/until.ts';
@@ -23,6 +23,8 @@ const slowRate = 40;
 const requestsOfJob = 4;
 const windowSeconds = 20;
 const bareNamespace = 'bare';
+/** Nothing in it is refused or counted. */
+const openNamespace = 'open';
 const bar = {
   rate: 30,
   usualRate: 8,
@@ -42,6 +44,7 @@ export async function* measure(): AsyncGenerator<Measured> {
   });
   yield* within({ nodes: 5, flags: raisedLimits, planOf: planOfBare }, async function* (scene) {
     await makeWorkersNamespace(scene.cluster, bareNamespace);
+    await makeNamespace(scene.cluster, openNamespace);
     yield* await runManyJobs(scene);
     yield* await runFewJobs(scene);
     yield* await letManyWait(scene);
@@ -136,7 +139,7 @@ async function runManyJobs(scene: Scene): Promise<Measured[]> {
 
 /** One job at a time. */
 async function runFewJobs(scene: Scene): Promise<Measured[]> {
-  const { ours, bare } = await whileLed(scene, slots, () => runQuietly(scene, bareNamespace, quietJobs));
+  const { ours, bare } = await whileLed(scene, slots, () => runQuietly(scene, openNamespace, quietJobs));
   const row = (what: string, most: number, of: (job: QuietJob) => number, beside: string): Measured => ({
     what: `one job: ${what} / ${most} ms`,
     ratio: quantile(ours.map(of), 0.5) / most,
