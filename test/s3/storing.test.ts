@@ -47,10 +47,12 @@ describe('a job whose worker has uploaded every part', function () {
     const [part] = permit.is === 'parts' ? permit.parts : [];
     const put = await fetch(part!.url, { method: 'PUT', headers: part!.headers, body });
     expect(put.status).to.equal(200);
+    let hasEnded = false;
     const runner: Runner = {
       start: async () => {},
       stop: async () => {},
-      see: async () => ({ is: 'ended', outcome: { is: 'done', metadata: someMetadata, delivered } }),
+      see: async () =>
+        hasEnded ? { is: 'ended', outcome: { is: 'done', metadata: someMetadata, delivered } } : { is: 'running' },
       watch: () => () => {},
       list: async () => [],
       close: async () => [],
@@ -60,8 +62,8 @@ describe('a job whose worker has uploaded every part', function () {
         ...{ store, holder, limits, metrics: makeMetrics(), log: aLog().log },
         ...{ objects: open(), runners: [runner], runnerOf: () => runner, mayStart: () => true },
       })(job.id);
-    // The first look at a worker that has ended says that it ran.
     await apply();
+    hasEnded = true;
     return { account, job, key, apply };
   }
 
