@@ -3,9 +3,6 @@ import { isTerminal } from './endings.ts';
 import { finalizer, type LiveJob, type LivePod } from './slim.ts';
 import { pathsOf } from './view.ts';
 
-/** Of a pod that its Job has not counted yet. Nobody needs to count the pods of a Job that is being deleted. */
-const uncounted = 'batch.kubernetes.io/job-tracking';
-
 /** What is left of an attempt. */
 export interface Left {
   readonly job: LiveJob | null;
@@ -13,19 +10,13 @@ export interface Left {
 }
 
 /**
- * Lets an attempt go whose end is in the record. Its Job is deleted first: then the cluster makes no other pod, although this
- * one is not counted any more. The controller of Jobs would only take its own finalizer off, and it may write little.
+ * Lets an attempt go whose end is in the record. The finalizer of the controller of Jobs stays on the pod: a pod that it has
+ * not counted is replaced, even after its Job was deleted, as long as that controller has not seen the deletion.
  */
 export async function release(client: Client, namespace: string, { job, pods }: Left): Promise<void> {
   const paths = pathsOf(namespace);
-  const jobPath = `${paths.jobs}/${job?.name}`;
-  if (job && job.deletedAt === null) {
-    // In the body: what a query says is not heard beside one, and what holds without it leaves the pods alone.
-    const body = { propagationPolicy: 'Background', preconditions: { uid: job.uid } };
-    await unlessGone(client.ask('DELETE', jobPath, { body }));
-  }
   for (const pod of pods) await releasePod(client, `${paths.pods}/${pod.name}`, pod);
-  if (job?.isHeld) await letGo(client, jobPath, job.uid, [finalizer]);
+  if (job) await releaseJob(client, `${paths.jobs}/${job.name}`, job);
 }
 
 /**
@@ -37,12 +28,20 @@ async function releasePod(client: Client, path: string, pod: LivePod): Promise<v
     const body = { gracePeriodSeconds: 0, preconditions: { uid: pod.uid } };
     await unlessGone(client.ask('DELETE', path, { body }));
   }
-  if (pod.isHeld) await letGo(client, path, pod.uid, [finalizer, uncounted]);
+  if (pod.isHeld) await letGo(client, path, pod.uid);
 }
 
-function letGo(client: Client, path: string, uid: string, finalizers: readonly string[]): Promise<void> {
+async function releaseJob(client: Client, path: string, job: LiveJob): Promise<void> {
+  if (job.isHeld) await letGo(client, path, job.uid);
+  if (job.deletedAt !== null) return;
+  // In the body: what a query says is not heard beside one, and what holds without it leaves the pods alone.
+  const body = { propagationPolicy: 'Background', preconditions: { uid: job.uid } };
+  await unlessGone(client.ask('DELETE', path, { body }));
+}
+
+function letGo(client: Client, path: string, uid: string): Promise<void> {
   // With the uid the server refuses to change a later object of the same name.
-  const body = { metadata: { uid, '$deleteFromPrimitiveList/finalizers': finalizers } };
+  const body = { metadata: { uid, '$deleteFromPrimitiveList/finalizers': [finalizer] } };
   return unlessGone(client.ask('PATCH', path, { body }));
 }
 
