@@ -56,6 +56,23 @@ describe('jobs on a cluster end once, whatever happens', function () {
     expect(job).to.include({ attempt: 1, failures: 0, interruptions: 0 });
   });
 
+  it('a pod that was let go is not replaced: it stays counted until the controller of Jobs has seen it', async () => {
+    await begin();
+    const [id = ''] = await submit(1, (_, ending) => ({ runMs: 500, ending }));
+    const pod = await scene.runningPod(id);
+    const others = scene.cluster.parts['kube-controller-manager'];
+    others.freeze();
+    await scene.ended(id, 30);
+    const finalizers = async (): Promise<string[]> => {
+      const path = `/api/v1/namespaces/${namespace}/pods/${pod.metadata.name}`;
+      return (await scene.cluster.admin.ask('GET', path)).metadata.finalizers ?? [];
+    };
+    await until(async () => !(await finalizers()).includes('trawl/unsettled'), 20, 'our finalizer is gone');
+    expect(await finalizers()).to.deep.equal(['batch.kubernetes.io/job-tracking']);
+    others.thaw();
+    await scene.cleared(30);
+  });
+
   it('a worker is told in its environment where things are, also folders of its image, and nothing secret', async () => {
     await begin();
     const ids = await submit(1, (_, ending) => ({ runMs: 500, ending }));
