@@ -175,6 +175,18 @@ describe('the mirror of a cluster', () => {
     await until(() => lines.join('').includes('the watch ended at once'), 5, 'it is said');
   });
 
+  it('of a thing that is done nothing is read, but it is noticed that it has gone', async () => {
+    begin({ isDone: ({ name }) => name === 'done' });
+    const watch = await watchAfter(listOf(9, thing('done', 5), thing('open', 6)));
+    const unread = (type: string, name: string) =>
+      `{"type":"${type}","object":{"kind":"Thing","apiVersion":"v1","metadata":{"name":"${name}", which cannot be read\n`;
+    watch.go(unread('MODIFIED', 'done'));
+    watch.go(event('MODIFIED', { kind: 'Thing', apiVersion: 'v1', ...thing('open', 11) }));
+    watch.go(unread('DELETED', 'done'));
+    await isTold('done5', 'open6', 'open11', '-done');
+    expect([...mirror.all()].map(({ name }) => name)).to.deep.equal(['open']);
+  });
+
   it('a listener that throws stops nothing', async () => {
     begin({
       changed: (_, after) => {

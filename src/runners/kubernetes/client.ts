@@ -53,6 +53,9 @@ export interface ClientOptions {
   readonly answerMilliseconds?: number;
 }
 
+const plain = 'application/json';
+/** Asks the server to tell of an object that was changed its metadata alone. */
+export const metadataOnly = `${plain};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,${plain}`;
 const answerMilliseconds = 10_000;
 const silenceText = 'The API server does not answer';
 const triesMost = 3;
@@ -140,8 +143,8 @@ function urlOf(server: string, path: string, query: Query = {}): URL {
 }
 
 function contentOf(method: Method, { body, type, accept }: Ask, proof: Readonly<Record<string, string>>) {
-  const own = type ?? (method === 'PATCH' ? strategicMerge : 'application/json');
-  const headers = { accept: accept ?? 'application/json', 'user-agent': 'trawl', ...proof };
+  const own = type ?? (method === 'PATCH' ? strategicMerge : plain);
+  const headers = { accept: accept ?? plain, 'user-agent': 'trawl', ...proof };
   return body ? { headers: { ...headers, 'content-type': own }, body: JSON.stringify(body) } : { headers };
 }
 

@@ -16,6 +16,8 @@ export interface MirrorStore<T> {
   learn(raw: object, isAnew?: boolean): T;
   /** The object has gone; this was its last state. */
   lose(raw: object): void;
+  /** The object has gone, and its last state is not asked for. */
+  drop(name: string): void;
   /** Forgets what was not listed, unless it is newer than the list. */
   keepOnly(names: ReadonlySet<string>, version: string, isAnew: boolean): void;
 }
@@ -56,6 +58,7 @@ export function makeMirrorStore<T extends Kept>(
     get: (name) => kept.get(name),
     all: () => kept.values(),
     learn,
+    drop,
     // Its last state is told before: it may be the first that shows how it ended.
     lose: (raw) => drop(learn(raw).name),
     keepOnly(names, version, isAnew) {
