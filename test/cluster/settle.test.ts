@@ -73,6 +73,20 @@ describe('jobs on a cluster end once, whatever happens', function () {
     await scene.cleared(30);
   });
 
+  it('while Jobs wait for their pods, what has ended is let go later', async () => {
+    await begin();
+    const ids = await submit(80);
+    const isOld = ({ metadata, status }: Pod) => {
+      const end = status.containerStatuses?.[0]?.state.terminated?.finishedAt;
+      const isHeld = metadata.finalizers?.includes('trawl/unsettled');
+      return isHeld && end !== undefined && Date.now() - Date.parse(end) > 4_000;
+    };
+    const pods = async (): Promise<Pod[]> =>
+      (await scene.cluster.admin.ask('GET', `/api/v1/namespaces/${namespace}/pods`)).items;
+    await until(async () => (await pods()).filter(isOld).length >= 5, 30, 'five have ended and are held');
+    await allEnd(ids, 60);
+  });
+
   it('a worker is told in its environment where things are, also folders of its image, and nothing secret', async () => {
     await begin();
     const ids = await submit(1, (_, ending) => ({ runMs: 500, ending }));

@@ -3,8 +3,9 @@ import type { Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import type { Seen } from '../../model/next.ts';
 import { makeWatchers, type Runner } from '../runner.ts';
-import { type Client, KubeError } from './client.ts';
+import { type Client, KubeError, metadataOnly } from './client.ts';
 import { isTerminal, type Judged, judge, leaveMilliseconds } from './endings.ts';
+import { makeLag } from './lag.ts';
 import { makeJob, type Shape } from './manifest.ts';
 import { type Left, release } from './release.ts';
 import { jobLabel, type LiveJob, type LivePod, type Raw, slimJob, slimPod } from './slim.ts';
@@ -51,13 +52,15 @@ export function openKubernetesRunner(options: KubernetesOptions): KubernetesRunn
       later.add(timer);
     },
   });
+  const lag = makeLag({ isBehind: view.isBehind, letGo: (left) => letGo(options, view, left), log });
   const showAge = setInterval(() => metrics.watch_age_seconds.set(view.age() / 1000), ageMilliseconds);
 
   return {
     view,
     async start(attempt) {
       try {
-        view.learnJob(await client.ask<Raw<V1Job>>('POST', jobsPath, { body: makeJob(attempt, shape, now()) }));
+        const body = makeJob(attempt, shape, now());
+        view.learnJob(await client.ask<Raw<V1Job>>('POST', jobsPath, { body, accept: metadataOnly }));
       } catch (error) {
         // It was made before: by an earlier try, or by who led until now.
         if (error instanceof KubeError && error.reason === 'AlreadyExists') return;
@@ -66,7 +69,10 @@ export function openKubernetesRunner(options: KubernetesOptions): KubernetesRunn
       }
     },
     async stop(name) {
-      await letGo(options, view, await findLeft(options, view, name));
+      if (lag.has(name)) return;
+      const left = await findLeft(options, view, name);
+      if (mayLag(options, left) && lag.add(name, left)) hide(view, left);
+      else await letGo(options, view, left);
       news.forget(name);
     },
     async see(name) {
@@ -81,6 +87,7 @@ export function openKubernetesRunner(options: KubernetesOptions): KubernetesRunn
     },
     async close() {
       clearInterval(showAge);
+      lag.close();
       for (const timer of later) clearTimeout(timer);
       await view.close();
       return [];
@@ -121,16 +128,28 @@ async function look(options: KubernetesOptions, view: View, name: string): Promi
   return judge({ ...fresh, said }, shape, now());
 }
 
+/** Whether it harms nobody that this stays: it has ended by itself, and no queue counts it. */
+function mayLag({ shape }: KubernetesOptions, { pods }: Left): boolean {
+  return shape.queue === null && pods.length > 0 && pods.every((pod) => isTerminal(pod) && pod.deletedAt === null);
+}
+
 /** Releases what is left. What becomes of it meanwhile is of our own doing, and no news. */
 async function letGo({ client, shape }: KubernetesOptions, view: View, left: Left): Promise<void> {
-  const uids = [...left.pods, ...(left.job ? [left.job] : [])].map(({ uid }) => uid);
-  for (const uid of uids) view.letGo(uid);
+  hide(view, left);
   try {
     await release(client, shape.namespace, left);
   } catch (error) {
-    for (const uid of uids) view.keep(uid);
+    for (const uid of uidsOf(left)) view.keep(uid);
     throw error;
   }
+}
+
+function hide(view: View, left: Left): void {
+  for (const uid of uidsOf(left)) view.letGo(uid);
+}
+
+function uidsOf({ job, pods }: Left): string[] {
+  return [...pods, ...(job ? [job] : [])].map(({ uid }) => uid);
 }
 
 /** What there is to let go: what is known, else what the server still has. */

@@ -27,12 +27,18 @@ export interface View {
   letGo(uid: string): void;
   /** It is not gone after all. */
   keep(uid: string): void;
+  /** Whether pods come late, and more of them are waited for. */
+  isBehind(): boolean;
   age(): number;
   refresh(): Promise<void>;
   close(): Promise<void>;
 }
 
 const goneMilliseconds = 60_000;
+/** A pod that comes so long after its Job is late. */
+const lateMilliseconds = 500;
+/** So long after a late pod others are expected to be late. */
+const behindMilliseconds = 2_000;
 
 /** Paths of the namespace's Jobs and pods. */
 export function pathsOf(namespace: string): { readonly jobs: string; readonly pods: string; readonly events: string } {
@@ -45,6 +51,7 @@ export function openView({ client, namespace, changed, log, times }: ViewOptions
   const { jobs: jobsPath, pods: podsPath } = pathsOf(namespace);
   const letGo = new Map<string, number>();
   const attempts = makeIndex();
+  const waits = makeWaits();
   const isThere = ({ uid }: LiveJob | LivePod) => {
     const at = letGo.get(uid);
     return at === undefined || performance.now() - at >= goneMilliseconds;
@@ -54,10 +61,12 @@ export function openView({ client, namespace, changed, log, times }: ViewOptions
     if (!one) return;
     if (after) attempts.add(after);
     else attempts.remove(one);
+    waits.note(one.attempt, jobOf(one.attempt), podsOf(one.attempt).length > 0);
     if (isThere(one) && !isSame(before, after)) changed(one.attempt);
     if (!after) letGo.delete(one.uid);
   };
-  const shared = { client, selector: ownSelector, changed: note, log, ...(times && { times }) };
+  const isDone = (one: LiveJob | LivePod) => !isThere(one);
+  const shared = { client, selector: ownSelector, changed: note, isDone, log, ...(times && { times }) };
   const jobs: Mirror<LiveJob> = openMirror({ ...shared, path: jobsPath, slim: slimJob });
   const pods: Mirror<LivePod> = openMirror({ ...shared, path: podsPath, slim: slimPod });
   const both = [jobs, pods];
@@ -78,9 +87,26 @@ export function openView({ client, namespace, changed, log, times }: ViewOptions
     learnJob: (raw) => jobs.learn(raw),
     letGo: (uid) => void letGo.set(uid, performance.now()),
     keep: (uid) => void letGo.delete(uid),
+    isBehind: waits.isBehind,
     age: () => Math.max(...both.map((mirror) => mirror.age())),
     refresh: async () => void (await Promise.all(both.map((mirror) => mirror.refresh()))),
     close: async () => void (await Promise.all(both.map((mirror) => mirror.close()))),
+  };
+}
+
+/** How long Jobs wait for their pods. That pods come late shows that they come. */
+function makeWaits() {
+  const since = new Map<string, number>();
+  let lateAt = Number.NEGATIVE_INFINITY;
+  return {
+    note(attempt: string, job: LiveJob | null, hasPod: boolean) {
+      const now = performance.now();
+      const began = since.get(attempt) ?? now;
+      if (hasPod && now - began >= lateMilliseconds) lateAt = now;
+      if (job === null || hasPod) since.delete(attempt);
+      else since.set(attempt, began);
+    },
+    isBehind: () => since.size > 0 && performance.now() - lateAt < behindMilliseconds,
   };
 }
 

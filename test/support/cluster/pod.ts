@@ -21,6 +21,9 @@ export interface Pod {
     readonly phase: string;
     readonly reason?: string;
     readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+    readonly containerStatuses?: readonly {
+      readonly state: { readonly terminated?: { readonly finishedAt: string } };
+    }[];
   };
 }
 

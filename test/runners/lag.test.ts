@@ -1,0 +1,60 @@
+import { expect } from 'chai';
+import { type Lag, makeLag } from '../../src/runners/kubernetes/lag.ts';
+import type { Left } from '../../src/runners/kubernetes/release.ts';
+import { aLog } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+const left: Left = { job: null, pods: [] };
+
+describe('what is left of attempts is let go later', () => {
+  let isBehind: boolean;
+  let gone: Left[];
+  let refusal: Error | null;
+  let lag: Lag;
+  const { log, lines } = aLog();
+
+  beforeEach(() => {
+    isBehind = true;
+    gone = [];
+    refusal = null;
+    lag = makeLag({
+      isBehind: () => isBehind,
+      letGo: async (one) => {
+        if (refusal) throw refusal;
+        gone.push(one);
+      },
+      log,
+    });
+  });
+  afterEach(() => lag.close());
+
+  it('but not while the cluster keeps up', () => {
+    isBehind = false;
+    expect(lag.add('a-1', left)).to.equal(false);
+    expect(lag.has('a-1')).to.equal(false);
+  });
+
+  it('all of it, once, as soon as the cluster keeps up again', async () => {
+    const names = Array.from({ length: 30 }, (_, n) => `a-${n}`);
+    for (const name of names) expect(lag.add(name, left)).to.equal(true);
+    expect(names.filter(lag.has)).to.deep.equal(names);
+    expect(gone).to.deep.equal([]);
+    isBehind = false;
+    await until(() => !names.some(lag.has), 10, 'all of it is let go');
+    expect(gone).to.have.length(30);
+  });
+
+  it('of a thousand attempts, no more', () => {
+    const isKept = Array.from({ length: 1_002 }, (_, n) => lag.add(`a-${n}`, left));
+    expect(isKept.indexOf(false)).to.equal(1_000);
+    expect(isKept.lastIndexOf(true)).to.equal(999);
+  });
+
+  it('what cannot be let go is told, and left to who looks around next', async () => {
+    lag.add('a-1', left);
+    refusal = new Error('not now');
+    isBehind = false;
+    await until(() => !lag.has('a-1'), 10, 'it is left');
+    expect(JSON.parse(lines.at(-1) ?? '')).to.include({ level: 'warn', attempt: 'a-1' });
+  });
+});
