@@ -187,6 +187,17 @@ describe('the mirror of a cluster', () => {
     expect([...mirror.all()].map(({ name }) => name)).to.deep.equal(['open']);
   });
 
+  it('who owns which field is not read, wherever an object tells of it', async () => {
+    begin();
+    const watch = await watchAfter(listOf(9));
+    const owners = [{ manager: 'a', fieldsV1: { 'f:spec': { 'k:{"name":"]},"}': {} } } }, { manager: 'b' }];
+    const [a, b, c] = [thing('a', 10, 'owned'), thing('b', 11, '"managedFields":[]},"spec":{'), thing('c', 12, 'free')];
+    const owned = { metadata: { ...a.metadata, managedFields: owners }, spec: { managedFields: [] }, word: a.word };
+    watch.go(event('ADDED', owned) + event('ADDED', { ...b, spec: {} }) + event('ADDED', { spec: {}, ...c }));
+    await isTold('a10', 'b11', 'c12');
+    expect([...mirror.all()].map(({ word }) => word)).to.deep.equal([a.word, b.word, c.word]);
+  });
+
   it('a listener that throws stops nothing', async () => {
     begin({
       changed: (_, after) => {

@@ -61,7 +61,7 @@ export function openView({ client, namespace, changed, log, times }: ViewOptions
     if (!one) return;
     if (after) attempts.add(after);
     else attempts.remove(one);
-    waits.note(one.attempt, jobOf(one.attempt), podsOf(one.attempt).length > 0);
+    if (!before || !after) waits.note(one.attempt, jobOf(one.attempt), podsOf(one.attempt).length > 0);
     if (isThere(one) && !isSame(before, after)) changed(one.attempt);
     if (!after) letGo.delete(one.uid);
   };
