@@ -1,14 +1,9 @@
-import { fork, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { type Batch, runBatch, runInLanes, type Tally } from './lanes.ts';
 import { toolFolders } from './support/tools.ts';
-
-interface Tally {
-  passed: number;
-  failed: number;
-  skipped: number;
-}
 
 /** The groups that are one command each; every other group is a folder of test/ with `*.test.ts` files. */
 const commands: Record<string, readonly string[]> = {
@@ -37,22 +32,17 @@ const needs: Record<string, readonly string[]> = {
 };
 /** What a group is built from first; it is skipped when that cannot be built here. */
 const builds: Record<string, string> = { e2e: 'docker/build' };
-/** Groups that mostly wait for a cluster: two of their files run at a time, each in a process of its own. */
-const sideBySide = ['cluster', 'node'];
-const firstFolders = [
-  'unit',
-  'repo',
-  'store',
-  'objects',
-  's3',
-  'egress',
-  'media',
-  'worker',
-  'runners',
-  'controller',
-  'api',
-  'flow',
-];
+/** Groups that mostly wait: they run last, in lanes, each file or each group in a process of its own; what takes longest begins. */
+const waiting: Record<string, 'by file' | 'whole'> = {
+  e2e: 'by file',
+  cluster: 'by file',
+  s3: 'by file',
+  images: 'whole',
+  node: 'by file',
+  runners: 'whole',
+};
+const lanes = 3;
+const firstFolders = ['unit', 'repo', 'store', 'objects', 'egress', 'media', 'worker', 'controller', 'api', 'flow'];
 
 const root = join(import.meta.dirname, '..');
 process.chdir(root);
@@ -68,13 +58,21 @@ if (unknown.length > 0) {
 }
 
 const total: Tally = { passed: 0, failed: 0, skipped: 0 };
-for (const group of groups) {
+const able = groups.filter((group) => {
+  const missing = needs[group]?.filter((command) => !isInstalled(command)) ?? [];
+  if (missing.length === 0) return true;
+  console.log(`== ${group}: skipped, without ${missing.join(', ')}`);
+  total.skipped++;
+  return false;
+});
+for (const group of able.filter((name) => !(name in waiting))) {
   const start = performance.now();
   console.log(`== ${group}`);
-  const tally = await runGroup(group);
-  console.log(`== ${group}: ${inWords(tally)} in ${((performance.now() - start) / 1000).toFixed(1)} s`);
-  add(total, tally);
+  const command = commands[group];
+  const tally = command ? runCommand(command) : await runBatch({ group, files: patternOf(group) }, 'inherit');
+  end(group, tally, performance.now() - start);
 }
+await runWaiting(Object.keys(waiting).filter((name) => able.includes(name)));
 if (total.passed + total.failed === 0) console.log('Nothing ran, which counts as a failure');
 process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0;
 console.log(inWords(total));
@@ -85,21 +83,8 @@ function testFolders(): string[] {
   return [...new Set([...firstFolders, ...[...folders].sort()])].filter((name) => folders.has(name));
 }
 
-async function runGroup(group: string): Promise<Tally> {
-  const missing = needs[group]?.filter((command) => !isInstalled(command)) ?? [];
-  if (missing.length > 0) {
-    console.log(`skipped: ${missing.join(', ')} missing`);
-    return { passed: 0, failed: 0, skipped: 1 };
-  }
-  const build = builds[group];
-  if (build !== undefined && spawnSync(build, { stdio: 'inherit' }).status !== 0) {
-    console.log(`skipped: ${build} failed`);
-    return { passed: 0, failed: 0, skipped: 1 };
-  }
-  const command = commands[group];
-  if (command) return runCommand(command);
-  const files = `test/${group}/**/*.test.ts`;
-  return sideBySide.includes(group) ? runFiles(globSync(files).sort()) : runMocha(files, 'inherit');
+function patternOf(group: string): string {
+  return `test/${group}/**/*.test.ts`;
 }
 
 function isInstalled(command: string): boolean {
@@ -113,14 +98,32 @@ function runCommand([name, ...rest]: readonly string[]): Tally {
   return { passed: Number(passed), failed: Number(!passed), skipped: 0 };
 }
 
-/** Runs files two at a time; what each says is shown when it is over, so that they do not mix. */
-async function runFiles(files: string[]): Promise<Tally> {
-  const sum: Tally = { passed: 0, failed: 0, skipped: 0 };
-  const lane = async () => {
-    for (let file = files.shift(); file !== undefined; file = files.shift()) add(sum, await runMocha(file, 'pipe'));
-  };
-  await Promise.all([lane(), lane()]);
-  return sum;
+/** Runs groups in lanes, and tells of each when the last of its files is over; its time is that of its files. */
+async function runWaiting(names: readonly string[]): Promise<void> {
+  const start = performance.now();
+  const batches = names.flatMap(batchesOf);
+  const sums = new Map(names.map((group) => [group, { passed: 0, failed: 0, skipped: 0, milliseconds: 0 }]));
+  const left = batches.map(({ group }) => group);
+  await runInLanes(batches, lanes, ({ group, files }, tally, milliseconds) => {
+    const sum = sums.get(group)!;
+    add(sum, tally);
+    sum.milliseconds += milliseconds;
+    console.log(`-- ${files}: ${inWords(tally)} in ${inSeconds(milliseconds)}`);
+    left.splice(left.indexOf(group), 1);
+    if (!left.includes(group)) end(group, sum, sum.milliseconds);
+  });
+  if (names.length > 1) console.log(`== ${names.join(', ')} together in ${inSeconds(performance.now() - start)}`);
+}
+
+function batchesOf(group: string): Batch[] {
+  const build = builds[group];
+  const files = waiting[group] === 'whole' ? [patternOf(group)] : globSync(patternOf(group)).sort();
+  return files.map((name) => ({ group, files: name, ...(build && { build }) }));
+}
+
+function end(group: string, tally: Tally, milliseconds: number): void {
+  console.log(`== ${group}: ${inWords(tally)} in ${inSeconds(milliseconds)}`);
+  add(total, tally);
 }
 
 function add(sum: Tally, { passed, failed, skipped }: Tally): void {
@@ -129,35 +132,8 @@ function add(sum: Tally, { passed, failed, skipped }: Tally): void {
   sum.skipped += skipped;
 }
 
-/** Runs files in a process of their own. One that ends without its tally, or badly in spite of it, counts as a failure. */
-function runMocha(files: string, output: 'inherit' | 'pipe'): Promise<Tally> {
-  const reporter = process.stdout.isTTY ? 'spec' : 'dot';
-  const mocha = fork('node_modules/mocha/bin/mocha.js', ['--reporter', reporter, files], {
-    stdio: ['inherit', output, output, 'ipc'],
-  });
-  let said = '';
-  for (const stream of [mocha.stdout, mocha.stderr]) stream?.setEncoding('utf8').on('data', (piece) => (said += piece));
-  let tally: Tally | undefined;
-  let limit: NodeJS.Timeout | undefined;
-  let isStuck = false;
-  mocha.on('message', (message) => {
-    tally = message as Tally;
-    // Mocha ends when nothing is open any more; a test that leaves a socket or a timer would hold it for ever.
-    limit = setTimeout(() => {
-      console.log('The tests leave something open, so their process does not end');
-      isStuck = true;
-      mocha.kill();
-    }, 3000);
-  });
-  return new Promise((resolve) => {
-    mocha.on('close', (code) => {
-      clearTimeout(limit);
-      process.stdout.write(said);
-      if (!tally) console.log('The process ended before its tests did');
-      const endedWell = code === 0 && !isStuck;
-      resolve(tally ? { ...tally, failed: tally.failed || Number(!endedWell) } : { passed: 0, failed: 1, skipped: 0 });
-    });
-  });
+function inSeconds(milliseconds: number): string {
+  return `${(milliseconds / 1000).toFixed(1)} s`;
 }
 
 function inWords({ passed, failed, skipped }: Tally): string {

@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -39,6 +39,7 @@ const cases = [
     1,
     '2 passed, 1 failed',
   ],
+  ['runners', 'counts a group of which one file runs', `it('a', () => {});`, 0, '1 passed, 0 failed'],
   ['store', 'skips what cannot run here', `it('a', () => {});`, 1, '0 passed, 0 failed, 1 skipped'],
 ] as const;
 
@@ -55,7 +56,7 @@ describe('test/run.ts', function () {
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'trawl-test-'));
     const support = ['hooks', 'tools', 'until'].map((name) => `test/support/${name}.ts`);
-    for (const path of ['.mocharc.json', 'test/run.ts', ...support]) {
+    for (const path of ['.mocharc.json', 'test/run.ts', 'test/lanes.ts', ...support]) {
       mkdirSync(dirname(join(folder, path)), { recursive: true });
       copyFileSync(join(root, path), join(folder, path));
     }
@@ -97,6 +98,48 @@ describe('test/run.ts', function () {
     expect(lines.filter((line) => /^== \w+$/.test(line))).to.deep.equal(['== bad', '== good']);
     expect(lines.at(-1)).to.equal('2 passed, 1 failed');
   });
+
+  it('runs groups that wait side by side, and tells of each of them and of each of their files', async () => {
+    // Each of them waits for the other.
+    const meet = (own: string, other: string) => `import { existsSync, writeFileSync } from 'node:fs';
+      import { until } from '../support/until.ts';
+      it('meets', async function () {
+        this.timeout(20_000);
+        writeFileSync('${folder}/${own}-is-here', '');
+        await until(() => existsSync('${folder}/${other}-is-here'), 15, 'the other one is here');
+      });`;
+    writeFileSync(join(folder, 'test', 'cluster', 'a.test.ts'), meet('cluster', 'runners'));
+    writeFileSync(join(folder, 'test', 'runners', 'a.test.ts'), meet('runners', 'cluster'));
+    const { lines } = await run('runners,good,cluster');
+    const told = lines.filter((line) => /^(?:==|--)/.test(line)).map((line) => line.replace(/ in [\d.]+ s$/, ''));
+    expect(told.slice(0, 2)).to.deep.equal(['== good', '== good: 1 passed, 0 failed']);
+    expect(told.slice(2, -1)).to.have.members([
+      '-- test/cluster/a.test.ts: 1 passed, 0 failed',
+      '-- test/cluster/b.test.ts: 1 passed, 0 failed',
+      '== cluster: 2 passed, 0 failed',
+      '-- test/runners/**/*.test.ts: 1 passed, 0 failed',
+      '== runners: 1 passed, 0 failed',
+    ]);
+    expect(told.at(-1)).to.equal('== cluster, runners together');
+    expect(lines.at(-1)).to.equal('4 passed, 0 failed');
+  });
+
+  for (const [build, tally] of [
+    ['true', { passed: 1, failed: 0, skipped: 0 }],
+    ['false', { passed: 0, failed: 0, skipped: 1 }],
+    ['./is-not-there', { passed: 0, failed: 0, skipped: 1 }],
+  ] as const) {
+    it(`builds what tests need before it runs them: ${build}`, () => {
+      const batch = { group: 'good', files: 'test/good/a.test.ts', build };
+      writeFileSync(
+        join(folder, 'build.ts'),
+        `import { runBatch } from './test/lanes.ts';
+        console.log(JSON.stringify(await runBatch(${JSON.stringify(batch)}, 'pipe')));`,
+      );
+      const said = execFileSync(process.execPath, ['build.ts'], { cwd: folder, encoding: 'utf8' }).trim().split('\n');
+      expect(JSON.parse(said.at(-1) ?? '')).to.deep.equal(tally);
+    });
+  }
 
   it('refuses a group that does not exist', async () => {
     expect((await run('good,nonsense')).code).to.equal(2);

@@ -29,7 +29,13 @@ export async function spawnPart(role: 'api' | 'controller' | 'inspector' | 'egre
   const own = { TRAWL_PORT: port, TRAWL_GATEWAY_PORT: port, TRAWL_PROBE_PORT: probePort };
   const place = role === 'inspector' ? { TRAWL_INSPECTOR_ADDRESS: url } : {};
   const child = spawn(join(root, 'trawl'), [role, ...(role === 'egress' ? ['--at', String(port)] : [])], {
-    env: { PATH: process.env.PATH, ...mapValues(own, String), ...place, ...env },
+    env: {
+      PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+      ...mapValues(own, String),
+      ...place,
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let said = '';

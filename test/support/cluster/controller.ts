@@ -43,6 +43,7 @@ export async function startTestController(
     stdio: ['ignore', 'ignore', 'pipe'],
     env: {
       PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
       KUBECONFIG: await writeKubeconfig(scene, server),
       TRAWL_DATA: folder,
       TRAWL_SECRET: secret.toString('base64'),
