@@ -52,17 +52,8 @@ export function runJobs(options: JobsOptions): OpenWorkers {
   };
 }
 
-async function refuseWithoutRights(client: Client, server: string, namespace: string): Promise<void> {
-  const missing = await findMissingRights(client, namespace).catch((error: Error) => {
-    const verb = error instanceof KubeError ? 'refused to say what this program may do' : 'cannot be asked';
-    throw refuse('unavailable', `The API server at ${server} ${verb}: ${error.message}`);
-  });
-  if (missing.length > 0) {
-    throw refuse('forbidden', `The cluster does not let this program do in ${namespace}: ${missing.join(', ')}`);
-  }
-}
-
-function shapeOf(config: Config): Shape {
+/** What these settings say of worker pods. */
+export function shapeOf(config: Config): Shape {
   const { kubeNamespace, workerImage, gatewayAddress, egressAddress } = config;
   if (!kubeNamespace || !workerImage || !gatewayAddress || !egressAddress) throw new Error('checked with the settings');
   return {
@@ -85,6 +76,16 @@ function shapeOf(config: Config): Shape {
     startSeconds: config.workerStartSeconds,
     hostUsers: config.workerHostUsers,
   };
+}
+
+async function refuseWithoutRights(client: Client, server: string, namespace: string): Promise<void> {
+  const missing = await findMissingRights(client, namespace).catch((error: Error) => {
+    const verb = error instanceof KubeError ? 'refused to say what this program may do' : 'cannot be asked';
+    throw refuse('unavailable', `The API server at ${server} ${verb}: ${error.message}`);
+  });
+  if (missing.length > 0) {
+    throw refuse('forbidden', `The cluster does not let this program do in ${namespace}: ${missing.join(', ')}`);
+  }
 }
 
 function showAddress(address: Address): string {

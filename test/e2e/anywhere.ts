@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { kubeSettings } from '../../src/base/kube-settings.ts';
+import { clearGround } from '../support/cluster/ground.ts';
 import { workerImage } from '../support/cluster/image.ts';
 import { type Installation, openInstallation } from '../support/cluster/installation.ts';
-import { kubectl } from '../support/cluster/kubectl.ts';
 import { expectNothingSecret, walkOneJob } from '../support/cluster/walk.ts';
 
 /** Run by `make e2e`: the cluster's administrator, and the address of this machine that its pods reach. */
@@ -22,8 +22,7 @@ describe('a job in the cluster of KUBECONFIG', function () {
   });
   after(async () => {
     await trawl?.close();
-    const words = ['delete', 'namespace', namespace, '--ignore-not-found', '--timeout=120s'];
-    if (kubeconfig) await kubectl({ kubeconfig }, words);
+    if (kubeconfig) await clearGround({ kubeconfig }, namespace);
   });
 
   it('ends with its file in S3, one charge and one webhook, and nothing of it is left', () => walkOneJob(trawl));

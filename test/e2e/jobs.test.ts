@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type Cluster, quickLoss, startCluster } from '../support/cluster/cluster.ts';
-import { findWorkerArchive, workerImage, writeShellImage } from '../support/cluster/image.ts';
+import { findWorkerArchive, shellImage, workerImage, writeShellImage } from '../support/cluster/image.ts';
 import { type Installation, openInstallation } from '../support/cluster/installation.ts';
 import { kubectl } from '../support/cluster/kubectl.ts';
 import { type Network, openNetwork } from '../support/cluster/network.ts';
@@ -89,6 +89,31 @@ describe('whole jobs on real nodes', function () {
   };
 
   it('a job ends with its file in S3, one charge and one webhook, and nothing of it is left', () => walkOneJob(trawl));
+
+  it('a pod of another shape is refused where those of workers run', async () => {
+    const { order, pod, letGo } = await startHeld();
+    const worker = await cluster.admin.ask('GET', `/api/v1/namespaces/${namespace}/pods/${pod.metadata.name}`);
+    const { nodeName: _, ...spec } = worker.spec;
+    const refusal = (change: object) => {
+      const other = { ...spec, ...change };
+      const asked = cluster.admin.ask('POST', `/api/v1/namespaces/${namespace}/pods?dryRun=All`, {
+        metadata: { name: 'another' },
+        spec: other,
+      });
+      return asked.then(
+        () => 'it was let in',
+        (error: Error) => error.message,
+      );
+    };
+    expect(await refusal({})).to.equal('it was let in');
+    const [container] = spec.containers;
+    expect(await refusal({ containers: [{ ...container, image: shellImage }] })).to.include('trawl: only the image');
+    expect(await refusal({ containers: [{ ...container, command: ['sh'] }] })).to.include('trawl: only the command');
+    const env = [...container.env, { name: 'NODE_OPTIONS', value: '--import=/scratch/x.js' }];
+    expect(await refusal({ containers: [{ ...container, env }] })).to.include('trawl: only the environment');
+    letGo();
+    expect(await factsOf(trawl, order, 60)).to.deep.equal(completed);
+  });
 
   it('a job whose pod is evicted is interrupted, and done by its next attempt', async () => {
     const { order, pod, letGo } = await startHeld();

@@ -1,38 +1,95 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import {
+  makeAdmission,
+  makeAdmissionBinding,
+  makeNetworkPolicies,
+  makeQuota,
+  type Ways,
+} from '../../../src/runners/kubernetes/guard.ts';
+import { makePod, type Shape } from '../../../src/runners/kubernetes/manifest.ts';
 import { makeRole } from '../../../src/runners/kubernetes/permissions.ts';
-import { apply, type Kubeconfig, kubectl } from './kubectl.ts';
+import type { Json } from '../json.ts';
+import { until } from '../until.ts';
+import { type Kubeconfig, kubectl } from './kubectl.ts';
+
+/** Asks an API server for something as its administrator; rejects with what it says against it. */
+export type Ask = (method: 'GET' | 'POST' | 'PUT', path: string, object?: object) => Promise<Json>;
 
 const account = 'trawl-controller';
+const attemptsMost = 20_000;
+const policies = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies';
 
 /**
- * Makes a namespace for workers on whatever cluster a kubeconfig leads to, as the chart would; answers the kubeconfig of the
- * controller, which may do there what our permissions say, and nothing else anywhere.
+ * Makes a namespace for workers as the chart would: restricted, with their account, our Role for the controller's account, and closed
+ * to everything but pods of this shape. Answers when it is closed.
  */
-export async function layGround(cluster: Kubeconfig, namespace: string, folder: string): Promise<string> {
-  const metadata = { name: account, namespace };
-  const accounts = [account, 'trawl-worker'].map((name) => ({
-    apiVersion: 'v1',
-    kind: 'ServiceAccount',
-    metadata: { name, namespace },
-  }));
-  await apply(
-    cluster,
-    {
-      apiVersion: 'v1',
-      kind: 'Namespace',
-      metadata: { name: namespace, labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } },
-    },
-    ...accounts,
-    makeRole(namespace),
-    {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'RoleBinding',
-      metadata,
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: account },
-      subjects: [{ kind: 'ServiceAccount', ...metadata }],
-    },
-  );
+export async function layGround(ask: Ask, shape: Shape, ways: Omit<Ways, 'namespace'>): Promise<void> {
+  const { namespace, serviceAccount } = shape;
+  const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
+  await ask('POST', '/api/v1/namespaces', { metadata: { name: namespace, labels } });
+  for (const name of [serviceAccount, account]) {
+    await ask('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name } });
+  }
+  const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`;
+  await ask('POST', `${rbac}/roles`, makeRole(namespace));
+  await ask('POST', `${rbac}/rolebindings`, {
+    metadata: { name: account },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: account },
+    subjects: [{ kind: 'ServiceAccount', name: account, namespace }],
+  });
+  await ask('POST', `/api/v1/namespaces/${namespace}/resourcequotas`, makeQuota(namespace, attemptsMost));
+  for (const policy of makeNetworkPolicies(shape, { ...ways, namespace: 'trawl' })) {
+    await ask('POST', `/apis/networking.k8s.io/v1/namespaces/${namespace}/networkpolicies`, policy);
+  }
+  await ask('POST', policies, makeAdmission(shape));
+  await ask('POST', policies.replace(/policies$/, 'policybindings'), makeAdmissionBinding(shape));
+  await until(() => isGuarded(ask, shape), 20, `${namespace} is closed to what is no worker`);
+}
+
+/** Closes it to everything but pods of another shape, as the chart would with its next release. */
+export async function changeGuard(ask: Ask, shape: Shape): Promise<void> {
+  const admission = makeAdmission(shape);
+  const path = `${policies}/${admission.metadata?.name}`;
+  const { metadata } = await ask('GET', path);
+  await ask('PUT', path, { ...admission, metadata });
+  await until(() => isGuarded(ask, shape), 20, `${shape.namespace} is open to other workers`);
+}
+
+/** Whether the API server asks the policy: a worker is let in, and what has another image is not. */
+async function isGuarded(ask: Ask, shape: Shape): Promise<boolean> {
+  const path = `/api/v1/namespaces/${shape.namespace}/pods?dryRun=All`;
+  const refusal = (image: string) => {
+    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'probe' }, spec: makePod({ ...shape, image }, 1) };
+    return ask('POST', path, pod).then(
+      () => null,
+      (error: Error) => error.message,
+    );
+  };
+  const said = await refusal('local.test/none:1');
+  return (said?.includes('ValidatingAdmissionPolicy') ?? false) && (await refusal(shape.image)) === null;
+}
+
+/** Asks whatever cluster a kubeconfig leads to. */
+export function askThrough(cluster: Kubeconfig): Ask {
+  const verbs = { GET: 'get', POST: 'create', PUT: 'replace' };
+  return async (method, path, object) => {
+    const given = object ? ['--filename', '-'] : [];
+    return JSON.parse(await kubectl(cluster, [verbs[method], '--raw', path, ...given], object));
+  };
+}
+
+/** Takes away what stands outside of the namespace of this name. */
+export async function clearGround(cluster: Kubeconfig, namespace: string): Promise<void> {
+  const name = makeAdmissionBinding({ namespace }).metadata?.name ?? '';
+  for (const kind of ['validatingadmissionpolicybinding', 'validatingadmissionpolicy']) {
+    await kubectl(cluster, ['delete', kind, name, '--ignore-not-found']);
+  }
+  await kubectl(cluster, ['delete', 'namespace', namespace, '--ignore-not-found', '--timeout=120s']);
+}
+
+/** Writes the kubeconfig of the controller, which may do what its Role says, and nothing else anywhere. */
+export async function writeControllerConfig(cluster: Kubeconfig, namespace: string, folder: string): Promise<string> {
   const token = await kubectl(cluster, ['create', 'token', account, '-n', namespace, '--duration=1h']);
   const shown = await kubectl(cluster, ['config', 'view', '--raw', '--minify', '--flatten', '-o', 'json']);
   const { clusters } = JSON.parse(shown) as { clusters: { name: string; cluster: object }[] };

@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { expect } from 'chai';
+import { readConfig } from '../../../src/base/config.ts';
+import { shapeOf } from '../../../src/roles/jobs.ts';
 import type { Json } from '../json.ts';
 import { trawl as runTrawl } from '../operator.ts';
 import { type Part, startPart } from '../parts.ts';
@@ -9,7 +12,7 @@ import { storeOf, type TestStore } from '../record.ts';
 import { aFolder, startTestServer } from '../redis.ts';
 import { credentials, startS3, type TestS3 } from '../s3.ts';
 import { type Source, startSource } from '../source-server.ts';
-import { layGround } from './ground.ts';
+import { askThrough, changeGuard, layGround, writeControllerConfig } from './ground.ts';
 import type { Kubeconfig } from './kubectl.ts';
 import { anOrder, type Order } from './order.ts';
 import { watchStored } from './stored.ts';
@@ -67,32 +70,39 @@ export async function openInstallation(options: InstallationOptions): Promise<In
     ...{ TRAWL_PUBLIC_URL: 'http://trawl.test', TRAWL_INSPECTOR_ADDRESS: 'http://127.0.0.1:9' },
   };
   const gatewayPort = String(await quietPort(address));
-  const ofController = {
+  const settings: Settings = {
     ...{ ...shared, TRAWL_HOST: address, TRAWL_RUNNER: 'kubernetes', TRAWL_WORKERS: '8', TRAWL_WORKER_CPU: '10m' },
-    ...{ KUBECONFIG: await layGround({ kubeconfig }, namespace, folder), TRAWL_KUBE_NAMESPACE: namespace },
     ...{ TRAWL_GATEWAY_PORT: gatewayPort, TRAWL_GATEWAY_ADDRESS: `http://${address}:${gatewayPort}` },
-    ...{ TRAWL_EGRESS_ADDRESS: egress.url, TRAWL_WORKER_IMAGE: options.image, ...options.env },
+    ...{ TRAWL_EGRESS_ADDRESS: egress.url, TRAWL_WORKER_IMAGE: options.image, TRAWL_KUBE_NAMESPACE: namespace },
+    ...options.env,
   };
+  const ask = askThrough(options);
+  let shape = shapeOf(readConfig(settings, () => ''));
+  await layGround(ask, shape, waysTo(address, gatewayPort, egress.url, s3.settings.s3Endpoint));
+  const ofController = { ...settings, KUBECONFIG: await writeControllerConfig(options, namespace, folder) };
   const stored = watchStored(options, namespace);
   const api = await startPart('api', shared);
   let controller: Part | null = null;
   const leave = async () => void (await controller?.end('SIGTERM'));
-  const ask: Installation['ask'] = async ({ key }, path) => {
+  const call: Installation['ask'] = async ({ key }, path) => {
     const answer = await fetch(api.url + path, { headers: { 'x-api-key': key }, redirect: 'manual' });
     return { status: answer.status, headers: answer.headers, json: JSON.parse((await answer.text()) || 'null') };
   };
   return {
-    ...{ kubeconfig, namespace, store, s3, source, receiver, secrets, ask, stored: stored.said },
+    ...{ kubeconfig, namespace, store, s3, source, receiver, secrets, ask: call, stored: stored.said },
     leave,
     admin: async (...line) => (await runTrawl(['admin', ...line], shared)).out,
     async control(env = {}) {
       await leave();
+      const wanted = shapeOf(readConfig({ ...settings, ...env }, () => ''));
+      if (!isDeepStrictEqual(wanted, shape)) await changeGuard(ask, wanted);
+      shape = wanted;
       controller = await startPart('controller', { ...ofController, ...env });
     },
     async submit(path) {
       const { order, words, canaries } = await anOrder(store, source.url + path, receiver.url);
       for (const canary of canaries) secrets.add(canary);
-      const { status, json } = await ask(order, `/v1/video/download?${words}`);
+      const { status, json } = await call(order, `/v1/video/download?${words}`);
       expect(status, JSON.stringify(json)).to.equal(202);
       return { ...order, id: json.job_id };
     },
@@ -102,6 +112,15 @@ export async function openInstallation(options: InstallationOptions): Promise<In
       await around.stop();
     },
   };
+}
+
+type Settings = Readonly<Record<string, string>>;
+
+/** What stands beside the cluster is at an address of this machine, and no pod: workers reach each by its port. */
+function waysTo(address: string, gatewayPort: string, ...urls: readonly string[]) {
+  const ports = [gatewayPort, ...urls.map((url) => new URL(url).port)].map(Number);
+  const stores = ports.map((port) => ({ cidr: `${address}/32`, port }));
+  return { gatewayPort: Number(gatewayPort), egressPort: stores[1]?.port ?? 0, stores };
 }
 
 const exceptions = { TRAWL_EGRESS_ALLOW: '127.0.0.1:*', TRAWL_LOG_LEVEL: 'debug' };

@@ -2,21 +2,12 @@ import type { Log } from '../../../src/base/log.ts';
 import { makeMetrics } from '../../../src/base/metrics.ts';
 import type { Access } from '../../../src/runners/kubernetes/access.ts';
 import { type Client, openClient } from '../../../src/runners/kubernetes/client.ts';
-import {
-  makeAdmission,
-  makeAdmissionBinding,
-  makeNetworkPolicies,
-  makeQuota,
-} from '../../../src/runners/kubernetes/guard.ts';
 import { type KubernetesRunner, openKubernetesRunner } from '../../../src/runners/kubernetes/kubernetes.ts';
-import { makePod, type Shape } from '../../../src/runners/kubernetes/manifest.ts';
+import type { Shape } from '../../../src/runners/kubernetes/manifest.ts';
 import type { Times } from '../../../src/runners/kubernetes/mirror.ts';
 import { makePace } from '../../../src/runners/kubernetes/pace.ts';
-import { makeRole } from '../../../src/runners/kubernetes/permissions.ts';
-import { until } from '../until.ts';
-import { type Cluster, makeNamespace } from './cluster.ts';
-
-const attemptsMost = 20_000;
+import type { Cluster } from './cluster.ts';
+import { layGround } from './ground.ts';
 
 /** What a test's worker pods look like; no container of them ever runs on a fake node. */
 export function aShape(namespace: string): Shape {
@@ -30,48 +21,9 @@ export function aShape(namespace: string): Shape {
   };
 }
 
-/**
- * Makes a namespace for workers as the chart would: restricted, with their account, our Role for the controller's account, and closed
- * to everything but pods of this shape.
- */
-export async function makeWorkersNamespace(
-  cluster: Cluster,
-  namespace: string,
-  shape = aShape(namespace),
-): Promise<void> {
-  await makeNamespace(cluster, namespace, { 'pod-security.kubernetes.io/enforce': 'restricted' });
-  const post = (path: string, body: object) => cluster.admin.ask('POST', path, body);
-  for (const name of ['trawl-worker', 'trawl-controller']) {
-    await post(`/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name } });
-  }
-  const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`;
-  await post(`${rbac}/roles`, makeRole(namespace));
-  await post(`${rbac}/rolebindings`, {
-    metadata: { name: 'trawl-controller' },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'trawl-controller' },
-    subjects: [{ kind: 'ServiceAccount', name: 'trawl-controller', namespace }],
-  });
-  await post(`/api/v1/namespaces/${namespace}/resourcequotas`, makeQuota(namespace, attemptsMost));
-  for (const policy of makeNetworkPolicies(shape, {
-    ...{ namespace: 'trawl', gatewayPort: 8082, egressPort: 3128 },
-    stores: [],
-  })) {
-    await post(`/apis/networking.k8s.io/v1/namespaces/${namespace}/networkpolicies`, policy);
-  }
-  const admission = '/apis/admissionregistration.k8s.io/v1';
-  await post(`${admission}/validatingadmissionpolicies`, makeAdmission(shape));
-  await post(`${admission}/validatingadmissionpolicybindings`, makeAdmissionBinding(shape));
-  await until(() => isGuarded(cluster, shape), 20, `${namespace} is closed to what is no worker`);
-}
-
-/** Whether the API server has begun to ask the policy. */
-async function isGuarded({ admin }: Cluster, shape: Shape): Promise<boolean> {
-  const pod = { metadata: { name: 'probe' }, spec: makePod({ ...shape, image: 'local.test/none:1' }, 1) };
-  const path = `/api/v1/namespaces/${shape.namespace}/pods?dryRun=All`;
-  return admin.ask('POST', path, pod).then(
-    () => false,
-    (error: Error) => error.message.includes('ValidatingAdmissionPolicy'),
-  );
+/** Makes a namespace for workers of this shape, as the chart would. */
+export function makeWorkersNamespace({ admin }: Cluster, namespace: string, shape = aShape(namespace)): Promise<void> {
+  return layGround(admin.ask, shape, { gatewayPort: 8082, egressPort: 3128, stores: [] });
 }
 
 /** The way into the cluster of a pod with this ServiceAccount. */
