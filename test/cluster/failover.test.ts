@@ -2,9 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { isEnded } from '../../src/model/job.ts';
 import { readAttempts, readJob } from '../../src/store/jobs.ts';
-import { raisedLimits } from '../support/cluster/cluster.ts';
+import { type Cluster, raisedLimits, startCluster } from '../support/cluster/cluster.ts';
 import { startTestController, type TestController } from '../support/cluster/controller.ts';
-import { type Scene, setScene } from '../support/cluster/scene.ts';
+import { makeWorkersNamespace } from '../support/cluster/runner.ts';
+import { namespace, type Scene, setScene } from '../support/cluster/scene.ts';
 import { startTestCluster, startTestRedis, startTestSentinel, type TestRecord } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
@@ -33,71 +34,81 @@ const kinds: Record<string, () => Promise<Kept>> = {
   },
 };
 
-for (const [kind, start] of Object.entries(kinds)) {
-  describe(`jobs on a cluster whose record is ${kind}`, function () {
-    this.timeout(isLong ? 600_000 : 120_000);
-    let kept: Kept;
-    let scene: Scene;
-    const controllers: TestController[] = [];
+describe('jobs on a cluster whose record fails', function () {
+  this.timeout(isLong ? 600_000 : 120_000);
+  let cluster: Cluster;
 
-    before(async () => {
-      kept = await start();
-      scene = await setScene({ startRecord: async () => kept.record, flags: raisedLimits });
-      for (let n = 0; n < 2; n++) controllers.push(await startTestController(scene));
-    });
-    after(async () => {
-      for (const controller of controllers) await controller.end('SIGKILL');
-      await scene?.stop();
-    });
-
-    const submit = () =>
-      Promise.all(
-        Array.from({ length: jobsEach }, (_, n) =>
-          scene.submit((_, ending) => ({ runMs: 200 + 100 * (n % 20), ending })),
-        ),
-      );
-    const leader = () =>
-      until(
-        () => controllers.find((controller) => controller.isLeading()),
-        30,
-        'somebody leads',
-      ) as Promise<TestController>;
-
-    it('the leader is killed and the node of the record too: no job is lost, none is charged twice, nothing is left', async () => {
-      const ids = await submit();
-      await scene.runningPod(ids[0] ?? '');
-      for (let n = 0; n < leadersKilled; n++) {
-        const killed = await leader();
-        await killed.end('SIGKILL');
-        controllers.splice(controllers.indexOf(killed), 1, await startTestController(scene));
-        ids.push(...(await submit()));
-        await pause(Math.random() * 1_000);
-      }
-      process.kill(kept.pid(), 'SIGKILL');
-      const isBack = () =>
-        readJob(scene.store, ids[0] ?? '').then(
-          () => true,
-          () => false,
-        );
-      await until(isBack, 30, 'the record answers again');
-      ids.push(...(await submit()));
-      const open = new Set(ids);
-      await until(
-        async () => {
-          for (const id of open) if (isEnded((await scene.job(id)).status)) open.delete(id);
-          return open.size === 0;
-        },
-        isLong ? 300 : 90,
-        'all jobs end',
-      );
-      expect(await scene.wrongs(ids)).to.deep.equal([]);
-      for (const job of await Promise.all(ids.map(scene.job))) {
-        expect(job.status, job.error ?? '').to.equal('CompletedJob');
-        const marks = await readAttempts(scene.store, job.id);
-        const ends = marks.filter(({ ended_at }) => ended_at !== undefined).map(({ attempt }) => attempt);
-        expect(ends, job.id).to.deep.equal(Array.from({ length: job.attempt }, (_, n) => n + 1));
-      }
-      await scene.cleared(60);
-    });
+  before(async () => {
+    cluster = await startCluster({ flags: raisedLimits });
+    await makeWorkersNamespace(cluster, namespace);
   });
-}
+  after(() => cluster?.stop());
+
+  for (const [kind, start] of Object.entries(kinds)) {
+    describe(kind, () => {
+      let kept: Kept;
+      let scene: Scene;
+      const controllers: TestController[] = [];
+
+      before(async () => {
+        kept = await start();
+        scene = await setScene({ startRecord: async () => kept.record, cluster });
+        for (let n = 0; n < 2; n++) controllers.push(await startTestController(scene));
+      });
+      after(async () => {
+        for (const controller of controllers) await controller.end('SIGKILL');
+        await scene?.stop();
+      });
+
+      const submit = () =>
+        Promise.all(
+          Array.from({ length: jobsEach }, (_, n) =>
+            scene.submit((_, ending) => ({ runMs: 200 + 100 * (n % 20), ending })),
+          ),
+        );
+      const leader = () =>
+        until(
+          () => controllers.find((controller) => controller.isLeading()),
+          30,
+          'somebody leads',
+        ) as Promise<TestController>;
+
+      it('the leader is killed and the node of the record too: no job is lost, none is charged twice, nothing is left', async () => {
+        const ids = await submit();
+        await scene.runningPod(ids[0] ?? '');
+        for (let n = 0; n < leadersKilled; n++) {
+          const killed = await leader();
+          await killed.end('SIGKILL');
+          controllers.splice(controllers.indexOf(killed), 1, await startTestController(scene));
+          ids.push(...(await submit()));
+          await pause(Math.random() * 1_000);
+        }
+        process.kill(kept.pid(), 'SIGKILL');
+        const isBack = () =>
+          readJob(scene.store, ids[0] ?? '').then(
+            () => true,
+            () => false,
+          );
+        await until(isBack, 30, 'the record answers again');
+        ids.push(...(await submit()));
+        const open = new Set(ids);
+        await until(
+          async () => {
+            for (const id of open) if (isEnded((await scene.job(id)).status)) open.delete(id);
+            return open.size === 0;
+          },
+          isLong ? 300 : 90,
+          'all jobs end',
+        );
+        expect(await scene.wrongs(ids)).to.deep.equal([]);
+        for (const job of await Promise.all(ids.map(scene.job))) {
+          expect(job.status, job.error ?? '').to.equal('CompletedJob');
+          const marks = await readAttempts(scene.store, job.id);
+          const ends = marks.filter(({ ended_at }) => ended_at !== undefined).map(({ attempt }) => attempt);
+          expect(ends, job.id).to.deep.equal(Array.from({ length: job.attempt }, (_, n) => n + 1));
+        }
+        await scene.cleared(60);
+      });
+    });
+  }
+});

@@ -38,7 +38,7 @@ describe('whole jobs on real nodes', function () {
   const folder = mkdtempSync(join(tmpdir(), 'trawl-test-'));
   let network: Network;
   let cluster: Cluster;
-  let nodes: readonly Node[] = [];
+  const nodes: Node[] = [];
   let trawl: Installation;
 
   before(async () => {
@@ -47,14 +47,22 @@ describe('whole jobs on real nodes', function () {
     writeShellImage(shell);
     network = openNetwork();
     cluster = await startCluster({ address: network.address, flags: quickLoss });
-    nodes = await Promise.all([1, 2].map((number) => startNode(cluster, network, number, [shell, archive])));
     const { kubeconfig } = cluster;
     const env = {
       ...{ TRAWL_WORKER_AWAY_SECONDS: '1', TRAWL_WORKER_HOST_USERS: 'true', TRAWL_WORKER_MEMORY: '512Mi' },
       ...{ TRAWL_MAX_FILE_BYTES: String(fileBytes), TRAWL_ATTEMPTS: '1' },
     };
-    trawl = await openInstallation({ kubeconfig, image: workerImage, namespace, address: network.address, env });
-    await trawl.control();
+    const starting = [1, 2].map(async (number) => {
+      nodes.push(await startNode(cluster, network, number, [shell, archive]));
+    });
+    const opening = async () => {
+      trawl = await openInstallation({ kubeconfig, image: workerImage, namespace, address: network.address, env });
+      await trawl.control();
+    };
+    const all = [...starting, opening()];
+    // What has started is to be known when it is ended again, also when the rest did not start.
+    await Promise.allSettled(all);
+    await Promise.all(all);
   });
   after(async () => {
     await trawl?.close();

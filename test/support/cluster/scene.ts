@@ -56,6 +56,8 @@ export interface SceneOptions extends ClusterOptions {
   readonly nodes?: number;
   /** Starts the Redis of the record, when it is not a single one. */
   readonly startRecord?: () => Promise<TestRecord>;
+  /** A cluster whose ground is laid, when it is not one of its own. */
+  readonly cluster?: Cluster;
   /** Where finished files are kept, when it is not a folder. */
   readonly objects?: ObjectStore;
   /** What becomes of an attempt whose job was not submitted here; it delivers after a second where nothing is said. */
@@ -69,7 +71,7 @@ export async function setScene({ nodes = 2, ...options }: SceneOptions = {}): Pr
   const store = storeOf(redis.connection);
   const seal = makeSeal({ secret, old: null });
   const objects = options.objects ?? (await openFolder({ folder: join(folder, 'objects'), seal, now: Date.now }));
-  const cluster = await startCluster(options);
+  const cluster = options.cluster ?? (await startCluster(options));
   const plans = new Map<string, PlanOf>();
   const attemptOf = (pod: Pod) => pod.metadata.labels?.[jobLabel] ?? '';
   const planFor = (name: string): Plan => {
@@ -80,7 +82,7 @@ export async function setScene({ nodes = 2, ...options }: SceneOptions = {}): Pr
     return options.planOf?.(name) ?? { runMs: 1_000, ending: delivers };
   };
   const kubelet = await startFakeKubelet(cluster, { nodes, plan: (pod) => planFor(attemptOf(pod)) });
-  await makeWorkersNamespace(cluster, namespace);
+  if (!options.cluster) await makeWorkersNamespace(cluster, namespace);
   const caller = await anAccount(store, { credits: 1_000_000, max_open: 100_000 });
 
   const job = (id: string) => theJob(store, id);
@@ -116,7 +118,7 @@ export async function setScene({ nodes = 2, ...options }: SceneOptions = {}): Pr
     },
     async stop() {
       await kubelet.stop();
-      await cluster.stop();
+      if (!options.cluster) await cluster.stop();
       await redis.stop();
       remove();
     },
