@@ -17,7 +17,12 @@ mount -t tmpfs tmpfs /run/netns
 
 containerd --config "$NODE/containerd.toml" >"$NODE/containerd.log" 2>&1 &
 until ctr version >/dev/null 2>&1; do sleep 0.05; done
-for image in "$NODE"/images/*; do ctr --namespace k8s.io images import "$image" >/dev/null; done
+# Each archive is taken once: what it brought is still on the disk when the node is started again.
+shopt -s nullglob
+for image in "$NODE"/images/*; do
+  ctr --namespace k8s.io images import "$image" >/dev/null
+  rm "$image"
+done
 
 # The kubelet sets some values of the whole machine. It sees files with its values in their place; containerd must not,
 # for the kernel gives no /proc to a pod of its own users where one has mounts on it.

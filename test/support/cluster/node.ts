@@ -1,6 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, join } from 'node:path';
 import { tool } from '../tools.ts';
 import { until } from '../until.ts';
@@ -52,8 +62,9 @@ export async function startNode(
   // Its disk is in memory: it holds thousands of files, which some disks take minutes to remove.
   mkdirSync(folder);
   run('mount', '-t', 'tmpfs', place, folder);
-  mkdirSync(join(folder, 'images'));
-  for (const archive of archives) symlinkSync(archive, join(folder, 'images', basename(archive)));
+  const images = join(folder, 'images');
+  mkdirSync(images);
+  for (const archive of archives) symlinkSync(archive, join(images, basename(archive)));
   const podRange = network.podRange(number);
   const files = { folder, group: place, podRange, machine: network.address, ca: cluster.authority.cert };
   writeNodeFiles({ ...files, key, cert });
@@ -69,6 +80,7 @@ export async function startNode(
   const powerOn = async () => {
     const second = Math.floor(Date.now() / 1000);
     power.on();
+    await until(() => readdirSync(images).length === 0, 90, `${name} has its images`);
     await until(() => isReady(cluster, name, second), 60, `${name} is ready`);
   };
   const remove = async () => {
