@@ -62,7 +62,8 @@ export async function factsOf(installation: Installation, { id, account }: Order
     readSnapshot(store, account),
     readLedger(store, account, 100),
     verifyLedger(store, account),
-    readLines(store, account, 100),
+    // Each look of a test at its job is a line too.
+    readLines(store, account, 10_000),
     s3.list(),
     readAttempts(store, id),
   ]);
