@@ -49,6 +49,7 @@ export function openImage(archive: string): OpenImage {
   const had = listImages();
   run('buildah', 'from', '--quiet', '--name', name, `oci-archive:${archive}`);
   const about = JSON.parse(run('buildah', 'inspect', name)) as {
+    FromImageID: string;
     OCIv1: { config: ImageSettings; rootfs: { diff_ids: string[] } };
   };
   return {
@@ -57,8 +58,8 @@ export function openImage(archive: string): OpenImage {
     layers: about.OCIv1.rootfs.diff_ids,
     close: () => {
       run('buildah', 'rm', name);
-      const added = listImages().filter((id) => !had.includes(id));
-      if (added.length > 0) run('buildah', 'rmi', ...added);
+      // Others may have built images meanwhile.
+      if (!had.some((id) => id.endsWith(about.FromImageID))) run('buildah', 'rmi', about.FromImageID);
     },
   };
 }
