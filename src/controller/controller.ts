@@ -68,6 +68,9 @@ export async function startController(options: ControllerOptions): Promise<Contr
   });
   const { isLeading } = lead;
   const look = quietly('taking the lead', lead.look);
+  const requeue = quietly('bringing back what waited for its next attempt', async () => {
+    if (isLeading() && !isPaused) await requeueDelayed(store);
+  });
   const dispatch = once(
     quietly('taking jobs', async () => {
       if (isLeading() && !isPaused) await takeJobs(options, holder, queue.add, () => isPaused);
@@ -86,7 +89,7 @@ export async function startController(options: ControllerOptions): Promise<Contr
   };
   await look();
   const stopHearing = await hear(options, hint, dispatch);
-  const beat = () => void dispatch().then(pass);
+  const beat = () => void requeue().then(dispatch).then(pass);
   const timers = [setInterval(look, times.look), setInterval(beat, beatMilliseconds)];
   beat();
   return {
@@ -132,7 +135,6 @@ async function takeJobs(
   add: Add,
   isPaused: () => boolean,
 ): Promise<void> {
-  await requeueDelayed(store);
   for (let id = await takeJob(store, holder, slots); id !== null && !isPaused(); ) {
     add(id);
     id = await takeJob(store, holder, slots);

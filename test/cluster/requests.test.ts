@@ -42,6 +42,10 @@ describe('what an attempt costs the API server', function () {
           asked.push(method);
           return client.ask(method, path, ask);
         },
+        change: (method, path, body) => {
+          asked.push(method);
+          return client.change(method, path, body);
+        },
       }),
     });
     controller = await startController({

@@ -44,14 +44,19 @@ describe('the client of an API server', function () {
   });
 
   it('proves itself, says who it is, and marks what it sends', async () => {
-    const asked = client.ask('PATCH', '/a', { query: { x: 'y', left: undefined }, body: { b: 1 } });
-    const { headers, query, say } = await server.next();
+    const asked = client.ask('GET', '/a', { query: { x: 'y', left: undefined } });
+    const { query, say } = await server.next();
     say(200, {});
     await asked;
+    const changed = client.change('PATCH', '/a', { b: 1 });
+    const { headers, ...change } = await server.next();
+    change.say(200, {});
+    await changed;
     expect(headers).to.include({
       authorization: 'Bearer word',
       'user-agent': 'trawl',
       'content-type': 'application/strategic-merge-patch+json',
+      accept: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json',
     });
     expect([...query.keys()]).to.deep.equal(['x']);
   });
@@ -66,7 +71,7 @@ describe('the client of an API server', function () {
   });
 
   it('when the server has had enough, it goes slower and waits as long as it is told', async () => {
-    const asked = client.ask('DELETE', '/a');
+    const asked = client.change('DELETE', '/a', {});
     (await server.next()).say(429, {}, { 'retry-after': '1' });
     const began = performance.now();
     (await server.next()).say(200, {});

@@ -41,7 +41,9 @@ export interface Ask {
 
 /** Speaks with the API server. Everything asked may be asked again: names are ours, so what exists was made by us. */
 export interface Client {
-  ask<T>(method: Method, path: string, ask?: Ask): Promise<T>;
+  ask<T>(method: 'GET' | 'POST', path: string, ask?: Ask): Promise<T>;
+  /** Changes or removes an object; what comes of it is not read. */
+  change(method: 'PATCH' | 'DELETE', path: string, body: object): Promise<void>;
   /** Begins an answer that goes on; nothing limits its length. */
   open(path: string, query: Query, signal: AbortSignal): Promise<Body>;
   close(): Promise<void>;
@@ -104,19 +106,22 @@ export function openClient({ access, pace, answerMilliseconds: patience = answer
       limit.end();
     }
   };
-  return {
-    async ask<T>(method: Method, path: string, ask: Ask = {}) {
-      for (let tries = 1; ; tries++) {
-        try {
-          return await send(method, path, ask, async (body) => (await body.json()) as T);
-        } catch (error) {
-          if (tries >= triesMost || ask.signal?.aborted || !passes(error, method)) throw error;
-          const after = error instanceof KubeError ? error.retryAfterMilliseconds : null;
-          const wait = after ?? firstPause * 2 ** (tries - 1) * (0.5 + Math.random());
-          await pause(wait, undefined, { ...(ask.signal && { signal: ask.signal }) });
-        }
+  const sendAgain = async <T>(method: Method, path: string, ask: Ask, read: (body: Body) => Promise<T>): Promise<T> => {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await send(method, path, ask, read);
+      } catch (error) {
+        if (tries >= triesMost || ask.signal?.aborted || !passes(error, method)) throw error;
+        const after = error instanceof KubeError ? error.retryAfterMilliseconds : null;
+        const wait = after ?? firstPause * 2 ** (tries - 1) * (0.5 + Math.random());
+        await pause(wait, undefined, { ...(ask.signal && { signal: ask.signal }) });
       }
-    },
+    }
+  };
+  return {
+    ask: <T>(method: Method, path: string, ask: Ask = {}) =>
+      sendAgain(method, path, ask, async (body) => (await body.json()) as T),
+    change: (method, path, body) => sendAgain(method, path, { body, accept: metadataOnly }, (answer) => answer.dump()),
     open: (path, query, signal) => send('GET', path, { query, signal }, async (body) => body),
     close: () => dispatcher.destroy(),
   };

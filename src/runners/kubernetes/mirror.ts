@@ -226,15 +226,20 @@ async function* openWatch<T extends Kept>(
   }
 }
 
-/** How the API server begins a change of an object. */
+/** How the API server begins what it tells of an object. */
 const beginning =
-  /^\{"type":"(MODIFIED|DELETED)","object":\{"kind":"\w+","apiVersion":"[\w./]+","metadata":\{"name":"([^"]+)"/;
+  /^\{"type":"(ADDED|MODIFIED|DELETED)","object":\{"kind":"\w+","apiVersion":"[\w./]+","metadata":\{"name":"([^"]+)"(?:,"(?:generateName|namespace|uid)":"[^"]*")*,"resourceVersion":"(\d+)"/;
 
-/** Passes over what is told of a thing that is done: half of all that is told, and reading it is most of the work of a watch. */
+/**
+ * Passes over what is known, and what is told of a thing that is done: more than half of all that is told, and reading it is most of
+ * the work of a watch.
+ */
 function passOver<T extends Kept>({ isDone }: MirrorOptions<T>, store: MirrorStore<T>, line: string): boolean {
-  const [, type, name = ''] = beginning.exec(line) ?? [];
+  const [, type, name = '', version] = beginning.exec(line) ?? [];
   const known = store.get(name);
-  if (!known || !isDone?.(known)) return false;
+  if (!known) return false;
+  if (type !== 'DELETED' && version === known.version) return true;
+  if (type === 'ADDED' || !isDone?.(known)) return false;
   if (type === 'DELETED') store.drop(name);
   return true;
 }

@@ -1,4 +1,4 @@
-import { type Client, KubeError, metadataOnly } from './client.ts';
+import { type Client, KubeError } from './client.ts';
 import { isTerminal } from './endings.ts';
 import { finalizer, type LiveJob, type LivePod } from './slim.ts';
 import { pathsOf } from './view.ts';
@@ -26,7 +26,7 @@ export async function release(client: Client, namespace: string, { job, pods }: 
 async function releasePod(client: Client, path: string, pod: LivePod): Promise<void> {
   if (!isTerminal(pod) || pod.deletedAt !== null) {
     const body = { gracePeriodSeconds: 0, preconditions: { uid: pod.uid } };
-    await unlessGone(client.ask('DELETE', path, { body, accept: metadataOnly }));
+    await unlessGone(client.change('DELETE', path, body));
   }
   if (pod.isHeld) await letGo(client, path, pod.uid);
 }
@@ -36,13 +36,13 @@ async function releaseJob(client: Client, path: string, job: LiveJob): Promise<v
   if (job.deletedAt !== null) return;
   // In the body: what a query says is not heard beside one, and what holds without it leaves the pods alone.
   const body = { propagationPolicy: 'Background', preconditions: { uid: job.uid } };
-  await unlessGone(client.ask('DELETE', path, { body, accept: metadataOnly }));
+  await unlessGone(client.change('DELETE', path, body));
 }
 
 function letGo(client: Client, path: string, uid: string): Promise<void> {
   // With the uid the server refuses to change a later object of the same name.
   const body = { metadata: { uid, '$deleteFromPrimitiveList/finalizers': [finalizer] } };
-  return unlessGone(client.ask('PATCH', path, { body, accept: metadataOnly }));
+  return unlessGone(client.change('PATCH', path, body));
 }
 
 /** It has gone already, or another one has its name now. */
