@@ -61,6 +61,17 @@ describe('the client of an API server', function () {
     expect([...query.keys()]).to.deep.equal(['x']);
   });
 
+  it('finds a server that is below a path of its address', async () => {
+    const access = { server: `${server.url}/k8s/clusters/c-1/`, tls: {}, headers: async () => ({}) };
+    const below = openClient({ access, pace: { take: () => 0, slow: () => undefined } });
+    const asked = below.ask('GET', '/api/v1/pods', { query: { limit: 5 } });
+    const { path, query, say } = await server.next();
+    say(200, {});
+    await asked;
+    expect([path, ...query]).to.deep.equal(['/k8s/clusters/c-1/api/v1/pods', ['limit', '5']]);
+    await below.close();
+  });
+
   it('a refusal has its status, its reason and its words', async () => {
     const asked = failure(client.ask('POST', '/a', { body: {} }));
     (await server.next()).say(409, { message: 'it is there', reason: 'AlreadyExists' });

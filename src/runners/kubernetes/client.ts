@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { Agent, type Dispatcher, request } from 'undici';
-import type { Access } from './access.ts';
+import { Agent, type Dispatcher } from 'undici';
+import type { Access, Tls } from './access.ts';
 import type { Pace } from './pace.ts';
 
 /** The API server understood and refused, or failed. */
@@ -67,21 +67,13 @@ const strategicMerge = 'application/strategic-merge-patch+json';
 
 /** Opens few connections and keeps them. */
 export function openClient({ access, pace, answerMilliseconds: patience = answerMilliseconds }: ClientOptions): Client {
-  const connect = () =>
-    new Agent({
-      allowH2: true,
-      connections,
-      keepAliveTimeout: 60_000,
-      bodyTimeout: 0,
-      // A server that hangs may still go on: who asks has left by then.
-      connect: { ...access.tls, timeout: 2 * patience, keepAlive: true, keepAliveInitialDelay: 30_000 },
-    });
-  let dispatcher = connect();
+  const server = new URL(access.server);
+  let dispatcher = connect(access.tls, patience);
   let answeredAt = performance.now();
   /** With HTTP/2 all share one connection, which may be dead without a word: when nothing at all is answered, another one is opened. */
   const leave = (silent: Agent) => {
     if (silent !== dispatcher || performance.now() - answeredAt < patience) return;
-    dispatcher = connect();
+    dispatcher = connect(access.tls, patience);
     void silent.destroy(new Silence(silenceText));
   };
   /** Answers what `read` makes of the answer; only until then the time is limited. */
@@ -93,7 +85,7 @@ export function openClient({ access, pace, answerMilliseconds: patience = answer
     const limit = startLimit(patience);
     try {
       const signal = ask.signal ? AbortSignal.any([limit.signal, ask.signal]) : limit.signal;
-      const asked = request(urlOf(access.server, path, ask.query), { dispatcher: own, method, signal, ...content });
+      const asked = own.request({ ...placeOf(server, path, ask.query), method, signal, ...content });
       const { statusCode, headers, body } = await Promise.race([asked, limit.silence]);
       answeredAt = performance.now();
       if (statusCode < 300) return await read(body);
@@ -127,6 +119,17 @@ export function openClient({ access, pace, answerMilliseconds: patience = answer
   };
 }
 
+function connect(tls: Tls, patience: number): Agent {
+  return new Agent({
+    allowH2: true,
+    connections,
+    keepAliveTimeout: 60_000,
+    bodyTimeout: 0,
+    // A server that hangs may still go on: who asks has left by then.
+    connect: { ...tls, timeout: 2 * patience, keepAlive: true, keepAliveInitialDelay: 30_000 },
+  });
+}
+
 /** Fails after a time without an answer: a request that still waits for a connection hears of no signal. */
 function startLimit(milliseconds: number) {
   const control = new AbortController();
@@ -139,12 +142,13 @@ function startLimit(milliseconds: number) {
   return { signal: control.signal, silence, end: () => clearTimeout(timer) };
 }
 
-function urlOf(server: string, path: string, query: Query = {}): URL {
-  const url = new URL(server + path);
+/** A server may be found below a path of its address. */
+function placeOf({ origin, pathname }: URL, path: string, query: Query = {}): { origin: string; path: string } {
+  const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined) url.searchParams.set(name, String(value));
+    if (value !== undefined) search.set(name, String(value));
   }
-  return url;
+  return { origin, path: `${pathname.replace(/\/$/, '')}${path}${search.size > 0 ? `?${search}` : ''}` };
 }
 
 function contentOf(method: Method, { body, type, accept }: Ask, proof: Readonly<Record<string, string>>) {
