@@ -9,7 +9,7 @@ import { leaveLead, takeLead } from '../store/leader.ts';
 import { requeueDelayed, takeJob } from '../store/lifecycle.ts';
 import { listActive, listOverdue } from '../store/openings.ts';
 import { type ApplyOptions, makeApply } from './apply.ts';
-import { makeQueue } from './queue.ts';
+import { makeQueue, type Queue } from './queue.ts';
 
 export interface ControllerOptions extends Omit<ApplyOptions, 'holder' | 'mayStart'> {
   /** Attempts at once. */
@@ -49,17 +49,14 @@ const stepMilliseconds = 3000;
 
 /** Hints make it fast; a full pass every 30 s makes it certain. */
 export async function startController(options: ControllerOptions): Promise<Controller> {
-  const { store, runners, log, metrics } = options;
+  const { store, runners, log } = options;
   const times = { ...usual, ...options.times };
   const holder = randomUUID();
   let isClosing = false;
   let isPaused = false;
   let passedAt = Number.NEGATIVE_INFINITY;
   const apply = makeApply({ ...options, holder, mayStart: () => !isPaused });
-  const queue = makeQueue(jobsAtOnce, apply, (job, error) => {
-    metrics.reconcile_errors_total.inc();
-    log.warn('a job could not be looked after: later again', { job, error });
-  });
+  const queue = makeQueue(jobsAtOnce, apply, tellFailure(options), () => void dispatch());
   const quietly = makeQuiet(log);
 
   // Without the record nobody leads; when it is back, everything is looked at anew.
@@ -68,12 +65,14 @@ export async function startController(options: ControllerOptions): Promise<Contr
   });
   const { isLeading } = lead;
   const look = quietly('taking the lead', lead.look);
-  const requeue = quietly('bringing back what waited for its next attempt', async () => {
-    if (isLeading() && !isPaused) await requeueDelayed(store);
-  });
+  const requeue = once(
+    quietly('bringing back what waited for its next attempt', async () => {
+      if (isLeading() && !isPaused) await requeueDelayed(store);
+    }),
+  );
   const dispatch = once(
     quietly('taking jobs', async () => {
-      if (isLeading() && !isPaused) await takeJobs(options, holder, queue.add, () => isPaused);
+      if (isLeading() && !isPaused) await takeJobs(options, holder, queue, () => isPaused);
     }),
   );
   const pass = once(
@@ -128,16 +127,17 @@ function makeLead({ store, metrics }: ControllerOptions, holder: string, lease: 
 
 type Add = (job: string) => void;
 
-/** Takes jobs from the queue while there are free slots. */
+/** Takes jobs while there are free slots, no more than can begin at once: what has ended is not to wait behind them. */
 async function takeJobs(
   { store, slots }: ControllerOptions,
   holder: string,
-  add: Add,
+  { add, hasRoom }: Pick<Queue, 'add' | 'hasRoom'>,
   isPaused: () => boolean,
 ): Promise<void> {
-  for (let id = await takeJob(store, holder, slots); id !== null && !isPaused(); ) {
+  while (hasRoom()) {
+    const id = await takeJob(store, holder, slots);
+    if (id === null || isPaused()) return;
     add(id);
-    id = await takeJob(store, holder, slots);
   }
 }
 
@@ -192,6 +192,13 @@ async function within(milliseconds: number, work: Promise<unknown>): Promise<voi
   } finally {
     isDone.abort();
   }
+}
+
+function tellFailure({ metrics, log }: Pick<ControllerOptions, 'metrics' | 'log'>) {
+  return (job: string, error: unknown) => {
+    metrics.reconcile_errors_total.inc();
+    log.warn('a job could not be looked after: later again', { job, error });
+  };
 }
 
 /** Makes work whose errors are only told: it is done again by itself. */

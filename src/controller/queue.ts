@@ -2,6 +2,8 @@
 export interface Queue {
   /** Looks at an id soon, or after some time; asking again while it waits changes nothing but brings it forward. */
   add(id: string, delayMilliseconds?: number): void;
+  /** Whether it would look at another id at once; if not, it calls back when it would. */
+  hasRoom(): boolean;
   /** Takes in nothing more and waits for what is under way. */
   close(): Promise<void>;
 }
@@ -10,11 +12,15 @@ const firstDelay = 200;
 /** Short, for what was away is not waited for much longer than it was. */
 const longestDelay = 5_000;
 
-/** `work` answers after how many milliseconds the id is to be looked at again, `null` for not by itself; an error means later. */
+/**
+ * `work` answers after how many milliseconds the id is to be looked at again, `null` for not by itself; an error means later.
+ * `roomy` is called when there is room again for who asked in vain.
+ */
 export function makeQueue(
   atOnce: number,
   work: (id: string) => Promise<number | null>,
   failed: (id: string, error: unknown) => void,
+  roomy: () => void = () => undefined,
 ): Queue {
   const waiting = new Set<string>();
   const running = new Set<string>();
@@ -23,6 +29,7 @@ export function makeQueue(
   const failures = new Map<string, number>();
   const jobs = new Set<Promise<void>>();
   let isClosed = false;
+  let isAskedFor = false;
 
   const add = (id: string, delay = 0) => {
     if (isClosed) return;
@@ -42,6 +49,9 @@ export function makeQueue(
       const job = run(id).finally(() => jobs.delete(job));
       jobs.add(job);
     }
+    if (!isAskedFor || running.size >= atOnce) return;
+    isAskedFor = false;
+    roomy();
   };
   const run = async (id: string) => {
     let delay: number | null;
@@ -61,6 +71,10 @@ export function makeQueue(
   };
   return {
     add,
+    hasRoom() {
+      isAskedFor = running.size >= atOnce;
+      return !isAskedFor;
+    },
     async close() {
       isClosed = true;
       alarms.clear();

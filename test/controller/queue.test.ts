@@ -1,0 +1,56 @@
+import { expect } from 'chai';
+import { makeQueue, type Queue } from '../../src/controller/queue.ts';
+import { until } from '../support/until.ts';
+
+describe('the queue of what is looked at', () => {
+  let begun: string[];
+  let ends: Map<string, (again: number | null) => void>;
+  let roomy: number;
+  let queue: Queue;
+
+  beforeEach(() => {
+    begun = [];
+    ends = new Map();
+    roomy = 0;
+    const work = (id: string) =>
+      new Promise<number | null>((resolve) => {
+        begun.push(id);
+        ends.set(id, resolve);
+      });
+    queue = makeQueue(
+      2,
+      work,
+      () => undefined,
+      () => roomy++,
+    );
+  });
+  const end = async (id: string) => {
+    const before = begun.length;
+    ends.get(id)?.(null);
+    await until(() => begun.length > before || roomy > 0, 1, `something follows ${id}`);
+  };
+
+  it('looks at so many at once, each once at a time, and again at what was asked for meanwhile', async () => {
+    for (const id of ['a', 'b', 'a', 'c']) queue.add(id);
+    expect(begun).to.deep.equal(['a', 'b']);
+    await end('a');
+    expect(begun).to.deep.equal(['a', 'b', 'c']);
+    await end('c');
+    expect(begun).to.deep.equal(['a', 'b', 'c', 'a']);
+  });
+
+  it('has room until it is full, and then tells once who asked when there is room again', async () => {
+    queue.add('a');
+    expect(queue.hasRoom()).to.equal(true);
+    queue.add('b');
+    queue.add('c');
+    expect(queue.hasRoom()).to.equal(false);
+    await end('a');
+    expect([begun.at(-1), roomy]).to.deep.equal(['c', 0]);
+    await end('b');
+    expect([queue.hasRoom(), roomy]).to.deep.equal([true, 1]);
+    ends.get('c')?.(null);
+    await queue.close();
+    expect(roomy).to.equal(1);
+  });
+});
