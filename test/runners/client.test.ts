@@ -63,7 +63,7 @@ describe('the client of an API server', function () {
 
   it('finds a server that is below a path of its address', async () => {
     const access = { server: `${server.url}/k8s/clusters/c-1/`, tls: {}, headers: async () => ({}) };
-    const below = openClient({ access, pace: { take: () => 0, slow: () => undefined } });
+    const below = openClient({ access, pace: makePace(10, 10, () => performance.now()) });
     const asked = below.ask('GET', '/api/v1/pods', { query: { limit: 5 } });
     const { path, query, say } = await server.next();
     say(200, {});

@@ -10,6 +10,8 @@ describe('what is left of attempts is let go later', () => {
   let isBehind: boolean;
   let gone: Left[];
   let refusal: Error | null;
+  let hold: Promise<void>;
+  let begun: number;
   let lag: Lag;
   const { log, lines } = aLog();
 
@@ -17,12 +19,17 @@ describe('what is left of attempts is let go later', () => {
     isBehind = true;
     gone = [];
     refusal = null;
+    hold = Promise.resolve();
+    begun = 0;
     lag = makeLag({
       isBehind: () => isBehind,
-      letGo: async (one) => {
+      letGo: async (_, one) => {
+        begun++;
         if (refusal) throw refusal;
+        await hold;
         gone.push(one);
       },
+      longestMilliseconds: 2_000,
       log,
     });
   });
@@ -48,6 +55,24 @@ describe('what is left of attempts is let go later', () => {
     const isKept = Array.from({ length: 1_002 }, (_, n) => lag.add(`a-${n}`, left));
     expect(isKept.indexOf(false)).to.equal(1_000);
     expect(isKept.lastIndexOf(true)).to.equal(999);
+  });
+
+  it('none for longer than it may, although the cluster is behind for ever', async () => {
+    lag.add('a-1', left);
+    await until(() => !lag.has('a-1'), 10, 'it is let go');
+    expect(gone).to.have.length(1);
+  });
+
+  it('nothing more after the end', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    hold = promise;
+    for (let n = 0; n < 30; n++) lag.add(`a-${n}`, left);
+    isBehind = false;
+    await until(() => begun > 0, 5, 'it begins');
+    lag.close();
+    resolve();
+    await until(() => gone.length === 8, 5, 'what had begun is done');
+    expect(begun).to.equal(8);
   });
 
   it('what cannot be let go is told, and left to who looks around next', async () => {

@@ -179,12 +179,14 @@ describe('the mirror of a cluster', () => {
     begin({ isDone: ({ name }) => name === 'done' });
     const watch = await watchAfter(listOf(9, thing('done', 5), thing('open', 6)));
     const unread = (type: string, name: string) =>
-      `{"type":"${type}","object":{"kind":"Thing","apiVersion":"v1","metadata":{"name":"${name}","uid":"u","resourceVersion":"8", which cannot be read\n`;
+      `{"type":"${type}","object":{"kind":"Thing","apiVersion":"v1","metadata":{"name":"${name}","uid":"uid-of-${name}","resourceVersion":"12", which cannot be read\n`;
     watch.go(unread('MODIFIED', 'done'));
     watch.go(event('MODIFIED', { kind: 'Thing', apiVersion: 'v1', ...thing('open', 11) }));
     watch.go(unread('DELETED', 'done'));
     await isTold('done5', 'open6', 'open11', '-done');
     expect([...mirror.all()].map(({ name }) => name)).to.deep.equal(['open']);
+    watch.end();
+    expect((await server.next()).query.get('resourceVersion')).to.equal('12');
   });
 
   it('what is known already is not read again', async () => {
@@ -192,7 +194,7 @@ describe('the mirror of a cluster', () => {
     const watch = await watchAfter(listOf(9));
     mirror.learn(thing('a', 10));
     const again =
-      '{"type":"ADDED","object":{"kind":"Thing","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"10", and so on\n';
+      '{"type":"ADDED","object":{"kind":"Thing","apiVersion":"v1","metadata":{"name":"a","uid":"uid-of-a","resourceVersion":"10", and so on\n';
     watch.go(again + event('MODIFIED', { kind: 'Thing', apiVersion: 'v1', ...thing('a', 11) }));
     await isTold('a10', 'a11');
   });

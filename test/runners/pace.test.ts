@@ -22,6 +22,17 @@ describe('the pace of requests', () => {
     expect([pace.take(), pace.take()]).to.deep.equal([0, 100]);
   });
 
+  it('is spent while somebody waits for a turn', () => {
+    let now = 0;
+    const pace = makePace(10, 1, () => now);
+    pace.take();
+    expect(pace.isSpent()).to.equal(false);
+    pace.take();
+    expect(pace.isSpent()).to.equal(true);
+    now = 100;
+    expect(pace.isSpent()).to.equal(false);
+  });
+
   it('never stops, however often the server has had enough', () => {
     const pace = makePace(16, 1, () => 0);
     for (let n = 0; n < 100; n++) pace.slow();

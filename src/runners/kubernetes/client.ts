@@ -46,6 +46,8 @@ export interface Client {
   change(method: 'PATCH' | 'DELETE', path: string, body: object): Promise<void>;
   /** Begins an answer that goes on; nothing limits its length. */
   open(path: string, query: Query, signal: AbortSignal): Promise<Body>;
+  /** Whether as much is asked as may be. */
+  isSpent(): boolean;
   close(): Promise<void>;
 }
 
@@ -115,6 +117,7 @@ export function openClient({ access, pace, answerMilliseconds: patience = answer
       sendAgain(method, path, ask, async (body) => (await body.json()) as T),
     change: (method, path, body) => sendAgain(method, path, { body, accept: metadataOnly }, (answer) => answer.dump()),
     open: (path, query, signal) => send('GET', path, { query, signal }, async (body) => body),
+    isSpent: pace.isSpent,
     close: () => dispatcher.destroy(),
   };
 }

@@ -5,7 +5,7 @@ import type { Seen } from '../../model/next.ts';
 import { makeWatchers, type Runner } from '../runner.ts';
 import { type Client, KubeError, metadataOnly } from './client.ts';
 import { isTerminal, type Judged, judge, leaveMilliseconds } from './endings.ts';
-import { makeLag } from './lag.ts';
+import { type Lag, longestMilliseconds, makeLag } from './lag.ts';
 import { makeJob, type Shape } from './manifest.ts';
 import { type Left, release } from './release.ts';
 import { jobLabel, type LiveJob, type LivePod, type Raw, slimJob, slimPod } from './slim.ts';
@@ -31,6 +31,8 @@ const oldestMilliseconds = 300_000;
 /** A Job without a pod for this long is looked at closely. */
 const podMilliseconds = 5_000;
 const ageMilliseconds = 5_000;
+/** What was let go is gone by then, or it is looked at again. */
+const goneMilliseconds = 60_000;
 /** Who starts an attempt knows that it waits. */
 const asStarted = JSON.stringify({ is: 'waiting', reason: null } satisfies Seen);
 
@@ -52,7 +54,7 @@ export function openKubernetesRunner(options: KubernetesOptions): KubernetesRunn
       later.add(timer);
     },
   });
-  const lag = makeLag({ isBehind: view.isBehind, letGo: (left) => letGo(options, view, left), log });
+  const lag = openLag(options, view, tell);
   const showAge = setInterval(() => metrics.watch_age_seconds.set(view.age() / 1000), ageMilliseconds);
 
   return {
@@ -60,6 +62,7 @@ export function openKubernetesRunner(options: KubernetesOptions): KubernetesRunn
     async start(attempt) {
       try {
         const body = makeJob(attempt, shape, now());
+        // All that is kept of a new Job is in its metadata; of this version nothing more is read.
         view.learnJob(await client.ask<Raw<V1Job>>('POST', jobsPath, { body, accept: metadataOnly }));
       } catch (error) {
         // It was made before: by an earlier try, or by who led until now.
@@ -71,7 +74,7 @@ export function openKubernetesRunner(options: KubernetesOptions): KubernetesRunn
     async stop(name) {
       if (lag.has(name)) return;
       const left = await findLeft(options, view, name);
-      if (mayLag(options, left) && lag.add(name, left)) hide(view, left);
+      if (mayLag(options, left) && lag.add(name, left)) hide(view, left, longestMilliseconds + goneMilliseconds);
       else await letGo(options, view, left);
       news.forget(name);
     },
@@ -128,6 +131,23 @@ async function look(options: KubernetesOptions, view: View, name: string): Promi
   return judge({ ...fresh, said }, shape, now());
 }
 
+function openLag(options: KubernetesOptions, view: View, tell: (name: string) => void): Lag {
+  return makeLag({
+    // Where our own requests wait, those that let go are what keeps us from asking for more pods than there can be.
+    isBehind: () => view.isBehind() && !options.client.isSpent(),
+    letGo: async (name, left) => {
+      try {
+        await letGo(options, view, left);
+      } catch (error) {
+        // Whoever looks at it next tries again.
+        tell(name);
+        throw error;
+      }
+    },
+    log: options.log,
+  });
+}
+
 /** Whether it harms nobody that this stays: it has ended by itself, and no queue counts it. */
 function mayLag({ shape }: KubernetesOptions, { pods }: Left): boolean {
   return shape.queue === null && pods.length > 0 && pods.every((pod) => isTerminal(pod) && pod.deletedAt === null);
@@ -135,17 +155,17 @@ function mayLag({ shape }: KubernetesOptions, { pods }: Left): boolean {
 
 /** Releases what is left. What becomes of it meanwhile is of our own doing, and no news. */
 async function letGo({ client, shape }: KubernetesOptions, view: View, left: Left): Promise<void> {
-  hide(view, left);
+  hide(view, left, goneMilliseconds);
   try {
     await release(client, shape.namespace, left);
   } catch (error) {
-    for (const uid of uidsOf(left)) view.keep(uid);
+    for (const uid of uidsOf(left)) view.show(uid);
     throw error;
   }
 }
 
-function hide(view: View, left: Left): void {
-  for (const uid of uidsOf(left)) view.letGo(uid);
+function hide(view: View, left: Left, milliseconds: number): void {
+  for (const uid of uidsOf(left)) view.hide(uid, milliseconds);
 }
 
 function uidsOf({ job, pods }: Left): string[] {

@@ -4,8 +4,9 @@ import type { Left } from './release.ts';
 export interface LagOptions {
   /** Whether the cluster is behind with making pods. */
   readonly isBehind: () => boolean;
-  readonly letGo: (left: Left) => Promise<void>;
+  readonly letGo: (name: string, left: Left) => Promise<void>;
   readonly log: Log;
+  readonly longestMilliseconds?: number;
 }
 
 /** Attempts that are let go later, because others wait for their pods. */
@@ -13,12 +14,13 @@ export interface Lag {
   has(name: string): boolean;
   /** Keeps what is left of an attempt for later, unless now is as good. */
   add(name: string, left: Left): boolean;
-  /** Leaves them as they are: whoever looks around next lets them go. */
+  /** Leaves them as they are: the next full pass, of whoever leads then, lets them go. */
   close(): void;
 }
 
 const most = 1_000;
-const longestMilliseconds = 120_000;
+/** So long an attempt lags at most. */
+export const longestMilliseconds = 120_000;
 const lookMilliseconds = 500;
 const atOnce = 8;
 
@@ -26,20 +28,21 @@ const atOnce = 8;
  * The controller of Jobs may write 20 times a second unless its cluster says otherwise: twice for a pod that it makes, and once to
  * four times more for one that has ended. What has ended is in the record, so whoever waits for a pod goes first.
  */
-export function makeLag({ isBehind, letGo, log }: LagOptions): Lag {
+export function makeLag({ isBehind, letGo, log, longestMilliseconds: longest = longestMilliseconds }: LagOptions): Lag {
   const waiting = new Map<string, { readonly left: Left; readonly since: number }>();
   const going = new Set<string>();
   const goOn = (): void => {
     for (const [name, { left, since }] of waiting) {
-      if (going.size >= atOnce || (isBehind() && performance.now() - since < longestMilliseconds)) return;
+      if (going.size >= atOnce || (isBehind() && performance.now() - since < longest)) return;
       if (going.has(name)) continue;
       going.add(name);
       void finish(name, left).then(goOn);
     }
   };
   const finish = async (name: string, left: Left) => {
-    // Whoever looks around next finds it again.
-    await letGo(left).catch((error) => log.warn('what is left of an attempt stays for now', { attempt: name, error }));
+    await letGo(name, left).catch((error) =>
+      log.warn('what is left of an attempt stays for now', { attempt: name, error }),
+    );
     waiting.delete(name);
     going.delete(name);
   };
@@ -51,6 +54,9 @@ export function makeLag({ isBehind, letGo, log }: LagOptions): Lag {
       waiting.set(name, { left, since: performance.now() });
       return true;
     },
-    close: () => clearInterval(timer),
+    close() {
+      clearInterval(timer);
+      waiting.clear();
+    },
   };
 }

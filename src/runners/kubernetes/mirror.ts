@@ -179,11 +179,8 @@ async function watch<T extends Kept>(
     for await (const line of openWatch(options, state, AbortSignal.any([signal, dead.signal]))) {
       events++;
       state.aliveAt = performance.now();
-      if (passOver(options, store, line)) continue;
-      const { type, object } = readEvent(options.path, line);
-      if (type === 'DELETED') store.lose(object);
-      else if (type !== 'BOOKMARK') store.learn(object);
-      state.version = object.metadata?.resourceVersion ?? state.version;
+      const version = passOver(options, store, line) ?? take(store, readEvent(options.path, line));
+      state.version = version ?? state.version;
       state.newest = state.version ?? state.newest;
     }
   } catch (error) {
@@ -198,6 +195,13 @@ async function watch<T extends Kept>(
 }
 
 class Relist extends Error {}
+
+/** Takes an event in; answers the version that it leads to. */
+function take<T extends Kept>(store: MirrorStore<T>, { type, object }: WatchEvent): string | undefined {
+  if (type === 'DELETED') store.lose(object);
+  else if (type !== 'BOOKMARK') store.learn(object);
+  return object.metadata?.resourceVersion;
+}
 
 interface WatchEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
@@ -228,27 +232,36 @@ async function* openWatch<T extends Kept>(
 
 /** How the API server begins what it tells of an object. */
 const beginning =
-  /^\{"type":"(ADDED|MODIFIED|DELETED)","object":\{"kind":"\w+","apiVersion":"[\w./]+","metadata":\{"name":"([^"]+)"(?:,"(?:generateName|namespace|uid)":"[^"]*")*,"resourceVersion":"(\d+)"/;
+  /^\{"type":"(ADDED|MODIFIED|DELETED)","object":\{"kind":"\w+","apiVersion":"[\w./]+","metadata":\{"name":"([^"]+)"(?:,"(?:generateName|namespace)":"[^"]*")*,"uid":"([^"]+)","resourceVersion":"(\d+)"/;
 
 /**
  * Passes over what is known, and what is told of a thing that is done: more than half of all that is told, and reading it is most of
- * the work of a watch.
+ * the work of a watch. Answers the version that it leads to, `null` when it is to be read.
  */
-function passOver<T extends Kept>({ isDone }: MirrorOptions<T>, store: MirrorStore<T>, line: string): boolean {
-  const [, type, name = '', version] = beginning.exec(line) ?? [];
+function passOver<T extends Kept>({ isDone }: MirrorOptions<T>, store: MirrorStore<T>, line: string): string | null {
+  const [, type, name = '', uid, version = ''] = beginning.exec(line) ?? [];
   const known = store.get(name);
-  if (!known) return false;
-  if (type !== 'DELETED' && version === known.version) return true;
-  if (type === 'ADDED' || !isDone?.(known)) return false;
+  if (!known || known.uid !== uid) return null;
+  if (type !== 'DELETED' && version === known.version) return version;
+  if (type === 'ADDED' || !isDone?.(known)) return null;
   if (type === 'DELETED') store.drop(name);
-  return true;
+  return version;
 }
 
 function readEvent(path: string, line: string): WatchEvent {
-  const { type, object } = JSON.parse(withoutOwners(line)) as { type: string; object: object };
+  const { type, object } = readLine(line) as { type: string; object: object };
   if (type !== 'ERROR') return { type, object } as WatchEvent;
   const status = object as { code?: number; message?: string; reason?: string };
   throw new KubeError(`a watch of ${path}`, status.code ?? 500, status);
+}
+
+function readLine(line: string): unknown {
+  try {
+    return JSON.parse(withoutOwners(line));
+  } catch {
+    // A server that writes in another order: the whole line counts.
+    return JSON.parse(line);
+  }
 }
 
 /** Who owns which field is nearly half of what is told of an object, stands before its spec, and is not asked for. */

@@ -2,6 +2,8 @@
 export interface Pace {
   /** Takes the next place in the line; answers how long to wait for it, in milliseconds. */
   take(): number;
+  /** Whether somebody waits for a turn. */
+  isSpent(): boolean;
   /** Halves the speed: the server has had enough. */
   slow(): void;
 }
@@ -27,6 +29,10 @@ export function makePace(perSecond: number, burst: number, now: () => number): P
       fill();
       tokens -= 1;
       return tokens >= 0 ? 0 : Math.ceil((-tokens * 1000) / (perSecond * part));
+    },
+    isSpent() {
+      fill();
+      return tokens < 0;
     },
     slow() {
       fill();

@@ -15,7 +15,7 @@ export interface ViewOptions {
   readonly times?: MirrorOptions<LiveJob>['times'];
 }
 
-/** What is known of our Jobs and pods. What was let go is not there any more, although it takes the cluster some time. */
+/** What is known of our Jobs and pods. What is hidden is not there any more, although it takes the cluster some time. */
 export interface View {
   jobOf(attempt: string): LiveJob | null;
   podsOf(attempt: string): LivePod[];
@@ -23,10 +23,10 @@ export interface View {
   /** Attempts of which there is a Job or a pod, of all jobs or of one. */
   attempts(job?: string): string[];
   learnJob(raw: Raw<V1Job>): void;
-  /** Takes it for gone. If it is still there after a minute it is seen again. */
-  letGo(uid: string): void;
+  /** Takes it for gone. If it is still there after that time it is seen again. */
+  hide(uid: string, milliseconds: number): void;
   /** It is not gone after all. */
-  keep(uid: string): void;
+  show(uid: string): void;
   /** Whether pods come late, and more of them are waited for. */
   isBehind(): boolean;
   age(): number;
@@ -34,7 +34,6 @@ export interface View {
   close(): Promise<void>;
 }
 
-const goneMilliseconds = 60_000;
 /** A pod that comes so long after its Job is late. */
 const lateMilliseconds = 500;
 /** So long after a late pod others are expected to be late. */
@@ -49,12 +48,12 @@ export function pathsOf(namespace: string): { readonly jobs: string; readonly po
 /** Begins to look at the namespace. */
 export function openView({ client, namespace, changed, log, times }: ViewOptions): View {
   const { jobs: jobsPath, pods: podsPath } = pathsOf(namespace);
-  const letGo = new Map<string, number>();
+  const hiddenUntil = new Map<string, number>();
   const attempts = makeIndex();
   const waits = makeWaits();
   const isThere = ({ uid }: LiveJob | LivePod) => {
-    const at = letGo.get(uid);
-    return at === undefined || performance.now() - at >= goneMilliseconds;
+    const until = hiddenUntil.get(uid);
+    return until === undefined || performance.now() >= until;
   };
   const note = (before: LiveJob | LivePod | null, after: LiveJob | LivePod | null) => {
     const one = after ?? before;
@@ -63,7 +62,7 @@ export function openView({ client, namespace, changed, log, times }: ViewOptions
     else attempts.remove(one);
     if (!before || !after) waits.note(one.attempt, jobOf(one.attempt), podsOf(one.attempt).length > 0);
     if (isThere(one) && !isSame(before, after)) changed(one.attempt);
-    if (!after) letGo.delete(one.uid);
+    if (!after) hiddenUntil.delete(one.uid);
   };
   const isDone = (one: LiveJob | LivePod) => !isThere(one);
   const shared = { client, selector: ownSelector, changed: note, isDone, log, ...(times && { times }) };
@@ -85,8 +84,8 @@ export function openView({ client, namespace, changed, log, times }: ViewOptions
     pod: (name) => pods.get(name) ?? null,
     attempts: (job) => attempts.names(job).filter((name) => jobOf(name) !== null || podsOf(name).length > 0),
     learnJob: (raw) => jobs.learn(raw),
-    letGo: (uid) => void letGo.set(uid, performance.now()),
-    keep: (uid) => void letGo.delete(uid),
+    hide: (uid, milliseconds) => void hiddenUntil.set(uid, performance.now() + milliseconds),
+    show: (uid) => void hiddenUntil.delete(uid),
     isBehind: waits.isBehind,
     age: () => Math.max(...both.map((mirror) => mirror.age())),
     refresh: async () => void (await Promise.all(both.map((mirror) => mirror.refresh()))),
