@@ -56,7 +56,8 @@ export async function startController(options: ControllerOptions): Promise<Contr
   let isPaused = false;
   let passedAt = Number.NEGATIVE_INFINITY;
   const apply = makeApply({ ...options, holder, mayStart: () => !isPaused });
-  const queue = makeQueue(jobsAtOnce, apply, tellFailure(options), () => void dispatch());
+  const roomy = () => void dispatch();
+  const queue = makeQueue({ atOnce: jobsAtOnce, work: apply, failed: tellFailure(options), roomy });
   const quietly = makeQuiet(log);
 
   // Without the record nobody leads; when it is back, everything is looked at anew.
@@ -65,14 +66,13 @@ export async function startController(options: ControllerOptions): Promise<Contr
   });
   const { isLeading } = lead;
   const look = quietly('taking the lead', lead.look);
+  const mayTake = () => isLeading() && !isPaused;
   const requeue = once(
-    quietly('bringing back what waited for its next attempt', async () => {
-      if (isLeading() && !isPaused) await requeueDelayed(store);
-    }),
+    quietly('bringing back what waited', async () => void (mayTake() && (await requeueDelayed(store)))),
   );
   const dispatch = once(
     quietly('taking jobs', async () => {
-      if (isLeading() && !isPaused) await takeJobs(options, holder, queue, () => isPaused);
+      if (mayTake()) await takeJobs(options, holder, queue, () => isPaused);
     }),
   );
   const pass = once(

@@ -12,34 +12,33 @@ const firstDelay = 200;
 /** Short, for what was away is not waited for much longer than it was. */
 const longestDelay = 5_000;
 
-/**
- * `work` answers after how many milliseconds the id is to be looked at again, `null` for not by itself; an error means later.
- * `roomy` is called when there is room again for who asked in vain.
- */
-export function makeQueue(
-  atOnce: number,
-  work: (id: string) => Promise<number | null>,
-  failed: (id: string, error: unknown) => void,
-  roomy: () => void = () => undefined,
-): Queue {
+export interface QueueOptions {
+  readonly atOnce: number;
+  /** Answers after how many milliseconds the id is to be looked at again, `null` for not by itself; an error means later. */
+  readonly work: (id: string) => Promise<number | null>;
+  readonly failed: (id: string, error: unknown) => void;
+  /** There is room again for who asked in vain. */
+  readonly roomy: () => void;
+}
+
+/** Makes an empty one. */
+export function makeQueue({ atOnce, work, failed, roomy }: QueueOptions): Queue {
   const waiting = new Set<string>();
   const running = new Set<string>();
   const again = new Set<string>();
   const alarms = makeAlarms((id) => add(id));
-  const failures = new Map<string, number>();
+  const failures = makeFailures();
   const jobs = new Set<Promise<void>>();
   let isClosed = false;
   let isAskedFor = false;
 
   const add = (id: string, delay = 0) => {
-    if (isClosed) return;
-    if (delay <= 0) {
-      alarms.forget(id);
-      if (running.has(id)) again.add(id);
-      else waiting.add(id);
-      return drain();
-    }
-    if (!waiting.has(id)) alarms.set(id, delay);
+    if (isClosed || (delay > 0 && waiting.has(id))) return;
+    if (delay > 0) return alarms.set(id, delay);
+    alarms.forget(id);
+    if (running.has(id)) again.add(id);
+    else waiting.add(id);
+    drain();
   };
   const drain = () => {
     for (const id of waiting) {
@@ -57,11 +56,9 @@ export function makeQueue(
     let delay: number | null;
     try {
       delay = await work(id);
-      failures.delete(id);
+      failures.forget(id);
     } catch (error) {
-      const count = (failures.get(id) ?? 0) + 1;
-      failures.set(id, count);
-      delay = Math.min(longestDelay, firstDelay * 2 ** (count - 1));
+      delay = failures.count(id);
       failed(id, error);
     }
     running.delete(id);
@@ -81,6 +78,19 @@ export function makeQueue(
       waiting.clear();
       await Promise.all(jobs);
     },
+  };
+}
+
+/** Counts failures in a row; of each it answers how long to wait after it. */
+function makeFailures() {
+  const counts = new Map<string, number>();
+  return {
+    count(id: string): number {
+      const before = counts.get(id) ?? 0;
+      counts.set(id, before + 1);
+      return Math.min(longestDelay, firstDelay * 2 ** before);
+    },
+    forget: (id: string) => void counts.delete(id),
   };
 }
 

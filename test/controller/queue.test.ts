@@ -17,12 +17,7 @@ describe('the queue of what is looked at', () => {
         begun.push(id);
         ends.set(id, resolve);
       });
-    queue = makeQueue(
-      2,
-      work,
-      () => undefined,
-      () => roomy++,
-    );
+    queue = makeQueue({ atOnce: 2, work, failed: () => undefined, roomy: () => roomy++ });
   });
   const end = async (id: string) => {
     const before = begun.length;

@@ -35,7 +35,7 @@ export interface View {
 }
 
 /** A pod that comes so long after its Job is late. */
-const lateMilliseconds = 500;
+const lateMilliseconds = 250;
 /** So long after a late pod others are expected to be late. */
 const behindMilliseconds = 2_000;
 
