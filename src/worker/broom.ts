@@ -1,8 +1,12 @@
 import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdir } from 'node:fs/promises';
 
 /** A process that outlives a worker which is killed, and then removes what that has left. */
 export interface Broom {
+  /** The folder that it removes. */
+  readonly folder: string;
   /** Id of its process. */
   readonly id: number;
   /** Tells which process groups must end with the worker. */
@@ -23,8 +27,13 @@ for try in 1 2 3 4 5 6 7 8; do rm -rf -- "$1" 2>/dev/null && exit; sleep 0.2; do
 rm -rf -- "$1"
 `;
 
-/** Starts the broom of a folder, in a session of its own so that no signal to the worker's group reaches it. */
-export async function startBroom(folder: string): Promise<Broom> {
+/**
+ * Makes a new folder whose path begins so, with a broom that is there before it: in a session of its own so that no signal to the
+ * worker's group reaches it.
+ */
+export async function startBroom(beginning: string): Promise<Broom> {
+  // Short, for there will be a socket in it, whose path has 107 characters at most.
+  const folder = beginning + randomBytes(4).toString('hex');
   const child = spawn('/bin/sh', ['-c', script, 'sh', folder], {
     cwd: '/',
     env: { PATH: '/usr/bin:/bin' },
@@ -39,7 +48,9 @@ export async function startBroom(folder: string): Promise<Broom> {
     child.stdin.end();
     await exited;
   };
+  await mkdir(folder, { mode: 0o700 });
   return {
+    folder,
     id: child.pid as number,
     watch: (groups) => child.stdin.write(`${[...groups].join(' ')}\n`),
     sweep,

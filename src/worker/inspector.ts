@@ -184,8 +184,8 @@ interface Place {
 
 async function openPlace({ root, egress, wall }: InspectorOptions): Promise<Place> {
   await mkdir(root, { recursive: true, mode: 0o700 });
-  const home = await mkdtemp(join(root, 'inspector-'));
-  const broom = await startBroom(home);
+  const broom = await startBroom(join(root, 'inspector-'));
+  const home = broom.folder;
   const folder = join(home, 'requests');
   const socket = join(home, 'egress');
   // A child may step through it to its own folder, but not look around.

@@ -1,4 +1,4 @@
-import { chmod, chown, mkdir, mkdtemp, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Address } from '../base/kinds.ts';
 import type { Run } from '../media/tools.ts';
@@ -40,8 +40,8 @@ export interface Place {
 export async function openPlace(options: PlaceOptions): Promise<Place> {
   const { root, egress, wall, limits, python, broken, signal, cookies: text } = options;
   await mkdir(root, { recursive: true, mode: 0o700 });
-  const home = await mkdtemp(join(root, 'job-'));
-  const broom = await startBroom(home);
+  const broom = await startBroom(join(root, 'job-'));
+  const home = broom.folder;
   const folder = join(home, 'job');
   const cookies = text === null ? null : join(home, 'cookies.txt');
   const socket = join(home, 'egress');
