@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { keys } from '../../src/store/keys.ts';
 import { startTestController, type TestController } from '../support/cluster/controller.ts';
-import { countLeft } from '../support/cluster/runner.ts';
+import { hasAny } from '../support/cluster/runner.ts';
 import { namespace, type PlanOf, type Scene } from '../support/cluster/scene.ts';
 import { until } from '../support/until.ts';
 import { cpuMicros } from './load.ts';
@@ -58,7 +58,7 @@ export function settleMany(scene: Scene, env: Settings, count: number): Promise<
       const ids = await submitMany(scene, count);
       await whileNot(async () => (await countEnded(scene, began)) >= count);
       const seconds = ((await lastEnd(scene)) - began) / 1000;
-      await whileNot(async () => (await countLeft(scene.cluster, namespace)) === 0);
+      await whileNot(async () => !(await hasAny(scene.cluster, namespace)));
       return { ids, seconds, cpuMilliseconds: cpu() - used };
     });
     const wrongs = await scene.wrongs(value.ids);

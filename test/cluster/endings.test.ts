@@ -123,6 +123,13 @@ const deadRows: Record<string, Row> = {
     }),
     mark: lost,
   },
+  'its node is dead and its Job waits until its pod has failed': {
+    act: async (hand) => {
+      await hand.ask('PATCH', jobPath(hand), { spec: { podReplacementPolicy: 'Failed' } }, merge);
+      await hand.cutOff();
+    },
+    mark: lost,
+  },
   'its node is dead and comes back': { act: afterLoss(({ restore }) => restore()), mark: lost },
   'its Job is late and its node dead': {
     act: async (hand) => {

@@ -6,6 +6,7 @@ import { type KubernetesRunner, openKubernetesRunner } from '../../../src/runner
 import type { Shape } from '../../../src/runners/kubernetes/manifest.ts';
 import type { Times } from '../../../src/runners/kubernetes/mirror.ts';
 import { makePace } from '../../../src/runners/kubernetes/pace.ts';
+import { pathsOf } from '../../../src/runners/kubernetes/view.ts';
 import type { Cluster } from './cluster.ts';
 import { layGround } from './ground.ts';
 
@@ -78,13 +79,24 @@ export async function openTestRunner(options: TestRunnerOptions): Promise<TestRu
   return { ...runner, client, close };
 }
 
+/** Whether there is a Job or a pod, asked at little cost to who is measured. */
+export async function hasAny({ admin }: Cluster, namespace: string): Promise<boolean> {
+  const paths = listPaths(namespace).map((path) => `${path}?limit=1`);
+  const found = await Promise.all(paths.map((path) => admin.ask<{ items: readonly object[] }>('GET', path)));
+  return found.some(({ items }) => items.length > 0);
+}
+
 /** How many of our Jobs and pods there are, of all attempts or of one. */
 export async function countLeft({ admin }: Cluster, namespace: string, name?: string): Promise<number> {
   interface Found {
     readonly items: readonly { readonly metadata: { readonly name: string } }[];
   }
-  const paths = [`/apis/batch/v1/namespaces/${namespace}/jobs`, `/api/v1/namespaces/${namespace}/pods`];
-  const found = await Promise.all(paths.map((path) => admin.ask<Found>('GET', path)));
+  const found = await Promise.all(listPaths(namespace).map((path) => admin.ask<Found>('GET', path)));
   const names = found.flatMap(({ items }) => items.map(({ metadata }) => metadata.name));
   return names.filter((one) => name === undefined || one.startsWith(name)).length;
+}
+
+function listPaths(namespace: string): string[] {
+  const { jobs, pods } = pathsOf(namespace);
+  return [jobs, pods];
 }
