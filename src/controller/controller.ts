@@ -67,14 +67,14 @@ export async function startController(options: ControllerOptions): Promise<Contr
   const { isLeading } = lead;
   const look = quietly('taking the lead', lead.look);
   const mayTake = () => isLeading() && !isPaused;
-  const requeue = once(
-    quietly('bringing back what waited', async () => void (mayTake() && (await requeueDelayed(store)))),
-  );
-  const dispatch = once(
-    quietly('taking jobs', async () => {
-      if (mayTake()) await takeJobs(options, holder, queue, () => isPaused);
-    }),
-  );
+  const whileTaking = (what: string, work: () => Promise<unknown>) =>
+    once(
+      quietly(what, async () => {
+        if (mayTake()) await work();
+      }),
+    );
+  const requeue = whileTaking('bringing back what waited', () => requeueDelayed(store));
+  const dispatch = whileTaking('taking jobs', () => takeJobs(options, holder, queue, mayTake));
   const pass = once(
     quietly('the full pass', async () => {
       if (!isLeading() || isClosing || performance.now() - passedAt < times.pass) return;
@@ -132,11 +132,11 @@ async function takeJobs(
   { store, slots }: ControllerOptions,
   holder: string,
   { add, hasRoom }: Pick<Queue, 'add' | 'hasRoom'>,
-  isPaused: () => boolean,
+  mayTake: () => boolean,
 ): Promise<void> {
   while (hasRoom()) {
     const id = await takeJob(store, holder, slots);
-    if (id === null || isPaused()) return;
+    if (id === null || !mayTake()) return;
     add(id);
   }
 }

@@ -33,7 +33,7 @@ rm -rf -- "$1"
  */
 export async function startBroom(beginning: string): Promise<Broom> {
   // Short, for there will be a socket in it, whose path has 107 characters at most.
-  const folder = beginning + randomBytes(4).toString('hex');
+  const folder = beginning + randomBytes(6).toString('base64url');
   const child = spawn('/bin/sh', ['-c', script, 'sh', folder], {
     cwd: '/',
     env: { PATH: '/usr/bin:/bin' },
@@ -48,7 +48,12 @@ export async function startBroom(beginning: string): Promise<Broom> {
     child.stdin.end();
     await exited;
   };
-  await mkdir(folder, { mode: 0o700 });
+  try {
+    await mkdir(folder, { mode: 0o700 });
+  } catch (error) {
+    await sweep();
+    throw error;
+  }
   return {
     folder,
     id: child.pid as number,

@@ -67,10 +67,9 @@ export function settleMany(scene: Scene, env: Settings, count: number): Promise<
   });
 }
 
-/** How many jobs ended in some time, by the record's own clock. */
-export async function countEnded({ store }: Scene, from: number, to = Number.POSITIVE_INFINITY): Promise<number> {
-  const until = to === Number.POSITIVE_INFINITY ? '+inf' : String(to);
-  return Number(await store.connection.read(['ZCOUNT', keys.ended, String(from), until], keys.ended));
+/** How many jobs have ended since, by the record's own clock. */
+export async function countEnded({ store }: Scene, from: number): Promise<number> {
+  return Number(await store.connection.read(['ZCOUNT', keys.ended, String(from), '+inf'], keys.ended));
 }
 
 /** The memory of a process in megabytes; of what others use too, only its share. */

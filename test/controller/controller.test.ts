@@ -5,6 +5,7 @@ import type { Seen } from '../../src/model/next.ts';
 import { jobIn, type Runner } from '../../src/runners/runner.ts';
 import { readAttempts } from '../../src/store/jobs.ts';
 import { keys } from '../../src/store/keys.ts';
+import { listActive } from '../../src/store/openings.ts';
 import { admitted, anAccount, storeOf, type TestStore, theJob } from '../support/record.ts';
 import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -27,13 +28,20 @@ describe('the controller', function () {
   let workers: Map<string, Seen>;
   /** What the runner waits for before it says anything of a worker. */
   let hung: Promise<void> | null;
+  let starting: number;
+  let begin: (slots: number) => Promise<Controller>;
   beforeEach(async () => {
     redis = await startTestRedis();
     store = storeOf(redis.connection);
     workers = new Map();
     hung = null;
+    starting = 0;
     const runner: Runner = {
-      start: async ({ name }) => void workers.set(name, { is: 'running' }),
+      start: async ({ name }) => {
+        starting++;
+        await hung;
+        workers.set(name, { is: 'running' });
+      },
       stop: async (name) => void workers.delete(name),
       see: async (name) => {
         await hung;
@@ -47,11 +55,13 @@ describe('the controller', function () {
         return names;
       },
     };
-    controller = await startController({
-      ...{ store, limits, metrics: makeMetrics(), log: aLog().log, slots: 1, runners: [runner] },
-      objects: { finish: async () => {}, see: async () => null, remove: async () => {} },
-      runnerOf: () => runner,
-    });
+    begin = (slots) =>
+      startController({
+        ...{ store, limits, metrics: makeMetrics(), log: aLog().log, slots, runners: [runner] },
+        objects: { finish: async () => {}, see: async () => null, remove: async () => {} },
+        runnerOf: () => runner,
+      });
+    controller = await begin(1);
   });
   afterEach(async () => {
     await controller.close();
@@ -60,6 +70,19 @@ describe('the controller', function () {
 
   const isRunning = (id: string) =>
     until(async () => (await theJob(store, id)).status === 'Running', 5, 'the job runs');
+
+  it('takes no more jobs than can begin at once, so that what has ended does not wait behind them', async () => {
+    await controller.close();
+    controller = await begin(50);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    hung = promise;
+    const caller = await anAccount(store, { credits: 40, max_open: 40 });
+    for (let n = 0; n < 40; n++) await admitted(store, caller);
+    await until(() => starting >= 32, 5, 'as many begin as can');
+    expect(await listActive(store)).to.have.length(32);
+    resolve();
+    await until(() => workers.size === 40, 5, 'all begin');
+  });
 
   it('does not lead while it cannot ask the record, and looks at every job anew when it can', async () => {
     const id = await admitted(store, await anAccount(store, { credits: 1 }));

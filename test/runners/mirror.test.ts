@@ -202,12 +202,27 @@ describe('the mirror of a cluster', () => {
   it('who owns which field is not read, wherever an object tells of it', async () => {
     begin();
     const watch = await watchAfter(listOf(9));
-    const owners = [{ manager: 'a', fieldsV1: { 'f:spec': { 'k:{"name":"]},"}': {} } } }, { manager: 'b' }];
-    const [a, b, c] = [thing('a', 10, 'owned'), thing('b', 11, '"managedFields":[]},"spec":{'), thing('c', 12, 'free')];
-    const owned = { metadata: { ...a.metadata, managedFields: owners }, spec: { managedFields: [] }, word: a.word };
-    watch.go(event('ADDED', owned) + event('ADDED', { ...b, spec: {} }) + event('ADDED', { spec: {}, ...c }));
+    const owned = ({ metadata, word }: Raw, managedFields: object[]) =>
+      event('ADDED', { metadata: { ...metadata, managedFields }, spec: { managedFields: [] }, word });
+    const a = owned(thing('a', 10, 'owned'), []).replace(
+      '"managedFields":[',
+      '"managedFields":[{ which cannot be read',
+    );
+    const keys = [{ manager: 'a', fieldsV1: { 'f:spec': { 'k:{"name":"]},"}': {} } } }, { manager: 'b' }];
+    const b = owned(thing('b', 11, '"managedFields":[]},"spec":{'), keys);
+    watch.go(a + b + event('ADDED', { spec: {}, ...thing('c', 12, 'free') }));
     await isTold('a10', 'b11', 'c12');
-    expect([...mirror.all()].map(({ word }) => word)).to.deep.equal([a.word, b.word, c.word]);
+    expect([...mirror.all()].map(({ word }) => word)).to.deep.equal(['owned', '"managedFields":[]},"spec":{', 'free']);
+  });
+
+  it('a server that writes in another order is read whole', async () => {
+    begin();
+    const watch = await watchAfter(listOf(9));
+    const { metadata, word } = thing('a', 10, 'other');
+    const spec = { template: { metadata: { finalizers: ['b'] }, spec: {} } };
+    watch.go(event('ADDED', { metadata: { managedFields: [{ manager: 'a' }], ...metadata }, spec, word }));
+    await isTold('a10');
+    expect(mirror.get('a')?.word).to.equal('other');
   });
 
   it('a listener that throws stops nothing', async () => {

@@ -32,8 +32,6 @@ export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 export interface Ask {
   readonly query?: Query;
   readonly body?: object;
-  /** Of the body, when it is not plain JSON. */
-  readonly type?: string;
   /** What is to be answered, when it is not plain JSON. */
   readonly accept?: string;
   readonly signal?: AbortSignal;
@@ -154,10 +152,10 @@ function placeOf({ origin, pathname }: URL, path: string, query: Query = {}): { 
   return { origin, path: `${pathname.replace(/\/$/, '')}${path}${search.size > 0 ? `?${search}` : ''}` };
 }
 
-function contentOf(method: Method, { body, type, accept }: Ask, proof: Readonly<Record<string, string>>) {
-  const own = type ?? (method === 'PATCH' ? strategicMerge : plain);
+function contentOf(method: Method, { body, accept }: Ask, proof: Readonly<Record<string, string>>) {
+  const type = method === 'PATCH' ? strategicMerge : plain;
   const headers = { accept: accept ?? plain, 'user-agent': 'trawl', ...proof };
-  return body ? { headers: { ...headers, 'content-type': own }, body: JSON.stringify(body) } : { headers };
+  return body ? { headers: { ...headers, 'content-type': type }, body: JSON.stringify(body) } : { headers };
 }
 
 /** Whether the same request may succeed a moment later. */

@@ -5,7 +5,7 @@ import type { Seen } from '../../model/next.ts';
 import { makeWatchers, type Runner } from '../runner.ts';
 import { type Client, KubeError, metadataOnly } from './client.ts';
 import { isTerminal, type Judged, judge, leaveMilliseconds } from './endings.ts';
-import { type Lag, longestMilliseconds, makeLag } from './lag.ts';
+import { type Lag, makeLag } from './lag.ts';
 import { makeJob, type Shape } from './manifest.ts';
 import { type Left, release } from './release.ts';
 import { jobLabel, type LiveJob, type LivePod, type Raw, slimJob, slimPod } from './slim.ts';
@@ -74,7 +74,7 @@ export function openKubernetesRunner(options: KubernetesOptions): KubernetesRunn
     async stop(name) {
       if (lag.has(name)) return;
       const left = await findLeft(options, view, name);
-      if (mayLag(options, left) && lag.add(name, left)) hide(view, left, longestMilliseconds + goneMilliseconds);
+      if (mayLag(options, left) && lag.add(name, left)) hide(view, left, Number.POSITIVE_INFINITY);
       else await letGo(options, view, left);
       news.forget(name);
     },

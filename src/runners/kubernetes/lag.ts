@@ -19,8 +19,7 @@ export interface Lag {
 }
 
 const most = 1_000;
-/** So long an attempt lags at most. */
-export const longestMilliseconds = 120_000;
+const longestMilliseconds = 120_000;
 const lookMilliseconds = 500;
 const atOnce = 8;
 

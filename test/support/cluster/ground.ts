@@ -18,7 +18,8 @@ export type Ask = (method: 'GET' | 'POST' | 'PUT', path: string, object?: object
 
 const account = 'trawl-controller';
 const attemptsMost = 20_000;
-const policies = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies';
+const admission = '/apis/admissionregistration.k8s.io/v1';
+const policies = `${admission}/validatingadmissionpolicies`;
 
 /**
  * Makes a namespace for workers as the chart would: restricted, with their account, our Role for the controller's account, and closed
@@ -43,16 +44,16 @@ export async function layGround(ask: Ask, shape: Shape, ways: Omit<Ways, 'namesp
     await ask('POST', `/apis/networking.k8s.io/v1/namespaces/${namespace}/networkpolicies`, policy);
   }
   await ask('POST', policies, makeAdmission(shape));
-  await ask('POST', policies.replace(/policies$/, 'policybindings'), makeAdmissionBinding(shape));
+  await ask('POST', `${admission}/validatingadmissionpolicybindings`, makeAdmissionBinding(shape));
   await until(() => isGuarded(ask, shape), 20, `${namespace} is closed to what is no worker`);
 }
 
 /** Closes it to everything but pods of another shape, as the chart would with its next release. */
 export async function changeGuard(ask: Ask, shape: Shape): Promise<void> {
-  const admission = makeAdmission(shape);
-  const path = `${policies}/${admission.metadata?.name}`;
+  const policy = makeAdmission(shape);
+  const path = `${policies}/${policy.metadata?.name}`;
   const { metadata } = await ask('GET', path);
-  await ask('PUT', path, { ...admission, metadata });
+  await ask('PUT', path, { ...policy, metadata });
   await until(() => isGuarded(ask, shape), 20, `${shape.namespace} is open to other workers`);
 }
 
