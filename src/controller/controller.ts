@@ -6,7 +6,7 @@ import type { Limits } from '../model/next.ts';
 import { jobIn, type Runner } from '../runners/runner.ts';
 import { channels } from '../store/keys.ts';
 import { leaveLead, takeLead } from '../store/leader.ts';
-import { requeueDelayed, takeJob } from '../store/lifecycle.ts';
+import { makeTake, requeueDelayed } from '../store/lifecycle.ts';
 import { listActive, listOverdue } from '../store/openings.ts';
 import { type ApplyOptions, makeApply } from './apply.ts';
 import { makeQueue, type Queue } from './queue.ts';
@@ -74,7 +74,8 @@ export async function startController(options: ControllerOptions): Promise<Contr
       }),
     );
   const requeue = whileTaking('bringing back what waited', () => requeueDelayed(store));
-  const dispatch = whileTaking('taking jobs', () => takeJobs(options, holder, queue, mayTake));
+  const take = makeTake(store, holder, options.slots);
+  const dispatch = whileTaking('taking jobs', () => fillSlots(take, queue, mayTake));
   const pass = once(
     quietly('the full pass', async () => {
       if (!isLeading() || isClosing || performance.now() - passedAt < times.pass) return;
@@ -128,16 +129,16 @@ function makeLead({ store, metrics }: ControllerOptions, holder: string, lease: 
 type Add = (job: string) => void;
 
 /** Takes jobs while there are free slots, no more than can begin at once: what has ended is not to wait behind them. */
-async function takeJobs(
-  { store, slots }: ControllerOptions,
-  holder: string,
+async function fillSlots(
+  take: () => AsyncIterable<string>,
   { add, hasRoom }: Pick<Queue, 'add' | 'hasRoom'>,
   mayTake: () => boolean,
 ): Promise<void> {
-  while (hasRoom()) {
-    const id = await takeJob(store, holder, slots);
-    if (id === null || !mayTake()) return;
+  if (!hasRoom()) return;
+  for await (const id of take()) {
+    if (!mayTake()) return;
     add(id);
+    if (!hasRoom()) return;
   }
 }
 

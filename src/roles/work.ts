@@ -92,7 +92,7 @@ export async function startWork(parts: WorkParts, stop: Stop): Promise<Controlle
     drainSeconds: 2,
   });
   stop.add('webhooks', deliveries.close, 5);
-  stop.add('hints for webhooks', await store.connection.subscribe(channels.work, deliveries.wake));
+  stop.add('hints for webhooks', await store.connection.subscribe(channels.webhooks, deliveries.wake));
   const gauges = startGauges({ ...leading, metrics });
   stop.add('gauges', gauges.close, 3);
   return controller;

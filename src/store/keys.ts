@@ -109,8 +109,10 @@ export const keys = {
 
 /** Channels that carry hints: a lost message costs time, never a job. */
 export const channels = {
-  /** Something is to do for the controller: the id of a job that must be looked at, or nothing when one may be taken or a webhook sent. */
+  /** Something is to do for the controller: the id of a job that must be looked at, or nothing when one may be taken. */
   work: one('work'),
+  /** A webhook may be sent. */
+  webhooks: one('webhooks_due'),
   /** The job changed. */
   job: of('changed'),
   /** The blocked addresses changed. */

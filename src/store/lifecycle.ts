@@ -13,21 +13,29 @@ import { storing as storingScript } from './scripts/storing.ts';
 import { take as takeScript } from './scripts/take.ts';
 import { tell as tellScript } from './scripts/tell.ts';
 
-/** Takes the next job in fair order while fewer than `slots` are active; `null` when none may start now. */
-export async function takeJob(store: Store, holder: string, slots: number): Promise<string | null> {
-  for (let tries = 0; tries < 100; tries++) {
-    const [account] = (await store.connection.read(['ZRANGE', keys.ready, '0', '0'], keys.ready)) as string[];
-    if (account === undefined) return null;
-    const reply = await run(
-      store,
-      takeScript,
-      { ...fairKeys(account), lead: keys.lead, active: keys.active },
-      { holder, accountId: account, slots },
-    );
-    if (reply[0] === 'taken') return text(reply[1]);
-    if (reply[0] !== 'again') return null;
-  }
-  return null;
+const missesMost = 100;
+
+/** Gives what takes jobs in fair order, each when it is asked for, while fewer than `slots` are active and one may start now. */
+export function makeTake(store: Store, holder: string, slots: number): () => AsyncGenerator<string, void> {
+  // Whose turn it is, as far as is known: Redis says so when it is another account's.
+  let account = '';
+  return async function* () {
+    for (let misses = 0; misses < missesMost; ) {
+      const [word, ...rest] = await run(
+        store,
+        takeScript,
+        { ...fairKeys(account), lead: keys.lead, active: keys.active },
+        { holder, accountId: account, slots },
+      );
+      if (word !== 'taken' && word !== 'again') return;
+      const id = word === 'taken' ? text(rest.shift()) : null;
+      const next = text(rest[0]);
+      account = next || account;
+      misses = id === null ? misses + 1 : 0;
+      if (id !== null) yield id;
+      if (next === '') return;
+    }
+  };
 }
 
 /** Records that an attempt begins; true when its worker may be started. */
@@ -245,6 +253,7 @@ function finishArgs(job: Pick<Job, 'id' | 'account' | 'endpoint'>) {
     jobId: job.id,
     mayUpload: job.endpoint === 'metadata' ? '' : '1',
     workChannel: channels.work,
+    webhooksChannel: channels.webhooks,
     jobChannel: channels.job(job.id),
   };
 }

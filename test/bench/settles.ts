@@ -1,7 +1,7 @@
 import type { Job } from '../../src/model/job.ts';
 import { takeLead } from '../../src/store/leader.ts';
-import { settleJob, startAttempt, takeJob } from '../../src/store/lifecycle.ts';
-import { admitted, completed, holder, storeOf } from '../support/record.ts';
+import { settleJob, startAttempt } from '../../src/store/lifecycle.ts';
+import { admitted, completed, holder, storeOf, takeJob } from '../support/record.ts';
 import type { TestRedis } from '../support/redis.ts';
 import type { Measured } from './measured.ts';
 import { openPeer } from './peer.ts';

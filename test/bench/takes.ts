@@ -1,7 +1,6 @@
 import type { Caller } from '../../src/store/door.ts';
 import { takeLead } from '../../src/store/leader.ts';
-import { takeJob } from '../../src/store/lifecycle.ts';
-import { admitted, anAccount, holder, storeOf } from '../support/record.ts';
+import { admitted, anAccount, holder, storeOf, takeJob } from '../support/record.ts';
 import type { TestRedis } from '../support/redis.ts';
 import type { Measured } from './measured.ts';
 import { alternate, inLanes, microsOf, ratioOf, type Stretch } from './rounds.ts';

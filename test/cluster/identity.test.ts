@@ -7,12 +7,12 @@ import { openIdentity } from '../../src/runners/kubernetes/identity.ts';
 import { makePod } from '../../src/runners/kubernetes/manifest.ts';
 import { type AttemptOf, nameOf } from '../../src/runners/runner.ts';
 import { takeLead } from '../../src/store/leader.ts';
-import { startAttempt, takeJob } from '../../src/store/lifecycle.ts';
+import { startAttempt } from '../../src/store/lifecycle.ts';
 import { endings, type Pod } from '../support/cluster/pod.ts';
 import { aShape, makeWorkersNamespace, openTestRunner, type TestRunner } from '../support/cluster/runner.ts';
 import { namespace, type Scene, setScene } from '../support/cluster/scene.ts';
 import { makeTokenOf, type Wanted } from '../support/cluster/token.ts';
-import { holder } from '../support/record.ts';
+import { holder, takeJob } from '../support/record.ts';
 import { aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 

@@ -5,9 +5,18 @@ import { type ApplyOptions, makeApply } from '../../src/controller/apply.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
 import { jobIn, type Runner } from '../../src/runners/runner.ts';
 import { takeLead } from '../../src/store/leader.ts';
-import { takeJob, tellVerdict } from '../../src/store/lifecycle.ts';
+import { tellVerdict } from '../../src/store/lifecycle.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
-import { admitted, anAccount, aRunningJob, holder, storeOf, type TestStore, theJob } from '../support/record.ts';
+import {
+  admitted,
+  anAccount,
+  aRunningJob,
+  holder,
+  storeOf,
+  type TestStore,
+  takeJob,
+  theJob,
+} from '../support/record.ts';
 import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 
 const hour = 3_600_000;
@@ -46,6 +55,25 @@ describe('the next step of a job, carried out', () => {
     await apply(job.id);
     expect(await theJob(store, job.id)).to.deep.include({ status: 'CompletedJob', delivered });
     expect(runner.stopped).to.deep.equal([`${job.id}-1`]);
+  });
+
+  it('what its runner knows to have ended well is read once and changed twice', async () => {
+    const store = storeOf(redis.connection);
+    const complete = async () => {
+      const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
+      const delivered = { ...someDelivered(1), key: `${job.id}/1/media.mp4` };
+      const runner = aRunner({ [`${job.id}-1`]: { is: 'done', metadata: someMetadata, delivered } });
+      const see = async () => ({ bytes: delivered.bytes, checksum: delivered.sha256 });
+      const apply = applyOf(store, runner, { objects: { finish: async () => {}, see, remove: async () => {} } });
+      const before = store.connection.calls();
+      await apply(job.id);
+      const calls = store.connection.calls() - before;
+      expect((await theJob(store, job.id)).status).to.equal('CompletedJob');
+      return calls;
+    };
+    // The first time Redis may not know the scripts yet.
+    await complete();
+    expect(await complete()).to.equal(3);
   });
 
   it('who leads no more clears away neither the worker nor the file that the next leader has not read', async () => {

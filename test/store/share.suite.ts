@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { setAccount } from '../../src/store/accounts.ts';
 import { takeLead } from '../../src/store/leader.ts';
-import { settleJob, takeJob } from '../../src/store/lifecycle.ts';
-import { admitted, anAccount, failed, holder, startNext, type TestStore, theJob } from '../support/record.ts';
+import { makeTake, settleJob } from '../../src/store/lifecycle.ts';
+import { admitted, anAccount, failed, holder, startNext, type TestStore, takeJob, theJob } from '../support/record.ts';
 
 /** Whose turn it is. */
 export function shareSuite(store: () => TestStore): void {
@@ -71,6 +71,33 @@ export function shareSuite(store: () => TestStore): void {
     expect(await startNext(store())).to.equal(null);
     await settleJob(store(), holder, await theJob(store(), first!.id), failed);
     expect((await startNext(store()))?.account).to.equal(limited.account);
+  });
+
+  it('gives who goes on taking the same turns, as long as they last', async () => {
+    const [big, small] = [await anAccount(store(), { credits: 99 }), await anAccount(store(), { credits: 9 })];
+    await fill(big, 6);
+    await fill(small, 3);
+    await takeLead(store(), holder);
+    const take = makeTake(store(), holder, 1_000_000);
+    const all = async (ids: AsyncIterable<string>) => {
+      const taken: string[] = [];
+      for await (const id of ids) taken.push(id);
+      return taken;
+    };
+    const taken: string[] = [];
+    for await (const id of take()) {
+      taken.push((await theJob(store(), id)).account);
+      // It waits as soon as it is there, however far the taking has come.
+      if (taken.length === 8) await fill(small, 1);
+    }
+    expect(shareOf(taken.slice(0, 6), small.account)).to.equal(3);
+    expect(taken).to.have.length(10);
+    expect(await all(take())).to.deep.equal([]);
+    await fill(small, 1);
+    expect(await all(take())).to.have.length(1);
+    await fill(big, 2);
+    expect(await all(makeTake(store(), 'another', 1_000_000)())).to.deep.equal([]);
+    expect(await all(take())).to.have.length(2);
   });
 
   it('takes no more than the slots of the whole system', async () => {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Job } from '../../src/model/job.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
 import { channels } from '../../src/store/keys.ts';
-import { cancelJob, retryJob, settleJob, startAttempt, takeJob, tellVerdict } from '../../src/store/lifecycle.ts';
+import { cancelJob, retryJob, settleJob, startAttempt, tellVerdict } from '../../src/store/lifecycle.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
 import {
   admitted,
@@ -12,6 +12,7 @@ import {
   failed,
   holder,
   type TestStore,
+  takeJob,
   theJob,
 } from '../support/record.ts';
 import { until } from '../support/until.ts';

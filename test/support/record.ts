@@ -10,7 +10,7 @@ import { readJob } from '../../src/store/jobs.ts';
 import { createKey } from '../../src/store/keyring.ts';
 import { takeLead } from '../../src/store/leader.ts';
 import { addPack, grantCredits } from '../../src/store/ledger.ts';
-import { type Ending, startAttempt, takeJob } from '../../src/store/lifecycle.ts';
+import { type Ending, makeTake, startAttempt } from '../../src/store/lifecycle.ts';
 import type { Store } from '../../src/store/script.ts';
 
 /** A store whose clock a test may move. */
@@ -135,6 +135,12 @@ export async function theJob(store: Store, id: string): Promise<Job> {
 }
 
 export const holder = 'the-test';
+
+/** Takes the next job of all, whoever waits; `null` when none may start. */
+export async function takeJob(store: Store, who: string, slots: number): Promise<string | null> {
+  for await (const id of makeTake(store, who, slots)()) return id;
+  return null;
+}
 
 /** Takes the next job of all, whoever waits, and begins its first attempt. */
 export async function startNext(store: Store, slots = 1_000_000): Promise<Job | null> {

@@ -19,7 +19,7 @@ export const finishKeys = [
   ...booksKeys,
   ...fairKeys.filter((key) => key !== 'account'),
 ] as const;
-export const finishArgs = ['accountId', 'jobId', 'mayUpload', 'workChannel', 'jobChannel'] as const;
+export const finishArgs = ['accountId', 'jobId', 'mayUpload', 'workChannel', 'webhooksChannel', 'jobChannel'] as const;
 
 /**
  * The end of a job, and the only place that writes a final status: charge or release of its hold, ledger, request-log
@@ -67,6 +67,7 @@ local function send_webhook(at)
   redis.call('HSET', webhook, 'state', 'due', 'attempts', 0, 'last_status', '', 'next_at', at, 'created_at', at)
   redis.call('ZADD', webhooks, at, j.receiver .. '/' .. jobId)
   redis.call('ZADD', deliveries, at, jobId)
+  redis.call('PUBLISH', webhooksChannel, '')
 end
 
 local function finish(e)
@@ -90,7 +91,8 @@ local function finish(e)
   send_webhook(at)
   redis.call('PUBLISH', jobChannel, jobId)
   -- Who settles a job has its worker in hand; that of a cancelled one must be looked for.
-  redis.call('PUBLISH', workChannel, e.code == 'cancelled' and jobId or '')
+  if e.code == 'cancelled' then redis.call('PUBLISH', workChannel, jobId)
+  elseif redis.call('EXISTS', ready) == 1 then redis.call('PUBLISH', workChannel, '') end
   return balance
 end
 `;
