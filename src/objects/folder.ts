@@ -137,8 +137,7 @@ async function removeFolder(root: string, prefix: string): Promise<void> {
 async function findFile(root: string, key: string): Promise<{ path: string; checksum: string } | null> {
   if (!isObjectKey(key)) return null;
   const folder = join(root, key);
-  await refuseLinks(folder);
-  const entries = await readdir(folder, { withFileTypes: true });
+  const [entries] = await Promise.all([readdir(folder, { withFileTypes: true }), refuseLinks(folder)]);
   const file = entries.find((entry) => entry.isFile() && /^[0-9a-f]{64}$/.test(entry.name));
   return file ? { path: join(folder, file.name), checksum: file.name } : null;
 }

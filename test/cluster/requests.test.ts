@@ -5,6 +5,9 @@ import { type Controller, startController } from '../../src/controller/controlle
 import { makeGateway } from '../../src/controller/gateway.ts';
 import { listenOn } from '../../src/roles/socket.ts';
 import { openIdentity } from '../../src/runners/kubernetes/identity.ts';
+import { type Unread, without } from '../../src/runners/kubernetes/mirror.ts';
+import { slimJob, slimPod, unreadOfJob, unreadOfPod } from '../../src/runners/kubernetes/slim.ts';
+import { pathsOf } from '../../src/runners/kubernetes/view.ts';
 import { raisedLimits } from '../support/cluster/cluster.ts';
 import { aShape, openTestRunner, type TestRunner } from '../support/cluster/runner.ts';
 import { namespace, type Scene, setScene } from '../support/cluster/scene.ts';
@@ -73,6 +76,35 @@ describe('what an attempt costs the API server', function () {
       DELETE: count,
     });
     expect((await countServed(scene.cluster)) - before).to.be.at.most(17 * count);
+  });
+
+  it('most of what it tells is not read, and nothing is missed', async () => {
+    const { admin } = scene.cluster;
+    const { jobs, pods } = pathsOf(namespace);
+    const stop = new AbortController();
+    const parts = { [jobs]: [] as number[], [pods]: [] as number[] };
+    const hear = async (path: string, slim: (raw: never) => object, unread: Unread) => {
+      const { metadata } = await admin.ask('GET', path);
+      const events = admin.watch<object>(`${path}?watch=true&resourceVersion=${metadata.resourceVersion}`, stop.signal);
+      for await (const { type, object } of events) {
+        const line = JSON.stringify({ type, object });
+        const read = without(line, unread);
+        expect(slim(JSON.parse(read).object as never)).to.deep.equal(slim(object as never));
+        parts[path]?.push(read.length / line.length);
+      }
+    };
+    const hearing = [hear(jobs, slimJob, unreadOfJob), hear(pods, slimPod, unreadOfPod)].map((heard) =>
+      heard.catch((error: unknown) => {
+        if (!stop.signal.aborted) throw error;
+      }),
+    );
+    const id = await scene.submit((_, ending) => ({ runMs: 200, ending }));
+    await scene.ended(id, 60);
+    await scene.cleared(60);
+    await until(() => Object.values(parts).flat().length >= 10, 20, 'all is heard');
+    stop.abort();
+    await Promise.all(hearing);
+    for (const [path, read] of Object.entries(parts)) expect(Math.max(...read), path).to.be.below(0.6);
   });
 
   it('what a worker tells of its progress costs it nothing', async () => {

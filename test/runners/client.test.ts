@@ -7,6 +7,9 @@ import { makePace, type Pace } from '../../src/runners/kubernetes/pace.ts';
 import { makeAuthority } from '../support/certificate.ts';
 import { layLine } from '../support/cluster/line.ts';
 import { type StandIn, startStandIn } from '../support/cluster/stand-in.ts';
+import { until } from '../support/until.ts';
+
+const never = new AbortController().signal;
 
 describe('the client of an API server', function () {
   this.timeout(20_000);
@@ -140,16 +143,13 @@ describe('the client of an API server', function () {
   });
 
   it('an answer that goes on is not cut for its length', async () => {
-    const stop = new AbortController();
-    const opened = client.open('/a', { watch: true }, stop.signal);
+    const lines: string[] = [];
+    const following = client.follow('/a', { watch: true }, never, {
+      begun: () => void lines.push('begun'),
+      line: (text) => void lines.push(text),
+    });
     const asked = await server.next();
-    asked.go('one\n');
-    const body = await opened;
-    body.setEncoding('utf8');
-    const words: string[] = [];
-    const reading = (async () => {
-      for await (const word of body) words.push(String(word));
-    })().catch(() => undefined);
+    asked.go('one\nt');
     // Another request goes past its time meanwhile, though others are answered.
     const late = failure(client.ask('GET', '/b'));
     await server.next();
@@ -157,11 +157,40 @@ describe('the client of an API server', function () {
     (await server.next()).say(200, {});
     await soon;
     expect(await late).to.have.property('message', 'The API server does not answer');
-    asked.go('two\n');
+    const euro = Buffer.from('w€\n\n');
+    asked.go(euro.subarray(0, 2));
+    await until(() => lines.includes('one'), 5, 'the first line is heard');
+    asked.go(euro.subarray(2));
     asked.end();
-    await reading;
-    expect(words.join('')).to.equal('one\ntwo\n');
-    stop.abort();
+    await following;
+    expect(lines).to.deep.equal(['begun', 'one', 'tw€']);
+  });
+
+  it('an answer that goes on ends when its reader breaks or has heard enough, and is refused like any other', async () => {
+    const stop = new AbortController();
+    const reader = {
+      begun: () => {},
+      line: () => {
+        throw new Error('it cannot be read');
+      },
+    };
+    const broken = failure(client.follow('/a', {}, never, reader));
+    const first = await server.next();
+    first.go('one\n');
+    expect(await broken).to.have.property('message', 'it cannot be read');
+    await until(first.isGone, 5, 'the server hears of it');
+    const left = failure(client.follow('/b', {}, stop.signal, reader));
+    const second = await server.next();
+    stop.abort(new Error('enough'));
+    expect(await left).to.have.property('message', 'enough');
+    await until(second.isGone, 5, 'the server hears of it');
+    expect(await failure(client.follow('/c', {}, stop.signal, reader)), 'too late').to.have.property(
+      'message',
+      'enough',
+    );
+    const refused = failure(client.follow('/d', {}, never, reader));
+    (await server.next()).say(410, { reason: 'Expired' });
+    expect(await refused).to.include({ status: 410, reason: 'Expired' });
   });
 
   it('a proof is read again after a minute, and the last one holds while that fails', async () => {

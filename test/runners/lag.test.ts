@@ -7,7 +7,7 @@ import { until } from '../support/until.ts';
 const left: Left = { job: null, pods: [] };
 
 describe('what is left of attempts is let go later', () => {
-  let isBehind: boolean;
+  let reached: number;
   let gone: Left[];
   let refusal: Error | null;
   let hold: Promise<void>;
@@ -16,13 +16,13 @@ describe('what is left of attempts is let go later', () => {
   const { log, lines } = aLog();
 
   beforeEach(() => {
-    isBehind = true;
+    reached = Number.NEGATIVE_INFINITY;
     gone = [];
     refusal = null;
     hold = Promise.resolve();
     begun = 0;
     lag = makeLag({
-      isBehind: () => isBehind,
+      reached: () => reached,
       letGo: async (_, one) => {
         begun++;
         if (refusal) throw refusal;
@@ -36,7 +36,7 @@ describe('what is left of attempts is let go later', () => {
   afterEach(() => lag.close());
 
   it('but not while the cluster keeps up', () => {
-    isBehind = false;
+    reached = Number.POSITIVE_INFINITY;
     expect(lag.add('a-1', left)).to.equal(false);
     expect(lag.has('a-1')).to.equal(false);
   });
@@ -46,9 +46,18 @@ describe('what is left of attempts is let go later', () => {
     for (const name of names) expect(lag.add(name, left)).to.equal(true);
     expect(names.filter(lag.has)).to.deep.equal(names);
     expect(gone).to.deep.equal([]);
-    isBehind = false;
+    reached = Number.POSITIVE_INFINITY;
     await until(() => !names.some(lag.has), 10, 'all of it is let go');
     expect(gone).to.have.length(30);
+  });
+
+  it('each when its own turn comes, as far as the cluster has come', async () => {
+    expect(lag.add('a-1', left)).to.equal(true);
+    reached = performance.now() + 601;
+    expect(lag.add('b-1', left), 'its turn has come already').to.equal(false);
+    await until(() => !lag.has('a-1'), 5, 'the turn of the first has come');
+    reached = performance.now() + 500;
+    expect(lag.add('c-1', left), 'its turn comes later').to.equal(true);
   });
 
   it('of a thousand attempts, no more', () => {
@@ -67,7 +76,7 @@ describe('what is left of attempts is let go later', () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     hold = promise;
     for (let n = 0; n < 30; n++) lag.add(`a-${n}`, left);
-    isBehind = false;
+    reached = Number.POSITIVE_INFINITY;
     await until(() => begun > 0, 5, 'it begins');
     lag.close();
     resolve();
@@ -78,7 +87,7 @@ describe('what is left of attempts is let go later', () => {
   it('what cannot be let go is told, and left to who looks around next', async () => {
     lag.add('a-1', left);
     refusal = new Error('not now');
-    isBehind = false;
+    reached = Number.POSITIVE_INFINITY;
     await until(() => !lag.has('a-1'), 10, 'it is left');
     expect(JSON.parse(lines.at(-1) ?? '')).to.include({ level: 'warn', attempt: 'a-1' });
   });

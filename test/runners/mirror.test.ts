@@ -23,6 +23,10 @@ const slim = ({ metadata, word }: Raw): Thing => {
 };
 const listOf = (version: number, ...items: Raw[]) => ({ items, metadata: { resourceVersion: String(version) } });
 const event = (type: string, object: object) => `${JSON.stringify({ type, object })}\n`;
+const unread = [
+  ['"managedFields":[', ']},"spec":{'],
+  ['"spec":{', '},"word":'],
+] as const;
 const times = { silent: 60_000, relist: 600_000, firstPause: 5 };
 
 describe('the mirror of a cluster', () => {
@@ -46,7 +50,7 @@ describe('the mirror of a cluster', () => {
 
   const begin = (given: Partial<MirrorOptions<Thing>> = {}) => {
     mirror = openMirror<Thing>({
-      ...{ client, log, slim, times, path: '/things', selector: 'mine=yes' },
+      ...{ client, log, slim, times, path: '/things', selector: 'mine=yes', unread },
       changed: (before, after) => {
         told.push(after ? `${after.name}${after.version}` : `-${before?.name}`);
       },
@@ -199,15 +203,14 @@ describe('the mirror of a cluster', () => {
     await isTold('a10', 'a11');
   });
 
-  it('who owns which field is not read, wherever an object tells of it', async () => {
+  it('what is not kept is not read, wherever an object tells of it', async () => {
     begin();
     const watch = await watchAfter(listOf(9));
     const owned = ({ metadata, word }: Raw, managedFields: object[]) =>
       event('ADDED', { metadata: { ...metadata, managedFields }, spec: { managedFields: [] }, word });
-    const a = owned(thing('a', 10, 'owned'), []).replace(
-      '"managedFields":[',
-      '"managedFields":[{ which cannot be read',
-    );
+    const a = owned(thing('a', 10, 'owned'), [])
+      .replace('"managedFields":[', '"managedFields":[{ which cannot be read')
+      .replace('"spec":{', '"spec":{ which cannot be read either');
     const keys = [{ manager: 'a', fieldsV1: { 'f:spec': { 'k:{"name":"]},"}': {} } } }, { manager: 'b' }];
     const b = owned(thing('b', 11, '"managedFields":[]},"spec":{'), keys);
     watch.go(a + b + event('ADDED', { spec: {}, ...thing('c', 12, 'free') }));

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { Agent, type Dispatcher } from 'undici';
+import { Agent } from 'undici';
 import type { Access, Tls } from './access.ts';
+import { type Answer, exchange, type Listener, Silence } from './exchange.ts';
 import type { Pace } from './pace.ts';
 
 /** The API server understood and refused, or failed. */
@@ -17,16 +18,12 @@ export class KubeError extends Error {
   }
 }
 
-/** Nothing was answered in time. */
-class Silence extends Error {}
-
 interface StatusBody {
   readonly message?: string | undefined;
   readonly reason?: string | undefined;
 }
 
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
-export type Body = Dispatcher.ResponseData['body'];
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
 export interface Ask {
@@ -42,11 +39,17 @@ export interface Client {
   ask<T>(method: 'GET' | 'POST', path: string, ask?: Ask): Promise<T>;
   /** Changes or removes an object; what comes of it is not read. */
   change(method: 'PATCH' | 'DELETE', path: string, body: object): Promise<void>;
-  /** Begins an answer that goes on; nothing limits its length. */
-  open(path: string, query: Query, signal: AbortSignal): Promise<Body>;
+  /** Hears an answer line by line until it ends; nothing limits its length. */
+  follow(path: string, query: Query, signal: AbortSignal, reader: Reader): Promise<void>;
   /** Whether as much is asked as may be. */
   isSpent(): boolean;
   close(): Promise<void>;
+}
+
+/** Reads an answer that goes on. What it throws ends that. */
+export interface Reader {
+  begun(): void;
+  line(text: string): void;
 }
 
 export interface ClientOptions {
@@ -59,7 +62,6 @@ const plain = 'application/json';
 /** Asks the server to tell of an object that was changed its metadata alone. */
 export const metadataOnly = `${plain};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,${plain}`;
 const answerMilliseconds = 10_000;
-const silenceText = 'The API server does not answer';
 const triesMost = 3;
 const firstPause = 200;
 const connections = 8;
@@ -70,38 +72,38 @@ export function openClient({ access, pace, answerMilliseconds: patience = answer
   const server = new URL(access.server);
   let dispatcher = connect(access.tls, patience);
   let answeredAt = performance.now();
+  const note = () => {
+    answeredAt = performance.now();
+  };
   /** With HTTP/2 all share one connection, which may be dead without a word: when nothing at all is answered, another one is opened. */
   const leave = (silent: Agent) => {
     if (silent !== dispatcher || performance.now() - answeredAt < patience) return;
     dispatcher = connect(access.tls, patience);
-    void silent.destroy(new Silence(silenceText));
+    void silent.destroy(new Silence());
   };
   /** Answers what `read` makes of the answer; only until then the time is limited. */
-  const send = async <T>(method: Method, path: string, ask: Ask, read: (body: Body) => Promise<T>): Promise<T> => {
+  const send = async (method: Method, path: string, ask: Ask, reader?: Reader): Promise<string> => {
     const turn = pace.take();
     if (turn > 0) await pause(turn, undefined, { ...(ask.signal && { signal: ask.signal }) });
     const content = contentOf(method, ask, await access.headers());
     const own = dispatcher;
-    const limit = startLimit(patience);
     try {
-      const signal = ask.signal ? AbortSignal.any([limit.signal, ask.signal]) : limit.signal;
-      const asked = own.request({ ...placeOf(server, path, ask.query), method, signal, ...content });
-      const { statusCode, headers, body } = await Promise.race([asked, limit.silence]);
-      answeredAt = performance.now();
-      if (statusCode < 300) return await read(body);
-      if (statusCode === 429) pace.slow();
-      throw new KubeError(`${method} ${path}`, statusCode, readStatus(await body.text()), retryAfterOf(headers));
+      const request = { ...placeOf(server, path, ask.query), method, ...content };
+      const limits = { milliseconds: patience, signal: ask.signal };
+      const answer = await exchange(own, request, limits, reader && listenFor(reader, note));
+      note();
+      if (answer.status === 429) pace.slow();
+      if (answer.status >= 300) throw faultOf(`${method} ${path}`, answer);
+      return answer.text;
     } catch (error) {
       if (error instanceof Silence) leave(own);
       throw error;
-    } finally {
-      limit.end();
     }
   };
-  const sendAgain = async <T>(method: Method, path: string, ask: Ask, read: (body: Body) => Promise<T>): Promise<T> => {
+  const sendAgain = async (method: Method, path: string, ask: Ask): Promise<string> => {
     for (let tries = 1; ; tries++) {
       try {
-        return await send(method, path, ask, read);
+        return await send(method, path, ask);
       } catch (error) {
         if (tries >= triesMost || ask.signal?.aborted || !passes(error, method)) throw error;
         const after = error instanceof KubeError ? error.retryAfterMilliseconds : null;
@@ -111,10 +113,9 @@ export function openClient({ access, pace, answerMilliseconds: patience = answer
     }
   };
   return {
-    ask: <T>(method: Method, path: string, ask: Ask = {}) =>
-      sendAgain(method, path, ask, async (body) => (await body.json()) as T),
-    change: (method, path, body) => sendAgain(method, path, { body, accept: metadataOnly }, (answer) => answer.dump()),
-    open: (path, query, signal) => send('GET', path, { query, signal }, async (body) => body),
+    ask: async <T>(method: Method, path: string, ask: Ask = {}) => JSON.parse(await sendAgain(method, path, ask)) as T,
+    change: async (method, path, body) => void (await sendAgain(method, path, { body, accept: metadataOnly })),
+    follow: async (path, query, signal, reader) => void (await send('GET', path, { query, signal }, reader)),
     isSpent: pace.isSpent,
     close: () => dispatcher.destroy(),
   };
@@ -131,16 +132,24 @@ function connect(tls: Tls, patience: number): Agent {
   });
 }
 
-/** Fails after a time without an answer: a request that still waits for a connection hears of no signal. */
-function startLimit(milliseconds: number) {
-  const control = new AbortController();
-  const { promise: silence, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    const error = new Silence(silenceText);
-    reject(error);
-    control.abort(error);
-  }, milliseconds);
-  return { signal: control.signal, silence, end: () => clearTimeout(timer) };
+/** Hands on whole lines. */
+function listenFor({ begun, line }: Reader, note: () => void): Listener {
+  let rest: string[] = [];
+  return {
+    begun() {
+      note();
+      begun();
+    },
+    hear(piece) {
+      const [first = '', ...more] = piece.split('\n');
+      rest.push(first);
+      for (const next of more) {
+        const text = rest.join('');
+        rest = [next];
+        if (text) line(text);
+      }
+    },
+  };
 }
 
 /** A server may be found below a path of its address. */
@@ -168,9 +177,9 @@ function passes(error: unknown, method: Method): boolean {
   return error.status === 429 || (error.status >= 500 && error.retryAfterMilliseconds !== null);
 }
 
-function retryAfterOf(headers: Dispatcher.ResponseData['headers']): number | null {
+function faultOf(asked: string, { status, headers, text }: Answer): KubeError {
   const seconds = Number(headers['retry-after'] ?? Number.NaN);
-  return Number.isFinite(seconds) ? seconds * 1000 : null;
+  return new KubeError(asked, status, readStatus(text), Number.isFinite(seconds) ? seconds * 1000 : null);
 }
 
 function readStatus(text: string): StatusBody {

@@ -134,7 +134,7 @@ async function look(options: KubernetesOptions, view: View, name: string): Promi
 function openLag(options: KubernetesOptions, view: View, tell: (name: string) => void): Lag {
   return makeLag({
     // Where our own requests wait, those that let go are what keeps us from asking for more pods than there can be.
-    isBehind: () => view.isBehind() && !options.client.isSpent(),
+    reached: () => (options.client.isSpent() ? Number.POSITIVE_INFINITY : view.reached()),
     letGo: async (name, left) => {
       try {
         await letGo(options, view, left);

@@ -2,8 +2,8 @@ import type { Log } from '../../base/log.ts';
 import type { Left } from './release.ts';
 
 export interface LagOptions {
-  /** Whether the cluster is behind with making pods. */
-  readonly isBehind: () => boolean;
+  /** How far the cluster has come with making pods: which Jobs have had their turn, by the time they were made. */
+  readonly reached: () => number;
   readonly letGo: (name: string, left: Left) => Promise<void>;
   readonly log: Log;
   readonly longestMilliseconds?: number;
@@ -22,17 +22,21 @@ const most = 1_000;
 const longestMilliseconds = 120_000;
 const lookMilliseconds = 500;
 const atOnce = 8;
+/** The controller of Jobs comes back to one a second after its pod was made or changed; a little more than half of that is safe. */
+const turnMilliseconds = 600;
 
 /**
- * The controller of Jobs may write 20 times a second unless its cluster says otherwise: twice for a pod that it makes, and once to
- * four times more for one that has ended. What has ended is in the record, so whoever waits for a pod goes first.
+ * The controller of Jobs may write 20 times a second unless its cluster says otherwise: twice for a pod that it makes, and for one that
+ * has ended three times, or once when it is let go before. It takes Jobs in the order in which they became due. What has ended is in
+ * the record, so whoever waits for a pod goes first, until its own turn comes.
  */
-export function makeLag({ isBehind, letGo, log, longestMilliseconds: longest = longestMilliseconds }: LagOptions): Lag {
+export function makeLag({ reached, letGo, log, longestMilliseconds: longest = longestMilliseconds }: LagOptions): Lag {
   const waiting = new Map<string, { readonly left: Left; readonly since: number }>();
   const going = new Set<string>();
+  const isDue = (since: number) => reached() >= since + turnMilliseconds || performance.now() - since >= longest;
   const goOn = (): void => {
     for (const [name, { left, since }] of waiting) {
-      if (going.size >= atOnce || (isBehind() && performance.now() - since < longest)) return;
+      if (going.size >= atOnce || !isDue(since)) return;
       if (going.has(name)) continue;
       going.add(name);
       void finish(name, left).then(goOn);
@@ -49,8 +53,9 @@ export function makeLag({ isBehind, letGo, log, longestMilliseconds: longest = l
   return {
     has: (name) => waiting.has(name),
     add(name, left) {
-      if (waiting.size >= most || !isBehind()) return false;
-      waiting.set(name, { left, since: performance.now() });
+      const since = performance.now();
+      if (waiting.size >= most || isDue(since)) return false;
+      waiting.set(name, { left, since });
       return true;
     },
     close() {

@@ -8,6 +8,8 @@ export interface MirrorOptions<T extends Kept> {
   readonly path: string;
   readonly selector: string;
   readonly slim: (raw: never) => T;
+  /** What an event tells and `slim` does not keep, in the order in which it stands there. */
+  readonly unread: Unread;
   /** Told of every change; without `after` the object has gone. */
   readonly changed: (before: T | null, after: T | null) => void;
   /** Whether nothing more needs to be known of an object but that it has gone. */
@@ -15,6 +17,9 @@ export interface MirrorOptions<T extends Kept> {
   readonly log: Log;
   readonly times?: Partial<Times>;
 }
+
+/** Parts of a line, each between two words that stay. */
+export type Unread = readonly (readonly [first: string, last: string])[];
 
 /** In milliseconds. */
 export interface Times {
@@ -175,14 +180,27 @@ async function watch<T extends Kept>(
     if (performance.now() - state.listedAt >= times.relist) dead.abort(new Relist());
   }, times.silent / 10);
   let events = 0;
+  const { client, path, selector } = options;
+  const timeoutSeconds = 300 + Math.floor(Math.random() * 300);
+  const query = { labelSelector: selector, watch: true, allowWatchBookmarks: true, timeoutSeconds };
   try {
-    for await (const line of openWatch(options, state, AbortSignal.any([signal, dead.signal]))) {
-      events++;
-      state.aliveAt = performance.now();
-      const version = passOver(options, store, line) ?? take(store, readEvent(options.path, line));
-      state.version = version ?? state.version;
-      state.newest = state.version ?? state.newest;
-    }
+    await client.follow(
+      path,
+      { ...query, resourceVersion: state.version ?? '' },
+      AbortSignal.any([signal, dead.signal]),
+      {
+        begun() {
+          state.isWatching = true;
+        },
+        line(text) {
+          events++;
+          state.aliveAt = performance.now();
+          const version = passOver(options, store, text) ?? take(store, readEvent(path, text, options.unread));
+          state.version = version ?? state.version;
+          state.newest = state.version ?? state.newest;
+        },
+      },
+    );
   } catch (error) {
     if (!(dead.signal.reason instanceof Relist)) throw error;
     state.version = null;
@@ -208,28 +226,6 @@ interface WatchEvent {
   readonly object: { readonly metadata?: { readonly resourceVersion?: string } };
 }
 
-async function* openWatch<T extends Kept>(
-  { client, path, selector }: MirrorOptions<T>,
-  state: State,
-  signal: AbortSignal,
-): AsyncGenerator<string> {
-  const timeoutSeconds = 300 + Math.floor(Math.random() * 300);
-  const query = { labelSelector: selector, watch: true, allowWatchBookmarks: true, timeoutSeconds };
-  const body = await client.open(path, { ...query, resourceVersion: state.version ?? '' }, signal);
-  state.isWatching = true;
-  body.setEncoding('utf8');
-  let rest: string[] = [];
-  for await (const chunk of body as AsyncIterable<string>) {
-    const [first = '', ...more] = chunk.split('\n');
-    rest.push(first);
-    for (const next of more) {
-      const line = rest.join('');
-      rest = [next];
-      if (line) yield line;
-    }
-  }
-}
-
 /** How the API server begins what it tells of an object. */
 const beginning =
   /^\{"type":"(ADDED|MODIFIED|DELETED)","object":\{"kind":"\w+","apiVersion":"[\w./]+","metadata":\{"name":"([^"]+)"(?:,"(?:generateName|namespace)":"[^"]*")*,"uid":"([^"]+)","resourceVersion":"(\d+)"/;
@@ -248,27 +244,36 @@ function passOver<T extends Kept>({ isDone }: MirrorOptions<T>, store: MirrorSto
   return version;
 }
 
-function readEvent(path: string, line: string): WatchEvent {
-  const { type, object } = readLine(line) as { type: string; object: object };
+function readEvent(path: string, line: string, unread: Unread): WatchEvent {
+  const { type, object } = readLine(line, unread);
   if (type !== 'ERROR') return { type, object } as WatchEvent;
   const status = object as { code?: number; message?: string; reason?: string };
   throw new KubeError(`a watch of ${path}`, status.code ?? 500, status);
 }
 
-function readLine(line: string): unknown {
+/** Of a server that writes in another order the whole line counts. */
+function readLine(line: string, unread: Unread): { type: string; object: object } {
   try {
-    return JSON.parse(withoutOwners(line));
+    const read = JSON.parse(without(line, unread));
+    if (read.object.metadata.resourceVersion) return read;
   } catch {
-    // A server that writes in another order: the whole line counts.
-    return JSON.parse(line);
+    // It was cut in the wrong place.
   }
+  return JSON.parse(line);
 }
 
-/** Who owns which field is nearly half of what is told of an object, stands before its spec, and is not asked for. */
-function withoutOwners(line: string): string {
-  const from = line.indexOf('"managedFields":[');
-  const to = line.indexOf(']},"spec":{', from);
-  return from < 0 || to < 0 ? line : `${line.slice(0, from)}"managedFields":[${line.slice(to)}`;
+/** Cuts out what stands between each two words: reading it would be most of the work. A text of JSON has no bare quote in it. */
+export function without(line: string, unread: Unread): string {
+  const kept: string[] = [];
+  let at = 0;
+  for (const [first, last] of unread) {
+    const from = line.indexOf(first, at);
+    const to = line.indexOf(last, from);
+    if (from < 0 || to < 0) continue;
+    kept.push(line.slice(at, from + first.length));
+    at = to;
+  }
+  return kept.join('') + line.slice(at);
 }
 
 /** The version that was asked for is too old, or of another time. */

@@ -15,8 +15,14 @@ export interface Left {
  */
 export async function release(client: Client, namespace: string, { job, pods }: Left): Promise<void> {
   const paths = pathsOf(namespace);
-  for (const pod of pods) await releasePod(client, `${paths.pods}/${pod.name}`, pod);
-  if (job) await releaseJob(client, `${paths.jobs}/${job.name}`, job);
+  const pathOfJob = `${paths.jobs}/${job?.name}`;
+  const held = pods.map((pod) => releasePod(client, `${paths.pods}/${pod.name}`, pod));
+  if (job?.isHeld) held.push(letGo(client, pathOfJob, job.uid));
+  await Promise.all(held);
+  if (!job || job.deletedAt !== null) return;
+  // In the body: what a query says is not heard beside one, and what holds without it leaves the pods alone.
+  const body = { propagationPolicy: 'Background', preconditions: { uid: job.uid } };
+  await unlessGone(client.change('DELETE', pathOfJob, body));
 }
 
 /**
@@ -29,14 +35,6 @@ async function releasePod(client: Client, path: string, pod: LivePod): Promise<v
     await unlessGone(client.change('DELETE', path, body));
   }
   if (pod.isHeld) await letGo(client, path, pod.uid);
-}
-
-async function releaseJob(client: Client, path: string, job: LiveJob): Promise<void> {
-  if (job.isHeld) await letGo(client, path, job.uid);
-  if (job.deletedAt !== null) return;
-  // In the body: what a query says is not heard beside one, and what holds without it leaves the pods alone.
-  const body = { propagationPolicy: 'Background', preconditions: { uid: job.uid } };
-  await unlessGone(client.change('DELETE', path, body));
 }
 
 function letGo(client: Client, path: string, uid: string): Promise<void> {

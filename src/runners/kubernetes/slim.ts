@@ -15,6 +15,11 @@ export const ownSelector = Object.entries(ours)
 /** The label by which pods name their Job. */
 export const jobLabel = 'batch.kubernetes.io/job-name';
 
+/** Who owns which field is nearly half of what is told of an object, and its spec most of the rest. */
+const owners = ['"managedFields":[', ']},"spec":{'] as const;
+export const unreadOfJob = [owners, ['"template":{', '},"ttlSecondsAfterFinished":']] as const;
+export const unreadOfPod = [owners, ['"spec":{', '},"status":{']] as const;
+
 interface Live {
   readonly name: string;
   readonly uid: string;

@@ -4,7 +4,16 @@ import type { Log } from '../../base/log.ts';
 import { jobIn } from '../runner.ts';
 import type { Client } from './client.ts';
 import { type Mirror, type MirrorOptions, openMirror } from './mirror.ts';
-import { type LiveJob, type LivePod, ownSelector, type Raw, slimJob, slimPod } from './slim.ts';
+import {
+  type LiveJob,
+  type LivePod,
+  ownSelector,
+  type Raw,
+  slimJob,
+  slimPod,
+  unreadOfJob,
+  unreadOfPod,
+} from './slim.ts';
 
 export interface ViewOptions {
   readonly client: Client;
@@ -27,8 +36,8 @@ export interface View {
   hide(uid: string, milliseconds: number): void;
   /** It is not gone after all. */
   show(uid: string): void;
-  /** Whether pods come late, and more of them are waited for. */
-  isBehind(): boolean;
+  /** How far the cluster has come with making pods: Jobs that were made before have theirs. No end to it while none comes late. */
+  reached(): number;
   age(): number;
   refresh(): Promise<void>;
   close(): Promise<void>;
@@ -66,8 +75,8 @@ export function openView({ client, namespace, changed, log, times }: ViewOptions
   };
   const isDone = (one: LiveJob | LivePod) => !isThere(one);
   const shared = { client, selector: ownSelector, changed: note, isDone, log, ...(times && { times }) };
-  const jobs: Mirror<LiveJob> = openMirror({ ...shared, path: jobsPath, slim: slimJob });
-  const pods: Mirror<LivePod> = openMirror({ ...shared, path: podsPath, slim: slimPod });
+  const jobs: Mirror<LiveJob> = openMirror({ ...shared, path: jobsPath, slim: slimJob, unread: unreadOfJob });
+  const pods: Mirror<LivePod> = openMirror({ ...shared, path: podsPath, slim: slimPod, unread: unreadOfPod });
   const both = [jobs, pods];
   const podsOf = (attempt: string) =>
     attempts.podsOf(attempt).flatMap((name) => {
@@ -86,7 +95,7 @@ export function openView({ client, namespace, changed, log, times }: ViewOptions
     learnJob: (raw) => jobs.learn(raw),
     hide: (uid, milliseconds) => void hiddenUntil.set(uid, performance.now() + milliseconds),
     show: (uid) => void hiddenUntil.delete(uid),
-    isBehind: waits.isBehind,
+    reached: waits.reached,
     age: () => Math.max(...both.map((mirror) => mirror.age())),
     refresh: async () => void (await Promise.all(both.map((mirror) => mirror.refresh()))),
     close: async () => void (await Promise.all(both.map((mirror) => mirror.close()))),
@@ -105,7 +114,11 @@ function makeWaits() {
       if (job === null || hasPod) since.delete(attempt);
       else since.set(attempt, began);
     },
-    isBehind: () => since.size > 0 && performance.now() - lateAt < behindMilliseconds,
+    reached(): number {
+      if (performance.now() - lateAt >= behindMilliseconds) return Number.POSITIVE_INFINITY;
+      // In the order in which they were made.
+      return since.values().next().value ?? Number.POSITIVE_INFINITY;
+    },
   };
 }
 
