@@ -70,9 +70,8 @@ async function look(runner: Runner, job: Job): Promise<Seen> {
   return runner.see(name);
 }
 
-/** The job with what its worker has told since the job was read: it tells before it ends. Of a good end its runner knows as much. */
+/** The job with what its worker has told since the job was read: it tells before it ends, and more than its runner knows of it. */
 async function hear(store: Store, job: Job, seen: Seen): Promise<Job> {
-  if (seen.is === 'ended' && seen.outcome.is === 'done') return job;
   if (!hasLeft(seen) || job.verdict !== null || isEnded(job.status) || !hasOpenAttempt(job)) return job;
   const now = await readJob(store, job.id);
   return now?.attempt === job.attempt ? { ...job, verdict: now.verdict } : job;

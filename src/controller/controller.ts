@@ -74,8 +74,7 @@ export async function startController(options: ControllerOptions): Promise<Contr
       }),
     );
   const requeue = whileTaking('bringing back what waited', () => requeueDelayed(store));
-  const take = makeTake(store, holder, options.slots);
-  const dispatch = whileTaking('taking jobs', () => fillSlots(take, queue, mayTake));
+  const dispatch = whileTaking('taking jobs', makeFill(makeTake(store, holder, options.slots), queue, mayTake));
   const pass = once(
     quietly('the full pass', async () => {
       if (!isLeading() || isClosing || performance.now() - passedAt < times.pass) return;
@@ -128,18 +127,16 @@ function makeLead({ store, metrics }: ControllerOptions, holder: string, lease: 
 
 type Add = (job: string) => void;
 
-/** Takes jobs while there are free slots, no more than can begin at once: what has ended is not to wait behind them. */
-async function fillSlots(
-  take: () => AsyncIterable<string>,
-  { add, hasRoom }: Pick<Queue, 'add' | 'hasRoom'>,
-  mayTake: () => boolean,
-): Promise<void> {
-  if (!hasRoom()) return;
-  for await (const id of take()) {
-    if (!mayTake()) return;
-    add(id);
+/** Gives what takes jobs while it may, no more than can begin at once: what has ended is not to wait behind them. */
+function makeFill(take: () => AsyncIterable<string>, { add, hasRoom }: Queue, mayTake: () => boolean) {
+  return async (): Promise<void> => {
     if (!hasRoom()) return;
-  }
+    for await (const id of take()) {
+      if (!mayTake()) return;
+      add(id);
+      if (!hasRoom()) return;
+    }
+  };
 }
 
 /** Adds every job that may need something: the active ones, those of runners, and those that wait too long. */

@@ -1,6 +1,6 @@
 import type { Caller } from '../../src/store/door.ts';
 import { takeLead } from '../../src/store/leader.ts';
-import { admitted, anAccount, holder, storeOf, takeJob } from '../support/record.ts';
+import { admitted, anAccount, holder, storeOf, takeOne } from '../support/record.ts';
 import type { TestRedis } from '../support/redis.ts';
 import type { Measured } from './measured.ts';
 import { alternate, inLanes, microsOf, ratioOf, type Stretch } from './rounds.ts';
@@ -43,8 +43,9 @@ async function takes(redis: TestRedis, jobs: number): Promise<Stretch> {
     missing = calls;
     await takeLead(store, holder);
   };
+  const next = takeOne(store, holder, Number.MAX_SAFE_INTEGER);
   const take = async (): Promise<void> => {
-    if ((await takeJob(store, holder, Number.MAX_SAFE_INTEGER)) === null) throw new Error('No job waits');
+    if ((await next()) === null) throw new Error('No job waits');
   };
   return { redis, calls, prepare, work: () => inLanes(1, calls, take) };
 }

@@ -166,6 +166,39 @@ describe('the client of an API server', function () {
     expect(lines).to.deep.equal(['begun', 'one', 'tw€']);
   });
 
+  it('an answer that cannot be read is asked for again', async () => {
+    const asked = client.ask('GET', '/a');
+    const first = await server.next();
+    first.go('<html>');
+    first.end();
+    (await server.next()).say(200, { n: 1 });
+    expect(await asked).to.deep.equal({ n: 1 });
+  });
+
+  it('an answer that has begun and is late leaves others their connection', async () => {
+    const began = performance.now();
+    const passed = (milliseconds: number) =>
+      until(() => performance.now() - began > milliseconds, 5, `${milliseconds} ms have passed`);
+    const slow = failure(client.ask('GET', '/a'));
+    const first = await server.next();
+    await passed(300);
+    const other = client.ask('GET', '/b');
+    const second = await server.next();
+    first.go('{');
+    expect(await slow).to.have.property('message', 'The API server does not answer');
+    second.say(200, { n: 1 });
+    expect(await other).to.deep.equal({ n: 1 });
+  });
+
+  it('a hint that an answer will come is none', async () => {
+    const heard: string[] = [];
+    const reader = { begun: () => void heard.push('begun'), line: (text: string) => void heard.push(text) };
+    const following = failure(client.follow('/a', {}, never, reader));
+    (await server.next()).hint();
+    expect(await following).to.have.property('message', 'The API server does not answer');
+    expect(heard).to.deep.equal([]);
+  });
+
   it('an answer that goes on ends when its reader breaks or has heard enough, and is refused like any other', async () => {
     const stop = new AbortController();
     const reader = {

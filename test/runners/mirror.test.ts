@@ -226,6 +226,12 @@ describe('the mirror of a cluster', () => {
     watch.go(event('ADDED', { metadata: { managedFields: [{ manager: 'a' }], ...metadata }, spec, word }));
     await isTold('a10');
     expect(mirror.get('a')?.word).to.equal('other');
+    const status = { names: ['a'] };
+    const owned = { managedFields: [{ manager: 'a' }], ...thing('b', 11).metadata };
+    watch.go(event('ADDED', { metadata: owned, word: 'before its spec', status, spec: { a: 1 } }));
+    watch.go(event('ADDED', { spec: { a: {} }, metadata: { ...owned, ...thing('c', 12).metadata }, word: 'first' }));
+    await isTold('a10', 'b11', 'c12');
+    expect([...mirror.all()].map((one) => one.word)).to.deep.equal(['other', 'before its spec', 'first']);
   });
 
   it('a listener that throws stops nothing', async () => {

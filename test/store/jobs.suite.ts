@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { setAccount } from '../../src/store/accounts.ts';
 import { pollJob } from '../../src/store/jobs.ts';
-import { channels, keys } from '../../src/store/keys.ts';
+import { keys } from '../../src/store/keys.ts';
 import { leaveLead, takeLead } from '../../src/store/leader.ts';
 import { readLedger, readSnapshot, verifyLedger } from '../../src/store/ledger.ts';
 import {
@@ -28,7 +28,6 @@ import {
   takeJob,
   theJob,
 } from '../support/record.ts';
-import { until } from '../support/until.ts';
 
 const webhook = { url: 'https://example.com/hook', receiver: 'example.com', authorization: 'sealed' };
 
@@ -56,37 +55,6 @@ export function jobsSuite(store: () => TestStore): void {
       progress: 100,
       metadata: { title: 'A film' },
     });
-  });
-
-  it('tells at its end only who has something to do: who may take another job, who may send a webhook, who must look at it', async () => {
-    await drain();
-    const heard: string[] = [];
-    const hear = (channel: 'work' | 'webhooks') =>
-      store().connection.subscribe(channels[channel], (word) => heard.push(`${channel} ${word}`));
-    const leave = [await hear('work'), await hear('webhooks')];
-    const hearAll = async () => {
-      await store().connection.read(['PUBLISH', channels.work, 'last'], channels.work);
-      await until(() => heard.includes('work last'), 5, 'the last hint is heard');
-      return heard.splice(0).filter((word) => word !== 'work last');
-    };
-    const heardOf = async (act: () => Promise<unknown>): Promise<string[]> => {
-      await hearAll();
-      await act();
-      return hearAll();
-    };
-    const caller = await anAccount(store(), { credits: 9, concurrency: 2 });
-    const aJob = (asked = {}) => aRunningJob(store(), caller, { work: { ...aDownload, ...asked } });
-    const [plain, hooked] = [await aJob(), await aJob({ webhook })];
-    await drain();
-    expect(await heardOf(() => settleJob(store(), holder, plain, completed)), 'nothing waits').to.deep.equal([]);
-    expect(await heardOf(() => settleJob(store(), holder, hooked, completed))).to.deep.equal(['webhooks ']);
-    const [first, second] = [await aJob(), await aJob()];
-    const waiting = await admitted(store(), caller);
-    expect(await heardOf(() => settleJob(store(), holder, first, completed)), 'one waits').to.deep.equal(['work ']);
-    const cancelled = await heardOf(() => cancelJob(store(), second, 'Cancelled'));
-    expect(cancelled).to.deep.equal([`work ${second.id}`]);
-    await cancelJob(store(), await theJob(store(), waiting), 'Cancelled');
-    for (const end of leave) await end();
   });
 
   it('releases the hold of a failed job and charges nothing', async () => {

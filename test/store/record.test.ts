@@ -5,6 +5,7 @@ import { startTestCluster, startTestRedis } from '../support/redis.ts';
 import { admitSuite } from './admit.suite.ts';
 import { deliverySuite } from './delivery.suite.ts';
 import { doorSuite } from './door.suite.ts';
+import { hintsSuite } from './hints.suite.ts';
 import { jobsSuite } from './jobs.suite.ts';
 import { moneySuite } from './money.suite.ts';
 import { purchasesSuite } from './purchases.suite.ts';
@@ -35,6 +36,7 @@ for (const { name, start } of kinds) {
     describe('the door', () => doorSuite(() => store));
     describe('admission', () => admitSuite(() => store));
     describe('jobs', () => jobsSuite(() => store));
+    describe('hints', () => hintsSuite(() => store));
     describe('a verdict', () => verdictSuite(() => store));
     describe('fair share', () => shareSuite(() => store));
     describe('money', () => {

@@ -136,10 +136,17 @@ export async function theJob(store: Store, id: string): Promise<Job> {
 
 export const holder = 'the-test';
 
-/** Takes the next job of all, whoever waits; `null` when none may start. */
-export async function takeJob(store: Store, who: string, slots: number): Promise<string | null> {
-  for await (const id of makeTake(store, who, slots)()) return id;
-  return null;
+/** Gives what takes the next job of all, whoever waits, and answers `null` when none may start. */
+export function takeOne(store: Store, who: string, slots: number): () => Promise<string | null> {
+  const take = makeTake(store, who, slots);
+  return async () => {
+    for await (const id of take()) return id;
+    return null;
+  };
+}
+
+export function takeJob(store: Store, who: string, slots: number): Promise<string | null> {
+  return takeOne(store, who, slots)();
 }
 
 /** Takes the next job of all, whoever waits, and begins its first attempt. */

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Agent } from 'undici';
 import type { Access, Tls } from './access.ts';
-import { type Answer, exchange, type Listener, Silence } from './exchange.ts';
+import { type Answer, exchange, Silence } from './exchange.ts';
 import type { Pace } from './pace.ts';
 
 /** The API server understood and refused, or failed. */
@@ -72,26 +72,26 @@ export function openClient({ access, pace, answerMilliseconds: patience = answer
   const server = new URL(access.server);
   let dispatcher = connect(access.tls, patience);
   let answeredAt = performance.now();
-  const note = () => {
-    answeredAt = performance.now();
-  };
   /** With HTTP/2 all share one connection, which may be dead without a word: when nothing at all is answered, another one is opened. */
   const leave = (silent: Agent) => {
     if (silent !== dispatcher || performance.now() - answeredAt < patience) return;
     dispatcher = connect(access.tls, patience);
     void silent.destroy(new Silence());
   };
-  /** Answers what `read` makes of the answer; only until then the time is limited. */
+  /** Answers the text, and in time; an answer that is read as it comes has none, and only its beginning is limited. */
   const send = async (method: Method, path: string, ask: Ask, reader?: Reader): Promise<string> => {
     const turn = pace.take();
     if (turn > 0) await pause(turn, undefined, { ...(ask.signal && { signal: ask.signal }) });
     const content = contentOf(method, ask, await access.headers());
     const own = dispatcher;
+    const begun = (status: number) => {
+      answeredAt = performance.now();
+      if (status < 300) reader?.begun();
+    };
     try {
       const request = { ...placeOf(server, path, ask.query), method, ...content };
-      const limits = { milliseconds: patience, signal: ask.signal };
-      const answer = await exchange(own, request, limits, reader && listenFor(reader, note));
-      note();
+      const piece = reader && cutLines(reader.line);
+      const answer = await exchange(own, request, { milliseconds: patience, signal: ask.signal, begun, piece });
       if (answer.status === 429) pace.slow();
       if (answer.status >= 300) throw faultOf(`${method} ${path}`, answer);
       return answer.text;
@@ -100,10 +100,10 @@ export function openClient({ access, pace, answerMilliseconds: patience = answer
       throw error;
     }
   };
-  const sendAgain = async (method: Method, path: string, ask: Ask): Promise<string> => {
+  const sendAgain = async <T>(method: Method, path: string, ask: Ask, read: (text: string) => T): Promise<T> => {
     for (let tries = 1; ; tries++) {
       try {
-        return await send(method, path, ask);
+        return read(await send(method, path, ask));
       } catch (error) {
         if (tries >= triesMost || ask.signal?.aborted || !passes(error, method)) throw error;
         const after = error instanceof KubeError ? error.retryAfterMilliseconds : null;
@@ -113,8 +113,9 @@ export function openClient({ access, pace, answerMilliseconds: patience = answer
     }
   };
   return {
-    ask: async <T>(method: Method, path: string, ask: Ask = {}) => JSON.parse(await sendAgain(method, path, ask)) as T,
-    change: async (method, path, body) => void (await sendAgain(method, path, { body, accept: metadataOnly })),
+    ask: <T>(method: Method, path: string, ask: Ask = {}) =>
+      sendAgain(method, path, ask, (text) => JSON.parse(text) as T),
+    change: (method, path, body) => sendAgain(method, path, { body, accept: metadataOnly }, () => undefined),
     follow: async (path, query, signal, reader) => void (await send('GET', path, { query, signal }, reader)),
     isSpent: pace.isSpent,
     close: () => dispatcher.destroy(),
@@ -132,23 +133,17 @@ function connect(tls: Tls, patience: number): Agent {
   });
 }
 
-/** Hands on whole lines. */
-function listenFor({ begun, line }: Reader, note: () => void): Listener {
+/** Hands on whole lines of what comes in pieces. */
+function cutLines(line: (text: string) => void): (piece: string) => void {
   let rest: string[] = [];
-  return {
-    begun() {
-      note();
-      begun();
-    },
-    hear(piece) {
-      const [first = '', ...more] = piece.split('\n');
-      rest.push(first);
-      for (const next of more) {
-        const text = rest.join('');
-        rest = [next];
-        if (text) line(text);
-      }
-    },
+  return (piece) => {
+    const [first = '', ...more] = piece.split('\n');
+    rest.push(first);
+    for (const next of more) {
+      const text = rest.join('');
+      rest = [next];
+      if (text) line(text);
+    }
   };
 }
 

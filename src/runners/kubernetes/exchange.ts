@@ -11,32 +11,30 @@ export class Silence extends Error {
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Nothing of an answer that was listened to. */
   readonly text: string;
 }
 
-/** Hears an answer that goes on. What it throws ends it. */
-export interface Listener {
-  begun(): void;
-  hear(piece: string): void;
-}
-
-interface Limits {
-  /** For the whole answer; of one that is listened to only for its beginning. */
+/** Who waits for an answer. What it throws ends that. */
+export interface Waiting {
+  /** For the whole answer; of one that goes on only for its beginning. */
   readonly milliseconds: number;
   readonly signal?: AbortSignal | undefined;
+  /** The answer begins. */
+  readonly begun: (status: number) => void;
+  /** Hears an answer that goes on, unless it is a refusal; its text is empty then. */
+  readonly piece?: ((text: string) => void) | undefined;
 }
 
 /**
  * Sends one request and reads what comes back, straight from the connection: streams and promises between would be a third of
  * what it costs. Ends in time also when no connection is had.
  */
-export function exchange(
+export async function exchange(
   dispatcher: Dispatcher,
   request: Dispatcher.DispatchOptions,
-  { milliseconds, signal }: Limits,
-  listener?: Listener,
+  { milliseconds, signal, begun, piece }: Waiting,
 ): Promise<Answer> {
+  signal?.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   const decoder = new StringDecoder('utf8');
   let answer: Answer = { status: 0, headers: {}, text: '' };
@@ -49,30 +47,32 @@ export function exchange(
   };
   const timer = setTimeout(() => fail(new Silence()), milliseconds);
   const leave = () => fail(signal?.reason);
-  const isHeard = () => listener !== undefined && answer.status < 300;
+  const goesOn = () => piece !== undefined && answer.status < 300;
   signal?.addEventListener('abort', leave, { once: true });
-  if (signal?.aborted) leave();
   dispatcher.dispatch(request, {
     onRequestStart(given) {
       control = given;
       if (failure) given.abort(failure);
     },
     onResponseStart(_, status, headers) {
+      // Only a hint that the answer comes later.
+      if (status < 200) return;
       answer = { status, headers, text: '' };
-      if (!isHeard()) return;
-      clearTimeout(timer);
-      listener?.begun();
+      if (goesOn()) clearTimeout(timer);
+      begun(status);
     },
     onResponseData(_, chunk) {
-      const piece = decoder.write(chunk);
-      if (isHeard()) listener?.hear(piece);
-      else answer = { ...answer, text: answer.text + piece };
+      const text = decoder.write(chunk);
+      if (goesOn()) piece?.(text);
+      else answer = { ...answer, text: answer.text + text };
     },
     onResponseEnd: () => resolve(answer),
     onResponseError: (_, error) => reject(error),
   });
-  return promise.finally(() => {
+  try {
+    return await promise;
+  } finally {
     clearTimeout(timer);
     signal?.removeEventListener('abort', leave);
-  });
+  }
 }

@@ -2,7 +2,7 @@ import type { Log } from '../../base/log.ts';
 import type { Left } from './release.ts';
 
 export interface LagOptions {
-  /** How far the cluster has come with making pods: which Jobs have had their turn, by the time they were made. */
+  /** How far the cluster has come with making pods: Jobs that were seen first before that have theirs. */
   readonly reached: () => number;
   readonly letGo: (name: string, left: Left) => Promise<void>;
   readonly log: Log;
@@ -22,7 +22,7 @@ const most = 1_000;
 const longestMilliseconds = 120_000;
 const lookMilliseconds = 500;
 const atOnce = 8;
-/** The controller of Jobs comes back to one a second after its pod was made or changed; a little more than half of that is safe. */
+/** The controller of Jobs comes back to one a second after its pod has ended, which is a little before that is in the record. */
 const turnMilliseconds = 600;
 
 /**

@@ -251,13 +251,14 @@ function readEvent(path: string, line: string, unread: Unread): WatchEvent {
   throw new KubeError(`a watch of ${path}`, status.code ?? 500, status);
 }
 
-/** Of a server that writes in another order the whole line counts. */
+/** Of a server that writes in another order, so that the wrong part was cut out, the whole line counts. */
 function readLine(line: string, unread: Unread): { type: string; object: object } {
   try {
     const read = JSON.parse(without(line, unread));
-    if (read.object.metadata.resourceVersion) return read;
+    const isWhole = 'status' in read.object === line.includes('"status":{');
+    if (isWhole && read.object.metadata.resourceVersion) return read;
   } catch {
-    // It was cut in the wrong place.
+    // Not even JSON is left.
   }
   return JSON.parse(line);
 }

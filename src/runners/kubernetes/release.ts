@@ -15,14 +15,17 @@ export interface Left {
  */
 export async function release(client: Client, namespace: string, { job, pods }: Left): Promise<void> {
   const paths = pathsOf(namespace);
-  const pathOfJob = `${paths.jobs}/${job?.name}`;
-  const held = pods.map((pod) => releasePod(client, `${paths.pods}/${pod.name}`, pod));
-  if (job?.isHeld) held.push(letGo(client, pathOfJob, job.uid));
-  await Promise.all(held);
-  if (!job || job.deletedAt !== null) return;
+  const path = `${paths.jobs}/${job?.name}`;
+  const releasing = pods.map((pod) => releasePod(client, `${paths.pods}/${pod.name}`, pod));
+  if (job?.isHeld) releasing.push(letGo(client, path, job.uid));
+  await Promise.all(releasing);
+  if (job?.deletedAt === null) await deleteJob(client, path, job);
+}
+
+async function deleteJob(client: Client, path: string, { uid }: LiveJob): Promise<void> {
   // In the body: what a query says is not heard beside one, and what holds without it leaves the pods alone.
-  const body = { propagationPolicy: 'Background', preconditions: { uid: job.uid } };
-  await unlessGone(client.change('DELETE', pathOfJob, body));
+  const body = { propagationPolicy: 'Background', preconditions: { uid } };
+  await unlessGone(client.change('DELETE', path, body));
 }
 
 /**

@@ -14,6 +14,7 @@ import {
   unreadOfJob,
   unreadOfPod,
 } from './slim.ts';
+import { makeWaits, type Waits } from './waits.ts';
 
 export interface ViewOptions {
   readonly client: Client;
@@ -36,17 +37,11 @@ export interface View {
   hide(uid: string, milliseconds: number): void;
   /** It is not gone after all. */
   show(uid: string): void;
-  /** How far the cluster has come with making pods: Jobs that were made before have theirs. No end to it while none comes late. */
-  reached(): number;
+  reached: Waits['reached'];
   age(): number;
   refresh(): Promise<void>;
   close(): Promise<void>;
 }
-
-/** A pod that comes so long after its Job is late. */
-const lateMilliseconds = 250;
-/** So long after a late pod others are expected to be late. */
-const behindMilliseconds = 2_000;
 
 /** Paths of the namespace's Jobs and pods. */
 export function pathsOf(namespace: string): { readonly jobs: string; readonly pods: string; readonly events: string } {
@@ -59,7 +54,7 @@ export function openView({ client, namespace, changed, log, times }: ViewOptions
   const { jobs: jobsPath, pods: podsPath } = pathsOf(namespace);
   const hiddenUntil = new Map<string, number>();
   const attempts = makeIndex();
-  const waits = makeWaits();
+  const waits = makeWaits(() => performance.now());
   const isThere = ({ uid }: LiveJob | LivePod) => {
     const until = hiddenUntil.get(uid);
     return until === undefined || performance.now() >= until;
@@ -69,7 +64,7 @@ export function openView({ client, namespace, changed, log, times }: ViewOptions
     if (!one) return;
     if (after) attempts.add(after);
     else attempts.remove(one);
-    if (!before || !after) waits.note(one.attempt, jobOf(one.attempt), podsOf(one.attempt).length > 0);
+    if (!before || !after) waits.note(one.attempt, jobOf(one.attempt) !== null, podsOf(one.attempt).length > 0);
     if (isThere(one) && !isSame(before, after)) changed(one.attempt);
     if (!after) hiddenUntil.delete(one.uid);
   };
@@ -99,26 +94,6 @@ export function openView({ client, namespace, changed, log, times }: ViewOptions
     age: () => Math.max(...both.map((mirror) => mirror.age())),
     refresh: async () => void (await Promise.all(both.map((mirror) => mirror.refresh()))),
     close: async () => void (await Promise.all(both.map((mirror) => mirror.close()))),
-  };
-}
-
-/** How long Jobs wait for their pods. That pods come late shows that they come. */
-function makeWaits() {
-  const since = new Map<string, number>();
-  let lateAt = Number.NEGATIVE_INFINITY;
-  return {
-    note(attempt: string, job: LiveJob | null, hasPod: boolean) {
-      const now = performance.now();
-      const began = since.get(attempt) ?? now;
-      if (hasPod && now - began >= lateMilliseconds) lateAt = now;
-      if (job === null || hasPod) since.delete(attempt);
-      else since.set(attempt, began);
-    },
-    reached(): number {
-      if (performance.now() - lateAt >= behindMilliseconds) return Number.POSITIVE_INFINITY;
-      // In the order in which they were made.
-      return since.values().next().value ?? Number.POSITIVE_INFINITY;
-    },
   };
 }
 

@@ -20,6 +20,8 @@ export interface Asked {
   readonly isGone: () => boolean;
   /** Answers with JSON. */
   say(status: number, json: object, headers?: Readonly<Record<string, string>>): void;
+  /** Says that an answer will come. */
+  hint(): void;
   /** Goes on answering with this text or these bytes. */
   go(piece: string | Uint8Array): void;
   end(): void;
@@ -69,6 +71,7 @@ function askedOf(request: IncomingMessage, response: ServerResponse): Asked {
     say: (status, json, headers = {}) => {
       response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(json));
     },
+    hint: () => response.writeEarlyHints({ link: '</a>; rel=preload' }),
     go: (piece) => void response.write(piece),
     end: () => void response.end(),
     cut: () => void request.socket.destroy(),
