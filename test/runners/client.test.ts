@@ -176,18 +176,22 @@ describe('the client of an API server', function () {
   });
 
   it('an answer that has begun and is late leaves others their connection', async () => {
-    const began = performance.now();
-    const passed = (milliseconds: number) =>
-      until(() => performance.now() - began > milliseconds, 5, `${milliseconds} ms have passed`);
-    const slow = failure(client.ask('GET', '/a'));
-    const first = await server.next();
-    await passed(300);
-    const other = client.ask('GET', '/b');
+    const lines: string[] = [];
+    const reader = { begun: () => void lines.push('begun'), line: (text: string) => void lines.push(text) };
+    const following = client.follow('/a', {}, never, reader);
     const second = await server.next();
+    second.go('one\n');
+    await until(() => lines.includes('one'), 5, 'the other answer goes on');
+    const began = performance.now();
+    const slow = failure(client.ask('GET', '/b'));
+    const first = await server.next();
+    await until(() => performance.now() - began >= 400, 5, 'half of its time has passed');
     first.go('{');
     expect(await slow).to.have.property('message', 'The API server does not answer');
-    second.say(200, { n: 1 });
-    expect(await other).to.deep.equal({ n: 1 });
+    second.go('two\n');
+    second.end();
+    await following;
+    expect(lines).to.deep.equal(['begun', 'one', 'two']);
   });
 
   it('a hint that an answer will come is none', async () => {

@@ -22,7 +22,7 @@ const most = 1_000;
 const longestMilliseconds = 120_000;
 const lookMilliseconds = 500;
 const atOnce = 8;
-/** The controller of Jobs comes back to one a second after its pod has ended, which is a little before that is in the record. */
+/** The controller of Jobs comes back to one a second after what it saw of its pod: its end, or of a short one its beginning. */
 const turnMilliseconds = 600;
 
 /**

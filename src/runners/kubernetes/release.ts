@@ -15,11 +15,11 @@ export interface Left {
  */
 export async function release(client: Client, namespace: string, { job, pods }: Left): Promise<void> {
   const paths = pathsOf(namespace);
-  const path = `${paths.jobs}/${job?.name}`;
+  const pathOf = ({ name }: LiveJob) => `${paths.jobs}/${name}`;
   const releasing = pods.map((pod) => releasePod(client, `${paths.pods}/${pod.name}`, pod));
-  if (job?.isHeld) releasing.push(letGo(client, path, job.uid));
+  if (job?.isHeld) releasing.push(letGo(client, pathOf(job), job.uid));
   await Promise.all(releasing);
-  if (job?.deletedAt === null) await deleteJob(client, path, job);
+  if (job?.deletedAt === null) await deleteJob(client, pathOf(job), job);
 }
 
 async function deleteJob(client: Client, path: string, { uid }: LiveJob): Promise<void> {
