@@ -20,7 +20,6 @@ const needs: Record<string, readonly string[]> = {
   api: ['redis-server', ...media],
   controller: ['redis-server'],
   admin: ['redis-server'],
-  mutants: ['redis-server'],
   media,
   worker: [...media, 'bwrap'],
   flow: ['redis-server', ...media, 'bwrap'],
