@@ -12,32 +12,32 @@ const roles: readonly Role[] = [
   {
     name: 'up',
     text: 'Run trawl on this machine',
-    load: async () => (await import('./roles/up.ts')).runUp,
+    load: async () => (await import('./roles/run-up.ts')).runUp,
   },
   {
     name: 'api',
     text: 'Run the public API, beside others',
-    load: async () => (await import('./roles/api.ts')).runApi,
+    load: async () => (await import('./roles/run-api.ts')).runApi,
   },
   {
     name: 'controller',
     text: 'Bring jobs to their end in a cluster, beside others',
-    load: async () => (await import('./roles/controller.ts')).runController,
+    load: async () => (await import('./roles/run-controller.ts')).runController,
   },
   {
     name: 'worker',
     text: 'Run one attempt of one job, told on standard input',
-    load: async () => (await import('./worker/worker-role.ts')).runWorkerRole,
+    load: async () => (await import('./roles/run-worker.ts')).runWorkerRole,
   },
   {
     name: 'inspector',
     text: 'Tell what is known of media URLs',
-    load: async () => (await import('./worker/inspector-role.ts')).runInspectorRole,
+    load: async () => (await import('./roles/run-inspector.ts')).runInspectorRole,
   },
   {
     name: 'egress',
     text: 'Reach the addresses that callers name, and only public ones',
-    load: async () => (await import('./roles/egress.ts')).runEgressRole,
+    load: async () => (await import('./roles/run-egress.ts')).runEgressRole,
   },
   {
     name: 'doctor',

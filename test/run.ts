@@ -19,6 +19,8 @@ const needs: Record<string, readonly string[]> = {
   store: ['redis-server'],
   api: ['redis-server', ...media],
   controller: ['redis-server'],
+  webhooks: ['redis-server'],
+  archive: ['redis-server'],
   admin: ['redis-server'],
   media,
   worker: [...media, 'bwrap'],
@@ -41,7 +43,20 @@ const waiting: Record<string, 'by file' | 'whole'> = {
   runners: 'whole',
 };
 const lanes = 3;
-const firstFolders = ['unit', 'repo', 'store', 'objects', 'egress', 'media', 'worker', 'controller', 'api', 'flow'];
+const firstFolders = [
+  'unit',
+  'repo',
+  'store',
+  'objects',
+  'egress',
+  'media',
+  'worker',
+  'controller',
+  'webhooks',
+  'archive',
+  'api',
+  'flow',
+];
 
 const root = join(import.meta.dirname, '..');
 process.chdir(root);

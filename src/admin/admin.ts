@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
+import { findDays } from '../archive/open-archive.ts';
 import { readConfig } from '../base/config.ts';
 import { makeLog } from '../base/log.ts';
 import { type Answer, type Command, UsageError } from './command.ts';
 import { commands } from './commands.ts';
-import { findDays } from './days.ts';
 import { type Line, readLine, wantsJson } from './line.ts';
 import { findSeal } from './secret.ts';
 import { explain, showProgress, type Terminal } from './terminal.ts';

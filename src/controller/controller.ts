@@ -8,8 +8,8 @@ import { channels } from '../store/keys.ts';
 import { leaveLead, takeLead } from '../store/leader.ts';
 import { makeTake, requeueDelayed } from '../store/lifecycle.ts';
 import { listActive, listOverdue } from '../store/openings.ts';
-import { type ApplyOptions, makeApply } from './apply.ts';
-import { makeQueue, type Queue } from './queue.ts';
+import { type ApplyOptions, makeApply } from './advance-job.ts';
+import { makeQueue, type Queue } from './work-queue.ts';
 
 export interface ControllerOptions extends Omit<ApplyOptions, 'holder' | 'mayStart'> {
   /** Attempts at once. */

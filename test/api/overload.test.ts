@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { makeStop } from '../../src/base/stop.ts';
-import { type ApiParts, serveApi } from '../../src/roles/serve.ts';
+import { type ApiParts, serveApi } from '../../src/roles/serve-api.ts';
 import { readLines } from '../../src/store/lines.ts';
 import { startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film } from '../support/calls.ts';

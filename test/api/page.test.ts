@@ -3,7 +3,6 @@ import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import { type Route, routes } from '../../src/api/routes.ts';
 import { makeSeal } from '../../src/base/seal.ts';
-import { compose } from '../../src/controller/compose.ts';
 import { jobStatuses } from '../../src/model/job.ts';
 import type { ParameterTable } from '../../src/model/parameter.ts';
 import {
@@ -15,6 +14,7 @@ import {
   usageParameters,
 } from '../../src/model/request.ts';
 import { addPack } from '../../src/store/ledger.ts';
+import { compose } from '../../src/webhooks/payload.ts';
 import { aFilm, startApi, type TestApi } from '../support/api.ts';
 import { film } from '../support/calls.ts';
 import { type Example, listBlocks, listExamples, listMisfits, listRows, readCurl, steady } from '../support/page.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
-import { startSweep } from '../../src/controller/sweep.ts';
+import { startSweep } from '../../src/controller/sweeper.ts';
 import { isEnded } from '../../src/model/job.ts';
 import { readAttempts } from '../../src/store/jobs.ts';
 import { isReady, raisedLimits } from '../support/cluster/cluster.ts';

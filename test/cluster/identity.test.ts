@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { makeGateway } from '../../src/controller/gateway.ts';
+import { makeGateway } from '../../src/controller/worker-gateway.ts';
 import { listenOn } from '../../src/roles/socket.ts';
 import { openIdentity } from '../../src/runners/kubernetes/identity.ts';
 import { makePod } from '../../src/runners/kubernetes/manifest.ts';

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { type Controller, startController } from '../../src/controller/controller.ts';
-import { makeGateway } from '../../src/controller/gateway.ts';
+import { makeGateway } from '../../src/controller/worker-gateway.ts';
 import { listenOn } from '../../src/roles/socket.ts';
 import { openIdentity } from '../../src/runners/kubernetes/identity.ts';
 import { type Unread, without } from '../../src/runners/kubernetes/mirror.ts';

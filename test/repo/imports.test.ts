@@ -23,10 +23,12 @@ const folders: Record<string, Folder> = {
   worker: { may: ['base', 'model', 'media'], owns: [] },
   runners: { may: ['base', 'model'], owns: ['@kubernetes/client-node', 'undici', 'jose'] },
   billing: { may: ['base', 'model', 'store'], owns: ['stripe', 'nodemailer'] },
-  controller: { may: ['base', 'model', 'store', 'objects', 'runners', 'billing'], owns: [] },
+  webhooks: { may: ['base', 'model', 'store'], owns: [] },
+  archive: { may: ['base', 'model', 'store', 'objects'], owns: [] },
+  controller: { may: ['base', 'model', 'store', 'objects', 'runners', 'billing', 'webhooks', 'archive'], owns: [] },
   api: { may: ['base', 'model', 'store', 'objects'], owns: ['express', 'express-rate-limit'] },
   dashboard: { may: ['base', 'model', 'store', 'objects', 'api', 'billing'], owns: ['openid-client'] },
-  admin: { may: ['base', 'model', 'store', 'objects', 'billing', 'runners', 'media', 'egress'], owns: [] },
+  admin: { may: ['base', 'model', 'store', 'objects', 'billing', 'runners', 'media', 'egress', 'archive'], owns: [] },
 };
 /** What model may take from Node: it neither reaches outside nor reads a clock. */
 const pure: Record<string, readonly string[]> = {
@@ -75,8 +77,8 @@ describe('imports', () => {
   });
 
   it('the API loads no runner, and nothing of a cluster', () => {
-    const seen = loadedWith('src/roles/api.ts');
-    expect(seen).to.include('src/roles/serve.ts');
+    const seen = loadedWith('src/roles/run-api.ts');
+    expect(seen).to.include('src/roles/serve-api.ts');
     expect(seen.filter((from) => /^src\/(?:runners|worker|media)\/|kubernetes/.test(from))).to.deep.equal([]);
   });
 

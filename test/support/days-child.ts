@@ -1,5 +1,5 @@
+import { type DaysStore, moveDays } from '../../src/archive/archive-days.ts';
 import { makeSeal } from '../../src/base/seal.ts';
-import { type DaysStore, moveDays } from '../../src/controller/days.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder.ts';
 import { connect } from '../../src/store/connect.ts';
 import { verifyLedger } from '../../src/store/ledger.ts';

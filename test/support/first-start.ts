@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import { makeLog } from '../../src/base/log.ts';
 import { makeSeal } from '../../src/base/seal.ts';
-import { makeSample } from '../../src/roles/sample.ts';
+import { makeSample } from '../../src/roles/sample-account.ts';
 import { type Connection, connect } from '../../src/store/connect.ts';
 import { storeOf } from './record.ts';
 

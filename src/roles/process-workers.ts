@@ -1,8 +1,8 @@
 import type { Log } from '../base/log.ts';
 import type { Seal } from '../base/seal.ts';
-import { makeToken, readToken } from '../controller/tokens.ts';
+import { makeToken, readToken } from '../controller/attempt-token.ts';
 import { openProcessRunner } from '../runners/process.ts';
-import type { OpenWorkers } from './work.ts';
+import type { OpenWorkers } from './build-controller.ts';
 
 /** What worker processes are started with. */
 export interface ProcessesOptions {

@@ -3,8 +3,8 @@ import { parseArgs } from 'node:util';
 import { readConfig } from '../base/config.ts';
 import { makeLog } from '../base/log.ts';
 import { inspectUrl, produce } from '../media/download.ts';
-import { findPrograms } from './programs.ts';
-import { runWorker } from './worker.ts';
+import { findPrograms } from '../worker/programs.ts';
+import { runWorker } from '../worker/worker.ts';
 
 const slowSeconds = 60;
 

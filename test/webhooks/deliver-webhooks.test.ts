@@ -3,11 +3,11 @@ import { expect } from 'chai';
 import { failures } from '../../src/base/errors.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
-import { type Deliveries, type DeliveriesOptions, startDeliveries } from '../../src/controller/deliver.ts';
 import { receiverOf } from '../../src/model/url.ts';
 import { setAccount } from '../../src/store/accounts.ts';
 import { cancelJob, type Ending, settleJob } from '../../src/store/lifecycle.ts';
 import { type Delivery, readDelivery } from '../../src/store/webhooks.ts';
+import { type Deliveries, type DeliveriesOptions, startDeliveries } from '../../src/webhooks/deliver-webhooks.ts';
 import { type Forwarder, startForwarder } from '../support/forwarder.ts';
 import {
   aDownload,

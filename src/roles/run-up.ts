@@ -9,22 +9,22 @@ import type { Log } from '../base/log.ts';
 import { makeSeal } from '../base/seal.ts';
 import type { Stop } from '../base/stop.ts';
 import type { Inspector } from '../model/inspected.ts';
+import { startWork, type WorkParts } from './build-controller.ts';
+import { envOfParts, ownCommand } from './child-env.ts';
 import { keepChild } from './children.ts';
-import { openHome } from './home.ts';
-import { askInspector } from './inspector.ts';
-import { runJobs } from './jobs.ts';
-import { linkFiles } from './links.ts';
-import { openObjects } from './objects.ts';
-import { runProcesses } from './processes.ts';
-import { type Checks, openChecks } from './ready.ts';
-import { openRecord } from './record.ts';
-import { type Running, runRole } from './role.ts';
-import { linesToTry, makeSample } from './sample.ts';
-import { serveApi } from './serve.ts';
+import { openHome } from './state-folder.ts';
+import { linkFiles } from './file-links.ts';
+import { askInspector } from './inspector-client.ts';
+import { runJobs } from './kubernetes-workers.ts';
+import { openObjects } from './open-objects.ts';
+import { openRecord } from './open-record.ts';
+import { runProcesses } from './process-workers.ts';
+import { type Checks, openChecks } from './readiness.ts';
+import { type Running, runRole } from './run-role.ts';
+import { linesToTry, makeSample } from './sample-account.ts';
+import { serveApi } from './serve-api.ts';
 import { isListening, listenAt, listenOn } from './socket.ts';
-import { showStatus } from './status.ts';
-import { envOfParts, ownCommand } from './surroundings.ts';
-import { startWork, type WorkParts } from './work.ts';
+import { showStatus } from './status-line.ts';
 
 const help = `Usage: trawl up
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls';
 import { expect } from 'chai';
 import type { Address } from '../../src/base/post.ts';
-import { postThrough } from '../../src/controller/post.ts';
+import { postThrough } from '../../src/webhooks/send-webhook.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { closedAddress, startEgress, startSource } from '../support/egress.ts';
 import { type Forwarder, startForwarder } from '../support/forwarder.ts';

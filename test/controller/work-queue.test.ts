@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { makeQueue, type Queue } from '../../src/controller/queue.ts';
+import { makeQueue, type Queue } from '../../src/controller/work-queue.ts';
 import { until } from '../support/until.ts';
 
 describe('the queue of what is looked at', () => {

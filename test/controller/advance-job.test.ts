@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
-import { type ApplyOptions, makeApply } from '../../src/controller/apply.ts';
+import { type ApplyOptions, makeApply } from '../../src/controller/advance-job.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
 import { jobIn, type Runner } from '../../src/runners/runner.ts';
 import { takeLead } from '../../src/store/leader.ts';

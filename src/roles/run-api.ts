@@ -1,8 +1,8 @@
 import type { Terminal } from '../admin/terminal.ts';
-import { neededApart, openShared, rulesApart } from './apart.ts';
-import { openChecks } from './ready.ts';
-import { type Running, runRole } from './role.ts';
-import { serveApi } from './serve.ts';
+import { openChecks } from './readiness.ts';
+import { type Running, runRole } from './run-role.ts';
+import { serveApi } from './serve-api.ts';
+import { neededApart, openShared, rulesApart } from './shared.ts';
 
 const help = `Usage: trawl api
 

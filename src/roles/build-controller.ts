@@ -7,11 +7,10 @@ import type { Seal } from '../base/seal.ts';
 import type { Stop } from '../base/stop.ts';
 import { type Controller, type ControllerTimes, startController } from '../controller/controller.ts';
 import { readCookies } from '../controller/cookies.ts';
-import { startDeliveries } from '../controller/deliver.ts';
-import { makeGateway } from '../controller/gateway.ts';
 import { startGauges } from '../controller/gauges.ts';
-import { runInspections } from '../controller/inspections.ts';
-import { startSweep } from '../controller/sweep.ts';
+import { runInspections } from '../controller/metadata-runner.ts';
+import { startSweep } from '../controller/sweeper.ts';
+import { makeGateway } from '../controller/worker-gateway.ts';
 import type { Inspector } from '../model/inspected.ts';
 import type { Job } from '../model/job.ts';
 import type { Limits } from '../model/next.ts';
@@ -20,6 +19,7 @@ import type { AttemptOf, Runner } from '../runners/runner.ts';
 import { readJob } from '../store/jobs.ts';
 import { channels } from '../store/keys.ts';
 import type { Store } from '../store/script.ts';
+import { startDeliveries } from '../webhooks/deliver-webhooks.ts';
 
 /** Where workers run, and who they are. */
 export interface Workers {

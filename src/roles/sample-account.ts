@@ -8,7 +8,7 @@ import { createAccount, listAccounts, setPlan } from '../store/accounts.ts';
 import { createKey } from '../store/keyring.ts';
 import { grantCredits } from '../store/ledger.ts';
 import type { Store } from '../store/script.ts';
-import { keepFile } from './home.ts';
+import { keepFile } from './state-folder.ts';
 
 const name = 'sample';
 const credits = 100;

@@ -3,12 +3,12 @@ import type { Address } from '../base/kinds.ts';
 import type { Log } from '../base/log.ts';
 import { wayTo } from '../base/post.ts';
 import { makeSeal } from '../base/seal.ts';
-import { askInspector } from './inspector.ts';
-import { openBucket } from './objects.ts';
-import type { Checks } from './ready.ts';
-import { openRecord } from './record.ts';
-import type { Running } from './role.ts';
-import type { ApiParts } from './serve.ts';
+import { askInspector } from './inspector-client.ts';
+import { openBucket } from './open-objects.ts';
+import { openRecord } from './open-record.ts';
+import type { Checks } from './readiness.ts';
+import type { Running } from './run-role.ts';
+import type { ApiParts } from './serve-api.ts';
 import { isListening } from './socket.ts';
 
 /** Settings that every part needs which runs apart from the others. */

@@ -10,7 +10,7 @@ import { openKubernetesRunner } from '../runners/kubernetes/kubernetes.ts';
 import type { Shape } from '../runners/kubernetes/manifest.ts';
 import { makePace } from '../runners/kubernetes/pace.ts';
 import { findMissingRights } from '../runners/kubernetes/rights.ts';
-import type { OpenWorkers } from './work.ts';
+import type { OpenWorkers } from './build-controller.ts';
 
 /** What Jobs are made with. */
 export interface JobsOptions {

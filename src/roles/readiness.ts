@@ -1,5 +1,5 @@
 import { startProbe } from '../base/probe.ts';
-import type { Running } from './role.ts';
+import type { Running } from './run-role.ts';
 
 /** What must hold before the work can be done, by the name of the part that it needs. */
 export type Checks = Map<string, () => boolean | Promise<boolean>>;

@@ -4,10 +4,10 @@ import type { Metrics } from '../base/metrics.ts';
 import type { Address } from '../base/post.ts';
 import type { Store } from '../store/script.ts';
 import { type Due, endWebhook, readOutgoing, takeWebhook } from '../store/webhooks.ts';
-import { type ComposeOptions, compose } from './compose.ts';
-import { makeLine } from './line.ts';
-import { makeLookout } from './lookout.ts';
-import { type Posted, postThrough } from './post.ts';
+import { makeLine } from './fair-queue.ts';
+import { makeLookout } from './find-due.ts';
+import { type ComposeOptions, compose } from './payload.ts';
+import { type Posted, postThrough } from './send-webhook.ts';
 
 export interface DeliveriesOptions extends ComposeOptions {
   readonly store: Store;

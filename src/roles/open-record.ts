@@ -3,7 +3,7 @@ import { judgeConnection } from '../admin/health.ts';
 import { openStore, recordFolder } from '../store/open.ts';
 import type { Store } from '../store/script.ts';
 import { startRedis } from '../store/server.ts';
-import type { Running } from './role.ts';
+import type { Running } from './run-role.ts';
 
 /** Opens the record, in a redis-server of our own where no other is named, and tells what is not well with it. */
 export async function openRecord(

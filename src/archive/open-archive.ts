@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import type { Config } from '../base/config.ts';
 import type { Seal } from '../base/seal.ts';
-import { openLines } from '../objects/days.ts';
 import { openFolder } from '../objects/folder.ts';
 import type { ObjectStore } from '../objects/objects.ts';
 import type { OpenDays } from '../store/days.ts';
+import { openLines } from './json-lines.ts';
 
 /** Opens what was moved to the object store beside the record; that is looked for when the first of it is wanted. */
 export function findDays(config: Config, seal: () => Promise<Seal>, now: () => number): OpenDays {

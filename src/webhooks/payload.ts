@@ -3,7 +3,7 @@ import type { Seal } from '../base/seal.ts';
 import type { Job } from '../model/job.ts';
 import { webhookBody } from '../model/shown.ts';
 import type { Outgoing } from '../store/webhooks.ts';
-import type { Post } from './post.ts';
+import type { Post } from './send-webhook.ts';
 
 /** What a webhook is composed with. */
 export interface ComposeOptions {

@@ -1,9 +1,9 @@
+import { type DaysStore, dayOf, moveDays, removeDays } from '../archive/archive-days.ts';
 import type { Log } from '../base/log.ts';
 import type { ObjectStore } from '../objects/objects.ts';
 import { dropFile, dueFiles } from '../store/files.ts';
 import type { Store } from '../store/script.ts';
 import { type Lifetimes, sweep } from '../store/sweep.ts';
-import { type DaysStore, dayOf, moveDays, removeDays } from './days.ts';
 
 export interface SweepOptions {
   readonly store: Store;

@@ -1,7 +1,6 @@
 import type { Log } from '../base/log.ts';
 import { type Balances, type Entry, replay } from '../model/ledger.ts';
 import { monthOf } from '../model/period.ts';
-import { keepLines, openLines } from '../objects/days.ts';
 import type { ObjectStore } from '../objects/objects.ts';
 import { listLedgers } from '../store/accounts.ts';
 import {
@@ -21,6 +20,7 @@ import { ledgerOf, openingOf } from '../store/ledger.ts';
 import { freeLinesOf, paidLinesOf } from '../store/lines.ts';
 import { readPeriodStart } from '../store/period.ts';
 import type { Store } from '../store/script.ts';
+import { keepLines, openLines } from './json-lines.ts';
 
 export type DaysStore = Pick<ObjectStore, 'keep' | 'read' | 'see' | 'remove'>;
 

@@ -1,8 +1,8 @@
 import { rename } from 'node:fs/promises';
 import { expect } from 'chai';
+import { type MoveOptions, moveDays, removeDays } from '../../src/archive/archive-days.ts';
+import { openLines } from '../../src/archive/json-lines.ts';
 import { makeSeal } from '../../src/base/seal.ts';
-import { type MoveOptions, moveDays, removeDays } from '../../src/controller/days.ts';
-import { openLines } from '../../src/objects/days.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder.ts';
 import { beginning, listDays, objectOf } from '../../src/store/days.ts';
 import { ledgerOf } from '../../src/store/ledger.ts';

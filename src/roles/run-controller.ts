@@ -2,13 +2,13 @@ import type { Server } from 'node:http';
 import type { Terminal } from '../admin/terminal.ts';
 import type { Rule } from '../base/config.ts';
 import { wayTo } from '../base/post.ts';
-import { neededApart, openShared, rulesApart, tellAway } from './apart.ts';
-import { runJobs } from './jobs.ts';
-import { linkFiles } from './links.ts';
-import { openChecks } from './ready.ts';
-import { type Running, runRole } from './role.ts';
+import { startWork } from './build-controller.ts';
+import { linkFiles } from './file-links.ts';
+import { runJobs } from './kubernetes-workers.ts';
+import { openChecks } from './readiness.ts';
+import { type Running, runRole } from './run-role.ts';
+import { neededApart, openShared, rulesApart, tellAway } from './shared.ts';
 import { listenOn } from './socket.ts';
-import { startWork } from './work.ts';
 
 const help = `Usage: trawl controller
 

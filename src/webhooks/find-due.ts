@@ -1,6 +1,6 @@
 import type { Store } from '../store/script.ts';
 import { dueWebhooks } from '../store/webhooks.ts';
-import type { Line } from './line.ts';
+import type { Line } from './fair-queue.ts';
 
 /** Finds webhooks that are due in the record. */
 export interface Lookout {

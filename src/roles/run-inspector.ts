@@ -8,11 +8,11 @@ import { makeMetrics } from '../base/metrics.ts';
 import { startProbe } from '../base/probe.ts';
 import { makeStop } from '../base/stop.ts';
 import { inspectUrl } from '../media/download.ts';
-import { serveInspector } from './inspection.ts';
-import { startInspector } from './inspector.ts';
-import { findPrograms } from './programs.ts';
-import { chooseWall } from './wall.ts';
-import type { Surroundings } from './worker-role.ts';
+import { serveInspector } from '../worker/inspection.ts';
+import { startInspector } from '../worker/inspector.ts';
+import { findPrograms } from '../worker/programs.ts';
+import { chooseWall } from '../worker/wall.ts';
+import type { Surroundings } from './run-worker.ts';
 
 /** Requests at once for each processor: most of their time they wait for the network. */
 const atOnceEach = 4;
