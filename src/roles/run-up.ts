@@ -12,7 +12,6 @@ import type { Inspector } from '../model/inspected.ts';
 import { startWork, type WorkParts } from './build-controller.ts';
 import { envOfParts, ownCommand } from './child-env.ts';
 import { keepChild } from './children.ts';
-import { openHome } from './state-folder.ts';
 import { linkFiles } from './file-links.ts';
 import { askInspector } from './inspector-client.ts';
 import { runJobs } from './kubernetes-workers.ts';
@@ -24,6 +23,7 @@ import { type Running, runRole } from './run-role.ts';
 import { linesToTry, makeSample } from './sample-account.ts';
 import { serveApi } from './serve-api.ts';
 import { isListening, listenAt, listenOn } from './socket.ts';
+import { openHome } from './state-folder.ts';
 import { showStatus } from './status-line.ts';
 
 const help = `Usage: trawl up
