@@ -1,7 +1,7 @@
 import { hash, randomUUID } from 'node:crypto';
-import type { BucketSettings } from '../objects/bucket.ts';
-import type { ObjectStore } from '../objects/objects.ts';
-import { openS3 } from '../objects/s3.ts';
+import type { ObjectStore } from '../objects/object-store.ts';
+import type { BucketSettings } from '../objects/s3-bucket.ts';
+import { openS3 } from '../objects/s3-store.ts';
 import type { Finding } from './finding.ts';
 
 const content = 'trawl doctor wrote this and removes it again';

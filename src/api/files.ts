@@ -5,7 +5,7 @@ import type { Delivered, Job } from '../model/job.ts';
 import { dispositionOf, judgeLink } from '../model/link.ts';
 import { contentTypes } from '../model/outcome.ts';
 import { isHeld, readRange } from '../model/range.ts';
-import type { ObjectStore } from '../objects/objects.ts';
+import type { ObjectStore } from '../objects/object-store.ts';
 import { type Reply, refusal } from './answer.ts';
 
 /** What result links need. */

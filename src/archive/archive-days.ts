@@ -1,7 +1,7 @@
 import type { Log } from '../base/log.ts';
 import { type Balances, type Entry, replay } from '../model/ledger.ts';
 import { monthOf } from '../model/period.ts';
-import type { ObjectStore } from '../objects/objects.ts';
+import type { ObjectStore } from '../objects/object-store.ts';
 import { listLedgers } from '../store/accounts.ts';
 import {
   beginning,

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import type { Config } from '../base/config.ts';
 import type { Seal } from '../base/seal.ts';
-import { openFolder } from '../objects/folder.ts';
-import type { ObjectStore } from '../objects/objects.ts';
+import { openFolder } from '../objects/folder-store.ts';
+import type { ObjectStore } from '../objects/object-store.ts';
 import type { OpenDays } from '../store/days.ts';
 import { openLines } from './json-lines.ts';
 
@@ -13,7 +13,7 @@ export function findDays(config: Config, seal: () => Promise<Seal>, now: () => n
     if (config.objects === 'folder')
       return openFolder({ folder: join(config.data, 'objects'), seal: await seal(), now });
     // Loaded only here, because it is large.
-    const { openS3, partBytesFor } = await import('../objects/s3.ts');
+    const { openS3, partBytesFor } = await import('../objects/s3-store.ts');
     return openS3({ settings: config, partBytes: partBytesFor(config.maxFileBytes), throughEgress: async () => true });
   };
   return async (object) => {

@@ -13,7 +13,7 @@ import {
   type Step,
 } from '../model/next.ts';
 import { objectPrefix } from '../model/outcome.ts';
-import type { ObjectStore } from '../objects/objects.ts';
+import type { ObjectStore } from '../objects/object-store.ts';
 import { attemptIn, nameOf, type Runner } from '../runners/runner.ts';
 import { readJob } from '../store/jobs.ts';
 import { noteProgress, noteStoring, retryJob, settleJob, startAttempt } from '../store/lifecycle.ts';

@@ -3,7 +3,7 @@ import { Refusal, refusals } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import { contentTypes, objectPrefix, readVerdict } from '../model/outcome.ts';
-import type { ObjectStore, Upload } from '../objects/objects.ts';
+import type { ObjectStore, Upload } from '../objects/object-store.ts';
 import type { AttemptOf } from '../runners/runner.ts';
 import { readJob } from '../store/jobs.ts';
 import { noteProgress, tellVerdict } from '../store/lifecycle.ts';

@@ -14,7 +14,7 @@ import { makeGateway } from '../controller/worker-gateway.ts';
 import type { Inspector } from '../model/inspected.ts';
 import type { Job } from '../model/job.ts';
 import type { Limits } from '../model/next.ts';
-import type { ObjectStore } from '../objects/objects.ts';
+import type { ObjectStore } from '../objects/object-store.ts';
 import type { AttemptOf, Runner } from '../runners/runner.ts';
 import { readJob } from '../store/jobs.ts';
 import { channels } from '../store/keys.ts';

@@ -3,13 +3,13 @@ import { refuse } from '../base/errors.ts';
 import type { Address } from '../base/kinds.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
-import { type Access, findAccess } from '../runners/kubernetes/access.ts';
-import { type Client, KubeError, openClient } from '../runners/kubernetes/client.ts';
-import { openIdentity } from '../runners/kubernetes/identity.ts';
-import { openKubernetesRunner } from '../runners/kubernetes/kubernetes.ts';
-import type { Shape } from '../runners/kubernetes/manifest.ts';
-import { makePace } from '../runners/kubernetes/pace.ts';
-import { findMissingRights } from '../runners/kubernetes/rights.ts';
+import { findMissingRights } from '../runners/kubernetes/check-permissions.ts';
+import { type Access, findAccess } from '../runners/kubernetes/cluster-access.ts';
+import type { Shape } from '../runners/kubernetes/job-manifest.ts';
+import { type Client, KubeError, openClient } from '../runners/kubernetes/kube-client.ts';
+import { openKubernetesRunner } from '../runners/kubernetes/kubernetes-runner.ts';
+import { openIdentity } from '../runners/kubernetes/pod-identity.ts';
+import { makePace } from '../runners/kubernetes/rate-limiter.ts';
 import type { OpenWorkers } from './build-controller.ts';
 
 /** What Jobs are made with. */

@@ -1,8 +1,8 @@
 import { lookup } from 'node:dns/promises';
 import type { Config } from '../base/config.ts';
 import { makePolicy } from '../egress/policy.ts';
-import { type FolderOptions, openFolder } from '../objects/folder.ts';
-import type { ObjectStore } from '../objects/objects.ts';
+import { type FolderOptions, openFolder } from '../objects/folder-store.ts';
+import type { ObjectStore } from '../objects/object-store.ts';
 
 /** Opens where finished files are kept: the bucket of the settings, or a folder. */
 export async function openObjects(config: Config, folder: FolderOptions): Promise<ObjectStore> {
@@ -12,7 +12,7 @@ export async function openObjects(config: Config, folder: FolderOptions): Promis
 /** Opens the bucket of the settings. */
 export async function openBucket(config: Config): Promise<ObjectStore> {
   // Loaded only here, because it is large.
-  const { openS3, partBytesFor } = await import('../objects/s3.ts');
+  const { openS3, partBytesFor } = await import('../objects/s3-store.ts');
   return openS3({
     settings: config,
     partBytes: partBytesFor(config.maxFileBytes),

@@ -1,7 +1,7 @@
 import type { Log } from '../base/log.ts';
 import type { Seal } from '../base/seal.ts';
 import { makeToken, readToken } from '../controller/attempt-token.ts';
-import { openProcessRunner } from '../runners/process.ts';
+import { openProcessRunner } from '../runners/process-runner.ts';
 import type { OpenWorkers } from './build-controller.ts';
 
 /** What worker processes are started with. */

@@ -20,7 +20,7 @@ import type { Seal } from '../base/seal.ts';
 import type { Stop } from '../base/stop.ts';
 import type { Inspector } from '../model/inspected.ts';
 import { makeLink } from '../model/link.ts';
-import type { ObjectStore } from '../objects/objects.ts';
+import type { ObjectStore } from '../objects/object-store.ts';
 import { noteStrayProxy } from '../store/blocks.ts';
 import { readJob } from '../store/jobs.ts';
 import { collectLines } from '../store/lines.ts';

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, open, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { refuse } from '../base/errors.ts';
-import { syncFolder } from '../objects/storage.ts';
+import { syncFolder } from '../objects/file-system.ts';
 
 /** The exit code of flock when somebody else has the lock. */
 const heldByAnother = 1;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { moveDays } from '../../src/archive/archive-days.ts';
 import { makeSeal } from '../../src/base/seal.ts';
-import { openFolder } from '../../src/objects/folder.ts';
+import { openFolder } from '../../src/objects/folder-store.ts';
 import { countFailure } from '../../src/store/blocks.ts';
 import { keys } from '../../src/store/keys.ts';
 import { readLedger } from '../../src/store/ledger.ts';

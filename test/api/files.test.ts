@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { refuse } from '../../src/base/errors.ts';
 import type { Job } from '../../src/model/job.ts';
-import type { ObjectStore } from '../../src/objects/objects.ts';
+import type { ObjectStore } from '../../src/objects/object-store.ts';
 import {
   content,
   done,

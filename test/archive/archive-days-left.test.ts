@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { type MoveOptions, moveDays, removeDays } from '../../src/archive/archive-days.ts';
 import { openLines } from '../../src/archive/json-lines.ts';
 import { makeSeal } from '../../src/base/seal.ts';
-import { type FolderStore, openFolder } from '../../src/objects/folder.ts';
+import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
 import { beginning, listDays, objectOf } from '../../src/store/days.ts';
 import { ledgerOf } from '../../src/store/ledger.ts';
 import { freeLinesOf, paidLinesOf } from '../../src/store/lines.ts';

@@ -8,7 +8,7 @@ import { type MoveOptions, moveDays, removeDays } from '../../src/archive/archiv
 import { keepLines, openLines } from '../../src/archive/json-lines.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { startSweep } from '../../src/controller/sweeper.ts';
-import { type FolderStore, openFolder } from '../../src/objects/folder.ts';
+import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
 import { removeAccount } from '../../src/store/accounts.ts';
 import { beginning, listDays, objectOf } from '../../src/store/days.ts';
 import { keys } from '../../src/store/keys.ts';

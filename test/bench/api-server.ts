@@ -8,7 +8,7 @@ import { makeSeal } from '../../src/base/seal.ts';
 import { makeStop } from '../../src/base/stop.ts';
 import { readKey } from '../../src/model/key.ts';
 import { parseRequest } from '../../src/model/request.ts';
-import { openFolder } from '../../src/objects/folder.ts';
+import { openFolder } from '../../src/objects/folder-store.ts';
 import { askInspector } from '../../src/roles/inspector-client.ts';
 import { serveApi } from '../../src/roles/serve-api.ts';
 import { admit } from '../../src/store/admission.ts';

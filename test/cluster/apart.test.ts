@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { expect } from 'chai';
 import type { Job } from '../../src/model/job.ts';
-import { openS3 } from '../../src/objects/s3.ts';
+import { openS3 } from '../../src/objects/s3-store.ts';
 import { anotherKey } from '../support/api.ts';
 import { writeKubeconfig } from '../support/cluster/controller.ts';
 import { endings } from '../support/cluster/pod.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { openClient } from '../../src/runners/kubernetes/client.ts';
-import { makePace } from '../../src/runners/kubernetes/pace.ts';
-import { findMissingRights } from '../../src/runners/kubernetes/rights.ts';
+import { findMissingRights } from '../../src/runners/kubernetes/check-permissions.ts';
+import { openClient } from '../../src/runners/kubernetes/kube-client.ts';
+import { makePace } from '../../src/runners/kubernetes/rate-limiter.ts';
 import { itRunsAttempts, type RunnerUnderTest } from '../runners/runner.contract.ts';
 import { type Cluster, startCluster } from '../support/cluster/cluster.ts';
 import { type FakeKubelet, startFakeKubelet } from '../support/cluster/fake-kubelet.ts';

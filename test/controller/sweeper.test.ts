@@ -5,7 +5,7 @@ import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { makeApply } from '../../src/controller/advance-job.ts';
 import { startSweep } from '../../src/controller/sweeper.ts';
-import { type FolderStore, openFolder } from '../../src/objects/folder.ts';
+import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
 import type { Runner } from '../../src/runners/runner.ts';
 import { keys } from '../../src/store/keys.ts';
 import { cancelJob, settleJob } from '../../src/store/lifecycle.ts';

@@ -5,7 +5,7 @@ import { makeSeal } from '../../src/base/seal.ts';
 import { makeToken, readToken } from '../../src/controller/attempt-token.ts';
 import { makeGateway } from '../../src/controller/worker-gateway.ts';
 import type { Job } from '../../src/model/job.ts';
-import { type FolderStore, openFolder } from '../../src/objects/folder.ts';
+import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
 import { listenOn } from '../../src/roles/socket.ts';
 import { cancelJob, retryJob } from '../../src/store/lifecycle.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';

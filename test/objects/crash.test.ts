@@ -9,8 +9,8 @@ import { buffer } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { makeSeal } from '../../src/base/seal.ts';
-import { type FolderStore, openFolder } from '../../src/objects/folder.ts';
-import { bodyOf } from './objects.contract.ts';
+import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
+import { bodyOf } from './object-store.contract.ts';
 
 const uploader = join(import.meta.dirname, 'uploader.ts');
 const content = 'The bytes of a film';

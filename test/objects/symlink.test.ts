@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { makeSeal } from '../../src/base/seal.ts';
-import { type FolderStore, openFolder } from '../../src/objects/folder.ts';
-import { bodyOf } from './objects.contract.ts';
+import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
+import { bodyOf } from './object-store.contract.ts';
 
 const content = 'The bytes of a film';
 const checksum = hash('sha256', content);

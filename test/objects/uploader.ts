@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeSeal } from '../../src/base/seal.ts';
-import { openFolder } from '../../src/objects/folder.ts';
+import { openFolder } from '../../src/objects/folder-store.ts';
 
 const pieceBytes = 65_536;
 

@@ -3,11 +3,11 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { CreateMultipartUploadCommand, ListMultipartUploadsCommand, UploadPartCommand } from '@aws-sdk/client-s3';
 import { expect } from 'chai';
-import { checksumOfParts } from '../../src/objects/multipart.ts';
-import type { ObjectStore, PartsPermit, Permit, Upload } from '../../src/objects/objects.ts';
-import { openS3, partBytesFor } from '../../src/objects/s3.ts';
+import type { ObjectStore, PartsPermit, Permit, Upload } from '../../src/objects/object-store.ts';
+import { checksumOfParts } from '../../src/objects/s3-multipart.ts';
+import { openS3, partBytesFor } from '../../src/objects/s3-store.ts';
 import { makeCall } from '../../src/worker/call.ts';
-import { bodyOf, describeObjectStore, refusalOf, uploadOf } from '../objects/objects.contract.ts';
+import { bodyOf, describeObjectStore, refusalOf, uploadOf } from '../objects/object-store.contract.ts';
 import { credentials, startS3, type TestS3 } from '../support/s3.ts';
 
 /** The least that S3 takes for a part that is not the last. */

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeApply } from '../../src/controller/advance-job.ts';
-import { openS3 } from '../../src/objects/s3.ts';
+import { openS3 } from '../../src/objects/s3-store.ts';
 import type { Runner } from '../../src/runners/runner.ts';
 import { readSnapshot, verifyLedger } from '../../src/store/ledger.ts';
 import { someMetadata } from '../support/jobs.ts';

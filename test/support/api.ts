@@ -6,7 +6,7 @@ import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { makeStop } from '../../src/base/stop.ts';
 import { makeKey, readKey } from '../../src/model/key.ts';
-import { type FolderStore, openFolder } from '../../src/objects/folder.ts';
+import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
 import { askInspector } from '../../src/roles/inspector-client.ts';
 import { type ApiParts, serveApi } from '../../src/roles/serve-api.ts';
 import { createKey } from '../../src/store/keyring.ts';

@@ -1,5 +1,5 @@
 import type { V1Job, V1Pod } from '@kubernetes/client-node';
-import { finalizer, jobLabel, ours, type Raw } from '../../src/runners/kubernetes/slim.ts';
+import { finalizer, jobLabel, ours, type Raw } from '../../src/runners/kubernetes/snapshot.ts';
 
 export const attemptName = '11111111-2222-4333-8444-555555555555-1';
 export const begun = Date.parse('2026-11-21T10:00:00Z');

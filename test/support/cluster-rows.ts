@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { Seen } from '../../src/model/next.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
-import { judge } from '../../src/runners/kubernetes/endings.ts';
-import { slimJob, slimPod } from '../../src/runners/kubernetes/slim.ts';
+import { judge } from '../../src/runners/kubernetes/judge-attempt.ts';
+import { slimJob, slimPod } from '../../src/runners/kubernetes/snapshot.ts';
 import { aRawJob, aRawPod, begun } from './cluster-objects.ts';
 
 /** What there is of an attempt, and how it stands then. */

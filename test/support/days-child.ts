@@ -1,6 +1,6 @@
 import { type DaysStore, moveDays } from '../../src/archive/archive-days.ts';
 import { makeSeal } from '../../src/base/seal.ts';
-import { type FolderStore, openFolder } from '../../src/objects/folder.ts';
+import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
 import { connect } from '../../src/store/connect.ts';
 import { verifyLedger } from '../../src/store/ledger.ts';
 import type { Store } from '../../src/store/script.ts';

@@ -12,8 +12,8 @@ import { deliverFile, type Files } from '../../src/api/files.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import type { Delivered, Job } from '../../src/model/job.ts';
 import { makeLink } from '../../src/model/link.ts';
-import { openFolder } from '../../src/objects/folder.ts';
-import type { ObjectStore } from '../../src/objects/objects.ts';
+import { openFolder } from '../../src/objects/folder-store.ts';
+import type { ObjectStore } from '../../src/objects/object-store.ts';
 import { aJob } from './jobs.ts';
 
 /** An answer to a request for a file. */

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { json as readJson } from 'node:stream/consumers';
 import type { Order } from '../../src/media/tools.ts';
-import type { Permit, Upload } from '../../src/objects/objects.ts';
+import type { Permit, Upload } from '../../src/objects/object-store.ts';
 
 export const token = 'token-of-this-attempt';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { CreateBucketCommand, ListMultipartUploadsCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
-import type { BucketSettings } from '../../src/objects/bucket.ts';
+import type { BucketSettings } from '../../src/objects/s3-bucket.ts';
 import { freePort } from './port.ts';
 import { aFolder } from './redis.ts';
 import { tool } from './tools.ts';

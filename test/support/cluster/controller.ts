@@ -7,7 +7,7 @@ import { makeLog } from '../../../src/base/log.ts';
 import { makeMetrics } from '../../../src/base/metrics.ts';
 import { makeSeal } from '../../../src/base/seal.ts';
 import { makeStop } from '../../../src/base/stop.ts';
-import { openFolder } from '../../../src/objects/folder.ts';
+import { openFolder } from '../../../src/objects/folder-store.ts';
 import { startWork } from '../../../src/roles/build-controller.ts';
 import { runJobs } from '../../../src/roles/kubernetes-workers.ts';
 import { listenOn } from '../../../src/roles/socket.ts';

@@ -1,13 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makePod, type Shape } from '../../../src/runners/kubernetes/job-manifest.ts';
 import {
   makeAdmission,
   makeAdmissionBinding,
   makeNetworkPolicies,
   makeQuota,
   type Ways,
-} from '../../../src/runners/kubernetes/guard.ts';
-import { makePod, type Shape } from '../../../src/runners/kubernetes/manifest.ts';
+} from '../../../src/runners/kubernetes/namespace-policies.ts';
 import { makeRole } from '../../../src/runners/kubernetes/permissions.ts';
 import type { Json } from '../json.ts';
 import { until } from '../until.ts';

@@ -1,12 +1,12 @@
 import type { Log } from '../../../src/base/log.ts';
 import { makeMetrics } from '../../../src/base/metrics.ts';
-import type { Access } from '../../../src/runners/kubernetes/access.ts';
-import { type Client, openClient } from '../../../src/runners/kubernetes/client.ts';
-import { type KubernetesRunner, openKubernetesRunner } from '../../../src/runners/kubernetes/kubernetes.ts';
-import type { Shape } from '../../../src/runners/kubernetes/manifest.ts';
-import type { Times } from '../../../src/runners/kubernetes/mirror.ts';
-import { makePace } from '../../../src/runners/kubernetes/pace.ts';
-import { pathsOf } from '../../../src/runners/kubernetes/view.ts';
+import type { Access } from '../../../src/runners/kubernetes/cluster-access.ts';
+import { pathsOf } from '../../../src/runners/kubernetes/cluster-state.ts';
+import type { Times } from '../../../src/runners/kubernetes/informer.ts';
+import type { Shape } from '../../../src/runners/kubernetes/job-manifest.ts';
+import { type Client, openClient } from '../../../src/runners/kubernetes/kube-client.ts';
+import { type KubernetesRunner, openKubernetesRunner } from '../../../src/runners/kubernetes/kubernetes-runner.ts';
+import { makePace } from '../../../src/runners/kubernetes/rate-limiter.ts';
 import type { Cluster } from './cluster.ts';
 import { layGround } from './ground.ts';
 

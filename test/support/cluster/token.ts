@@ -1,4 +1,4 @@
-import { audience } from '../../../src/runners/kubernetes/manifest.ts';
+import { audience } from '../../../src/runners/kubernetes/job-manifest.ts';
 import type { Cluster } from './cluster.ts';
 import type { Pod } from './pod.ts';
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { openProcessRunner } from '../../src/runners/process.ts';
+import { openProcessRunner } from '../../src/runners/process-runner.ts';
 import { aFolder, aLog } from '../support/redis.ts';
 import { processesOf } from '../support/worker.ts';
 import { itRunsAttempts, type RunnerUnderTest } from './runner.contract.ts';

@@ -1,9 +1,9 @@
 import type { Seen } from '../../model/next.ts';
 import { type Outcome, readVerdict } from '../../model/outcome.ts';
 import { outcomeOfExit } from '../runner.ts';
-import type { Shape } from './manifest.ts';
-import { explainJob, explainPod } from './pending.ts';
-import type { LiveJob, LivePod } from './slim.ts';
+import type { Shape } from './job-manifest.ts';
+import { explainJob, explainPod } from './pending-reason.ts';
+import type { LiveJob, LivePod } from './snapshot.ts';
 
 /** What there is of one attempt. */
 export interface Remains {

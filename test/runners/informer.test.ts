@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
-import { type Client, openClient } from '../../src/runners/kubernetes/client.ts';
-import { type Mirror, type MirrorOptions, openMirror } from '../../src/runners/kubernetes/mirror.ts';
-import { makePace } from '../../src/runners/kubernetes/pace.ts';
+import { type Mirror, type MirrorOptions, openMirror } from '../../src/runners/kubernetes/informer.ts';
+import { type Client, openClient } from '../../src/runners/kubernetes/kube-client.ts';
+import { makePace } from '../../src/runners/kubernetes/rate-limiter.ts';
 import { type Asked, type StandIn, startStandIn } from '../support/cluster/stand-in.ts';
 import { aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { makeJob, type Shape } from '../../src/runners/kubernetes/manifest.ts';
+import { makeJob, type Shape } from '../../src/runners/kubernetes/job-manifest.ts';
 import { listRights, makeRole } from '../../src/runners/kubernetes/permissions.ts';
 import { attemptName } from '../support/cluster-objects.ts';
 

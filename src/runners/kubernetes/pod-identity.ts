@@ -1,11 +1,11 @@
 import type { V1Pod } from '@kubernetes/client-node';
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose';
 import { type AttemptOf, attemptIn, jobIn } from '../runner.ts';
-import { type Client, KubeError } from './client.ts';
-import { isTerminal } from './endings.ts';
-import { audience, type Shape } from './manifest.ts';
-import { type LivePod, ours, type Raw, slimPod } from './slim.ts';
-import { pathsOf, type View } from './view.ts';
+import { pathsOf, type View } from './cluster-state.ts';
+import { audience, type Shape } from './job-manifest.ts';
+import { isTerminal } from './judge-attempt.ts';
+import { type Client, KubeError } from './kube-client.ts';
+import { type LivePod, ours, type Raw, slimPod } from './snapshot.ts';
 
 export interface IdentityOptions {
   readonly client: Client;

@@ -4,7 +4,7 @@ import {
   makeAdmissionBinding,
   makeNetworkPolicies,
   makeQuota,
-} from '../../src/runners/kubernetes/guard.ts';
+} from '../../src/runners/kubernetes/namespace-policies.ts';
 import { aShape } from '../support/cluster/runner.ts';
 
 const shape = aShape('workers');

@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { Refusal } from '../../src/base/errors.ts';
 import type { ByteRange } from '../../src/model/range.ts';
-import type { ObjectStore, OpenedObject, Permit, Upload } from '../../src/objects/objects.ts';
+import type { ObjectStore, OpenedObject, Permit, Upload } from '../../src/objects/object-store.ts';
 
 export interface StoreUnderTest {
   readonly store: ObjectStore;

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { lstat, mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { refuse } from '../base/errors.ts';
-import type { SeenObject } from './objects.ts';
-import { codeOf, reach, syncFolder } from './storage.ts';
+import { codeOf, reach, syncFolder } from './file-system.ts';
+import type { SeenObject } from './object-store.ts';
 
 /** The name of the file in the folder of an upload, until it is complete. */
 const unfinished = 'body';

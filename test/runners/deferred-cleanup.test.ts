@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { type Lag, makeLag } from '../../src/runners/kubernetes/lag.ts';
-import type { Left } from '../../src/runners/kubernetes/release.ts';
+import type { Left } from '../../src/runners/kubernetes/cleanup.ts';
+import { type Lag, makeLag } from '../../src/runners/kubernetes/deferred-cleanup.ts';
 import { aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 

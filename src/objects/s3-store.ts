@@ -8,9 +8,24 @@ import {
 } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { refuse } from '../base/errors.ts';
-import { type Bucket, type BucketSettings, checkBucket, limit, openBucket, reachBucket, statusOf } from './bucket.ts';
-import { dropUploads, finishUpload, type Permitted, permitParts, signUrl } from './multipart.ts';
-import { isObjectKey, isObjectPrefix, type ObjectStore, type SeenObject, type Shown, type Upload } from './objects.ts';
+import {
+  isObjectKey,
+  isObjectPrefix,
+  type ObjectStore,
+  type SeenObject,
+  type Shown,
+  type Upload,
+} from './object-store.ts';
+import {
+  type Bucket,
+  type BucketSettings,
+  checkBucket,
+  limit,
+  openBucket,
+  reachBucket,
+  statusOf,
+} from './s3-bucket.ts';
+import { dropUploads, finishUpload, type Permitted, permitParts, signUrl } from './s3-multipart.ts';
 
 export interface S3Options {
   readonly settings: BucketSettings;

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../../base/log.ts';
-import { type Client, KubeError } from './client.ts';
-import { isNewer, type Kept, type MirrorStore, makeMirrorStore } from './mirror-store.ts';
+import { type Client, KubeError } from './kube-client.ts';
+import { isNewer, type Kept, type MirrorStore, makeMirrorStore } from './object-cache.ts';
 
 export interface MirrorOptions<T extends Kept> {
   readonly client: Client;

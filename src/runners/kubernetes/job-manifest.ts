@@ -1,6 +1,6 @@
 import type { V1Container, V1Job, V1PodSpec, V1Toleration, V1Volume } from '@kubernetes/client-node';
 import type { AttemptToRun } from '../runner.ts';
-import { finalizer, ours } from './slim.ts';
+import { finalizer, ours } from './snapshot.ts';
 
 /** What the operator says of worker pods. */
 export interface Shape {

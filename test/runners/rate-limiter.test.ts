@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { makePace } from '../../src/runners/kubernetes/pace.ts';
+import { makePace } from '../../src/runners/kubernetes/rate-limiter.ts';
 
 describe('the pace of requests', () => {
   it('lets a burst through, then one after the other', () => {

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
-import { type Client, openClient } from '../../src/runners/kubernetes/client.ts';
-import { type KubernetesRunner, openKubernetesRunner } from '../../src/runners/kubernetes/kubernetes.ts';
-import { makePace } from '../../src/runners/kubernetes/pace.ts';
-import { finalizer, jobLabel } from '../../src/runners/kubernetes/slim.ts';
+import { type Client, openClient } from '../../src/runners/kubernetes/kube-client.ts';
+import { type KubernetesRunner, openKubernetesRunner } from '../../src/runners/kubernetes/kubernetes-runner.ts';
+import { makePace } from '../../src/runners/kubernetes/rate-limiter.ts';
+import { finalizer, jobLabel } from '../../src/runners/kubernetes/snapshot.ts';
 import { aShape } from '../support/cluster/runner.ts';
 import { type Asked, type StandIn, startStandIn } from '../support/cluster/stand-in.ts';
 import { aLog } from '../support/redis.ts';

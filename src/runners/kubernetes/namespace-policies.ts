@@ -5,8 +5,8 @@ import type {
   V1ValidatingAdmissionPolicy,
   V1ValidatingAdmissionPolicyBinding,
 } from '@kubernetes/client-node';
-import { audience, makePod, type Shape } from './manifest.ts';
-import { ours } from './slim.ts';
+import { audience, makePod, type Shape } from './job-manifest.ts';
+import { ours } from './snapshot.ts';
 
 /** Where workers may connect to, besides the resolver of the cluster. */
 export interface Ways {

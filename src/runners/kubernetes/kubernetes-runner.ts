@@ -3,13 +3,13 @@ import type { Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import type { Seen } from '../../model/next.ts';
 import { makeWatchers, type Runner } from '../runner.ts';
-import { type Client, KubeError, metadataOnly } from './client.ts';
-import { isTerminal, type Judged, judge, leaveMilliseconds } from './endings.ts';
-import { type Lag, makeLag } from './lag.ts';
-import { makeJob, type Shape } from './manifest.ts';
-import { type Left, release } from './release.ts';
-import { jobLabel, type LiveJob, type LivePod, type Raw, slimJob, slimPod } from './slim.ts';
-import { openView, pathsOf, type View, type ViewOptions } from './view.ts';
+import { type Left, release } from './cleanup.ts';
+import { openView, pathsOf, type View, type ViewOptions } from './cluster-state.ts';
+import { type Lag, makeLag } from './deferred-cleanup.ts';
+import { makeJob, type Shape } from './job-manifest.ts';
+import { isTerminal, type Judged, judge, leaveMilliseconds } from './judge-attempt.ts';
+import { type Client, KubeError, metadataOnly } from './kube-client.ts';
+import { jobLabel, type LiveJob, type LivePod, type Raw, slimJob, slimPod } from './snapshot.ts';
 
 export interface KubernetesOptions {
   readonly client: Client;

@@ -1,4 +1,4 @@
-import type { Client } from './client.ts';
+import type { Client } from './kube-client.ts';
 import { listRights, type Right } from './permissions.ts';
 
 /** Asks the API server which of our permissions are missing in a namespace; answers them as sentences would name them. */

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { openClient } from '../../src/runners/kubernetes/client.ts';
-import { makeJob, type Shape } from '../../src/runners/kubernetes/manifest.ts';
-import { makePace } from '../../src/runners/kubernetes/pace.ts';
+import { makeJob, type Shape } from '../../src/runners/kubernetes/job-manifest.ts';
+import { openClient } from '../../src/runners/kubernetes/kube-client.ts';
+import { makePace } from '../../src/runners/kubernetes/rate-limiter.ts';
 import { type Cluster, startCluster } from '../support/cluster/cluster.ts';
 import { type FakeKubelet, startFakeKubelet } from '../support/cluster/fake-kubelet.ts';
 import { accessAs, aShape, makeWorkersNamespace } from '../support/cluster/runner.ts';

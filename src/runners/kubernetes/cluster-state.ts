@@ -2,8 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import type { V1Job } from '@kubernetes/client-node';
 import type { Log } from '../../base/log.ts';
 import { jobIn } from '../runner.ts';
-import type { Client } from './client.ts';
-import { type Mirror, type MirrorOptions, openMirror } from './mirror.ts';
+import { type Mirror, type MirrorOptions, openMirror } from './informer.ts';
+import type { Client } from './kube-client.ts';
+import { makeWaits, type Waits } from './pod-latency.ts';
 import {
   type LiveJob,
   type LivePod,
@@ -13,8 +14,7 @@ import {
   slimPod,
   unreadOfJob,
   unreadOfPod,
-} from './slim.ts';
-import { makeWaits, type Waits } from './waits.ts';
+} from './snapshot.ts';
 
 export interface ViewOptions {
   readonly client: Client;

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Agent } from 'undici';
-import type { Access, Tls } from './access.ts';
-import { type Answer, exchange, Silence } from './exchange.ts';
-import type { Pace } from './pace.ts';
+import type { Access, Tls } from './cluster-access.ts';
+import { type Answer, exchange, Silence } from './kube-request.ts';
+import type { Pace } from './rate-limiter.ts';
 
 /** The API server understood and refused, or failed. */
 export class KubeError extends Error {

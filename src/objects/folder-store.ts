@@ -5,6 +5,8 @@ import { buffer } from 'node:stream/consumers';
 import { Refusal, refuse } from '../base/errors.ts';
 import type { Seal } from '../base/seal.ts';
 import type { ByteRange } from '../model/range.ts';
+import { codeOf, reach, syncFolder } from './file-system.ts';
+import { receiveObject, sweepUploads, uploadsIn } from './folder-upload.ts';
 import {
   isObjectKey,
   isObjectPrefix,
@@ -13,9 +15,7 @@ import {
   type SeenObject,
   type Upload,
   type WholePermit,
-} from './objects.ts';
-import { codeOf, reach, syncFolder } from './storage.ts';
-import { receiveObject, sweepUploads, uploadsIn } from './upload.ts';
+} from './object-store.ts';
 
 export interface FolderOptions {
   /** Made when it is missing. */

@@ -1,5 +1,5 @@
 import type { Log } from '../../base/log.ts';
-import type { Left } from './release.ts';
+import type { Left } from './cleanup.ts';
 
 export interface LagOptions {
   /** How far the cluster has come with making pods: Jobs that were seen first before that have theirs. */

@@ -1,6 +1,6 @@
 import type { Outcome } from '../../model/outcome.ts';
-import type { Shape } from './manifest.ts';
-import type { LivePod } from './slim.ts';
+import type { Shape } from './job-manifest.ts';
+import type { LivePod } from './snapshot.ts';
 
 /** Why a pod does not run yet; with an outcome it never will, and a person must look at it. */
 export interface Wait {

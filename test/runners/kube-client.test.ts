@@ -1,9 +1,9 @@
 import { createSecureServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { keepFresh } from '../../src/runners/kubernetes/access.ts';
-import { type Client, KubeError, openClient } from '../../src/runners/kubernetes/client.ts';
-import { makePace, type Pace } from '../../src/runners/kubernetes/pace.ts';
+import { keepFresh } from '../../src/runners/kubernetes/cluster-access.ts';
+import { type Client, KubeError, openClient } from '../../src/runners/kubernetes/kube-client.ts';
+import { makePace, type Pace } from '../../src/runners/kubernetes/rate-limiter.ts';
 import { makeAuthority } from '../support/certificate.ts';
 import { layLine } from '../support/cluster/line.ts';
 import { type StandIn, startStandIn } from '../support/cluster/stand-in.ts';

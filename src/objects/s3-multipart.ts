@@ -12,8 +12,8 @@ import {
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
-import { type Bucket, limit, reachBucket, statusOf } from './bucket.ts';
-import { isObjectKey, type Part, type Upload } from './objects.ts';
+import { isObjectKey, type Part, type Upload } from './object-store.ts';
+import { type Bucket, limit, reachBucket, statusOf } from './s3-bucket.ts';
 
 /** The fields in which an object tells what was permitted. */
 export interface Permitted {

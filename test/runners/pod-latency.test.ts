@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { makeWaits, type Waits } from '../../src/runners/kubernetes/waits.ts';
+import { makeWaits, type Waits } from '../../src/runners/kubernetes/pod-latency.ts';
 
 const all = Number.POSITIVE_INFINITY;
 const none = Number.NEGATIVE_INFINITY;

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { makeSeal } from '../../src/base/seal.ts';
-import { type FolderStore, openFolder } from '../../src/objects/folder.ts';
-import type { WholePermit } from '../../src/objects/objects.ts';
+import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
+import type { WholePermit } from '../../src/objects/object-store.ts';
 import { until } from '../support/until.ts';
-import { bodyOf, brokenBody, describeObjectStore, read, refusalOf } from './objects.contract.ts';
+import { bodyOf, brokenBody, describeObjectStore, read, refusalOf } from './object-store.contract.ts';
 
 const seal = makeSeal({ secret: Buffer.alloc(32) });
 const content = 'The bytes of a film';

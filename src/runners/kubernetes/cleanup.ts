@@ -1,7 +1,7 @@
-import { type Client, KubeError } from './client.ts';
-import { isTerminal } from './endings.ts';
-import { finalizer, type LiveJob, type LivePod } from './slim.ts';
-import { pathsOf } from './view.ts';
+import { pathsOf } from './cluster-state.ts';
+import { isTerminal } from './judge-attempt.ts';
+import { type Client, KubeError } from './kube-client.ts';
+import { finalizer, type LiveJob, type LivePod } from './snapshot.ts';
 
 /** What is left of an attempt. */
 export interface Left {
