@@ -31,7 +31,7 @@ async function carryOut({ command, given }: Exclude<Line, { help: string }>, ter
   // What goes on with the connection is not what was asked for, and what stops the command is said at its end.
   const level = config.logLevel === 'debug' ? 'debug' : 'error';
   const log = makeLog({ level, write: terminal.err, now: Date.now });
-  const { openStore } = await import('../store/open.ts');
+  const { openStore } = await import('../store/open-store.ts');
   const { store, close } = await openStore(config, log);
   const progress = showProgress(terminal);
   try {

@@ -2,9 +2,9 @@ import { BlockList, isIPv6 } from 'node:net';
 import type { Config } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import { readStrayProxy } from '../store/blocks.ts';
-import { type Connection, connect } from '../store/connect.ts';
-import { checkDurability, memoryRatio } from '../store/durability.ts';
-import { findRecord, noRecord, readClock } from '../store/open.ts';
+import { findRecord, noRecord, readClock } from '../store/open-store.ts';
+import { type Connection, connect } from '../store/redis/connection.ts';
+import { checkDurability, memoryRatio } from '../store/redis/durability.ts';
 import { type Finding, judgeBy } from './finding.ts';
 
 type Rules = Pick<Config, 'durability' | 'trustedProxies'>;

@@ -5,7 +5,7 @@ import { makeLink } from '../model/link.ts';
 import { queueOf } from '../model/queue.ts';
 import { shownJob } from '../model/shown.ts';
 import { readAccount } from '../store/accounts.ts';
-import { readAttempts, readJob, readPlaces } from '../store/jobs.ts';
+import { readAttempts, readJob, readPlaces } from '../store/jobs/read-job.ts';
 import { findEntry } from '../store/ledger.ts';
 import { cancelJob } from '../store/lifecycle.ts';
 import type { Store } from '../store/script.ts';

@@ -3,7 +3,7 @@ import { access, constants, stat, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import type { Config } from '../base/config.ts';
-import { isRecent } from '../store/process.ts';
+import { isRecent } from '../store/redis/redis-process.ts';
 import { type Finding, judgeBy } from './finding.ts';
 
 const leastNode = 24;

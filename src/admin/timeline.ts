@@ -1,6 +1,6 @@
 import { isEnded, type Job } from '../model/job.ts';
 import type { Entry } from '../model/ledger.ts';
-import type { AttemptMark } from '../store/jobs.ts';
+import type { AttemptMark } from '../store/jobs/read-job.ts';
 import type { Delivery } from '../store/webhooks.ts';
 
 /** Something that happened to a job, and what the record knows it from. */

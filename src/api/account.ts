@@ -4,7 +4,7 @@ import { reducedUsage, usage as usageOf } from '../model/money.ts';
 import { parseStats, parseView } from '../model/request.ts';
 import type { MinuteBucket } from '../model/stats.ts';
 import { type Engine, snapshot } from '../model/stats.ts';
-import { enter } from '../store/entrance.ts';
+import { enter } from '../store/access/authorize.ts';
 import { readUsage } from '../store/ledger.ts';
 import type { Store } from '../store/script.ts';
 import { refusal, refusedReply, type Statuses } from './answer.ts';

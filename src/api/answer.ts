@@ -1,6 +1,6 @@
 import type { Response } from 'express';
 import { type FailureCode, failures, Refusal, type RefusalCode, refusals } from '../base/errors.ts';
-import type { Rates, Refused } from '../store/door.ts';
+import type { Rates, Refused } from '../store/access/authorize.ts';
 
 /** What a route answers; `null` instead of one says that it has answered itself. */
 export interface Reply {

@@ -8,8 +8,15 @@ import type { Inspected, Inspector } from '../model/inspected.ts';
 import { type Endpoint, isEnded, type Job } from '../model/job.ts';
 import { type CreditRequest, parseFlags, parseJobId, parseRequest, requestText } from '../model/request.ts';
 import { receiverOf } from '../model/url.ts';
-import { type Admission, admit, chargeCall, type NewJob, type Repeat, releaseCall } from '../store/admission.ts';
-import { readJob, readWebhook } from '../store/jobs.ts';
+import {
+  type Admission,
+  admit,
+  chargeCall,
+  type NewJob,
+  type Repeat,
+  releaseCall,
+} from '../store/access/admit-call.ts';
+import { readJob, readWebhook } from '../store/jobs/read-job.ts';
 import type { Store } from '../store/script.ts';
 import { failureReply, type Reply, refusal, refusedReply, type Statuses } from './answer.ts';
 import { type Ask, enterFree, type Handler, isRefused, judgeFlags } from './ask.ts';

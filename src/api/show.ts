@@ -1,7 +1,7 @@
 import type { Job } from '../model/job.ts';
 import { queueOf } from '../model/queue.ts';
 import { shownJob } from '../model/shown.ts';
-import { type Place, readJob, readPlaces } from '../store/jobs.ts';
+import { type Place, readJob, readPlaces } from '../store/jobs/read-job.ts';
 import type { Store } from '../store/script.ts';
 
 /** Shows a job of the record as a caller sees it, its link signed now. */

@@ -15,7 +15,7 @@ import {
 import { objectPrefix } from '../model/outcome.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { attemptIn, nameOf, type Runner } from '../runners/runner.ts';
-import { readJob } from '../store/jobs.ts';
+import { readJob } from '../store/jobs/read-job.ts';
 import { noteProgress, noteStoring, retryJob, settleJob, startAttempt } from '../store/lifecycle.ts';
 import type { Store } from '../store/script.ts';
 

@@ -4,10 +4,10 @@ import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Limits } from '../model/next.ts';
 import { jobIn, type Runner } from '../runners/runner.ts';
+import { leaveLead, takeLead } from '../store/jobs/leadership.ts';
+import { listActive, listOverdue } from '../store/jobs/open-jobs.ts';
 import { channels } from '../store/keys.ts';
-import { leaveLead, takeLead } from '../store/leader.ts';
 import { makeTake, requeueDelayed } from '../store/lifecycle.ts';
-import { listActive, listOverdue } from '../store/openings.ts';
 import { type ApplyOptions, makeApply } from './advance-job.ts';
 import { makeQueue, type Queue } from './work-queue.ts';
 

@@ -1,7 +1,7 @@
 import { type DaysStore, dayOf, moveDays, removeDays } from '../archive/archive-days.ts';
 import type { Log } from '../base/log.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
-import { dropFile, dueFiles } from '../store/files.ts';
+import { dropFile, dueFiles } from '../store/jobs/kept-files.ts';
 import type { Store } from '../store/script.ts';
 import { type Lifetimes, sweep } from '../store/sweep.ts';
 

@@ -5,7 +5,7 @@ import { isEnded, type Job } from '../model/job.ts';
 import { contentTypes, objectPrefix, readVerdict } from '../model/outcome.ts';
 import type { ObjectStore, Upload } from '../objects/object-store.ts';
 import type { AttemptOf } from '../runners/runner.ts';
-import { readJob } from '../store/jobs.ts';
+import { readJob } from '../store/jobs/read-job.ts';
 import { noteProgress, tellVerdict } from '../store/lifecycle.ts';
 import type { Store } from '../store/script.ts';
 

@@ -16,7 +16,7 @@ import type { Job } from '../model/job.ts';
 import type { Limits } from '../model/next.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import type { AttemptOf, Runner } from '../runners/runner.ts';
-import { readJob } from '../store/jobs.ts';
+import { readJob } from '../store/jobs/read-job.ts';
 import { channels } from '../store/keys.ts';
 import type { Store } from '../store/script.ts';
 import { startDeliveries } from '../webhooks/deliver-webhooks.ts';

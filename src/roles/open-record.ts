@@ -1,8 +1,8 @@
 import type { Finding } from '../admin/finding.ts';
 import { judgeConnection } from '../admin/health.ts';
-import { openStore, recordFolder } from '../store/open.ts';
+import { openStore, recordFolder } from '../store/open-store.ts';
+import { startRedis } from '../store/redis/embedded-server.ts';
 import type { Store } from '../store/script.ts';
-import { startRedis } from '../store/server.ts';
 import type { Running } from './run-role.ts';
 
 /** Opens the record, in a redis-server of our own where no other is named, and tells what is not well with it. */

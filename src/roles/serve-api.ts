@@ -22,9 +22,9 @@ import type { Inspector } from '../model/inspected.ts';
 import { makeLink } from '../model/link.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { noteStrayProxy } from '../store/blocks.ts';
-import { readJob } from '../store/jobs.ts';
+import { readJob } from '../store/jobs/read-job.ts';
 import { collectLines } from '../store/lines.ts';
-import { watchRoom } from '../store/room.ts';
+import { watchRoom } from '../store/redis/memory-gate.ts';
 import type { Store } from '../store/script.ts';
 
 /** What the API is built from. */

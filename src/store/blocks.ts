@@ -1,5 +1,5 @@
-import type { Connection } from './connect.ts';
 import { channels, keys } from './keys.ts';
+import type { Connection } from './redis/connection.ts';
 import { run, type Store } from './script.ts';
 import { clearBlock as clearBlockScript } from './scripts/clear-block.ts';
 import { failAuth as failAuthScript } from './scripts/fail-auth.ts';

@@ -3,6 +3,7 @@ import type { Account, Key, Plan } from '../model/account.ts';
 import type { Job } from '../model/job.ts';
 import { beginReplay, differences, type Entry, type Opening } from '../model/ledger.ts';
 import type { Books, Pack } from '../model/money.ts';
+import { type Caller, doorKeys, type Rates, type Refused, readRates, readRefused } from './access/authorize.ts';
 import { accountOf } from './accounts.ts';
 import {
   beginning,
@@ -15,7 +16,6 @@ import {
   readNewest,
   readOldest,
 } from './days.ts';
-import { type Caller, doorKeys, type Rates, type Refused, readRates, readRefused } from './door.ts';
 import { keyOf } from './keyring.ts';
 import { keys } from './keys.ts';
 import { bookKeys, rolling, rollPeriod } from './period.ts';

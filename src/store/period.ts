@@ -1,7 +1,7 @@
 import { refuse } from '../base/errors.ts';
 import { periodAt } from '../model/period.ts';
 import { keys } from './keys.ts';
-import { inTime, Late } from './late.ts';
+import { inTime, Late } from './redis/timeout.ts';
 import { number, type Reply, run, type Store, text } from './script.ts';
 import { roll } from './scripts/roll.ts';
 

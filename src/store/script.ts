@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { refuse } from '../base/errors.ts';
-import type { Connection } from './connect.ts';
+import type { Connection } from './redis/connection.ts';
 
 /** One atomic step: a Lua text whose keys and arguments have names. */
 export interface Script<K extends string, A extends string> {

@@ -1,6 +1,6 @@
 import type { Endpoint } from '../model/job.ts';
+import { releaseCall } from './access/admit-call.ts';
 import { finishRemovals, listAccounts } from './accounts.ts';
-import { releaseCall } from './admission.ts';
 import { listKeys } from './keyring.ts';
 import { keys } from './keys.ts';
 import { rollPeriod } from './period.ts';

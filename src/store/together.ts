@@ -1,4 +1,4 @@
-import type { Caller } from './door.ts';
+import type { Caller } from './access/authorize.ts';
 import type { Reply, Store } from './script.ts';
 
 /** Judges calls of one key in one step; answers a reply for each, or one that is meant for all. */

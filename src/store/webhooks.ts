@@ -1,6 +1,6 @@
 import { refuse } from '../base/errors.ts';
 import type { Job } from '../model/job.ts';
-import { jobOf, webhookOf } from './jobs.ts';
+import { jobOf, webhookOf } from './jobs/read-job.ts';
 import { keys } from './keys.ts';
 import { number, pairs, run, type Store, text } from './script.ts';
 import { dueWebhooks as dueWebhooksScript } from './scripts/due-webhooks.ts';

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { checks, runConform } from '../../src/admin/conform.ts';
 import { makeAsker } from '../../src/admin/conform-ask.ts';
 import { isEnded, type Job } from '../../src/model/job.ts';
-import { listJobs } from '../../src/store/history.ts';
+import { listJobs } from '../../src/store/jobs/list-jobs.ts';
 import { aFilm, type Desk, startApi, type TestApi } from '../support/api.ts';
 import { type Alter, alterIf, alterJson, through } from '../support/broken.ts';
 import { trawl } from '../support/operator.ts';

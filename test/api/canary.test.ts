@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { askOnce } from '../../src/store/client.ts';
+import { askOnce } from '../../src/store/redis/redis-client.ts';
 import { keyedCalls, unknownId } from '../support/calls.ts';
 import { type Held, startHeld } from '../support/held.ts';
 import { trawl } from '../support/operator.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { setAccount } from '../../src/store/accounts.ts';
-import { takeLead } from '../../src/store/leader.ts';
+import { takeLead } from '../../src/store/jobs/leadership.ts';
 import { readLedger, readSnapshot } from '../../src/store/ledger.ts';
 import { settleJob } from '../../src/store/lifecycle.ts';
 import { readLines } from '../../src/store/lines.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readWebhook } from '../../src/store/jobs.ts';
+import { readWebhook } from '../../src/store/jobs/read-job.ts';
 import { readSnapshot } from '../../src/store/ledger.ts';
 import { readLines } from '../../src/store/lines.ts';
 import { aFilm, type Desk, startApi, type TestApi } from '../support/api.ts';

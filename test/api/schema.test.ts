@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { listJobs } from '../../src/store/history.ts';
+import { listJobs } from '../../src/store/jobs/list-jobs.ts';
 import { type Desk, startApi, type TestApi } from '../support/api.ts';
 import { completed, failed } from '../support/record.ts';
 import { aFolder } from '../support/redis.ts';

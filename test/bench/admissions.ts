@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { openClient } from '../../src/store/client.ts';
+import { openClient } from '../../src/store/redis/redis-client.ts';
 import { admitted, storeOf } from '../support/record.ts';
 import type { TestRedis } from '../support/redis.ts';
 import { recordCommands } from './commands.ts';

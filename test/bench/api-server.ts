@@ -11,9 +11,9 @@ import { parseRequest } from '../../src/model/request.ts';
 import { openFolder } from '../../src/objects/folder-store.ts';
 import { askInspector } from '../../src/roles/inspector-client.ts';
 import { serveApi } from '../../src/roles/serve-api.ts';
-import { admit } from '../../src/store/admission.ts';
-import { connect } from '../../src/store/connect.ts';
+import { admit } from '../../src/store/access/admit-call.ts';
 import { collectLines } from '../../src/store/lines.ts';
+import { connect } from '../../src/store/redis/connection.ts';
 import type { Store } from '../../src/store/script.ts';
 
 const [mode = '', given = '', folder = ''] = process.argv.slice(2);

@@ -1,7 +1,7 @@
 import { loadavg } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { nameOf } from '../../src/runners/runner.ts';
-import { readAttempts } from '../../src/store/jobs.ts';
+import { readAttempts } from '../../src/store/jobs/read-job.ts';
 import { makeNamespace, quickLoss, raisedLimits } from '../support/cluster/cluster.ts';
 import { makeWorkersNamespace } from '../support/cluster/runner.ts';
 import { namespace, type Scene, setScene } from '../support/cluster/scene.ts';

@@ -1,4 +1,4 @@
-import { openClient } from '../../src/store/client.ts';
+import { openClient } from '../../src/store/redis/redis-client.ts';
 import { until } from '../support/until.ts';
 
 /** Commands, in which an id may stand for another one. */

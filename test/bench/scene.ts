@@ -1,5 +1,5 @@
+import type { ServerOptions } from '../../src/store/redis/embedded-server.ts';
 import type { Store } from '../../src/store/script.ts';
-import type { ServerOptions } from '../../src/store/server.ts';
 import { anAccount } from '../support/record.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 

@@ -1,5 +1,5 @@
 import type { Job } from '../../src/model/job.ts';
-import { takeLead } from '../../src/store/leader.ts';
+import { takeLead } from '../../src/store/jobs/leadership.ts';
 import { settleJob, startAttempt } from '../../src/store/lifecycle.ts';
 import { admitted, completed, holder, storeOf, takeJob } from '../support/record.ts';
 import type { TestRedis } from '../support/redis.ts';

@@ -1,5 +1,5 @@
-import type { Caller } from '../../src/store/door.ts';
-import { takeLead } from '../../src/store/leader.ts';
+import type { Caller } from '../../src/store/access/authorize.ts';
+import { takeLead } from '../../src/store/jobs/leadership.ts';
 import { admitted, anAccount, holder, storeOf, takeOne } from '../support/record.ts';
 import type { TestRedis } from '../support/redis.ts';
 import type { Measured } from './measured.ts';

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { startSweep } from '../../src/controller/sweeper.ts';
 import { isEnded } from '../../src/model/job.ts';
-import { readAttempts } from '../../src/store/jobs.ts';
+import { readAttempts } from '../../src/store/jobs/read-job.ts';
 import { isReady, raisedLimits } from '../support/cluster/cluster.ts';
 import { startTestController, type TestController } from '../support/cluster/controller.ts';
 import type { Plan } from '../support/cluster/fake-kubelet.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { isEnded } from '../../src/model/job.ts';
 import { nameOf } from '../../src/runners/runner.ts';
-import { readAttempts } from '../../src/store/jobs.ts';
+import { readAttempts } from '../../src/store/jobs/read-job.ts';
 import { quickLoss } from '../support/cluster/cluster.ts';
 import { startTestController, type TestController } from '../support/cluster/controller.ts';
 import { type Ending, endings, type Pod } from '../support/cluster/pod.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { isEnded } from '../../src/model/job.ts';
-import { readAttempts, readJob } from '../../src/store/jobs.ts';
+import { readAttempts, readJob } from '../../src/store/jobs/read-job.ts';
 import { type Cluster, raisedLimits, startCluster } from '../support/cluster/cluster.ts';
 import { startTestController, type TestController } from '../support/cluster/controller.ts';
 import { makeWorkersNamespace } from '../support/cluster/runner.ts';

@@ -6,7 +6,7 @@ import { listenOn } from '../../src/roles/socket.ts';
 import { makePod } from '../../src/runners/kubernetes/job-manifest.ts';
 import { openIdentity } from '../../src/runners/kubernetes/pod-identity.ts';
 import { type AttemptOf, nameOf } from '../../src/runners/runner.ts';
-import { takeLead } from '../../src/store/leader.ts';
+import { takeLead } from '../../src/store/jobs/leadership.ts';
 import { startAttempt } from '../../src/store/lifecycle.ts';
 import { endings, type Pod } from '../support/cluster/pod.ts';
 import { aShape, makeWorkersNamespace, openTestRunner, type TestRunner } from '../support/cluster/runner.ts';

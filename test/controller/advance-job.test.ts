@@ -4,7 +4,7 @@ import { makeMetrics } from '../../src/base/metrics.ts';
 import { type ApplyOptions, makeApply } from '../../src/controller/advance-job.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
 import { jobIn, type Runner } from '../../src/runners/runner.ts';
-import { takeLead } from '../../src/store/leader.ts';
+import { takeLead } from '../../src/store/jobs/leadership.ts';
 import { tellVerdict } from '../../src/store/lifecycle.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
 import {

@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { readJob } from '../../src/store/jobs.ts';
+import { readJob } from '../../src/store/jobs/read-job.ts';
 import { mountReadOnly, mountSmall, unmount, whyNoMounts } from '../support/mount.ts';
 import { makeService, type Service } from '../support/service.ts';
 import { type Source, startSource } from '../support/source-server.ts';

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { keys } from '../../src/store/keys.ts';
-import { recordFolder } from '../../src/store/open.ts';
+import { recordFolder } from '../../src/store/open-store.ts';
 import { type Customer, makeService, type Service } from '../support/service.ts';
 import { type Source, startSource } from '../support/source-server.ts';
 import { until } from '../support/until.ts';

@@ -1,7 +1,7 @@
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { readAttempts } from '../../src/store/jobs.ts';
+import { readAttempts } from '../../src/store/jobs/read-job.ts';
 import { keys } from '../../src/store/keys.ts';
 import { type Held, startHeld } from '../support/held.ts';
 import { freePort } from '../support/port.ts';

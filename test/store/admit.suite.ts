@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { setAccount } from '../../src/store/accounts.ts';
-import { pollJob } from '../../src/store/jobs.ts';
+import { pollJob } from '../../src/store/jobs/read-job.ts';
 import { listKeys, setKey } from '../../src/store/keyring.ts';
 import { keys } from '../../src/store/keys.ts';
 import { readSnapshot, verifyLedger } from '../../src/store/ledger.ts';

@@ -3,7 +3,7 @@ import { type AddressInfo, createConnection, createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { Refusal } from '../../src/base/errors.ts';
-import { type Connection, connect } from '../../src/store/connect.ts';
+import { type Connection, connect } from '../../src/store/redis/connection.ts';
 import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 

@@ -3,12 +3,12 @@ import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { makeLog } from '../../src/base/log.ts';
 import type { Job } from '../../src/model/job.ts';
-import { connect } from '../../src/store/connect.ts';
-import { takeLead } from '../../src/store/leader.ts';
+import { takeLead } from '../../src/store/jobs/leadership.ts';
 import { readLedger, readSnapshot, verifyLedger } from '../../src/store/ledger.ts';
 import { cancelJob, type Settled, settleJob } from '../../src/store/lifecycle.ts';
 import { readLines } from '../../src/store/lines.ts';
-import { startRedis } from '../../src/store/server.ts';
+import { connect } from '../../src/store/redis/connection.ts';
+import { startRedis } from '../../src/store/redis/embedded-server.ts';
 import {
   admitted,
   anAccount,

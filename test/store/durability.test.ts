@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { Connection } from '../../src/store/connect.ts';
-import { checkDurability, memoryRatio } from '../../src/store/durability.ts';
+import type { Connection } from '../../src/store/redis/connection.ts';
+import { checkDurability, memoryRatio } from '../../src/store/redis/durability.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 
 describe('durability', () => {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { Refusal } from '../../src/base/errors.ts';
-import { type Connection, connect } from '../../src/store/connect.ts';
+import { type Connection, connect } from '../../src/store/redis/connection.ts';
 import {
   aLog,
   startTestCluster,

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { takeLead } from '../../src/store/leader.ts';
+import { takeLead } from '../../src/store/jobs/leadership.ts';
 import { anAccount, aPlan, holder, storeOf } from '../support/record.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';

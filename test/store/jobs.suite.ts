@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { setAccount } from '../../src/store/accounts.ts';
-import { pollJob } from '../../src/store/jobs.ts';
+import { leaveLead, takeLead } from '../../src/store/jobs/leadership.ts';
+import { pollJob } from '../../src/store/jobs/read-job.ts';
 import { keys } from '../../src/store/keys.ts';
-import { leaveLead, takeLead } from '../../src/store/leader.ts';
 import { readLedger, readSnapshot, verifyLedger } from '../../src/store/ledger.ts';
 import {
   cancelJob,

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { remaining, usage } from '../../src/model/money.ts';
+import { chargeCall, releaseCall } from '../../src/store/access/admit-call.ts';
 import { removeAccount, removePlan, setAccount, setPlan } from '../../src/store/accounts.ts';
-import { chargeCall, releaseCall } from '../../src/store/admission.ts';
 import { listKeys } from '../../src/store/keyring.ts';
 import { keys } from '../../src/store/keys.ts';
 import { addPack, readLedger, readSnapshot, readUsage, verifyLedger } from '../../src/store/ledger.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readPlace } from '../../src/store/place.ts';
+import { readPlace } from '../../src/store/redis/discovery.ts';
 
 describe('the place of the record', () => {
   const names = [

@@ -1,4 +1,4 @@
-import { takeLead } from '../../src/store/leader.ts';
+import { takeLead } from '../../src/store/jobs/leadership.ts';
 import { prepareSchema } from '../../src/store/schema.ts';
 import { holder, storeOf, type TestStore } from '../support/record.ts';
 import { startTestCluster, startTestRedis } from '../support/redis.ts';

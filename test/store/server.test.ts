@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { mkdirSync, readFileSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { connect } from '../../src/store/connect.ts';
-import { askServer, spawnRedis, whenReady } from '../../src/store/process.ts';
-import { type RedisServer, type ServerOptions, startRedis } from '../../src/store/server.ts';
+import { connect } from '../../src/store/redis/connection.ts';
+import { type RedisServer, type ServerOptions, startRedis } from '../../src/store/redis/embedded-server.ts';
+import { askServer, spawnRedis, whenReady } from '../../src/store/redis/redis-process.ts';
 import { aFolder, aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 

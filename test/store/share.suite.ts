@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { setAccount } from '../../src/store/accounts.ts';
-import { takeLead } from '../../src/store/leader.ts';
+import { takeLead } from '../../src/store/jobs/leadership.ts';
 import { makeTake, settleJob } from '../../src/store/lifecycle.ts';
 import { admitted, anAccount, failed, holder, startNext, type TestStore, takeJob, theJob } from '../support/record.ts';
 

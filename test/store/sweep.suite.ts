@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { makeLog } from '../../src/base/log.ts';
-import { removeFile } from '../../src/store/history.ts';
-import { readJob } from '../../src/store/jobs.ts';
+import { removeFile } from '../../src/store/jobs/list-jobs.ts';
+import { readJob } from '../../src/store/jobs/read-job.ts';
 import { listKeys } from '../../src/store/keyring.ts';
 import { keys } from '../../src/store/keys.ts';
 import { readLedger, readUsage, verifyLedger } from '../../src/store/ledger.ts';

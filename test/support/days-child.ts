@@ -1,8 +1,8 @@
 import { type DaysStore, moveDays } from '../../src/archive/archive-days.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
-import { connect } from '../../src/store/connect.ts';
 import { verifyLedger } from '../../src/store/ledger.ts';
+import { connect } from '../../src/store/redis/connection.ts';
 import type { Store } from '../../src/store/script.ts';
 import { aLog } from './redis.ts';
 

@@ -2,7 +2,7 @@ import { writeSync } from 'node:fs';
 import { makeLog } from '../../src/base/log.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { makeSample } from '../../src/roles/sample-account.ts';
-import { type Connection, connect } from '../../src/store/connect.ts';
+import { type Connection, connect } from '../../src/store/redis/connection.ts';
 import { storeOf } from './record.ts';
 
 // Makes the sample account of a first start and prints its key; kills itself in place of its nth command to Redis, or when

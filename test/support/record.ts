@@ -2,15 +2,15 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { Quotas } from '../../src/model/account.ts';
 import type { Job } from '../../src/model/job.ts';
 import { makeAccountId, makeKey, readKey } from '../../src/model/key.ts';
+import { type Admission, admit, type Call, type NewJob } from '../../src/store/access/admit-call.ts';
+import type { Caller } from '../../src/store/access/authorize.ts';
 import { type AccountChange, createAccount, removeAccount, setPlan } from '../../src/store/accounts.ts';
-import { type Admission, admit, type Call, type NewJob } from '../../src/store/admission.ts';
-import type { Connection } from '../../src/store/connect.ts';
-import type { Caller } from '../../src/store/door.ts';
-import { readJob } from '../../src/store/jobs.ts';
+import { takeLead } from '../../src/store/jobs/leadership.ts';
+import { readJob } from '../../src/store/jobs/read-job.ts';
 import { createKey } from '../../src/store/keyring.ts';
-import { takeLead } from '../../src/store/leader.ts';
 import { addPack, grantCredits } from '../../src/store/ledger.ts';
 import { type Ending, makeTake, startAttempt } from '../../src/store/lifecycle.ts';
+import type { Connection } from '../../src/store/redis/connection.ts';
 import type { Store } from '../../src/store/script.ts';
 
 /** A store whose clock a test may move. */

@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs';
-import { spawnRedis } from '../../src/store/process.ts';
-import { startRedis } from '../../src/store/server.ts';
+import { startRedis } from '../../src/store/redis/embedded-server.ts';
+import { spawnRedis } from '../../src/store/redis/redis-process.ts';
 import { aLog } from './redis.ts';
 
 // A process that starts a redis-server in a folder, tells its pid and waits; with `at-once` it kills itself right after the

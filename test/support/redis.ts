@@ -4,10 +4,10 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeLog } from '../../src/base/log.ts';
-import { askOnce } from '../../src/store/client.ts';
-import { type Connection, connect } from '../../src/store/connect.ts';
-import { type RedisProcess, spawnRedis } from '../../src/store/process.ts';
-import { type RedisServer, type ServerOptions, startRedis } from '../../src/store/server.ts';
+import { type Connection, connect } from '../../src/store/redis/connection.ts';
+import { type RedisServer, type ServerOptions, startRedis } from '../../src/store/redis/embedded-server.ts';
+import { askOnce } from '../../src/store/redis/redis-client.ts';
+import { type RedisProcess, spawnRedis } from '../../src/store/redis/redis-process.ts';
 import { until } from './until.ts';
 
 /** What every kind of Redis under test offers. */

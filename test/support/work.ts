@@ -1,5 +1,5 @@
 import type { Job } from '../../src/model/job.ts';
-import { takeLead } from '../../src/store/leader.ts';
+import { takeLead } from '../../src/store/jobs/leadership.ts';
 import { type Ending, noteProgress, type Progress, settleJob } from '../../src/store/lifecycle.ts';
 import type { Store } from '../../src/store/script.ts';
 import { completed, holder, startNext, theJob } from './record.ts';

@@ -11,7 +11,7 @@ import { openFolder } from '../../../src/objects/folder-store.ts';
 import { startWork } from '../../../src/roles/build-controller.ts';
 import { runJobs } from '../../../src/roles/kubernetes-workers.ts';
 import { listenOn } from '../../../src/roles/socket.ts';
-import { openStore } from '../../../src/store/open.ts';
+import { openStore } from '../../../src/store/open-store.ts';
 import { until } from '../until.ts';
 import { namespace, type Scene } from './scene.ts';
 

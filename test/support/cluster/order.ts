@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { isEnded } from '../../../src/model/job.ts';
-import { readAttempts } from '../../../src/store/jobs.ts';
+import { readAttempts } from '../../../src/store/jobs/read-job.ts';
 import { readLedger, readSnapshot, verifyLedger } from '../../../src/store/ledger.ts';
 import { readLines } from '../../../src/store/lines.ts';
 import { anotherKey } from '../api.ts';

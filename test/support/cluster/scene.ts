@@ -8,7 +8,7 @@ import { objectPrefix } from '../../../src/model/outcome.ts';
 import { openFolder } from '../../../src/objects/folder-store.ts';
 import type { ObjectStore } from '../../../src/objects/object-store.ts';
 import { attemptIn, jobIn } from '../../../src/runners/runner.ts';
-import { readJob } from '../../../src/store/jobs.ts';
+import { readJob } from '../../../src/store/jobs/read-job.ts';
 import { readLedger, verifyLedger } from '../../../src/store/ledger.ts';
 import { someMetadata } from '../jobs.ts';
 import { admitted, anAccount, storeOf, type TestStore, theJob } from '../record.ts';

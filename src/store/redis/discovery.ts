@@ -1,4 +1,4 @@
-import { askOnce } from './client.ts';
+import { askOnce } from './redis-client.ts';
 
 /** Where the record is. Its keys share one tag, so in a Cluster too it is on one node, though not always on the same. */
 export interface Place {

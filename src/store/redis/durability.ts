@@ -1,6 +1,6 @@
-import { Refusal } from '../base/errors.ts';
-import type { Connection } from './connect.ts';
-import { isRecent } from './process.ts';
+import { Refusal } from '../../base/errors.ts';
+import type { Connection } from './connection.ts';
+import { isRecent } from './redis-process.ts';
 
 export interface Durability {
   /** Whether Redis may lose or forget changes. */

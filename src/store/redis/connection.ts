@@ -1,7 +1,7 @@
-import type { Log } from '../base/log.ts';
-import { Caller } from './caller.ts';
-import { Channels, type Listener } from './channels.ts';
-import { readPlace } from './place.ts';
+import type { Log } from '../../base/log.ts';
+import { Caller } from './command-sender.ts';
+import { readPlace } from './discovery.ts';
+import { Channels, type Listener } from './subscriptions.ts';
 
 /**
  * The way to the record. Every call answers, or fails with `unavailable` and its cause, within two seconds. A command whose

@@ -1,10 +1,10 @@
-import type { Job, JobStatus } from '../model/job.ts';
-import type { NewJob } from './admission.ts';
-import { type Caller, doorKeys, type Rates, type Refused, readRates, readRefused } from './door.ts';
-import { keys } from './keys.ts';
-import { number, pairs, run, type Store, text } from './script.ts';
-import { poll as pollScript } from './scripts/poll.ts';
-import { together } from './together.ts';
+import type { Job, JobStatus } from '../../model/job.ts';
+import type { NewJob } from '../access/admit-call.ts';
+import { type Caller, doorKeys, type Rates, type Refused, readRates, readRefused } from '../access/authorize.ts';
+import { keys } from '../keys.ts';
+import { number, pairs, run, type Store, text } from '../script.ts';
+import { poll as pollScript } from '../scripts/poll.ts';
+import { together } from '../together.ts';
 
 /** What was asked for, as the record keeps it from the admission. */
 type Asked = Pick<Job, 'endpoint' | 'path' | 'args'> & { readonly webhook_url: string; readonly authorization: string };

@@ -1,8 +1,8 @@
-import type { Job, JobStatus } from '../model/job.ts';
-import { jobOf } from './jobs.ts';
-import { channels, keys } from './keys.ts';
-import { pairs, run, type Store } from './script.ts';
-import { removeFile as removeFileScript } from './scripts/remove-file.ts';
+import type { Job, JobStatus } from '../../model/job.ts';
+import { channels, keys } from '../keys.ts';
+import { pairs, run, type Store } from '../script.ts';
+import { removeFile as removeFileScript } from '../scripts/remove-file.ts';
+import { jobOf } from './read-job.ts';
 
 /** A place in the list of an account's jobs: after this one come the older ones. */
 export interface Cursor {

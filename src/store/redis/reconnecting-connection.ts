@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Log } from '../base/log.ts';
-import { type Client, openClient } from './client.ts';
-import { inTime, Late, limitMs } from './late.ts';
-import type { Place } from './place.ts';
+import type { Log } from '../../base/log.ts';
+import type { Place } from './discovery.ts';
+import { type Client, openClient } from './redis-client.ts';
+import { inTime, Late, limitMs } from './timeout.ts';
 
 interface Use {
   readonly client: Client;

@@ -1,9 +1,9 @@
-import { Refusal, refuse } from '../base/errors.ts';
-import type { Log } from '../base/log.ts';
-import { type Client, isReply } from './client.ts';
-import { inTime, Late } from './late.ts';
-import { Link } from './link.ts';
-import type { Place } from './place.ts';
+import { Refusal, refuse } from '../../base/errors.ts';
+import type { Log } from '../../base/log.ts';
+import type { Place } from './discovery.ts';
+import { Link } from './reconnecting-connection.ts';
+import { type Client, isReply } from './redis-client.ts';
+import { inTime, Late } from './timeout.ts';
 
 /** One call that is under way. */
 export interface Call {

@@ -1,5 +1,5 @@
 import { createClient, ErrorReply } from 'redis';
-import { inTime } from './late.ts';
+import { inTime } from './timeout.ts';
 
 /** One connection to one Redis. Once it breaks it stays so: `link.ts` opens the next one. */
 export type Client = ReturnType<typeof makeClient>;

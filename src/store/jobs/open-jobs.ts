@@ -1,5 +1,5 @@
-import { keys } from './keys.ts';
-import type { Store } from './script.ts';
+import { keys } from '../keys.ts';
+import type { Store } from '../script.ts';
 
 /** Ids of the jobs of an account that have not ended, oldest first. */
 export async function listOpen(store: Store, account: string): Promise<string[]> {

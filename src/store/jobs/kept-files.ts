@@ -1,5 +1,5 @@
-import { keys } from './keys.ts';
-import type { Store } from './script.ts';
+import { keys } from '../keys.ts';
+import type { Store } from '../script.ts';
 
 /** A job that may have files in the object store. */
 export interface KeptFile {

@@ -1,6 +1,7 @@
-import { isRefusalCode, type RefusalCode } from '../base/errors.ts';
-import { keys } from './keys.ts';
-import { number, type Reply, text } from './script.ts';
+import { isRefusalCode, type RefusalCode } from '../../base/errors.ts';
+import { keys } from '../keys.ts';
+import { number, type Reply, run, type Store, text } from '../script.ts';
+import { enter as enterScript } from '../scripts/enter.ts';
 
 /** Who asks: the account named in the key's text and the hash of the text. */
 export interface Caller {
@@ -58,4 +59,10 @@ export function readRates(reply: Reply): Rates {
 function rate(limit: unknown, left: unknown): Rate | null {
   const most = number(limit);
   return most === null ? null : { limit: most, left: number(left) ?? 0 };
+}
+
+/** Judges the caller of a free call that reads nothing else. */
+export async function enter(store: Store, caller: Caller): Promise<{ rates: Rates; mayReadStats: boolean } | Refused> {
+  const reply = await run(store, enterScript, doorKeys(caller), { accountId: caller.account });
+  return readRefused(reply) ?? { rates: readRates(reply), mayReadStats: reply[7] === '1' };
 }

@@ -1,6 +1,6 @@
-import type { Log } from '../base/log.ts';
-import type { Metrics } from '../base/metrics.ts';
-import type { Connection } from './connect.ts';
+import type { Log } from '../../base/log.ts';
+import type { Metrics } from '../../base/metrics.ts';
+import type { Connection } from './connection.ts';
 import { memoryRatio } from './durability.ts';
 
 /** Whether the record has room for more: admissions stop at 85 % of its memory, so that what ends always can. */

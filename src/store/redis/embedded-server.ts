@@ -1,8 +1,8 @@
 import { chmod, mkdir, readFile, rename, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Log } from '../base/log.ts';
-import { askServer, checkPrograms, spawnRedis, whenReady } from './process.ts';
+import type { Log } from '../../base/log.ts';
+import { askServer, checkPrograms, spawnRedis, whenReady } from './redis-process.ts';
 
 export interface ServerOptions {
   /** A folder of its own: the file with every change, the log, the socket. */

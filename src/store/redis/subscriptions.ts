@@ -1,6 +1,6 @@
-import type { Log } from '../base/log.ts';
-import { Link } from './link.ts';
-import type { Place } from './place.ts';
+import type { Log } from '../../base/log.ts';
+import type { Place } from './discovery.ts';
+import { Link } from './reconnecting-connection.ts';
 
 export type Listener = (message: string) => void;
 

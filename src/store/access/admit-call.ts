@@ -1,12 +1,12 @@
-import type { Endpoint } from '../model/job.ts';
-import { type Caller, doorKeys, type Rates, type Refused, readRates, readRefused } from './door.ts';
-import { channels, keys } from './keys.ts';
-import { bookKeys, rolling } from './period.ts';
-import { type Reply, run, type Store, text } from './script.ts';
-import { admit as admitScript } from './scripts/admit.ts';
-import { charge as chargeScript } from './scripts/charge.ts';
-import { release as releaseScript } from './scripts/release.ts';
-import { together } from './together.ts';
+import type { Endpoint } from '../../model/job.ts';
+import { channels, keys } from '../keys.ts';
+import { bookKeys, rolling } from '../period.ts';
+import { type Reply, run, type Store, text } from '../script.ts';
+import { admit as admitScript } from '../scripts/admit.ts';
+import { charge as chargeScript } from '../scripts/charge.ts';
+import { release as releaseScript } from '../scripts/release.ts';
+import { together } from '../together.ts';
+import { type Caller, doorKeys, type Rates, type Refused, readRates, readRefused } from './authorize.ts';
 
 /** An Idempotency-Key, hashed, and the text of the request it stands for. */
 export interface Repeat {

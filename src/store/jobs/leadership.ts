@@ -1,6 +1,6 @@
-import { keys } from './keys.ts';
-import { run, type Store } from './script.ts';
-import { lead } from './scripts/lead.ts';
+import { keys } from '../keys.ts';
+import { run, type Store } from '../script.ts';
+import { lead } from '../scripts/lead.ts';
 
 /** Takes or keeps the leadership for some time; false while another holder has it. */
 export async function takeLead(store: Store, holder: string, milliseconds = 15_000): Promise<boolean> {

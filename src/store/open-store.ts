@@ -3,10 +3,10 @@ import { makeClock } from '../base/clock.ts';
 import type { Config } from '../base/config.ts';
 import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
-import { type Connection, connect } from './connect.ts';
-import { checkDurability } from './durability.ts';
 import { keys } from './keys.ts';
-import { askServer } from './process.ts';
+import { type Connection, connect } from './redis/connection.ts';
+import { checkDurability } from './redis/durability.ts';
+import { askServer } from './redis/redis-process.ts';
 import { prepareSchema } from './schema.ts';
 import type { Store } from './script.ts';
 
