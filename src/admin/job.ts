@@ -1,9 +1,9 @@
 import { failures, refuse } from '../base/errors.ts';
 import { writeTime } from '../model/date.ts';
+import { makeLink } from '../model/file-link.ts';
 import { isEnded, type Job } from '../model/job.ts';
-import { makeLink } from '../model/link.ts';
+import { shownJob } from '../model/job-json.ts';
 import { queueOf } from '../model/queue.ts';
-import { shownJob } from '../model/shown.ts';
 import { readAccount } from '../store/accounts.ts';
 import { readAttempts, readJob, readPlaces } from '../store/jobs/read-job.ts';
 import { findEntry } from '../store/ledger.ts';

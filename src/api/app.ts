@@ -3,15 +3,15 @@ import express, { type Express, type NextFunction, type Request, type Response }
 import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
-import { wantsSoftFail } from '../model/request.ts';
+import { wantsSoftFail } from '../model/request-parameters.ts';
 import type { FreeLines } from '../store/lines.ts';
-import type { FindPeer, Peer } from './address.ts';
-import { errorOf, type Reply, refusal, send, softened } from './answer.ts';
 import type { Handler } from './ask.ts';
-import type { Blocked } from './blocked.ts';
+import type { Blocked } from './blocked-addresses.ts';
 import { readBody } from './body.ts';
-import { hasOneHost, judgeQuery } from './form.ts';
+import type { FindPeer, Peer } from './caller-address.ts';
 import type { ReadKey } from './keys.ts';
+import { errorOf, type Reply, refusal, send, softened } from './reply.ts';
+import { hasOneHost, judgeQuery } from './request-syntax.ts';
 import { allowed, type Route, type RouteName, routes } from './routes.ts';
 
 /** What stands in front of every route. */

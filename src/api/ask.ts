@@ -1,10 +1,10 @@
 import type { Request, Response } from 'express';
 import type { KeyText } from '../model/key.ts';
-import { type Flags, parseFlags } from '../model/request.ts';
+import { type Flags, parseFlags } from '../model/request-parameters.ts';
 import type { Rates, Refused } from '../store/access/authorize.ts';
 import { enter } from '../store/access/authorize.ts';
 import type { Store } from '../store/script.ts';
-import { type Reply, refusal, refusedReply, type Statuses } from './answer.ts';
+import { type Reply, refusal, refusedReply, type Statuses } from './reply.ts';
 
 /** One request whose key has the right form. */
 export interface Ask {

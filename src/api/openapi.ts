@@ -1,5 +1,5 @@
 import { type RefusalCode, refusals } from '../base/errors.ts';
-import type { ParameterTable } from '../model/parameter.ts';
+import type { ParameterTable } from '../model/parameter-kinds.ts';
 import {
   creditParameters,
   globalParameters,
@@ -8,9 +8,9 @@ import {
   pollParameters,
   statsParameters,
   usageParameters,
-} from '../model/request.ts';
+} from '../model/request-parameters.ts';
+import { object, partOf, ref, type Schema, schemas, text } from './openapi-schemas.ts';
 import { allowed, type Route, type RouteName, routes } from './routes.ts';
-import { object, partOf, ref, type Schema, schemas, text } from './schemas.ts';
 
 /** What a route takes besides the global parameters, and what it answers when all is well. */
 interface Spoken {

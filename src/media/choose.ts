@@ -1,4 +1,4 @@
-import type { Args } from '../model/request.ts';
+import type { Args } from '../model/request-parameters.ts';
 import { type Container, canHold, containersFor, isAudioCopy } from './container.ts';
 import type { Format, Page } from './page.ts';
 import { Failed, type Order } from './tools.ts';

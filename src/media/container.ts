@@ -1,4 +1,4 @@
-import type { Args } from '../model/request.ts';
+import type { Args } from '../model/request-parameters.ts';
 
 /** A kind of file that can be delivered. */
 export interface Container {

@@ -1,5 +1,5 @@
 import type { Endpoint } from '../model/job.ts';
-import type { Args } from '../model/request.ts';
+import type { Args } from '../model/request-parameters.ts';
 import type { Choice } from './choose.ts';
 import { askedRate, type Container, canHold, containers, containersFor, familyOf, isAudioCopy } from './container.ts';
 import type { Probed, Stream } from './probe.ts';

@@ -1,7 +1,7 @@
 import { type FailureCode, failures } from '../base/errors.ts';
 import type { Endpoint } from '../model/job.ts';
 import type { Metadata } from '../model/metadata.ts';
-import type { Args } from '../model/request.ts';
+import type { Args } from '../model/request-parameters.ts';
 
 /** What a caller asked for. */
 export interface Order {

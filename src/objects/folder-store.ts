@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { Refusal, refuse } from '../base/errors.ts';
 import type { Seal } from '../base/seal.ts';
-import type { ByteRange } from '../model/range.ts';
+import type { ByteRange } from '../model/byte-range.ts';
 import { codeOf, reach, syncFolder } from './file-system.ts';
 import { receiveObject, sweepUploads, uploadsIn } from './folder-upload.ts';
 import {

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
+import type { ByteRange } from '../model/byte-range.ts';
 import { longestKey } from '../model/outcome.ts';
-import type { ByteRange } from '../model/range.ts';
 
 /**
  * Keeps finished files, each under a key. Everything may be repeated. When the storage cannot be reached, read or written,

@@ -1,7 +1,7 @@
 import type { Config } from '../base/config.ts';
 import type { Seal } from '../base/seal.ts';
+import { makeLink } from '../model/file-link.ts';
 import type { Job } from '../model/job.ts';
-import { makeLink } from '../model/link.ts';
 import type { Store } from '../store/script.ts';
 
 interface LinkParts {

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { Seal } from '../base/seal.ts';
 import type { Job } from '../model/job.ts';
-import { webhookBody } from '../model/shown.ts';
+import { webhookBody } from '../model/job-json.ts';
 import type { Outgoing } from '../store/webhooks.ts';
 import type { Post } from './send-webhook.ts';
 

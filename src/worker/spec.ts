@@ -1,7 +1,7 @@
 import type { Order } from '../media/tools.ts';
 import { endpoints } from '../model/job.ts';
 import { longestKey } from '../model/outcome.ts';
-import type { Args } from '../model/request.ts';
+import type { Args } from '../model/request-parameters.ts';
 
 /** What one attempt is to do, as the gateway tells it. */
 export interface Spec {

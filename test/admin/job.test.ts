@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { makeSeal } from '../../src/base/seal.ts';
-import { judgeLink } from '../../src/model/link.ts';
+import { judgeLink } from '../../src/model/file-link.ts';
 import { removeFile } from '../../src/store/jobs/list-jobs.ts';
 import { noteProgress, retryJob, settleJob } from '../../src/store/lifecycle.ts';
 import { endWebhook, takeWebhook } from '../../src/store/webhooks.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { findPeers } from '../../src/api/address.ts';
+import { findPeers } from '../../src/api/caller-address.ts';
 import { networks } from '../../src/base/kinds.ts';
 import { listBlocks, readStrayProxy } from '../../src/store/blocks.ts';
 import { setKey } from '../../src/store/keyring.ts';

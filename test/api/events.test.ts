@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { makeWatches } from '../../src/api/watch.ts';
+import { makeWatches } from '../../src/api/job-watch.ts';
 import { readLines } from '../../src/store/lines.ts';
 import type { Store } from '../../src/store/script.ts';
 import { type Desk, startApi, type TestApi } from '../support/api.ts';

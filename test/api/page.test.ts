@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { type Route, routes } from '../../src/api/routes.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { jobStatuses } from '../../src/model/job.ts';
-import type { ParameterTable } from '../../src/model/parameter.ts';
+import type { ParameterTable } from '../../src/model/parameter-kinds.ts';
 import {
   creditParameters,
   globalParameters,
@@ -12,7 +12,7 @@ import {
   pollParameters,
   statsParameters,
   usageParameters,
-} from '../../src/model/request.ts';
+} from '../../src/model/request-parameters.ts';
 import { addPack } from '../../src/store/ledger.ts';
 import { compose } from '../../src/webhooks/payload.ts';
 import { aFilm, startApi, type TestApi } from '../support/api.ts';

@@ -7,7 +7,7 @@ import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { makeStop } from '../../src/base/stop.ts';
 import { readKey } from '../../src/model/key.ts';
-import { parseRequest } from '../../src/model/request.ts';
+import { parseRequest } from '../../src/model/request-parameters.ts';
 import { openFolder } from '../../src/objects/folder-store.ts';
 import { askInspector } from '../../src/roles/inspector-client.ts';
 import { serveApi } from '../../src/roles/serve-api.ts';

@@ -2,7 +2,7 @@ import { hash, randomUUID } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { Refusal } from '../../src/base/errors.ts';
-import type { ByteRange } from '../../src/model/range.ts';
+import type { ByteRange } from '../../src/model/byte-range.ts';
 import type { ObjectStore, OpenedObject, Permit, Upload } from '../../src/objects/object-store.ts';
 
 export interface StoreUnderTest {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { fieldsAllowed, filterFields, type Path, parseFields } from '../../src/model/fields.ts';
+import { fieldsAllowed, filterFields, type Path, parseFields } from '../../src/model/select-fields.ts';
 
 type Body = Record<string, unknown>;
 

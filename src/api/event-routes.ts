@@ -1,11 +1,11 @@
 import { Refusal } from '../base/errors.ts';
-import { filterFields, type Path } from '../model/fields.ts';
 import { isEnded, type Job } from '../model/job.ts';
-import { rateHeaders } from './answer.ts';
+import { filterFields, type Path } from '../model/select-fields.ts';
 import type { Ask, Handler } from './ask.ts';
-import { enterJob, type JobRoutes } from './jobs.ts';
-import { readOwn, showAll } from './show.ts';
-import type { Watch } from './watch.ts';
+import { enterJob, type JobRoutes } from './job-routes.ts';
+import { readOwn, showAll } from './job-view.ts';
+import type { Watch } from './job-watch.ts';
+import { rateHeaders } from './reply.ts';
 
 const reconnectMilliseconds = 1000;
 

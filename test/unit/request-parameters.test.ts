@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { creditParameters, globalParameters, parseRequest, requestText } from '../../src/model/request.ts';
+import { creditParameters, globalParameters, parseRequest, requestText } from '../../src/model/request-parameters.ts';
 
 const query = 'https://example.com/a.mp4';
 const notUrl = 'must be an http or https URL';

@@ -14,7 +14,7 @@ import {
   statsParameters,
   usageParameters,
   wantsSoftFail,
-} from '../../src/model/request.ts';
+} from '../../src/model/request-parameters.ts';
 
 type Given = Record<string, unknown>;
 

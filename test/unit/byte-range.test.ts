@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { isHeld, readRange } from '../../src/model/range.ts';
+import { isHeld, readRange } from '../../src/model/byte-range.ts';
 
 const etag = '"abc"';
 

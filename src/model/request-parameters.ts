@@ -1,5 +1,4 @@
 import type { Exception } from '../base/kinds.ts';
-import type { Path } from './fields.ts';
 import { type Endpoint, type JobStatus, jobStatuses } from './job.ts';
 import {
   choice,
@@ -12,7 +11,8 @@ import {
   required,
   text,
   url,
-} from './parameter.ts';
+} from './parameter-kinds.ts';
+import type { Path } from './select-fields.ts';
 import { catalogue, type JudgedStats, judgeStats } from './stats.ts';
 import { judgeUrl, judgeWebhookUrl, queryLengthMax, webhookUrlLengthMax } from './url.ts';
 

@@ -1,6 +1,6 @@
 import { Ajv } from 'ajv';
 import type { Exception } from '../base/kinds.ts';
-import { fieldsAllowed, fieldsBytesMax, type Path, parseFields } from './fields.ts';
+import { fieldsAllowed, fieldsBytesMax, type Path, parseFields } from './select-fields.ts';
 import { type JudgedUrl, notUrl } from './url.ts';
 
 /** A JSON Schema, as it stands in the OpenAPI document too. */

@@ -1,6 +1,6 @@
 import type { Job } from '../model/job.ts';
+import { shownJob } from '../model/job-json.ts';
 import { queueOf } from '../model/queue.ts';
-import { shownJob } from '../model/shown.ts';
 import { type Place, readJob, readPlaces } from '../store/jobs/read-job.ts';
 import type { Store } from '../store/script.ts';
 

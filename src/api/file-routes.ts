@@ -1,12 +1,12 @@
 import { pipeline } from 'node:stream/promises';
 import type { Request, Response } from 'express';
 import type { Seal } from '../base/seal.ts';
+import { isHeld, readRange } from '../model/byte-range.ts';
+import { dispositionOf, judgeLink } from '../model/file-link.ts';
 import type { Delivered, Job } from '../model/job.ts';
-import { dispositionOf, judgeLink } from '../model/link.ts';
 import { contentTypes } from '../model/outcome.ts';
-import { isHeld, readRange } from '../model/range.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
-import { type Reply, refusal } from './answer.ts';
+import { type Reply, refusal } from './reply.ts';
 
 /** What result links need. */
 export interface Files {

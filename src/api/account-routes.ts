@@ -1,14 +1,14 @@
-import { filterFields } from '../model/fields.ts';
 import type { Endpoint } from '../model/job.ts';
 import { reducedUsage, usage as usageOf } from '../model/money.ts';
-import { parseStats, parseView } from '../model/request.ts';
+import { parseStats, parseView } from '../model/request-parameters.ts';
+import { filterFields } from '../model/select-fields.ts';
 import type { MinuteBucket } from '../model/stats.ts';
 import { type Engine, snapshot } from '../model/stats.ts';
 import { enter } from '../store/access/authorize.ts';
 import { readUsage } from '../store/ledger.ts';
 import type { Store } from '../store/script.ts';
-import { refusal, refusedReply, type Statuses } from './answer.ts';
 import { type Handler, isRefused, judgeFlags } from './ask.ts';
+import { refusal, refusedReply, type Statuses } from './reply.ts';
 
 /** GET of the usage: everything, or plan and remaining alone. */
 export function tellUsage(store: Store, statuses: Statuses): Handler {

@@ -3,10 +3,10 @@ import { failures, refuse } from '../base/errors.ts';
 import type { Exception } from '../base/kinds.ts';
 import { hasBrokenOff } from '../base/post.ts';
 import type { Seal } from '../base/seal.ts';
-import { filterFields } from '../model/fields.ts';
 import type { Inspected, Inspector } from '../model/inspected.ts';
 import { type Endpoint, isEnded, type Job } from '../model/job.ts';
-import { type CreditRequest, parseFlags, parseJobId, parseRequest, requestText } from '../model/request.ts';
+import { type CreditRequest, parseFlags, parseJobId, parseRequest, requestText } from '../model/request-parameters.ts';
+import { filterFields } from '../model/select-fields.ts';
 import { receiverOf } from '../model/url.ts';
 import {
   type Admission,
@@ -18,8 +18,8 @@ import {
 } from '../store/access/admit-call.ts';
 import { readJob, readWebhook } from '../store/jobs/read-job.ts';
 import type { Store } from '../store/script.ts';
-import { failureReply, type Reply, refusal, refusedReply, type Statuses } from './answer.ts';
 import { type Ask, enterFree, type Handler, isRefused, judgeFlags } from './ask.ts';
+import { failureReply, type Reply, refusal, refusedReply, type Statuses } from './reply.ts';
 import { routes } from './routes.ts';
 
 /** What the routes that cost a credit need. */

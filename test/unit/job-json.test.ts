@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { Job } from '../../src/model/job.ts';
-import { type Beside, raiseProgress, shownJob, webhookBody } from '../../src/model/shown.ts';
+import { type Beside, raiseProgress, shownJob, webhookBody } from '../../src/model/job-json.ts';
 import { aJob, aRunningJob, someDelivered, someMetadata } from '../support/jobs.ts';
 
 const created_at = Date.UTC(2026, 0, 2, 3, 4, 5, 6);

@@ -1,16 +1,16 @@
 import { failures } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
-import { filterFields } from '../model/fields.ts';
 import { isEnded, type Job } from '../model/job.ts';
-import { parseJobId, parseList, parseWait } from '../model/request.ts';
+import { parseJobId, parseList, parseWait } from '../model/request-parameters.ts';
+import { filterFields } from '../model/select-fields.ts';
 import { type Cursor, listJobs, removeFile } from '../store/jobs/list-jobs.ts';
 import { pollJob } from '../store/jobs/read-job.ts';
 import { cancelJob } from '../store/lifecycle.ts';
 import type { Store } from '../store/script.ts';
-import { type Reply, refusal, refusedReply, type Statuses } from './answer.ts';
 import { type Ask, type Entered, enterFree, type Handler, isRefused, judgeFlags } from './ask.ts';
-import { readOwn, type Show, showAll } from './show.ts';
-import type { Watch } from './watch.ts';
+import { readOwn, type Show, showAll } from './job-view.ts';
+import type { Watch } from './job-watch.ts';
+import { type Reply, refusal, refusedReply, type Statuses } from './reply.ts';
 
 /** What the routes about jobs need. */
 export interface JobRoutes {

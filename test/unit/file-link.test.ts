@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { makeSeal } from '../../src/base/seal.ts';
-import { displayName, dispositionOf, extensions, judgeLink, makeLink } from '../../src/model/link.ts';
+import { displayName, dispositionOf, extensions, judgeLink, makeLink } from '../../src/model/file-link.ts';
 import { contentTypes } from '../../src/model/outcome.ts';
 import { aJob, someDelivered } from '../support/jobs.ts';
 

@@ -2,8 +2,8 @@ import { createServer, type RequestListener, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Express } from 'express';
-import { plainTarget } from './form.ts';
 import { messagesOf } from './messages.ts';
+import { plainTarget } from './request-syntax.ts';
 
 /** A server that answers on a port. */
 export interface Listening {
