@@ -25,7 +25,7 @@ describe('plans, accounts and keys', () => {
     operator.store.connection.read(['HGET', keys.account(id), 'webhook_secret'], keys.account(id));
 
   describe('a plan', () => {
-    it('is made, keeps what is not named, and is listed', async () => {
+    it('D57: is made, keeps what is not named, and is listed', async () => {
       expect(await operator.json('plan', 'set', 'gold', '--quota', '5')).to.deep.equal({
         name: 'gold',
         quota: 5,
@@ -87,7 +87,7 @@ describe('plans, accounts and keys', () => {
       });
     });
 
-    it('keeps what is not named, and is shown with its usage', async () => {
+    it('D88: keeps what is not named, and is shown with its usage', async () => {
       const options = ['--stats', 'on', '--concurrency', '3', '--weight', '2', '--max-open', '7'];
       await operator.json('account', 'create', 'kept', '--name', 'Kept', ...options);
       const changed = await operator.json('account', 'set', 'kept', '--name', 'Renamed', '--invoice', 'unpaid');
@@ -103,7 +103,7 @@ describe('plans, accounts and keys', () => {
       });
     });
 
-    it('gets a webhook secret that is shown once and kept sealed', async () => {
+    it('events-6: gets a webhook secret that is shown once and kept sealed', async () => {
       const { id } = await operator.json('account', 'create', 'signed', '--name', 'Signed');
       const line = ['account', 'set', 'signed', '--webhook-secret', 'new', '--json'];
       const refused = await operator.run(line);
@@ -136,7 +136,7 @@ describe('plans, accounts and keys', () => {
       expect(makeSeal({ secret }).open('webhook_secret', String(await secretOf(id)))).to.equal(webhook_secret);
     });
 
-    it('loses its open jobs when it is suspended', async () => {
+    it('D76: loses its open jobs when it is suspended', async () => {
       const caller = await anAccount(operator.store, { credits: 200 });
       const ids: string[] = [];
       for (let n = 0; n < 60; n++) ids.push(await admitted(operator.store, caller));
@@ -191,7 +191,7 @@ describe('plans, accounts and keys', () => {
   describe('a key', () => {
     before(() => operator.json('account', 'create', 'owner', '--name', 'Owner'));
 
-    it('is shown once, when it is created', async () => {
+    it('key-alias key-secret auth-7: is shown once, when it is created', async () => {
       const options = [
         '--category',
         'production',
@@ -235,7 +235,7 @@ describe('plans, accounts and keys', () => {
       });
     });
 
-    it('is deleted only when it was never used', async () => {
+    it('key-delete-unused key-delete-used D40: is deleted only when it was never used', async () => {
       const { key } = await operator.json('key', 'create', 'owner', '--alias', 'used');
       await enter(operator.store, readKey(key)!);
       expect(await operator.refused('key', 'delete', 'owner', 'used')).to.include({ code: 'key_has_history' });

@@ -46,7 +46,7 @@ describe('money, logs and blocks', () => {
     });
   });
 
-  it('credits add up', async () => {
+  it('D57: credits add up', async () => {
     const { slug } = await anAccount(operator.store, { credits: 1 });
     const given = await operator.json('credits', 'add', slug, '4', '--reason', 'a gift');
     expect((await operator.json('ledger', 'show', slug))[0]).to.include({ reason: 'a gift' });
@@ -69,7 +69,7 @@ describe('money, logs and blocks', () => {
     expect(await operator.json('ledger', 'verify', slug)).to.include({ ok: true });
   });
 
-  it('the ledger tells what moved, newest first', async () => {
+  it('D81: the ledger tells what moved, newest first', async () => {
     const caller = await anAccount(operator.store, { credits: 4 });
     const id = await admitted(operator.store, caller);
     const job = await startNext(operator.store);
@@ -157,7 +157,7 @@ describe('money, logs and blocks', () => {
     expect((await operator.run(['ledger', 'verify'])).err).to.equal('');
   });
 
-  it('the request log is newest first, narrowed by key and limit', async () => {
+  it('log-entry: the request log is newest first, narrowed by key and limit', async () => {
     const caller = await anAccount(operator.store);
     const other = await aKey(operator.store, caller.account);
     const lines = collectLines(operator.store, 100, aLog().log);

@@ -55,7 +55,7 @@ describe('./trawl', function () {
     }
   });
 
-  it('answers one JSON value, wherever --json stands', async () => {
+  it('D88: answers one JSON value, wherever --json stands', async () => {
     const env = { TRAWL_DATA: operator.data };
     const made = await trawl(['--json', 'admin', 'plan', 'set', 'small', '--quota', '3'], env);
     expect(made).to.include({ code: 0, err: '' });

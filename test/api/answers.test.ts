@@ -28,25 +28,25 @@ const download = (api: TestApi, desk: Desk, more: Record<string, string>) =>
   api.get('/v1/video/download', desk.key, { query: film, ...more });
 
 const rows: Record<string, Row> = {
-  'a wrong parameter': {
+  'error-400 D6: a wrong parameter': {
     status: 400,
     code: 'bad_request',
     error: 'Bad Request: video_quality must be one of best, 1080p, 720p, 480p, 360p',
     meet: (api, desk, more) => download(api, desk, { video_quality: '4k', ...more }),
   },
-  'a missing parameter': {
+  'audio-query error-400: a missing parameter': {
     status: 400,
     code: 'bad_request',
     error: 'Bad Request: query is required',
     meet: (api, desk, more) => api.get('/v1/audio/download', desk.key, more),
   },
-  'no key': {
+  'error-401-invalid: no key': {
     status: 401,
     code: 'invalid_api_key',
     error: 'Invalid API Key',
     meet: (api, _, more) => api.get('/v1/usage', null, more),
   },
-  'an inactive key': {
+  'error-401-inactive: an inactive key': {
     status: 401,
     code: 'inactive_api_key',
     error: 'Inactive API Key',
@@ -55,7 +55,7 @@ const rows: Record<string, Row> = {
       return api.get('/v1/usage', desk.key, more);
     },
   },
-  'an expired key': {
+  'error-401-expired: an expired key': {
     status: 401,
     code: 'expired_api_key',
     error: 'Expired API Key',
@@ -64,7 +64,7 @@ const rows: Record<string, Row> = {
       return api.get('/v1/usage', desk.key, more);
     },
   },
-  'a reached quota': {
+  'error-401-quota: a reached quota': {
     status: 401,
     code: 'key_quota_exceeded',
     error: 'Rate limit exceeded for the API key: quota monthly',
@@ -73,25 +73,25 @@ const rows: Record<string, Row> = {
       return download(api, desk, more);
     },
   },
-  'no credit': {
+  'error-402: no credit': {
     status: 402,
     code: 'payment_required',
     error: 'Payment required',
     meet: async (api, _, more) => download(api, await api.desk({ credits: 0 }), more),
   },
-  'a feature that is not enabled': {
+  'error-403-forbidden: a feature that is not enabled': {
     status: 403,
     code: 'forbidden',
     error: 'Forbidden',
     meet: (api, desk, more) => api.get('/v1/stats', desk.key, { engine: 'video', ...more }),
   },
-  'an unknown job': {
+  'error-404: an unknown job': {
     status: 404,
     code: 'not_found',
     error: 'Not Found',
     meet: (api, desk, more) => api.get(`/v1/jobs/${unknownId}`, desk.key, more),
   },
-  'an unknown engine': {
+  'error-404: an unknown engine': {
     status: 404,
     code: 'not_found',
     error: 'Not Found',
@@ -129,14 +129,14 @@ const rows: Record<string, Row> = {
       return ask({ query: film, ...more });
     },
   },
-  'a body that is too large': {
+  'error-413: a body that is too large': {
     status: 413,
     code: 'payload_too_large',
     error: 'Payload Too Large',
     meet: (api, desk, params) =>
       api.call('POST', '/v1/video/download', { key: desk.key, params, body: { a: 'x'.repeat(17_000) } }),
   },
-  'too many calls': {
+  'error-429: too many calls': {
     status: 429,
     code: 'rate_limited',
     error: 'You have exceeded the per-minute rate limit on your subscription',
@@ -146,7 +146,7 @@ const rows: Record<string, Row> = {
       return api.get('/v1/usage', key, more);
     },
   },
-  'an inspector that answers something else': {
+  'error-500: an inspector that answers something else': {
     status: 500,
     code: 'internal_error',
     error: 'Internal Error',
@@ -155,7 +155,7 @@ const rows: Record<string, Row> = {
       return api.get('/v1/media/metadata', desk.key, { query: film, ...more });
     },
   },
-  'an inspector that is away': {
+  'error-503: an inspector that is away': {
     status: 503,
     code: 'unavailable',
     error: 'Service Unavailable',
@@ -177,14 +177,14 @@ describe('answers', () => {
   const used = async (desk: Desk) => (await readSnapshot(api.store, desk.account)).books.credits_consumed;
 
   for (const [name, { status, code, error, meet }] of Object.entries(rows)) {
-    it(`error ${status}: ${name} answers its sentence with ${code}, and bills nothing`, async () => {
+    it(`billing-6 error-body D7 D70: ${name} answers ${status}, its sentence and ${code}, and bills nothing`, async () => {
       const desk = await api.desk();
       expectRefused(await meet(api, desk, {}), status, code, error);
       expect(codes).to.include(code);
       expect(await used(desk)).to.equal(0);
     });
 
-    it(`D8: ${name} under soft_fail is the same body with status 200 and x-original-status ${status}`, async () => {
+    it(`billing-7 global-soft_fail rule-2 D8: ${name} under soft_fail is the same body with status 200 and x-original-status ${status}`, async () => {
       const desk = await api.desk();
       const answer = await meet(api, desk, { soft_fail: 'true' });
       expectRefused(answer, 200, code, error);
@@ -227,7 +227,7 @@ describe('answers', () => {
     expect((await api.get('/v1/jobs', desk.key)).json.jobs).to.have.length(1);
   });
 
-  it('D2: is_async is ignored on what is free', async () => {
+  it('global-is_async D2: is_async is ignored on what is free', async () => {
     const desk = await api.desk({ stats: true });
     const { job_id } = (await download(api, desk, {})).json;
     for (const path of ['/v1/usage', '/v1/stats?engine=video', `/v1/jobs/${job_id}`, '/v1/jobs']) {
@@ -254,7 +254,7 @@ describe('answers', () => {
       ['__proto__,constructor,toString,account.__proto__', { account: {} }],
     ];
     for (const [fields, body] of filtered) {
-      it(`D9: ${fields} keeps what it names, through objects and arrays`, async () => {
+      it(`global-fields fields-* D9: ${fields} keeps what it names, through objects and arrays`, async () => {
         const desk = await api.desk({ packs: [1, 1], credits: 98 });
         const { json } = await api.get('/v1/usage', desk.key, { fields });
         if (json.account?.slug) json.account.slug = '';
@@ -271,7 +271,7 @@ describe('answers', () => {
       expectRefused(many, 400, 'bad_request', /^Bad Request: fields must be at most 100 names/);
     });
 
-    it('D9: the price of what is filtered stays, also for a remembered answer', async () => {
+    it('fields-price D9: the price of what is filtered stays, also for a remembered answer', async () => {
       const desk = await api.desk();
       const ask = (fields: string) => {
         const headers = { 'idempotency-key': 'f' };

@@ -41,7 +41,7 @@ describe('blocked addresses', () => {
 
   const status = async (address: string) => (await from(api, address, desk.key)).status;
 
-  it('D38 auth 6: the third failure in ten minutes blocks an address for 15 minutes, on every route with a key', async () => {
+  it('auth-6 error-403-blocked D38: the third failure in ten minutes blocks an address for 15 minutes, on every route with a key', async () => {
     await fail(api, '198.51.100.1', 2);
     expect(await status('198.51.100.1')).to.equal(200);
     await fail(api, '198.51.100.1', 1);
@@ -79,7 +79,7 @@ describe('blocked addresses', () => {
     expect(await status('198.51.100.5')).to.equal(200);
   });
 
-  it('D38 D34: inactive, expired and quota answers are no failures', async () => {
+  it('D34 D38: inactive, expired and quota answers are no failures', async () => {
     const [off, old, used] = [await api.desk(), await api.desk(), await api.desk({ quotas: { total: 0 } })];
     await setKey(api.store, off.account, `k${off.keyId}`, { active: false });
     await setKey(api.store, old.account, `k${old.keyId}`, { expires: 1 });

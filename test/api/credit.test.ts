@@ -29,7 +29,7 @@ describe('the routes that cost a credit', () => {
   };
 
   for (const path of ['/v1/video/download', '/api/v1/video/download', '/v1/audio/download', '/api/v1/audio/download']) {
-    it(`D1 D13: GET ${path} answers 202 with only job_id, and Location`, async () => {
+    it(`video-answer audio-answer D1 D13: GET ${path} answers 202 with only job_id, and Location`, async () => {
       const desk = await api.desk();
       const answer = await api.get(path, desk.key, { query: film });
       expect(answer.status).to.equal(202);
@@ -41,7 +41,7 @@ describe('the routes that cost a credit', () => {
     });
   }
 
-  it('billing 2, D25: a job is logged 202 without and 201 with its credit, and the ledger charges once', async () => {
+  it('billing-2 D25: a job is logged 202 without and 201 with its credit, and the ledger charges once', async () => {
     const desk = await api.desk();
     const { json } = await api.get('/v1/video/download', desk.key, { query: film });
     await takeLead(api.store, holder);
@@ -58,7 +58,7 @@ describe('the routes that cost a credit', () => {
     expect(await money(desk)).to.deep.equal([1, 0]);
   });
 
-  it('D22: args shows what was understood, with defaults, is_async, and no secret', async () => {
+  it('job-args D22: args shows what was understood, with defaults, is_async, and no secret', async () => {
     const desk = await api.desk();
     const params = { query: film, webhook_url: 'https://example.com/hook', webhook_authorization: 'Bearer hush-hush' };
     const { json } = await api.get('/v1/video/download', desk.key, params);
@@ -100,7 +100,7 @@ describe('the routes that cost a credit', () => {
     expect(args).to.deep.include({ query: film, video_quality: '480p', max_duration: 3 });
   });
 
-  it('D4: a body above 16 KiB is 413 before everything else, one just below is read', async () => {
+  it('error-413 limit-size D4: a body above 16 KiB is 413 before everything else, one just below is read', async () => {
     const big = { a: 'x'.repeat(17_000) };
     const answer = await api.call('POST', '/v1/video/download', { key: 'wrong', body: big });
     expect([answer.status, answer.json, answer.headers.get('x-error-code')]).to.deep.equal([
@@ -178,7 +178,7 @@ describe('the routes that cost a credit', () => {
     expect(odd.json.error).to.match(/^Bad Request: Idempotency-Key/);
   });
 
-  it('D43: an empty balance and an unpaid invoice are 402 on credit endpoints and retry only', async () => {
+  it('error-402 D43: an empty balance and an unpaid invoice are 402 on credit endpoints and retry only', async () => {
     const desk = await api.desk({ stats: true });
     const { json } = await api.get('/v1/video/download', desk.key, { query: film });
     await api.call('DELETE', `/v1/jobs/${json.job_id}`, { key: desk.key });
@@ -196,7 +196,7 @@ describe('the routes that cost a credit', () => {
   describe('synchronous metadata', () => {
     afterEach(() => api.inspect(() => ({ metadata: aFilm })));
 
-    it('billing 1: answers 200 with the 19 fields and charges one credit, logged once', async () => {
+    it('price-metadata billing-1 metadata-answer: answers 200 with the 19 fields and charges one credit, logged once', async () => {
       const desk = await api.desk();
       const answer = await api.get('/v1/media/metadata', desk.key, { query: film });
       expect([answer.status, answer.json]).to.deep.equal([200, { metadata: aFilm }]);
@@ -216,7 +216,7 @@ describe('the routes that cost a credit', () => {
       ['nonsense', 500, /not known/],
     ];
     for (const [code, status, error] of ends) {
-      it(`D27 D44 D58: ${code} is ${status} with its sentence, and free`, async () => {
+      it(`billing-5 metadata-closed D27 D44 D58: ${code} is ${status} with its sentence, and free`, async () => {
         const desk = await api.desk();
         api.inspect(() => ({ failure: { code } }));
         const answer = await api.get('/v1/media/metadata', desk.key, { query: film });
@@ -289,7 +289,7 @@ describe('the routes that cost a credit', () => {
       expect(await money(desk)).to.deep.equal([1, 0]);
     });
 
-    it('D2: is_async answers 202 with a job of its own endpoint', async () => {
+    it('global-is_async D2: is_async answers 202 with a job of its own endpoint', async () => {
       const desk = await api.desk();
       const answer = await api.get('/v1/media/metadata', desk.key, { query: film, is_async: 'true' });
       expect(answer.status).to.equal(202);

@@ -90,7 +90,7 @@ describe('the events of a job', () => {
     await Promise.all([stream.leave(), behind.leave()]);
   });
 
-  it('fields reaches into each event', async () => {
+  it('D9: fields reaches into each event', async () => {
     const desk = await api.desk();
     const id = await submit(desk);
     await endJob(api.store, id);

@@ -97,7 +97,7 @@ describe('jobs', () => {
       });
     }
 
-    it('fields reaches into each job', async () => {
+    it('D9: fields reaches into each job', async () => {
       const desk = await api.desk();
       const id = await submit(desk);
       const page = await list(desk, { fields: 'jobs.id,jobs.args.query' });
@@ -170,7 +170,7 @@ describe('jobs', () => {
       api.call('POST', `/v1/jobs/${id}/retry`, { key: desk.key, ...options });
 
     for (const path of ['/v1/jobs', '/api/v1/jobs']) {
-      it(`D83: POST ${path}/{id}/retry starts a new job with the same parameters and webhook`, async () => {
+      it(`auth-9 events-2 D83: POST ${path}/{id}/retry starts a new job with the same parameters and webhook`, async () => {
         const desk = await api.desk();
         const params = {
           video_quality: '480p',

@@ -47,7 +47,7 @@ describe('the API key', () => {
     });
 
     for (const { method, path } of keyedCalls) {
-      it(`auth 1, 2: ${method} ${path} is 401 Invalid API Key without a key and with any that is not known`, async () => {
+      it(`stats-errors auth-1 auth-2: ${method} ${path} is 401 Invalid API Key without a key and with any that is not known`, async () => {
         const none = await api.call(method, path, {});
         expectRefused(none, 401, 'invalid_api_key', 'Invalid API Key');
         expectRefused(await api.call(method, path, { headers: { 'x-api-key': '' } }), 401, 'invalid_api_key', /^Inv/);
@@ -58,7 +58,7 @@ describe('the API key', () => {
         }
       });
 
-      it(`auth 3, 4, D39: ${method} ${path} is 401 for an inactive key, and for one that is past its expiry`, async () => {
+      it(`key-deactivate key-expire auth-3 auth-4 D39: ${method} ${path} is 401 for an inactive key, and for one that is past its expiry`, async () => {
         for (const answer of await both(method, path, off.inactive)) {
           expectRefused(answer, 401, 'inactive_api_key', 'Inactive API Key');
         }
@@ -69,7 +69,7 @@ describe('the API key', () => {
     }
   });
 
-  it('key states: works again when it is activated, with all its settings, and until its very expiry', async () => {
+  it('key-active key-expires key-reactivate: works again when it is activated, with all its settings, and until its very expiry', async () => {
     const desk = await api.desk({ quotas: { daily: 7 } });
     const status = async () => (await api.get('/v1/usage', desk.key)).status;
     const shown = async () => (await api.get('/v1/usage', desk.key)).json.api_key;
@@ -88,7 +88,7 @@ describe('the API key', () => {
     expect(await status()).to.equal(200);
   });
 
-  it('resource key: its category has no effect', async () => {
+  it('key-category: its category has no effect', async () => {
     const desk = await api.desk();
     for (const category of ['production', 'development', 'staging', 'Über-Team 7 "x"', '']) {
       await setKey(api.store, desk.account, alias(desk), { category });
@@ -97,7 +97,7 @@ describe('the API key', () => {
     }
   });
 
-  it('D11: wins in the header over the query, and an empty header is none', async () => {
+  it('global-x_api_key auth-1 D11: wins in the header over the query, and an empty header is none', async () => {
     const [desk, other] = [await api.desk(), await api.desk()];
     const ask = (key: string, x_api_key: string) =>
       api.call('GET', '/v1/usage', { headers: { 'x-api-key': key }, params: { x_api_key } });
@@ -107,7 +107,7 @@ describe('the API key', () => {
     expect((await ask('', desk.key)).json.account.slug).to.equal(desk.slug);
   });
 
-  it('D11 D96: is taken from the body of a POST too, and twice is no key', async () => {
+  it('global-x_api_key D11 D96: is taken from the body of a POST too, and twice is no key', async () => {
     const desk = await api.desk();
     const body = { query: film, x_api_key: desk.key };
     const answer = await api.call('POST', '/v1/video/download', { body });
@@ -131,7 +131,7 @@ describe('the API key', () => {
     });
   }
 
-  it('D11: given in the query, it stands in no answer, log, metric nor anything that redis wrote', async () => {
+  it('key-secret D11: given in the query, it stands in no answer, log, metric nor anything that redis wrote', async () => {
     const desk = await api.desk();
     const secret = 'Bearer canary-of-a-webhook';
     const params = { query: film, webhook_url: 'https://example.com/hook', webhook_authorization: secret };
@@ -174,7 +174,7 @@ describe('the API key', () => {
       .join('');
   }
 
-  it('auth 2: refused keys hold, bill and start nothing, and their calls are logged without credits', async () => {
+  it('auth-2: refused keys hold, bill and start nothing, and their calls are logged without credits', async () => {
     const desk = await api.desk();
     await setKey(api.store, desk.account, alias(desk), { active: false });
     for (const path of creditPaths) await api.get(path, desk.key, { query: film });

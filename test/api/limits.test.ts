@@ -32,7 +32,7 @@ describe('limits', () => {
       ['daily', day + 300],
     ];
     for (const [window, longestWait] of windows) {
-      it(`D34 D36: the ${window} quota is named in its 401, tells when to come back if it rolls, and ends when raised`, async () => {
+      it(`key-quotas auth-5 error-401-quota limit-none D34 D36: the ${window} quota is named in its 401, tells when to come back if it rolls, and ends when raised`, async () => {
         const desk = await api.desk({ quotas: { [window]: 2 } });
         expect((await download(desk.key)).status).to.equal(202);
         expect((await download(desk.key)).status).to.equal(202);
@@ -81,7 +81,7 @@ describe('limits', () => {
 
   describe('the rate of a plan', () => {
     for (const { method, path } of keyedCalls) {
-      it(`D37 D78: ${method} ${path} is 429 above it, whatever key of the account is used`, async () => {
+      it(`limit-rate D37 D78: ${method} ${path} is 429 above it, whatever key of the account is used`, async () => {
         const desk = await api.desk({ perMinute: 1, stats: true });
         expect((await api.get('/v1/usage', await anotherKey(api.store, desk.account))).status).to.equal(200);
         const answer = await api.call(method, path, { key: desk.key });
@@ -90,7 +90,7 @@ describe('limits', () => {
         expect(answer.headers.get('ratelimit')).to.equal('"per-minute";r=0;t=60');
       });
 
-      it(`D37: ${method} ${path} tells both rates and what is left of them, and neither without a plan`, async () => {
+      it(`error-429 D37: ${method} ${path} tells both rates and what is left of them, and neither without a plan`, async () => {
         const [desk, free] = [await api.desk({ perSecond: 10, perMinute: 50 }), await api.desk()];
         const answer = await api.call(method, path, { key: desk.key });
         expect(answer.headers.get('ratelimit-policy')).to.equal('"per-second";q=10;w=1, "per-minute";q=50;w=60');
@@ -144,7 +144,7 @@ describe('limits', () => {
       desk = await api.desk({ suspended: true, stats: true });
     });
     for (const { method, path } of keyedCalls) {
-      it(`D76: ${method} ${path} is 403 Forbidden`, async () => {
+      it(`error-403-forbidden rule-5 D76: ${method} ${path} is 403 Forbidden`, async () => {
         const answer = await api.call(method, path, { key: desk.key, params: { query: film, engine: 'video' } });
         expectRefused(answer, 403, 'forbidden', 'Forbidden');
       });
@@ -265,7 +265,7 @@ describe('statuses that an operator may choose', () => {
     expect(lines.map(({ status, credits }) => [status, credits])).to.deep.equal(Array(3).fill([202, 0]));
   });
 
-  it('D34: with TRAWL_KEY_QUOTA_STATUS=429 a reached quota answers 429 with the same sentence and code', async () => {
+  it('rule-1 D34: with TRAWL_KEY_QUOTA_STATUS=429 a reached quota answers 429 with the same sentence and code', async () => {
     const desk = await api.desk({ quotas: { weekly: 0 } });
     const answer = await api.get('/v1/video/download', desk.key, { query: film });
     expectRefused(answer, 429, 'key_quota_exceeded', quotaSentence('weekly'));

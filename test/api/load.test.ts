@@ -78,7 +78,7 @@ describe('a crowd of callers', function () {
 describe('a redis that does not answer', function () {
   this.timeout(20_000);
 
-  it('D69: every call is 503 with Retry-After within two seconds, and is served again within two after', async () => {
+  it('stats-errors error-503 D69: every call is 503 with Retry-After within two seconds, and is served again within two after', async () => {
     const api = await startApi();
     const desk = await api.desk({ stats: true });
     const timed = async (call: () => ReturnType<TestApi['call']>) => {

@@ -120,7 +120,7 @@ describe('docs/api.md', () => {
     expect([...seen].sort()).to.deep.equal(wanted.sort());
   });
 
-  it('lists every route under all its paths, and whether it costs a credit', () => {
+  it('D13: lists every route under all its paths, and whether it costs a credit', () => {
     const listed = listRows(page, 'route').map(({ cells }) => {
       const words = [...`${cells[0]} ${cells[1]}`.matchAll(/`([^`]+)`/g)].map(([, word]) => word!);
       return { words, isFree: cells[2] === '0' };
@@ -167,7 +167,7 @@ describe('docs/api.md', () => {
     expect(listed.sort()).to.deep.equal([...seen, 'retry-after'].sort());
   });
 
-  it('shows webhooks as they are sent, and how to verify them', async () => {
+  it('events-4 events-5: shows webhooks as they are sent, and how to verify them', async () => {
     const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
     const { key } = await api.desk();
     const seal = makeSeal({ secret: Buffer.alloc(32, 1) });

@@ -36,7 +36,7 @@ describe('parameters', () => {
   }
 
   for (const path of [video, audio]) {
-    it(`D31: max_duration of ${path} must be a number above 0 and at most 86400`, async () => {
+    it(`video-max_duration audio-max_duration limit-size D31: max_duration of ${path} must be a number above 0 and at most 86400`, async () => {
       for (const max_duration of ['0', '-1', '86400.1', 'ten', '', '1e3', 'NaN']) {
         const answer = await api.get(path, desk.key, { query: film, max_duration });
         expectRefused(
@@ -54,7 +54,7 @@ describe('parameters', () => {
       ' ',
     );
   for (const path of creditPaths) {
-    it(`D28: query of ${path} must be there, and a public http or https URL of one medium`, async () => {
+    it(`video-query audio-query metadata-query D28: query of ${path} must be there, and a public http or https URL of one medium`, async () => {
       expectRefused(await api.get(path, desk.key), 400, 'bad_request', 'Bad Request: query is required');
       for (const query of ['', '  ', ...closed]) {
         expectRefused(await api.get(path, desk.key, { query }), 400, 'bad_request', /^Bad Request: query must be /);
@@ -102,7 +102,7 @@ describe('parameters', () => {
 });
 
 describe('synchronous metadata that takes too long', () => {
-  it('D27: is 500 after its limit, and free', async () => {
+  it('limit-client D27: is 500 after its limit, and free', async () => {
     const api = await startApi({ TRAWL_INSPECT_SECONDS: '1' });
     const desk = await api.desk();
     const late = Promise.withResolvers<object>();

@@ -42,7 +42,7 @@ describe('polling', () => {
   }
 
   for (const path of aliases) {
-    it(`D13 D15: GET ${path}/{id} shows a job to every key of its account, in any spelling of its id`, async () => {
+    it(`operation-4 job-id job-endpoint jobs-answer D13 D15: GET ${path}/{id} shows a job to every key of its account, in any spelling of its id`, async () => {
       const desk = await api.desk();
       const id = await submit(desk);
       const other = await anotherKey(api.store, desk.account);
@@ -53,7 +53,7 @@ describe('polling', () => {
       expect((await api.get(`${path}/${id.toUpperCase()}`, desk.key)).json.id).to.equal(id);
     });
 
-    it(`D14: ${path}/{id} answers 404 alike for unknown and others' ids, 400 for what is no UUID`, async () => {
+    it(`jobs-id D14: ${path}/{id} answers 404 alike for unknown and others' ids, 400 for what is no UUID`, async () => {
       const [desk, stranger] = [await api.desk(), await api.desk()];
       const id = await submit(desk);
       for (const wrong of [id, unknownId]) {
@@ -78,7 +78,7 @@ describe('polling', () => {
     expect((await api.get('/v1/jobs', desk.key)).json.jobs).to.deep.equal([]);
   });
 
-  it('D18 D19 D20 D21: a job that waits has no times but its creation, and shows its place', async () => {
+  it('job-created_at D18 D19 D20 D21: a job that waits has no times but its creation, and shows its place', async () => {
     const desk = await api.desk();
     const job = await poll(desk, await submit(desk));
     expect(job).to.deep.include({ status: 'QueuedJob', success: null, started_at: null, completed_at: null });
@@ -88,7 +88,7 @@ describe('polling', () => {
     expect(job).not.to.have.any.keys('stage', 'speed_bytes', 'eta_seconds');
   });
 
-  it('D18 D19 D20 D21: a job that runs has started_at and a progress that never falls nor reaches 100', async () => {
+  it('job-started_at job-progress D18 D19 D20 D21: a job that runs has started_at and a progress that never falls nor reaches 100', async () => {
     const desk = await api.desk();
     const id = await submit(desk);
     const seen = [];
@@ -104,7 +104,7 @@ describe('polling', () => {
     expect(job).not.to.have.property('queue');
   });
 
-  it('D18 D20 D21: a completed job is a success at 100, and took from its start to its end', async () => {
+  it('job-success job-completed_at job-duration_ms D18 D20 D21: a completed job is a success at 100, and took from its start to its end', async () => {
     const desk = await api.desk();
     const id = await submit(desk);
     await runJob(api.store, id);
@@ -119,7 +119,7 @@ describe('polling', () => {
 
   for (const code of ['private', 'deleted', 'unsupported_url', 'source_error', 'timeout'] as const) {
     const { status, retryable, sentence, log } = failures[code];
-    it(`D16 D17 D18 D25: ${code} ends a job as ${status}, logged ${log}, with its text and code, unbilled`, async () => {
+    it(`job-status job-error rule-4 D16 D17 D18 D25: ${code} ends a job as ${status}, logged ${log}, with its text and code, unbilled`, async () => {
       const desk = await api.desk();
       const id = await submit(desk);
       await runJob(api.store, id, { progress: 42 });
@@ -135,7 +135,7 @@ describe('polling', () => {
     });
   }
 
-  it('D23: the result has metadata and a link that works without a key, with what was delivered', async () => {
+  it('job-result jobs-answer D23: the result has metadata and a link that works without a key, with what was delivered', async () => {
     const desk = await api.desk();
     const id = await submit(desk);
     const bytes = await deliver(id);
@@ -166,7 +166,7 @@ describe('polling', () => {
     expect((await api.get(path)).status).to.equal(410);
   });
 
-  it('fields reaches into the result of a job', async () => {
+  it('D9: fields reaches into the result of a job', async () => {
     const desk = await api.desk();
     const id = await submit(desk);
     await deliver(id);

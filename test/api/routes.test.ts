@@ -26,13 +26,13 @@ describe('routes', () => {
   after(() => api.stop());
 
   for (const [name, aliases] of Object.entries(paths)) {
-    it(`D13: ${name} has the paths ${aliases.join(', ')}`, () => {
+    it(`paths versioning D13: ${name} has the paths ${aliases.join(', ')}`, () => {
       expect(routes[name as keyof typeof paths].paths).to.deep.equal(aliases);
     });
   }
 
   for (const path of ['/v1/video/download', '/api/v1/video/download', '/v1/audio/download', '/api/v1/audio/download']) {
-    it(`operations 1, 2: POST ${path} starts a job as GET does`, async () => {
+    it(`operation-1 operation-2: POST ${path} starts a job as GET does`, async () => {
       const { status, json } = await api.call('POST', path, { key: desk.key, body: { query: film } });
       expect(status).to.equal(202);
       const { endpoint } = (await api.get(`/v1/jobs/${json.job_id}`, desk.key)).json;
@@ -41,7 +41,7 @@ describe('routes', () => {
   }
 
   for (const path of ['/v1/media/metadata', '/api/v1/media/metadata']) {
-    it(`operation 3: GET and POST ${path} answer the metadata`, async () => {
+    it(`operation-3: GET and POST ${path} answer the metadata`, async () => {
       const asked = [
         await api.get(path, desk.key, { query: film }),
         await api.call('POST', path, { key: desk.key, body: { query: film } }),
@@ -51,7 +51,7 @@ describe('routes', () => {
   }
 
   for (const route of Object.values<Route>(routes)) {
-    it(`D77 D3: ${route.name} answers OPTIONS with 204 and Allow, and 405 to every other method`, async () => {
+    it(`D3 D77: ${route.name} answers OPTIONS with 204 and Allow, and 405 to every other method`, async () => {
       const head = route.methods.includes('GET') && !creditPaths.includes(route.paths[0]);
       const allow = [...route.methods, ...(head ? ['HEAD'] : [])].join(', ');
       for (const pattern of route.paths) {
@@ -82,7 +82,7 @@ describe('routes', () => {
   const unknown =
     '/ /v1 /api /v1/nothing /v2/usage /v1/usage/ /V1/usage //v1/usage /v1/jobs/x/y/z /admin /healthz /readyz /metrics /.env /%ZZ';
   for (const path of unknown.split(' ')) {
-    it(`D77: ${path} is 404 with a key, with a wrong one and without`, async () => {
+    it(`rule-5 D77: ${path} is 404 with a key, with a wrong one and without`, async () => {
       for (const key of [desk.key, 'wrong', null]) {
         expectRefused(await api.get(path, key), 404, 'not_found', 'Not Found');
         expect((await api.call('OPTIONS', path, { key })).status).to.equal(404);
@@ -90,7 +90,7 @@ describe('routes', () => {
     });
   }
 
-  it('D13: no path redirects, with or without a slash at its end', async () => {
+  it('paths D13: no path redirects, with or without a slash at its end', async () => {
     for (const { method, path } of allCalls) {
       for (const end of ['', '/']) {
         const { status, headers } = await api.call(method, path + end, { key: desk.key });
@@ -102,7 +102,7 @@ describe('routes', () => {
     }
   });
 
-  it('auth 8: no answer lets pages of other origins read it', async () => {
+  it('auth-8: no answer lets pages of other origins read it', async () => {
     const headers = { origin: 'https://example.com', 'access-control-request-method': 'GET' };
     for (const { method, path } of allCalls) {
       const answer = await api.call(method, path, { key: desk.key, headers });
@@ -136,7 +136,7 @@ describe('routes', () => {
     expect((await api.get('/nothing')).headers.get('x-request-id')).to.match(/^[0-9a-f-]{36}$/);
   });
 
-  it('request log: has each call with endpoint, status, duration, address and credits, without aliases and ids', async () => {
+  it('log-entry: has each call with endpoint, status, duration, address and credits, without aliases and ids', async () => {
     const { key, account } = await api.desk();
     await api.get('/api/usage', key);
     await api.get(`/jobs/${unknownId}`, key);

@@ -33,7 +33,7 @@ describe('stats', () => {
   }
   const times = (n: number, code: FailureCode | null) => Array<FailureCode | null>(n).fill(code);
 
-  it('resource stats: has exactly its fields, by engine, by path and by both, under each alias', async () => {
+  it('operation-6 stats-fields stats-private stats-answer: has exactly its fields, by engine, by path and by both, under each alias', async () => {
     for (const path of ['/v1/stats', '/api/v1/stats']) {
       const rows: [params: Record<string, string>, engine: string, path: string | null][] = [
         [{ engine: 'video' }, 'video', null],
@@ -56,7 +56,7 @@ describe('stats', () => {
     expect(await tell({ engine: 'video', fields: 'health' })).to.deep.equal({ health: 'operational' });
   });
 
-  it('D51: neither parameter, an empty or unknown one, or a path of another engine is 400; an unknown engine 404', async () => {
+  it('stats-engine stats-path stats-errors D51: neither parameter, an empty or unknown one, or a path of another engine is 400; an unknown engine 404', async () => {
     const wrong = ['', 'engine=', 'path=', 'path=x', 'path=/v1/usage', 'path=__proto__', 'path=/v1/video/download/'];
     for (const rest of [...wrong, 'engine=video&path=/v1/audio/download', 'engine=video&engine=audio']) {
       expectRefused(await api.get(`/v1/stats?${rest}`, desk.key), 400, 'bad_request', /^Bad Request: (engine|path) /);
@@ -66,7 +66,7 @@ describe('stats', () => {
     }
   });
 
-  it('error 403: is for accounts that may read it, at once, and costs nothing', async () => {
+  it('price-stats stats-answer stats-errors: is for accounts that may read it, at once, and costs nothing', async () => {
     await setAccount(api.store, desk.account, { stats: false });
     expectRefused(await api.get('/v1/stats', desk.key, { engine: 'video' }), 403, 'forbidden', 'Forbidden');
     await setAccount(api.store, desk.account, { stats: true });
@@ -74,7 +74,7 @@ describe('stats', () => {
     expect((await api.get('/v1/usage', desk.key)).json).to.include({ remaining: 1000, total_used: 0 });
   });
 
-  it('D52: counts the end of each job, whosever it is, and nothing that was accepted or refused at the door', async () => {
+  it('stats-private D52: counts the end of each job, whosever it is, and nothing that was accepted or refused at the door', async () => {
     const other = await api.desk({ perMinute: 30 });
     await end('video', [...times(12, 'source_error'), ...times(4, null), ...times(4, 'private')]);
     await end('video', times(4, 'deleted'), 0, other);
@@ -108,13 +108,13 @@ describe('stats', () => {
     [1, 20, 95.2, 'operational'],
   ];
   for (const [bad, good, rate, health] of rates) {
-    it(`D53: ${bad} failures of ${bad + good} are ${rate} percent, ${health}`, async () => {
+    it(`stats-health D53: ${bad} failures of ${bad + good} are ${rate} percent, ${health}`, async () => {
       await end('video', [...times(bad, 'timeout'), ...times(good, null)]);
       expect(await tell({ engine: 'video' })).to.include({ success_rate: rate, health });
     });
   }
 
-  it('D54: the average is that of durations up to a minute, and 0 without one', async () => {
+  it('limit-stats D54: the average is that of durations up to a minute, and 0 without one', async () => {
     await end('audio', times(1, null), 61_000);
     expect((await tell({ engine: 'audio' })).avg_response_time_ms).to.equal(0);
     await end('video', times(1, null), 61_000);
@@ -125,7 +125,7 @@ describe('stats', () => {
     expect(Number.isInteger(avg_response_time_ms)).to.equal(true);
   });
 
-  it('limits: the window is one hour', async () => {
+  it('limit-stats: the window is one hour', async () => {
     await end('video', times(20, 'timeout'));
     api.store.advance(61 * 60_000);
     expect(await tell({ engine: 'video' })).to.include({ success_rate: 100, avg_response_time_ms: 0 });

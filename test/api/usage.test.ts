@@ -19,7 +19,7 @@ describe('usage', () => {
   const submit = async (desk: Desk) => (await api.get('/v1/video/download', desk.key, { query: film })).json.job_id;
 
   for (const path of aliases) {
-    it(`resource usage: GET ${path} is the whole snapshot`, async () => {
+    it(`operation-5 usage-*: GET ${path} is the whole snapshot`, async () => {
       const desk = await api.desk({ quota: 10, perMinute: 900, perSecond: 30, packs: [3, 5], credits: 7 });
       const expires = Date.UTC(2033, 0, 2, 23, 59, 59, 999);
       const quotas = { total: 100, daily: 5 };
@@ -91,7 +91,7 @@ describe('usage', () => {
     });
   });
 
-  it('billing 8, D42, D46, D47: quota, packs by purchase, then credits are drawn, as every number shows; then 402', async () => {
+  it('billing-8 packs-order rule-3 D42 D46 D47: quota, packs by purchase, then credits are drawn, as every number shows; then 402', async () => {
     const desk = await api.desk({ quota: 1, credits: 1 });
     await aPack(api.store, desk.account, 2, 5);
     await aPack(api.store, desk.account, 1, 3);
@@ -119,7 +119,7 @@ describe('usage', () => {
   });
 
   for (const engine of ['video', 'audio'] as const) {
-    it(`price, D41: a download of ${engine} holds one credit while it runs, success charges it, failure gives it back`, async () => {
+    it(`price-audio price-video billing-3 D41: a download of ${engine} holds one credit while it runs, success charges it, failure gives it back`, async () => {
       const desk = await api.desk({ credits: 1 });
       const download = () => api.get(`/v1/${engine}/download`, desk.key, { query: film });
       const first = (await download()).json.job_id;
@@ -141,7 +141,7 @@ describe('usage', () => {
     expect(await usage(desk)).to.include({ remaining: 1, held: 1 });
   });
 
-  it('billing 4, 6: polls, lists, usage, stats and refused calls are free', async () => {
+  it('price-jobs price-usage price-stats billing-4 billing-6: polls, lists, usage, stats and refused calls are free', async () => {
     const desk = await api.desk({ stats: true });
     const id = await submit(desk);
     for (const path of ['/v1/usage', '/v1/jobs', `/v1/jobs/${id}`, '/v1/stats?engine=video', '/v1/video/download']) {
@@ -151,7 +151,7 @@ describe('usage', () => {
     expect(await usage(desk)).to.include({ remaining: 100, held: 0, total_used: 0 });
   });
 
-  it('D48, D80: the reduced view has plan and remaining as text, none without a plan, and each view its name', async () => {
+  it('usage-reduced D48 D80: the reduced view has plan and remaining as text, none without a plan, and each view its name', async () => {
     const [desk, free] = [await api.desk({ quota: 40, credits: 2 }), await api.desk({ credits: 3 })];
     expect(await usage(desk, { view: 'reduced' })).to.deep.equal({ plan: desk.plan, remaining: '42' });
     expect(await usage(free, { view: 'reduced' })).to.deep.equal({ plan: 'none', remaining: '3' });
@@ -170,7 +170,7 @@ describe('usage', () => {
     expect(await usage(desk)).to.include({ remaining: 0, total_used: 2 });
   });
 
-  it('D50: the next period begins by itself with nothing used; what is left of the quota lapses, packs and credits stay', async () => {
+  it('usage-period D50: the next period begins by itself with nothing used; what is left of the quota lapses, packs and credits stay', async () => {
     const desk = await api.desk({ quota: 2, packs: [1], credits: 1 });
     await pay(desk);
     const { period } = await usage(desk);

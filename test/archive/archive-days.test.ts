@@ -77,7 +77,7 @@ describe('ended days', () => {
     await ended;
   };
 
-  it('go to the object store, and stay in the log, in the ledger and in what is verified', async () => {
+  it('D24: go to the object store, and stay in the log, in the ledger and in what is verified', async () => {
     const caller = await anOldAccount(store);
     const before = await all(caller);
     expect(before.lines).to.have.length(freeLines + 1 + 13);

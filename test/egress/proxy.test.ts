@@ -139,7 +139,7 @@ describe('the proxy', () => {
     expect(existsSync(path)).to.equal(false);
   });
 
-  it('refuses plain requests and tunnels alike, with the verdict in header and reason', async () => {
+  it('D90: refuses plain requests and tunnels alike, with the verdict in header and reason', async () => {
     const { port } = canary;
     const rows = [
       [`${closedAddress}:${port}`, 'refused_address'],

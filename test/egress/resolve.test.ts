@@ -84,7 +84,7 @@ describe('names behind the proxy', () => {
     ['none', [], [502, 'failed_dns']],
   ];
   for (const [title, addresses, answer] of rows) {
-    it(`a name with ${title}: ${answer[1]}`, async () => {
+    it(`D28: a name with ${title}: ${answer[1]}`, async () => {
       await start();
       dns.answers = () => addresses;
       expect(await verdictsOf('name.example')).to.deep.equal(answer);

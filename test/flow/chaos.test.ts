@@ -57,7 +57,7 @@ describe(`one part or everything killed at a random moment (${rounds} rounds)`, 
     await receiver.stop();
   });
 
-  it('every job ends once, is charged once when it completed, and nothing is left behind', async () => {
+  it('D74 D93: every job ends once, is charged once when it completed, and nothing is left behind', async () => {
     const outside = readdirSync(tmpdir());
     await service.start();
     const customer = await service.aCustomer();

@@ -74,7 +74,7 @@ describe('one machine that stops, or misses a part', function () {
     await isReady();
   });
 
-  it('SIGTERM ends within 20 s; the attempt it cut off was recorded as interrupted, and the next start goes on', async () => {
+  it('D74: SIGTERM ends within 20 s; the attempt it cut off was recorded as interrupted, and the next start goes on', async () => {
     await isReady();
     const { account, key } = await service.aCustomer();
     const ids = [

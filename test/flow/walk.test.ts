@@ -53,7 +53,7 @@ describe('the walk of jobs', function () {
   const objectsOf = (id: string) => join(folder, 'data', 'objects', id);
   let film: string;
 
-  it('a download ends as a file that its link gives, and costs one credit', async () => {
+  it('D20: a download ends as a file that its link gives, and costs one credit', async () => {
     film = await begin(`/v1/video/download?query=${source.url}/films/clip.mp4`);
     const job = await end(film);
     expect([job.status, job.progress, job.error]).to.deep.equal(['CompletedJob', 100, null]);
@@ -72,7 +72,7 @@ describe('the walk of jobs', function () {
     expect(await get('/v1/usage')).to.include({ remaining: 98, held: 0 });
   });
 
-  it('a film that is not there ends as NotFound, and costs nothing', async () => {
+  it('D16: a film that is not there ends as NotFound, and costs nothing', async () => {
     const job = await end(await begin(`/v1/video/download?query=${source.url}/status/404`));
     expect([job.status, job.error_code]).to.deep.equal(['NotFound', 'deleted']);
     expect(await get('/v1/usage')).to.include({ remaining: 98, held: 0 });

@@ -13,7 +13,7 @@ const query = 'http://example.com/film';
 const describe19 = (fields: unknown) => describePage(readPage(fields), { endpoint: 'metadata', args: { query } });
 
 describe('what is told of a medium', () => {
-  it('keeps the words of a page and rounds its counts', () => {
+  it('metadata-live_status metadata-upload_date: keeps the words of a page and rounds its counts', () => {
     const words = {
       id: '7',
       title: 'A film',
@@ -48,7 +48,7 @@ describe('what is told of a medium', () => {
     });
   });
 
-  it('asks the file what its page does not say', () => {
+  it('D66: asks the file what its page does not say', () => {
     const probe = { format: { duration: '9.9' }, streams: [{ codec_type: 'video', width: 640, height: 360 }] };
     const facts = describe19({ direct: true, probe, formats: [{ format_id: 'x', ext: 'mp4' }] });
     expect(facts).to.include({
@@ -70,7 +70,7 @@ describe('what is told of a medium', () => {
     expect(facts).to.include({ ext: 'mp3', width: null, height: null, duration: 3.01 });
   });
 
-  it('knows nothing of a page that says nothing', () => {
+  it('D26: knows nothing of a page that says nothing', () => {
     expect(describe19({ formats: [{ format_id: 'x', ext: 'unknown_video' }] })).to.include({
       ext: null,
       live_status: null,
@@ -79,7 +79,7 @@ describe('what is told of a medium', () => {
     });
   });
 
-  it('answers 19 fields for whatever a page says', () => {
+  it('metadata-fields: answers 19 fields for whatever a page says', () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.constantFrom('formats', 'probe', ...Object.keys(metadataFields)), fc.anything()),
@@ -92,7 +92,7 @@ describe('what is told of a medium', () => {
 });
 
 describe('progress', () => {
-  it('never falls, stays below 91 and ends at 90, whatever the stages say', () => {
+  it('D20: never falls, stays below 91 and ends at 90, whatever the stages say', () => {
     const stage = fc.constantFrom('inspect', 'fetch', 'convert', 'prove');
     const steps = fc.array(fc.tuple(stage, fc.double({ noNaN: true }), fc.option(fc.nat(), { nil: undefined })));
     fc.assert(

@@ -47,7 +47,7 @@ describe('what yt-dlp and ffmpeg say of failures', () => {
   });
 
   for (const row of rows) {
-    it(`${row.code}: ${row.message.slice(0, 90)}`, () => {
+    it(`D16: ${row.code}: ${row.message.slice(0, 90)}`, () => {
       expect(isFailureCode(row.code)).to.equal(true);
       expect(find(row).includes(row.find ?? row.message), `${row.file} says it`).to.equal(true);
       if (row.class === 'ffmpeg') return expect(classifyFfmpeg(row.message)).to.equal(row.code);
@@ -56,8 +56,12 @@ describe('what yt-dlp and ffmpeg say of failures', () => {
   }
 
   for (const [what, failure, code] of [
-    ['a missing fragment is no deleted film', { http: 404, stage: 'fetch', fragmented: true }, 'source_incomplete'],
-    ['a film that is gone while it is fetched was deleted', { http: 404, stage: 'fetch' }, 'deleted'],
+    [
+      'D91: a missing fragment is no deleted film',
+      { http: 404, stage: 'fetch', fragmented: true },
+      'source_incomplete',
+    ],
+    ['D58: a film that is gone while it is fetched was deleted', { http: 404, stage: 'fetch' }, 'deleted'],
     ['egress refused', { verdict: 'refused_address', http: 403 }, 'address_not_allowed'],
     ['egress could not connect', { verdict: 'failed_connect', http: 502 }, 'source_broken'],
     ['a tunnel was refused', { message: 'Tunnel connection failed: 403 refused_address' }, 'address_not_allowed'],

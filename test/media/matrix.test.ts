@@ -54,7 +54,7 @@ describe('every combination of type, quality and format', function () {
       for (const video_quality of qualities) {
         for (const video_format of formats) {
           if (!full && !isShort(source, download_type, video_quality, video_format)) continue;
-          it(`${source}: ${download_type} in ${video_quality} as ${video_format}`, () => {
+          it(`video-download_type video-video_quality video-video_format D32: ${source}: ${download_type} in ${video_quality} as ${video_format}`, () => {
             const args = { query: address(source), download_type, video_quality, video_format };
             return checkFilm(studio, source, { endpoint: 'video', args });
           });
@@ -64,7 +64,7 @@ describe('every combination of type, quality and format', function () {
     for (const audio_quality of rates) {
       for (const audio_format of sounds) {
         if (!full && (source !== 'heights' || (audio_quality !== '128kbps' && audio_format !== 'mp3'))) continue;
-        it(`${source}: sound in ${audio_quality} as ${audio_format}`, () => {
+        it(`audio-audio_quality audio-audio_format D63: ${source}: sound in ${audio_quality} as ${audio_format}`, () => {
           const args = { query: address(source), download_type: 'audio', audio_quality, audio_format };
           return checkSound(studio, { endpoint: 'audio', args });
         });

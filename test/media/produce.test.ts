@@ -42,7 +42,7 @@ describe('from a URL to a proved file', function () {
       limits,
     );
 
-  it('says size, checksum and kind of the file, and progress that never falls', () =>
+  it('D33: says size, checksum and kind of the file, and progress that never falls', () =>
     good(order('/rate/150000/clip.mp4'), ({ produced, told, folder }) => {
       const bytes = readFileSync(produced?.file ?? '');
       expect(produced).to.deep.include({ bytes: bytes.length, content_type: 'video/mp4', ext: 'mp4' });
@@ -59,7 +59,7 @@ describe('from a URL to a proved file', function () {
       expect(contentTypes).to.include(produced?.content_type);
     }));
 
-  it('lowers a film of more than an hour to 720 lines', () =>
+  it('video-hour limit-hour: lowers a film of more than an hour to 720 lines', () =>
     good(order('/page/hour', { video_quality: '1080p' }), (_, seen) => {
       expect([seen.video?.height, seen.duration]).to.deep.equal([720, hourSeconds]);
     }));
@@ -77,12 +77,12 @@ describe('from a URL to a proved file', function () {
       expect(seen.streams.map(({ kind }) => kind)).to.deep.equal(['video']),
     ));
 
-  it('encodes only the sound when an mp4 cannot hold it', () =>
+  it('D32: encodes only the sound when an mp4 cannot hold it', () =>
     good(order('/films/odd.mkv'), ({ produced }, seen) => {
       expect([produced?.ext, seen.video?.codec, seen.audio?.codec]).to.deep.equal(['mp4', 'h264', 'aac']);
     }));
 
-  it('copies an mp3 and leaves its cover out', () =>
+  it('D63: copies an mp3 and leaves its cover out', () =>
     good(sound('/films/cover.mp3'), (_, seen) => {
       expect(seen.streams.map(({ kind, codec }) => `${kind} ${codec}`)).to.deep.equal(['audio mp3']);
       expect(seen.audio?.kilobits).to.be.closeTo(192, 5);
@@ -114,7 +114,7 @@ describe('from a URL to a proved file', function () {
     ['DASH', '/films/dash/list.mpd', 1.5],
     ['a page with separate sound', '/page/heights', 1.2],
   ] as const) {
-    it(`cuts ${name} to ${seconds} s`, () =>
+    it(`video-max_duration audio-max_duration D31: cuts ${name} to ${seconds} s`, () =>
       good(order(path, { max_duration: seconds }), ({ produced }, seen) => {
         expect(seen.duration).to.be.closeTo(seconds, 0.5);
         for (const stream of seen.streams) expect(stream.duration).to.be.closeTo(seconds, 0.5);
@@ -122,7 +122,7 @@ describe('from a URL to a proved file', function () {
       }));
   }
 
-  it('does not cut what is short already', () =>
+  it('audio-max_duration: does not cut what is short already', () =>
     good(sound('/films/audio.m4a', { max_duration: 100, audio_format: 'm4a' }), (_, seen) =>
       expect(seen.duration).to.be.closeTo(4, 0.1),
     ));
@@ -168,7 +168,7 @@ describe('from a URL to a proved file', function () {
     ['/endless-page', 'file_too_large'],
     ['/to?to=http://127.0.0.1:1/films/clip.mp4', 'address_not_allowed'],
   ] as const) {
-    it(`${path} ends as ${code}`, () => fails(order(path), code));
+    it(`D33 D58 D61 D62 D91 D92 D97: ${path} ends as ${code}`, () => fails(order(path), code));
   }
 
   it('sound of a film without any ends as no_audio', () => fails(sound('/films/silent.mp4'), 'no_audio'));
@@ -196,20 +196,20 @@ describe('from a URL to a proved file', function () {
     ['not_live', '', 'not_started'],
     ['crash', 'formats', 'extractor_failed'],
   ] as const) {
-    it(`a page that says ${JSON.stringify(text)} by ${raises} ends as ${code}`, () => {
+    it(`video-closed audio-closed D60 D97: a page that says ${JSON.stringify(text)} by ${raises} ends as ${code}`, () => {
       studio.source.lay('said', { raises, text });
       return fails(order('/page/said'), code);
     });
   }
 
-  it('a list of several is refused, however many they are', () => {
+  it('D28: a list of several is refused, however many they are', () => {
     studio.source.lay('list', {
       entries: Array.from({ length: 500 }, (_, n) => `${studio.source.url}/page/heights?${n}`),
     });
     return fails(order('/page/list'), 'playlist_only');
   });
 
-  it('a premiere says when it starts', () => {
+  it('D59: a premiere says when it starts', () => {
     studio.source.lay('premiere', {
       info: { formats: [], live_status: 'is_upcoming', release_timestamp: 1_900_000_000 },
     });
@@ -221,12 +221,12 @@ describe('from a URL to a proved file', function () {
     });
   });
 
-  it('a live stream without max_duration is refused', () => {
+  it('D65: a live stream without max_duration is refused', () => {
     studio.source.lay('live', { info: { is_live: true, formats: soundFormats(studio.source) } });
     return fails(order('/page/live'), 'live_unbounded');
   });
 
-  it('a live stream is recorded at the pace of the clock', async () => {
+  it('D65: a live stream is recorded at the pace of the clock', async () => {
     const live = await openStudio();
     const query = live.source.lay('live', {
       info: {
@@ -251,7 +251,7 @@ describe('from a URL to a proved file', function () {
     await live.stop();
   });
 
-  it('a film far shorter than its page promises is damaged', () => {
+  it('D92: a film far shorter than its page promises is damaged', () => {
     const info = { duration: 60, formats: soundFormats(studio.source) };
     studio.source.lay('liar', { info });
     return fails(sound('/page/liar'), 'file_damaged');

@@ -5,7 +5,7 @@ describe('how far a length may be from what was promised (D92)', () => {
   for (const [title, promised, seconds] of [
     ['two seconds of a short film', 10, 2],
     ['two seconds of forty', 40, 2],
-    ['a twentieth of a long film', 1000, 50],
+    ['D92: a twentieth of a long film', 1000, 50],
   ] as const) {
     it(title, () => expect(tolerance(promised)).to.equal(seconds));
   }

@@ -24,7 +24,7 @@ const targets = [...makefile.matchAll(/^([a-z_0-9-]+):(?! export)/gm)].map(([, n
 
 describe('the documents', () => {
   for (const [name, list] of Object.entries(lists)) {
-    it(`docs/${name} lists what the code has, and nothing else`, () => {
+    it(`D70: docs/${name} lists what the code has, and nothing else`, () => {
       const rows = [...read(`docs/${name}`).matchAll(/^\| `([^`]+)` \|/gm)].map(([, first]) => first!);
       const listed = name === 'metrics.md' ? rows.filter((row) => row.startsWith('trawl_')) : rows;
       expect(listed.sort()).to.deep.equal([...list()].sort());

@@ -34,7 +34,7 @@ export function admitSuite(store: () => TestStore): void {
     expect(await held(caller.account)).to.equal(1);
   });
 
-  it('refuses in the order of D10, and changes nothing', async () => {
+  it('D10: refuses in the order of D10, and changes nothing', async () => {
     const caller = await anAccount(store(), { quotas: { total: 0 } });
     const { alias } = (await listKeys(store(), caller.account))[0]!;
     const word = async () => {
@@ -74,7 +74,7 @@ export function admitSuite(store: () => TestStore): void {
     await admitted(store(), caller);
   });
 
-  it('answers a repeat with the same job, refuses other parameters, and forgets after 24 hours', async () => {
+  it('D12: answers a repeat with the same job, refuses other parameters, and forgets after 24 hours', async () => {
     const caller = await anAccount(store(), { credits: 5 });
     const repeat = { key: 'k', request: 'a' };
     const first = await admitted(store(), caller, { repeat });
@@ -180,7 +180,7 @@ export function admitSuite(store: () => TestStore): void {
     ['monthly', 30 * 24 * hours, 4 * hours],
   ] as const;
   for (const [window, length, bucket] of windows) {
-    it(`frees a ${window} quota not before its window has passed, and at most one bucket later`, async () => {
+    it(`limit-daily limit-weekly limit-monthly D35: frees a ${window} quota not before its window has passed, and at most one bucket later`, async () => {
       const caller = await anAccount(store(), { credits: 50, quotas: { [window]: 2 } });
       await admitted(store(), caller);
       store().advance(bucket);
@@ -199,7 +199,7 @@ export function admitSuite(store: () => TestStore): void {
     });
   }
 
-  it('blocks a total quota for ever, names the quotas in their order, and works again when it is raised', async () => {
+  it('limit-total: blocks a total quota for ever, names the quotas in their order, and works again when it is raised', async () => {
     const caller = await anAccount(store(), { credits: 50, quotas: { total: 1, monthly: 1, weekly: 1, daily: 1 } });
     const { alias } = (await listKeys(store(), caller.account))[0]!;
     await admitted(store(), caller);
@@ -213,7 +213,7 @@ export function admitSuite(store: () => TestStore): void {
     expect(refused).to.deep.include({ refused: 'key_quota_exceeded', detail: 'total', retryAfterSeconds: null });
   });
 
-  it('admits exactly the quota of 40 simultaneous calls', async () => {
+  it('limit-freshness: admits exactly the quota of 40 simultaneous calls', async () => {
     const caller = await anAccount(store(), { credits: 50, quotas: { daily: 10 } });
     const answers = await Promise.all([...Array(40)].map(() => ask(store(), caller)));
     expect(answers.filter((answer) => 'admitted' in answer)).to.have.length(10);

@@ -120,7 +120,7 @@ describe('the connection to redis', function () {
     await new Promise((resolve) => proxy.close(resolve));
   });
 
-  it('fails every call within two seconds while redis is stopped, and works within two after', async () => {
+  it('D69: fails every call within two seconds while redis is stopped, and works within two after', async () => {
     const heard: string[] = [];
     await connection.subscribe('stopped', (text) => heard.push(text));
     process.kill(redis.pid(), 'SIGSTOP');

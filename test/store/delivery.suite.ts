@@ -30,7 +30,7 @@ export function deliverySuite(store: () => TestStore): void {
       expect(taken.filter((attempt) => attempt !== null)).to.deep.equal([1]);
     });
 
-    it('tries three times with the gap between, then has failed', async () => {
+    it('events-3 limit-webhook D55: tries three times with the gap between, then has failed', async () => {
       const one = await due();
       for (const attempt of [1, 2, 3]) {
         expect(await takeWebhook(store(), one, 15_000)).to.equal(attempt);
@@ -64,7 +64,7 @@ export function deliverySuite(store: () => TestStore): void {
       expect(await readDelivery(store(), one.job)).to.deep.include({ state: 'failed', next_at: null });
     });
 
-    it('spends no further attempt on an address that is refused', async () => {
+    it('D55: spends no further attempt on an address that is refused', async () => {
       const one = await due();
       await takeWebhook(store(), one, 15_000);
       expect(await endWebhook(store(), one, 1, { verdict: 'refused', status: null }, 5000)).to.equal('failed');
@@ -98,7 +98,7 @@ export function deliverySuite(store: () => TestStore): void {
       expect(await fail(ip, 1)).to.equal(null);
     });
 
-    it('doubles each further block up to a day, and forgets that after a day without a failure', async () => {
+    it('D86: doubles each further block up to a day, and forgets that after a day without a failure', async () => {
       const ip = fresh();
       const seen = [];
       for (let n = 0; n < 9; n++) seen.push(await fail(ip, 3));

@@ -27,7 +27,7 @@ export function doorSuite(store: () => TestStore): void {
     expect(await Promise.all(together)).to.deep.equal(['payment_required', 'invalid_api_key']);
   });
 
-  it('reports inactive before expired, and works again once both are lifted', async () => {
+  it('D39: reports inactive before expired, and works again once both are lifted', async () => {
     const caller = await anAccount(store());
     const { alias } = await only(store(), caller.account);
     await setKey(store(), caller.account, alias, { active: false, expires: 1000 });
@@ -38,7 +38,7 @@ export function doorSuite(store: () => TestStore): void {
     expect(await word(readUsage(store(), caller))).to.equal('entered');
   });
 
-  it('marks a key as used by every call, also by a refused one, and not before', async () => {
+  it('D40: marks a key as used by every call, also by a refused one, and not before', async () => {
     const caller = await anAccount(store(), { credits: 1 });
     const { alias } = await only(store(), caller.account);
     const used = async () => (await only(store(), caller.account)).last_used_at;
@@ -59,7 +59,7 @@ export function doorSuite(store: () => TestStore): void {
     }
   });
 
-  it('refuses a suspended account on everything', async () => {
+  it('D76: refuses a suspended account on everything', async () => {
     const caller = await anAccount(store(), { credits: 1 });
     await setAccount(store(), caller.account, { suspended: true });
     expect(await word(readUsage(store(), caller))).to.equal('forbidden');
@@ -86,7 +86,7 @@ export function doorSuite(store: () => TestStore): void {
     expect(await word(readUsage(store(), await anAccount(store())))).to.equal('entered');
   });
 
-  it('lets calls refused by the rate use nothing up, and calls refused later use it up', async () => {
+  it('D78: lets calls refused by the rate use nothing up, and calls refused later use it up', async () => {
     const caller = await anAccount(store(), { perMinute: 2 });
     expect(await word(ask(store(), caller, { valid: false }))).to.equal('bad_request');
     expect(await word(ask(store(), caller))).to.equal('payment_required');

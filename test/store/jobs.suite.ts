@@ -57,7 +57,7 @@ export function jobsSuite(store: () => TestStore): void {
     });
   });
 
-  it('releases the hold of a failed job and charges nothing', async () => {
+  it('billing-3: releases the hold of a failed job and charges nothing', async () => {
     const caller = await anAccount(store(), { credits: 1 });
     const job = await aRunningJob(store(), caller);
     await settleJob(store(), holder, job, failed);
@@ -72,7 +72,7 @@ export function jobsSuite(store: () => TestStore): void {
     });
   });
 
-  it('lets one of a racing success, failure and cancel win', async () => {
+  it('job-statuses: lets one of a racing success, failure and cancel win', async () => {
     for (let round = 0; round < 20; round++) {
       const caller = await anAccount(store(), { credits: 1 });
       const job = await aRunningJob(store(), caller);
@@ -125,7 +125,7 @@ export function jobsSuite(store: () => TestStore): void {
     expect(await startAttempt(store(), holder, job, 2, 1)).to.equal(false);
   });
 
-  it('lets progress rise only, at most to 99, and only for the attempt that runs', async () => {
+  it('D20: lets progress rise only, at most to 99, and only for the attempt that runs', async () => {
     const caller = await anAccount(store(), { credits: 1 });
     const job = await aRunningJob(store(), caller);
     const note = (progress: number, attempt = 1) =>
@@ -235,7 +235,7 @@ export function jobsSuite(store: () => TestStore): void {
     }
   });
 
-  it('keeps the first moment since which the object store is waited for', async () => {
+  it('D75: keeps the first moment since which the object store is waited for', async () => {
     const caller = await anAccount(store(), { credits: 1 });
     const job = await aRunningJob(store(), caller);
     const since = await noteStoring(store(), holder, job, { metadata: { title: 'x' }, delivered: completed.delivered });
@@ -245,7 +245,7 @@ export function jobsSuite(store: () => TestStore): void {
     await settleJob(store(), holder, job, failed);
   });
 
-  it('counts the ends of jobs for the statistics, failures of ours as such', async () => {
+  it('D52: counts the ends of jobs for the statistics, failures of ours as such', async () => {
     const before = await readMinutes(store(), 'video');
     const caller = await anAccount(store(), { credits: 2 });
     await settleJob(store(), holder, await aRunningJob(store(), caller), completed);

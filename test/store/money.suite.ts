@@ -35,7 +35,7 @@ export function moneySuite(store: () => TestStore): void {
   const verified = async (caller: Caller) =>
     expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
 
-  it('draws the subscription, then packs in purchase order, then credits, then nothing', async () => {
+  it('billing-8 packs-order D42: draws the subscription, then packs in purchase order, then credits, then nothing', async () => {
     const caller = await anAccount(store(), { quota: 1, credits: 1 });
     const late = await aPack(store(), caller.account, 1, 5);
     const early = await aPack(store(), caller.account, 1, 1);
@@ -55,7 +55,7 @@ export function moneySuite(store: () => TestStore): void {
     await verified(caller);
   });
 
-  it('enters an overdraft when a charge finds nothing left, and nobody owes anything', async () => {
+  it('D71: enters an overdraft when a charge finds nothing left, and nobody owes anything', async () => {
     const caller = await anAccount(store(), { quota: 1 });
     const job = await aRunningJob(store(), caller);
     await aPlan(store(), caller.plan, { quota: 0 });
@@ -85,7 +85,7 @@ export function moneySuite(store: () => TestStore): void {
     await verified(caller);
   });
 
-  it('rolls the period by itself: the rest lapses, used returns to 0, packs and credits stay', async () => {
+  it('D50: rolls the period by itself: the rest lapses, used returns to 0, packs and credits stay', async () => {
     const caller = await anAccount(store(), { quota: 3, credits: 1, packs: [2] });
     await spend(caller);
     store().advance(32 * day);
@@ -241,7 +241,7 @@ export function moneySuite(store: () => TestStore): void {
       await removeAccount(store(), caller.account, caller.slug);
     });
 
-    it('refuses a charge after the deadline of the hold', async () => {
+    it('D41: refuses a charge after the deadline of the hold', async () => {
       const caller = await anAccount(store(), { credits: 1 });
       const inHand = await call(caller);
       store().advance(65_001);

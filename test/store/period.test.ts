@@ -22,7 +22,7 @@ describe('a step that finds its period ended', () => {
     expect((await readSnapshot(store, account)).books.period_end).to.be.above(store.clock.now());
   });
 
-  it('is unavailable when rolling takes longer than two seconds, and nothing is begun afterwards', async () => {
+  it('D69: is unavailable when rolling takes longer than two seconds, and nothing is begun afterwards', async () => {
     const store = storeOf(redis.connection);
     const { account } = await anAccount(store, { quota: 2 });
     const hung = Promise.withResolvers<Reply>();

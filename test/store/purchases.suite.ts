@@ -37,7 +37,7 @@ export function purchasesSuite(store: () => TestStore): void {
     return purchase;
   };
 
-  it('asks for one purchase below the threshold, with one id over all its tries, and adds its pack once', async () => {
+  it('topup-buy D49: asks for one purchase below the threshold, with one id over all its tries, and adds its pack once', async () => {
     const caller = await low();
     await spend(caller);
     expect(await duePurchases(store())).to.include(caller.account);
@@ -83,7 +83,7 @@ export function purchasesSuite(store: () => TestStore): void {
     expect(await takePurchase(store(), caller.account, 60_000)).to.equal(null);
   });
 
-  it('buys again only 72 hours after a purchase that succeeded', async () => {
+  it('limit-topup-cooldown: buys again only 72 hours after a purchase that succeeded', async () => {
     const caller = await low();
     await endPurchase(store(), await take(caller), 'paid');
     await aPlan(store(), caller.plan, { quota: 1, paid: true });
@@ -94,7 +94,7 @@ export function purchasesSuite(store: () => TestStore): void {
     expect(await duePurchases(store())).to.include(caller.account);
   });
 
-  it('is disabled by a declined charge, and adds nothing', async () => {
+  it('topup-fail: is disabled by a declined charge, and adds nothing', async () => {
     const caller = await low();
     expect(await endPurchase(store(), await take(caller), 'declined')).to.equal('declined');
     expect((await readTopup(store(), caller.account)).enabled).to.equal('0');

@@ -76,7 +76,7 @@ describe('a redis-server of our own', () => {
     });
   }
 
-  it('is started again when it is killed, later and later while it does not stay up', async () => {
+  it('D93: is started again when it is killed, later and later while it does not stay up', async () => {
     let restarts = 0;
     const { log, lines } = aLog();
     const server = await start({ log, onRestart: () => (restarts += 1) });

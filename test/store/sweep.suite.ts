@@ -108,7 +108,7 @@ export function sweepSuite(store: () => TestStore): void {
     }
   });
 
-  it('keeps request-log lines for their lifetime', async () => {
+  it('D24: keeps request-log lines for their lifetime', async () => {
     const caller = await anAccount(store(), { credits: 1 });
     await settleJob(store(), holder, await aRunningJob(store(), caller), completed);
     store().advance(89 * day);

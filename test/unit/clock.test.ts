@@ -73,7 +73,7 @@ describe('the clock', () => {
     await until(() => clock?.offset() === 7_000, 2, 'the file is read');
   });
 
-  it('follows its file, and keeps the last value while that is broken or missing', async () => {
+  it('D89: follows its file, and keeps the last value while that is broken or missing', async () => {
     const clock = start('1');
     writeFileSync(`${file}.new`, '100');
     renameSync(`${file}.new`, file);

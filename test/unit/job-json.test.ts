@@ -62,14 +62,14 @@ describe('shownJob', () => {
     });
   });
 
-  it('shows a queued job with its place in the queue', () => {
+  it('job-status: shows a queued job with its place in the queue', () => {
     const job = shownJob(aJob({ created_at }), beside);
     expect(Object.keys(job)).to.deep.equal([...contractKeys, 'queue']);
     expect(job).to.deep.include({ status: 'QueuedJob', success: null, started_at: null, completed_at: null, queue });
     expect(job).to.deep.include({ duration_ms: null, progress: 0, result: null, error: null, error_code: null });
   });
 
-  it('shows a running job with what it does', () => {
+  it('job-status: shows a running job with what it does', () => {
     const working = { stage: 'fetch video', speed_bytes: 5000, eta_seconds: 9 };
     const job = shownJob(aRunningJob({ created_at, started_at: created_at, progress: 41, ...working }), beside);
     expect(Object.keys(job)).to.deep.equal([...contractKeys, 'stage', 'speed_bytes', 'eta_seconds']);
@@ -136,7 +136,7 @@ describe('shownJob', () => {
 });
 
 describe('webhookBody', () => {
-  it('tells of a completed job exactly what the contract says', () => {
+  it('events-4 D94: tells of a completed job exactly what the contract says', () => {
     const { id } = completed();
     const result = { metadata: someMetadata, response: link };
     expect(webhookBody(completed(), link)).to.deep.equal({ id, status: 'CompletedJob', result });
@@ -147,7 +147,7 @@ describe('webhookBody', () => {
   });
 
   for (const status of ['Error', 'NotFound', 'BadRequest'] as const) {
-    it(`tells of a job that ended as ${status} as Error`, () => {
+    it(`events-5 D94: tells of a job that ended as ${status} as Error`, () => {
       const { id, error } = failed();
       expect(webhookBody(failed({ status }), link)).to.deep.equal({ id, status: 'Error', error });
     });
@@ -179,7 +179,7 @@ describe('raiseProgress', () => {
     });
   }
 
-  it('is a whole number from 0 to 99 that never falls, whatever is reported', () => {
+  it('job-progress: is a whole number from 0 to 99 that never falls, whatever is reported', () => {
     fc.assert(
       fc.property(fc.array(fc.double()), (reports) => {
         let progress = 0;

@@ -126,7 +126,7 @@ describe('readExpiry', () => {
     [undefined, null],
   ];
   for (const [text, expires] of rows)
-    it(`reads ${text} as ${expires}`, () => expect(readExpiry(text)).to.equal(expires));
+    it(`key-expires D39: reads ${text} as ${expires}`, () => expect(readExpiry(text)).to.equal(expires));
 });
 
 describe('keyState', () => {

@@ -11,7 +11,7 @@ const charge = anEntry('charge', 'credits', 1, { job: 'j1' });
 const overdraft = anEntry('overdraft', 'overdraft', 1, { job: 'j1' });
 
 describe('replay', () => {
-  it('comes to the balances of every kind of entry', () => {
+  it('D81: comes to the balances of every kind of entry', () => {
     const entries = [
       ...[anEntry('grant', 'subscription', 3), grant, packGrant],
       anEntry('charge', 'subscription', 1, { job: 'a' }),

@@ -115,7 +115,7 @@ const worlds: fc.Arbitrary<World> = fc.record({
 });
 
 describe('the lifecycle, step after step', () => {
-  it('every job ends once, within its attempts, and leaves no worker', () => {
+  it('job-statuses: every job ends once, within its attempts, and leaves no worker', () => {
     fc.assert(
       fc.property(worlds, fc.constantFrom('video' as const, 'metadata' as const), (world, endpoint) => {
         const { job, steps, seen } = live(world, endpoint);

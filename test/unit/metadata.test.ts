@@ -25,13 +25,13 @@ const whole = {
 };
 
 describe('readMetadata', () => {
-  it('keeps all 19 fields, in the order of the contract', () => {
+  it('metadata-fields metadata-upload_date: keeps all 19 fields, in the order of the contract', () => {
     const read = readMetadata(whole);
     expect(read).to.deep.equal(whole);
     expect(Object.keys(read ?? {})).to.deep.equal(Object.keys(whole));
   });
 
-  it('fills what is missing with null and drops what is unknown', () => {
+  it('D26: fills what is missing with null and drops what is unknown', () => {
     const nothing = Object.fromEntries(names.map((name) => [name, null]));
     expect(readMetadata({ formats: [1], uploader: 'x' })).to.deep.equal(nothing);
     expect(readMetadata({ toString: 'x', id: undefined })).to.deep.equal(nothing);

@@ -76,7 +76,7 @@ const queued: Row[] = [
   ['the running worker of a counted attempt is stopped', again, running, { do: 'stop' }],
   ['the ended worker of a counted attempt is stopped', again, done, { do: 'stop' }],
   ['a job may wait in the queue up to its limit', aJob(), absent, start(1), 24 * hour - 1],
-  ['a job that waits longer than the queue allows ends', aJob(), absent, settle('queue_timeout'), 24 * hour],
+  ['D72: a job that waits longer than the queue allows ends', aJob(), absent, settle('queue_timeout'), 24 * hour],
   ['the queue is timed from the creation', aJob({ created_at: 5 }), absent, start(1), 24 * hour],
   ['a job that waits again is timed anew', againAtOne, absent, start(2), 25 * hour - 1],
   ['a job that waits again too long ends', againAtOne, absent, settle('queue_timeout'), 25 * hour],
@@ -105,22 +105,32 @@ const third = run({ attempt: 3, failures: 2 });
 const slow = ended({ is: 'failed', code: 'too_slow', text: 'Slow.' });
 const secret = ended({ is: 'failed', code: 'private', text: 'It is private.' });
 const failing: Row[] = [
-  ['a failure that may pass is tried again after 5 s', run(), failed('source_error'), retry('source_error', 7000)],
+  ['D61: a failure that may pass is tried again after 5 s', run(), failed('source_error'), retry('source_error', 7000)],
   ['after the second failure it waits 15 s', second, failed('source_error'), retry('source_error', 17_000)],
   ['the third failure ends the job', third, failed('source_error'), settle('source_error')],
-  ['interruptions are no failures', run({ attempt: 5, interruptions: 4 }), slow, retry('too_slow', 7000, 'Slow.')],
-  ['an extractor that fails is tried again', run(), failed('extractor_failed'), retry('extractor_failed', 7000)],
-  ['a permanent failure ends the job in the words of the worker', run(), secret, settle('private', 'It is private.')],
-  ['a permanent failure of the source ends the job', run(), failed('source_blocked'), settle('source_blocked')],
-  ['a premiere will not start within seconds', run(), failed('not_started'), settle('not_started')],
-  ['a damaged file is tried once more', run(), failed('file_damaged'), retry('file_damaged', 7000)],
+  ['D74: interruptions are no failures', run({ attempt: 5, interruptions: 4 }), slow, retry('too_slow', 7000, 'Slow.')],
+  ['D97: an extractor that fails is tried again', run(), failed('extractor_failed'), retry('extractor_failed', 7000)],
+  [
+    'D16: a permanent failure ends the job in the words of the worker',
+    run(),
+    secret,
+    settle('private', 'It is private.'),
+  ],
+  ['D61: a permanent failure of the source ends the job', run(), failed('source_blocked'), settle('source_blocked')],
+  ['D59: a premiere will not start within seconds', run(), failed('not_started'), settle('not_started')],
+  ['D97: a damaged file is tried once more', run(), failed('file_damaged'), retry('file_damaged', 7000)],
   ['a file that is damaged again ends the job', second, failed('file_damaged'), settle('file_damaged')],
   ['a file that is too large is tried once more', run(), failed('file_too_large'), retry('file_too_large', 7000)],
   ['a file that is too large again ends the job', second, failed('file_too_large'), settle('file_too_large')],
   ['an absent worker of an open attempt is an interruption', run(), absent, lost(null)],
   ['an interrupted worker is tried again at once', run(), interrupted, lost('evicted')],
   ['the tenth interruption is survived', run({ attempt: 10, interruptions: 9 }), absent, lost(null)],
-  ['the eleventh interruption ends the job', run({ attempt: 11, interruptions: 10 }), absent, settle('worker_lost')],
+  [
+    'D74: the eleventh interruption ends the job',
+    run({ attempt: 11, interruptions: 10 }),
+    absent,
+    settle('worker_lost'),
+  ],
   ['failures are no interruptions', run({ attempt: 12, failures: 2, interruptions: 9 }), absent, lost(null)],
 ];
 
@@ -165,7 +175,7 @@ const finished: Row[] = [
   ['while the object store is away it is asked again', storing, done, confirm, 9 * hour],
   ['a storing job needs its worker no more', storing, absent, confirm, 9 * hour],
   ['a storing job does not care what its worker says later', storing, failed('timeout'), confirm, 9 * hour],
-  ['a job may be storing up to 24 h', storing, absent, confirm, 1499 + 24 * hour],
+  ['D75: a job may be storing up to 24 h', storing, absent, confirm, 1499 + 24 * hour],
   ['a job that is storing for 24 h ends', storing, done, settle('storage_unavailable'), 1500 + 24 * hour],
   ['metadata alone completes at once', inspecting, described, settle(null)],
   ['a download without a file is a failed worker', run(), described, retry('worker_failed', 7000)],
@@ -208,7 +218,7 @@ describe('next', () => {
     expect(step).to.deep.equal(settle('file_damaged'));
   });
 
-  it('what the caller caused is never tried again', () => {
+  it('D60: what the caller caused is never tried again', () => {
     const codes = (Object.keys(failures) as FailureCode[]).filter((code) => failures[code].blame === 'caller');
     expect(codes).to.include('private');
     for (const code of codes) expect(next(run(), failed(code), 2000, limits)).to.deep.equal(settle(code));
@@ -235,7 +245,7 @@ describe('the parts of next', () => {
     expect(deadlineOf(aJob(), limits, 1000)).to.equal(1000 + 2 * hour);
   });
 
-  it('a recording has its own length more', () => {
+  it('D65: a recording has its own length more', () => {
     expect(deadlineOf(aJob({ args: { max_duration: 90.0005 } }), limits, 1000)).to.equal(1000 + 2 * hour + 90_001);
   });
 

@@ -24,7 +24,7 @@ describe('parseFlags', () => {
     ...['false', 'FALSE', 'fAlSe', '0', false, 0].map((given): [unknown, boolean] => [given, false]),
   ];
   for (const [given, value] of truths) {
-    it(`takes ${JSON.stringify(given)} as ${value}`, () =>
+    it(`D5: takes ${JSON.stringify(given)} as ${value}`, () =>
       expect(parseFlags({ soft_fail: given, is_async: given })).to.deep.equal({
         ok: true,
         soft_fail: value,

@@ -23,7 +23,7 @@ describe('periodAt', () => {
     ['2025-03-31', '2025-03-01', '2025-02-28', '2025-03-31'],
   ];
   for (const [anchor, now, start, end] of rows) {
-    it(`anchored at ${anchor}, ${now} lies in ${start} to ${end}`, () => {
+    it(`D50: anchored at ${anchor}, ${now} lies in ${start} to ${end}`, () => {
       expect(periodAt(at(anchor), at(now))).to.eql({ start: at(start), end: at(end) });
     });
   }

@@ -75,7 +75,7 @@ describe('addresses that are public', () => {
     198.20.0.0 223.255.255.255 [2000::1] [2001:200::1] [2001:4860::8888] [2001:db7::1] [2001:db9::1] [2003::1] [2606:4700::1111]
     [3ffe::1] [3fff:1000::1]`;
   for (const host of words(hosts)) {
-    it(`${host} is open, on the ports that are`, () => {
+    it(`D90: ${host} is open, on the ports that are`, () => {
       const address = new URL(`http://${host}/`).hostname.replace(/[[\]]/g, '');
       expect(judge(`http://${host}/`)).to.equal(address);
       expect(judge(`https://${host}/`)).to.equal(address);
@@ -194,10 +194,10 @@ describe('exceptions', () => {
     ['http://example.com:9000/', '10.0.0.0/8:9001', 'refused_port'],
   ];
   for (const [url, allow, said] of rows) {
-    it(`${url} with ${allow}: ${said}`, () => expect(judge(url, { allow })).to.equal(said));
+    it(`D67: ${url} with ${allow}: ${said}`, () => expect(judge(url, { allow })).to.equal(said));
   }
 
-  it('a local name is open only if every address of it is excepted', () => {
+  it('D67: a local name is open only if every address of it is excepted', () => {
     const policy = policyOf({ allow: '10.0.0.0/8:*' });
     const judged = ['10.0.0.1', '10.0.0.1 10.0.0.2', '10.0.0.1 8.8.8.8', '8.8.8.8', '192.168.0.1'];
     expect(policy.judgeAddresses('minio.local', [], 9000), 'without any').to.equal('refused_name');

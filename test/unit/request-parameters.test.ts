@@ -27,7 +27,7 @@ describe('parseRequest fills in defaults', () => {
     ['of a sound', 'audio', {}, audio],
     ['of metadata', 'metadata', {}, { query, is_async: false }],
     ['and takes is_async of metadata as given', 'metadata', { is_async: '1' }, { query, is_async: true }],
-    ['and sets is_async of a download', 'video', { is_async: 'false' }, video],
+    ['D2: and sets is_async of a download', 'video', { is_async: 'false' }, video],
     [
       'and keeps what is given',
       'video',
@@ -102,7 +102,7 @@ describe('parseRequest refuses', () => {
   const localWebhook = 'webhook_url must be a URL with a public host name';
   const longWebhook = 'webhook_url must be a URL of at most 2048 characters';
   const rows: [what: string, endpoint: Endpoint, given: Given, rest: string][] = [
-    ['a missing query', 'video', { query: undefined }, 'query is required'],
+    ['video-query: a missing query', 'video', { query: undefined }, 'query is required'],
     ['an empty query', 'audio', { query: '' }, `query ${notUrl}`],
     ['a query of null', 'metadata', { query: null }, `query ${notUrl}`],
     ['a query that is a number', 'video', { query: 5 }, `query ${notUrl}`],
@@ -119,10 +119,15 @@ describe('parseRequest refuses', () => {
     ['a quality with a NUL', 'video', { video_quality: 'best\u0000' }, quality],
     ['a quality named as a prototype', 'video', { video_quality: '__proto__' }, quality],
     ['an unknown format', 'video', { video_format: 'avi' }, 'video_format must be one of mp4, webm, mkv'],
-    ['an unknown type', 'video', { download_type: 'picture' }, type],
+    ['video-download_type: an unknown type', 'video', { download_type: 'picture' }, type],
     ['an empty list of types', 'video', { download_type: [] }, `download_type ${once}`],
     ['a type of null', 'video', { download_type: null }, type],
-    ['a sound that is a video', 'audio', { download_type: 'video' }, 'download_type must be audio'],
+    [
+      'audio-download_type: a sound that is a video',
+      'audio',
+      { download_type: 'video' },
+      'download_type must be audio',
+    ],
     ['an unknown bit rate', 'audio', { audio_quality: '1kbps' }, bitRate],
     ['an unknown sound format', 'audio', { audio_format: 'ogg' }, 'audio_format must be one of mp3, m4a, wav'],
     ['a wrong is_async', 'metadata', { is_async: 'maybe' }, 'is_async must be true, false, 1 or 0'],
@@ -134,7 +139,7 @@ describe('parseRequest refuses', () => {
   const duration = 'Bad Request: max_duration must be a number above 0 and at most 86400, such as 90 or 2.5';
   const noDurations = '0|0.0|-1|+1|1e3|0x10|.5|5.| 5|5 ||ten|NaN|Infinity|86400.1|1,5|٣'.split('|');
   for (const given of [...noDurations, '9'.repeat(400), 0, -1, 86400.5, true, null, {}]) {
-    it(`the max_duration ${JSON.stringify(given).slice(0, 12)}`, () =>
+    it(`video-max_duration D31: the max_duration ${JSON.stringify(given).slice(0, 12)}`, () =>
       expect(refusal('audio', { max_duration: given })).to.equal(duration));
   }
 

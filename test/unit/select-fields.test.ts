@@ -23,7 +23,7 @@ describe('parseFields', () => {
     ['2048 bytes', 'a'.repeat(2048), [['a'.repeat(2048)]]],
   ];
   for (const [what, text, paths] of rows) {
-    it(`reads ${what}`, () => expect(parseFields(text)).to.deep.equal({ ok: true, paths }));
+    it(`fields-blanks: reads ${what}`, () => expect(parseFields(text)).to.deep.equal({ ok: true, paths }));
   }
 
   const wrong: [what: string, text: string][] = [

@@ -13,7 +13,7 @@ describe('judgeStats', () => {
     [undefined, '/api/v1/video/download', ['video', '/v1/video/download']],
   ];
   for (const [engine, path, about] of accepted) {
-    it(`takes engine ${engine} and path ${path} as ${about}`, () =>
+    it(`D51: takes engine ${engine} and path ${path} as ${about}`, () =>
       expect(judgeStats(engine, path)).to.deep.equal({ ok: true, engine: about[0], path: about[1] }));
   }
 
@@ -102,7 +102,7 @@ describe('snapshot', () => {
     [10000, 1004, 90, 'operational'],
   ];
   for (const [count, failed, rate, health] of rates) {
-    it(`shows ${failed} failures of ${count} as ${rate}, ${health}`, () => {
+    it(`stats-health: shows ${failed} failures of ${count} as ${rate}, ${health}`, () => {
       const seen = snapshot('video', null, [bucket({ count, good: count - failed })], now);
       expect([seen.success_rate, seen.health]).to.deep.equal([rate, health]);
     });

@@ -42,12 +42,17 @@ describe('shouldBuy', () => {
       'buy',
     ],
     ['nor the other way (10 % of 19)', { threshold_percent: 10, pack_total: 9 }, { remaining: 2 }, 'no'],
-    ['buys nothing while disabled', { enabled: false }, {}, 'no'],
+    ['topup-disable: buys nothing while disabled', { enabled: false }, {}, 'no'],
     ['buys nothing while a purchase is under way', {}, { purchaseUnderWay: true }, 'no'],
-    ['buys nothing within 72 hours of the last purchase', { last_purchase_at: now - 72 * hour + 1 }, {}, 'no'],
+    [
+      'limit-topup-cooldown: buys nothing within 72 hours of the last purchase',
+      { last_purchase_at: now - 72 * hour + 1 },
+      {},
+      'no',
+    ],
     ['buys 72 hours after the last purchase', { last_purchase_at: now - 72 * hour }, {}, 'buy'],
     ['buys up to the monthly cap', { monthly_cap_cents: 2000 }, { spentThisMonthCents: 1010 }, 'buy'],
-    ['buys nothing above the monthly cap', { monthly_cap_cents: 2000 }, { spentThisMonthCents: 1011 }, 'capped'],
+    ['D82: buys nothing above the monthly cap', { monthly_cap_cents: 2000 }, { spentThisMonthCents: 1011 }, 'capped'],
     ['buys nothing under a cap below the price', { monthly_cap_cents: 989 }, {}, 'capped'],
     ['is not capped without a cap', {}, { spentThisMonthCents: 1e12 }, 'buy'],
     ['is not capped while nothing is due', { monthly_cap_cents: 1 }, { remaining: 6 }, 'no'],
@@ -61,7 +66,7 @@ describe('shouldBuy', () => {
     it(what, () => expect(shouldBuy({ ...chosen, ...topup }, { ...below, ...after }, now)).to.equal(decision));
   }
 
-  it('buys exactly when what remains is less than the threshold', () => {
+  it('topup-buy limit-topup-threshold D49: buys exactly when what remains is less than the threshold', () => {
     const amount = fc.nat(1000);
     fc.assert(
       fc.property(amount, amount, amount, fc.integer({ min: 10, max: 30 }), (left, quota, pack, percent) => {
@@ -106,15 +111,21 @@ describe('enablingProblem', () => {
   ][] = [
     ['a complete setting on a paid plan', {}, { paid: true }, true, null],
     ['no plan', {}, null, true, 'paid_plan_only'],
-    ['a free plan', {}, { paid: false }, true, 'paid_plan_only'],
+    ['topup-enable limit-topup-plan: a free plan', {}, { paid: false }, true, 'paid_plan_only'],
     ['no title', { pack_title: null }, { paid: true }, true, 'topup_incomplete'],
     ['no size of the pack', { pack_total: null }, { paid: true }, true, 'topup_incomplete'],
     ['no price', { price_cents: null }, { paid: true }, true, 'topup_incomplete'],
     ['no currency', { currency: null }, { paid: true }, true, 'topup_incomplete'],
     ['no customer', { customer: null }, { paid: true }, true, 'topup_incomplete'],
-    ['no payment method', { payment_method: null }, { paid: true }, true, 'topup_incomplete'],
-    ['no provider', {}, { paid: true }, false, 'no_provider'],
-    ['a free plan before an incomplete setting', noTopup, { paid: false }, false, 'paid_plan_only'],
+    ['D82: no payment method', { payment_method: null }, { paid: true }, true, 'topup_incomplete'],
+    ['D57: no provider', {}, { paid: true }, false, 'no_provider'],
+    [
+      'topup-enable limit-topup-plan: a free plan before an incomplete setting',
+      noTopup,
+      { paid: false },
+      false,
+      'paid_plan_only',
+    ],
     ['an incomplete setting before a missing provider', noTopup, { paid: true }, false, 'topup_incomplete'],
   ];
   for (const [what, topup, plan, provider, problem] of rows) {
@@ -175,7 +186,7 @@ describe('readTopupChoice', () => {
 
   const numbers = ['threshold_percent', 'pack_total', 'price_cents', 'monthly_cap_cents'];
   for (const name of ['enabled', ...numbers, 'currency', 'customer', 'payment_method']) {
-    it(`names ${name} when it refuses it`, () =>
+    it(`limit-topup-threshold: names ${name} when it refuses it`, () =>
       expect(readTopupChoice({ [name]: '' }).problem).to.match(RegExp(`^${name} must be`)));
   }
 

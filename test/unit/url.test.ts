@@ -81,7 +81,7 @@ describe('judgeUrl of addresses that are not public', () => {
     [64:ff9b:1::1] [100::1] [2001::1] [2001:0:4136:e378:8000:63bf:3fff:fdd2] [2001:2::1] [2001:10::1] [2001:db8::1] [2002:7f00:1::]
     [3fff::1] [4000::1] [5f00::1] [8000::1]`.split(/\s+/);
   for (const host of hosts) {
-    it(`refuses ${host}`, () => expect(judge(`http://${host}/`)).to.equal(notPublicAddress));
+    it(`D28: refuses ${host}`, () => expect(judge(`http://${host}/`)).to.equal(notPublicAddress));
   }
 
   const neighbours =
@@ -100,7 +100,7 @@ describe('judgeUrl of local names', () => {
     `localhost LOCALHOST localhost. a.localhost a.b.localhost. ⓛocalhost loc%61lhost printer.local printer.local. a.internal
     metadata.google.internal redis.trawl.svc redis.trawl.svc.cluster.local redis internal a`.split(/\s+/);
   for (const host of hosts) {
-    it(`refuses ${host}`, () => expect(judge(`http://${host}/`)).to.equal(notPublicName));
+    it(`D28: refuses ${host}`, () => expect(judge(`http://${host}/`)).to.equal(notPublicName));
   }
 
   it('refuses http:///a, whose host is a', () => expect(judge('http:///a')).to.equal(notPublicName));
@@ -142,7 +142,7 @@ describe('judgeUrl with exceptions', () => {
     ['http://redis.trawl.svc/', '10.0.0.0/8:*', notPublicName],
   ];
   for (const [text, exceptions, said] of rows) {
-    it(`says ${said} to ${text} with ${exceptions}`, () => expect(judge(text, exceptions)).to.equal(said));
+    it(`D67: says ${said} to ${text} with ${exceptions}`, () => expect(judge(text, exceptions)).to.equal(said));
   }
 });
 

@@ -78,7 +78,7 @@ describe('the delivery of webhooks', () => {
     return Object.fromEntries(values.map(({ labels, value }) => [labels.outcome, value]));
   };
 
-  it('a completed job is told as the contract says, once', async () => {
+  it('video-webhook_url audio-webhook_url events-1 events-4 D94: a completed job is told as the contract says, once', async () => {
     forwarder.answer('good.test', 204);
     const { id } = await aWebhook('http://good.test/hook?a=b');
     start();
@@ -94,7 +94,7 @@ describe('the delivery of webhooks', () => {
     expect(await outcomes()).to.deep.equal({ delivered: 1 });
   });
 
-  it('a failed and a cancelled job are told as an error', async () => {
+  it('events-5 D94: a failed and a cancelled job are told as an error', async () => {
     forwarder.answer('good.test', 200);
     const { id } = await aWebhook('http://good.test/', failed);
     const caller = await anAccount(store, { credits: 1 });
@@ -109,7 +109,7 @@ describe('the delivery of webhooks', () => {
     ]);
   });
 
-  it('after 500 and 500 comes a third attempt, the gap between each', async () => {
+  it('events-3 limit-webhook D55: after 500 and 500 comes a third attempt, the gap between each', async () => {
     forwarder.answer('poor.test', 500, 500, 200);
     const { id } = await aWebhook('http://poor.test/');
     start({ gapSeconds: 0.3 });
@@ -127,7 +127,7 @@ describe('the delivery of webhooks', () => {
     ['that redirects', 'http://moved.test/', 302, (_: unknown, res) => res.writeHead(302, { location: '/new' }).end()],
     ['that says 410', 'http://over.test/', 410, 410],
   ] as [string, string, number | null, Parameters<Forwarder['answer']>[1] | undefined][]) {
-    it(`a receiver ${what} gets three attempts`, async () => {
+    it(`D55: a receiver ${what} gets three attempts`, async () => {
       const { hostname } = new URL(url);
       if (answer !== undefined) forwarder.answer(hostname, answer);
       const { id } = await aWebhook(url);
@@ -236,7 +236,7 @@ describe('the delivery of webhooks', () => {
     expect(forwarder.most.get('busy.test')).to.be.at.most(2);
   });
 
-  it('is signed while the account has a secret, with the newest one', async () => {
+  it('events-6: is signed while the account has a secret, with the newest one', async () => {
     forwarder.answer('good.test', 500, 200);
     const { id, account } = await aWebhook('http://good.test/');
     const secret = async (text: string | null) => {
@@ -257,7 +257,7 @@ describe('the delivery of webhooks', () => {
     }
   });
 
-  it('brings the authorization of the caller, which is nowhere in clear', async () => {
+  it('video-webhook_authorization audio-webhook_authorization auth-9 events-2: brings the authorization of the caller, which is nowhere in clear', async () => {
     forwarder.answer('good.test', 200);
     const { id } = await aWebhook('http://good.test/', completed, seal.seal('webhook', authorization));
     start();

@@ -23,7 +23,7 @@ describe('a post through the proxy', () => {
   });
   after(() => forwarder.close());
 
-  it('brings body, headers, path and host of a plain URL to its receiver', async () => {
+  it('events-1: brings body, headers, path and host of a plain URL to its receiver', async () => {
     forwarder.answer('one.test', 204);
     expect(await post('http://one.test:8080/a/b?c=1')).to.deep.equal({ is: 'answered', status: 204 });
     const [{ path, headers, body } = { path: '', headers: {}, body: '' }] = forwarder.of('one.test');

@@ -77,7 +77,7 @@ describe('The inspector', function () {
   }
 
   for (const wall of walls) {
-    it(`tells what a URL holds, or why nothing (${wall})`, () =>
+    it(`metadata-closed D66: tells what a URL holds, or why nothing (${wall})`, () =>
       withInspector(
         async ({ ask: askFor, requests }) => {
           const found = await askFor(`${source.url}/films/clip.mp4`).answer;
@@ -153,7 +153,7 @@ describe('The inspector', function () {
       expect((await askFor(`${source.url}/films/clip.mp4`).answer).status).to.equal(200);
     }));
 
-  it('answers 503 when the warm parent was struck down, and soon goes on', () =>
+  it('D93: answers 503 when the warm parent was struck down, and soon goes on', () =>
     withInspector(async ({ ask: askFor, processes }) => {
       const parents = processes();
       const asked = askFor('http://attack.example/sleep');
