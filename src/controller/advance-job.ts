@@ -14,7 +14,7 @@ import {
 } from '../model/next.ts';
 import { objectPrefix } from '../model/outcome.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
-import { attemptIn, nameOf, type Runner } from '../runners/runner.ts';
+import { attemptNameOf, attemptNumberOf, type Runner } from '../runners/runner.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import { noteProgress, noteStoring, retryJob, settleJob, startAttempt } from '../store/lifecycle.ts';
 import type { Store } from '../store/script.ts';
@@ -52,7 +52,7 @@ export function makeApply(options: ApplyOptions): (id: string) => Promise<number
       seen.is === 'absent' &&
       told.verdict === null &&
       hasOpenAttempt(job) &&
-      starts.isFailed(nameOf(id, job.attempt))
+      starts.isFailed(attemptNameOf(id, job.attempt))
     ) {
       await starts.begin(runner, job, job.attempt, job.deadline ?? 0);
       return atOnceMilliseconds;
@@ -63,7 +63,7 @@ export function makeApply(options: ApplyOptions): (id: string) => Promise<number
 
 /** Asks for the worker of the last attempt. Of one that is over only leavings matter, and those are known without asking anew. */
 async function look(runner: Runner, job: Job): Promise<Seen> {
-  const name = nameOf(job.id, job.attempt);
+  const name = attemptNameOf(job.id, job.attempt);
   if (job.attempt === 0) return { is: 'absent' };
   const isOver = isEnded(job.status) || !hasOpenAttempt(job);
   if (isOver && !(await runner.list(job.id)).includes(name)) return { is: 'absent' };
@@ -86,7 +86,7 @@ async function stopOlder({ runners }: ApplyOptions, id: string, job: Job | null)
   const last = job?.attempt ?? Number.POSITIVE_INFINITY;
   for (const runner of runners) {
     const names = await runner.list(id);
-    await Promise.all(names.filter((name) => attemptIn(name) < last).map((name) => runner.stop(name)));
+    await Promise.all(names.filter((name) => attemptNumberOf(name) < last).map((name) => runner.stop(name)));
   }
 }
 
@@ -203,7 +203,7 @@ async function clear(
   record: Pick<Job, 'status' | 'delivered'> | null,
 ): Promise<void> {
   if (attempt === 0) return;
-  const name = nameOf(id, attempt);
+  const name = attemptNameOf(id, attempt);
   starts.forget(name);
   await runner.stop(name);
   if (endpoint === 'metadata') return;
@@ -221,9 +221,9 @@ function makeStarts(store: Store) {
     isFailed: (name: string) => failed.has(name),
     forget: (name: string) => failed.delete(name),
     async begin(runner: Runner, { id, endpoint }: Job, attempt: number, deadline: number): Promise<void> {
-      const name = nameOf(id, attempt);
+      const name = attemptNameOf(id, attempt);
       try {
-        await runner.start({ name, job: id, attempt, endpoint, deadline });
+        await runner.start({ name, jobId: id, attempt, endpoint, deadline });
         failed.delete(name);
       } catch (error) {
         if (store.clock.now() < deadline) failed.add(name);

@@ -1,16 +1,16 @@
 import type { Seal } from '../base/seal.ts';
-import type { AttemptOf } from '../runners/runner.ts';
+import type { AttemptId } from '../runners/runner.ts';
 
 const purpose = 'attempt';
 
 /** A token that is good for one attempt alone. */
-export function makeToken({ job, attempt }: AttemptOf, sign: Seal['sign']): string {
-  return `${job}.${attempt}.${sign(purpose, `${job}.${attempt}`)}`;
+export function makeToken({ jobId, attempt }: AttemptId, sign: Seal['sign']): string {
+  return `${jobId}.${attempt}.${sign(purpose, `${jobId}.${attempt}`)}`;
 }
 
 /** The attempt of a token; `null` when it is not ours. */
-export function readToken(token: string, verify: Seal['verify']): AttemptOf | null {
-  const [, job, attempt, signature] = /^([0-9a-f-]{36})\.(\d{1,6})\.([\w-]{20,100})$/.exec(token) ?? [];
-  if (job === undefined || attempt === undefined || signature === undefined) return null;
-  return verify(purpose, `${job}.${attempt}`, signature) ? { job, attempt: Number(attempt) } : null;
+export function readToken(token: string, verify: Seal['verify']): AttemptId | null {
+  const [, jobId, attempt, signature] = /^([0-9a-f-]{36})\.(\d{1,6})\.([\w-]{20,100})$/.exec(token) ?? [];
+  if (jobId === undefined || attempt === undefined || signature === undefined) return null;
+  return verify(purpose, `${jobId}.${attempt}`, signature) ? { jobId, attempt: Number(attempt) } : null;
 }

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Limits } from '../model/next.ts';
-import { jobIn, type Runner } from '../runners/runner.ts';
+import { jobIdOf, type Runner } from '../runners/runner.ts';
 import { leaveLead, takeLead } from '../store/jobs/leadership.ts';
 import { listActive, listOverdue } from '../store/jobs/open-jobs.ts';
 import { channels } from '../store/keys.ts';
@@ -145,7 +145,7 @@ async function addAll({ store, runners, limits, metrics, log }: ControllerOption
   // Asked first, because they may have to look around anew; one that cannot look keeps nobody from the rest.
   const listed = await Promise.allSettled(runners.map((runner) => runner.list()));
   for (const found of listed) {
-    if (found.status === 'fulfilled') for (const name of found.value) add(jobIn(name));
+    if (found.status === 'fulfilled') for (const name of found.value) add(jobIdOf(name));
     else log.warn('a runner cannot say what it runs', { error: found.reason });
   }
   for (const id of await listActive(store)) add(id);
@@ -164,7 +164,7 @@ async function hear(
     if (job) hint(job);
     void dispatch();
   });
-  const unwatch = runners.map((runner) => runner.watch((name) => hint(jobIn(name))));
+  const unwatch = runners.map((runner) => runner.watch((name) => hint(jobIdOf(name))));
   return async () => {
     for (const end of unwatch) end();
     await unsubscribe().catch(() => {
@@ -176,7 +176,7 @@ async function hear(
 /** Leaves the runners, and looks once more at each job whose worker ended so: its attempt is recorded as interrupted. */
 async function leaveRunners(runners: readonly Runner[], apply: (job: string) => Promise<unknown>): Promise<void> {
   const ended = await Promise.all(runners.map((runner) => runner.close()));
-  await within(stepMilliseconds, Promise.all(ended.flat().map((name) => apply(jobIn(name)))));
+  await within(stepMilliseconds, Promise.all(ended.flat().map((name) => apply(jobIdOf(name)))));
 }
 
 /** Waits for work, but no longer than some time. */

@@ -6,7 +6,7 @@ import type { Inspector } from '../model/inspected.ts';
 import type { Job } from '../model/job.ts';
 import type { Seen } from '../model/next.ts';
 import type { Outcome } from '../model/outcome.ts';
-import { type AttemptToRun, jobIn, makeWatchers, type Runner } from '../runners/runner.ts';
+import { type AttemptToRun, jobIdOf, makeChangeListeners, type Runner } from '../runners/runner.ts';
 
 interface Inspection {
   readonly leave: AbortController;
@@ -24,7 +24,7 @@ export function runInspections(
   log: Log,
 ): Runner {
   const inspections = new Map<string, Inspection>();
-  const watchers = makeWatchers();
+  const watchers = makeChangeListeners();
 
   const askOnce = async (id: string, signal: AbortSignal): Promise<Outcome> => {
     const job = await readJob(id);
@@ -33,14 +33,14 @@ export function runInspections(
     if ('failure' in found) return { is: 'failed', code: found.failure, text: found.text };
     return { is: 'done', metadata: found.metadata, delivered: null };
   };
-  const ask = async ({ job }: AttemptToRun, leave: AbortSignal): Promise<Outcome> => {
+  const ask = async ({ jobId }: AttemptToRun, leave: AbortSignal): Promise<Outcome> => {
     const limit = AbortSignal.timeout(seconds * 1000);
     const signal = AbortSignal.any([leave, limit]);
     for (let wait = firstPauseMilliseconds; ; wait = Math.min(2 * wait, longestPauseMilliseconds)) {
       try {
-        return await askOnce(job, signal);
+        return await askOnce(jobId, signal);
       } catch (error) {
-        log.debug('the inspector could not be asked', { job, error });
+        log.debug('the inspector could not be asked', { job: jobId, error });
         // A pause ends early only because the attempt does.
         const mayAgain = isAway(error) && (await pause(wait, true, { signal }).catch(() => false));
         if (!mayAgain) return outcomeOf(error, leave, limit);
@@ -67,7 +67,7 @@ export function runInspections(
       return inspection.outcome ? { is: 'ended', outcome: inspection.outcome } : { is: 'running' };
     },
     watch: watchers.watch,
-    list: async (job) => [...inspections.keys()].filter((name) => job === undefined || jobIn(name) === job),
+    list: async (job) => [...inspections.keys()].filter((name) => job === undefined || jobIdOf(name) === job),
     async close() {
       const names = [...inspections.keys()];
       for (const { leave } of inspections.values()) leave.abort();

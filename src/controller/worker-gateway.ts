@@ -4,7 +4,7 @@ import type { Log } from '../base/log.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import { contentTypes, objectPrefix, readVerdict } from '../model/outcome.ts';
 import type { ObjectStore, Upload } from '../objects/object-store.ts';
-import type { AttemptOf } from '../runners/runner.ts';
+import type { AttemptId } from '../runners/runner.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import { noteProgress, tellVerdict } from '../store/lifecycle.ts';
 import type { Store } from '../store/script.ts';
@@ -12,7 +12,7 @@ import type { Store } from '../store/script.ts';
 export interface GatewayOptions {
   readonly store: Store;
   /** The attempt that a token is good for; `null` when it is for none, or not any more. */
-  readonly attemptOf: (token: string) => Promise<AttemptOf | null>;
+  readonly attemptOf: (token: string) => Promise<AttemptId | null>;
   readonly objects: Pick<ObjectStore, 'partBytes' | 'permit' | 'receive'>;
   readonly fileBytes: number;
   readonly inspectSeconds: number;
@@ -39,7 +39,7 @@ export function makeGateway(options: GatewayOptions): Server {
     const told = token === undefined ? null : await attemptOf(token);
     if (told === null) return answer(res, 401, null);
     if (route === undefined) return answer(res, 404, null);
-    const job = await readJob(store, told.job);
+    const job = await readJob(store, told.jobId);
     if (job === null || isEnded(job.status) || job.attempt !== told.attempt) throw new Gone();
     answer(res, 200, await route(job, req));
   };

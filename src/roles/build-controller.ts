@@ -15,7 +15,7 @@ import type { Inspector } from '../model/inspected.ts';
 import type { Job } from '../model/job.ts';
 import type { Limits } from '../model/next.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
-import type { AttemptOf, Runner } from '../runners/runner.ts';
+import type { AttemptId, Runner } from '../runners/runner.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import { channels } from '../store/keys.ts';
 import type { Store } from '../store/script.ts';
@@ -25,7 +25,7 @@ import { startDeliveries } from '../webhooks/deliver-webhooks.ts';
 export interface Workers {
   readonly runner: Runner;
   /** The attempt that the token of a worker is good for; `null` when it is for none, or not any more. */
-  readonly attemptOf: (token: string) => Promise<AttemptOf | null>;
+  readonly attemptOf: (token: string) => Promise<AttemptId | null>;
 }
 
 /** Begins to run workers. */

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Log } from '../base/log.ts';
 import type { Outcome } from '../model/outcome.ts';
-import { type AttemptToRun, jobIn, makeWatchers, outcomeOfExit, type Runner } from './runner.ts';
+import { type AttemptToRun, jobIdOf, makeChangeListeners, outcomeOfExitCode, type Runner } from './runner.ts';
 
 export interface ProcessRunnerOptions {
   /** The program and arguments that run a worker. */
@@ -23,7 +23,7 @@ const politeMilliseconds = 5000;
 /** Runs each worker as a child process in a group of its own, which ends with this process. */
 export function openProcessRunner(options: ProcessRunnerOptions): Runner {
   const children = new Map<string, Child>();
-  const watchers = makeWatchers();
+  const watchers = makeChangeListeners();
 
   const stop = async (name: string) => {
     const child = children.get(name);
@@ -48,7 +48,7 @@ export function openProcessRunner(options: ProcessRunnerOptions): Runner {
       return { is: 'ended', outcome: outcomeOf(child.process) };
     },
     watch: watchers.watch,
-    list: async (job) => [...children.keys()].filter((name) => job === undefined || jobIn(name) === job),
+    list: async (job) => [...children.keys()].filter((name) => job === undefined || jobIdOf(name) === job),
     async close() {
       const names = [...children.keys()];
       await Promise.all(names.map(stop));
@@ -94,7 +94,7 @@ function launch({ command, env, tokenOf, log }: ProcessRunnerOptions, attempt: A
 /** How an attempt ended that told nobody: only its exit code speaks. */
 function outcomeOf({ exitCode, signalCode, pid }: ChildProcess): Outcome {
   if (pid === undefined) return { is: 'interrupted', reason: 'the worker could not be started' };
-  return exitCode === null ? { is: 'interrupted', reason: signalCode ?? 'killed' } : outcomeOfExit(exitCode);
+  return exitCode === null ? { is: 'interrupted', reason: signalCode ?? 'killed' } : outcomeOfExitCode(exitCode);
 }
 
 /** Ends a worker and all that it started: politely, then for good. */

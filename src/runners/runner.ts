@@ -5,7 +5,7 @@ import type { Outcome } from '../model/outcome.ts';
 /** One attempt of one job that is to run. */
 export interface AttemptToRun {
   readonly name: string;
-  readonly job: string;
+  readonly jobId: string;
   readonly attempt: number;
   readonly endpoint: Endpoint;
   /** When it must have ended. */
@@ -13,8 +13,8 @@ export interface AttemptToRun {
 }
 
 /** The attempt that a token is good for. */
-export interface AttemptOf {
-  readonly job: string;
+export interface AttemptId {
+  readonly jobId: string;
   readonly attempt: number;
 }
 
@@ -35,27 +35,27 @@ export interface Runner {
 }
 
 /** The name of an attempt, the same wherever it runs. */
-export function nameOf(job: string, attempt: number): string {
+export function attemptNameOf(job: string, attempt: number): string {
   return `${job}-${attempt}`;
 }
 
 /** The job in the name of an attempt. */
-export function jobIn(name: string): string {
+export function jobIdOf(name: string): string {
   return name.slice(0, name.lastIndexOf('-'));
 }
 
 /** The number of the attempt in its name. */
-export function attemptIn(name: string): number {
+export function attemptNumberOf(name: string): number {
   return Number(name.slice(name.lastIndexOf('-') + 1));
 }
 
 /** How an attempt ended that said nothing: by its exit code. Those above 128 are the signals that ended it. */
-export function outcomeOfExit(code: number): Outcome {
+export function outcomeOfExitCode(code: number): Outcome {
   return code > 128 ? { is: 'interrupted', reason: `exit code ${code}` } : { is: 'failed', code: 'worker_failed' };
 }
 
 /** Those who watch a runner, and how to tell all of them. */
-export function makeWatchers(): Pick<Runner, 'watch'> & { tell(name: string): void } {
+export function makeChangeListeners(): Pick<Runner, 'watch'> & { tell(name: string): void } {
   const watchers = new Set<(name: string) => void>();
   return {
     watch(changed) {

@@ -74,7 +74,7 @@ async function runJobs(kube: Kube, namespace: string, count: number): Promise<Ba
   const settled: Promise<void>[] = [];
   await inLanes(lanes, count, async (n) => {
     const name = `bare-${n}`;
-    const attempt = { name, job: 'bare', attempt: n, endpoint: 'video', deadline: Date.now() + 3_600_000 } as const;
+    const attempt = { name, jobId: 'bare', attempt: n, endpoint: 'video', deadline: Date.now() + 3_600_000 } as const;
     await make(kube, jobs, makeJob(attempt, aShape(namespace), Date.now()));
     settled.push(settle(name));
   });

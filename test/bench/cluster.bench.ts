@@ -1,6 +1,6 @@
 import { loadavg } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
-import { nameOf } from '../../src/runners/runner.ts';
+import { attemptNameOf } from '../../src/runners/runner.ts';
 import { readAttempts } from '../../src/store/jobs/read-job.ts';
 import { makeNamespace, quickLoss, raisedLimits } from '../support/cluster/cluster.ts';
 import { makeWorkersNamespace } from '../support/cluster/runner.ts';
@@ -88,7 +88,7 @@ async function loseNode(scene: Scene): Promise<Measured> {
     await until(async () => (await admin.ask('GET', path)).metadata.deletionTimestamp, 60, 'the pod is to be deleted');
     const marked = Date.now();
     const endOf = async () => (await readAttempts(scene.store, id)).find(({ ended_at }) => ended_at !== undefined);
-    const over = await until(endOf, 60, `${nameOf(id, 1)} is over`);
+    const over = await until(endOf, 60, `${attemptNameOf(id, 1)} is over`);
     await scene.ended(id, 30);
     const seconds = ((over?.ended_at ?? Number.NaN) - marked) / 1000;
     return {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { isEnded } from '../../src/model/job.ts';
-import { nameOf } from '../../src/runners/runner.ts';
+import { attemptNameOf } from '../../src/runners/runner.ts';
 import { readAttempts } from '../../src/store/jobs/read-job.ts';
 import { quickLoss } from '../support/cluster/cluster.ts';
 import { startTestController, type TestController } from '../support/cluster/controller.ts';
@@ -190,7 +190,7 @@ describe('every ending of an attempt in a cluster is settled once, and nothing i
     return {
       pod,
       node: pod.spec.nodeName ?? '',
-      job: nameOf(id, 1),
+      job: attemptNameOf(id, 1),
       ask: (method, at, body, type) => admin.ask(method, at, body, type),
       cutOff: async () => {
         const node = pod.spec.nodeName ?? '';
@@ -276,9 +276,9 @@ describe('every ending of an attempt in a cluster is settled once, and nothing i
       const path = `${pods}/${pod.metadata.name}`;
       const { admin } = scene.cluster;
       await controller.end('SIGKILL');
-      await admin.ask('PATCH', `${jobs}/${nameOf(id, 1)}`, { spec: { ttlSecondsAfterFinished: 1 } }, merge);
+      await admin.ask('PATCH', `${jobs}/${attemptNameOf(id, 1)}`, { spec: { ttlSecondsAfterFinished: 1 } }, merge);
       scene.kubelet.end(pod.metadata.name, (await deliver?.()) ?? endings.success());
-      const job = () => admin.ask('GET', `${jobs}/${nameOf(id, 1)}`);
+      const job = () => admin.ask('GET', `${jobs}/${attemptNameOf(id, 1)}`);
       await until(async () => (await job()).metadata.deletionTimestamp !== undefined, 30, 'its Job is to be deleted');
       if (isReleased) await admin.ask('PATCH', path, { metadata: { finalizers: null } }, merge);
       controller = await startTestController(scene);

@@ -5,7 +5,7 @@ import { makeGateway } from '../../src/controller/worker-gateway.ts';
 import { listenOn } from '../../src/roles/socket.ts';
 import { makePod } from '../../src/runners/kubernetes/job-manifest.ts';
 import { openIdentity } from '../../src/runners/kubernetes/pod-identity.ts';
-import { type AttemptOf, nameOf } from '../../src/runners/runner.ts';
+import { type AttemptId, attemptNameOf } from '../../src/runners/runner.ts';
 import { takeLead } from '../../src/store/jobs/leadership.ts';
 import { startAttempt } from '../../src/store/lifecycle.ts';
 import { endings, type Pod } from '../support/cluster/pod.ts';
@@ -22,7 +22,7 @@ describe('who a worker in a cluster is', function () {
   this.timeout(60_000);
   let scene: Scene;
   let runner: TestRunner;
-  let identify: (token: string) => Promise<AttemptOf | null>;
+  let identify: (token: string) => Promise<AttemptId | null>;
   const { log } = aLog();
 
   before(async () => {
@@ -36,24 +36,24 @@ describe('who a worker in a cluster is', function () {
   });
 
   const ask: Scene['cluster']['admin']['ask'] = (...words) => scene.cluster.admin.ask(...words);
-  const started = async (job: string = randomUUID()) => {
-    const name = nameOf(job, 1);
-    await runner.start({ name, job, attempt: 1, endpoint: 'video', deadline: Date.now() + 600_000 });
-    return { job, name, pod: await scene.runningPod(job) };
+  const started = async (jobId: string = randomUUID()) => {
+    const name = attemptNameOf(jobId, 1);
+    await runner.start({ name, jobId, attempt: 1, endpoint: 'video', deadline: Date.now() + 600_000 });
+    return { jobId, name, pod: await scene.runningPod(jobId) };
   };
 
   const tokenOf = (pod: Pod, wanted?: Wanted) => makeTokenOf(scene.cluster, pod, wanted);
 
   it('the token of a pod is good for its own attempt and no other', async () => {
     const [one, other] = [await started(), await started()];
-    expect(await identify(await tokenOf(one.pod))).to.deep.equal({ job: one.job, attempt: 1 });
-    expect(await identify(await tokenOf(other.pod))).to.deep.equal({ job: other.job, attempt: 1 });
+    expect(await identify(await tokenOf(one.pod))).to.deep.equal({ jobId: one.jobId, attempt: 1 });
+    expect(await identify(await tokenOf(other.pod))).to.deep.equal({ jobId: other.jobId, attempt: 1 });
   });
 
   it('it is good before the watch has told of the pod', async () => {
-    const { job, pod } = await started();
+    const { jobId, pod } = await started();
     const early = openIdentity({ client: runner.client, view: { pod: () => null }, shape: aShape(namespace) });
-    expect(await early(await tokenOf(pod))).to.deep.equal({ job, attempt: 1 });
+    expect(await early(await tokenOf(pod))).to.deep.equal({ jobId, attempt: 1 });
   });
 
   it('a token for somebody else, of another account or of no pod is good for nothing', async () => {
@@ -140,7 +140,7 @@ describe('who a worker in a cluster is', function () {
     const stranger = await started();
     expect((await get(await tokenOf(stranger.pod))).status).to.equal(410);
     expect((await get('x')).status).to.equal(401);
-    await runner.stop(nameOf(id, 1));
+    await runner.stop(attemptNameOf(id, 1));
     await until(async () => (await get(token)).status === 401, 10, 'the token of a stopped worker is refused');
     await close();
   });

@@ -95,7 +95,7 @@ describe('the namespace of the workers', function () {
 
   const ask: Cluster['admin']['ask'] = (...words) => cluster.admin.ask(...words);
   const aJob = (change: (typeof rows)[number][1] = () => undefined): Json => {
-    const attempt = { name: attemptName, job: attemptName.slice(0, -2), attempt: 1, endpoint: 'video' } as const;
+    const attempt = { name: attemptName, jobId: attemptName.slice(0, -2), attempt: 1, endpoint: 'video' } as const;
     const job = structuredClone(makeJob({ ...attempt, deadline: Date.now() + 60_000 }, shape, Date.now())) as Json;
     const { spec } = job.spec.template;
     change(spec, spec.containers[0]);

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { type ApplyOptions, makeApply } from '../../src/controller/advance-job.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
-import { jobIn, type Runner } from '../../src/runners/runner.ts';
+import { jobIdOf, type Runner } from '../../src/runners/runner.ts';
 import { takeLead } from '../../src/store/jobs/leadership.ts';
 import { tellVerdict } from '../../src/store/lifecycle.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
@@ -197,7 +197,7 @@ function aRunner(ended: Readonly<Record<string, Outcome>>, running: readonly str
       return outcome ? { is: 'ended', outcome } : { is: 'running' };
     },
     watch: () => () => {},
-    list: async (job) => [...there].filter((name) => job === undefined || jobIn(name) === job),
+    list: async (job) => [...there].filter((name) => job === undefined || jobIdOf(name) === job),
     close: async () => [],
   };
   return runner;

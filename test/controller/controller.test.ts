@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { type Controller, startController } from '../../src/controller/controller.ts';
 import type { Seen } from '../../src/model/next.ts';
-import { jobIn, type Runner } from '../../src/runners/runner.ts';
+import { jobIdOf, type Runner } from '../../src/runners/runner.ts';
 import { listActive } from '../../src/store/jobs/open-jobs.ts';
 import { readAttempts } from '../../src/store/jobs/read-job.ts';
 import { keys } from '../../src/store/keys.ts';
@@ -48,7 +48,7 @@ describe('the controller', function () {
         return workers.get(name) ?? { is: 'absent' };
       },
       watch: () => () => {},
-      list: async (job) => [...workers.keys()].filter((name) => job === undefined || jobIn(name) === job),
+      list: async (job) => [...workers.keys()].filter((name) => job === undefined || jobIdOf(name) === job),
       close: async () => {
         const names = [...workers.keys()];
         workers.clear();

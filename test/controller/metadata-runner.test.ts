@@ -10,7 +10,13 @@ import { aJob, someMetadata } from '../support/jobs.ts';
 import { aFolder, aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
-const attempt = { name: 'a-1', job: 'a', attempt: 1, endpoint: 'metadata', deadline: Number.MAX_SAFE_INTEGER } as const;
+const attempt = {
+  name: 'a-1',
+  jobId: 'a',
+  attempt: 1,
+  endpoint: 'metadata',
+  deadline: Number.MAX_SAFE_INTEGER,
+} as const;
 const done: RequestListener = (_, res) => res.end(JSON.stringify({ metadata: someMetadata }));
 
 describe('metadata jobs', function () {

@@ -47,7 +47,7 @@ describe('the gateway of each of several controllers', () => {
 
   const aJob = async () => aRunningJob(store, await anAccount(store, { credits: 1 }));
   const call = (at: number, { id }: Job, path: string, asked: RequestInit = {}) => {
-    const authorization = `Bearer ${makeToken({ job: id, attempt: 1 }, seal.sign)}`;
+    const authorization = `Bearer ${makeToken({ jobId: id, attempt: 1 }, seal.sign)}`;
     const url = `http://127.0.0.1:${ports[at]}/v1/attempt${path}`;
     return fetch(url, { ...asked, headers: { authorization, ...asked.headers } });
   };

@@ -18,13 +18,13 @@ const shape: Shape = {
   startSeconds: 180,
   hostUsers: false,
 };
-const job = attemptName.slice(0, -2);
-const attempt = { name: attemptName, job, attempt: 1, endpoint: 'video', deadline: 7_200_000 } as const;
+const jobId = attemptName.slice(0, -2);
+const attempt = { name: attemptName, jobId, attempt: 1, endpoint: 'video', deadline: 7_200_000 } as const;
 const labels = {
   'app.kubernetes.io/name': 'trawl-worker',
   'app.kubernetes.io/managed-by': 'trawl',
   'app.kubernetes.io/component': 'worker',
-  'trawl/job': job,
+  'trawl/job': jobId,
 };
 
 const whole = {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import type { Seen } from '../../src/model/next.ts';
-import { type AttemptToRun, nameOf, type Runner } from '../../src/runners/runner.ts';
+import { type AttemptToRun, attemptNameOf, type Runner } from '../../src/runners/runner.ts';
 import { until } from '../support/until.ts';
 
 /** A runner and what a test needs to play its workers. */
@@ -21,8 +21,8 @@ const patience = 20;
 /** What every runner promises. */
 export function itRunsAttempts(open: () => RunnerUnderTest): void {
   const anAttempt = (): AttemptToRun => {
-    const job = randomUUID();
-    return { name: nameOf(job, 1), job, attempt: 1, endpoint: 'video', deadline: Date.now() + 600_000 };
+    const jobId = randomUUID();
+    return { name: attemptNameOf(jobId, 1), jobId, attempt: 1, endpoint: 'video', deadline: Date.now() + 600_000 };
   };
   const seen = (name: string, is: Seen['is']) =>
     until(
@@ -43,10 +43,10 @@ export function itRunsAttempts(open: () => RunnerUnderTest): void {
 
   it('an attempt that was never started is absent, and ending it changes nothing', async () => {
     const { runner } = open();
-    const { name, job } = anAttempt();
+    const { name, jobId } = anAttempt();
     expect(await runner.see(name)).to.deep.equal({ is: 'absent' });
     await runner.stop(name);
-    expect(await runner.list(job)).to.deep.equal([]);
+    expect(await runner.list(jobId)).to.deep.equal([]);
   });
 
   it('an attempt is there from its start on, and runs', async () => {
@@ -55,7 +55,7 @@ export function itRunsAttempts(open: () => RunnerUnderTest): void {
     await runner.start(attempt);
     expect((await runner.see(attempt.name)).is).to.be.oneOf(['waiting', 'running']);
     await seen(attempt.name, 'running');
-    expect(await runner.list(attempt.job)).to.deep.equal([attempt.name]);
+    expect(await runner.list(attempt.jobId)).to.deep.equal([attempt.name]);
     expect(await runner.list()).to.include(attempt.name);
     expect(await runner.list(randomUUID())).to.deep.equal([]);
     await runner.stop(attempt.name);

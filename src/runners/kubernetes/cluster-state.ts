@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { V1Job } from '@kubernetes/client-node';
 import type { Log } from '../../base/log.ts';
-import { jobIn } from '../runner.ts';
+import { jobIdOf } from '../runner.ts';
 import { type Mirror, type MirrorOptions, openMirror } from './informer.ts';
 import type { Client } from './kube-client.ts';
 import { makeWaits, type Waits } from './pod-latency.ts';
@@ -105,10 +105,10 @@ function isSame(before: LiveJob | LivePod | null, after: LiveJob | LivePod | nul
 /** Names by their job, so that what belongs to one is found without looking at all. */
 function makeIndex() {
   const kept = new Map<string, Map<string, Set<string>>>();
-  const ofJob = (attempt: string) => kept.get(jobIn(attempt));
+  const ofJob = (attempt: string) => kept.get(jobIdOf(attempt));
   return {
     add({ attempt, name }: LiveJob | LivePod) {
-      const job = jobIn(attempt);
+      const job = jobIdOf(attempt);
       const named = kept.get(job) ?? new Map<string, Set<string>>();
       kept.set(job, named.set(attempt, (named.get(attempt) ?? new Set()).add(name)));
     },
@@ -116,7 +116,7 @@ function makeIndex() {
       const named = ofJob(attempt);
       named?.get(attempt)?.delete(name);
       if (named?.get(attempt)?.size === 0) named.delete(attempt);
-      if (named?.size === 0) kept.delete(jobIn(attempt));
+      if (named?.size === 0) kept.delete(jobIdOf(attempt));
     },
     /** A Job has the name of its attempt, a pod never has. */
     podsOf: (attempt: string) => [...(ofJob(attempt)?.get(attempt) ?? [])].filter((name) => name !== attempt),

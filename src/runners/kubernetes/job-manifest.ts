@@ -42,7 +42,7 @@ const besideBytes = 2 ** 30;
 
 /** Makes the Job of one attempt. It holds no secret: the worker asks the gateway what to do. */
 export function makeJob(attempt: AttemptToRun, shape: Shape, now: number): V1Job {
-  const labels = { 'app.kubernetes.io/name': 'trawl-worker', ...ours, 'trawl/job': attempt.job };
+  const labels = { 'app.kubernetes.io/name': 'trawl-worker', ...ours, 'trawl/job': attempt.jobId };
   const seconds = Math.max(1, Math.ceil((attempt.deadline - now) / 1000));
   return {
     apiVersion: 'batch/v1',

@@ -1,6 +1,6 @@
 import type { Seen } from '../../model/next.ts';
 import { type Outcome, readVerdict } from '../../model/outcome.ts';
-import { outcomeOfExit } from '../runner.ts';
+import { outcomeOfExitCode } from '../runner.ts';
 import type { Shape } from './job-manifest.ts';
 import { explainJob, explainPod } from './pending-reason.ts';
 import type { LiveJob, LivePod } from './snapshot.ts';
@@ -83,7 +83,7 @@ function outcomeOfPod(pod: LivePod, job: LiveJob | null): Outcome {
   if (reason === 'Evicted') return { is: 'failed', code: 'file_too_large' };
   if (reason !== '' || !exit) return interrupted(reason || 'its node did not run it');
   if (exit.reason === 'OOMKilled') return { is: 'failed', code: 'worker_failed' };
-  return outcomeOfExit(exit.code);
+  return outcomeOfExitCode(exit.code);
 }
 
 /** What the worker itself left of its work. That it was told to stop says nothing of why: the cluster does. */

@@ -2,7 +2,7 @@ import type { V1Job, V1Pod } from '@kubernetes/client-node';
 import type { Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import type { Seen } from '../../model/next.ts';
-import { makeWatchers, type Runner } from '../runner.ts';
+import { makeChangeListeners, type Runner } from '../runner.ts';
 import { type Left, release } from './cleanup.ts';
 import { openView, pathsOf, type View, type ViewOptions } from './cluster-state.ts';
 import { type Lag, makeLag } from './deferred-cleanup.ts';
@@ -41,7 +41,7 @@ export function openKubernetesRunner(options: KubernetesOptions): KubernetesRunn
   const { client, shape, now, metrics, log } = options;
   const { namespace } = shape;
   const { jobs: jobsPath } = pathsOf(namespace);
-  const { watch, tell } = makeWatchers();
+  const { watch, tell } = makeChangeListeners();
   const later = new Set<NodeJS.Timeout>();
   const news = makeNews();
   const view = openView({

@@ -1,6 +1,6 @@
 import type { V1Pod } from '@kubernetes/client-node';
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose';
-import { type AttemptOf, attemptIn, jobIn } from '../runner.ts';
+import { type AttemptId, attemptNumberOf, jobIdOf } from '../runner.ts';
 import { pathsOf, type View } from './cluster-state.ts';
 import { audience, type Shape } from './job-manifest.ts';
 import { isTerminal } from './judge-attempt.ts';
@@ -27,7 +27,7 @@ const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'ES256', 'ES384', 'ES512
  * Tells the attempt of a token that the cluster made for one of our pods and for us: its signature is checked with the
  * cluster's published keys, and its pod must be there and not have ended. `null` for every other token.
  */
-export function openIdentity(options: IdentityOptions): (token: string) => Promise<AttemptOf | null> {
+export function openIdentity(options: IdentityOptions): (token: string) => Promise<AttemptId | null> {
   const keys = keepKeys(options.client);
   return async (token) => {
     const payload = await verify(token, keys);
@@ -35,7 +35,7 @@ export function openIdentity(options: IdentityOptions): (token: string) => Promi
     if (!told) return null;
     const pod = await findPod(options, told);
     if (!pod || pod.uid !== told.uid || isTerminal(pod) || pod.attempt === '') return null;
-    return { job: jobIn(pod.attempt), attempt: attemptIn(pod.attempt) };
+    return { jobId: jobIdOf(pod.attempt), attempt: attemptNumberOf(pod.attempt) };
   };
 }
 

@@ -7,7 +7,7 @@ import { hasOpenAttempt } from '../../../src/model/next.ts';
 import { objectPrefix } from '../../../src/model/outcome.ts';
 import { openFolder } from '../../../src/objects/folder-store.ts';
 import type { ObjectStore } from '../../../src/objects/object-store.ts';
-import { attemptIn, jobIn } from '../../../src/runners/runner.ts';
+import { attemptNumberOf, jobIdOf } from '../../../src/runners/runner.ts';
 import { readJob } from '../../../src/store/jobs/read-job.ts';
 import { readLedger, verifyLedger } from '../../../src/store/ledger.ts';
 import { someMetadata } from '../jobs.ts';
@@ -75,7 +75,7 @@ export async function setScene({ nodes = 2, ...options }: SceneOptions = {}): Pr
   const plans = new Map<string, PlanOf>();
   const attemptOf = (pod: Pod) => pod.metadata.labels?.[jobLabel] ?? '';
   const planFor = (name: string): Plan => {
-    const [id, attempt] = [jobIn(name), attemptIn(name)];
+    const [id, attempt] = [jobIdOf(name), attemptNumberOf(name)];
     const delivers = () => deliver(store, objects, id, attempt);
     const plan = plans.get(id);
     if (plan) return plan(attempt, delivers) ?? { runMs: 50, ending: delivers };
