@@ -1,7 +1,7 @@
 import { hash, randomUUID } from 'node:crypto';
 import { failures, refuse } from '../base/errors.ts';
+import { hasBrokenOff } from '../base/http-client.ts';
 import type { Exception } from '../base/kinds.ts';
-import { hasBrokenOff } from '../base/post.ts';
 import type { Seal } from '../base/seal.ts';
 import type { Inspected, Inspector } from '../model/inspected.ts';
 import { type Endpoint, isEnded, type Job } from '../model/job.ts';

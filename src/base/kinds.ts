@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import type { ServerAddress } from './server-address.ts';
 
 /** One kind of value: what is allowed, in words that follow "must be", and how its text is read; `undefined` when it is not allowed. */
 export interface Kind<T> {
@@ -23,9 +24,6 @@ export interface Peer {
   readonly host: string;
   readonly port: number | null;
 }
-
-/** Where a part of ours listens: a UNIX socket, or a name with a port. */
-export type Address = { readonly path: string } | { readonly host: string; readonly port: number };
 
 const biggestPort = 65_535;
 const hostName = /^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$/i;
@@ -138,7 +136,7 @@ export const quantity: Kind<string> = {
   read: (text) => matching(/^[1-9]\d*(\.\d+)?(m|[kKMGTP]i?)?$/, text),
 };
 
-export const address: Kind<Address> = { allowed: 'unix:/path or http://host:port', read: readAddress };
+export const address: Kind<ServerAddress> = { allowed: 'unix:/path or http://host:port', read: readAddress };
 
 export const ports = list(`ports from 1 to ${biggestPort}`, ',', (text) => readWhole(text, 1, biggestPort));
 
@@ -219,7 +217,7 @@ function readPeer(text: string): Peer | undefined {
   return host !== undefined && port !== undefined ? { host, port } : undefined;
 }
 
-function readAddress(text: string): Address | undefined {
+function readAddress(text: string): ServerAddress | undefined {
   if (text.startsWith('unix:/')) return { path: text.slice('unix:'.length) };
   const url = URL.parse(text);
   const isPlain = url?.protocol === 'http:' && url.pathname === '/' && !url.search && !url.username;

@@ -1,8 +1,6 @@
 import type { Duplex } from 'node:stream';
+import { proxyVerdictHeader } from '../base/http-client.ts';
 import type { Verdict } from './policy.ts';
-
-/** Stands in an answer of the proxy itself, and never in one of a source. */
-export const verdictHeader = 'x-egress-verdict';
 
 /** How long a refused client may still send before it is cut off, so that it reads why. */
 const lingerMs = 1000;
@@ -33,7 +31,7 @@ export function refusalOf(verdict: Exclude<Verdict, 'open'>, late = false, statu
     status: late && status === 502 ? 504 : status,
     reason: verdict,
     headers: {
-      [verdictHeader]: verdict,
+      [proxyVerdictHeader]: verdict,
       'content-type': 'text/plain; charset=utf-8',
       'content-length': Buffer.byteLength(body),
       connection: 'close',

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
+import { proxyVerdictHeader } from '../base/http-client.ts';
 import type { Target } from './reach.ts';
-import { verdictHeader } from './refusal.ts';
 
 /** Headers of one connection only, those that frame a body, and those that a proxy answers itself (RFC 9110, 7.6.1). */
 const ofOneHop = new Set([
@@ -55,7 +55,7 @@ export function passOn(rawHeaders: readonly string[], connection: string | undef
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     const [name = '', value = ''] = rawHeaders.slice(at, at + 2);
     const word = name.toLowerCase();
-    const hidden = ofOneHop.has(word) || named.has(word) || word.startsWith('proxy-') || word === verdictHeader;
+    const hidden = ofOneHop.has(word) || named.has(word) || word.startsWith('proxy-') || word === proxyVerdictHeader;
     if (!hidden) kept.push(name, value);
   }
   return kept;

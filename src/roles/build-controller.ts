@@ -2,8 +2,8 @@ import type { Server } from 'node:http';
 import type { Config } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
-import type { Address } from '../base/post.ts';
 import type { Seal } from '../base/seal.ts';
+import type { ServerAddress } from '../base/server-address.ts';
 import type { Stop } from '../base/stop.ts';
 import { type Controller, type ControllerTimes, startController } from '../controller/controller.ts';
 import { readCookies } from '../controller/cookies.ts';
@@ -44,7 +44,7 @@ export interface WorkParts {
   /** Lets the gateway listen; answers how to end it. */
   readonly listen: (server: Server) => Promise<() => Promise<void>>;
   /** The way out, for webhooks. */
-  readonly egress: Address;
+  readonly egress: ServerAddress;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly times?: Partial<ControllerTimes>;

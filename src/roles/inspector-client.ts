@@ -1,9 +1,10 @@
 import { refuse } from '../base/errors.ts';
-import { type Address, postJson } from '../base/post.ts';
+import { postJson } from '../base/http-client.ts';
+import type { ServerAddress } from '../base/server-address.ts';
 import { type Inspector, readInspected } from '../model/inspected.ts';
 
 /** The inspector at an address; refuses with `unavailable` when it is away or can take no more. */
-export function askInspector(at: Address): Inspector {
+export function askInspector(at: ServerAddress): Inspector {
   return {
     async inspect(url, signal) {
       const { status, text } = await postJson(at, '/inspect', { url }, signal);

@@ -1,8 +1,8 @@
 import type { Config } from '../base/config.ts';
 import { refuse } from '../base/errors.ts';
-import type { Address } from '../base/kinds.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
+import type { ServerAddress } from '../base/server-address.ts';
 import { findMissingRights } from '../runners/kubernetes/check-permissions.ts';
 import { type Access, findAccess } from '../runners/kubernetes/cluster-access.ts';
 import type { Shape } from '../runners/kubernetes/job-manifest.ts';
@@ -88,7 +88,7 @@ async function refuseWithoutRights(client: Client, server: string, namespace: st
   }
 }
 
-function showAddress(address: Address): string {
+function showAddress(address: ServerAddress): string {
   if ('path' in address) return `unix:${address.path}`;
   const host = address.host.includes(':') ? `[${address.host}]` : address.host;
   return `http://${host}:${address.port}`;

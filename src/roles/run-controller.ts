@@ -1,7 +1,6 @@
 import type { Server } from 'node:http';
 import type { Terminal } from '../admin/terminal.ts';
 import type { Rule } from '../base/config.ts';
-import { wayTo } from '../base/post.ts';
 import { startWork } from './build-controller.ts';
 import { linkFiles } from './file-links.ts';
 import { runJobs } from './kubernetes-workers.ts';
@@ -42,7 +41,7 @@ async function start(running: Running<(typeof required)[number]>): Promise<void>
       linkOf: linkFiles(shared, () => config.publicUrl),
       openWorkers: runJobs({ config, env: terminal.env, now: clock.now, metrics, log }),
       listen: (server: Server) => listenOn(server, config.host, config.gatewayPort),
-      egress: wayTo(config.egressAddress),
+      egress: config.egressAddress,
     },
     stop,
   );

@@ -87,7 +87,7 @@ function placesOf(
       ? runJobs({ config, env, now: store.clock.now, metrics, log })
       : runProcesses({ command: ownCommand, env: told, seal, log }),
     listen: (server) => (inCluster ? listenOn(server, config.host, config.gatewayPort) : listenAt(server, gateway)),
-    egress: { socketPath: egress },
+    egress: { path: egress },
   };
 }
 
@@ -126,7 +126,7 @@ function startReaders({ home, env, checks, log }: Readers, stop: Stop): Inspecto
   });
   stop.add('inspector', inspecting.stop, 6);
   checks.set('inspector', () => isListening({ path: inspectorSocket }));
-  return askInspector({ socketPath: inspectorSocket });
+  return askInspector({ path: inspectorSocket });
 }
 
 function introduce(url: string, key: string): string {

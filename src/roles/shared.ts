@@ -1,8 +1,7 @@
 import type { Rule } from '../base/config.ts';
-import type { Address } from '../base/kinds.ts';
 import type { Log } from '../base/log.ts';
-import { wayTo } from '../base/post.ts';
 import { makeSeal } from '../base/seal.ts';
+import type { ServerAddress } from '../base/server-address.ts';
 import { askInspector } from './inspector-client.ts';
 import { openBucket } from './open-objects.ts';
 import { openRecord } from './open-record.ts';
@@ -33,10 +32,10 @@ export async function openShared(
   const seal = makeSeal({ secret: config.secret, old: config.secretOld });
   const objects = await openBucket(config);
   await tellAway('inspector', config.inspectorAddress, log);
-  return { config, store, seal, objects, inspector: askInspector(wayTo(config.inspectorAddress)), log, metrics };
+  return { config, store, seal, objects, inspector: askInspector(config.inspectorAddress), log, metrics };
 }
 
 /** Tells of a part that does not listen now: what needs it waits or is refused, everything else goes on. */
-export async function tellAway(part: string, address: Address, log: Log): Promise<void> {
+export async function tellAway(part: string, address: ServerAddress, log: Log): Promise<void> {
   if (!(await isListening(address))) log.warn('a part cannot be reached yet', { part, address });
 }

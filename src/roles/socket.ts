@@ -1,7 +1,7 @@
 import { chmod, rm } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { createConnection } from 'node:net';
-import type { Address } from '../base/kinds.ts';
+import type { ServerAddress } from '../base/server-address.ts';
 
 const answerMilliseconds = 2_000;
 
@@ -31,7 +31,7 @@ async function listen(server: Server, begin: (ready: () => void) => void): Promi
 }
 
 /** Tells whether somebody listens at an address. */
-export function isListening(address: Address): Promise<boolean> {
+export function isListening(address: ServerAddress): Promise<boolean> {
   return new Promise((resolve) => {
     const wire = createConnection({ ...address, timeout: answerMilliseconds });
     const settle = (listens: boolean) => {

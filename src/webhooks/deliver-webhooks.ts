@@ -1,7 +1,7 @@
 import { Refusal } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
-import type { Address } from '../base/post.ts';
+import type { ServerAddress } from '../base/server-address.ts';
 import type { Store } from '../store/script.ts';
 import { type Due, endWebhook, readOutgoing, takeWebhook } from '../store/webhooks.ts';
 import { makeLine } from './fair-queue.ts';
@@ -12,7 +12,7 @@ import { type Posted, postThrough } from './send-webhook.ts';
 export interface DeliveriesOptions extends ComposeOptions {
   readonly store: Store;
   /** The egress proxy. */
-  readonly proxy: Address;
+  readonly proxy: ServerAddress;
   /** How long one attempt may take. */
   readonly limitSeconds: number;
   /** From the end of an attempt to the next one. */

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
-import type { Address } from '../base/kinds.ts';
 import type { Log } from '../base/log.ts';
+import type { ServerAddress } from '../base/server-address.ts';
 import { Failed, type Order, type Produced, type Told, type Tools } from '../media/tools.ts';
 import type { Delivered } from '../model/job.ts';
 import type { Metadata } from '../model/metadata.ts';
@@ -25,7 +25,7 @@ export interface AttemptOptions {
   readonly gateway: Gateway;
   readonly media: Media;
   readonly programs: Programs;
-  readonly egress: Address;
+  readonly egress: ServerAddress;
   /** Where private folders are made. */
   readonly root: string;
   readonly wall: Wall;

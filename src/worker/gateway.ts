@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Address } from '../base/kinds.ts';
+import { type HttpAnswer, type HttpRequest, sendRequest } from '../base/http-client.ts';
+import type { ServerAddress } from '../base/server-address.ts';
 import type { Outcome } from '../model/outcome.ts';
-import { type Answer, makeCall } from './call.ts';
 import { type Permit, readPermit, readSpec, type Spec } from './spec.ts';
 
 /** What is told of an attempt while it runs. */
@@ -41,7 +41,7 @@ export class Over extends Error {}
 export class Refused extends Error {}
 
 export interface GatewayOptions {
-  readonly address: Address;
+  readonly address: ServerAddress;
   /** Gives what is good for this attempt alone. */
   readonly token: () => string;
   /** How long a call is repeated. */
@@ -50,8 +50,17 @@ export interface GatewayOptions {
 }
 
 const callMilliseconds = 10_000;
+/** A permit names up to 128 signed URLs. */
+const maxAnswerBytes = 2 ** 20;
+/** A connection on which nothing moves for so long is given up. */
+const idleMs = 30_000;
 const firstPauseMilliseconds = 100;
 const longestPauseMilliseconds = 5_000;
+
+/** Sends one request to the gateway or to the object store. */
+export function send(request: Omit<HttpRequest, 'idleMs' | 'maxAnswerBytes'>): Promise<HttpAnswer> {
+  return sendRequest({ ...request, idleMs, maxAnswerBytes });
+}
 
 /** Gives the calls to the gateway. */
 export function openGateway({ address, token, patienceSeconds, signal }: GatewayOptions): Gateway {
@@ -63,7 +72,7 @@ export function openGateway({ address, token, patienceSeconds, signal }: Gateway
       'content-length': String(Buffer.byteLength(body)),
     };
     const limited = AbortSignal.any([signal, AbortSignal.timeout(callMilliseconds)]);
-    return judge(await makeCall({ to: { address, path }, method, headers, body, signal: limited }));
+    return judge(await send({ to: { server: address, path }, method, headers, body, signal: limited }));
   };
   const call = (...request: Parameters<typeof callOnce>) => {
     return repeat(() => callOnce(...request), patienceSeconds, signal);
@@ -84,7 +93,7 @@ export function openGateway({ address, token, patienceSeconds, signal }: Gateway
         'x-sha256': sha256,
         'x-ext': ext,
       };
-      judge(await makeCall({ to: { address, path: '/v1/attempt/object' }, method: 'PUT', headers, body, signal }));
+      judge(await send({ to: { server: address, path: '/v1/attempt/object' }, method: 'PUT', headers, body, signal }));
     },
     sendVerdict: async (outcome) => {
       await call('POST', '/v1/attempt/verdict', outcome);
@@ -120,7 +129,7 @@ export async function repeat<T>(
   }
 }
 
-function judge({ status, text }: Answer): unknown {
+function judge({ status, text }: HttpAnswer): unknown {
   if (status === 410) throw new Over('The job is over');
   if (status >= 500 || status === 429 || status === 408) throw new Error(`The gateway answered with ${status}`);
   if (status < 200 || status > 299) throw new Refused(`The gateway answered with ${status}`);

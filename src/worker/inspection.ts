@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Address } from '../base/kinds.ts';
+import type { ServerAddress } from '../base/server-address.ts';
 import { queryLengthMax } from '../model/url.ts';
 import type { Inspected, Inspector } from './inspector.ts';
 
@@ -21,7 +21,7 @@ const retrySeconds = 2;
  * Answers `POST /inspect {url}` with 200 `{metadata}` or `{failure: {code, text}}`, or with 503 when it may be asked again.
  * A caller who leaves takes the child with it.
  */
-export async function serveInspector(inspector: Pick<Inspector, 'inspect'>, at: Address): Promise<Inspection> {
+export async function serveInspector(inspector: Pick<Inspector, 'inspect'>, at: ServerAddress): Promise<Inspection> {
   const server = createServer((request, response) => {
     answer(request, response, inspector).catch(() => response.destroy());
   });

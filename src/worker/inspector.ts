@@ -3,8 +3,8 @@ import { chmod, chown, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FailureCode } from '../base/errors.ts';
-import type { Address } from '../base/kinds.ts';
 import type { Log } from '../base/log.ts';
+import type { ServerAddress } from '../base/server-address.ts';
 import { pythonFlags } from '../media/driver.ts';
 import { Failed, type Tools } from '../media/tools.ts';
 import type { Metadata } from '../model/metadata.ts';
@@ -25,7 +25,7 @@ export type Inspected =
 export interface InspectorOptions {
   readonly inspectUrl: Media['inspectUrl'];
   readonly programs: Programs;
-  readonly egress: Address;
+  readonly egress: ServerAddress;
   readonly root: string;
   readonly wall: Wall;
   readonly plugins: readonly string[];

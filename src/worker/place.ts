@@ -1,6 +1,6 @@
 import { chmod, chown, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Address } from '../base/kinds.ts';
+import type { ServerAddress } from '../base/server-address.ts';
 import type { Run } from '../media/tools.ts';
 import { startBroom } from './broom.ts';
 import type { Breach, ChildLimits } from './limits.ts';
@@ -12,7 +12,7 @@ import { startWatch } from './watch.ts';
 export interface PlaceOptions {
   /** Where private folders are made. */
   readonly root: string;
-  readonly egress: Address;
+  readonly egress: ServerAddress;
   readonly wall: Wall;
   readonly limits: ChildLimits;
   readonly python: string;

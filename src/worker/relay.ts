@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
-import type { Address } from '../base/kinds.ts';
+import type { ServerAddress } from '../base/server-address.ts';
 
 /** Carries connections of one worker to the egress proxy. */
 export interface Relay {
@@ -14,7 +14,7 @@ export interface Relay {
 const connectionsMax = 128;
 
 /** Listens on a UNIX socket, or on a free port of the loopback address, and hands every connection on to `to`. */
-export async function startRelay(to: Address, path: string | null): Promise<Relay> {
+export async function startRelay(to: ServerAddress, path: string | null): Promise<Relay> {
   const open = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (near) => {
     const far = connect({ ...to, allowHalfOpen: true, noDelay: true });

@@ -2,11 +2,10 @@ import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open, realpath } from 'node:fs/promises';
 import { Readable } from 'node:stream';
-import type { Address } from '../base/kinds.ts';
+import type { ServerAddress } from '../base/server-address.ts';
 import { Failed, type Produced } from '../media/tools.ts';
 import type { Delivered } from '../model/job.ts';
-import { makeCall } from './call.ts';
-import { type Gateway, Over, Refused, repeat } from './gateway.ts';
+import { type Gateway, Over, Refused, repeat, send } from './gateway.ts';
 import type { Part } from './spec.ts';
 
 const pieceBytes = 2 ** 18;
@@ -15,7 +14,7 @@ const partsAtOnce = 4;
 export interface UploadOptions {
   readonly gateway: Gateway;
   /** The way to an object store with a public address. */
-  readonly egress: Address;
+  readonly egress: ServerAddress;
   /** Nothing outside of it is ever uploaded. */
   readonly folder: string;
   /** Bytes of every part but the last; `null` when the file goes whole to the gateway. */
@@ -106,11 +105,16 @@ async function tryUpload({ file, produced, parts, renew }: Try, options: UploadO
   return delivered;
 }
 
-async function putPart(file: FileHandle, part: Part, through: Address | null, signal: AbortSignal): Promise<void> {
+async function putPart(
+  file: FileHandle,
+  part: Part,
+  through: ServerAddress | null,
+  signal: AbortSignal,
+): Promise<void> {
   const { url, start, bytes } = part;
   const body = readPart(file, start, bytes);
   const headers = { ...part.headers, 'content-length': String(bytes) };
-  const { status } = await makeCall({ to: url, through, method: 'PUT', headers, body, signal });
+  const { status } = await send({ to: new URL(url), proxy: through, method: 'PUT', headers, body, signal });
   if (status < 200 || status > 299) throw new Error(`The object store answered with ${status}`);
 }
 

@@ -6,8 +6,8 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type { Config } from '../base/config.ts';
 import { failures } from '../base/errors.ts';
-import type { Address } from '../base/kinds.ts';
 import type { Log } from '../base/log.ts';
+import type { ServerAddress } from '../base/server-address.ts';
 import { metadataFields } from '../model/metadata.ts';
 import type { Outcome } from '../model/outcome.ts';
 import { type Media, runAttempt } from './attempt.ts';
@@ -21,8 +21,8 @@ const exitCodes = { done: 0, failed: 64, retryable: 75, interrupted: 143 } as co
 /** What the role is told besides the settings. */
 export interface WorkerOptions {
   readonly config: Pick<Config, 'data' | 'sandbox' | 'ytdlpPlugins'>;
-  readonly gateway: Address;
-  readonly egress: Address;
+  readonly gateway: ServerAddress;
+  readonly egress: ServerAddress;
   /** File for the end of the attempt in at most 4 KB, where a cluster reads it. */
   readonly terminationFile: string | null;
   readonly programs: Programs;

@@ -61,7 +61,7 @@ async function serve(): Promise<number> {
   if (mode === 'plain') return listen(answerPlain(store));
   const seal = makeSeal({ secret: randomBytes(32), old: null });
   const objects = await openFolder({ folder, seal, now: Date.now });
-  const inspector = askInspector({ socketPath: `${folder}/none` });
+  const inspector = askInspector({ path: `${folder}/none` });
   const config = readConfig({ TRAWL_PORT: '0' }, () => '');
   const parts = { config, store, seal, objects, inspector, log, metrics };
   return (await serveApi(parts, makeStop())).port;

@@ -42,7 +42,7 @@ describe('metadata jobs', function () {
   };
   const start = async (readJob: () => Promise<Job | null> = async () => aJob(), seconds = 8) => {
     const { log } = aLog();
-    const runner = runInspections(askInspector({ socketPath: socketPath() }), readJob, seconds, log);
+    const runner = runInspections(askInspector({ path: socketPath() }), readJob, seconds, log);
     await runner.start(attempt);
     const outcome = (): Promise<Outcome> =>
       until(

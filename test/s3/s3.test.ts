@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import type { ObjectStore, PartsPermit, Permit, Upload } from '../../src/objects/object-store.ts';
 import { checksumOfParts } from '../../src/objects/s3-multipart.ts';
 import { openS3, partBytesFor } from '../../src/objects/s3-store.ts';
-import { makeCall } from '../../src/worker/call.ts';
+import { send } from '../../src/worker/gateway.ts';
 import { bodyOf, describeObjectStore, refusalOf, uploadOf } from '../objects/object-store.contract.ts';
 import { credentials, startS3, type TestS3 } from '../support/s3.ts';
 
@@ -29,7 +29,7 @@ async function putPart({ parts: [part] }: PartsPermit, bytes: Buffer): Promise<n
   const headers = { ...part.headers, 'content-length': String(bytes.length) };
   const signal = AbortSignal.timeout(10_000);
   const body = Readable.from([bytes], { objectMode: false });
-  return (await makeCall({ to: part.url, method: 'PUT', headers, body, signal })).status;
+  return (await send({ to: new URL(part.url), method: 'PUT', headers, body, signal })).status;
 }
 
 async function permit(upload: Upload, to = key): Promise<PartsPermit> {

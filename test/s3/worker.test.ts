@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { expect } from 'chai';
-import type { Address } from '../../src/base/kinds.ts';
+import type { ServerAddress } from '../../src/base/server-address.ts';
 import { Failed, type Produced } from '../../src/media/tools.ts';
 import type { Delivered } from '../../src/model/job.ts';
 import { readMetadata } from '../../src/model/metadata.ts';
@@ -26,7 +26,7 @@ const film = Buffer.alloc(bytes, 'trawl');
 const key = 'a-job/1/media.mp4';
 const seen = { bytes, checksum: hash('sha256', film) };
 const query = 'http://site.example/film';
-const nowhere: Address = { host: '127.0.0.1', port: 9 };
+const nowhere: ServerAddress = { host: '127.0.0.1', port: 9 };
 
 describe('A worker that uploads to S3', function () {
   this.timeout(60_000);
@@ -70,7 +70,7 @@ describe('A worker that uploads to S3', function () {
   const start = () => startWorker({ folder, gateway: gateway.address, egress: 'http://127.0.0.1:9' });
 
   /** Uploads the film as an attempt does at its end. */
-  async function upload(egress: Address, patienceSeconds = 10, said: Partial<Produced> = {}): Promise<Delivered> {
+  async function upload(egress: ServerAddress, patienceSeconds = 10, said: Partial<Produced> = {}): Promise<Delivered> {
     const file = join(folder, 'media.mp4');
     writeFileSync(file, film);
     const metadata = readMetadata({ title: 'film' });

@@ -74,7 +74,7 @@ export async function startApi(
   const inspector = await serveInspector(socketPath, (url) => answer(url));
   const config = readConfig({ TRAWL_PORT: '0', TRAWL_DATA: folder, ...env }, () => '');
   const stop = makeStop();
-  const parts = { config, store, seal, objects, inspector: askInspector({ socketPath }), log, metrics };
+  const parts = { config, store, seal, objects, inspector: askInspector({ path: socketPath }), log, metrics };
   const api = await serveApi(change(parts), stop);
   const url = `http://127.0.0.1:${api.port}`;
   const call = (method: string, path: string, options: CallOptions = {}) => ask(url, method, path, options);

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Address } from '../../src/base/post.ts';
+import type { ServerAddress } from '../../src/base/server-address.ts';
 
 /** What a receiver is told to answer: a status, a status with headers and a body, or nothing at all. */
 export type Told = number | 'hang' | ((req: IncomingMessage, res: ServerResponse) => void);
@@ -17,7 +17,7 @@ export interface Received {
 
 /** A forward proxy for tests and the receivers behind it, each under a name that nothing else resolves. */
 export interface Forwarder {
-  readonly address: Address;
+  readonly address: ServerAddress;
   readonly received: Received[];
   /** The most requests that were open at once for each host. */
   readonly most: Map<string, number>;
@@ -79,8 +79,7 @@ export async function startForwarder(path?: string): Promise<Forwarder> {
   server.listen(path === undefined ? { port: 0, host: '127.0.0.1' } : { path });
   await once(server, 'listening');
   return {
-    address:
-      path === undefined ? { host: '127.0.0.1', port: (server.address() as AddressInfo).port } : { socketPath: path },
+    address: path === undefined ? { host: '127.0.0.1', port: (server.address() as AddressInfo).port } : { path },
     received,
     most,
     answer: (host, ...told) => void answers.set(host, told),

@@ -5,8 +5,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { type Address, address } from '../../src/base/kinds.ts';
+import { address } from '../../src/base/kinds.ts';
 import { makeLog } from '../../src/base/log.ts';
+import type { ServerAddress } from '../../src/base/server-address.ts';
 import { inspectUrl, produce } from '../../src/media/download.ts';
 import { Failed } from '../../src/media/tools.ts';
 import { readMetadata } from '../../src/model/metadata.ts';
@@ -44,7 +45,7 @@ export const scripted: Media = {
 
 export interface TestWorkerOptions {
   readonly folder: string;
-  readonly gateway: Address;
+  readonly gateway: ServerAddress;
   readonly egress: string;
   readonly sandbox?: SandboxMode;
   readonly media?: 'scripted' | 'real';

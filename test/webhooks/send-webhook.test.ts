@@ -5,7 +5,7 @@ import { type AddressInfo, createServer as createMute } from 'node:net';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls';
 import { expect } from 'chai';
-import type { Address } from '../../src/base/post.ts';
+import type { ServerAddress } from '../../src/base/server-address.ts';
 import { postThrough } from '../../src/webhooks/send-webhook.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { closedAddress, startEgress, startSource } from '../support/egress.ts';
@@ -56,7 +56,7 @@ describe('a post through the proxy', () => {
 
     it(`fails when nobody is behind an ${scheme} URL, and when the proxy is not there`, async () => {
       expect(await post(`${scheme}://nobody.test/`)).to.deep.equal({ is: 'failed', why: 'failed_connect' });
-      const away = await post(`${scheme}://nobody.test/`, 2000, forever, { socketPath: '/nowhere' });
+      const away = await post(`${scheme}://nobody.test/`, 2000, forever, { path: '/nowhere' });
       expect(away).to.deep.equal({ is: 'failed', why: 'connect ENOENT /nowhere' });
     });
   }
@@ -168,7 +168,7 @@ describe('a post through the proxy', () => {
 
   it('egress lets it reach what is open, and its refusals are understood', async () => {
     const egress = await startEgress();
-    const proxy = egress.place as Address;
+    const proxy = egress.place as ServerAddress;
     const source = await startSource((req, res) => req.resume().once('end', () => res.writeHead(201).end()));
     expect(await post(source.url, 2000, forever, proxy)).to.deep.equal({ is: 'answered', status: 201 });
     for (const scheme of ['http', 'https']) {

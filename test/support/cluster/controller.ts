@@ -119,7 +119,7 @@ async function work(): Promise<void> {
       linkOf: () => null,
       openWorkers: runJobs({ config, env: process.env, now: store.clock.now, metrics, log }),
       listen: (server) => listenOn(server, '127.0.0.1', 0),
-      egress: { socketPath: join(config.data, 'egress.sock') },
+      egress: { path: join(config.data, 'egress.sock') },
       ...(!isUsual && { times: { lease: 1_500, look: 500, pass: 5_000 } }),
     },
     stop,

@@ -1,0 +1,62 @@
+import type { ChildProcess } from 'node:child_process';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type BackoffLimits, backoffMs } from './backoff.ts';
+
+export interface KeepRunningOptions<End> extends BackoffLimits {
+  /** Starts the child again. */
+  readonly start: () => RunningChild<End>;
+  /** The child that runs already; without it, `start` is called at once. */
+  readonly first?: RunningChild<End>;
+  /** A child that ran for longer counts as healthy: the next delay is the first one again. */
+  readonly steadyMs: number;
+  /** No child is started after the signal; the one that runs is the caller's to end. */
+  readonly signal: AbortSignal;
+  /** Called at each end that was not asked for, before the delay. */
+  readonly onEnd: (end: End, delayMs: number) => unknown;
+}
+
+export interface RunningChild<End> {
+  /** Never rejects: a child that could not be started has ended too. */
+  readonly ended: Promise<End>;
+}
+
+/** Starts a child again, with back-off, each time it ends by itself; resolves when the signal has fired and the last one has ended. */
+export async function keepRunning<End>(options: KeepRunningOptions<End>): Promise<void> {
+  const { start, steadyMs, signal, onEnd } = options;
+  let failures = 0;
+  for (let child = options.first ?? start(); ; child = start()) {
+    const startedMs = performance.now();
+    const end = await child.ended;
+    if (signal.aborted) return;
+    failures = performance.now() - startedMs > steadyMs ? 1 : failures + 1;
+    const delayMs = backoffMs(failures, options);
+    await onEnd(end, delayMs);
+    // The delay ends early only because of the signal.
+    await pause(delayMs, undefined, { signal }).catch(() => {});
+    if (signal.aborted) return;
+  }
+}
+
+/** Sends SIGTERM, and SIGKILL to a child that has not ended `graceMs` later; `group` means all processes of its group. */
+export async function endChild(
+  child: ChildProcess,
+  ended: Promise<unknown>,
+  graceMs: number,
+  reach: 'child' | 'group' = 'child',
+): Promise<void> {
+  const kill = (signal: NodeJS.Signals) => (reach === 'group' ? killGroup(child, signal) : child.kill(signal));
+  kill('SIGTERM');
+  const hard = setTimeout(kill, graceMs, 'SIGKILL');
+  await ended;
+  clearTimeout(hard);
+}
+
+/** Signals every process of a detached child's group; without effect when the group has ended. */
+export function killGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // The group has ended already.
+  }
+}

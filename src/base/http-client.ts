@@ -1,0 +1,158 @@
+import { once } from 'node:events';
+import { type ClientRequest, type IncomingMessage, type RequestOptions, request } from 'node:http';
+import { request as requestSecure } from 'node:https';
+import { isIP, type Socket } from 'node:net';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { refuse } from './errors.ts';
+import { readBody } from './read-body.ts';
+import type { ServerAddress } from './server-address.ts';
+
+/** Header of an answer that the egress proxy gives itself; it strips the header from answers of others. */
+export const proxyVerdictHeader = 'x-egress-verdict';
+
+export interface HttpRequest {
+  /** A path of a server of ours, or a whole URL. */
+  readonly to: { readonly server: ServerAddress; readonly path: string } | URL;
+  /** Proxy that a whole URL is asked through: with CONNECT for https, in absolute form for http. */
+  readonly proxy?: ServerAddress | null;
+  readonly method: 'GET' | 'POST' | 'PUT';
+  readonly headers?: Readonly<Record<string, string>>;
+  /** A text, or a stream whose length `content-length` of the headers tells. */
+  readonly body?: string | Readable;
+  readonly signal: AbortSignal;
+  /** Gives up a connection on which nothing moves for so long; without it only the signal ends the wait. */
+  readonly idleMs?: number;
+  readonly maxAnswerBytes: number;
+  /** The status alone counts: a body that is too long or breaks off is no error, and `text` is empty. */
+  readonly ignoresBody?: boolean;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  readonly text: string;
+}
+
+/** The proxy itself refused: it let no request through. */
+export class ProxyRefusal extends Error {
+  readonly status: number;
+  /** Verdict of the egress proxy; `null` from any other proxy. */
+  readonly verdict: string | null;
+
+  constructor({ statusCode = 0, headers }: IncomingMessage) {
+    super(`the proxy answered ${statusCode}`);
+    this.status = statusCode;
+    this.verdict = String(headers[proxyVerdictHeader] ?? '') || null;
+  }
+}
+
+/** Errors of a peer that is down, restarting or unreachable: another try may succeed. */
+const awayCodes = ['ENOENT', 'ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN'];
+const maxJsonBytes = 1024 * 1024;
+/** A server that answers before it has read the whole body breaks the connection: its answer has this time to arrive. */
+const lateAnswerMs = 100;
+
+/** Sends one request over a connection of its own and reads the answer; follows no redirect. Throws when there is no answer. */
+export async function sendRequest(sent: HttpRequest): Promise<HttpAnswer> {
+  const { to, proxy = null, method, headers, signal, idleMs } = sent;
+  const options = {
+    method,
+    headers: { ...headers },
+    signal,
+    agent: false as const,
+    ...(idleMs && { timeout: idleMs }),
+  };
+  if (!(to instanceof URL)) return exchange(request({ ...options, ...wayTo(to.server), path: to.path }), sent);
+  const isSecure = to.protocol === 'https:';
+  if (proxy === null) return exchange(isSecure ? requestSecure(to, options) : request(to, options), sent);
+  const named: RequestOptions = { ...options, headers: { ...headers, host: to.host } };
+  if (!isSecure) return exchange(request({ ...named, ...wayTo(proxy), path: to.href }), sent, true);
+  const tunnel = await openTunnel(proxy, to, signal);
+  try {
+    // With an agent, even one of its own, the connection would not be this one.
+    const way = { createConnection: () => tunnel.secured, path: to.pathname + to.search, agent: undefined };
+    return await exchange(request({ ...named, ...way } as RequestOptions), sent);
+  } finally {
+    tunnel.socket.destroy();
+  }
+}
+
+/** Posts JSON to a server of ours and returns its answer, of at most 1 MiB; refuses with `unavailable` when it cannot be reached. */
+export async function postJson(
+  server: ServerAddress,
+  path: string,
+  value: unknown,
+  signal: AbortSignal,
+): Promise<HttpAnswer> {
+  const body = JSON.stringify(value);
+  const headers = { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)) };
+  const sent = { to: { server, path }, method: 'POST', headers, body, signal, maxAnswerBytes: maxJsonBytes } as const;
+  return sendRequest(sent).catch((error: NodeJS.ErrnoException) => {
+    throw awayCodes.includes(error.code ?? '') ? Object.assign(refuse('unavailable'), { cause: error }) : error;
+  });
+}
+
+/** Returns true for the error of a server that ended in the middle of an exchange. */
+export function hasBrokenOff(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : null;
+  return code === 'ECONNRESET' || code === 'EPIPE';
+}
+
+async function exchange(asked: ClientRequest, sent: HttpRequest, isThroughProxy = false): Promise<HttpAnswer> {
+  const { body = '', maxAnswerBytes, ignoresBody = false } = sent;
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  const rejectLate = (error: Error) => setTimeout(reject, lateAnswerMs, error).unref();
+  asked.on('timeout', () => asked.destroy(new Error('nothing was heard for too long')));
+  asked.on('response', resolve).on('error', reject);
+  // A protocol upgrade that was not asked for ends in a bare close.
+  asked.once('close', () => rejectLate(new Error('no answer')));
+  if (typeof body === 'string') asked.end(body);
+  else pipeline(body, asked).catch(rejectLate);
+  try {
+    const response = await promise;
+    const reading = readBody(response, maxAnswerBytes);
+    const bytes = await (ignoresBody ? reading.catch(() => null) : reading);
+    if (isThroughProxy && response.headers[proxyVerdictHeader] !== undefined) throw new ProxyRefusal(response);
+    if (bytes === null && !ignoresBody) throw new Error('the answer is too large');
+    const text = ignoresBody ? '' : String(bytes);
+    return { status: response.statusCode ?? 0, headers: response.headers, text };
+  } finally {
+    asked.destroy();
+    if (typeof body !== 'string') body.destroy();
+  }
+}
+
+/** Returns a connection through the proxy to the server of an https URL, whose certificate has been checked. */
+async function openTunnel(
+  proxy: ServerAddress,
+  url: URL,
+  signal: AbortSignal,
+): Promise<{ secured: TLSSocket; socket: Socket }> {
+  const authority = `${url.hostname}:${url.port || 443}`;
+  const headers = { host: authority };
+  const asked = request({ ...wayTo(proxy), method: 'CONNECT', path: authority, headers, agent: false, signal });
+  asked.end();
+  const [answer, socket, head] = (await once(asked, 'connect')) as [IncomingMessage, Socket, Buffer];
+  // From here on errors show at the connection inside the tunnel.
+  for (const part of [asked, socket]) part.on('error', () => {});
+  try {
+    if (answer.statusCode !== 200) throw new ProxyRefusal(answer);
+    socket.unshift(head);
+    const host = url.hostname.replace(/^\[|\]$|\.$/g, '');
+    const named = isIP(host) ? { host } : { host, servername: host };
+    const secured = connectTls({ ...named, socket, ALPNProtocols: ['http/1.1'], rejectUnauthorized: true });
+    // The handshake below throws its errors; later ones have no listener.
+    secured.on('error', () => {});
+    await once(secured, 'secureConnect', { signal });
+    return { secured, socket };
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
+}
+
+function wayTo(server: ServerAddress): RequestOptions {
+  return 'path' in server ? { socketPath: server.path, host: 'localhost' } : server;
+}
