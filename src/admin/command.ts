@@ -1,7 +1,7 @@
 import type { Config } from '../base/config.ts';
 import type { Seal } from '../base/seal.ts';
 import type { Read } from '../model/names.ts';
-import type { OpenDays } from '../store/days.ts';
+import type { OpenDays } from '../store/log/archived-parts.ts';
 import type { Store } from '../store/script.ts';
 
 /** Judges a text; `what` is what a sentence calls it. */

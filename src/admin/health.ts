@@ -1,7 +1,7 @@
 import { BlockList, isIPv6 } from 'node:net';
 import type { Config } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
-import { readStrayProxy } from '../store/blocks.ts';
+import { readStrayProxy } from '../store/access/stray-proxy.ts';
 import { findRecord, noRecord, readClock } from '../store/open-store.ts';
 import { type Connection, connect } from '../store/redis/connection.ts';
 import { checkDurability, memoryRatio } from '../store/redis/durability.ts';

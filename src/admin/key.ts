@@ -3,8 +3,11 @@ import { type Key, type Quotas, type QuotaWindow, quotaWindows } from '../model/
 import { writeTime } from '../model/date.ts';
 import { makeKey, readKey } from '../model/key.ts';
 import { readAlias, readCategory } from '../model/names.ts';
-import { findAccount } from '../store/accounts.ts';
-import { createKey, deleteKey, listKeys, setKey } from '../store/keyring.ts';
+import { createKey } from '../store/accounts/create-key.ts';
+import { deleteKey } from '../store/accounts/delete-key.ts';
+import { findAccount } from '../store/accounts/read-accounts.ts';
+import { listKeys } from '../store/accounts/read-keys.ts';
+import { setKey } from '../store/accounts/set-key.ts';
 import { command, type Judge, named } from './command.ts';
 import { expiry, orNull, slug, whole, wholeOrNone, yesOrNo } from './judge.ts';
 import { fieldText, tableText, timeText } from './table.ts';

@@ -1,6 +1,7 @@
 import { writeTime } from '../model/date.ts';
-import { findLedger, listLedgers } from '../store/accounts.ts';
-import { readLedger, verifyLedger } from '../store/ledger.ts';
+import { findLedger, listLedgers } from '../store/accounts/read-accounts.ts';
+import { readLedger } from '../store/money/read-ledger.ts';
+import { verifyLedger } from '../store/money/verify-ledger.ts';
 import { inBatches } from './batch.ts';
 import { command } from './command.ts';
 import { slug, whole } from './judge.ts';

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { packItem } from '../model/money.ts';
 import { readPackTitle, readPurchasedAt } from '../model/names.ts';
-import { findAccount } from '../store/accounts.ts';
-import { addPack, grantCredits } from '../store/ledger.ts';
+import { findAccount } from '../store/accounts/read-accounts.ts';
+import { addPack } from '../store/money/add-pack.ts';
+import { grantCredits } from '../store/money/grant-credits.ts';
 import { command } from './command.ts';
 import { sentence, slug, whole } from './judge.ts';
 import { fieldText, timeText } from './table.ts';

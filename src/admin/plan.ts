@@ -1,6 +1,8 @@
 import type { Plan } from '../model/account.ts';
 import { readPlanName } from '../model/names.ts';
-import { listPlans, readPlan, removePlan, setPlan } from '../store/accounts.ts';
+import { listPlans, readPlan } from '../store/accounts/read-plans.ts';
+import { removePlan } from '../store/accounts/remove-plan.ts';
+import { setPlan } from '../store/accounts/set-plan.ts';
 import { command, UsageError } from './command.ts';
 import { whole, wholeOrNone, yesOrNo } from './judge.ts';
 import { fieldText, tableText } from './table.ts';

@@ -1,10 +1,11 @@
 import { refuse } from '../base/errors.ts';
 import { writeTime } from '../model/date.ts';
 import { readAlias } from '../model/names.ts';
-import { findAccount } from '../store/accounts.ts';
-import { clearBlock, listBlocks } from '../store/blocks.ts';
-import { listKeys } from '../store/keyring.ts';
-import { readLines } from '../store/lines.ts';
+import { clearBlock } from '../store/access/clear-block.ts';
+import { listBlocks } from '../store/access/list-blocks.ts';
+import { findAccount } from '../store/accounts/read-accounts.ts';
+import { listKeys } from '../store/accounts/read-keys.ts';
+import { readLines } from '../store/log/read-lines.ts';
 import { command } from './command.ts';
 import { address, slug, whole } from './judge.ts';
 import { tableText, timeText } from './table.ts';

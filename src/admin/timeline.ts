@@ -1,7 +1,7 @@
 import { isEnded, type Job } from '../model/job.ts';
 import type { Entry } from '../model/ledger.ts';
 import type { AttemptMark } from '../store/jobs/read-job.ts';
-import type { Delivery } from '../store/webhooks.ts';
+import type { Delivery } from '../store/webhooks/read-deliveries.ts';
 
 /** Something that happened to a job, and what the record knows it from. */
 export interface Happening {

@@ -1,7 +1,8 @@
 import { refuse } from '../base/errors.ts';
 import { writeTime } from '../model/date.ts';
-import { findAccount } from '../store/accounts.ts';
-import { type Delivery, listDeliveries, readDelivery, readOutgoing, replayWebhook } from '../store/webhooks.ts';
+import { findAccount } from '../store/accounts/read-accounts.ts';
+import { type Delivery, listDeliveries, readDelivery, readOutgoing } from '../store/webhooks/read-deliveries.ts';
+import { replayWebhook } from '../store/webhooks/replay-webhook.ts';
 import { command } from './command.ts';
 import { jobId, present, slug, whole } from './judge.ts';
 import { fieldText, tableText, timeText } from './table.ts';

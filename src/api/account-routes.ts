@@ -5,7 +5,7 @@ import { filterFields } from '../model/select-fields.ts';
 import type { MinuteBucket } from '../model/stats.ts';
 import { type Engine, snapshot } from '../model/stats.ts';
 import { enter } from '../store/access/authorize.ts';
-import { readUsage } from '../store/ledger.ts';
+import { readUsage } from '../store/money/read-usage.ts';
 import type { Store } from '../store/script.ts';
 import { type Handler, isRefused, judgeFlags } from './ask.ts';
 import { refusal, refusedReply, type Statuses } from './reply.ts';

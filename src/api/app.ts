@@ -4,7 +4,7 @@ import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { wantsSoftFail } from '../model/request-parameters.ts';
-import type { FreeLines } from '../store/lines.ts';
+import type { FreeLines } from '../store/log/write-lines.ts';
 import type { Handler } from './ask.ts';
 import type { Blocked } from './blocked-addresses.ts';
 import { readBody } from './body.ts';

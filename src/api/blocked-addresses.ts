@@ -1,5 +1,6 @@
 import type { Log } from '../base/log.ts';
-import { type BlockRule, countFailure, listBlocks } from '../store/blocks.ts';
+import { type BlockRule, countFailure } from '../store/access/count-auth-failure.ts';
+import { listBlocks } from '../store/access/list-blocks.ts';
 import { channels } from '../store/keys.ts';
 import type { Store } from '../store/script.ts';
 

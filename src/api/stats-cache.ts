@@ -1,7 +1,7 @@
 import type { Endpoint } from '../model/job.ts';
 import type { MinuteBucket } from '../model/stats.ts';
+import { readMinutes } from '../store/log/read-minutes.ts';
 import type { Store } from '../store/script.ts';
-import { readMinutes } from '../store/statistics.ts';
 
 const keptMilliseconds = 2000;
 

@@ -2,23 +2,23 @@ import type { Log } from '../base/log.ts';
 import { type Balances, type Entry, replay } from '../model/ledger.ts';
 import { monthOf } from '../model/period.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
-import { listLedgers } from '../store/accounts.ts';
+import { listLedgers } from '../store/accounts/read-accounts.ts';
+import { listKeys } from '../store/accounts/read-keys.ts';
 import {
   beginning,
   type Closing,
-  dueDays,
-  forgetDays,
   newestDays,
-  noteMoved,
   type Origin,
   objectOf,
   type Placed,
   readOldest,
-} from '../store/days.ts';
-import { listKeys } from '../store/keyring.ts';
-import { ledgerOf, openingOf } from '../store/ledger.ts';
-import { freeLinesOf, paidLinesOf } from '../store/lines.ts';
-import { readPeriodStart } from '../store/period.ts';
+} from '../store/log/archived-parts.ts';
+import { dueDays, forgetDays } from '../store/log/forget-archived.ts';
+import { noteMoved } from '../store/log/note-archived.ts';
+import { freeLinesOf, paidLinesOf } from '../store/log/read-lines.ts';
+import { ledgerOf } from '../store/money/read-ledger.ts';
+import { readPeriodStart } from '../store/money/roll-period.ts';
+import { openingOf } from '../store/money/verify-ledger.ts';
 import type { Store } from '../store/script.ts';
 import { keepLines, openLines } from './json-lines.ts';
 

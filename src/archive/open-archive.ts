@@ -3,7 +3,7 @@ import type { Config } from '../base/config.ts';
 import type { Seal } from '../base/seal.ts';
 import { openFolder } from '../objects/folder-store.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
-import type { OpenDays } from '../store/days.ts';
+import type { OpenDays } from '../store/log/archived-parts.ts';
 import { openLines } from './json-lines.ts';
 
 /** Opens what was moved to the object store beside the record; that is looked for when the first of it is wanted. */

@@ -1,8 +1,8 @@
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
-import { listAccounts } from '../store/accounts.ts';
+import { listAccounts } from '../store/accounts/read-accounts.ts';
 import { readOpenings } from '../store/jobs/open-jobs.ts';
-import { verifyLedger } from '../store/ledger.ts';
+import { verifyLedger } from '../store/money/verify-ledger.ts';
 import type { Store } from '../store/script.ts';
 
 export interface GaugesOptions {

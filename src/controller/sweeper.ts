@@ -3,7 +3,7 @@ import type { Log } from '../base/log.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { dropFile, dueFiles } from '../store/jobs/kept-files.ts';
 import type { Store } from '../store/script.ts';
-import { type Lifetimes, sweep } from '../store/sweep.ts';
+import { type Lifetimes, sweep } from '../store/sweep-record.ts';
 
 export interface SweepOptions {
   readonly store: Store;

@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import { Refusal } from '../base/errors.ts';
 import type { Seal } from '../base/seal.ts';
 import { makeAccountId, makeKey, readKey } from '../model/key.ts';
-import { createAccount, listAccounts, setPlan } from '../store/accounts.ts';
-import { createKey } from '../store/keyring.ts';
-import { grantCredits } from '../store/ledger.ts';
+import { createAccount } from '../store/accounts/create-account.ts';
+import { createKey } from '../store/accounts/create-key.ts';
+import { listAccounts } from '../store/accounts/read-accounts.ts';
+import { setPlan } from '../store/accounts/set-plan.ts';
+import { grantCredits } from '../store/money/grant-credits.ts';
 import type { Store } from '../store/script.ts';
 import { keepFile } from './state-folder.ts';
 

@@ -21,9 +21,9 @@ import type { Stop } from '../base/stop.ts';
 import { makeLink } from '../model/file-link.ts';
 import type { Inspector } from '../model/inspected.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
-import { noteStrayProxy } from '../store/blocks.ts';
+import { noteStrayProxy } from '../store/access/stray-proxy.ts';
 import { readJob } from '../store/jobs/read-job.ts';
-import { collectLines } from '../store/lines.ts';
+import { collectLines } from '../store/log/write-lines.ts';
 import { watchRoom } from '../store/redis/memory-gate.ts';
 import type { Store } from '../store/script.ts';
 

@@ -1,7 +1,7 @@
 import type { Job, JobStatus } from '../model/job.ts';
 import type { Outcome } from '../model/outcome.ts';
 import { channels, keys } from './keys.ts';
-import { bookKeys, rolling } from './period.ts';
+import { bookKeys, rolling } from './money/roll-period.ts';
 import { run, type Store, text } from './script.ts';
 import { cancel as cancelScript } from './scripts/cancel.ts';
 import { note as noteScript } from './scripts/note.ts';

@@ -1,4 +1,4 @@
-import type { Due } from '../store/webhooks.ts';
+import type { Due } from '../store/webhooks/due-webhooks.ts';
 
 /** Webhooks that are known to be due and wait here for their turn. A receiver may name its host alone, or also a path of it. */
 export interface Line {

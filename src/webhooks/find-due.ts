@@ -1,5 +1,5 @@
 import type { Store } from '../store/script.ts';
-import { dueWebhooks } from '../store/webhooks.ts';
+import { dueWebhooks } from '../store/webhooks/due-webhooks.ts';
 import type { Line } from './fair-queue.ts';
 
 /** Finds webhooks that are due in the record. */

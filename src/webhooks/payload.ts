@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { Seal } from '../base/seal.ts';
 import type { Job } from '../model/job.ts';
 import { webhookBody } from '../model/job-json.ts';
-import type { Outgoing } from '../store/webhooks.ts';
+import type { Outgoing } from '../store/webhooks/read-deliveries.ts';
 import type { Post } from './send-webhook.ts';
 
 /** What a webhook is composed with. */

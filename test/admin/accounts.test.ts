@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { makeSeal } from '../../src/base/seal.ts';
 import { readKey } from '../../src/model/key.ts';
 import { enter } from '../../src/store/access/authorize.ts';
-import { findAccount, listLedgers } from '../../src/store/accounts.ts';
+import { findAccount, listLedgers } from '../../src/store/accounts/read-accounts.ts';
 import { readJob } from '../../src/store/jobs/read-job.ts';
 import { keys } from '../../src/store/keys.ts';
 import { type Operator, type Shape, startOperator } from '../support/operator.ts';

@@ -4,7 +4,8 @@ import { makeSeal } from '../../src/base/seal.ts';
 import { judgeLink } from '../../src/model/file-link.ts';
 import { removeFile } from '../../src/store/jobs/list-jobs.ts';
 import { noteProgress, retryJob, settleJob } from '../../src/store/lifecycle.ts';
-import { endWebhook, takeWebhook } from '../../src/store/webhooks.ts';
+import { endWebhook } from '../../src/store/webhooks/end-webhook.ts';
+import { takeWebhook } from '../../src/store/webhooks/take-webhook.ts';
 import { type Operator, type Shape, startOperator } from '../support/operator.ts';
 import {
   aDownload,

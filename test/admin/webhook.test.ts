@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { settleJob } from '../../src/store/lifecycle.ts';
-import { dueWebhooks, endWebhook, takeWebhook } from '../../src/store/webhooks.ts';
+import { dueWebhooks } from '../../src/store/webhooks/due-webhooks.ts';
+import { endWebhook } from '../../src/store/webhooks/end-webhook.ts';
+import { takeWebhook } from '../../src/store/webhooks/take-webhook.ts';
 import { type Operator, type Shape, startOperator } from '../support/operator.ts';
 import { aDownload, anAccount, aRunningJob, completed, holder } from '../support/record.ts';
 

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import { findPeers } from '../../src/api/caller-address.ts';
 import { networks } from '../../src/base/kinds.ts';
-import { listBlocks, readStrayProxy } from '../../src/store/blocks.ts';
-import { setKey } from '../../src/store/keyring.ts';
-import { readLines } from '../../src/store/lines.ts';
+import { listBlocks } from '../../src/store/access/list-blocks.ts';
+import { readStrayProxy } from '../../src/store/access/stray-proxy.ts';
+import { setKey } from '../../src/store/accounts/set-key.ts';
+import { readLines } from '../../src/store/log/read-lines.ts';
 import { type Desk, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film, keyedCalls } from '../support/calls.ts';
 import { until } from '../support/until.ts';

@@ -1,10 +1,11 @@
 import { expect } from 'chai';
-import { setAccount } from '../../src/store/accounts.ts';
+import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { takeLead } from '../../src/store/jobs/leadership.ts';
-import { readLedger, readSnapshot } from '../../src/store/ledger.ts';
 import { settleJob } from '../../src/store/lifecycle.ts';
-import { readLines } from '../../src/store/lines.ts';
-import { sweep } from '../../src/store/sweep.ts';
+import { readLines } from '../../src/store/log/read-lines.ts';
+import { readSnapshot } from '../../src/store/money/read-balances.ts';
+import { readLedger } from '../../src/store/money/read-ledger.ts';
+import { sweep } from '../../src/store/sweep-record.ts';
 import { aFilm, type Desk, startApi, type TestApi } from '../support/api.ts';
 import { completed, holder, startNext, theJob } from '../support/record.ts';
 import { until } from '../support/until.ts';
@@ -18,7 +19,6 @@ describe('the routes that cost a credit', () => {
     api = await startApi();
   });
   after(() => api.stop());
-
   const money = async (desk: Desk) => {
     const { books } = await readSnapshot(api.store, desk.account);
     return [books.credits_consumed, books.held];

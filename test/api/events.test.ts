@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { makeWatches } from '../../src/api/job-watch.ts';
-import { readLines } from '../../src/store/lines.ts';
+import { readLines } from '../../src/store/log/read-lines.ts';
 import type { Store } from '../../src/store/script.ts';
 import { type Desk, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film, unknownId } from '../support/calls.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { makeKey } from '../../src/model/key.ts';
-import { verifyLedger } from '../../src/store/ledger.ts';
-import { sweep } from '../../src/store/sweep.ts';
+import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
+import { sweep } from '../../src/store/sweep-record.ts';
 import { type Answer, aFilm, type CallOptions, type Desk, startApi, type TestApi } from '../support/api.ts';
 import { allCalls, creditPaths, expectRefused, film, keyedCalls } from '../support/calls.ts';
 import { failed, theJob } from '../support/record.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { readWebhook } from '../../src/store/jobs/read-job.ts';
-import { readSnapshot } from '../../src/store/ledger.ts';
-import { readLines } from '../../src/store/lines.ts';
+import { readLines } from '../../src/store/log/read-lines.ts';
+import { readSnapshot } from '../../src/store/money/read-balances.ts';
 import { aFilm, type Desk, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film, unknownId } from '../support/calls.ts';
 import { completed, failed } from '../support/record.ts';

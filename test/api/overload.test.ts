@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { makeStop } from '../../src/base/stop.ts';
 import { type ApiParts, serveApi } from '../../src/roles/serve-api.ts';
-import { readLines } from '../../src/store/lines.ts';
+import { readLines } from '../../src/store/log/read-lines.ts';
 import { startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film } from '../support/calls.ts';
 import { type Held, startHeld } from '../support/held.ts';

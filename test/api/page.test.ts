@@ -13,7 +13,7 @@ import {
   statsParameters,
   usageParameters,
 } from '../../src/model/request-parameters.ts';
-import { addPack } from '../../src/store/ledger.ts';
+import { addPack } from '../../src/store/money/add-pack.ts';
 import { compose } from '../../src/webhooks/payload.ts';
 import { aFilm, startApi, type TestApi } from '../support/api.ts';
 import { film } from '../support/calls.ts';

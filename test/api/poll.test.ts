@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import { failures } from '../../src/base/errors.ts';
-import { readSnapshot } from '../../src/store/ledger.ts';
-import { readLines } from '../../src/store/lines.ts';
-import { sweep } from '../../src/store/sweep.ts';
+import { readLines } from '../../src/store/log/read-lines.ts';
+import { readSnapshot } from '../../src/store/money/read-balances.ts';
+import { sweep } from '../../src/store/sweep-record.ts';
 import { aFilm, anotherKey, type Desk, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film, unknownId } from '../support/calls.ts';
 import { completed, failed } from '../support/record.ts';

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { type Route, routes } from '../../src/api/routes.ts';
-import { readLines } from '../../src/store/lines.ts';
+import { readLines } from '../../src/store/log/read-lines.ts';
 import { type Desk, startApi, type TestApi } from '../support/api.ts';
 import { allCalls, creditPaths, expectRefused, film, keyedCalls, unknownId } from '../support/calls.ts';
 import { until } from '../support/until.ts';

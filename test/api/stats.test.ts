@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { type FailureCode, failures } from '../../src/base/errors.ts';
-import { setAccount } from '../../src/store/accounts.ts';
+import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { aFilm, type Desk, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film } from '../support/calls.ts';
 import { failed } from '../support/record.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { setKey } from '../../src/store/keyring.ts';
+import { setKey } from '../../src/store/accounts/set-key.ts';
 import { type Desk, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film } from '../support/calls.ts';
 import { aPack, aPlan, failed } from '../support/record.ts';

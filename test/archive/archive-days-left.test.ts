@@ -4,9 +4,9 @@ import { type MoveOptions, moveDays, removeDays } from '../../src/archive/archiv
 import { openLines } from '../../src/archive/json-lines.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
-import { beginning, listDays, objectOf } from '../../src/store/days.ts';
-import { ledgerOf } from '../../src/store/ledger.ts';
-import { freeLinesOf, paidLinesOf } from '../../src/store/lines.ts';
+import { beginning, listDays, objectOf } from '../../src/store/log/archived-parts.ts';
+import { freeLinesOf, paidLinesOf } from '../../src/store/log/read-lines.ts';
+import { ledgerOf } from '../../src/store/money/read-ledger.ts';
 import { allOf, anOldAccount, type OldAccount, objectsIn } from '../support/days.ts';
 import { storeOf, type TestStore } from '../support/record.ts';
 import { aFolder, aLog, startTestRedis, type TestRedis } from '../support/redis.ts';

@@ -12,7 +12,7 @@ import { openFolder } from '../../src/objects/folder-store.ts';
 import { askInspector } from '../../src/roles/inspector-client.ts';
 import { serveApi } from '../../src/roles/serve-api.ts';
 import { admit } from '../../src/store/access/admit-call.ts';
-import { collectLines } from '../../src/store/lines.ts';
+import { collectLines } from '../../src/store/log/write-lines.ts';
 import { connect } from '../../src/store/redis/connection.ts';
 import type { Store } from '../../src/store/script.ts';
 

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { isEnded } from '../../src/model/job.ts';
 import { readJob } from '../../src/store/jobs/read-job.ts';
-import { readSnapshot } from '../../src/store/ledger.ts';
+import { readSnapshot } from '../../src/store/money/read-balances.ts';
 import { makeService, type Service, signal } from '../support/service.ts';
 import { type Source, startSource } from '../support/source-server.ts';
 import { until } from '../support/until.ts';

@@ -3,9 +3,11 @@ import { cpSync, existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { readKey } from '../../src/model/key.ts';
-import { listAccounts, listPlans } from '../../src/store/accounts.ts';
-import { listKeys } from '../../src/store/keyring.ts';
-import { readSnapshot, verifyLedger } from '../../src/store/ledger.ts';
+import { listAccounts } from '../../src/store/accounts/read-accounts.ts';
+import { listKeys } from '../../src/store/accounts/read-keys.ts';
+import { listPlans } from '../../src/store/accounts/read-plans.ts';
+import { readSnapshot } from '../../src/store/money/read-balances.ts';
+import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
 import { trawl } from '../support/operator.ts';
 import { storeOf } from '../support/record.ts';
 import { aFolder, startTestRedis } from '../support/redis.ts';

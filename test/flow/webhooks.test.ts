@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
-import { type Delivery, readDelivery } from '../../src/store/webhooks.ts';
+import { type Delivery, readDelivery } from '../../src/store/webhooks/read-deliveries.ts';
 import { freePort } from '../support/port.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { makeService, type Service } from '../support/service.ts';

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { setAccount } from '../../src/store/accounts.ts';
+import { listKeys } from '../../src/store/accounts/read-keys.ts';
+import { setAccount } from '../../src/store/accounts/set-account.ts';
+import { setKey } from '../../src/store/accounts/set-key.ts';
 import { pollJob } from '../../src/store/jobs/read-job.ts';
-import { listKeys, setKey } from '../../src/store/keyring.ts';
 import { keys } from '../../src/store/keys.ts';
-import { readSnapshot, verifyLedger } from '../../src/store/ledger.ts';
 import { cancelJob } from '../../src/store/lifecycle.ts';
+import { readSnapshot } from '../../src/store/money/read-balances.ts';
+import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
 import { aDownload, admitted, anAccount, ask, type TestStore, theJob } from '../support/record.ts';
 
 const minutes = 60_000;

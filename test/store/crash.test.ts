@@ -4,9 +4,11 @@ import { expect } from 'chai';
 import { makeLog } from '../../src/base/log.ts';
 import type { Job } from '../../src/model/job.ts';
 import { takeLead } from '../../src/store/jobs/leadership.ts';
-import { readLedger, readSnapshot, verifyLedger } from '../../src/store/ledger.ts';
 import { cancelJob, type Settled, settleJob } from '../../src/store/lifecycle.ts';
-import { readLines } from '../../src/store/lines.ts';
+import { readLines } from '../../src/store/log/read-lines.ts';
+import { readSnapshot } from '../../src/store/money/read-balances.ts';
+import { readLedger } from '../../src/store/money/read-ledger.ts';
+import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
 import { connect } from '../../src/store/redis/connection.ts';
 import { startRedis } from '../../src/store/redis/embedded-server.ts';
 import {

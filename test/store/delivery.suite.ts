@@ -1,9 +1,14 @@
 import { expect } from 'chai';
-import { clearBlock, countFailure, listBlocks } from '../../src/store/blocks.ts';
+import { clearBlock } from '../../src/store/access/clear-block.ts';
+import { countFailure } from '../../src/store/access/count-auth-failure.ts';
+import { listBlocks } from '../../src/store/access/list-blocks.ts';
 import { keys } from '../../src/store/keys.ts';
 import { settleJob } from '../../src/store/lifecycle.ts';
 import { prepareSchema, schemaNumber } from '../../src/store/schema.ts';
-import { dueWebhooks, endWebhook, readDelivery, takeWebhook } from '../../src/store/webhooks.ts';
+import { dueWebhooks } from '../../src/store/webhooks/due-webhooks.ts';
+import { endWebhook } from '../../src/store/webhooks/end-webhook.ts';
+import { readDelivery } from '../../src/store/webhooks/read-deliveries.ts';
+import { takeWebhook } from '../../src/store/webhooks/take-webhook.ts';
 import { aDownload, anAccount, aRunningJob, completed, holder, type TestStore } from '../support/record.ts';
 
 const minutes = 60_000;

@@ -1,7 +1,10 @@
 import { expect } from 'chai';
-import { finishRemovals, setAccount, setPlan } from '../../src/store/accounts.ts';
-import { listKeys, setKey } from '../../src/store/keyring.ts';
-import { readUsage } from '../../src/store/ledger.ts';
+import { listKeys } from '../../src/store/accounts/read-keys.ts';
+import { finishRemovals } from '../../src/store/accounts/remove-account.ts';
+import { setAccount } from '../../src/store/accounts/set-account.ts';
+import { setKey } from '../../src/store/accounts/set-key.ts';
+import { setPlan } from '../../src/store/accounts/set-plan.ts';
+import { readUsage } from '../../src/store/money/read-usage.ts';
 import type { Store } from '../../src/store/script.ts';
 import { aKey, anAccount, ask, dieWhileRemoving, type TestStore } from '../support/record.ts';
 

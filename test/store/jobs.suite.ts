@@ -1,9 +1,8 @@
 import { expect } from 'chai';
-import { setAccount } from '../../src/store/accounts.ts';
+import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { leaveLead, takeLead } from '../../src/store/jobs/leadership.ts';
 import { pollJob } from '../../src/store/jobs/read-job.ts';
 import { keys } from '../../src/store/keys.ts';
-import { readLedger, readSnapshot, verifyLedger } from '../../src/store/ledger.ts';
 import {
   cancelJob,
   noteProgress,
@@ -13,8 +12,11 @@ import {
   settleJob,
   startAttempt,
 } from '../../src/store/lifecycle.ts';
-import { readLines } from '../../src/store/lines.ts';
-import { readMinutes } from '../../src/store/statistics.ts';
+import { readLines } from '../../src/store/log/read-lines.ts';
+import { readMinutes } from '../../src/store/log/read-minutes.ts';
+import { readSnapshot } from '../../src/store/money/read-balances.ts';
+import { readLedger } from '../../src/store/money/read-ledger.ts';
+import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
 import {
   aDownload,
   admitted,

@@ -1,14 +1,21 @@
 import { expect } from 'chai';
 import { remaining, usage } from '../../src/model/money.ts';
 import { chargeCall, releaseCall } from '../../src/store/access/admit-call.ts';
-import { removeAccount, removePlan, setAccount, setPlan } from '../../src/store/accounts.ts';
-import { listKeys } from '../../src/store/keyring.ts';
+import { listKeys } from '../../src/store/accounts/read-keys.ts';
+import { removeAccount } from '../../src/store/accounts/remove-account.ts';
+import { removePlan } from '../../src/store/accounts/remove-plan.ts';
+import { setAccount } from '../../src/store/accounts/set-account.ts';
+import { setPlan } from '../../src/store/accounts/set-plan.ts';
 import { keys } from '../../src/store/keys.ts';
-import { addPack, readLedger, readSnapshot, readUsage, verifyLedger } from '../../src/store/ledger.ts';
 import { settleJob } from '../../src/store/lifecycle.ts';
-import { readLines } from '../../src/store/lines.ts';
-import { rollPeriod } from '../../src/store/period.ts';
-import { readMinutes } from '../../src/store/statistics.ts';
+import { readLines } from '../../src/store/log/read-lines.ts';
+import { readMinutes } from '../../src/store/log/read-minutes.ts';
+import { addPack } from '../../src/store/money/add-pack.ts';
+import { readSnapshot } from '../../src/store/money/read-balances.ts';
+import { readLedger } from '../../src/store/money/read-ledger.ts';
+import { readUsage } from '../../src/store/money/read-usage.ts';
+import { rollPeriod } from '../../src/store/money/roll-period.ts';
+import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
 import {
   admitted,
   anAccount,

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { readSnapshot } from '../../src/store/ledger.ts';
-import { rolling } from '../../src/store/period.ts';
+import { readSnapshot } from '../../src/store/money/read-balances.ts';
+import { rolling } from '../../src/store/money/roll-period.ts';
 import type { Reply } from '../../src/store/script.ts';
 import { anAccount, storeOf } from '../support/record.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';

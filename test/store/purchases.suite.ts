@@ -1,8 +1,11 @@
 import { expect } from 'chai';
-import { removeAccount } from '../../src/store/accounts.ts';
-import { readSnapshot, verifyLedger } from '../../src/store/ledger.ts';
+import { removeAccount } from '../../src/store/accounts/remove-account.ts';
 import { settleJob } from '../../src/store/lifecycle.ts';
-import { duePurchases, endPurchase, readTopup, setTopup, takePurchase } from '../../src/store/purchases.ts';
+import { endPurchase } from '../../src/store/money/end-purchase.ts';
+import { readSnapshot } from '../../src/store/money/read-balances.ts';
+import { readTopup, setTopup } from '../../src/store/money/set-topup.ts';
+import { duePurchases, takePurchase } from '../../src/store/money/take-purchase.ts';
+import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
 import { anAccount, aPlan, aRunningJob, completed, holder, type TestStore } from '../support/record.ts';
 
 const topup = {

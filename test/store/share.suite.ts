@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { setAccount } from '../../src/store/accounts.ts';
+import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { takeLead } from '../../src/store/jobs/leadership.ts';
 import { makeTake, settleJob } from '../../src/store/lifecycle.ts';
 import { admitted, anAccount, failed, holder, startNext, type TestStore, takeJob, theJob } from '../support/record.ts';

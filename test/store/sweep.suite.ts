@@ -1,13 +1,16 @@
 import { expect } from 'chai';
 import { makeLog } from '../../src/base/log.ts';
+import { listKeys } from '../../src/store/accounts/read-keys.ts';
 import { removeFile } from '../../src/store/jobs/list-jobs.ts';
 import { readJob } from '../../src/store/jobs/read-job.ts';
-import { listKeys } from '../../src/store/keyring.ts';
 import { keys } from '../../src/store/keys.ts';
-import { readLedger, readUsage, verifyLedger } from '../../src/store/ledger.ts';
 import { noteStoring, settleJob } from '../../src/store/lifecycle.ts';
-import { collectLines, readLines } from '../../src/store/lines.ts';
-import { sweep } from '../../src/store/sweep.ts';
+import { readLines } from '../../src/store/log/read-lines.ts';
+import { collectLines } from '../../src/store/log/write-lines.ts';
+import { readLedger } from '../../src/store/money/read-ledger.ts';
+import { readUsage } from '../../src/store/money/read-usage.ts';
+import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
+import { sweep } from '../../src/store/sweep-record.ts';
 import {
   aDownload,
   admitted,

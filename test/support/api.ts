@@ -9,7 +9,7 @@ import { makeKey, readKey } from '../../src/model/key.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
 import { askInspector } from '../../src/roles/inspector-client.ts';
 import { type ApiParts, serveApi } from '../../src/roles/serve-api.ts';
-import { createKey } from '../../src/store/keyring.ts';
+import { createKey } from '../../src/store/accounts/create-key.ts';
 import type { Json } from './json.ts';
 import { anAccount, movableClock, type TestStore, type Wanted } from './record.ts';
 import { aFolder, aLog, startTestRedis, type TestRedis } from './redis.ts';

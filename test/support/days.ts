@@ -1,10 +1,11 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { OpenDays } from '../../src/store/days.ts';
-import { readLedger } from '../../src/store/ledger.ts';
 import { settleJob } from '../../src/store/lifecycle.ts';
-import { collectLines, readLines } from '../../src/store/lines.ts';
-import { rollPeriod } from '../../src/store/period.ts';
+import type { OpenDays } from '../../src/store/log/archived-parts.ts';
+import { readLines } from '../../src/store/log/read-lines.ts';
+import { collectLines } from '../../src/store/log/write-lines.ts';
+import { readLedger } from '../../src/store/money/read-ledger.ts';
+import { rollPeriod } from '../../src/store/money/roll-period.ts';
 import { anAccount, aRunningJob, completed, holder, type TestStore } from './record.ts';
 import { aLog } from './redis.ts';
 

@@ -4,11 +4,14 @@ import { type Books, balanceToDraw, draw, remaining, subscriptionLeft } from '..
 import { periodAt } from '../../src/model/period.ts';
 import { chargeCall, releaseCall } from '../../src/store/access/admit-call.ts';
 import type { Caller } from '../../src/store/access/authorize.ts';
-import { setAccount } from '../../src/store/accounts.ts';
-import { grantCredits, readLedger, readSnapshot, verifyLedger } from '../../src/store/ledger.ts';
+import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { cancelJob, retryJob, settleJob } from '../../src/store/lifecycle.ts';
-import { readLines } from '../../src/store/lines.ts';
-import { rollPeriod } from '../../src/store/period.ts';
+import { readLines } from '../../src/store/log/read-lines.ts';
+import { grantCredits } from '../../src/store/money/grant-credits.ts';
+import { readSnapshot } from '../../src/store/money/read-balances.ts';
+import { readLedger } from '../../src/store/money/read-ledger.ts';
+import { rollPeriod } from '../../src/store/money/roll-period.ts';
+import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
 import { aPack, aPlan, ask, completed, failed, holder, startNext, type TestStore, theJob } from './record.ts';
 
 /** One thing that happens to an account. */

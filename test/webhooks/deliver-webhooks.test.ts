@@ -4,9 +4,9 @@ import { failures } from '../../src/base/errors.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { receiverOf } from '../../src/model/url.ts';
-import { setAccount } from '../../src/store/accounts.ts';
+import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { cancelJob, type Ending, settleJob } from '../../src/store/lifecycle.ts';
-import { type Delivery, readDelivery } from '../../src/store/webhooks.ts';
+import { type Delivery, readDelivery } from '../../src/store/webhooks/read-deliveries.ts';
 import { type Deliveries, type DeliveriesOptions, startDeliveries } from '../../src/webhooks/deliver-webhooks.ts';
 import { type Forwarder, startForwarder } from '../support/forwarder.ts';
 import {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { Due } from '../../src/store/webhooks.ts';
+import type { Due } from '../../src/store/webhooks/due-webhooks.ts';
 import { makeLine } from '../../src/webhooks/fair-queue.ts';
 
 const limits = { all: 6, host: 4, receiver: 2, waitingOfHost: 10, waiting: 1000 };

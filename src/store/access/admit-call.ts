@@ -1,6 +1,6 @@
 import type { Endpoint } from '../../model/job.ts';
 import { channels, keys } from '../keys.ts';
-import { bookKeys, rolling } from '../period.ts';
+import { bookKeys, rolling } from '../money/roll-period.ts';
 import { type Reply, run, type Store, text } from '../script.ts';
 import { admit as admitScript } from '../scripts/admit.ts';
 import { charge as chargeScript } from '../scripts/charge.ts';

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { isEnded } from '../../../src/model/job.ts';
 import { readAttempts } from '../../../src/store/jobs/read-job.ts';
-import { readLedger, readSnapshot, verifyLedger } from '../../../src/store/ledger.ts';
-import { readLines } from '../../../src/store/lines.ts';
+import { readLines } from '../../../src/store/log/read-lines.ts';
+import { readSnapshot } from '../../../src/store/money/read-balances.ts';
+import { readLedger } from '../../../src/store/money/read-ledger.ts';
+import { verifyLedger } from '../../../src/store/money/verify-ledger.ts';
 import { anotherKey } from '../api.ts';
 import { anAccount, type TestStore, theJob } from '../record.ts';
 import { until } from '../until.ts';

@@ -1,0 +1,27 @@
+import { channels, keys } from '../keys.ts';
+import { run, type Store, script } from '../script.ts';
+
+/** Ends the block of an address and forgets its failures. Answers {'cleared'} or {'not_found'}. */
+const clearBlockScript = script(
+  'clear-block',
+  'always',
+  ['failures', 'blocks'] as const,
+  ['address', 'blocksChannel'] as const,
+  /* lua */ `
+local blocked = redis.call('ZREM', blocks, address)
+if blocked + redis.call('DEL', failures) == 0 then return { 'not_found' } end
+redis.call('PUBLISH', blocksChannel, address)
+return { 'cleared' }
+`,
+);
+
+/** Ends a block and forgets the failures; false when there was nothing. */
+export async function clearBlock(store: Store, address: string): Promise<boolean> {
+  const [word] = await run(
+    store,
+    clearBlockScript,
+    { failures: keys.failures(address), blocks: keys.blocks },
+    { address, blocksChannel: channels.blocks },
+  );
+  return word === 'cleared';
+}

@@ -1,0 +1,59 @@
+import { channels, keys } from '../keys.ts';
+import { run, type Store, script } from '../script.ts';
+
+/**
+ * Counts a failed authentication of an address, and blocks it when there were too many in the window (D38). After a block
+ * the count starts anew; each further block lasts twice as long, up to a day; a day without a failure forgets that.
+ * Answers {'counted', failures in the window} or {'blocked', until}.
+ */
+const failAuthScript = script(
+  'fail-auth',
+  'needs room',
+  ['failures', 'blocks'] as const,
+  ['address', 'most', 'window', 'block', 'blocksChannel'] as const,
+  /* lua */ `
+local day = 86400000
+local seen = redis.call('HMGET', failures, 'times', 'level', 'last')
+local level = seen[3] and now - tonumber(seen[3]) < day and tonumber(seen[2]) or 0
+local times = {}
+for at in string.gmatch(seen[1] or '', '%d+') do
+  if now - tonumber(at) < tonumber(window) then times[#times + 1] = at end
+end
+times[#times + 1] = string.format('%d', now)
+local answer = { 'counted', #times }
+if #times >= tonumber(most) then
+  local until_at = now + math.min(day, tonumber(block) * 2 ^ level)
+  redis.call('ZADD', blocks, until_at, address)
+  redis.call('PUBLISH', blocksChannel, address)
+  times, level = {}, level + 1
+  answer = { 'blocked', until_at }
+end
+redis.call('HSET', failures, 'times', table.concat(times, ' '), 'level', level, 'last', now)
+redis.call('PEXPIRE', failures, 2 * day)
+return answer
+`,
+);
+
+/** When an address is blocked (D38): so many failures in a window; milliseconds. */
+export interface BlockRule {
+  readonly most: number;
+  readonly windowMilliseconds: number;
+  readonly blockMilliseconds: number;
+}
+
+/** Counts a failed authentication; answers until when the address is blocked by it, or `null`. */
+export async function countFailure(store: Store, address: string, rule: BlockRule): Promise<number | null> {
+  const reply = await run(
+    store,
+    failAuthScript,
+    { failures: keys.failures(address), blocks: keys.blocks },
+    {
+      address,
+      most: rule.most,
+      window: rule.windowMilliseconds,
+      block: rule.blockMilliseconds,
+      blocksChannel: channels.blocks,
+    },
+  );
+  return reply[0] === 'blocked' ? Number(reply[1]) : null;
+}

@@ -1,0 +1,76 @@
+import { refuse } from '../../base/errors.ts';
+import type { Account } from '../../model/account.ts';
+import { periodAt } from '../../model/period.ts';
+import { keys } from '../keys.ts';
+import { books, booksKeys } from '../lua/books.ts';
+import { bookKeys } from '../money/roll-period.ts';
+import { run, type Store, script } from '../script.ts';
+import { readAccount } from './read-accounts.ts';
+import { type AccountChange, fieldsOf } from './set-account.ts';
+
+/**
+ * Creates an account, with its plan's first quota when it has one. Answers {'created'}, {'already_exists'} when the slug
+ * is taken, or {'no_plan'}.
+ */
+const createAccountScript = script(
+  'create-account',
+  'needs room',
+  [...booksKeys, 'slugs', 'planUsers', 'periods'] as const,
+  ['accountId', 'slug', 'plan', 'fields', 'start', 'finish'] as const,
+  /* lua */ `${books}
+if redis.call('HEXISTS', slugs, slug) == 1 or redis.call('EXISTS', account) == 1 then return { 'already_exists' } end
+if plan ~= '' and redis.call('HEXISTS', plans, plan) == 0 then return { 'no_plan' } end
+local flat = { 'id', accountId, 'slug', slug, 'plan', plan, 'created_at', now, 'quota', 0, 'used', 0, 'packs_left', 0,
+  'credits_given', 0, 'credits_consumed', 0, 'held', 0, 'running', 0, 'tag', 0, 'last_entry', '', 'removed_at', '',
+  'period_start', '', 'period_end', '', 'period_anchor', '' }
+for name, value in pairs(cjson.decode(fields)) do flat[#flat + 1], flat[#flat + 2] = name, value end
+redis.call('HSET', account, unpack(flat))
+redis.call('HSET', slugs, slug, accountId)
+if plan ~= '' then
+  redis.call('HSET', account, 'period_anchor', start, 'period_start', start)
+  redis.call('HINCRBY', planUsers, plan, 1)
+  open_books()
+  keep('period_end', finish)
+  redis.call('ZADD', periods, finish, accountId)
+  sync()
+end
+return { 'created' }
+`,
+);
+
+const fresh: Required<Omit<AccountChange, 'name' | 'plan'>> = {
+  stats: false,
+  invoice: 'paid',
+  suspended: false,
+  concurrency: null,
+  weight: 1,
+  max_open: 10_000,
+  webhook_secret: null,
+};
+
+/** Creates an account; refuses when the slug is taken or the plan unknown. */
+export async function createAccount(
+  store: Store,
+  id: string,
+  slug: string,
+  wanted: AccountChange & { name: string },
+): Promise<Account> {
+  const plan = wanted.plan ?? '';
+  const period = periodAt(store.clock.now(), store.clock.now());
+  const [word] = await run(
+    store,
+    createAccountScript,
+    { ...bookKeys(id), slugs: keys.slugs, planUsers: keys.planUsers, periods: keys.periods },
+    {
+      accountId: id,
+      slug,
+      plan,
+      fields: JSON.stringify(fieldsOf({ ...fresh, ...wanted })),
+      start: period.start,
+      finish: period.end,
+    },
+  );
+  if (word === 'already_exists') throw refuse('already_exists', `An account ${slug} exists already`);
+  if (word === 'no_plan') throw refuse('not_found', `There is no plan ${plan}`);
+  return readAccount(store, id);
+}

@@ -1,0 +1,46 @@
+import { refuse } from '../../base/errors.ts';
+import { quotaWindows } from '../../model/account.ts';
+import { keys } from '../keys.ts';
+import { run, type Store, script } from '../script.ts';
+import { fieldsOf, type KeyChange } from './set-key.ts';
+
+/** Creates an API key under an alias that is free. Answers {'created'}, {'already_exists'} or {'not_found'}. */
+const createKeyScript = script(
+  'create-key',
+  'needs room',
+  ['account', 'keyring', 'key'] as const,
+  ['accountId', 'alias', 'hash', 'fields'] as const,
+  /* lua */ `
+if redis.call('HGET', account, 'removed_at') ~= '' then return { 'not_found' } end
+if redis.call('HEXISTS', keyring, alias) == 1 or redis.call('EXISTS', key) == 1 then return { 'already_exists' } end
+local flat = { 'account', accountId, 'alias', alias, 'created_at', now, 'last_used_at', '', 'total', 0 }
+for name, value in pairs(cjson.decode(fields)) do flat[#flat + 1], flat[#flat + 2] = name, value end
+redis.call('HSET', key, unpack(flat))
+redis.call('HSET', keyring, alias, hash)
+return { 'created' }
+`,
+);
+
+/** Creates a key from the hash of its text; refuses when the alias is taken. */
+export async function createKey(
+  store: Store,
+  account: string,
+  made: KeyChange & { id: string; alias: string; hash: string },
+): Promise<void> {
+  const fields = { category: '', active: true, expires: null, quotas: {}, ...made };
+  const [word] = await run(
+    store,
+    createKeyScript,
+    { account: keys.account(account), keyring: keys.keyring(account), key: keys.key(made.hash) },
+    {
+      accountId: account,
+      alias: made.alias,
+      hash: made.hash,
+      fields: JSON.stringify({ id: made.id, ...unset, ...fieldsOf(fields) }),
+    },
+  );
+  if (word === 'already_exists') throw refuse('already_exists', `The account has a key ${made.alias} already`);
+  if (word === 'not_found') throw refuse('not_found', 'There is no such account');
+}
+
+const unset = Object.fromEntries(quotaWindows.map((window) => [`quota_${window}`, '']));

@@ -1,0 +1,43 @@
+import { refuse } from '../../base/errors.ts';
+import { keys } from '../keys.ts';
+import { run, type Store, script } from '../script.ts';
+import { hashOf, readKeyRecord } from './read-keys.ts';
+
+/**
+ * Deletes a key that no request was ever made with (D40). With force, for a removed account, whatever its history.
+ * Answers {'deleted'}, {'not_found'} or {'key_has_history'}.
+ */
+const deleteKeyScript = script(
+  'delete-key',
+  'always',
+  ['keyring', 'key', 'quota', 'freeLines', 'paidLines', 'freeDays', 'paidDays'] as const,
+  ['alias', 'hash', 'force'] as const,
+  /* lua */ `
+if redis.call('HGET', keyring, alias) ~= hash then return { 'not_found' } end
+if force ~= '1' and redis.call('HGET', key, 'last_used_at') ~= '' then return { 'key_has_history' } end
+redis.call('DEL', key, quota, freeLines, paidLines, freeDays, paidDays)
+redis.call('HDEL', keyring, alias)
+return { 'deleted' }
+`,
+);
+
+/** Deletes a key that was never used; with force, for a removed account, any key. */
+export async function deleteKey(store: Store, account: string, alias: string, force = false): Promise<void> {
+  const hash = await hashOf(store, account, alias);
+  const { id } = await readKeyRecord(store, hash);
+  const [word] = await run(
+    store,
+    deleteKeyScript,
+    {
+      keyring: keys.keyring(account),
+      key: keys.key(hash),
+      quota: keys.quota(hash),
+      freeLines: keys.freeLines(id),
+      paidLines: keys.paidLines(id),
+      freeDays: keys.freeDays(id),
+      paidDays: keys.paidDays(id),
+    },
+    { alias, hash, force: force ? '1' : '' },
+  );
+  if (word !== 'deleted') throw refuse(word === 'key_has_history' ? 'key_has_history' : 'not_found');
+}

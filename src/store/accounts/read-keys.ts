@@ -1,0 +1,45 @@
+import { refuse } from '../../base/errors.ts';
+import { type Key, type Quotas, quotaWindows } from '../../model/account.ts';
+import { keys } from '../keys.ts';
+import { number, pairs, type Store, text } from '../script.ts';
+
+/** All keys of an account, oldest first. */
+export async function listKeys(store: Store, account: string): Promise<Key[]> {
+  const ring = pairs(await store.connection.read(['HGETALL', keys.keyring(account)], keys.keyring(account)));
+  const found = await store.connection.batch(
+    Object.values(ring).map((hash) => ({ key: keys.key(hash), command: ['HGETALL', keys.key(hash)] })),
+  );
+  return found
+    .map(pairs)
+    .filter((fields) => fields.id !== undefined)
+    .map(keyOf)
+    .sort((a, b) => a.created_at - b.created_at || (a.alias < b.alias ? -1 : 1));
+}
+
+/** The key in the fields of its hash. */
+export function keyOf(fields: Readonly<Record<string, string>>): Key {
+  const quotas = Object.fromEntries(
+    quotaWindows.map((window) => [window, number(fields[`quota_${window}`])]),
+  ) as Quotas;
+  return {
+    id: text(fields.id),
+    account: text(fields.account),
+    alias: text(fields.alias),
+    category: text(fields.category),
+    active: fields.active === '1',
+    expires: number(fields.expires),
+    quotas,
+    created_at: Number(fields.created_at),
+    last_used_at: number(fields.last_used_at),
+  };
+}
+
+export async function hashOf(store: Store, account: string, alias: string): Promise<string> {
+  const hash = await store.connection.read(['HGET', keys.keyring(account), alias], keys.keyring(account));
+  if (hash === null) throw refuse('not_found', `The account has no key ${alias}`);
+  return String(hash);
+}
+
+export async function readKeyRecord(store: Store, hash: string): Promise<Key> {
+  return keyOf(pairs(await store.connection.read(['HGETALL', keys.key(hash)], keys.key(hash))));
+}

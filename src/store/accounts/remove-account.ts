@@ -1,0 +1,71 @@
+import { refuse } from '../../base/errors.ts';
+import { keys } from '../keys.ts';
+import { run, type Store, script } from '../script.ts';
+import { deleteKey } from './delete-key.ts';
+import { listKeys } from './read-keys.ts';
+
+/**
+ * Removes an account without open jobs or holds: its slug is free from now on, its keys are to be deleted next; its record
+ * and ledger stay. A purchase that was not tried yet is dropped; one that was may be paid, and has to end first.
+ * Answers {'removed'}, {'not_found'}, {'has_open_jobs'} or {'in_use'}.
+ */
+const removeAccountScript = script(
+  'remove-account',
+  'always',
+  ['account', 'open', 'slugs', 'removed', 'leaving', 'planUsers', 'periods', 'ready', 'topup', 'purchases'] as const,
+  ['accountId', 'slug'] as const,
+  /* lua */ `
+local seen = redis.call('HMGET', account, 'held', 'plan')
+if redis.call('HGET', slugs, slug) ~= accountId then return { 'not_found' } end
+if redis.call('ZCARD', open) > 0 or tonumber(seen[1]) > 0 then return { 'has_open_jobs' } end
+if redis.call('ZSCORE', purchases, accountId) and redis.call('HGET', topup, 'purchase_attempts') ~= '0' then return { 'in_use' } end
+redis.call('ZREM', purchases, accountId)
+redis.call('HSET', topup, 'enabled', '0', 'purchase', '')
+redis.call('HDEL', slugs, slug)
+local earlier = redis.call('HGET', removed, slug)
+redis.call('HSET', removed, slug, earlier and accountId .. ' ' .. earlier or accountId)
+redis.call('SADD', leaving, accountId)
+redis.call('HSET', account, 'removed_at', now)
+if seen[2] ~= '' then redis.call('HINCRBY', planUsers, seen[2], -1) end
+redis.call('HSET', account, 'plan', '', 'period_end', '')
+redis.call('ZREM', periods, accountId)
+redis.call('ZREM', ready, accountId)
+return { 'removed' }
+`,
+);
+
+/** Removes an account without open jobs and purchases, and its keys; its record and ledger stay. */
+export async function removeAccount(store: Store, id: string, slug: string): Promise<void> {
+  const [word] = await run(
+    store,
+    removeAccountScript,
+    {
+      account: keys.account(id),
+      open: keys.open(id),
+      slugs: keys.slugs,
+      removed: keys.removed,
+      leaving: keys.leaving,
+      planUsers: keys.planUsers,
+      periods: keys.periods,
+      ready: keys.ready,
+      topup: keys.topup(id),
+      purchases: keys.purchases,
+    },
+    { accountId: id, slug },
+  );
+  if (word === 'in_use') throw refuse('in_use', 'A purchase of the account is under way: try again when it has ended');
+  if (word !== 'removed') throw refuse(word === 'has_open_jobs' ? 'has_open_jobs' : 'not_found');
+  await deleteKeys(store, id);
+}
+
+/** Deletes the keys of accounts whose removal broke off after its first step; answers how many accounts there were. */
+export async function finishRemovals(store: Store): Promise<number> {
+  const leaving = (await store.connection.read(['SMEMBERS', keys.leaving], keys.leaving)) as string[];
+  for (const id of leaving) await deleteKeys(store, id);
+  return leaving.length;
+}
+
+async function deleteKeys(store: Store, id: string): Promise<void> {
+  for (const { alias } of await listKeys(store, id)) await deleteKey(store, id, alias, true);
+  await store.connection.read(['SREM', keys.leaving, id], keys.leaving);
+}

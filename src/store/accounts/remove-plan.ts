@@ -1,0 +1,25 @@
+import { refuse } from '../../base/errors.ts';
+import { keys } from '../keys.ts';
+import { run, type Store, script } from '../script.ts';
+
+/** Removes a plan that no account has. Answers {'removed'}, {'not_found'} or {'in_use'}. */
+const removePlanScript = script(
+  'remove-plan',
+  'always',
+  ['plans', 'planUsers'] as const,
+  ['plan'] as const,
+  /* lua */ `
+if redis.call('HEXISTS', plans, plan) == 0 then return { 'not_found' } end
+if tonumber(redis.call('HGET', planUsers, plan) or '0') > 0 then return { 'in_use' } end
+redis.call('HDEL', plans, plan)
+redis.call('HDEL', planUsers, plan)
+return { 'removed' }
+`,
+);
+
+/** Removes a plan; refuses when it is unknown or an account has it. */
+export async function removePlan(store: Store, name: string): Promise<void> {
+  const [word] = await run(store, removePlanScript, { plans: keys.plans, planUsers: keys.planUsers }, { plan: name });
+  if (word === 'not_found') throw refuse('not_found', `There is no plan ${name}`);
+  if (word === 'in_use') throw refuse('in_use', `The plan ${name} is still the plan of an account`);
+}

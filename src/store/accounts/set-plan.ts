@@ -1,0 +1,19 @@
+import type { Plan } from '../../model/account.ts';
+import { keys } from '../keys.ts';
+import { run, type Store, script } from '../script.ts';
+
+/** Makes or changes a plan; it holds for the next request of every account that has it. Answers {'set'}. */
+const setPlanScript = script(
+  'set-plan',
+  'needs room',
+  ['plans'] as const,
+  ['plan', 'json'] as const,
+  /* lua */ `
+redis.call('HSET', plans, plan, json)
+return { 'set' }
+`,
+);
+
+export async function setPlan(store: Store, plan: Plan): Promise<void> {
+  await run(store, setPlanScript, { plans: keys.plans }, { plan: plan.name, json: JSON.stringify(plan) });
+}

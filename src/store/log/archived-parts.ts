@@ -1,0 +1,110 @@
+import { refuse } from '../../base/errors.ts';
+import type { Opening } from '../../model/ledger.ts';
+import { pairs, type Store } from '../script.ts';
+
+/** Anything that a stream holds, with its place in it. */
+export interface Placed {
+  /** Id in the stream: it grows. */
+  readonly entry: string;
+  /** Milliseconds. */
+  readonly at: number;
+}
+
+/** A stream whose ended days are moved to the object store. */
+export interface Origin<T extends Placed> {
+  readonly kind: 'ledger' | 'paid' | 'free';
+  readonly id: string;
+  readonly stream: string;
+  readonly list: string;
+  readonly read: (entry: string, fields: Readonly<Record<string, string>>) => T;
+}
+
+/** Entries of a stream that were moved together. */
+export interface Days {
+  /** Key of their object. */
+  readonly object: string;
+  /** The newest of them. */
+  readonly last: string;
+  /** For a ledger: the balances after them. */
+  readonly closing?: Closing;
+}
+
+/** Balances as JSON. */
+export type Closing = Omit<Opening, 'packs'> & {
+  readonly packs: readonly (readonly [id: string, pack: { readonly total: number; readonly used: number }])[];
+};
+
+/** Gives the entries that were moved to an object; `null` when it is not there. */
+export type OpenDays = (object: string) => Promise<readonly unknown[] | null>;
+
+/** Where the first entries of a stream begin. */
+export const beginning = '0-0';
+
+/** Entries of a stream behind one of them, else from its beginning, a bounded number. */
+export async function readOldest<T extends Placed>(
+  store: Store,
+  { stream, read }: Origin<T>,
+  most: number,
+  { behind = beginning, last = '+' } = {},
+): Promise<T[]> {
+  return entriesOf(
+    await store.connection.read(['XRANGE', stream, `(${behind}`, last, 'COUNT', String(most)], stream),
+    read,
+  );
+}
+
+/** Entries newest first: those of the record, then, where they can be opened, those that were moved. */
+export async function readNewest<T extends Placed>(
+  store: Store,
+  origin: Origin<T>,
+  limit: number,
+  open?: OpenDays,
+): Promise<T[]> {
+  const { stream, read } = origin;
+  const command = ['XREVRANGE', stream, '+', '-', 'COUNT', String(limit)];
+  const found = entriesOf(await store.connection.read(command, stream), read);
+  if (open === undefined || found.length >= limit) return found;
+  // What is moved just now was perhaps seen already.
+  const seen = new Set(found.map(({ entry }) => entry));
+  for (const { object } of (await listDays(store, origin)).reverse()) {
+    const moved = await openEntries(origin, object, open);
+    found.push(...moved.toReversed().filter(({ entry }) => !seen.has(entry)));
+    if (found.length >= limit) break;
+  }
+  return found.slice(0, limit);
+}
+
+/** Entries that were moved to an object. Lines whose time is over may be gone meanwhile; a part of a ledger may not. */
+async function openEntries<T extends Placed>(
+  { kind }: Origin<T>,
+  object: string,
+  open: OpenDays,
+): Promise<readonly T[]> {
+  const found = (await open(object)) as readonly T[] | null;
+  if (found === null && kind === 'ledger') throw refuse('unavailable', `${object} is not in the object store`);
+  return found ?? [];
+}
+
+/** What was moved of a stream, oldest first. */
+export async function listDays(store: Store, { list }: Pick<Origin<Placed>, 'list'>): Promise<Days[]> {
+  const found = (await store.connection.read(['LRANGE', list, '0', '-1'], list)) as string[];
+  return found.map((json) => JSON.parse(json) as Days);
+}
+
+/** What was moved of a stream last. */
+export async function newestDays(store: Store, { list }: Pick<Origin<Placed>, 'list'>): Promise<Days | null> {
+  const json = await store.connection.read(['LINDEX', list, '-1'], list);
+  return json === null ? null : (JSON.parse(String(json)) as Days);
+}
+
+/**
+ * Key of the object for what comes behind an entry. It depends on nothing that changes until it is noted, so whoever
+ * repeats a move that broke off finds what was written before.
+ */
+export function objectOf({ kind, id }: Pick<Origin<Placed>, 'kind' | 'id'>, from: string): string {
+  return `days/${kind}/${id}/${from}/lines.gz`;
+}
+
+function entriesOf<T>(reply: unknown, read: Origin<T & Placed>['read']): T[] {
+  return (reply as [string, string[]][]).map(([entry, flat]) => read(entry, pairs(flat)));
+}

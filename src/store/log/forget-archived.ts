@@ -1,0 +1,43 @@
+import { keys } from '../keys.ts';
+import { run, type Store, script } from '../script.ts';
+import { objectOf } from './archived-parts.ts';
+
+/** Forgets a moved part of a stream, whose object is removed. Answers {'dropped'}. */
+const dropDaysScript = script(
+  'drop-days',
+  'always',
+  ['list', 'days'] as const,
+  ['member', 'object'] as const,
+  /* lua */ `
+for _, json in ipairs(redis.call('LRANGE', list, 0, -1)) do
+  if cjson.decode(json).object == object then redis.call('LREM', list, 1, json) end
+end
+redis.call('ZREM', days, member)
+return { 'dropped' }
+`,
+);
+
+/** Moved lines that are all older than a moment. */
+interface DueDays {
+  readonly member: string;
+  readonly object: string;
+  readonly list: string;
+}
+
+/** Moved lines that are all older than a moment; a bounded number. */
+export async function dueDays(store: Store, before: number): Promise<DueDays[]> {
+  const members = (await store.connection.read(
+    ['ZRANGEBYSCORE', keys.days, '-inf', `(${before}`, 'LIMIT', '0', '100'],
+    keys.days,
+  )) as string[];
+  return members.map((member) => {
+    const [kind = '', id = '', from = ''] = member.split('/');
+    const list = kind === 'paid' ? keys.paidDays(id) : keys.freeDays(id);
+    return { member, list, object: objectOf({ kind: kind === 'paid' ? 'paid' : 'free', id }, from) };
+  });
+}
+
+/** Forgets moved lines whose object is removed. */
+export async function forgetDays(store: Store, { member, list, object }: DueDays): Promise<void> {
+  await run(store, dropDaysScript, { list, days: keys.days }, { member, object });
+}

@@ -1,0 +1,36 @@
+import { refuse } from '../../base/errors.ts';
+import type { Pack } from '../../model/money.ts';
+import { books, booksKeys } from '../lua/books.ts';
+import { run, type Store, script } from '../script.ts';
+import { bookKeys, rolling } from './roll-period.ts';
+
+/** Adds a pack to an account, once per pack id. Answers {'added'}, {'already_added'}, {'not_found'} or {'roll'}. */
+const addPackScript = script(
+  'add-pack',
+  'needs room',
+  booksKeys,
+  ['accountId', 'id', 'json', 'total', 'purchasedAt'] as const,
+  /* lua */ `${books}
+local refused = open_books()
+if refused then return refused end
+if redis.call('HEXISTS', packs, id) == 1 then return { 'already_added' } end
+sync()
+grant_pack(id, json, tonumber(total), purchasedAt)
+return { 'added' }
+`,
+);
+
+/** Adds a pack; adding the same id again changes nothing. */
+export async function addPack(store: Store, account: string, pack: Omit<Pack, 'used'>): Promise<void> {
+  const { id, title, purchased_at, total } = pack;
+  const [word] = await rolling(store, account, () =>
+    run(store, addPackScript, bookKeys(account), {
+      accountId: account,
+      id,
+      json: JSON.stringify({ title, purchased_at, total }),
+      total,
+      purchasedAt: purchased_at,
+    }),
+  );
+  if (word === 'not_found') throw refuse('not_found', 'There is no such account');
+}

@@ -1,0 +1,55 @@
+import { monthOf } from '../../model/period.ts';
+import { books, booksKeys } from '../lua/books.ts';
+import { run, type Store, script } from '../script.ts';
+import { bookKeys, rolling } from './roll-period.ts';
+import type { Purchase } from './take-purchase.ts';
+
+/**
+ * Ends a purchase, once: paid adds the pack and starts the 72 hours; declined disables the setting (D49).
+ * Answers {'paid'}, {'declined'}, {'stale'}, {'not_found'} or {'roll'}.
+ */
+const endPurchaseScript = script(
+  'end-purchase',
+  'always',
+  booksKeys,
+  ['accountId', 'id', 'verdict', 'json', 'total', 'cents', 'month', 'purchasedAt'] as const,
+  /* lua */ `${books}
+if redis.call('HGET', topup, 'purchase') ~= id then return { 'stale' } end
+local refused = open_books()
+if refused then return refused end
+redis.call('ZREM', purchases, accountId)
+if verdict == 'paid' then
+  local seen = redis.call('HMGET', topup, 'spent_month', 'spent_cents')
+  local spent = seen[1] == month and tonumber(seen[2] or '0') or 0
+  redis.call('HSET', topup, 'purchase', '', 'last_purchase_at', now, 'spent_month', month, 'spent_cents', spent + tonumber(cents))
+  sync()
+  grant_pack(id, json, tonumber(total), purchasedAt)
+  return { 'paid' }
+end
+redis.call('HSET', topup, 'purchase', '', 'enabled', '0')
+return { 'declined' }
+`,
+);
+
+/** Ends a purchase once: paid adds its pack, declined disables the setting. */
+export async function endPurchase(
+  store: Store,
+  purchase: Purchase,
+  verdict: 'paid' | 'declined',
+): Promise<'paid' | 'declined' | 'stale'> {
+  const now = store.clock.now();
+  const { id, account, pack_title, pack_total, price_cents } = purchase;
+  const [word] = await rolling(store, account, () =>
+    run(store, endPurchaseScript, bookKeys(account), {
+      accountId: account,
+      id,
+      verdict,
+      json: JSON.stringify({ title: pack_title, purchased_at: now, total: pack_total }),
+      total: pack_total,
+      cents: price_cents,
+      month: monthOf(now).start,
+      purchasedAt: now,
+    }),
+  );
+  return word === 'paid' || word === 'declined' ? word : 'stale';
+}

@@ -1,0 +1,96 @@
+import { refuse } from '../../base/errors.ts';
+import type { Account, Plan } from '../../model/account.ts';
+import type { Books, Pack } from '../../model/money.ts';
+import { accountOf } from '../accounts/read-accounts.ts';
+import { keys } from '../keys.ts';
+import type { Days } from '../log/archived-parts.ts';
+import { number, pairs, run, type Store, script, text } from '../script.ts';
+import { rollPeriod } from './roll-period.ts';
+
+/**
+ * Reads the money of one account at one moment. Answers {'read', fields of the account, fields of the packs, how many of
+ * its jobs and synchronous calls are open, the newest of its ledger's moved days or ''}.
+ */
+const readBooksScript = script(
+  'read-books',
+  'always',
+  ['account', 'packs', 'open', 'calls', 'days'] as const,
+  ['accountId'] as const,
+  /* lua */ `
+local in_hand = redis.call('ZCARD', open)
+for _, member in ipairs(redis.call('ZRANGE', calls, 0, -1)) do
+  if string.sub(member, 1, #accountId + 1) == accountId .. '/' then in_hand = in_hand + 1 end
+end
+return { 'read', redis.call('HGETALL', account), redis.call('HGETALL', packs), in_hand,
+  redis.call('LINDEX', days, -1) or '' }
+`,
+);
+
+export interface Raw {
+  readonly fields: Record<string, string>;
+  readonly packs: Record<string, string>;
+  /** Open jobs and synchronous calls in hand. */
+  readonly open: number;
+  /** What was moved of its ledger last. */
+  readonly moved: Days | null;
+}
+
+export async function readRaw(store: Store, account: string): Promise<Raw> {
+  const reply = await run(
+    store,
+    readBooksScript,
+    {
+      account: keys.account(account),
+      packs: keys.packs(account),
+      open: keys.open(account),
+      calls: keys.calls,
+      days: keys.ledgerDays(account),
+    },
+    { accountId: account },
+  );
+  const fields = pairs(reply[1]);
+  if (fields.id === undefined) throw refuse('not_found', 'There is no such account');
+  const moved = reply[4] ? (JSON.parse(text(reply[4])) as Days) : null;
+  return { fields, packs: pairs(reply[2]), open: Number(reply[3]), moved };
+}
+
+/** Money in the fields of an account and its packs. */
+export function booksOf(fields: Readonly<Record<string, string>>, packs: Readonly<Record<string, string>>): Books {
+  return {
+    quota: Number(fields.quota),
+    used: Number(fields.used),
+    period_start: number(fields.period_start),
+    period_end: number(fields.period_end),
+    packs: Object.entries(packs)
+      .filter(([name]) => !name.startsWith('used:'))
+      .map(([id, json]) => ({
+        ...(JSON.parse(json) as Omit<Pack, 'id' | 'used'>),
+        id,
+        used: Number(packs[`used:${id}`]),
+      })),
+    credits_given: Number(fields.credits_given),
+    credits_consumed: Number(fields.credits_consumed),
+    held: Number(fields.held),
+  };
+}
+
+/** An account with all its numbers at one moment. */
+export interface Snapshot {
+  readonly account: Account;
+  readonly plan: Plan | null;
+  readonly books: Books;
+}
+
+/** The same for the operator: the plan's quota as it holds now. */
+export async function readSnapshot(store: Store, account: string): Promise<Snapshot> {
+  let seen = await readRaw(store, account);
+  const ends = number(seen.fields.period_end);
+  if (ends !== null && ends <= store.clock.now() && (await rollPeriod(store, account)))
+    seen = await readRaw(store, account);
+  const json = seen.fields.plan
+    ? await store.connection.read(['HGET', keys.plans, seen.fields.plan], keys.plans)
+    : null;
+  const plan = json === null ? null : (JSON.parse(String(json)) as Plan);
+  const booked = booksOf(seen.fields, seen.packs);
+  return { account: accountOf(seen.fields), plan, books: { ...booked, quota: plan?.quota ?? 0 } };
+}

@@ -1,0 +1,50 @@
+import type { Job } from '../../model/job.ts';
+import type { Entry } from '../../model/ledger.ts';
+import { keys } from '../keys.ts';
+import { type OpenDays, type Origin, readNewest } from '../log/archived-parts.ts';
+import { pairs, type Store } from '../script.ts';
+
+/** The ledger of an account as what is moved to the object store when its days have ended. */
+export function ledgerOf(account: string): Origin<Entry> {
+  return {
+    kind: 'ledger',
+    id: account,
+    stream: keys.ledger(account),
+    list: keys.ledgerDays(account),
+    read: entryOf,
+  };
+}
+
+/** Newest entries of the ledger first; those that were moved too, where they can be opened. */
+export function readLedger(store: Store, account: string, limit: number, open?: OpenDays): Promise<Entry[]> {
+  return readNewest(store, ledgerOf(account), limit, open);
+}
+
+/** The entry that a job has made in its account's ledger; `null` when it has moved no money. */
+export async function findEntry(store: Store, job: Pick<Job, 'id' | 'account' | 'created_at'>): Promise<Entry | null> {
+  const key = keys.ledger(job.account);
+  for (let before = '+'; ; ) {
+    const page = (await store.connection.read(['XREVRANGE', key, before, '-', 'COUNT', '1000'], key)) as [
+      string,
+      string[],
+    ][];
+    const entries = page.map(([id, flat]) => entryOf(id, pairs(flat)));
+    const found = entries.find((entry) => entry.job === job.id);
+    const last = entries.at(-1);
+    if (found || last === undefined || last.at < job.created_at) return found ?? null;
+    before = `(${last.entry}`;
+  }
+}
+
+function entryOf(id: string, fields: Readonly<Record<string, string>>): Entry {
+  return {
+    at: Number(fields.at),
+    entry: id,
+    kind: fields.kind as Entry['kind'],
+    balance: fields.balance as Entry['balance'],
+    amount: Number(fields.amount),
+    job: fields.job || null,
+    pack: fields.pack || null,
+    ...(fields.reason ? { reason: fields.reason } : {}),
+  };
+}

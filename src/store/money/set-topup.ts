@@ -1,0 +1,30 @@
+import { keys } from '../keys.ts';
+import { pairs, run, type Store, script } from '../script.ts';
+
+/** Changes the automatic top-up setting of an account. Answers {'set'} or {'not_found'}. */
+const setTopupScript = script(
+  'set-topup',
+  'needs room',
+  ['account', 'topup'] as const,
+  ['fields'] as const,
+  /* lua */ `
+if redis.call('EXISTS', account) == 0 then return { 'not_found' } end
+for name, value in pairs(cjson.decode(fields)) do redis.call('HSET', topup, name, value) end
+return { 'set' }
+`,
+);
+
+/** Changes fields of an account's top-up setting; everything is text, nothing is ''. */
+export async function setTopup(store: Store, account: string, fields: Readonly<Record<string, string>>): Promise<void> {
+  await run(
+    store,
+    setTopupScript,
+    { account: keys.account(account), topup: keys.topup(account) },
+    { fields: JSON.stringify(fields) },
+  );
+}
+
+/** Fields of an account's top-up setting. */
+export async function readTopup(store: Store, account: string): Promise<Record<string, string>> {
+  return pairs(await store.connection.read(['HGETALL', keys.topup(account)], keys.topup(account)));
+}

@@ -1,0 +1,91 @@
+import { monthOf } from '../../model/period.ts';
+import { keys } from '../keys.ts';
+import { run, type Store, script, text } from '../script.ts';
+
+/**
+ * Claims the purchase that an account's charge asked for, and leases it: one at a time, with an id and terms that stay the
+ * same over all its tries. One that would pass the monthly cap, or whose setting was disabled, is dropped, but never after
+ * its first try: it may be paid already.
+ * Answers {'taken', id, JSON of its terms}, {'capped'}, {'dropped'}, {'early'} or {'gone'}.
+ */
+const takePurchaseScript = script(
+  'take-purchase',
+  'always',
+  ['topup', 'purchases'] as const,
+  ['accountId', 'lease', 'month'] as const,
+  /* lua */ `
+local at = redis.call('ZSCORE', purchases, accountId)
+if not at then return { 'gone' } end
+if now < tonumber(at) then return { 'early' } end
+local t = redis.call('HMGET', topup, 'purchase', 'enabled', 'monthly_cap_cents', 'price_cents', 'spent_month', 'spent_cents',
+  'purchase_attempts', 'purchase_terms')
+local function drop(word)
+  redis.call('ZREM', purchases, accountId)
+  redis.call('HSET', topup, 'purchase', '')
+  return { word }
+end
+if not t[1] or t[1] == '' then return drop('dropped') end
+local terms = t[8]
+if t[7] == '0' then
+  local spent = t[5] == month and tonumber(t[6] or '0') or 0
+  if t[2] ~= '1' then return drop('dropped') end
+  if t[3] and t[3] ~= '' and spent + tonumber(t[4]) > tonumber(t[3]) then return drop('capped') end
+  terms = {}
+  for _, name in ipairs({ 'pack_title', 'pack_total', 'price_cents', 'currency', 'customer', 'payment_method' }) do
+    terms[name] = redis.call('HGET', topup, name) or ''
+  end
+  terms = cjson.encode(terms)
+  redis.call('HSET', topup, 'purchase_terms', terms)
+end
+redis.call('HINCRBY', topup, 'purchase_attempts', 1)
+redis.call('ZADD', purchases, now + tonumber(lease), accountId)
+return { 'taken', t[1], terms }
+`,
+);
+
+/** A purchase that was claimed: its id and its terms stay the same over all its tries. */
+export interface Purchase {
+  readonly id: string;
+  readonly account: string;
+  readonly pack_title: string;
+  readonly pack_total: number;
+  readonly price_cents: number;
+  readonly currency: string;
+  readonly customer: string;
+  readonly payment_method: string;
+}
+
+/** Accounts whose purchase is to be tried now. */
+export async function duePurchases(store: Store): Promise<string[]> {
+  return (await store.connection.read(
+    ['ZRANGEBYSCORE', keys.purchases, '-inf', String(store.clock.now()), 'LIMIT', '0', '100'],
+    keys.purchases,
+  )) as string[];
+}
+
+/** Claims the purchase of an account; 'capped' when the month's cap forbids it, `null` when there is none to make. */
+export async function takePurchase(
+  store: Store,
+  account: string,
+  leaseMilliseconds: number,
+): Promise<Purchase | 'capped' | null> {
+  const reply = await run(
+    store,
+    takePurchaseScript,
+    { topup: keys.topup(account), purchases: keys.purchases },
+    { accountId: account, lease: leaseMilliseconds, month: monthOf(store.clock.now()).start },
+  );
+  if (reply[0] === 'capped') return 'capped';
+  if (reply[0] !== 'taken') return null;
+  const fields = JSON.parse(text(reply[2])) as Record<string, string>;
+  return {
+    id: text(reply[1]),
+    account,
+    pack_title: text(fields.pack_title),
+    pack_total: Number(fields.pack_total),
+    price_cents: Number(fields.price_cents),
+    currency: text(fields.currency),
+    customer: text(fields.customer),
+    payment_method: text(fields.payment_method),
+  };
+}

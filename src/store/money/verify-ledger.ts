@@ -1,0 +1,65 @@
+import { beginReplay, differences, type Entry, type Opening } from '../../model/ledger.ts';
+import { beginning, type Closing, listDays, newestDays, type OpenDays, readOldest } from '../log/archived-parts.ts';
+import { type Store, text } from '../script.ts';
+import { booksOf, type Raw, readRaw } from './read-balances.ts';
+import { ledgerOf } from './read-ledger.ts';
+
+const pageEntries = 1000;
+
+/** What `ledger verify` finds in one account: how many entries, and a sentence for each difference. */
+interface Verified {
+  readonly entries: number;
+  readonly problems: readonly string[];
+}
+
+/**
+ * Replays an account's ledger page by page and compares every balance, and its holds with its open jobs and calls. The
+ * numbers are read in one step and name the last entry that they contain, so money may go on moving meanwhile. It begins
+ * with the first entry of all where moved ones can be opened, else with the balances after the last one that was moved.
+ */
+export async function verifyLedger(store: Store, account: string, open?: OpenDays): Promise<Verified> {
+  for (;;) {
+    const seen = await readRaw(store, account);
+    const verified = await verifyRaw(store, account, seen, open);
+    // Entries that were moved meanwhile may be missing in what was replayed.
+    if ((await newestDays(store, ledgerOf(account)))?.last === seen.moved?.last) return verified;
+  }
+}
+
+async function verifyRaw(store: Store, account: string, seen: Raw, open?: OpenDays): Promise<Verified> {
+  const origin = ledgerOf(account);
+  let replaying = beginReplay(open ? undefined : openingOf(seen.moved?.closing));
+  const problems: string[] = [];
+  let entries = 0;
+  const take = (page: readonly Entry[]) => {
+    entries += page.length;
+    replaying.take(page);
+  };
+  for (const { object, closing } of open ? await listDays(store, origin) : []) {
+    const page = (await open?.(object)) as readonly Entry[] | null;
+    if (page !== null) take(page);
+    else {
+      problems.push(...replaying.balances().problems, `Its entries in ${object} are not in the object store`);
+      replaying = beginReplay(openingOf(closing));
+    }
+  }
+  const last = text(seen.fields.last_entry);
+  for (let behind = beginning; last !== ''; ) {
+    const page = await readOldest(store, origin, pageEntries, { behind, last });
+    take(page);
+    if (page.length < pageEntries) break;
+    behind = page.at(-1)?.entry ?? last;
+  }
+  const books = booksOf(seen.fields, seen.packs);
+  problems.push(...differences(replaying.balances(), books, { holds: seen.open }));
+  const left = books.packs.reduce((sum, pack) => sum + pack.total - pack.used, 0);
+  const counted = Number(seen.fields.packs_left);
+  if (counted !== left)
+    problems.push(`What is left of all packs is ${left}, but ${counted} is what admission counts on`);
+  return { entries, problems };
+}
+
+/** Balances from JSON; nothing where no entry was moved. */
+export function openingOf(closing: Closing | undefined): Opening | undefined {
+  return closing && { ...closing, packs: new Map(closing.packs) };
+}

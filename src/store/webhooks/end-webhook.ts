@@ -1,0 +1,54 @@
+import { keys } from '../keys.ts';
+import { run, type Store, script, text } from '../script.ts';
+import type { Due } from './due-webhooks.ts';
+import { attemptsMost } from './take-webhook.ts';
+
+/**
+ * Ends one attempt of a delivery: delivered, or again after the gap, or failed after the last attempt or by a refusal that
+ * is final (D55). The gap counts from now. An attempt that another one has overtaken changes nothing.
+ * Answers {'delivered'}, {'again', at}, {'failed'} or {'stale'}.
+ */
+const endWebhookScript = script(
+  'end-webhook',
+  'always',
+  ['webhooks', 'webhook'] as const,
+  ['member', 'attempt', 'verdict', 'status', 'gap', 'most'] as const,
+  /* lua */ `
+if redis.call('HGET', webhook, 'attempts') ~= attempt or not redis.call('ZSCORE', webhooks, member) then return { 'stale' } end
+redis.call('HSET', webhook, 'last_status', status)
+if verdict == 'again' and tonumber(attempt) < tonumber(most) then
+  local at = now + tonumber(gap)
+  redis.call('HSET', webhook, 'next_at', at)
+  redis.call('ZADD', webhooks, at, member)
+  return { 'again', at }
+end
+local state = verdict == 'delivered' and 'delivered' or 'failed'
+redis.call('ZREM', webhooks, member)
+redis.call('HSET', webhook, 'state', state, 'next_at', '')
+return { state }
+`,
+);
+
+/** Ends one attempt: `again` is tried after the gap while attempts are left, `refused` is final. */
+export async function endWebhook(
+  store: Store,
+  due: Due,
+  attempt: number,
+  ended: { verdict: 'delivered' | 'again' | 'refused'; status: number | null },
+  gapMilliseconds: number,
+): Promise<'delivered' | 'again' | 'failed' | 'stale'> {
+  const [word] = await run(
+    store,
+    endWebhookScript,
+    { webhooks: keys.webhooks, webhook: keys.webhook(due.job) },
+    {
+      member: `${due.receiver}/${due.job}`,
+      attempt,
+      verdict: ended.verdict,
+      status: ended.status ?? '',
+      gap: gapMilliseconds,
+      most: attemptsMost,
+    },
+  );
+  return text(word) as 'delivered' | 'again' | 'failed' | 'stale';
+}

@@ -1,0 +1,90 @@
+import type { Job } from '../../model/job.ts';
+import { jobOf, webhookOf } from '../jobs/read-job.ts';
+import { keys } from '../keys.ts';
+import { number, pairs, type Store, text } from '../script.ts';
+
+const pageSize = 100;
+
+/** The delivery of one job's webhook as the record keeps it. */
+export interface Delivery {
+  readonly job: string;
+  readonly state: 'due' | 'delivered' | 'failed';
+  readonly attempts: number;
+  readonly last_status: number | null;
+  readonly next_at: number | null;
+  readonly created_at: number;
+  /** When the last attempt began. */
+  readonly last_at: number | null;
+}
+
+/** What a webhook is made of. The sealed texts are '' where there are none. */
+export interface Outgoing {
+  readonly job: Job;
+  readonly url: string;
+  readonly authorization: string;
+  /** What the account signs its webhooks with now. */
+  readonly secret: string;
+}
+
+/** Reads what the webhook of a job is made of; `null` when the record has no such job any more. */
+export async function readOutgoing(store: Store, job: string): Promise<Outgoing | null> {
+  const fields = pairs(await store.connection.read(['HGETALL', keys.job(job)], keys.job(job)));
+  const webhook = webhookOf(fields.asked, fields.receiver);
+  if (!fields.id || webhook === null) return null;
+  const account = keys.account(text(fields.account));
+  const secret = await store.connection.read(['HGET', account, 'webhook_secret'], account);
+  return {
+    job: jobOf(fields),
+    url: webhook.url,
+    authorization: webhook.authorization,
+    secret: text(secret),
+  };
+}
+
+/** The delivery of a job's webhook, or `null` when the job has none or has not ended. */
+export async function readDelivery(store: Store, job: string): Promise<Delivery | null> {
+  const fields = pairs(await store.connection.read(['HGETALL', keys.webhook(job)], keys.webhook(job)));
+  return deliveryOf(job, fields);
+}
+
+/** Deliveries of an account with their URLs, newest first: all, or those that have failed. */
+export async function listDeliveries(
+  store: Store,
+  account: string,
+  limit: number,
+  failedOnly: boolean,
+): Promise<(Delivery & { url: string })[]> {
+  const key = keys.deliveries(account);
+  const found: (Delivery & { url: string })[] = [];
+  for (let start = 0; ; start += pageSize) {
+    const range = ['ZREVRANGE', key, String(start), String(start + pageSize - 1)];
+    const jobs = (await store.connection.read(range, key)) as string[];
+    const replies = await store.connection.batch(
+      jobs.flatMap((job) => [
+        { key: keys.webhook(job), command: ['HGETALL', keys.webhook(job)] },
+        { key: keys.job(job), command: ['HMGET', keys.job(job), 'asked', 'receiver'] },
+      ]),
+    );
+    for (const [n, job] of jobs.entries()) {
+      const delivery = deliveryOf(job, pairs(replies[2 * n]));
+      if (delivery === null || (failedOnly && delivery.state !== 'failed')) continue;
+      const [asked, receiver] = replies[2 * n + 1] as (string | null)[];
+      found.push({ ...delivery, url: webhookOf(asked, receiver)?.url ?? '' });
+      if (found.length === limit) return found;
+    }
+    if (jobs.length < pageSize) return found;
+  }
+}
+
+function deliveryOf(job: string, fields: Readonly<Record<string, string>>): Delivery | null {
+  if (fields.state === undefined) return null;
+  return {
+    job,
+    state: fields.state as Delivery['state'],
+    attempts: Number(fields.attempts),
+    last_status: number(fields.last_status),
+    next_at: number(fields.next_at),
+    created_at: Number(fields.created_at),
+    last_at: number(fields.last_at),
+  };
+}

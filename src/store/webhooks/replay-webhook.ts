@@ -1,0 +1,35 @@
+import { refuse } from '../../base/errors.ts';
+import { keys } from '../keys.ts';
+import { run, type Store, script } from '../script.ts';
+
+/**
+ * Makes a delivery that has ended due again, as if nothing had been sent; its id stays. Answers {'replayed'},
+ * {'not_ended'} while attempts are left, or {'not_found'}.
+ */
+const replayWebhookScript = script(
+  'replay-webhook',
+  'needs room',
+  ['job', 'webhooks', 'webhook'] as const,
+  ['jobId'] as const,
+  /* lua */ `
+local receiver = redis.call('HGET', job, 'receiver')
+local state = redis.call('HGET', webhook, 'state')
+if not receiver or not state then return { 'not_found' } end
+if state == 'due' then return { 'not_ended' } end
+redis.call('HSET', webhook, 'state', 'due', 'attempts', 0, 'last_status', '', 'next_at', now, 'last_at', '')
+redis.call('ZADD', webhooks, now, receiver .. '/' .. jobId)
+return { 'replayed' }
+`,
+);
+
+/** Makes a delivery that has ended due again, with all its attempts. */
+export async function replayWebhook(store: Store, job: string): Promise<void> {
+  const [word] = await run(
+    store,
+    replayWebhookScript,
+    { job: keys.job(job), webhooks: keys.webhooks, webhook: keys.webhook(job) },
+    { jobId: job },
+  );
+  if (word === 'not_found') throw refuse('not_found', `There is no delivery of a webhook for ${job}`);
+  if (word === 'not_ended') throw refuse('not_ended', 'The delivery has not ended yet');
+}
