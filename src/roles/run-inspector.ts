@@ -7,11 +7,11 @@ import { type Log, makeLog } from '../base/log.ts';
 import { makeMetrics } from '../base/metrics.ts';
 import { startProbe } from '../base/probe.ts';
 import { makeStop } from '../base/stop.ts';
-import { inspectUrl } from '../media/download.ts';
-import { serveInspector } from '../worker/inspection.ts';
-import { startInspector } from '../worker/inspector.ts';
-import { findPrograms } from '../worker/programs.ts';
-import { chooseWall } from '../worker/wall.ts';
+import { inspectUrl } from '../media/produce-file.ts';
+import { chooseWall } from '../worker/choose-sandbox.ts';
+import { findPrograms } from '../worker/find-programs.ts';
+import { startInspector } from '../worker/inspector-pool.ts';
+import { serveInspector } from '../worker/inspector-server.ts';
 import type { Surroundings } from './run-worker.ts';
 
 /** Requests at once for each processor: most of their time they wait for the network. */

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { readConfig } from '../base/config.ts';
 import { makeLog } from '../base/log.ts';
-import { inspectUrl, produce } from '../media/download.ts';
-import { findPrograms } from '../worker/programs.ts';
+import { inspectUrl, produce } from '../media/produce-file.ts';
+import { findPrograms } from '../worker/find-programs.ts';
 import { runWorker } from '../worker/worker.ts';
 
 const slowSeconds = 60;

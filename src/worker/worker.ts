@@ -10,10 +10,10 @@ import type { Log } from '../base/log.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import { metadataFields } from '../model/metadata.ts';
 import type { Outcome } from '../model/outcome.ts';
-import { type Media, runAttempt } from './attempt.ts';
-import { type Gateway, openGateway } from './gateway.ts';
-import type { Programs } from './programs.ts';
-import { chooseWall } from './wall.ts';
+import { chooseWall } from './choose-sandbox.ts';
+import type { Programs } from './find-programs.ts';
+import { type Gateway, openGateway } from './gateway-client.ts';
+import { type Media, runAttempt } from './run-attempt.ts';
 
 /** How the process tells its end: done, a failure that does not pass, one that may, an interruption. */
 const exitCodes = { done: 0, failed: 64, retryable: 75, interrupted: 143 } as const;

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { ffmpegArguments } from '../../src/media/ffmpeg.ts';
+import { ffmpegArguments } from '../../src/media/ffmpeg-arguments.ts';
 import type { Order } from '../../src/media/tools.ts';
 import { longSeconds, makeFilms } from '../support/films.ts';
 import { openStudio, python, type Studio } from '../support/media.ts';

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import type { ObjectStore, PartsPermit, Permit, Upload } from '../../src/objects/object-store.ts';
 import { checksumOfParts } from '../../src/objects/s3-multipart.ts';
 import { openS3, partBytesFor } from '../../src/objects/s3-store.ts';
-import { send } from '../../src/worker/gateway.ts';
+import { send } from '../../src/worker/gateway-client.ts';
 import { bodyOf, describeObjectStore, refusalOf, uploadOf } from '../objects/object-store.contract.ts';
 import { credentials, startS3, type TestS3 } from '../support/s3.ts';
 

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { produce } from '../../src/media/download.ts';
-import { type Probe, readProbe } from '../../src/media/probe.ts';
-import { runChild } from '../../src/media/run.ts';
+import { type Probe, readProbe } from '../../src/media/probe-file.ts';
+import { produce } from '../../src/media/produce-file.ts';
+import { runChild } from '../../src/media/spawn-child.ts';
 import { Failed, type Limits, type Order, type Produced, type Told, type Tools } from '../../src/media/tools.ts';
 import { startProxy, type TestProxy } from './proxy.ts';
 import { aFolder } from './redis.ts';

@@ -1,7 +1,7 @@
 import type { Ended } from '../../src/media/tools.ts';
-import type { Breach, ChildLimits } from '../../src/worker/limits.ts';
-import { openPlace, type Place } from '../../src/worker/place.ts';
-import { homesOf, type Wall } from '../../src/worker/sandbox.ts';
+import type { Breach, ChildLimits } from '../../src/worker/child-limits.ts';
+import { homesOf, type Wall } from '../../src/worker/sandbox-command.ts';
+import { openPlace, type Place } from '../../src/worker/workspace.ts';
 import { aFolder } from './redis.ts';
 import { programs } from './worker.ts';
 

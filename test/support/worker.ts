@@ -8,12 +8,12 @@ import { join } from 'node:path';
 import { address } from '../../src/base/kinds.ts';
 import { makeLog } from '../../src/base/log.ts';
 import type { ServerAddress } from '../../src/base/server-address.ts';
-import { inspectUrl, produce } from '../../src/media/download.ts';
+import { inspectUrl, produce } from '../../src/media/produce-file.ts';
 import { Failed } from '../../src/media/tools.ts';
 import { readMetadata } from '../../src/model/metadata.ts';
-import type { Media } from '../../src/worker/attempt.ts';
-import { findPrograms } from '../../src/worker/programs.ts';
-import type { SandboxMode } from '../../src/worker/wall.ts';
+import type { SandboxMode } from '../../src/worker/choose-sandbox.ts';
+import { findPrograms } from '../../src/worker/find-programs.ts';
+import type { Media } from '../../src/worker/run-attempt.ts';
 import { runWorker } from '../../src/worker/worker.ts';
 import { token } from './gateway.ts';
 

@@ -3,9 +3,9 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { inspectUrl } from '../../src/media/download.ts';
-import { serveInspector } from '../../src/worker/inspection.ts';
-import { type InspectorOptions, startInspector } from '../../src/worker/inspector.ts';
+import { inspectUrl } from '../../src/media/produce-file.ts';
+import { type InspectorOptions, startInspector } from '../../src/worker/inspector-pool.ts';
+import { serveInspector } from '../../src/worker/inspector-server.ts';
 import { walls } from '../support/place.ts';
 import { startProxy, type TestProxy } from '../support/proxy.ts';
 import { aFolder, aLog } from '../support/redis.ts';
@@ -253,7 +253,7 @@ function isParent(id: number): boolean {
   const [program = '', ...words] = readFileSync(`/proc/${id}/cmdline`, 'utf8').split('\0');
   return (
     program === programs.python &&
-    words.some((word) => word.endsWith('/inspector.py')) &&
+    words.some((word) => word.endsWith('/inspector-parent.py')) &&
     words[0] === '-I' &&
     words[1] !== '-S'
   );

@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { failures } from '../../src/base/errors.ts';
 import { type Outcome, readVerdict } from '../../src/model/outcome.ts';
-import type { SandboxMode } from '../../src/worker/wall.ts';
+import type { SandboxMode } from '../../src/worker/choose-sandbox.ts';
 import { startGateway } from '../support/gateway.ts';
 import { makeRandom } from '../support/random.ts';
 import { aFolder } from '../support/redis.ts';

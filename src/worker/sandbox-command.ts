@@ -1,6 +1,6 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type ChildLimits, limitCommand } from './limits.ts';
+import { type ChildLimits, limitCommand } from './child-limits.ts';
 
 /**
  * What stands between a child and everything else. `user`: bubblewrap and a user id of its own, which needs root;
@@ -47,10 +47,10 @@ export function wallOff(command: readonly string[], inside: Inside): string[] {
   if (wall === 'none') {
     const port = String(out?.port ?? 0);
     const paths = [...systemPaths(), ...readable, here].join(':');
-    return [...alone(python), join(here, 'wall.py'), folder, port, paths, ...limitCommand(command, limits, false)];
+    return [...alone(python), join(here, 'landlock.py'), folder, port, paths, ...limitCommand(command, limits, false)];
   }
   const forwarded = out
-    ? [...alone(python), join(here, 'forward.py'), out.socket, String(out.port), ...command]
+    ? [...alone(python), join(here, 'port-forwarder.py'), out.socket, String(out.port), ...command]
     : command;
   const limited = limitCommand(forwarded, limits, true);
   if (wall === 'namespace') return [...bubblewrap(inside), '--unshare-user', ...keep([]), '--', ...limited];

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import type { ChildLimits } from './limits.ts';
-import { ownUser, type Wall, wallOff } from './sandbox.ts';
+import type { ChildLimits } from './child-limits.ts';
+import { ownUser, type Wall, wallOff } from './sandbox-command.ts';
 
 export type SandboxMode = 'auto' | 'required' | 'off';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { choose } from '../../src/media/choose.ts';
-import { readPage } from '../../src/media/page.ts';
+import { choose } from '../../src/media/choose-formats.ts';
+import { readPage } from '../../src/media/source-page.ts';
 import { Failed } from '../../src/media/tools.ts';
 
 type Row = Readonly<Record<string, unknown>>;

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { dirname } from 'node:path';
 import { expect } from 'chai';
-import { produce } from '../../src/media/download.ts';
-import { pythonFlags } from '../../src/media/driver.ts';
-import { runChild } from '../../src/media/run.ts';
+import { produce } from '../../src/media/produce-file.ts';
+import { runChild } from '../../src/media/spawn-child.ts';
 import type { Run } from '../../src/media/tools.ts';
+import { pythonFlags } from '../../src/media/yt-dlp.ts';
 import { aTools, openStudio, plugins, python } from '../support/media.ts';
 import { aFolder } from '../support/redis.ts';
 

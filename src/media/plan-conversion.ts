@@ -1,8 +1,8 @@
 import type { Endpoint } from '../model/job.ts';
 import type { Args } from '../model/request-parameters.ts';
-import type { Choice } from './choose.ts';
+import type { Choice } from './choose-formats.ts';
 import { askedRate, type Container, canHold, containers, containersFor, familyOf, isAudioCopy } from './container.ts';
-import type { Probed, Stream } from './probe.ts';
+import type { Probed, Stream } from './probe-file.ts';
 import { Failed, type Order } from './tools.ts';
 
 /** A file that was fetched, and what it turned out to be. */

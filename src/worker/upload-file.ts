@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import type { ServerAddress } from '../base/server-address.ts';
 import { Failed, type Produced } from '../media/tools.ts';
 import type { Delivered } from '../model/job.ts';
-import { type Gateway, Over, Refused, repeat, send } from './gateway.ts';
+import { type Gateway, Over, Refused, repeat, send } from './gateway-client.ts';
 import type { Part } from './spec.ts';
 
 const pieceBytes = 2 ** 18;

@@ -6,14 +6,14 @@ import { Failed, type Order, type Produced, type Told, type Tools } from '../med
 import type { Delivered } from '../model/job.ts';
 import type { Metadata } from '../model/metadata.ts';
 import type { Outcome } from '../model/outcome.ts';
-import { type Gateway, Over, type Progress } from './gateway.ts';
-import { type Breach, breaches, type ChildLimits } from './limits.ts';
-import { openPlace, type Place, type PlaceOptions } from './place.ts';
-import type { Programs } from './programs.ts';
-import { homesOf, type Wall } from './sandbox.ts';
+import { type Breach, breaches, type ChildLimits } from './child-limits.ts';
+import type { Programs } from './find-programs.ts';
+import { type Gateway, Over, type Progress } from './gateway-client.ts';
+import { startTeller } from './progress-reporter.ts';
+import { homesOf, type Wall } from './sandbox-command.ts';
 import type { Spec } from './spec.ts';
-import { startTeller } from './teller.ts';
-import { uploadFile } from './upload.ts';
+import { uploadFile } from './upload-file.ts';
+import { openPlace, type Place, type PlaceOptions } from './workspace.ts';
 
 /** Makes a file of an order, or only the words about it. */
 export interface Media {

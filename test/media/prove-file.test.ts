@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { tolerance } from '../../src/media/prove.ts';
+import { tolerance } from '../../src/media/prove-file.ts';
 
 describe('how far a length may be from what was promised (D92)', () => {
   for (const [title, promised, seconds] of [

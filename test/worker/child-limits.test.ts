@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { expect } from 'chai';
-import type { Breach, ChildLimits } from '../../src/worker/limits.ts';
+import type { Breach, ChildLimits } from '../../src/worker/child-limits.ts';
 import { openTestPlace, walls } from '../support/place.ts';
 import { until } from '../support/until.ts';
 import { processesOf } from '../support/worker.ts';

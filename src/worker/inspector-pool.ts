@@ -5,16 +5,16 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { FailureCode } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { ServerAddress } from '../base/server-address.ts';
-import { pythonFlags } from '../media/driver.ts';
 import { Failed, type Tools } from '../media/tools.ts';
+import { pythonFlags } from '../media/yt-dlp.ts';
 import type { Metadata } from '../model/metadata.ts';
-import type { Media } from './attempt.ts';
-import { type Broom, startBroom } from './broom.ts';
-import type { ChildLimits } from './limits.ts';
-import type { Programs } from './programs.ts';
-import { startRelay } from './relay.ts';
-import { homesOf, insidePort, systemPaths, type Wall, wallOff } from './sandbox.ts';
-import { startWarm, type Warm, type WarmLimits } from './warm.ts';
+import type { ChildLimits } from './child-limits.ts';
+import { startRelay } from './egress-forwarder.ts';
+import type { Programs } from './find-programs.ts';
+import { startWarm, type Warm, type WarmLimits } from './inspector-parent.ts';
+import { type Broom, startBroom } from './orphan-cleaner.ts';
+import type { Media } from './run-attempt.ts';
+import { homesOf, insidePort, systemPaths, type Wall, wallOff } from './sandbox-command.ts';
 
 /** What is known of a URL, why nothing is, or that it may be asked again soon. */
 export type Inspected =
@@ -210,7 +210,7 @@ function warmOptions(options: InspectorOptions, { folder, port, socket }: Place)
     cpuSeconds: 2 ** 31,
     processes: processesMax * atOnce,
   };
-  const command = [python, ...pythonFlags, join(import.meta.dirname, 'inspector.py'), driver, plugins.join(':')];
+  const command = [python, ...pythonFlags, join(import.meta.dirname, 'inspector-parent.py'), driver, plugins.join(':')];
   const capabilities = ['CAP_SETUID', 'CAP_SETGID', 'CAP_KILL'];
   const inside = { wall, folder, readable, out: { port, socket }, limits, user: 0, python, capabilities };
   const childLimits: WarmLimits = {

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { failures, isFailureCode } from '../../src/base/errors.ts';
-import { classify, classifyFfmpeg } from '../../src/media/failures.ts';
+import { classify, classifyFfmpeg } from '../../src/media/classify-failure.ts';
 import { python } from '../support/media.ts';
 
 interface Row {
@@ -17,7 +17,7 @@ interface Row {
   readonly find?: string;
 }
 
-const corpus = new URL('../../src/media/failures.jsonl', import.meta.url);
+const corpus = new URL('./failures.jsonl', import.meta.url);
 const rows = readFileSync(corpus, 'utf8')
   .trim()
   .split('\n')

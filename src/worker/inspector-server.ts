@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { ServerAddress } from '../base/server-address.ts';
 import { queryLengthMax } from '../model/url.ts';
-import type { Inspected, Inspector } from './inspector.ts';
+import type { Inspected, Inspector } from './inspector-pool.ts';
 
 /** The inspector as its callers see it. */
 export interface Inspection {

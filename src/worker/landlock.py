@@ -1,6 +1,6 @@
 """Walls a process off from its siblings and its parent, where there is no sandbox, and runs a command there.
 
-Usage: wall.py FOLDER PORT PATHS COMMAND...
+Usage: landlock.py FOLDER PORT PATHS COMMAND...
 FOLDER may be written, PATHS (`:` between them) may be read, PORT is the only one that TCP may reach (0: none).
 """
 

@@ -1,7 +1,7 @@
-import type { Part } from './choose.ts';
-import { classify, readFailure } from './failures.ts';
-import { layWrappers, mediaEnv } from './ffmpeg.ts';
-import { asRecord, type Page, positive, readPage } from './page.ts';
+import type { Part } from './choose-formats.ts';
+import { classify, readFailure } from './classify-failure.ts';
+import { layWrappers, mediaEnv } from './ffmpeg-arguments.ts';
+import { asRecord, type Page, positive, readPage } from './source-page.ts';
 import { Failed, type Order, type Tools } from './tools.ts';
 
 /** What a fetch tells while it runs. */

@@ -1,19 +1,19 @@
 import { open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Metadata } from '../model/metadata.ts';
-import { type Choice, choose } from './choose.ts';
+import { type Choice, choose } from './choose-formats.ts';
+import { classifyFfmpeg } from './classify-failure.ts';
 import { isAudioCopy } from './container.ts';
-import { type Fetched, type Plan, planConversion } from './convert.ts';
-import { type Driver, openDriver } from './driver.ts';
-import { readFacts } from './facts.ts';
-import { classifyFfmpeg } from './failures.ts';
-import { ffmpegArguments, mediaEnv } from './ffmpeg.ts';
-import type { Page } from './page.ts';
-import { probeFile } from './probe.ts';
-import { makeProgress, type Progress } from './progress.ts';
-import { damage, prove } from './prove.ts';
+import { readFacts } from './describe-media.ts';
+import { ffmpegArguments, mediaEnv } from './ffmpeg-arguments.ts';
+import { makeProgress, type Progress } from './overall-progress.ts';
+import { type Fetched, type Plan, planConversion } from './plan-conversion.ts';
+import { probeFile } from './probe-file.ts';
+import { damage, prove } from './prove-file.ts';
+import type { Page } from './source-page.ts';
 import { Failed, type Order, type Produced, type Told, type Tools } from './tools.ts';
-import { watchFetch } from './watch.ts';
+import { watchFetch } from './watch-fetch.ts';
+import { type Driver, openDriver } from './yt-dlp.ts';
 
 /** How Matroska and WebM begin. */
 const ebml = 0x1a45dfa3;

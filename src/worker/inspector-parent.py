@@ -1,6 +1,6 @@
 """Keeps yt-dlp loaded and warm, and forks one walled-off child for each request.
 
-Usage: inspector.py DRIVER PLUGINS (folders with `:` between them). Requests are JSON lines on standard input:
+Usage: inspector-parent.py DRIVER PLUGINS (folders with `:` between them). Requests are JSON lines on standard input:
 {id, input, folder, user, env, port, paths, limits} starts a child, {end: id} ends it.
 Answers are frames on standard output: a line `ID out BYTES` with so many bytes of a child, or `ID end CODE`.
 This process never looks at what a child says, holds no secret and reaches nothing.
@@ -16,7 +16,7 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import wall  # noqa: E402 - it lies beside this file, where Python does not look by itself
+import landlock  # noqa: E402 - it lies beside this file, where Python does not look by itself
 
 CHUNK_BYTES = 1 << 16
 OUTPUT_BYTES = 1 << 24
@@ -60,7 +60,7 @@ def main(path, plugins):
     driver = load(path)
     driver.prepare([folder for folder in plugins.split(':') if folder])
     warm(driver)
-    wall.hide()
+    landlock.hide()
     gc.collect()
     gc.freeze()
     children, events = {}, selectors.DefaultSelector()
@@ -139,12 +139,12 @@ def run_child(request, driver, near_in, far_out):
             os.setgroups([])
             os.setresgid(user, user, user)
             os.setresuid(user, user, user)
-        wall.hide()
-        wall.die_with_parent()
+        landlock.hide()
+        landlock.die_with_parent()
         os.chdir(request['folder'])
         os.environ.clear()
         os.environ.update(request['env'])
-        wall.wall_off(request['folder'], request['port'], request['paths'])
+        landlock.wall_off(request['folder'], request['port'], request['paths'])
         with open(0, encoding='utf-8') as orders, open(1, 'w', encoding='utf-8') as answers:
             print(json.dumps(driver.answer_inspect(json.loads(orders.readline()))), file=answers)
         code = 0

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import type { Plan } from './convert.ts';
-import { type Probe, type Probed, probeFile } from './probe.ts';
+import type { Plan } from './plan-conversion.ts';
+import { type Probe, type Probed, probeFile } from './probe-file.ts';
 import { Failed, type Tools } from './tools.ts';
 
 export interface Proof {

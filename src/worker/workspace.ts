@@ -2,12 +2,12 @@ import { chmod, chown, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ServerAddress } from '../base/server-address.ts';
 import type { Run } from '../media/tools.ts';
-import { startBroom } from './broom.ts';
-import type { Breach, ChildLimits } from './limits.ts';
-import { startRelay } from './relay.ts';
-import { makeChildren } from './run.ts';
-import { insidePort, ownUser, type Wall } from './sandbox.ts';
-import { startWatch } from './watch.ts';
+import type { Breach, ChildLimits } from './child-limits.ts';
+import { startRelay } from './egress-forwarder.ts';
+import { startBroom } from './orphan-cleaner.ts';
+import { insidePort, ownUser, type Wall } from './sandbox-command.ts';
+import { makeChildren } from './spawn-in-sandbox.ts';
+import { startWatch } from './watch-limits.ts';
 
 export interface PlaceOptions {
   /** Where private folders are made. */

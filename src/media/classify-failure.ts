@@ -1,5 +1,5 @@
 import type { FailureCode } from '../base/errors.ts';
-import { asRecord } from './page.ts';
+import { asRecord } from './source-page.ts';
 
 /** An exception of yt-dlp, as the driver tells it. */
 export interface Failure {

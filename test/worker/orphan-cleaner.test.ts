@@ -8,7 +8,7 @@ import { until } from '../support/until.ts';
 
 const rounds = 20;
 const windowMilliseconds = 10;
-const broom = join(import.meta.dirname, '..', '..', 'src', 'worker', 'broom.ts');
+const broom = join(import.meta.dirname, '..', '..', 'src', 'worker', 'orphan-cleaner.ts');
 const words = (beginning: string) => `
   import { startBroom } from ${JSON.stringify(broom)};
   console.log('now');

@@ -1,7 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Child, Ended, RunOptions } from '../media/tools.ts';
-import { type Frame, makeFrameReader } from './frames.ts';
+import { type Frame, makeFrameReader } from './inspector-frames.ts';
 
 /** What one request may use. */
 export interface WarmLimits {

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { describePage } from '../../src/media/download.ts';
-import { readFacts } from '../../src/media/facts.ts';
-import { ffmpegArguments, ffprobeArguments } from '../../src/media/ffmpeg.ts';
-import { readPage } from '../../src/media/page.ts';
-import { readProbe } from '../../src/media/probe.ts';
-import { makeProgress } from '../../src/media/progress.ts';
+import { readFacts } from '../../src/media/describe-media.ts';
+import { ffmpegArguments, ffprobeArguments } from '../../src/media/ffmpeg-arguments.ts';
+import { makeProgress } from '../../src/media/overall-progress.ts';
+import { readProbe } from '../../src/media/probe-file.ts';
+import { describePage } from '../../src/media/produce-file.ts';
+import { readPage } from '../../src/media/source-page.ts';
 import type { Told } from '../../src/media/tools.ts';
 import { metadataFields } from '../../src/model/metadata.ts';
 

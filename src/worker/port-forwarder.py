@@ -1,6 +1,6 @@
 """Runs a command beside a port of the loopback address that leads to a UNIX socket: the only way out of a sandbox.
 
-Usage: forward.py SOCKET PORT COMMAND...
+Usage: port-forwarder.py SOCKET PORT COMMAND...
 """
 
 import os

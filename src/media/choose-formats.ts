@@ -1,6 +1,6 @@
 import type { Args } from '../model/request-parameters.ts';
 import { type Container, canHold, containersFor, isAudioCopy } from './container.ts';
-import type { Format, Page } from './page.ts';
+import type { Format, Page } from './source-page.ts';
 import { Failed, type Order } from './tools.ts';
 
 /** One file to fetch, and what of it goes into the delivered one. */

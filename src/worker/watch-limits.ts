@@ -1,5 +1,5 @@
-import type { Breach, ChildLimits } from './limits.ts';
-import { folderBytes, readUsage } from './usage.ts';
+import type { Breach, ChildLimits } from './child-limits.ts';
+import { folderBytes, readUsage } from './process-usage.ts';
 
 export interface Watched {
   readonly limits: ChildLimits;

@@ -1,6 +1,6 @@
 import { type Metadata, readMetadata } from '../model/metadata.ts';
-import type { Format, Page } from './page.ts';
-import { type Probe, readProbe } from './probe.ts';
+import { type Probe, readProbe } from './probe-file.ts';
+import type { Format, Page } from './source-page.ts';
 
 /** What is told of a delivered file in place of what its page says (D66). */
 export interface DeliveredFacts {

@@ -1,5 +1,5 @@
-import { ffprobeArguments, mediaEnv } from './ffmpeg.ts';
-import { asRecord, positive, readCodec } from './page.ts';
+import { ffprobeArguments, mediaEnv } from './ffmpeg-arguments.ts';
+import { asRecord, positive, readCodec } from './source-page.ts';
 import { type Ended, Failed, type Tools } from './tools.ts';
 
 export interface Stream {

@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
-import { runChild } from '../media/run.ts';
+import { runChild } from '../media/spawn-child.ts';
 import type { Ended, Run } from '../media/tools.ts';
-import { type Inside, wallOff } from './sandbox.ts';
+import { type Inside, wallOff } from './sandbox-command.ts';
 
 export interface Walls extends Inside {
   /** Ends every child. */

@@ -1,4 +1,4 @@
-import { type Gateway, Over, type Progress } from './gateway.ts';
+import { type Gateway, Over, type Progress } from './gateway-client.ts';
 
 /** Tells the gateway how far an attempt is. */
 export interface Teller {
