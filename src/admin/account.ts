@@ -13,7 +13,7 @@ import { listOpen } from '../store/jobs/open-jobs.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import { cancelJob } from '../store/lifecycle.ts';
 import { readSnapshot } from '../store/money/read-balances.ts';
-import type { Store } from '../store/script.ts';
+import type { RecordStore } from '../store/script.ts';
 import { inBatches } from './batch.ts';
 import { command, named } from './command.ts';
 import { oneOf, orNull, slug, whole, wholeOrNone, yesOrNo } from './judge.ts';
@@ -141,7 +141,7 @@ const columns: Readonly<Record<string, (account: Account) => string | number | b
 };
 
 /** Cancels every open job of an account that may not begin new ones; gives how many. */
-async function cancelOpen(store: Store, account: string): Promise<number> {
+async function cancelOpen(store: RecordStore, account: string): Promise<number> {
   const cancelled = await inBatches(await listOpen(store, account), async (id) => {
     const job = await readJob(store, id);
     return job !== null && cancelJob(store, job, failures.cancelled.sentence);

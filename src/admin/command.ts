@@ -2,7 +2,7 @@ import type { Config } from '../base/config.ts';
 import type { Seal } from '../base/seal.ts';
 import type { Read } from '../model/names.ts';
 import type { OpenDays } from '../store/log/archived-parts.ts';
-import type { Store } from '../store/script.ts';
+import type { RecordStore } from '../store/script.ts';
 
 /** Judges a text; `what` is what a sentence calls it. */
 export type Judge<T> = (text: string, what: string) => Read<T>;
@@ -33,7 +33,7 @@ export interface Answer {
 
 /** What commands work with. */
 export interface Tools {
-  readonly store: Store;
+  readonly store: RecordStore;
   readonly config: Pick<Config, 'publicUrl' | 'fileHours'>;
   /** Opens what was moved from the record to the object store. */
   readonly openDays: OpenDays;

@@ -8,7 +8,7 @@ import { readAccount } from '../store/accounts/read-accounts.ts';
 import { readAttempts, readJob, readPlaces } from '../store/jobs/read-job.ts';
 import { cancelJob } from '../store/lifecycle.ts';
 import { findEntry } from '../store/money/read-ledger.ts';
-import type { Store } from '../store/script.ts';
+import type { RecordStore } from '../store/script.ts';
 import { readDelivery } from '../store/webhooks/read-deliveries.ts';
 import { type Answer, command, type Tools } from './command.ts';
 import { jobId } from './judge.ts';
@@ -73,13 +73,13 @@ export const jobCommands = [
   }),
 ];
 
-async function findJob(store: Store, id: string): Promise<Job> {
+async function findJob(store: RecordStore, id: string): Promise<Job> {
   const job = await readJob(store, id);
   if (job === null) throw refuse('not_found', `There is no job ${id}`);
   return job;
 }
 
-async function findQueue(store: Store, job: Job): Promise<ReturnType<typeof queueOf> | null> {
+async function findQueue(store: RecordStore, job: Job): Promise<ReturnType<typeof queueOf> | null> {
   if (job.status !== 'QueuedJob') return null;
   const [place] = await readPlaces(store, job.account, [job.id]);
   return place ? queueOf({ ...place, stage: job.stage }, null) : null;

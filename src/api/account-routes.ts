@@ -6,12 +6,12 @@ import type { MinuteBucket } from '../model/stats.ts';
 import { type Engine, snapshot } from '../model/stats.ts';
 import { enter } from '../store/access/authorize.ts';
 import { readUsage } from '../store/money/read-usage.ts';
-import type { Store } from '../store/script.ts';
+import type { RecordStore } from '../store/script.ts';
 import { type Handler, isRefused, judgeFlags } from './ask.ts';
 import { refusal, refusedReply, type Statuses } from './reply.ts';
 
 /** GET of the usage: everything, or plan and remaining alone. */
-export function tellUsage(store: Store, statuses: Statuses): Handler {
+export function tellUsage(store: RecordStore, statuses: Statuses): Handler {
   return async (ask) => {
     const seen = await readUsage(store, ask.key);
     if (isRefused(seen)) return refusedReply(seen, statuses);
@@ -33,7 +33,7 @@ const endpointOf: Readonly<Record<Engine, Endpoint>> = { video: 'video', audio: 
 
 /** GET of the statistics, for accounts that may read them. */
 export function tellStats(
-  store: Store,
+  store: RecordStore,
   statuses: Statuses,
   minutesOf: (endpoint: Endpoint) => Promise<readonly MinuteBucket[]>,
 ): Handler {

@@ -3,7 +3,7 @@ import type { KeyText } from '../model/key.ts';
 import { type Flags, parseFlags } from '../model/request-parameters.ts';
 import type { Rates, Refused } from '../store/access/authorize.ts';
 import { enter } from '../store/access/authorize.ts';
-import type { Store } from '../store/script.ts';
+import type { RecordStore } from '../store/script.ts';
 import { type Reply, refusal, refusedReply, type Statuses } from './reply.ts';
 
 /** One request whose key has the right form. */
@@ -35,7 +35,7 @@ export interface Entered {
 
 /** Lets a free call in by its key and rate, then judges the global parameters; or answers the refusal. */
 export async function enterFree(
-  store: Store,
+  store: RecordStore,
   ask: Ask,
   statuses: Statuses,
 ): Promise<{ entered: Entered } | { reply: Reply }> {

@@ -2,7 +2,7 @@ import type { Log } from '../base/log.ts';
 import { type BlockRule, countFailure } from '../store/access/count-auth-failure.ts';
 import { listBlocks } from '../store/access/list-blocks.ts';
 import { channels } from '../store/keys.ts';
-import type { Store } from '../store/script.ts';
+import type { RecordStore } from '../store/script.ts';
 
 /** The blocked addresses, mirrored in memory: asking costs nothing. */
 export interface Blocked {
@@ -16,7 +16,7 @@ export interface Blocked {
 const refreshMilliseconds = 10_000;
 
 /** Mirrors the blocks: at once on a hint, and every 10 s in case one was lost. */
-export async function mirrorBlocks(store: Store, rule: BlockRule, log: Log): Promise<Blocked> {
+export async function mirrorBlocks(store: RecordStore, rule: BlockRule, log: Log): Promise<Blocked> {
   let until = new Map<string, number>();
   const refresh = async () => {
     try {

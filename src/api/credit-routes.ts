@@ -17,14 +17,14 @@ import {
   releaseCall,
 } from '../store/access/admit-call.ts';
 import { readJob, readWebhook } from '../store/jobs/read-job.ts';
-import type { Store } from '../store/script.ts';
+import type { RecordStore } from '../store/script.ts';
 import { type Ask, enterFree, type Handler, isRefused, judgeFlags } from './ask.ts';
 import { failureReply, type Reply, refusal, refusedReply, type Statuses } from './reply.ts';
 import { routes } from './routes.ts';
 
 /** What the routes that cost a credit need. */
 export interface Credit {
-  readonly store: Store;
+  readonly store: RecordStore;
   readonly seal: Seal;
   readonly statuses: Statuses;
   /** Addresses that callers may name although they are not public. */

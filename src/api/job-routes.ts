@@ -6,7 +6,7 @@ import { filterFields } from '../model/select-fields.ts';
 import { type Cursor, listJobs, removeFile } from '../store/jobs/list-jobs.ts';
 import { pollJob } from '../store/jobs/read-job.ts';
 import { cancelJob } from '../store/lifecycle.ts';
-import type { Store } from '../store/script.ts';
+import type { RecordStore } from '../store/script.ts';
 import { type Ask, type Entered, enterFree, type Handler, isRefused, judgeFlags } from './ask.ts';
 import { readOwn, type Show, showAll } from './job-view.ts';
 import type { Watch } from './job-watch.ts';
@@ -14,7 +14,7 @@ import { type Reply, refusal, refusedReply, type Statuses } from './reply.ts';
 
 /** What the routes about jobs need. */
 export interface JobRoutes {
-  readonly store: Store;
+  readonly store: RecordStore;
   readonly statuses: Statuses;
   readonly show: Show;
   readonly watch: (job: string) => Promise<Watch>;

@@ -2,7 +2,7 @@ import type { Job } from '../model/job.ts';
 import { shownJob } from '../model/job-json.ts';
 import { queueOf } from '../model/queue.ts';
 import { type Place, readJob, readPlaces } from '../store/jobs/read-job.ts';
-import type { Store } from '../store/script.ts';
+import type { RecordStore } from '../store/script.ts';
 
 /** Shows a job of the record as a caller sees it, its link signed now. */
 export type Show = (job: Job, place: Place | null) => Record<string, unknown>;
@@ -27,13 +27,13 @@ export function makeShow({ now, fileMilliseconds, linkOf, averageSeconds }: Show
 const taken: Place = { before: null, running: 0, concurrency: null };
 
 /** One of the account's own jobs, or `null`: what another account has is not there (D14). */
-export async function readOwn(store: Store, account: string, id: string): Promise<Job | null> {
+export async function readOwn(store: RecordStore, account: string, id: string): Promise<Job | null> {
   const job = await readJob(store, id);
   return job?.account === account ? job : null;
 }
 
 /** Shows jobs of one account, those that wait with their place. */
-export async function showAll(store: Store, show: Show, account: string, jobs: readonly Job[]) {
+export async function showAll(store: RecordStore, show: Show, account: string, jobs: readonly Job[]) {
   const waiting = jobs.filter((job) => job.status === 'QueuedJob').map((job) => job.id);
   const places = await readPlaces(store, account, waiting);
   return jobs.map((job) => show(job, places[waiting.indexOf(job.id)] ?? null));

@@ -1,6 +1,6 @@
 import { refuse } from '../base/errors.ts';
 import { channels } from '../store/keys.ts';
-import type { Store } from '../store/script.ts';
+import type { RecordStore } from '../store/script.ts';
 
 /** Hears of the changes of one job until it is closed. */
 export interface Watch {
@@ -12,7 +12,7 @@ export interface Watch {
 const watchesMost = 10_000;
 
 /** Watches jobs: a replica listens only for those that somebody watches, once each. When it drains, all are woken. */
-export function makeWatches(store: Store, draining: AbortSignal): (job: string) => Promise<Watch> {
+export function makeWatches(store: RecordStore, draining: AbortSignal): (job: string) => Promise<Watch> {
   const heard = new Map<string, { wake: Set<() => void>; end: Promise<() => Promise<void>> }>();
   draining.addEventListener('abort', () => {
     for (const { wake } of heard.values()) for (const one of wake) one();

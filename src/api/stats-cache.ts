@@ -1,7 +1,7 @@
 import type { Endpoint } from '../model/job.ts';
 import type { MinuteBucket } from '../model/stats.ts';
 import { readMinutes } from '../store/log/read-minutes.ts';
-import type { Store } from '../store/script.ts';
+import type { RecordStore } from '../store/script.ts';
 
 const keptMilliseconds = 2000;
 
@@ -12,7 +12,7 @@ export interface Minutes {
   averageSeconds(endpoint: Endpoint): number | null;
 }
 
-export function cacheMinutes(store: Store): Minutes {
+export function cacheMinutes(store: RecordStore): Minutes {
   const kept = new Map<Endpoint, { at: number; minutes: Promise<readonly MinuteBucket[]>; seconds: number | null }>();
   const refresh = (endpoint: Endpoint) => {
     const before = kept.get(endpoint);

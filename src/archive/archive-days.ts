@@ -19,7 +19,7 @@ import { freeLinesOf, paidLinesOf } from '../store/log/read-lines.ts';
 import { ledgerOf } from '../store/money/read-ledger.ts';
 import { readPeriodStart } from '../store/money/roll-period.ts';
 import { openingOf } from '../store/money/verify-ledger.ts';
-import type { Store } from '../store/script.ts';
+import type { RecordStore } from '../store/script.ts';
 import { keepLines, openLines } from './json-lines.ts';
 
 export type DaysStore = Pick<ObjectStore, 'keep' | 'read' | 'see' | 'remove'>;
@@ -29,7 +29,7 @@ const day = 86_400_000;
 const mostEntries = 2000;
 
 export interface MoveOptions {
-  readonly store: Store;
+  readonly store: RecordStore;
   readonly objects: DaysStore;
   readonly lifetimes: { readonly job: number };
   /** Asked before each step; after a no the rest is left for another time. */
@@ -76,7 +76,7 @@ export async function moveDays({ store, objects, lifetimes, goOn, log }: MoveOpt
 
 /** Removes moved lines that are all older than a moment. */
 export async function removeDays(
-  store: Store,
+  store: RecordStore,
   objects: Pick<DaysStore, 'remove'>,
   before: number,
   goOn: () => boolean,
@@ -101,7 +101,7 @@ type After<T> = (entries: readonly T[], before: Closing | undefined) => Closing 
  * read back from it: a repetition after a crash between the two finds it under the same key and goes on with it.
  */
 async function moveSome<T extends Placed>(
-  store: Store,
+  store: RecordStore,
   objects: DaysStore,
   origin: Origin<T>,
   before: number,

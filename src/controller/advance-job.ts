@@ -17,10 +17,10 @@ import type { ObjectStore } from '../objects/object-store.ts';
 import { attemptNameOf, attemptNumberOf, type Runner } from '../runners/runner.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import { noteProgress, noteStoring, retryJob, settleJob, startAttempt } from '../store/lifecycle.ts';
-import type { Store } from '../store/script.ts';
+import type { RecordStore } from '../store/script.ts';
 
 export interface ApplyOptions {
-  readonly store: Store;
+  readonly store: RecordStore;
   readonly holder: string;
   readonly limits: Limits;
   readonly objects: Pick<ObjectStore, 'finish' | 'see' | 'remove'>;
@@ -71,7 +71,7 @@ async function look(runner: Runner, job: Job): Promise<Seen> {
 }
 
 /** The job with what its worker has told since the job was read: it tells before it ends, and more than its runner knows of it. */
-async function hear(store: Store, job: Job, seen: Seen): Promise<Job> {
+async function hear(store: RecordStore, job: Job, seen: Seen): Promise<Job> {
   if (!hasLeft(seen) || job.verdict !== null || isEnded(job.status) || !hasOpenAttempt(job)) return job;
   const now = await readJob(store, job.id);
   return now?.attempt === job.attempt ? { ...job, verdict: now.verdict } : job;
@@ -215,7 +215,7 @@ async function clear(
 type Starts = ReturnType<typeof makeStarts>;
 
 /** Starts workers, and remembers those whose start failed: their attempt has not begun, so it is not interrupted either. */
-function makeStarts(store: Store) {
+function makeStarts(store: RecordStore) {
   const failed = new Set<string>();
   return {
     isFailed: (name: string) => failed.has(name),

@@ -3,10 +3,10 @@ import type { Metrics } from '../base/metrics.ts';
 import { listAccounts } from '../store/accounts/read-accounts.ts';
 import { readOpenings } from '../store/jobs/open-jobs.ts';
 import { verifyLedger } from '../store/money/verify-ledger.ts';
-import type { Store } from '../store/script.ts';
+import type { RecordStore } from '../store/script.ts';
 
 export interface GaugesOptions {
-  readonly store: Store;
+  readonly store: RecordStore;
   readonly metrics: Metrics;
   readonly isLeading: () => boolean;
   readonly log: Log;
@@ -53,7 +53,7 @@ function oneAtATime(work: () => Promise<void>) {
   };
 }
 
-async function showOpenings(store: Store, metrics: Metrics): Promise<void> {
+async function showOpenings(store: RecordStore, metrics: Metrics): Promise<void> {
   const now = store.clock.now();
   const seen = await readOpenings(store);
   const age = (since: number | null) => (since === null ? 0 : Math.max(0, (now - since) / 1000));
@@ -66,7 +66,7 @@ async function showOpenings(store: Store, metrics: Metrics): Promise<void> {
   metrics.blocked_ips.set(seen.blocked);
 }
 
-async function verifyAll(store: Store, metrics: Metrics, log: Log): Promise<void> {
+async function verifyAll(store: RecordStore, metrics: Metrics, log: Log): Promise<void> {
   let problems = 0;
   for (const [slug, account] of await listAccounts(store)) {
     const verified = await verifyLedger(store, account);

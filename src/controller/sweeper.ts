@@ -2,11 +2,11 @@ import { type DaysStore, dayOf, moveDays, removeDays } from '../archive/archive-
 import type { Log } from '../base/log.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { dropFile, dueFiles } from '../store/jobs/kept-files.ts';
-import type { Store } from '../store/script.ts';
+import type { RecordStore } from '../store/script.ts';
 import { type Lifetimes, sweep } from '../store/sweep-record.ts';
 
 export interface SweepOptions {
-  readonly store: Store;
+  readonly store: RecordStore;
   readonly objects: DaysStore & Pick<ObjectStore, 'sweepTemporary'>;
   readonly lifetimes: Lifetimes & { readonly file: number };
   readonly isLeading: () => boolean;
@@ -69,7 +69,7 @@ export function startSweep({ store, objects, lifetimes, isLeading, log }: SweepO
 
 /** Removes files from the object store, each whole folder of its job, then forgets them. */
 async function sweepFiles(
-  store: Store,
+  store: RecordStore,
   objects: SweepOptions['objects'],
   before: number,
   goOn: () => boolean,

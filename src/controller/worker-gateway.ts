@@ -7,10 +7,10 @@ import type { ObjectStore, Upload } from '../objects/object-store.ts';
 import type { AttemptId } from '../runners/runner.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import { noteProgress, tellVerdict } from '../store/lifecycle.ts';
-import type { Store } from '../store/script.ts';
+import type { RecordStore } from '../store/script.ts';
 
 export interface GatewayOptions {
-  readonly store: Store;
+  readonly store: RecordStore;
   /** The attempt that a token is good for; `null` when it is for none, or not any more. */
   readonly attemptOf: (token: string) => Promise<AttemptId | null>;
   readonly objects: Pick<ObjectStore, 'partBytes' | 'permit' | 'receive'>;

@@ -18,7 +18,7 @@ import type { ObjectStore } from '../objects/object-store.ts';
 import type { AttemptId, Runner } from '../runners/runner.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import { channels } from '../store/keys.ts';
-import type { Store } from '../store/script.ts';
+import type { RecordStore } from '../store/script.ts';
 import { startDeliveries } from '../webhooks/deliver-webhooks.ts';
 
 /** Where workers run, and who they are. */
@@ -34,7 +34,7 @@ export type OpenWorkers = () => Promise<Workers>;
 /** What a controller is built from. */
 export interface WorkParts {
   readonly config: Config;
-  readonly store: Store;
+  readonly store: RecordStore;
   readonly seal: Seal;
   readonly objects: ObjectStore;
   readonly inspector: Inspector;

@@ -2,11 +2,11 @@ import type { Config } from '../base/config.ts';
 import type { Seal } from '../base/seal.ts';
 import { makeLink } from '../model/file-link.ts';
 import type { Job } from '../model/job.ts';
-import type { Store } from '../store/script.ts';
+import type { RecordStore } from '../store/script.ts';
 
 interface LinkParts {
   readonly config: Pick<Config, 'fileHours'>;
-  readonly store: Pick<Store, 'clock'>;
+  readonly store: Pick<RecordStore, 'clock'>;
   readonly seal: Pick<Seal, 'sign'>;
 }
 

@@ -2,19 +2,19 @@ import type { Finding } from '../admin/finding.ts';
 import { judgeConnection } from '../admin/health.ts';
 import { openStore, recordFolder } from '../store/open-store.ts';
 import { startRedis } from '../store/redis/embedded-server.ts';
-import type { Store } from '../store/script.ts';
+import type { RecordStore } from '../store/script.ts';
 import type { Running } from './run-role.ts';
 
 /** Opens the record, in a redis-server of our own where no other is named, and tells what is not well with it. */
 export async function openRecord(
   { config, log, metrics, stop }: Pick<Running, 'config' | 'log' | 'metrics' | 'stop'>,
   tell: (finding: Finding) => void,
-): Promise<Store> {
+): Promise<RecordStore> {
   if (config.redisUrl === null) {
     const redis = await startRedis({ folder: recordFolder(config.data), log });
     stop.add('redis', redis.stop, 10);
   }
-  const observe: Store['observe'] = (script, seconds) => metrics.redis_seconds.observe({ script }, seconds);
+  const observe: RecordStore['observe'] = (script, seconds) => metrics.redis_seconds.observe({ script }, seconds);
   const { store, close } = await openStore(config, log, observe);
   stop.add('record', close);
   for (const finding of await judgeConnection(store.connection, config)) if (finding.level !== 'ok') tell(finding);

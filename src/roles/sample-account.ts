@@ -9,7 +9,7 @@ import { createKey } from '../store/accounts/create-key.ts';
 import { listAccounts } from '../store/accounts/read-accounts.ts';
 import { setPlan } from '../store/accounts/set-plan.ts';
 import { grantCredits } from '../store/money/grant-credits.ts';
-import type { Store } from '../store/script.ts';
+import type { RecordStore } from '../store/script.ts';
 import { keepFile } from './state-folder.ts';
 
 const name = 'sample';
@@ -21,7 +21,12 @@ const film = 'https://media.w3.org/2010/05/sintel/trailer.mp4';
  * On a first start, makes a sample account with a plan, 100 credits and one key, and tells its text. What is to be made is
  * written down first, sealed: a start that was killed on the way is finished by the next one.
  */
-export async function makeSample(store: Store, seal: Seal, folder: string, tell: (key: string) => void): Promise<void> {
+export async function makeSample(
+  store: RecordStore,
+  seal: Seal,
+  folder: string,
+  tell: (key: string) => void,
+): Promise<void> {
   const file = join(folder, name);
   const begun = seal.open(name, await readFile(file, 'utf8').catch(absent));
   const ids = (await listAccounts(store)).map(([, id]) => id);
@@ -45,7 +50,7 @@ export function linesToTry(url: string, key: string): string[] {
 }
 
 /** Every step may be repeated. */
-async function makeAccount(store: Store, key: string): Promise<void> {
+async function makeAccount(store: RecordStore, key: string): Promise<void> {
   const read = readKey(key);
   if (read === null) throw new Error('the key of the sample account cannot be read');
   const { account, id, hash } = read;

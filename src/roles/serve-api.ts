@@ -25,12 +25,12 @@ import { noteStrayProxy } from '../store/access/stray-proxy.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import { collectLines } from '../store/log/write-lines.ts';
 import { watchRoom } from '../store/redis/memory-gate.ts';
-import type { Store } from '../store/script.ts';
+import type { RecordStore } from '../store/script.ts';
 
 /** What the API is built from. */
 export interface ApiParts {
   readonly config: Config;
-  readonly store: Store;
+  readonly store: RecordStore;
   readonly seal: Seal;
   readonly objects: ObjectStore;
   readonly inspector: Inspector;

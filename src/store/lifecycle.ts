@@ -2,7 +2,7 @@ import type { Job, JobStatus } from '../model/job.ts';
 import type { Outcome } from '../model/outcome.ts';
 import { channels, keys } from './keys.ts';
 import { bookKeys, rolling } from './money/roll-period.ts';
-import { run, type Store, text } from './script.ts';
+import { type RecordStore, run, text } from './script.ts';
 import { cancel as cancelScript } from './scripts/cancel.ts';
 import { note as noteScript } from './scripts/note.ts';
 import { requeue as requeueScript } from './scripts/requeue.ts';
@@ -16,7 +16,7 @@ import { tell as tellScript } from './scripts/tell.ts';
 const missesMost = 100;
 
 /** Gives what takes jobs in fair order, each when it is asked for, while fewer than `slots` are active and one may start now. */
-export function makeTake(store: Store, holder: string, slots: number): () => AsyncGenerator<string, void> {
+export function makeTake(store: RecordStore, holder: string, slots: number): () => AsyncGenerator<string, void> {
   // Whose turn it is, as far as is known: Redis says so when it is another account's.
   let account = '';
   return async function* () {
@@ -40,7 +40,7 @@ export function makeTake(store: Store, holder: string, slots: number): () => Asy
 
 /** Records that an attempt begins; true when its worker may be started. */
 export async function startAttempt(
-  store: Store,
+  store: RecordStore,
   holder: string,
   job: Pick<Job, 'id'>,
   attempt: number,
@@ -66,7 +66,7 @@ export interface Progress {
 }
 
 /** Notes progress of the running attempt; false when it is over or another one runs. */
-export async function noteProgress(store: Store, id: string, attempt: number, told: Progress): Promise<boolean> {
+export async function noteProgress(store: RecordStore, id: string, attempt: number, told: Progress): Promise<boolean> {
   const [word] = await run(
     store,
     noteScript,
@@ -86,7 +86,7 @@ export async function noteProgress(store: Store, id: string, attempt: number, to
 }
 
 /** Keeps what the worker of the open attempt says of its end; false when nobody waits for that any more. */
-export async function tellVerdict(store: Store, id: string, attempt: number, verdict: Outcome): Promise<boolean> {
+export async function tellVerdict(store: RecordStore, id: string, attempt: number, verdict: Outcome): Promise<boolean> {
   const [word] = await run(
     store,
     tellScript,
@@ -98,7 +98,7 @@ export async function tellVerdict(store: Store, id: string, attempt: number, ver
 
 /** Notes that the worker has ended well and its object is waited for; answers since when, `null` when it is over. */
 export async function noteStoring(
-  store: Store,
+  store: RecordStore,
   holder: string,
   job: Pick<Job, 'id' | 'attempt'>,
   done: { metadata: unknown; delivered: unknown },
@@ -119,7 +119,7 @@ export async function noteStoring(
 
 /** Ends an attempt that another one follows. */
 export async function retryJob(
-  store: Store,
+  store: RecordStore,
   holder: string,
   job: Pick<Job, 'id' | 'account' | 'attempt'>,
   why: { counts: 'failure' | 'interruption'; code: string; notBefore: number },
@@ -149,14 +149,19 @@ export async function retryJob(
 }
 
 /** Jobs whose wait before another attempt is over go back to the head of their queues; answers how many. */
-export async function requeueDelayed(store: Store): Promise<number> {
-  const due = (await store.connection.read(
-    ['ZRANGEBYSCORE', keys.delayed, '-inf', String(store.clock.now()), 'LIMIT', '0', '100'],
+export async function requeueDelayed(store: RecordStore): Promise<number> {
+  const due = (await store.connection.read([
+    'ZRANGEBYSCORE',
     keys.delayed,
-  )) as string[];
+    '-inf',
+    String(store.clock.now()),
+    'LIMIT',
+    '0',
+    '100',
+  ])) as string[];
   let moved = 0;
   for (const id of due) {
-    const account = await store.connection.read(['HGET', keys.job(id), 'account'], keys.job(id));
+    const account = await store.connection.read(['HGET', keys.job(id), 'account']);
     const [word] = await run(
       store,
       requeueScript,
@@ -184,7 +189,7 @@ export type Settled =
 
 /** Ends a job once, with all that belongs to its end; a repetition changes nothing. */
 export async function settleJob(
-  store: Store,
+  store: RecordStore,
   holder: string,
   job: Pick<Job, 'id' | 'account' | 'key' | 'endpoint' | 'attempt'>,
   end: Ending,
@@ -214,7 +219,7 @@ export async function settleJob(
 
 /** Ends a job as cancelled at once; false when it had ended before. */
 export async function cancelJob(
-  store: Store,
+  store: RecordStore,
   job: Pick<Job, 'id' | 'account' | 'key' | 'endpoint'>,
   sentence: string,
 ): Promise<boolean> {

@@ -3,23 +3,22 @@ import { makeClock } from '../base/clock.ts';
 import type { Config } from '../base/config.ts';
 import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
-import { keys } from './keys.ts';
 import { type Connection, connect } from './redis/connection.ts';
 import { checkDurability } from './redis/durability.ts';
 import { askServer } from './redis/redis-process.ts';
 import { prepareSchema } from './schema.ts';
-import type { Store } from './script.ts';
+import type { RecordStore } from './script.ts';
 
 /** The record, open until it is closed. */
 export interface OpenStore {
-  readonly store: Store;
+  readonly store: RecordStore;
   readonly close: () => Promise<void>;
 }
 
 type Settings = Pick<Config, 'redisUrl' | 'data' | 'durability' | 'clockFile'>;
 
 /** Opens the record for reading and writing; refuses when there is none, or when it would not keep what is written. */
-export async function openStore(config: Settings, log: Log, observe?: Store['observe']): Promise<OpenStore> {
+export async function openStore(config: Settings, log: Log, observe?: RecordStore['observe']): Promise<OpenStore> {
   const url = await findRecord(config);
   if (url === null) throw refuse('unavailable', noRecord(config));
   const connection = await connect(url, { log });
@@ -31,7 +30,7 @@ export async function openStore(config: Settings, log: Log, observe?: Store['obs
   try {
     const { relaxed, findings } = await checkDurability(connection, config.durability);
     if (relaxed) log.warn('redis may lose changes', { findings });
-    const store: Store = { connection, clock, ...(observe ? { observe } : {}) };
+    const store: RecordStore = { connection, clock, ...(observe ? { observe } : {}) };
     await prepareSchema(store);
     return { store, close };
   } catch (error) {
@@ -61,6 +60,6 @@ export function recordFolder(data: string): string {
 
 /** The clock of Redis, in milliseconds, without the offset of a rehearsal. */
 export async function readClock(connection: Connection): Promise<number> {
-  const [seconds, microseconds] = (await connection.read(['TIME'], keys.schema)) as [string, string];
+  const [seconds, microseconds] = (await connection.read(['TIME'])) as [string, string];
   return Number(seconds) * 1000 + Number(microseconds) / 1000;
 }

@@ -1,5 +1,5 @@
 import { keys } from './keys.ts';
-import { run, type Store, text } from './script.ts';
+import { type RecordStore, run, text } from './script.ts';
 import { migrate } from './scripts/migrate.ts';
 
 /** The record's layout that this release writes. Neighbouring releases run side by side: each step must allow that. */
@@ -8,7 +8,7 @@ export const schemaNumber = 1;
 /** One step of a migration, from a number to the next; repeating it changes nothing. */
 export interface Migration {
   readonly from: number;
-  readonly apply: (store: Store) => Promise<void>;
+  readonly apply: (store: RecordStore) => Promise<void>;
 }
 
 const migrations: readonly Migration[] = [];
@@ -17,7 +17,7 @@ const migrations: readonly Migration[] = [];
  * Brings the record to this release's layout: an empty one begins there, an older one is moved one step at a time, a newer
  * one stops the start with a sentence.
  */
-export async function prepareSchema(store: Store, target = schemaNumber, steps = migrations): Promise<void> {
+export async function prepareSchema(store: RecordStore, target = schemaNumber, steps = migrations): Promise<void> {
   let present = await stepTo(store, target, target);
   while (present < target) {
     const step = steps.find(({ from }) => from === present);
@@ -32,7 +32,7 @@ export async function prepareSchema(store: Store, target = schemaNumber, steps =
   }
 }
 
-async function stepTo(store: Store, from: number, to: number): Promise<number> {
+async function stepTo(store: RecordStore, from: number, to: number): Promise<number> {
   const reply = await run(store, migrate, { schema: keys.schema }, { from, to });
   return Number(text(reply[1]));
 }

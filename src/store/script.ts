@@ -12,7 +12,7 @@ export interface Script<K extends string, A extends string> {
 }
 
 /** What a step needs to run: a Redis, the clock's offset, and somebody who counts. */
-export interface Store {
+export interface RecordStore {
   readonly connection: Connection;
   readonly clock: { now(): number; offset(): number };
   readonly observe?: (script: string, seconds: number) => void;
@@ -56,7 +56,7 @@ interface Rest {
 
 /** Runs a step. It answers a list whose first element is a word. Fails with `unavailable` when Redis does not answer. */
 export async function run<K extends string, A extends string>(
-  store: Store,
+  store: RecordStore,
   step: Script<K, A>,
   keys: Record<NoInfer<K>, string>,
   args: Record<NoInfer<A>, string | number>,

@@ -5,7 +5,7 @@ import { removeJob } from './jobs/remove-job.ts';
 import { keys } from './keys.ts';
 import { sweepLines } from './log/trim-lines.ts';
 import { rollPeriod } from './money/roll-period.ts';
-import type { Store } from './script.ts';
+import type { RecordStore } from './script.ts';
 
 /** How long the record keeps what has ended; milliseconds. */
 export interface Lifetimes {
@@ -28,9 +28,9 @@ const pageSize = '100';
  * Removes what is past its lifetime, in bounded steps that may each be repeated: holds of synchronous calls that died,
  * keys of removed accounts, periods of idle accounts, old jobs, old request-log lines, blocks that are over.
  */
-export async function sweep(store: Store, lifetimes: Lifetimes): Promise<Swept> {
+export async function sweep(store: RecordStore, lifetimes: Lifetimes): Promise<Swept> {
   const now = store.clock.now();
-  await store.connection.read(['ZREMRANGEBYSCORE', keys.blocks, '-inf', String(now)], keys.blocks);
+  await store.connection.send(['ZREMRANGEBYSCORE', keys.blocks, '-inf', String(now)]);
   return {
     calls: await sweepCalls(store, now),
     removals: await finishRemovals(store),
@@ -42,17 +42,22 @@ export async function sweep(store: Store, lifetimes: Lifetimes): Promise<Swept> 
 
 /** Members of a sorted set that are due, a bounded number at a time, until none is left or none can be worked off. */
 async function workOff(
-  store: Store,
+  store: RecordStore,
   key: string,
   before: number,
   work: (member: string) => Promise<boolean>,
 ): Promise<number> {
   let done = 0;
   for (;;) {
-    const members = (await store.connection.read(
-      ['ZRANGEBYSCORE', key, '-inf', String(before), 'LIMIT', '0', pageSize],
+    const members = (await store.connection.read([
+      'ZRANGEBYSCORE',
       key,
-    )) as string[];
+      '-inf',
+      String(before),
+      'LIMIT',
+      '0',
+      pageSize,
+    ])) as string[];
     let moved = 0;
     for (const member of members) if (await work(member)) moved++;
     done += moved;
@@ -60,7 +65,7 @@ async function workOff(
   }
 }
 
-function sweepCalls(store: Store, now: number): Promise<number> {
+function sweepCalls(store: RecordStore, now: number): Promise<number> {
   return workOff(store, keys.calls, now, async (member) => {
     const [account = '', id = ''] = member.split('/');
     // Only downloads are jobs: a synchronous call is always a question for metadata. Its Idempotency-Key ends by itself.
@@ -69,11 +74,11 @@ function sweepCalls(store: Store, now: number): Promise<number> {
   });
 }
 
-function sweepPeriods(store: Store, now: number): Promise<number> {
+function sweepPeriods(store: RecordStore, now: number): Promise<number> {
   return workOff(store, keys.periods, now, (account) => rollPeriod(store, account));
 }
 
-function sweepJobs(store: Store, before: number): Promise<number> {
+function sweepJobs(store: RecordStore, before: number): Promise<number> {
   return workOff(store, keys.ended, before, async (member) => {
     const [account = '', id = ''] = member.split('/');
     return removeJob(store, account, id, before);

@@ -1,8 +1,8 @@
 import type { Caller } from './access/authorize.ts';
-import type { Reply, Store } from './script.ts';
+import type { RecordStore, Reply } from './script.ts';
 
 /** Judges calls of one key in one step; answers a reply for each, or one that is meant for all. */
-type Judge<C> = (store: Store, caller: Caller, calls: readonly C[]) => Promise<Reply>;
+type Judge<C> = (store: RecordStore, caller: Caller, calls: readonly C[]) => Promise<Reply>;
 
 interface Group<C> {
   readonly calls: C[];
@@ -17,9 +17,9 @@ const mostTogether = 64;
  * Redis, before it does anything. A single call costs what it would alone. Order is kept among the calls of one key only.
  * The step answers {'judged', a reply for each call}; any other reply is the answer to all.
  */
-export function together<C>(judge: Judge<C>): (store: Store, caller: Caller, call: C) => Promise<Reply> {
-  const groups = new WeakMap<Store, Map<string, Group<C>>>();
-  const join = (store: Store, caller: Caller): Group<C> => {
+export function together<C>(judge: Judge<C>): (store: RecordStore, caller: Caller, call: C) => Promise<Reply> {
+  const groups = new WeakMap<RecordStore, Map<string, Group<C>>>();
+  const join = (store: RecordStore, caller: Caller): Group<C> => {
     const waiting = groups.get(store) ?? new Map<string, Group<C>>();
     groups.set(store, waiting);
     const name = `${caller.account}/${caller.hash}`;

@@ -2,7 +2,7 @@ import { Refusal } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { ServerAddress } from '../base/server-address.ts';
-import type { Store } from '../store/script.ts';
+import type { RecordStore } from '../store/script.ts';
 import type { Due } from '../store/webhooks/due-webhooks.ts';
 import { endWebhook } from '../store/webhooks/end-webhook.ts';
 import { readOutgoing } from '../store/webhooks/read-deliveries.ts';
@@ -13,7 +13,7 @@ import { type ComposeOptions, compose } from './payload.ts';
 import { type Posted, postThrough } from './send-webhook.ts';
 
 export interface DeliveriesOptions extends ComposeOptions {
-  readonly store: Store;
+  readonly store: RecordStore;
   /** The egress proxy. */
   readonly proxy: ServerAddress;
   /** How long one attempt may take. */

@@ -1,4 +1,4 @@
-import type { Store } from '../store/script.ts';
+import type { RecordStore } from '../store/script.ts';
 import { dueWebhooks } from '../store/webhooks/due-webhooks.ts';
 import type { Line } from './fair-queue.ts';
 
@@ -14,7 +14,7 @@ const passMilliseconds = 60_000;
 const pageSize = 500;
 
 /** Reads the record page by page: after each one `goOn` is asked, so that the line moves meanwhile. */
-export function makeLookout(store: Store, line: Line, goOn: () => boolean): Lookout {
+export function makeLookout(store: RecordStore, line: Line, goOn: () => boolean): Lookout {
   let seenTo = 0;
   let passedAt = Number.NEGATIVE_INFINITY;
 

@@ -21,8 +21,7 @@ describe('plans, accounts and keys', () => {
   after(() => operator.stop());
 
   /** The fields of an account as the record keeps them. */
-  const secretOf = (id: string) =>
-    operator.store.connection.read(['HGET', keys.account(id), 'webhook_secret'], keys.account(id));
+  const secretOf = (id: string) => operator.store.connection.read(['HGET', keys.account(id), 'webhook_secret']);
 
   describe('a plan', () => {
     it('D57: is made, keeps what is not named, and is listed', async () => {
@@ -161,7 +160,7 @@ describe('plans, accounts and keys', () => {
       await operator.json('account', 'set', caller.slug, '--suspended', 'yes');
       expect(await operator.json('account', 'remove', caller.slug)).to.deep.equal({ removed: caller.slug });
       const left = [keys.key(caller.hash), keys.key(second.hash), keys.keyring(caller.account)];
-      expect(await operator.store.connection.read(['EXISTS', ...left], keys.schema)).to.equal(0);
+      expect(await operator.store.connection.send(['EXISTS', ...left])).to.equal(0);
       expect(await operator.refused('account', 'show', caller.slug)).to.include({ code: 'not_found' });
       expect((await operator.json<Shape[]>('ledger', 'show', caller.slug)).length).to.equal(1);
       expect(await operator.json('ledger', 'verify', caller.slug)).to.include({ ok: true, entries: 1 });

@@ -99,10 +99,7 @@ describe('money, logs and blocks', () => {
     expect(all.accounts).to.be.above(1);
 
     const add = (amount: number) =>
-      operator.store.connection.read(
-        ['HINCRBY', keys.account(account), 'credits_given', String(amount)],
-        keys.account(account),
-      );
+      operator.store.connection.send(['HINCRBY', keys.account(account), 'credits_given', String(amount)]);
     await add(2);
     const { code, out } = await operator.run(['ledger', 'verify', '--json']);
     expect({ code, seen: JSON.parse(out) }).to.deep.equal({

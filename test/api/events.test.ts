@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { makeWatches } from '../../src/api/job-watch.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
-import type { Store } from '../../src/store/script.ts';
+import type { RecordStore } from '../../src/store/script.ts';
 import { type Desk, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film, unknownId } from '../support/calls.ts';
 import { failed, theJob } from '../support/record.ts';
@@ -14,12 +14,12 @@ const submitTo = async (api: TestApi, desk: Desk) =>
 
 async function countListeners(api: TestApi, id: string): Promise<number> {
   const channel = `{trawl}:changed:${id}`;
-  const reply = await api.redis.connection.read(['PUBSUB', 'NUMSUB', channel], channel);
+  const reply = await api.redis.connection.send(['PUBSUB', 'NUMSUB', channel]);
   return Number((reply as unknown[])[1]);
 }
 
 /** The same record, whose hints are all lost. */
-function deaf(store: Store): Store {
+function deaf(store: RecordStore): RecordStore {
   return { ...store, connection: { ...store.connection, subscribe: async () => async () => {} } };
 }
 
@@ -136,10 +136,8 @@ describe('the events of a job', () => {
     const stream = await open(id, desk);
     await stream.next();
     // A change that nobody hears of until the record is gone.
-    await api.store.connection.batch([
-      { key: `{trawl}:job:${id}`, command: ['DEL', `{trawl}:job:${id}`] },
-      { key: `{trawl}:job:${id}`, command: ['PUBLISH', `{trawl}:changed:${id}`, id] },
-    ]);
+    await api.store.connection.send(['DEL', `{trawl}:job:${id}`]);
+    await api.store.connection.send(['PUBLISH', `{trawl}:changed:${id}`, id]);
     expect((await stream.rest()).events).to.deep.equal([]);
   });
 
@@ -216,7 +214,7 @@ describe('events while the server drains', () => {
 
   it('a watch that was closed, or whose server drains, lets nobody wait', async () => {
     const draining = new AbortController();
-    const store = { connection: { subscribe: async () => async () => {} } } as unknown as Store;
+    const store = { connection: { subscribe: async () => async () => {} } } as unknown as RecordStore;
     const watchJob = makeWatches(store, draining.signal);
     const [closed, drained] = [await watchJob('a'), await watchJob('b')];
     closed.close();

@@ -150,7 +150,7 @@ describe('D69: a record that cannot be reached', function () {
 
   async function listeners(id: string): Promise<number> {
     const channel = `{trawl}:changed:${id}`;
-    return Number(((await api.redis.connection.read(['PUBSUB', 'NUMSUB', channel], channel)) as unknown[])[1]);
+    return Number(((await api.redis.connection.send(['PUBSUB', 'NUMSUB', channel])) as unknown[])[1]);
   }
 });
 
@@ -166,10 +166,10 @@ describe('a record that is nearly full', function () {
 
   /** Sets the limit of the memory so that so much of it is used; 0 for no limit. */
   const fill = async (share: number) => {
-    const told = String(await api.redis.connection.read(['INFO', 'memory'], '{trawl}'));
+    const told = String(await api.redis.connection.send(['INFO', 'memory']));
     const used = Number(/^used_memory:(\d+)/m.exec(told)?.[1]);
     const limit = share === 0 ? 0 : Math.floor(used / share);
-    await api.redis.connection.read(['CONFIG', 'SET', 'maxmemory', String(limit)], '{trawl}');
+    await api.redis.connection.send(['CONFIG', 'SET', 'maxmemory', String(limit)]);
   };
   const seenRatio = async () => (await api.metrics.redis_memory_ratio.get()).values[0]?.value ?? 0;
   const submit = () => api.get('/v1/video/download', desk.key, { query: film });

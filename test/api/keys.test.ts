@@ -169,7 +169,7 @@ describe('the API key', () => {
 
   /** Every change that redis has written to its file, as plain text. */
   async function readWritten(): Promise<string> {
-    const [, folder] = (await api.redis.connection.read(['CONFIG', 'GET', 'dir'], '{trawl}')) as string[];
+    const [, folder] = (await api.redis.connection.send(['CONFIG', 'GET', 'dir'])) as string[];
     const logs = join(folder!, 'appendonlydir');
     return readdirSync(logs)
       .map((name) => readFileSync(join(logs, name), 'latin1'))

@@ -255,7 +255,7 @@ describe('polling', () => {
 
   async function watchers(id: string): Promise<number> {
     const channel = `{trawl}:changed:${id}`;
-    const reply = await api.redis.connection.read(['PUBSUB', 'NUMSUB', channel], channel);
+    const reply = await api.redis.connection.send(['PUBSUB', 'NUMSUB', channel]);
     return Number((reply as unknown[])[1]);
   }
 });

@@ -46,7 +46,7 @@ describe('ended days', () => {
 
   const open = (object: string) => openLines(objects, object);
   const all = (caller: OldAccount) => allOf(store, caller, open);
-  const lengthOf = async (stream: string) => Number(await store.connection.read(['XLEN', stream], stream));
+  const lengthOf = async (stream: string) => Number(await store.connection.send(['XLEN', stream]));
   /** Everything is there once, in the books, in the log and in the object store. */
   const expectWhole = async (caller: OldAccount, before: Awaited<ReturnType<typeof all>>) => {
     expect(await all(caller)).to.deep.equal(before);
@@ -170,7 +170,7 @@ describe('ended days', () => {
     const before = await all(caller);
     await moveAndDie('between', 2);
     const capped = keys.freeLines(caller.keyId);
-    await store.connection.read(['XTRIM', capped, 'MAXLEN', '1000'], capped);
+    await store.connection.send(['XTRIM', capped, 'MAXLEN', '1000']);
     await move();
     await expectWhole(caller, before);
   });
@@ -181,8 +181,8 @@ describe('ended days', () => {
     const hasLooked = Promise.withResolvers<void>();
     const goesOn = Promise.withResolvers<void>();
     const { connection } = store;
-    const read: typeof connection.read = async (command, key) => {
-      const reply = await connection.read(command, key);
+    const read: typeof connection.read = async (command) => {
+      const reply = await connection.read(command);
       if (command[0] === 'XRANGE') {
         hasLooked.resolve();
         await goesOn.promise;
@@ -241,7 +241,7 @@ describe('ended days', () => {
     const ledger = keys.ledger(caller.account);
     const entries = await readLedger(store, caller.account, 99);
     const given = entries.findLast(({ kind, balance }) => kind === 'grant' && balance === 'credits');
-    await store.connection.read(['XDEL', ledger, given!.entry], ledger);
+    await store.connection.send(['XDEL', ledger, given!.entry]);
     const { problems } = await verifyLedger(store, caller.account);
     expect(problems[0]).to.match(/^Entry \S+ takes the credits below zero$/);
     await move();

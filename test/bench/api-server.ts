@@ -14,7 +14,7 @@ import { serveApi } from '../../src/roles/serve-api.ts';
 import { admit } from '../../src/store/access/admit-call.ts';
 import { collectLines } from '../../src/store/log/write-lines.ts';
 import { connect } from '../../src/store/redis/connection.ts';
-import type { Store } from '../../src/store/script.ts';
+import type { RecordStore } from '../../src/store/script.ts';
 
 const [mode = '', given = '', folder = ''] = process.argv.slice(2);
 const log = makeLog({ level: 'error', write: (line) => process.stderr.write(line), now: Date.now });
@@ -27,7 +27,7 @@ function answerBare(answer: string) {
 }
 
 /** What an admission has to do in any case: key, parameters, one script, JSON, one line of the request log. */
-function answerPlain(store: Store) {
+function answerPlain(store: RecordStore) {
   const lines = collectLines(store, 10_000, log);
   return async (req: IncomingMessage, res: ServerResponse) => {
     const began = performance.now();
@@ -57,7 +57,7 @@ async function serve(): Promise<number> {
   const connection = await connect(given, { log });
   const metrics = makeMetrics();
   const observe = (script: string, seconds: number) => metrics.redis_seconds.observe({ script }, seconds);
-  const store: Store = { connection, clock: { now: Date.now, offset: () => 0 }, observe };
+  const store: RecordStore = { connection, clock: { now: Date.now, offset: () => 0 }, observe };
   if (mode === 'plain') return listen(answerPlain(store));
   const seal = makeSeal({ secret: randomBytes(32), old: null });
   const objects = await openFolder({ folder, seal, now: Date.now });

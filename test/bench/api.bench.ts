@@ -30,7 +30,7 @@ type Redis = Parameters<Parameters<typeof withRedis>[1]>[0];
 async function measureWith(redis: Redis, folder: string): Promise<Measured[]> {
   await keepAside(redis.pid());
   // While Redis waits for the disk the server would be idle, and an idle one costs more per request.
-  await redis.connection.read(['CONFIG', 'SET', 'appendonly', 'no'], '');
+  await redis.connection.send(['CONFIG', 'SET', 'appendonly', 'no']);
   const store = storeOf(redis.connection);
   const { account } = await aBusyAccount(store);
   const key = await anotherKey(store, account);

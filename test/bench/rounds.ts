@@ -90,7 +90,7 @@ async function measure({ redis, calls, prepare, work }: Stretch): Promise<Cost> 
 
 /** Processor time of a Redis so far, by its own account: /proc counts in hundredths of a second. */
 async function readRedisMicros({ connection }: TestRedis): Promise<number> {
-  const told = String(await connection.read(['INFO', 'cpu'], ''));
+  const told = String(await connection.send(['INFO', 'cpu']));
   const seconds = [...told.matchAll(/^used_cpu_(?:user|sys):([\d.]+)/gm)].map(([, value]) => Number(value));
   if (seconds.length !== 2) throw new Error('INFO cpu does not tell how much time Redis used');
   return seconds.reduce((sum, value) => sum + value, 0) * 1_000_000;

@@ -1,5 +1,5 @@
 import type { ServerOptions } from '../../src/store/redis/embedded-server.ts';
-import type { Store } from '../../src/store/script.ts';
+import type { RecordStore } from '../../src/store/script.ts';
 import { anAccount } from '../support/record.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 
@@ -10,7 +10,7 @@ export async function withRedis<T>(options: Partial<ServerOptions>, use: (redis:
   const redis = await startTestRedis(options);
   try {
     // A file that is rewritten in the background would cost whoever is measured at that moment.
-    await redis.connection.read(['CONFIG', 'SET', 'auto-aof-rewrite-percentage', '0'], '');
+    await redis.connection.send(['CONFIG', 'SET', 'auto-aof-rewrite-percentage', '0']);
     return await use(redis);
   } finally {
     await redis.stop();
@@ -18,6 +18,6 @@ export async function withRedis<T>(options: Partial<ServerOptions>, use: (redis:
 }
 
 /** An account with a plan, rate limits and a key like any other, that never reaches a limit. */
-export function aBusyAccount(store: Store) {
+export function aBusyAccount(store: RecordStore) {
   return anAccount(store, { quota: 10, credits: plenty, max_open: plenty, perSecond: plenty, perMinute: plenty });
 }

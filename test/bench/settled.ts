@@ -69,7 +69,7 @@ export function settleMany(scene: Scene, env: Settings, count: number): Promise<
 
 /** How many jobs have ended since, by the record's own clock. */
 export async function countEnded({ store }: Scene, from: number): Promise<number> {
-  return Number(await store.connection.read(['ZCOUNT', keys.ended, String(from), '+inf'], keys.ended));
+  return Number(await store.connection.read(['ZCOUNT', keys.ended, String(from), '+inf']));
 }
 
 /** The memory of a process in megabytes; of what others use too, only its share. */
@@ -78,7 +78,7 @@ export function shareMegabytes(pid: number): number {
 }
 
 async function lastEnd({ store }: Scene): Promise<number> {
-  const found = await store.connection.read(['ZRANGE', keys.ended, '0', '0', 'REV', 'WITHSCORES'], keys.ended);
+  const found = await store.connection.read(['ZRANGE', keys.ended, '0', '0', 'REV', 'WITHSCORES']);
   return Number((found as string[])[1]);
 }
 

@@ -108,7 +108,7 @@ describe('the controller', function () {
     expect(await theJob(store, id)).to.include({ attempt: 1, failures: 0, interruptions: 1 });
     expect((await readAttempts(store, id)).at(-1)).to.include({ counts: 'interruption', code: 'worker_lost' });
     expect(await theJob(store, next)).to.include({ attempt: 0, status: 'QueuedJob' });
-    expect(await redis.connection.read(['GET', keys.lead], keys.lead)).to.equal(null);
+    expect(await redis.connection.read(['GET', keys.lead])).to.equal(null);
   });
 
   it('leaves the runners and gives up the lead although a step of a job hangs', async () => {
@@ -120,7 +120,7 @@ describe('the controller', function () {
     try {
       await controller.close();
       expect([...workers.keys()]).to.deep.equal([]);
-      expect(await redis.connection.read(['GET', keys.lead], keys.lead)).to.equal(null);
+      expect(await redis.connection.read(['GET', keys.lead])).to.equal(null);
     } finally {
       resolve();
     }

@@ -54,7 +54,7 @@ describe('a sweep', () => {
     place.remove();
   });
 
-  const waiting = async () => (await store.connection.read(['ZRANGE', keys.files, '0', '-1'], keys.files)) as string[];
+  const waiting = async () => (await store.connection.read(['ZRANGE', keys.files, '0', '-1'])) as string[];
   const open = (given: Partial<Parameters<typeof startSweep>[0]> = {}) =>
     startSweep({ store, objects, lifetimes, isLeading: () => true, log: aLog().log, ...given });
   /** A job whose worker has uploaded its file. */
@@ -114,7 +114,7 @@ describe('a sweep', () => {
     // What nobody may fetch goes first, and at once.
     expect(await waiting()).to.deep.equal([without, delivered].map((job) => `${caller.account}/${job.id}`));
     const key = keys.files;
-    expect(await store.connection.read(['ZCOUNT', key, '0', '0'], key)).to.satisfy((n: unknown) => Number(n) === 1);
+    expect(await store.connection.read(['ZCOUNT', key, '0', '0'])).to.satisfy((n: unknown) => Number(n) === 1);
   });
 
   it('is left after the file that it removes just now', async () => {

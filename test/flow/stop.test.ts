@@ -53,10 +53,10 @@ describe('one machine that stops, or misses a part', function () {
   it('/readyz names the controller while another one has the lead', async () => {
     await isReady();
     await service.withStore(async ({ connection }) => {
-      await connection.read(['SET', keys.lead, 'another', 'PX', '60000'], keys.lead);
+      await connection.send(['SET', keys.lead, 'another', 'PX', '60000']);
       await isMissing('controller');
       expect((await readiness()).missing).to.deep.equal(['controller']);
-      await connection.read(['DEL', keys.lead], keys.lead);
+      await connection.send(['DEL', keys.lead]);
     });
     await isReady();
   });

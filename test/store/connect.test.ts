@@ -9,7 +9,7 @@ import { until } from '../support/until.ts';
 
 const stoppedSeconds = process.env.ROUNDS ? 10 : 3;
 const key = '{trawl}:test';
-const raise = (connection: Connection) => connection.read(['INCR', key], key);
+const raise = (connection: Connection) => connection.send(['INCR', key]);
 
 describe('the connection to redis', function () {
   this.timeout(20_000);
@@ -25,16 +25,16 @@ describe('the connection to redis', function () {
   it('answers with plain values', async () => {
     const lua = "return { 1, 'two', { ARGV[1], KEYS[1] }, false }";
     expect(await connection.eval(lua, sha1(lua), [key], ['three'])).to.deep.equal([1, 'two', ['three', key], null]);
-    await connection.read(['HSET', key, 'a', '1', 'b', '2'], key);
-    expect(await connection.read(['HGETALL', key], key)).to.deep.equal(['a', '1', 'b', '2']);
-    expect(await connection.read(['GET', `${key}:none`], key)).to.equal(null);
+    await connection.send(['HSET', key, 'a', '1', 'b', '2']);
+    expect(await connection.read(['HGETALL', key])).to.deep.equal(['a', '1', 'b', '2']);
+    expect(await connection.read(['GET', `${key}:none`])).to.equal(null);
   });
 
   it('sends a script by its hash, and its text once where redis does not know it', async () => {
     const lua = "return redis.call('INCR', KEYS[1])";
     const run = () => connection.eval(lua, sha1(lua), [key], []);
     expect(await run()).to.equal(1);
-    await connection.read(['SCRIPT', 'FLUSH'], key);
+    await connection.send(['SCRIPT', 'FLUSH']);
     const before = connection.calls();
     expect(await run()).to.equal(2);
     expect(await run()).to.equal(3);
@@ -42,33 +42,31 @@ describe('the connection to redis', function () {
   });
 
   it('sends a batch in one go and answers in its order', async () => {
-    const commands = ['INCR', 'INCR', 'GET'].map((name) => ({ key, command: [name, key] }));
-    expect(await connection.batch(commands)).to.deep.equal([1, 2, '2']);
-    expect(await connection.batch([])).to.deep.equal([]);
+    await connection.send(['RPUSH', key, '1', '2']);
+    const commands = ['0', '1', '2'].map((n) => ['LINDEX', key, n] as const);
+    expect(await connection.readAll(commands)).to.deep.equal(['1', '2', null]);
+    expect(await connection.readAll([])).to.deep.equal([]);
   });
 
   it('passes on what redis says about a wrong command', async () => {
-    await connection.read(['SET', key, 'word'], key);
+    await connection.send(['SET', key, 'word']);
     const error = await failureOf(raise(connection));
     expect(error).not.to.be.instanceOf(Refusal);
     expect(error.message).to.contain('not an integer');
-    expect(await failureOf(connection.batch([{ key, command: ['INCR', key] }]))).to.have.property(
-      'message',
-      error.message,
-    );
+    expect(await failureOf(connection.readAll([['LINDEX', key, '0']]))).to.have.property('name', error.name);
   });
 
   it('is unavailable when redis has no memory left', async () => {
-    await connection.read(['CONFIG', 'SET', 'maxmemory', '1'], key);
+    await connection.send(['CONFIG', 'SET', 'maxmemory', '1']);
     const error = await failureOf(raise(connection));
-    await connection.read(['CONFIG', 'SET', 'maxmemory', '0'], key);
+    await connection.send(['CONFIG', 'SET', 'maxmemory', '0']);
     expectUnavailable(error);
     expect(String(error.cause)).to.contain('OOM');
   });
 
   it('hears what is published until that is ended', async () => {
     const heard: string[] = [];
-    const publish = (text: string) => connection.read(['PUBLISH', 'news', text], key);
+    const publish = (text: string) => connection.send(['PUBLISH', 'news', text]);
     const end = await connection.subscribe('news', (text) => heard.push(text));
     const endFailing = await connection.subscribe('news', () => {
       throw new Error('this listener fails');
@@ -115,7 +113,7 @@ describe('the connection to redis', function () {
     expectUnavailable(await failureOf(raise(cut)));
     await until(() => cut.ready(), 2, 'the connection is back');
     expect(isCut).to.equal(true);
-    expect(await cut.read(['GET', key], key)).to.equal('1');
+    expect(await cut.read(['GET', key])).to.equal('1');
     await cut.close();
     await new Promise((resolve) => proxy.close(resolve));
   });
@@ -168,7 +166,7 @@ describe('the connection to redis', function () {
     const acknowledged = results.filter(({ error }) => !error).length;
     expect(Math.max(...results.map(({ seconds }) => seconds))).to.be.below(2);
     expect(acknowledged).to.be.within(1, 1_999);
-    expect(Number(await connection.read(['GET', key], key))).to.be.within(acknowledged, 2_000);
+    expect(Number(await connection.read(['GET', key]))).to.be.within(acknowledged, 2_000);
     expect(redis.pid()).not.to.equal(pid);
     await until(() => tell(connection, 'killed', heard), 2, 'the subscription hears again');
   });
@@ -227,7 +225,7 @@ function expectUnavailable(error: Error | undefined): void {
 }
 
 async function works(connection: Connection): Promise<boolean> {
-  return connection.read(['PING'], key).then(
+  return connection.send(['PING']).then(
     () => true,
     () => false,
   );
@@ -235,6 +233,6 @@ async function works(connection: Connection): Promise<boolean> {
 
 /** Publishes until it is heard. */
 async function tell(connection: Connection, channel: string, heard: string[]): Promise<boolean> {
-  await connection.read(['PUBLISH', channel, 'hello'], key);
+  await connection.send(['PUBLISH', channel, 'hello']);
   return heard.includes('hello');
 }

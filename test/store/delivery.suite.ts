@@ -122,17 +122,17 @@ export function deliverySuite(store: () => TestStore): void {
   });
 
   describe('the layout of the record', () => {
-    const layout = () => store().connection.read(['GET', keys.schema], keys.schema);
-    afterEach(() => store().connection.read(['SET', keys.schema, String(schemaNumber)], keys.schema));
+    const layout = () => store().connection.read(['GET', keys.schema]);
+    afterEach(() => store().connection.send(['SET', keys.schema, String(schemaNumber)]));
 
     it('begins an empty record at the newest', async () => {
-      await store().connection.read(['DEL', keys.schema], keys.schema);
+      await store().connection.send(['DEL', keys.schema]);
       await prepareSchema(store());
       expect(await layout()).to.equal(String(schemaNumber));
     });
 
     it('moves an older record one step at a time, each once, and stops before a newer one', async () => {
-      await store().connection.read(['SET', keys.schema, '1'], keys.schema);
+      await store().connection.send(['SET', keys.schema, '1']);
       const ran: number[] = [];
       const steps = [1, 2].map((from) => ({ from, apply: async () => void ran.push(from) }));
       await prepareSchema(store(), 3, steps);

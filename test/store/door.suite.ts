@@ -5,14 +5,14 @@ import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { setKey } from '../../src/store/accounts/set-key.ts';
 import { setPlan } from '../../src/store/accounts/set-plan.ts';
 import { readUsage } from '../../src/store/money/read-usage.ts';
-import type { Store } from '../../src/store/script.ts';
+import type { RecordStore } from '../../src/store/script.ts';
 import { aKey, anAccount, ask, dieWhileRemoving, type TestStore } from '../support/record.ts';
 
 const word = async (answer: Promise<object>): Promise<string> => {
   const seen = await answer;
   return 'refused' in seen ? String(seen.refused) : 'entered';
 };
-const only = async (store: Store, account: string) => (await listKeys(store, account))[0]!;
+const only = async (store: RecordStore, account: string) => (await listKeys(store, account))[0]!;
 
 /** The key and the plan's rate, in front of every call. */
 export function doorSuite(store: () => TestStore): void {

@@ -10,7 +10,7 @@ describe('durability', () => {
   });
   after(() => redis.stop());
 
-  const set = (name: string, value: string) => redis.connection.read(['CONFIG', 'SET', name, value], '{trawl}');
+  const set = (name: string, value: string) => redis.connection.send(['CONFIG', 'SET', name, value]);
 
   it('is given by a server of our own', async () => {
     expect(await checkDurability(redis.connection, 'strict')).to.deep.equal({ relaxed: false, findings: [] });
@@ -40,14 +40,14 @@ describe('durability', () => {
   }
 
   it('is missing when redis hides what it does', async () => {
-    await redis.connection.read(['ACL', 'SETUSER', 'default', '-config', '-info'], '{trawl}');
+    await redis.connection.send(['ACL', 'SETUSER', 'default', '-config', '-info']);
     try {
       const { relaxed, findings } = await checkDurability(redis.connection, 'relaxed');
       expect(relaxed).to.equal(true);
       expect(findings).to.deep.equal(['it hides its settings (CONFIG GET)', 'it hides its version (INFO)']);
       expect(await refusal(redis.connection)).to.contain('it hides its settings (CONFIG GET)');
     } finally {
-      await redis.connection.read(['ACL', 'SETUSER', 'default', '+@all'], '{trawl}');
+      await redis.connection.send(['ACL', 'SETUSER', 'default', '+@all']);
     }
   });
 

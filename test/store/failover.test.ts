@@ -30,10 +30,10 @@ describe('the connection to a cluster', function () {
   it('finds the record from any one node, though only that one is named', async () => {
     for (const { url } of cluster.nodes) {
       const connection = await connect(url, { log: aLog().log });
-      await connection.read(['INCR', key], key);
+      await connection.send(['INCR', key]);
       await connection.close();
     }
-    expect(await cluster.connection.read(['GET', key], key)).to.equal('4');
+    expect(await cluster.connection.read(['GET', key])).to.equal('4');
     await cluster.flush();
   });
 
@@ -67,7 +67,7 @@ describe('the connection to a cluster', function () {
   it('is made while other nodes are down', async () => {
     process.kill(cluster.nodes[0]!.process.pid, 'SIGKILL');
     const connection = await connect(cluster.url, { log: aLog().log });
-    await connection.read(['INCR', key], key);
+    await connection.send(['INCR', key]);
     await connection.close();
   });
 });
@@ -81,7 +81,7 @@ describe('the connection behind a sentinel', function () {
   after(() => sentinel.stop());
 
   it('leads to the master', async () => {
-    await sentinel.connection.read(['SET', key, '1'], key);
+    await sentinel.connection.send(['SET', key, '1']);
     expect(await sentinel.master.ask('GET', key)).to.equal('1');
   });
 
@@ -112,7 +112,7 @@ function startLoad(connection: Connection, command: string[]) {
   const callAgain = async () => {
     while (isOn) {
       const began = performance.now();
-      await connection.read(command, key).then(
+      await connection.send(command).then(
         () => (answered += 1),
         (error) => failures.push(error),
       );
@@ -143,6 +143,6 @@ function expectBounded({ failures, longestSeconds }: { failures: unknown[]; long
 
 /** Publishes until it is heard. */
 async function tell(connection: Connection, heard: string[]): Promise<boolean> {
-  await connection.read(['PUBLISH', 'news', 'hello'], key);
+  await connection.send(['PUBLISH', 'news', 'hello']);
   return heard.includes('hello');
 }

@@ -25,7 +25,7 @@ export function hintsSuite(store: () => TestStore): void {
       store().connection.subscribe(channels[channel], (word) => heard.push(`${channel} ${word}`));
     const leave = [await hear('work'), await hear('webhooks')];
     const hearAll = async () => {
-      await store().connection.read(['PUBLISH', channels.work, 'last'], channels.work);
+      await store().connection.send(['PUBLISH', channels.work, 'last']);
       await until(() => heard.includes('work last'), 5, 'the last hint is heard');
       return heard.splice(0).filter((word) => word !== 'work last');
     };

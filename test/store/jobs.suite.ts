@@ -49,7 +49,7 @@ export function jobsSuite(store: () => TestStore): void {
     expect((await readLines(store(), caller.account, 10)).map((line) => [line.status, line.credits])).to.deep.equal([
       [201, 1],
     ]);
-    const members = (await store().connection.read(['ZRANGE', keys.webhooks, '0', '-1'], keys.webhooks)) as string[];
+    const members = (await store().connection.read(['ZRANGE', keys.webhooks, '0', '-1'])) as string[];
     expect(members.filter((member) => member.endsWith(job.id))).to.deep.equal([`example.com/${job.id}`]);
     expect(await books(caller.account)).to.deep.include({ credits_consumed: 1, held: 0 });
     expect(await theJob(store(), job.id)).to.deep.include({
@@ -186,10 +186,7 @@ export function jobsSuite(store: () => TestStore): void {
     expect(await settleJob(store(), holder, job, completed)).to.deep.equal({ word: 'stale' });
     expect(await theJob(store(), job.id)).to.deep.include({ attempt: 1, failures: 1, ended_at: null });
     await cancelJob(store(), job, 'Cancelled');
-    const attempts = (await store().connection.read(
-      ['LRANGE', keys.attempts(job.id), '0', '-1'],
-      keys.attempts(job.id),
-    )) as string[];
+    const attempts = (await store().connection.read(['LRANGE', keys.attempts(job.id), '0', '-1'])) as string[];
     expect(attempts.map((json) => JSON.parse(json).code)).to.deep.equal([undefined, 'timeout']);
     expect(await books(caller.account)).to.deep.include({ held: 0, credits_consumed: 0 });
   });
@@ -226,13 +223,10 @@ export function jobsSuite(store: () => TestStore): void {
     }
     expect(await books(caller.account)).to.deep.include({ held: 0, credits_consumed: 0 });
     expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
-    const fields = (await store().connection.read(
-      ['HMGET', keys.account(caller.account), 'running'],
-      keys.account(caller.account),
-    )) as string[];
+    const fields = (await store().connection.read(['HMGET', keys.account(caller.account), 'running'])) as string[];
     expect(fields).to.deep.equal(['0']);
     for (const key of [keys.active, keys.delayed, keys.queue(caller.account)]) {
-      const members = (await store().connection.read(['ZRANGE', key, '0', '-1'], key)) as string[];
+      const members = (await store().connection.read(['ZRANGE', key, '0', '-1'])) as string[];
       expect(members.filter((id) => [running.id, delayed.id, waiting.id].includes(id))).to.deep.equal([]);
     }
   });

@@ -29,8 +29,7 @@ describe('a long ledger', () => {
         redis.call('HINCRBY', KEYS[2], 'credits_given', 1)
       end`;
     const touched = [keys.ledger(account), keys.account(account)];
-    for (let n = 0; n < pages; n++)
-      await redis.connection.read(['EVAL', grants, '2', ...touched], keys.ledger(account));
+    for (let n = 0; n < pages; n++) await redis.connection.send(['EVAL', grants, '2', ...touched]);
     const program = join(root, 'test/support/days-child.ts');
     const line = [`--max-old-space-size=${heapMegabytes}`, program, 'verify', redis.url, account];
     const { code, out, err } = await runProgram(process.execPath, line, { PATH: process.env.PATH ?? '' });

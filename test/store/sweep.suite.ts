@@ -50,7 +50,7 @@ export function sweepSuite(store: () => TestStore): void {
     const left = async () => {
       const names = [keys.keyring(caller.account), keys.key(caller.hash), keys.quota(caller.hash)];
       names.push(keys.paidLines(caller.keyId), keys.freeLines(caller.keyId));
-      const there = await store().connection.batch(names.map((key) => ({ key, command: ['EXISTS', key] })));
+      const there = await Promise.all(names.map((key) => store().connection.send(['EXISTS', key])));
       return there.filter((one) => Number(one) === 1).length;
     };
     expect(await left()).to.be.above(2);
@@ -83,14 +83,14 @@ export function sweepSuite(store: () => TestStore): void {
     expect((await sweep(store(), lifetimes)).jobs).to.be.at.least(1);
     expect(await readJob(store(), ended.id)).to.equal(null);
     expect(await readJob(store(), open.id)).not.to.equal(null);
-    const left = await store().connection.batch(
-      [keys.attempts(ended.id), keys.webhook(ended.id)].map((key) => ({ key, command: ['EXISTS', key] })),
+    const left = await Promise.all(
+      [keys.attempts(ended.id), keys.webhook(ended.id)].map((key) => store().connection.send(['EXISTS', key])),
     );
     expect(left.map(Number)).to.deep.equal([0, 0]);
-    const jobs = await store().connection.read(['ZRANGE', keys.jobs(caller.account), '0', '-1'], keys.ended);
+    const jobs = await store().connection.read(['ZRANGE', keys.jobs(caller.account), '0', '-1']);
     expect(jobs).to.deep.equal([open.id]);
     for (const key of [keys.webhooks, keys.deliveries(caller.account), keys.ended]) {
-      const members = (await store().connection.read(['ZRANGE', key, '0', '-1'], key)) as string[];
+      const members = (await store().connection.read(['ZRANGE', key, '0', '-1'])) as string[];
       expect(members.filter((member) => member.endsWith(ended.id))).to.deep.equal([]);
     }
   });
@@ -98,7 +98,7 @@ export function sweepSuite(store: () => TestStore): void {
   it('asks once for the removal of a file, and never for that of an open job', async () => {
     const caller = await anAccount(store(), { credits: 1 });
     const job = await aRunningJob(store(), caller);
-    const asked = () => store().connection.read(['ZSCORE', keys.files, `${caller.account}/${job.id}`], keys.files);
+    const asked = () => store().connection.send(['ZSCORE', keys.files, `${caller.account}/${job.id}`]);
     await noteStoring(store(), holder, job, { metadata: {}, delivered: completed.delivered });
     await removeFile(store(), job);
     expect(await asked()).to.equal(null);
@@ -142,7 +142,7 @@ export function sweepSuite(store: () => TestStore): void {
     await written;
     await lines.close();
     const key = keys.freeLines(caller.keyId);
-    expect(Number(await store().connection.read(['XLEN', key], key))).to.equal(20_000);
+    expect(Number(await store().connection.send(['XLEN', key]))).to.equal(20_000);
   });
 
   it('writes the free lines of several keys, to each its own', async () => {

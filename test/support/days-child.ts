@@ -3,7 +3,7 @@ import { makeSeal } from '../../src/base/seal.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
 import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
 import { connect } from '../../src/store/redis/connection.ts';
-import type { Store } from '../../src/store/script.ts';
+import type { RecordStore } from '../../src/store/script.ts';
 import { aLog } from './redis.ts';
 
 /**
@@ -14,7 +14,7 @@ const [verb, url = '', argument = '', offset = '0', point = '', nth = '1'] = pro
 let count = 0;
 const connection = await connect(url, { log: aLog().log });
 const clock = { now: () => Date.now() + Number(offset), offset: () => Number(offset) };
-const store: Store = { connection, clock };
+const store: RecordStore = { connection, clock };
 if (verb === 'verify') {
   const { entries, problems } = await verifyLedger(store, argument);
   console.log(JSON.stringify({ entries, problems }));
@@ -41,7 +41,7 @@ function waitingObjects(objects: FolderStore): DaysStore {
   };
 }
 
-function waitingStore(): Store {
+function waitingStore(): RecordStore {
   const run: typeof connection.eval = async (...script) => {
     const reply = await connection.eval(...script);
     if (isAt('after') && String(reply) === 'moved') await waitHere();

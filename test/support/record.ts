@@ -15,10 +15,10 @@ import { type Ending, makeTake, startAttempt } from '../../src/store/lifecycle.t
 import { addPack } from '../../src/store/money/add-pack.ts';
 import { grantCredits } from '../../src/store/money/grant-credits.ts';
 import type { Connection } from '../../src/store/redis/connection.ts';
-import type { Store } from '../../src/store/script.ts';
+import type { RecordStore } from '../../src/store/script.ts';
 
 /** A store whose clock a test may move. */
-export interface TestStore extends Store {
+export interface TestStore extends RecordStore {
   advance(milliseconds: number): void;
 }
 
@@ -51,7 +51,7 @@ export interface Wanted extends AccountChange {
 
 /** A fresh account with one key; a plan of its own when a quota or a rate is wanted. */
 export async function anAccount(
-  store: Store,
+  store: RecordStore,
   wanted: Wanted = {},
 ): Promise<Caller & { slug: string; plan: string; keyId: string }> {
   const { quota, perSecond, perMinute, paid, credits, packs, quotas, ...change } = wanted;
@@ -68,23 +68,24 @@ export async function anAccount(
 
 /** Removes an account as far as a process comes that dies after the first step. */
 export async function dieWhileRemoving(
-  store: Store,
+  store: RecordStore,
   { account, slug }: { account: string; slug: string },
 ): Promise<void> {
-  const read = store.connection.read;
-  const isDead = (command: readonly string[]) => command[0] === 'HGETALL' || command[0] === 'SREM';
   const connection: Connection = {
     ...store.connection,
-    read: async (command, key) => {
-      if (isDead(command)) throw new Error('it has died');
-      return read(command, key);
+    read: async (command) => {
+      if (command[0] === 'HGETALL') throw new Error('it has died');
+      return store.connection.read(command);
+    },
+    send: async () => {
+      throw new Error('it has died');
     },
   };
   const died = await removeAccount({ ...store, connection }, account, slug).catch((error: Error) => error.message);
   if (died !== 'it has died') throw new Error('the account was removed whole');
 }
 
-export async function aPlan(store: Store, name: string, wanted: Wanted): Promise<void> {
+export async function aPlan(store: RecordStore, name: string, wanted: Wanted): Promise<void> {
   await setPlan(store, {
     name,
     quota: wanted.quota ?? 0,
@@ -94,14 +95,14 @@ export async function aPlan(store: Store, name: string, wanted: Wanted): Promise
   });
 }
 
-export async function aPack(store: Store, account: string, total: number, day = 0): Promise<string> {
+export async function aPack(store: RecordStore, account: string, total: number, day = 0): Promise<string> {
   const id = randomBytes(6).toString('hex');
   await addPack(store, account, { id, title: `Pack ${day}`, total, purchased_at: Date.UTC(2026, 0, 1 + day) });
   return id;
 }
 
 export async function aKey(
-  store: Store,
+  store: RecordStore,
   account: string,
   quotas: Partial<Quotas> = {},
 ): Promise<Caller & { keyId: string }> {
@@ -121,18 +122,18 @@ export const aDownload: NewJob = {
 };
 
 /** Asks for a download, or for what is given. */
-export function ask(store: Store, caller: Caller, call: Partial<Call> = {}): Promise<Admission> {
+export function ask(store: RecordStore, caller: Caller, call: Partial<Call> = {}): Promise<Admission> {
   return admit(store, caller, { id: randomUUID(), valid: true, room: true, repeat: null, work: aDownload, ...call });
 }
 
 /** The id of a call that must be admitted. */
-export async function admitted(store: Store, caller: Caller, call: Partial<Call> = {}): Promise<string> {
+export async function admitted(store: RecordStore, caller: Caller, call: Partial<Call> = {}): Promise<string> {
   const answer = await ask(store, caller, call);
   if (!('admitted' in answer)) throw new Error(`not admitted: ${JSON.stringify(answer)}`);
   return answer.admitted;
 }
 
-export async function theJob(store: Store, id: string): Promise<Job> {
+export async function theJob(store: RecordStore, id: string): Promise<Job> {
   const job = await readJob(store, id);
   if (!job) throw new Error(`there is no job ${id}`);
   return job;
@@ -141,7 +142,7 @@ export async function theJob(store: Store, id: string): Promise<Job> {
 export const holder = 'the-test';
 
 /** Gives what takes the next job of all, whoever waits, and answers `null` when none may start. */
-export function takeOne(store: Store, who: string, slots: number): () => Promise<string | null> {
+export function takeOne(store: RecordStore, who: string, slots: number): () => Promise<string | null> {
   const take = makeTake(store, who, slots);
   return async () => {
     for await (const id of take()) return id;
@@ -149,12 +150,12 @@ export function takeOne(store: Store, who: string, slots: number): () => Promise
   };
 }
 
-export function takeJob(store: Store, who: string, slots: number): Promise<string | null> {
+export function takeJob(store: RecordStore, who: string, slots: number): Promise<string | null> {
   return takeOne(store, who, slots)();
 }
 
 /** Takes the next job of all, whoever waits, and begins its first attempt. */
-export async function startNext(store: Store, slots = 1_000_000): Promise<Job | null> {
+export async function startNext(store: RecordStore, slots = 1_000_000): Promise<Job | null> {
   await takeLead(store, holder);
   const id = await takeJob(store, holder, slots);
   if (id === null) return null;
@@ -164,7 +165,7 @@ export async function startNext(store: Store, slots = 1_000_000): Promise<Job | 
 }
 
 /** A job of this account alone that runs its first attempt: others' waiting jobs are started on the way. */
-export async function aRunningJob(store: Store, caller: Caller, call: Partial<Call> = {}): Promise<Job> {
+export async function aRunningJob(store: RecordStore, caller: Caller, call: Partial<Call> = {}): Promise<Job> {
   const id = await admitted(store, caller, call);
   while ((await theJob(store, id)).attempt === 0) await startNext(store);
   return theJob(store, id);

@@ -150,7 +150,7 @@ async function offer(url: string, end: () => unknown): Promise<TestRecord> {
     await connection.close();
     await end();
   };
-  return { connection, url, flush: () => connection.read(['FLUSHALL'], '{trawl}'), stop };
+  return { connection, url, flush: () => connection.send(['FLUSHALL']), stop };
 }
 
 async function startNode(parent: string, port: number, options: string[], secret = ''): Promise<TestNode> {

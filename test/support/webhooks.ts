@@ -12,27 +12,29 @@ export async function copyWebhook(
   from?: number,
 ): Promise<void> {
   const { connection } = store;
-  const job = (await connection.read(['HGETALL', keys.job(id)], keys.job(id))) as string[];
-  const webhook = (await connection.read(['HGETALL', keys.webhook(id)], keys.webhook(id))) as string[];
+  const job = (await connection.read(['HGETALL', keys.job(id)])) as string[];
+  const webhook = (await connection.read(['HGETALL', keys.webhook(id)])) as string[];
   const at = from ?? Number(webhook[webhook.indexOf('created_at') + 1]);
   const commands = Array.from({ length: count }, (_, n) => {
     const [copy, url] = [randomUUID(), urlOf(n)];
     const receiver = receiverOf(url);
     return [
-      { key: keys.job(copy), command: ['HSET', keys.job(copy), ...job, 'webhook_url', url, 'receiver', receiver] },
-      { key: keys.webhook(copy), command: ['HSET', keys.webhook(copy), ...webhook] },
-      { key: keys.webhooks, command: ['ZADD', keys.webhooks, String(at + n / 10), `${receiver}/${copy}`] },
+      ['HSET', keys.job(copy), ...job, 'webhook_url', url, 'receiver', receiver],
+      ['HSET', keys.webhook(copy), ...webhook],
+      ['ZADD', keys.webhooks, String(at + n / 10), `${receiver}/${copy}`],
     ];
   });
-  for (let n = 0; n < count; n += 250) await connection.batch(commands.slice(n, n + 250).flat());
+  for (let n = 0; n < count; n += 250) {
+    await Promise.all(commands.slice(n, n + 250).flatMap((three) => three.map((command) => connection.send(command))));
+  }
 }
 
 /** Everything that the record holds, as one text. */
 export async function wholeRecord({ connection }: TestStore): Promise<string> {
-  const names = (await connection.read(['KEYS', '*'], keys.webhooks)) as string[];
+  const names = (await connection.send(['KEYS', '*'])) as string[];
   const dumped = await Promise.all(
     names.map(async (name) => {
-      const type = String(await connection.read(['TYPE', name], name));
+      const type = String(await connection.send(['TYPE', name]));
       const read: Record<string, string[]> = {
         hash: ['HGETALL', name],
         string: ['GET', name],
@@ -40,7 +42,7 @@ export async function wholeRecord({ connection }: TestStore): Promise<string> {
         list: ['LRANGE', name, '0', '-1'],
         stream: ['XRANGE', name, '-', '+'],
       };
-      return JSON.stringify([name, await connection.read(read[type]!, name)]);
+      return JSON.stringify([name, await connection.send(read[type]!)]);
     }),
   );
   return dumped.join('\n');

@@ -1,13 +1,13 @@
 import type { Job } from '../../src/model/job.ts';
 import { takeLead } from '../../src/store/jobs/leadership.ts';
 import { type Ending, noteProgress, type Progress, settleJob } from '../../src/store/lifecycle.ts';
-import type { Store } from '../../src/store/script.ts';
+import type { RecordStore } from '../../src/store/script.ts';
 import { completed, holder, startNext, theJob } from './record.ts';
 
 const working: Progress = { progress: 10, stage: 'fetch video', speed_bytes: 1000, eta_seconds: 9 };
 
 /** Begins the first attempt of a job, as the controller does; jobs that wait before it are begun too. */
-export async function beginJob(store: Store, id: string): Promise<Job> {
+export async function beginJob(store: RecordStore, id: string): Promise<Job> {
   for (;;) {
     const job = await theJob(store, id);
     if (job.attempt > 0) return job;
@@ -16,14 +16,14 @@ export async function beginJob(store: Store, id: string): Promise<Job> {
 }
 
 /** Makes a job Running, and tells its progress. */
-export async function runJob(store: Store, id: string, told: Partial<Progress> = {}): Promise<Job> {
+export async function runJob(store: RecordStore, id: string, told: Partial<Progress> = {}): Promise<Job> {
   const { attempt } = await beginJob(store, id);
   await noteProgress(store, id, attempt, { ...working, ...told });
   return theJob(store, id);
 }
 
 /** Ends a job that runs, and one that waits after it has begun. */
-export async function endJob(store: Store, id: string, ending: Ending = completed): Promise<Job> {
+export async function endJob(store: RecordStore, id: string, ending: Ending = completed): Promise<Job> {
   const job = await beginJob(store, id);
   await takeLead(store, holder);
   const { word } = await settleJob(store, holder, job, ending);

@@ -1,7 +1,7 @@
 import type { Endpoint } from '../../model/job.ts';
 import { channels, keys } from '../keys.ts';
 import { bookKeys, rolling } from '../money/roll-period.ts';
-import { type Reply, run, type Store, text } from '../script.ts';
+import { type RecordStore, type Reply, run, text } from '../script.ts';
 import { admit as admitScript } from '../scripts/admit.ts';
 import { charge as chargeScript } from '../scripts/charge.ts';
 import { release as releaseScript } from '../scripts/release.ts';
@@ -47,14 +47,14 @@ interface Told {
 }
 
 /** Admits a call in one atomic step, or refuses it (D10). */
-export async function admit(store: Store, caller: Caller, call: Call): Promise<Admission> {
+export async function admit(store: RecordStore, caller: Caller, call: Call): Promise<Admission> {
   const told: Told = { keys: [keys.job(call.id), repeatKey(caller.account, call.repeat)], words: wordsOf(call) };
   return readAdmission(await judgeTogether(store, caller, told));
 }
 
 const judgeTogether = together<Told>(judge);
 
-function judge(store: Store, caller: Caller, calls: readonly Told[]): Promise<Reply> {
+function judge(store: RecordStore, caller: Caller, calls: readonly Told[]): Promise<Reply> {
   return rolling(store, caller.account, () =>
     run(
       store,
@@ -109,7 +109,7 @@ export interface CallInHand {
 
 /** Charges a synchronous call right before its answer; 'gone' when its hold has ended, then nothing is charged. */
 export async function chargeCall(
-  store: Store,
+  store: RecordStore,
   call: CallInHand & { keyId: string; line: string; ip: string; answer: string },
   tookMilliseconds: number,
 ): Promise<string | 'gone'> {
@@ -139,7 +139,7 @@ export async function chargeCall(
 
 /** Gives the hold of a synchronous call back, once; `log` is the status it was answered with, `null` when nobody was. */
 export async function releaseCall(
-  store: Store,
+  store: RecordStore,
   call: CallInHand,
   log: number | null,
   tookMilliseconds = 0,

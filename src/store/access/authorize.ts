@@ -1,6 +1,6 @@
 import { isRefusalCode, type RefusalCode } from '../../base/errors.ts';
 import { keys } from '../keys.ts';
-import { number, type Reply, run, type Store, text } from '../script.ts';
+import { number, type RecordStore, type Reply, run, text } from '../script.ts';
 import { enter as enterScript } from '../scripts/enter.ts';
 
 /** Who asks: the account named in the key's text and the hash of the text. */
@@ -62,7 +62,10 @@ function rate(limit: unknown, left: unknown): Rate | null {
 }
 
 /** Judges the caller of a free call that reads nothing else. */
-export async function enter(store: Store, caller: Caller): Promise<{ rates: Rates; mayReadStats: boolean } | Refused> {
+export async function enter(
+  store: RecordStore,
+  caller: Caller,
+): Promise<{ rates: Rates; mayReadStats: boolean } | Refused> {
   const reply = await run(store, enterScript, doorKeys(caller), { accountId: caller.account });
   return readRefused(reply) ?? { rates: readRates(reply), mayReadStats: reply[7] === '1' };
 }

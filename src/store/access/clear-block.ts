@@ -1,5 +1,5 @@
 import { channels, keys } from '../keys.ts';
-import { run, type Store, script } from '../script.ts';
+import { type RecordStore, run, script } from '../script.ts';
 
 /** Ends the block of an address and forgets its failures. Answers {'cleared'} or {'not_found'}. */
 const clearBlockScript = script(
@@ -16,7 +16,7 @@ return { 'cleared' }
 );
 
 /** Ends a block and forgets the failures; false when there was nothing. */
-export async function clearBlock(store: Store, address: string): Promise<boolean> {
+export async function clearBlock(store: RecordStore, address: string): Promise<boolean> {
   const [word] = await run(
     store,
     clearBlockScript,

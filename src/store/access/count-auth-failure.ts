@@ -1,5 +1,5 @@
 import { channels, keys } from '../keys.ts';
-import { run, type Store, script } from '../script.ts';
+import { type RecordStore, run, script } from '../script.ts';
 
 /**
  * Counts a failed authentication of an address, and blocks it when there were too many in the window (D38). After a block
@@ -42,7 +42,7 @@ export interface BlockRule {
 }
 
 /** Counts a failed authentication; answers until when the address is blocked by it, or `null`. */
-export async function countFailure(store: Store, address: string, rule: BlockRule): Promise<number | null> {
+export async function countFailure(store: RecordStore, address: string, rule: BlockRule): Promise<number | null> {
   const reply = await run(
     store,
     failAuthScript,

@@ -1,12 +1,15 @@
 import { keys } from '../keys.ts';
-import type { Store } from '../script.ts';
+import type { RecordStore } from '../script.ts';
 
 /** Addresses that are blocked now, and until when. */
-export async function listBlocks(store: Store): Promise<{ address: string; until: number }[]> {
-  const flat = (await store.connection.read(
-    ['ZRANGEBYSCORE', keys.blocks, `(${store.clock.now()}`, '+inf', 'WITHSCORES'],
+export async function listBlocks(store: RecordStore): Promise<{ address: string; until: number }[]> {
+  const flat = (await store.connection.read([
+    'ZRANGEBYSCORE',
     keys.blocks,
-  )) as string[];
+    `(${store.clock.now()}`,
+    '+inf',
+    'WITHSCORES',
+  ])) as string[];
   const found: { address: string; until: number }[] = [];
   for (let n = 0; n + 1 < flat.length; n += 2) found.push({ address: String(flat[n]), until: Number(flat[n + 1]) });
   return found;

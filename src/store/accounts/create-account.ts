@@ -4,7 +4,7 @@ import { periodAt } from '../../model/period.ts';
 import { keys } from '../keys.ts';
 import { books, booksKeys } from '../lua/books.ts';
 import { bookKeys } from '../money/roll-period.ts';
-import { run, type Store, script } from '../script.ts';
+import { type RecordStore, run, script } from '../script.ts';
 import { readAccount } from './read-accounts.ts';
 import { type AccountChange, fieldsOf } from './set-account.ts';
 
@@ -50,7 +50,7 @@ const fresh: Required<Omit<AccountChange, 'name' | 'plan'>> = {
 
 /** Creates an account; refuses when the slug is taken or the plan unknown. */
 export async function createAccount(
-  store: Store,
+  store: RecordStore,
   id: string,
   slug: string,
   wanted: AccountChange & { name: string },

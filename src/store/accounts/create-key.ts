@@ -1,7 +1,7 @@
 import { refuse } from '../../base/errors.ts';
 import { quotaWindows } from '../../model/account.ts';
 import { keys } from '../keys.ts';
-import { run, type Store, script } from '../script.ts';
+import { type RecordStore, run, script } from '../script.ts';
 import { fieldsOf, type KeyChange } from './set-key.ts';
 
 /** Creates an API key under an alias that is free. Answers {'created'}, {'already_exists'} or {'not_found'}. */
@@ -23,7 +23,7 @@ return { 'created' }
 
 /** Creates a key from the hash of its text; refuses when the alias is taken. */
 export async function createKey(
-  store: Store,
+  store: RecordStore,
   account: string,
   made: KeyChange & { id: string; alias: string; hash: string },
 ): Promise<void> {

@@ -1,6 +1,6 @@
 import { refuse } from '../../base/errors.ts';
 import { keys } from '../keys.ts';
-import { run, type Store, script } from '../script.ts';
+import { type RecordStore, run, script } from '../script.ts';
 import { hashOf, readKeyRecord } from './read-keys.ts';
 
 /**
@@ -22,7 +22,7 @@ return { 'deleted' }
 );
 
 /** Deletes a key that was never used; with force, for a removed account, any key. */
-export async function deleteKey(store: Store, account: string, alias: string, force = false): Promise<void> {
+export async function deleteKey(store: RecordStore, account: string, alias: string, force = false): Promise<void> {
   const hash = await hashOf(store, account, alias);
   const { id } = await readKeyRecord(store, hash);
   const [word] = await run(

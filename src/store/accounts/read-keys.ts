@@ -1,14 +1,12 @@
 import { refuse } from '../../base/errors.ts';
 import { type Key, type Quotas, quotaWindows } from '../../model/account.ts';
 import { keys } from '../keys.ts';
-import { number, pairs, type Store, text } from '../script.ts';
+import { number, pairs, type RecordStore, text } from '../script.ts';
 
 /** All keys of an account, oldest first. */
-export async function listKeys(store: Store, account: string): Promise<Key[]> {
-  const ring = pairs(await store.connection.read(['HGETALL', keys.keyring(account)], keys.keyring(account)));
-  const found = await store.connection.batch(
-    Object.values(ring).map((hash) => ({ key: keys.key(hash), command: ['HGETALL', keys.key(hash)] })),
-  );
+export async function listKeys(store: RecordStore, account: string): Promise<Key[]> {
+  const ring = pairs(await store.connection.read(['HGETALL', keys.keyring(account)]));
+  const found = await store.connection.readAll(Object.values(ring).map((hash) => ['HGETALL', keys.key(hash)]));
   return found
     .map(pairs)
     .filter((fields) => fields.id !== undefined)
@@ -34,12 +32,12 @@ export function keyOf(fields: Readonly<Record<string, string>>): Key {
   };
 }
 
-export async function hashOf(store: Store, account: string, alias: string): Promise<string> {
-  const hash = await store.connection.read(['HGET', keys.keyring(account), alias], keys.keyring(account));
+export async function hashOf(store: RecordStore, account: string, alias: string): Promise<string> {
+  const hash = await store.connection.read(['HGET', keys.keyring(account), alias]);
   if (hash === null) throw refuse('not_found', `The account has no key ${alias}`);
   return String(hash);
 }
 
-export async function readKeyRecord(store: Store, hash: string): Promise<Key> {
-  return keyOf(pairs(await store.connection.read(['HGETALL', keys.key(hash)], keys.key(hash))));
+export async function readKeyRecord(store: RecordStore, hash: string): Promise<Key> {
+  return keyOf(pairs(await store.connection.read(['HGETALL', keys.key(hash)])));
 }

@@ -1,6 +1,6 @@
 import { refuse } from '../../base/errors.ts';
 import { keys } from '../keys.ts';
-import { run, type Store, script } from '../script.ts';
+import { type RecordStore, run, script } from '../script.ts';
 import { deleteKey } from './delete-key.ts';
 import { listKeys } from './read-keys.ts';
 
@@ -35,7 +35,7 @@ return { 'removed' }
 );
 
 /** Removes an account without open jobs and purchases, and its keys; its record and ledger stay. */
-export async function removeAccount(store: Store, id: string, slug: string): Promise<void> {
+export async function removeAccount(store: RecordStore, id: string, slug: string): Promise<void> {
   const [word] = await run(
     store,
     removeAccountScript,
@@ -59,13 +59,13 @@ export async function removeAccount(store: Store, id: string, slug: string): Pro
 }
 
 /** Deletes the keys of accounts whose removal broke off after its first step; answers how many accounts there were. */
-export async function finishRemovals(store: Store): Promise<number> {
-  const leaving = (await store.connection.read(['SMEMBERS', keys.leaving], keys.leaving)) as string[];
+export async function finishRemovals(store: RecordStore): Promise<number> {
+  const leaving = (await store.connection.read(['SMEMBERS', keys.leaving])) as string[];
   for (const id of leaving) await deleteKeys(store, id);
   return leaving.length;
 }
 
-async function deleteKeys(store: Store, id: string): Promise<void> {
+async function deleteKeys(store: RecordStore, id: string): Promise<void> {
   for (const { alias } of await listKeys(store, id)) await deleteKey(store, id, alias, true);
-  await store.connection.read(['SREM', keys.leaving, id], keys.leaving);
+  await store.connection.send(['SREM', keys.leaving, id]);
 }

@@ -1,6 +1,6 @@
 import { refuse } from '../../base/errors.ts';
 import { keys } from '../keys.ts';
-import { run, type Store, script } from '../script.ts';
+import { type RecordStore, run, script } from '../script.ts';
 
 /** Removes a plan that no account has. Answers {'removed'}, {'not_found'} or {'in_use'}. */
 const removePlanScript = script(
@@ -18,7 +18,7 @@ return { 'removed' }
 );
 
 /** Removes a plan; refuses when it is unknown or an account has it. */
-export async function removePlan(store: Store, name: string): Promise<void> {
+export async function removePlan(store: RecordStore, name: string): Promise<void> {
   const [word] = await run(store, removePlanScript, { plans: keys.plans, planUsers: keys.planUsers }, { plan: name });
   if (word === 'not_found') throw refuse('not_found', `There is no plan ${name}`);
   if (word === 'in_use') throw refuse('in_use', `The plan ${name} is still the plan of an account`);

@@ -5,7 +5,7 @@ import { keys } from '../keys.ts';
 import { books, booksKeys } from '../lua/books.ts';
 import { fair, fairKeys } from '../lua/fair.ts';
 import { bookKeys, rolling } from '../money/roll-period.ts';
-import { run, type Store, script } from '../script.ts';
+import { type RecordStore, run, script } from '../script.ts';
 import { readAccount } from './read-accounts.ts';
 
 /**
@@ -70,7 +70,7 @@ export interface AccountChange {
 }
 
 /** Changes what is named of an account and answers it. */
-export async function setAccount(store: Store, id: string, change: AccountChange): Promise<Account> {
+export async function setAccount(store: RecordStore, id: string, change: AccountChange): Promise<Account> {
   const plan = change.plan === undefined ? '' : (change.plan ?? '-');
   const period = periodAt(store.clock.now(), store.clock.now());
   const [word] = await rolling(store, id, () =>

@@ -1,7 +1,7 @@
 import { refuse } from '../../base/errors.ts';
 import type { Key, Quotas } from '../../model/account.ts';
 import { keys } from '../keys.ts';
-import { run, type Store, script } from '../script.ts';
+import { type RecordStore, run, script } from '../script.ts';
 import { hashOf, readKeyRecord } from './read-keys.ts';
 
 /** Changes fields of a key; they hold for the next request. Answers {'set'} or {'not_found'}. */
@@ -26,7 +26,7 @@ export interface KeyChange {
 }
 
 /** Changes what is named of a key; it holds for the next request. */
-export async function setKey(store: Store, account: string, alias: string, change: KeyChange): Promise<Key> {
+export async function setKey(store: RecordStore, account: string, alias: string, change: KeyChange): Promise<Key> {
   const hash = await hashOf(store, account, alias);
   const [word] = await run(
     store,

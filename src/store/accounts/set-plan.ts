@@ -1,6 +1,6 @@
 import type { Plan } from '../../model/account.ts';
 import { keys } from '../keys.ts';
-import { run, type Store, script } from '../script.ts';
+import { type RecordStore, run, script } from '../script.ts';
 
 /** Makes or changes a plan; it holds for the next request of every account that has it. Answers {'set'}. */
 const setPlanScript = script(
@@ -14,6 +14,6 @@ return { 'set' }
 `,
 );
 
-export async function setPlan(store: Store, plan: Plan): Promise<void> {
+export async function setPlan(store: RecordStore, plan: Plan): Promise<void> {
   await run(store, setPlanScript, { plans: keys.plans }, { plan: plan.name, json: JSON.stringify(plan) });
 }

@@ -1,5 +1,5 @@
 import { keys } from '../keys.ts';
-import type { Store } from '../script.ts';
+import type { RecordStore } from '../script.ts';
 
 /** A job that may have files in the object store. */
 export interface KeptFile {
@@ -8,11 +8,16 @@ export interface KeptFile {
 }
 
 /** Files of jobs that ended before a moment, those that callers have removed, and what jobs without a result have left; a bounded number. */
-export async function dueFiles(store: Store, before: number): Promise<KeptFile[]> {
-  const members = (await store.connection.read(
-    ['ZRANGEBYSCORE', keys.files, '-inf', String(before), 'LIMIT', '0', '100'],
+export async function dueFiles(store: RecordStore, before: number): Promise<KeptFile[]> {
+  const members = (await store.connection.read([
+    'ZRANGEBYSCORE',
     keys.files,
-  )) as string[];
+    '-inf',
+    String(before),
+    'LIMIT',
+    '0',
+    '100',
+  ])) as string[];
   return members.map((member) => {
     const [account = '', job = ''] = member.split('/');
     return { account, job };
@@ -20,6 +25,6 @@ export async function dueFiles(store: Store, before: number): Promise<KeptFile[]
 }
 
 /** Forgets a file that is no longer in the object store. */
-export async function dropFile(store: Store, { account, job }: KeptFile): Promise<void> {
-  await store.connection.read(['ZREM', keys.files, `${account}/${job}`], keys.files);
+export async function dropFile(store: RecordStore, { account, job }: KeptFile): Promise<void> {
+  await store.connection.send(['ZREM', keys.files, `${account}/${job}`]);
 }

@@ -1,6 +1,6 @@
 import type { Job, JobStatus } from '../../model/job.ts';
 import { channels, keys } from '../keys.ts';
-import { pairs, run, type Store } from '../script.ts';
+import { pairs, type RecordStore, run } from '../script.ts';
 import { removeFile as removeFileScript } from '../scripts/remove-file.ts';
 import { jobOf } from './read-job.ts';
 
@@ -18,7 +18,7 @@ const pagesMost = 20;
  * be short although `next` says that more may follow.
  */
 export async function listJobs(
-  store: Store,
+  store: RecordStore,
   account: string,
   wanted: { readonly status: JobStatus | undefined; readonly limit: number; readonly after: Cursor | null },
 ): Promise<{ jobs: Job[]; next: Cursor | null }> {
@@ -26,9 +26,7 @@ export async function listJobs(
   let after = wanted.after;
   for (let page = 0; page < pagesMost; page++) {
     const ids = await readPage(store, account, after);
-    const found = await store.connection.batch(
-      ids.map(({ id }) => ({ key: keys.job(id), command: ['HGETALL', keys.job(id)] })),
-    );
+    const found = await store.connection.readAll(ids.map(({ id }) => ['HGETALL', keys.job(id)]));
     for (const [n, reply] of found.entries()) {
       const fields = pairs(reply);
       const place = ids[n] ?? null;
@@ -46,7 +44,7 @@ export async function listJobs(
 }
 
 /** Marks the file of an ended job as removed, for good; its object is removed by the controller. */
-export async function removeFile(store: Store, job: Pick<Job, 'id' | 'account'>): Promise<void> {
+export async function removeFile(store: RecordStore, job: Pick<Job, 'id' | 'account'>): Promise<void> {
   await run(
     store,
     removeFileScript,
@@ -56,22 +54,28 @@ export async function removeFile(store: Store, job: Pick<Job, 'id' | 'account'>)
 }
 
 /** Ids after a place, newest first; jobs of the same millisecond stand in the order of their ids, last first. */
-async function readPage(store: Store, account: string, after: Cursor | null): Promise<Cursor[]> {
+async function readPage(store: RecordStore, account: string, after: Cursor | null): Promise<Cursor[]> {
   const key = keys.jobs(account);
   const from = after === null ? '+inf' : String(after.created_at);
   const skipped = after === null ? 0 : await countSame(store, key, after);
-  const flat = (await store.connection.read(
-    ['ZREVRANGEBYSCORE', key, from, '-inf', 'WITHSCORES', 'LIMIT', String(skipped), String(pageSize)],
+  const flat = (await store.connection.read([
+    'ZREVRANGEBYSCORE',
     key,
-  )) as string[];
+    from,
+    '-inf',
+    'WITHSCORES',
+    'LIMIT',
+    String(skipped),
+    String(pageSize),
+  ])) as string[];
   const found: Cursor[] = [];
   for (let n = 0; n + 1 < flat.length; n += 2) found.push({ id: String(flat[n]), created_at: Number(flat[n + 1]) });
   return found;
 }
 
 /** How many jobs of the cursor's own millisecond come before the place, the one at it included. */
-async function countSame(store: Store, key: string, after: Cursor): Promise<number> {
+async function countSame(store: RecordStore, key: string, after: Cursor): Promise<number> {
   const at = String(after.created_at);
-  const same = (await store.connection.read(['ZREVRANGEBYSCORE', key, at, at], key)) as string[];
+  const same = (await store.connection.read(['ZREVRANGEBYSCORE', key, at, at])) as string[];
   return same.filter((id) => id >= after.id).length;
 }

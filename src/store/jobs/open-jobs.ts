@@ -1,23 +1,23 @@
 import { keys } from '../keys.ts';
-import type { Store } from '../script.ts';
+import type { RecordStore } from '../script.ts';
 
 /** Ids of the jobs of an account that have not ended, oldest first. */
-export async function listOpen(store: Store, account: string): Promise<string[]> {
-  return (await store.connection.read(['ZRANGE', keys.open(account), '0', '-1'], keys.open(account))) as string[];
+export async function listOpen(store: RecordStore, account: string): Promise<string[]> {
+  return (await store.connection.read(['ZRANGE', keys.open(account), '0', '-1'])) as string[];
 }
 
 /** Jobs that were taken and have not ended. */
-export async function listActive(store: Store): Promise<string[]> {
-  return (await store.connection.read(['ZRANGE', keys.active, '0', '-1'], keys.active)) as string[];
+export async function listActive(store: RecordStore): Promise<string[]> {
+  return (await store.connection.read(['ZRANGE', keys.active, '0', '-1'])) as string[];
 }
 
 /** Jobs that wait since before a moment, a bounded number of each account. */
-export async function listOverdue(store: Store, before: number): Promise<string[]> {
-  const accounts = (await store.connection.read(['HVALS', keys.slugs], keys.slugs)) as string[];
-  const found = await store.connection.batch(
+export async function listOverdue(store: RecordStore, before: number): Promise<string[]> {
+  const accounts = (await store.connection.read(['HVALS', keys.slugs])) as string[];
+  const found = await store.connection.readAll(
     accounts.map((account) => {
       const key = keys.queue(account);
-      return { key, command: ['ZRANGEBYSCORE', key, '-inf', String(before), 'LIMIT', '0', '100'] };
+      return ['ZRANGEBYSCORE', key, '-inf', String(before), 'LIMIT', '0', '100'];
     }),
   );
   return found.flat() as string[];
@@ -35,24 +35,24 @@ export interface Openings {
 }
 
 /** Counts what is open, over all accounts. */
-export async function readOpenings(store: Store): Promise<Openings> {
-  const accounts = (await store.connection.read(['HVALS', keys.slugs], keys.slugs)) as string[];
+export async function readOpenings(store: RecordStore): Promise<Openings> {
+  const accounts = (await store.connection.read(['HVALS', keys.slugs])) as string[];
   const now = String(store.clock.now());
-  const each = await store.connection.batch(
+  const each = await store.connection.readAll(
     accounts.flatMap((account) => {
       const [queue, hash] = [keys.queue(account), keys.account(account)];
       return [
-        { key: queue, command: ['ZCARD', queue] },
-        { key: queue, command: ['ZRANGE', queue, '0', '0', 'WITHSCORES'] },
-        { key: hash, command: ['HGET', hash, 'held'] },
+        ['ZCARD', queue],
+        ['ZRANGE', queue, '0', '0', 'WITHSCORES'],
+        ['HGET', hash, 'held'],
       ];
     }),
   );
-  const [active, webhooks, first, blocked] = await store.connection.batch([
-    { key: keys.active, command: ['ZCARD', keys.active] },
-    { key: keys.webhooks, command: ['ZCARD', keys.webhooks] },
-    { key: keys.webhooks, command: ['ZRANGE', keys.webhooks, '0', '0', 'WITHSCORES'] },
-    { key: keys.blocks, command: ['ZCOUNT', keys.blocks, `(${now}`, '+inf'] },
+  const [active, webhooks, first, blocked] = await store.connection.readAll([
+    ['ZCARD', keys.active],
+    ['ZCARD', keys.webhooks],
+    ['ZRANGE', keys.webhooks, '0', '0', 'WITHSCORES'],
+    ['ZCOUNT', keys.blocks, `(${now}`, '+inf'],
   ]);
   const scores = each.filter((_, n) => n % 3 === 1).map((reply) => scoreOf(reply));
   return {

@@ -2,7 +2,7 @@ import type { Job, JobStatus } from '../../model/job.ts';
 import type { NewJob } from '../access/admit-call.ts';
 import { type Caller, doorKeys, type Rates, type Refused, readRates, readRefused } from '../access/authorize.ts';
 import { keys } from '../keys.ts';
-import { number, pairs, run, type Store, text } from '../script.ts';
+import { number, pairs, type RecordStore, run, text } from '../script.ts';
 import { poll as pollScript } from '../scripts/poll.ts';
 import { together } from '../together.ts';
 
@@ -20,7 +20,7 @@ export interface Place {
 export type Polled = { readonly job: Job; readonly place: Place; readonly rates: Rates } | Refused;
 
 /** Judges the caller and reads one of the account's jobs, in one call. */
-export async function pollJob(store: Store, caller: Caller, id: string): Promise<Polled> {
+export async function pollJob(store: RecordStore, caller: Caller, id: string): Promise<Polled> {
   const reply = await judgeTogether(store, caller, id);
   const refused = readRefused(reply);
   if (refused) return refused;
@@ -39,18 +39,18 @@ const judgeTogether = together<string>((store, caller, ids) =>
 );
 
 /** The job, or `null` when the record has none of this id. */
-export async function readJob(store: Store, id: string): Promise<Job | null> {
-  const fields = pairs(await store.connection.read(['HGETALL', keys.job(id)], keys.job(id)));
+export async function readJob(store: RecordStore, id: string): Promise<Job | null> {
+  const fields = pairs(await store.connection.read(['HGETALL', keys.job(id)]));
   return fields.id === undefined ? null : jobOf(fields);
 }
 
 /** Where jobs of one account stand, in their order. */
-export async function readPlaces(store: Store, account: string, ids: readonly string[]): Promise<Place[]> {
+export async function readPlaces(store: RecordStore, account: string, ids: readonly string[]): Promise<Place[]> {
   if (ids.length === 0) return [];
   const [queue, key] = [keys.queue(account), keys.account(account)];
-  const [fields, ...ranks] = await store.connection.batch([
-    { key, command: ['HMGET', key, 'running', 'concurrency'] },
-    ...ids.map((id) => ({ key: queue, command: ['ZRANK', queue, id] })),
+  const [fields, ...ranks] = await store.connection.readAll([
+    ['HMGET', key, 'running', 'concurrency'],
+    ...ids.map((id) => ['ZRANK', queue, id] as const),
   ]);
   const [running, concurrency] = fields as (string | null)[];
   return ranks.map((rank) => ({
@@ -72,17 +72,17 @@ export interface AttemptMark {
 }
 
 /** How the attempts of a job began and ended, in their order. */
-export async function readAttempts(store: Store, id: string): Promise<AttemptMark[]> {
-  const marks = (await store.connection.read(['LRANGE', keys.attempts(id), '0', '-1'], keys.attempts(id))) as string[];
+export async function readAttempts(store: RecordStore, id: string): Promise<AttemptMark[]> {
+  const marks = (await store.connection.read(['LRANGE', keys.attempts(id), '0', '-1'])) as string[];
   return marks.map((json) => JSON.parse(json) as AttemptMark);
 }
 
 /** The webhook of a job as it was given, its authorization sealed. */
-export async function readWebhook(store: Store, id: string): Promise<NewJob['webhook']> {
-  const [asked, receiver] = (await store.connection.read(
-    ['HMGET', keys.job(id), 'asked', 'receiver'],
-    keys.job(id),
-  )) as (string | null)[];
+export async function readWebhook(store: RecordStore, id: string): Promise<NewJob['webhook']> {
+  const [asked, receiver] = (await store.connection.read(['HMGET', keys.job(id), 'asked', 'receiver'])) as (
+    | string
+    | null
+  )[];
   return webhookOf(asked, receiver);
 }
 

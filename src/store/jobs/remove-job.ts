@@ -1,5 +1,5 @@
 import { keys } from '../keys.ts';
-import { run, type Store, script } from '../script.ts';
+import { type RecordStore, run, script } from '../script.ts';
 
 /** Removes the record of a job that ended before a moment. Answers {'removed'}, {'kept'} or {'not_found'}. */
 const removeJobScript = script(
@@ -24,7 +24,12 @@ return { 'removed' }
 );
 
 /** Removes the record of an ended job with its attempts and its webhook; false when it ended later, or has not ended. */
-export async function removeJob(store: Store, accountId: string, jobId: string, before: number): Promise<boolean> {
+export async function removeJob(
+  store: RecordStore,
+  accountId: string,
+  jobId: string,
+  before: number,
+): Promise<boolean> {
   const [word] = await run(
     store,
     removeJobScript,

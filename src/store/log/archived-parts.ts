@@ -1,6 +1,6 @@
 import { refuse } from '../../base/errors.ts';
 import type { Opening } from '../../model/ledger.ts';
-import { pairs, type Store } from '../script.ts';
+import { pairs, type RecordStore } from '../script.ts';
 
 /** Anything that a stream holds, with its place in it. */
 export interface Placed {
@@ -42,27 +42,23 @@ export const beginning = '0-0';
 
 /** Entries of a stream behind one of them, else from its beginning, a bounded number. */
 export async function readOldest<T extends Placed>(
-  store: Store,
+  store: RecordStore,
   { stream, read }: Origin<T>,
   most: number,
   { behind = beginning, last = '+' } = {},
 ): Promise<T[]> {
-  return entriesOf(
-    await store.connection.read(['XRANGE', stream, `(${behind}`, last, 'COUNT', String(most)], stream),
-    read,
-  );
+  return entriesOf(await store.connection.read(['XRANGE', stream, `(${behind}`, last, 'COUNT', String(most)]), read);
 }
 
 /** Entries newest first: those of the record, then, where they can be opened, those that were moved. */
 export async function readNewest<T extends Placed>(
-  store: Store,
+  store: RecordStore,
   origin: Origin<T>,
   limit: number,
   open?: OpenDays,
 ): Promise<T[]> {
   const { stream, read } = origin;
-  const command = ['XREVRANGE', stream, '+', '-', 'COUNT', String(limit)];
-  const found = entriesOf(await store.connection.read(command, stream), read);
+  const found = entriesOf(await store.connection.read(['XREVRANGE', stream, '+', '-', 'COUNT', String(limit)]), read);
   if (open === undefined || found.length >= limit) return found;
   // What is moved just now was perhaps seen already.
   const seen = new Set(found.map(({ entry }) => entry));
@@ -86,14 +82,14 @@ async function openEntries<T extends Placed>(
 }
 
 /** What was moved of a stream, oldest first. */
-export async function listDays(store: Store, { list }: Pick<Origin<Placed>, 'list'>): Promise<Days[]> {
-  const found = (await store.connection.read(['LRANGE', list, '0', '-1'], list)) as string[];
+export async function listDays(store: RecordStore, { list }: Pick<Origin<Placed>, 'list'>): Promise<Days[]> {
+  const found = (await store.connection.read(['LRANGE', list, '0', '-1'])) as string[];
   return found.map((json) => JSON.parse(json) as Days);
 }
 
 /** What was moved of a stream last. */
-export async function newestDays(store: Store, { list }: Pick<Origin<Placed>, 'list'>): Promise<Days | null> {
-  const json = await store.connection.read(['LINDEX', list, '-1'], list);
+export async function newestDays(store: RecordStore, { list }: Pick<Origin<Placed>, 'list'>): Promise<Days | null> {
+  const json = await store.connection.read(['LINDEX', list, '-1']);
   return json === null ? null : (JSON.parse(String(json)) as Days);
 }
 

@@ -1,5 +1,5 @@
 import { keys } from '../keys.ts';
-import { run, type Store, script } from '../script.ts';
+import { type RecordStore, run, script } from '../script.ts';
 import { objectOf } from './archived-parts.ts';
 
 /** Forgets a moved part of a stream, whose object is removed. Answers {'dropped'}. */
@@ -25,11 +25,16 @@ interface DueDays {
 }
 
 /** Moved lines that are all older than a moment; a bounded number. */
-export async function dueDays(store: Store, before: number): Promise<DueDays[]> {
-  const members = (await store.connection.read(
-    ['ZRANGEBYSCORE', keys.days, '-inf', `(${before}`, 'LIMIT', '0', '100'],
+export async function dueDays(store: RecordStore, before: number): Promise<DueDays[]> {
+  const members = (await store.connection.read([
+    'ZRANGEBYSCORE',
     keys.days,
-  )) as string[];
+    '-inf',
+    `(${before}`,
+    'LIMIT',
+    '0',
+    '100',
+  ])) as string[];
   return members.map((member) => {
     const [kind = '', id = '', from = ''] = member.split('/');
     const list = kind === 'paid' ? keys.paidDays(id) : keys.freeDays(id);
@@ -38,6 +43,6 @@ export async function dueDays(store: Store, before: number): Promise<DueDays[]> 
 }
 
 /** Forgets moved lines whose object is removed. */
-export async function forgetDays(store: Store, { member, list, object }: DueDays): Promise<void> {
+export async function forgetDays(store: RecordStore, { member, list, object }: DueDays): Promise<void> {
   await run(store, dropDaysScript, { list, days: keys.days }, { member, object });
 }

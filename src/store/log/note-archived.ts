@@ -1,5 +1,5 @@
 import { keys } from '../keys.ts';
-import { run, type Store, script } from '../script.ts';
+import { type RecordStore, run, script } from '../script.ts';
 import type { Days, Origin, Placed } from './archived-parts.ts';
 
 /**
@@ -27,7 +27,7 @@ return { 'moved' }
  * Answers false when somebody else has moved entries since.
  */
 export async function noteMoved(
-  store: Store,
+  store: RecordStore,
   origin: Origin<Placed>,
   from: string,
   newest: Placed,

@@ -1,6 +1,6 @@
 import { listKeys } from '../accounts/read-keys.ts';
 import { keys } from '../keys.ts';
-import type { Store } from '../script.ts';
+import type { RecordStore } from '../script.ts';
 import { type OpenDays, type Origin, type Placed, readNewest } from './archived-parts.ts';
 import type { Line } from './write-lines.ts';
 
@@ -19,7 +19,7 @@ export function freeLinesOf(keyId: string): Origin<PlacedLine> {
 
 /** Newest lines first, of all keys of an account or of one alias; those that were moved too, where they can be opened. */
 export async function readLines(
-  store: Store,
+  store: RecordStore,
   account: string,
   limit: number,
   { alias, open }: { readonly alias?: string | undefined; readonly open?: OpenDays } = {},

@@ -1,7 +1,7 @@
 import { listAccounts } from '../accounts/read-accounts.ts';
 import { listKeys } from '../accounts/read-keys.ts';
 import { keys } from '../keys.ts';
-import { run, type Store, script } from '../script.ts';
+import { type RecordStore, run, script } from '../script.ts';
 
 const pageSize = 100;
 
@@ -25,7 +25,7 @@ return { 'trimmed', #old }
 `,
 );
 
-async function trimLines(store: Store, lines: string, before: number): Promise<number> {
+async function trimLines(store: RecordStore, lines: string, before: number): Promise<number> {
   let done = 0;
   for (;;) {
     const [, removed] = await run(store, trimScript, { lines }, { before });
@@ -34,7 +34,7 @@ async function trimLines(store: Store, lines: string, before: number): Promise<n
   }
 }
 
-export async function sweepLines(store: Store, before: number): Promise<number> {
+export async function sweepLines(store: RecordStore, before: number): Promise<number> {
   let done = 0;
   for (const [, account] of await listAccounts(store)) {
     for (const key of await listKeys(store, account)) {

@@ -1,6 +1,6 @@
 import type { Log } from '../../base/log.ts';
 import { keys } from '../keys.ts';
-import { run, type Store, script } from '../script.ts';
+import { type RecordStore, run, script } from '../script.ts';
 
 const fields = ['at', 'endpoint', 'status', 'duration_ms', 'ip', 'credits'] as const;
 
@@ -53,7 +53,7 @@ const mostAtOnce = 500;
  * Lines are written twice a second, so a SIGKILL loses at most one second of them; lines that carry money are written by
  * the script that moves it and are never lost. `cap` lines are kept of each key.
  */
-export function collectLines(store: Store, cap: number, log: Log): FreeLines {
+export function collectLines(store: RecordStore, cap: number, log: Log): FreeLines {
   const waiting: { keyId: string; line: Line }[] = [];
   let dropped = 0;
   let writing: Promise<void> = Promise.resolve();
@@ -95,7 +95,7 @@ export function collectLines(store: Store, cap: number, log: Log): FreeLines {
 
 /** Writes all lines of a key in one step: a command for each would cost as much as the call that it tells of. */
 async function writePart(
-  store: Store,
+  store: RecordStore,
   cap: number,
   part: readonly { readonly keyId: string; readonly line: Line }[],
 ): Promise<void> {

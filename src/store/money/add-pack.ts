@@ -1,7 +1,7 @@
 import { refuse } from '../../base/errors.ts';
 import type { Pack } from '../../model/money.ts';
 import { books, booksKeys } from '../lua/books.ts';
-import { run, type Store, script } from '../script.ts';
+import { type RecordStore, run, script } from '../script.ts';
 import { bookKeys, rolling } from './roll-period.ts';
 
 /** Adds a pack to an account, once per pack id. Answers {'added'}, {'already_added'}, {'not_found'} or {'roll'}. */
@@ -21,7 +21,7 @@ return { 'added' }
 );
 
 /** Adds a pack; adding the same id again changes nothing. */
-export async function addPack(store: Store, account: string, pack: Omit<Pack, 'used'>): Promise<void> {
+export async function addPack(store: RecordStore, account: string, pack: Omit<Pack, 'used'>): Promise<void> {
   const { id, title, purchased_at, total } = pack;
   const [word] = await rolling(store, account, () =>
     run(store, addPackScript, bookKeys(account), {

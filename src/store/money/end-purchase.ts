@@ -1,6 +1,6 @@
 import { monthOf } from '../../model/period.ts';
 import { books, booksKeys } from '../lua/books.ts';
-import { run, type Store, script } from '../script.ts';
+import { type RecordStore, run, script } from '../script.ts';
 import { bookKeys, rolling } from './roll-period.ts';
 import type { Purchase } from './take-purchase.ts';
 
@@ -33,7 +33,7 @@ return { 'declined' }
 
 /** Ends a purchase once: paid adds its pack, declined disables the setting. */
 export async function endPurchase(
-  store: Store,
+  store: RecordStore,
   purchase: Purchase,
   verdict: 'paid' | 'declined',
 ): Promise<'paid' | 'declined' | 'stale'> {

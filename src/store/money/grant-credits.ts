@@ -1,7 +1,7 @@
 import { refuse } from '../../base/errors.ts';
 import { keys } from '../keys.ts';
 import { books, booksKeys } from '../lua/books.ts';
-import { run, type Store, script } from '../script.ts';
+import { type RecordStore, run, script } from '../script.ts';
 import { bookKeys, rolling } from './roll-period.ts';
 
 /**
@@ -32,7 +32,7 @@ return { 'granted', b.credits_given, b.credits_consumed }
  * that grants nothing more.
  */
 export async function grantCredits(
-  store: Store,
+  store: RecordStore,
   account: string,
   amount: number,
   { reason = '', id = '' }: { readonly reason?: string | undefined; readonly id?: string | undefined } = {},

@@ -4,7 +4,7 @@ import type { Books, Pack } from '../../model/money.ts';
 import { accountOf } from '../accounts/read-accounts.ts';
 import { keys } from '../keys.ts';
 import type { Days } from '../log/archived-parts.ts';
-import { number, pairs, run, type Store, script, text } from '../script.ts';
+import { number, pairs, type RecordStore, run, script, text } from '../script.ts';
 import { rollPeriod } from './roll-period.ts';
 
 /**
@@ -35,7 +35,7 @@ export interface Raw {
   readonly moved: Days | null;
 }
 
-export async function readRaw(store: Store, account: string): Promise<Raw> {
+export async function readRaw(store: RecordStore, account: string): Promise<Raw> {
   const reply = await run(
     store,
     readBooksScript,
@@ -82,14 +82,12 @@ export interface Snapshot {
 }
 
 /** The same for the operator: the plan's quota as it holds now. */
-export async function readSnapshot(store: Store, account: string): Promise<Snapshot> {
+export async function readSnapshot(store: RecordStore, account: string): Promise<Snapshot> {
   let seen = await readRaw(store, account);
   const ends = number(seen.fields.period_end);
   if (ends !== null && ends <= store.clock.now() && (await rollPeriod(store, account)))
     seen = await readRaw(store, account);
-  const json = seen.fields.plan
-    ? await store.connection.read(['HGET', keys.plans, seen.fields.plan], keys.plans)
-    : null;
+  const json = seen.fields.plan ? await store.connection.read(['HGET', keys.plans, seen.fields.plan]) : null;
   const plan = json === null ? null : (JSON.parse(String(json)) as Plan);
   const booked = booksOf(seen.fields, seen.packs);
   return { account: accountOf(seen.fields), plan, books: { ...booked, quota: plan?.quota ?? 0 } };

@@ -2,7 +2,7 @@ import type { Job } from '../../model/job.ts';
 import type { Entry } from '../../model/ledger.ts';
 import { keys } from '../keys.ts';
 import { type OpenDays, type Origin, readNewest } from '../log/archived-parts.ts';
-import { pairs, type Store } from '../script.ts';
+import { pairs, type RecordStore } from '../script.ts';
 
 /** The ledger of an account as what is moved to the object store when its days have ended. */
 export function ledgerOf(account: string): Origin<Entry> {
@@ -16,15 +16,18 @@ export function ledgerOf(account: string): Origin<Entry> {
 }
 
 /** Newest entries of the ledger first; those that were moved too, where they can be opened. */
-export function readLedger(store: Store, account: string, limit: number, open?: OpenDays): Promise<Entry[]> {
+export function readLedger(store: RecordStore, account: string, limit: number, open?: OpenDays): Promise<Entry[]> {
   return readNewest(store, ledgerOf(account), limit, open);
 }
 
 /** The entry that a job has made in its account's ledger; `null` when it has moved no money. */
-export async function findEntry(store: Store, job: Pick<Job, 'id' | 'account' | 'created_at'>): Promise<Entry | null> {
+export async function findEntry(
+  store: RecordStore,
+  job: Pick<Job, 'id' | 'account' | 'created_at'>,
+): Promise<Entry | null> {
   const key = keys.ledger(job.account);
   for (let before = '+'; ; ) {
-    const page = (await store.connection.read(['XREVRANGE', key, before, '-', 'COUNT', '1000'], key)) as [
+    const page = (await store.connection.read(['XREVRANGE', key, before, '-', 'COUNT', '1000'])) as [
       string,
       string[],
     ][];

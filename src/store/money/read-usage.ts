@@ -4,7 +4,7 @@ import { accountOf } from '../accounts/read-accounts.ts';
 import { keyOf } from '../accounts/read-keys.ts';
 import { keys } from '../keys.ts';
 import { doorArgs, doorKeys as doorKeyNames, freeDoor } from '../lua/door.ts';
-import { pairs, run, type Store, script, text } from '../script.ts';
+import { pairs, type RecordStore, run, script, text } from '../script.ts';
 import { booksOf, type Snapshot } from './read-balances.ts';
 import { rolling } from './roll-period.ts';
 
@@ -27,7 +27,7 @@ return { 'entered', '', '', limits[1], limits[2], limits[3], limits[4], redis.ca
 type CallerSnapshot = (Snapshot & { readonly key: Key; readonly rates: Rates }) | Refused;
 
 /** Judges the caller and reads the usage of its account, in one call. */
-export async function readUsage(store: Store, caller: Caller): Promise<CallerSnapshot> {
+export async function readUsage(store: RecordStore, caller: Caller): Promise<CallerSnapshot> {
   const reply = await rolling(store, caller.account, () =>
     run(store, usageScript, { ...doorKeys(caller), packs: keys.packs(caller.account) }, { accountId: caller.account }),
   );

@@ -3,7 +3,7 @@ import { periodAt } from '../../model/period.ts';
 import { keys } from '../keys.ts';
 import { books, booksKeys } from '../lua/books.ts';
 import { inTime, Late } from '../redis/timeout.ts';
-import { number, type Reply, run, type Store, script, text } from '../script.ts';
+import { number, type RecordStore, type Reply, run, script, text } from '../script.ts';
 
 /**
  * Rolls an account into its next billing period (D50): what is left of the quota lapses, used returns to 0, the plan
@@ -49,7 +49,7 @@ const allMilliseconds = 2_000;
  * Periods roll by themselves in this way, whether the sweep has come by or not. All of it takes two seconds at most, or
  * fails with `unavailable`; nothing is begun after that.
  */
-export async function rolling(store: Store, account: string, step: () => Promise<Reply>): Promise<Reply> {
+export async function rolling(store: RecordStore, account: string, step: () => Promise<Reply>): Promise<Reply> {
   const began = performance.now();
   const first = await step();
   if (first[0] !== 'roll') return first;
@@ -73,17 +73,19 @@ export async function rolling(store: Store, account: string, step: () => Promise
 }
 
 /** When the billing period of an account began, as far as it was rolled; `null` without a plan. */
-export async function readPeriodStart(store: Store, account: string): Promise<number | null> {
+export async function readPeriodStart(store: RecordStore, account: string): Promise<number | null> {
   const key = keys.account(account);
-  return number(await store.connection.read(['HGET', key, 'period_start'], key));
+  return number(await store.connection.read(['HGET', key, 'period_start']));
 }
 
 /** Rolls an account into the period that holds the present moment, when its last one has ended. */
-export async function rollPeriod(store: Store, account: string): Promise<boolean> {
-  const [ended, anchor] = (await store.connection.read(
-    ['HMGET', keys.account(account), 'period_end', 'period_anchor'],
+export async function rollPeriod(store: RecordStore, account: string): Promise<boolean> {
+  const [ended, anchor] = (await store.connection.read([
+    'HMGET',
     keys.account(account),
-  )) as (string | null)[];
+    'period_end',
+    'period_anchor',
+  ])) as (string | null)[];
   if (!ended || !anchor) return false;
   // Redis's clock decides whether the period has ended; ours only names the next one, so it may not lie before that.
   const next = periodAt(Number(anchor), Math.max(store.clock.now(), Number(ended)));

@@ -1,5 +1,5 @@
 import { keys } from '../keys.ts';
-import { pairs, run, type Store, script } from '../script.ts';
+import { pairs, type RecordStore, run, script } from '../script.ts';
 
 /** Changes the automatic top-up setting of an account. Answers {'set'} or {'not_found'}. */
 const setTopupScript = script(
@@ -15,7 +15,11 @@ return { 'set' }
 );
 
 /** Changes fields of an account's top-up setting; everything is text, nothing is ''. */
-export async function setTopup(store: Store, account: string, fields: Readonly<Record<string, string>>): Promise<void> {
+export async function setTopup(
+  store: RecordStore,
+  account: string,
+  fields: Readonly<Record<string, string>>,
+): Promise<void> {
   await run(
     store,
     setTopupScript,
@@ -25,6 +29,6 @@ export async function setTopup(store: Store, account: string, fields: Readonly<R
 }
 
 /** Fields of an account's top-up setting. */
-export async function readTopup(store: Store, account: string): Promise<Record<string, string>> {
-  return pairs(await store.connection.read(['HGETALL', keys.topup(account)], keys.topup(account)));
+export async function readTopup(store: RecordStore, account: string): Promise<Record<string, string>> {
+  return pairs(await store.connection.read(['HGETALL', keys.topup(account)]));
 }

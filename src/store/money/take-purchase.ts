@@ -1,6 +1,6 @@
 import { monthOf } from '../../model/period.ts';
 import { keys } from '../keys.ts';
-import { run, type Store, script, text } from '../script.ts';
+import { type RecordStore, run, script, text } from '../script.ts';
 
 /**
  * Claims the purchase that an account's charge asked for, and leases it: one at a time, with an id and terms that stay the
@@ -56,16 +56,21 @@ export interface Purchase {
 }
 
 /** Accounts whose purchase is to be tried now. */
-export async function duePurchases(store: Store): Promise<string[]> {
-  return (await store.connection.read(
-    ['ZRANGEBYSCORE', keys.purchases, '-inf', String(store.clock.now()), 'LIMIT', '0', '100'],
+export async function duePurchases(store: RecordStore): Promise<string[]> {
+  return (await store.connection.read([
+    'ZRANGEBYSCORE',
     keys.purchases,
-  )) as string[];
+    '-inf',
+    String(store.clock.now()),
+    'LIMIT',
+    '0',
+    '100',
+  ])) as string[];
 }
 
 /** Claims the purchase of an account; 'capped' when the month's cap forbids it, `null` when there is none to make. */
 export async function takePurchase(
-  store: Store,
+  store: RecordStore,
   account: string,
   leaseMilliseconds: number,
 ): Promise<Purchase | 'capped' | null> {

@@ -1,6 +1,6 @@
 import { beginReplay, differences, type Entry, type Opening } from '../../model/ledger.ts';
 import { beginning, type Closing, listDays, newestDays, type OpenDays, readOldest } from '../log/archived-parts.ts';
-import { type Store, text } from '../script.ts';
+import { type RecordStore, text } from '../script.ts';
 import { booksOf, type Raw, readRaw } from './read-balances.ts';
 import { ledgerOf } from './read-ledger.ts';
 
@@ -17,7 +17,7 @@ interface Verified {
  * numbers are read in one step and name the last entry that they contain, so money may go on moving meanwhile. It begins
  * with the first entry of all where moved ones can be opened, else with the balances after the last one that was moved.
  */
-export async function verifyLedger(store: Store, account: string, open?: OpenDays): Promise<Verified> {
+export async function verifyLedger(store: RecordStore, account: string, open?: OpenDays): Promise<Verified> {
   for (;;) {
     const seen = await readRaw(store, account);
     const verified = await verifyRaw(store, account, seen, open);
@@ -26,7 +26,7 @@ export async function verifyLedger(store: Store, account: string, open?: OpenDay
   }
 }
 
-async function verifyRaw(store: Store, account: string, seen: Raw, open?: OpenDays): Promise<Verified> {
+async function verifyRaw(store: RecordStore, account: string, seen: Raw, open?: OpenDays): Promise<Verified> {
   const origin = ledgerOf(account);
   let replaying = beginReplay(open ? undefined : openingOf(seen.moved?.closing));
   const problems: string[] = [];

@@ -3,6 +3,20 @@ import { Caller } from './command-sender.ts';
 import { readPlace } from './discovery.ts';
 import { Channels, type Listener } from './subscriptions.ts';
 
+/** A command that changes nothing, with its arguments. */
+export type ReadCommand = readonly [
+  (
+    | 'GET'
+    | `H${'GET' | 'MGET' | 'GETALL' | 'VALS'}`
+    | `L${'INDEX' | 'RANGE'}`
+    | 'SMEMBERS'
+    | `X${'RANGE' | 'REVRANGE'}`
+    | `Z${'CARD' | 'COUNT' | 'RANGE' | 'RANGEBYSCORE' | 'RANK' | 'REVRANGE' | 'REVRANGEBYSCORE'}`
+    | 'TIME'
+  ),
+  ...string[],
+];
+
 /**
  * The way to the record. Every call answers, or fails with `unavailable` and its cause, within two seconds. A command whose
  * answer was lost may have run; it is never sent again. Replies are strings, numbers, `null`, and lists of these.
@@ -10,10 +24,12 @@ import { Channels, type Listener } from './subscriptions.ts';
 export interface Connection {
   /** Runs a script, by its hash where Redis knows it already. */
   eval(lua: string, sha: string, keys: readonly string[], args: readonly string[]): Promise<unknown>;
-  /** Sends one command that touches this key. */
-  read(command: readonly string[], key: string): Promise<unknown>;
-  /** Sends commands in one go. Fails when one of them fails; the others may have run. */
-  batch(commands: readonly { readonly key: string; readonly command: readonly string[] }[]): Promise<unknown[]>;
+  /** Sends one command that changes nothing. */
+  read(command: ReadCommand): Promise<unknown>;
+  /** Sends several of these in one go; fails when one of them fails. */
+  readAll(commands: readonly ReadCommand[]): Promise<unknown[]>;
+  /** Sends any other command, such as one that removes a member of a set. */
+  send(command: readonly string[]): Promise<unknown>;
   /** Calls the listener with each message from now on, but for those sent while Redis is away. Answers how to end that. */
   subscribe(channel: string, listener: Listener): Promise<() => Promise<void>>;
   /** Whether Redis can be reached, as far as is known. */
@@ -37,7 +53,8 @@ export async function connect(url: string, { log }: { readonly log: Log }): Prom
       return caller.make((call) => caller.send(call, command, carrying));
     },
     read: (command) => caller.make((call) => caller.send(call, command)),
-    batch: (commands) => caller.make((call) => Promise.all(commands.map(({ command }) => caller.send(call, command)))),
+    readAll: (commands) => caller.make((call) => Promise.all(commands.map((command) => caller.send(call, command)))),
+    send: (command) => caller.make((call) => caller.send(call, command)),
     subscribe: (channel, listener) =>
       caller.make(async (call) => {
         if (!caller.isReady()) throw new Error('There is no connection');

@@ -11,8 +11,6 @@ export interface Durability {
 
 /** Settings with which Redis keeps every change that it has acknowledged. */
 const needed = { appendonly: 'yes', appendfsync: 'always', 'maxmemory-policy': 'noeviction' };
-/** Stands for all keys: in a Cluster, the node that has them is asked. */
-const anyKey = '{trawl}';
 
 /**
  * Looks whether Redis keeps every change. In `strict` it throws a sentence that names what is wrong and what to set. A Redis
@@ -58,7 +56,7 @@ async function readSection(connection: Connection, section: string): Promise<Map
 /** A managed Redis may not know a command, or not allow it. */
 async function readUnlessHidden(connection: Connection, command: string[]): Promise<unknown> {
   try {
-    return await connection.read(command, anyKey);
+    return await connection.send(command);
   } catch (error) {
     if (error instanceof Refusal) throw error;
     return undefined;

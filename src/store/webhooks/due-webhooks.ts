@@ -1,5 +1,5 @@
 import { keys } from '../keys.ts';
-import { pairs, run, type Store, script } from '../script.ts';
+import { pairs, type RecordStore, run, script } from '../script.ts';
 
 /**
  * Reads the webhooks whose next attempt may begin now, from a time on. Whatever becomes due later has a time that is not
@@ -23,7 +23,7 @@ export interface Due {
 
 /** Webhooks whose next attempt may begin, earliest first, and the time up to which there are no others if these are fewer than the limit. */
 export async function dueWebhooks(
-  store: Store,
+  store: RecordStore,
   limit: number,
   from = 0,
 ): Promise<{ due: (Due & { at: number })[]; now: number }> {

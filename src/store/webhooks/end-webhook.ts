@@ -1,5 +1,5 @@
 import { keys } from '../keys.ts';
-import { run, type Store, script, text } from '../script.ts';
+import { type RecordStore, run, script, text } from '../script.ts';
 import type { Due } from './due-webhooks.ts';
 import { attemptsMost } from './take-webhook.ts';
 
@@ -31,7 +31,7 @@ return { state }
 
 /** Ends one attempt: `again` is tried after the gap while attempts are left, `refused` is final. */
 export async function endWebhook(
-  store: Store,
+  store: RecordStore,
   due: Due,
   attempt: number,
   ended: { verdict: 'delivered' | 'again' | 'refused'; status: number | null },

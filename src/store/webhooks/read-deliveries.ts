@@ -1,7 +1,7 @@
 import type { Job } from '../../model/job.ts';
 import { jobOf, webhookOf } from '../jobs/read-job.ts';
 import { keys } from '../keys.ts';
-import { number, pairs, type Store, text } from '../script.ts';
+import { number, pairs, type RecordStore, text } from '../script.ts';
 
 const pageSize = 100;
 
@@ -27,12 +27,12 @@ export interface Outgoing {
 }
 
 /** Reads what the webhook of a job is made of; `null` when the record has no such job any more. */
-export async function readOutgoing(store: Store, job: string): Promise<Outgoing | null> {
-  const fields = pairs(await store.connection.read(['HGETALL', keys.job(job)], keys.job(job)));
+export async function readOutgoing(store: RecordStore, job: string): Promise<Outgoing | null> {
+  const fields = pairs(await store.connection.read(['HGETALL', keys.job(job)]));
   const webhook = webhookOf(fields.asked, fields.receiver);
   if (!fields.id || webhook === null) return null;
   const account = keys.account(text(fields.account));
-  const secret = await store.connection.read(['HGET', account, 'webhook_secret'], account);
+  const secret = await store.connection.read(['HGET', account, 'webhook_secret']);
   return {
     job: jobOf(fields),
     url: webhook.url,
@@ -42,14 +42,14 @@ export async function readOutgoing(store: Store, job: string): Promise<Outgoing 
 }
 
 /** The delivery of a job's webhook, or `null` when the job has none or has not ended. */
-export async function readDelivery(store: Store, job: string): Promise<Delivery | null> {
-  const fields = pairs(await store.connection.read(['HGETALL', keys.webhook(job)], keys.webhook(job)));
+export async function readDelivery(store: RecordStore, job: string): Promise<Delivery | null> {
+  const fields = pairs(await store.connection.read(['HGETALL', keys.webhook(job)]));
   return deliveryOf(job, fields);
 }
 
 /** Deliveries of an account with their URLs, newest first: all, or those that have failed. */
 export async function listDeliveries(
-  store: Store,
+  store: RecordStore,
   account: string,
   limit: number,
   failedOnly: boolean,
@@ -57,12 +57,16 @@ export async function listDeliveries(
   const key = keys.deliveries(account);
   const found: (Delivery & { url: string })[] = [];
   for (let start = 0; ; start += pageSize) {
-    const range = ['ZREVRANGE', key, String(start), String(start + pageSize - 1)];
-    const jobs = (await store.connection.read(range, key)) as string[];
-    const replies = await store.connection.batch(
+    const jobs = (await store.connection.read([
+      'ZREVRANGE',
+      key,
+      String(start),
+      String(start + pageSize - 1),
+    ])) as string[];
+    const replies = await store.connection.readAll(
       jobs.flatMap((job) => [
-        { key: keys.webhook(job), command: ['HGETALL', keys.webhook(job)] },
-        { key: keys.job(job), command: ['HMGET', keys.job(job), 'asked', 'receiver'] },
+        ['HGETALL', keys.webhook(job)],
+        ['HMGET', keys.job(job), 'asked', 'receiver'],
       ]),
     );
     for (const [n, job] of jobs.entries()) {

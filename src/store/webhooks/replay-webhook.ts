@@ -1,6 +1,6 @@
 import { refuse } from '../../base/errors.ts';
 import { keys } from '../keys.ts';
-import { run, type Store, script } from '../script.ts';
+import { type RecordStore, run, script } from '../script.ts';
 
 /**
  * Makes a delivery that has ended due again, as if nothing had been sent; its id stays. Answers {'replayed'},
@@ -23,7 +23,7 @@ return { 'replayed' }
 );
 
 /** Makes a delivery that has ended due again, with all its attempts. */
-export async function replayWebhook(store: Store, job: string): Promise<void> {
+export async function replayWebhook(store: RecordStore, job: string): Promise<void> {
   const [word] = await run(
     store,
     replayWebhookScript,

@@ -1,5 +1,5 @@
 import { keys } from '../keys.ts';
-import { run, type Store, script } from '../script.ts';
+import { type RecordStore, run, script } from '../script.ts';
 import type { Due } from './due-webhooks.ts';
 
 /**
@@ -30,7 +30,7 @@ return { 'taken', seen + 1 }
 export const attemptsMost = 3;
 
 /** Claims one attempt of a delivery, counted before it is sent; `null` when there is none to make. */
-export async function takeWebhook(store: Store, due: Due, leaseMilliseconds: number): Promise<number | null> {
+export async function takeWebhook(store: RecordStore, due: Due, leaseMilliseconds: number): Promise<number | null> {
   const reply = await run(
     store,
     takeWebhookScript,
