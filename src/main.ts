@@ -1,5 +1,5 @@
 import type { Terminal } from './admin/terminal.ts';
-import { sentenceOf } from './base/sentence.ts';
+import { sentenceOf } from './base/error-sentence.ts';
 
 interface Role {
   readonly name: string;

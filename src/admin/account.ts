@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { failures } from '../base/errors.ts';
 import type { Account } from '../model/account.ts';
-import { writeTime } from '../model/date.ts';
-import { makeAccountId } from '../model/key.ts';
+import { makeAccountId } from '../model/api-key.ts';
 import { type Usage, usage } from '../model/money.ts';
-import { readAccountName, readPlanName } from '../model/names.ts';
+import { readAccountName, readPlanName } from '../model/operator-input.ts';
+import { writeTime } from '../model/timestamp.ts';
 import { createAccount } from '../store/accounts/create-account.ts';
 import { findAccount, listAccounts, readAccount } from '../store/accounts/read-accounts.ts';
 import { removeAccount } from '../store/accounts/remove-account.ts';

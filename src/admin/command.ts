@@ -1,6 +1,6 @@
 import type { Config } from '../base/config.ts';
 import type { Seal } from '../base/seal.ts';
-import type { Read } from '../model/names.ts';
+import type { Read } from '../model/operator-input.ts';
 import type { OpenDays } from '../store/log/archived-parts.ts';
 import type { RecordStore } from '../store/script.ts';
 

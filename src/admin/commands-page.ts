@@ -1,4 +1,4 @@
-import { tableOf } from '../base/table.ts';
+import { tableOf } from '../base/markdown-table.ts';
 import type { Command } from './command.ts';
 import { partsOf, usageOf } from './usage.ts';
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { makeAccountId, makeKey } from '../model/key.ts';
+import { makeAccountId, makeKey } from '../model/api-key.ts';
 import { type Asker, pick } from './conform-ask.ts';
 import { answered, type Check, check, refused, same, unseen, want } from './conform-check.ts';
 

@@ -2,8 +2,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { configTable } from '../base/config.ts';
 import { failures, refusals } from '../base/errors.ts';
+import { tableOf } from '../base/markdown-table.ts';
 import { metricsTable } from '../base/metrics.ts';
-import { tableOf } from '../base/table.ts';
 import { commands } from './commands.ts';
 import { commandsPage } from './commands-page.ts';
 

@@ -1,9 +1,9 @@
 import { failures, refuse } from '../base/errors.ts';
-import { writeTime } from '../model/date.ts';
 import { makeLink } from '../model/file-link.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import { shownJob } from '../model/job-json.ts';
-import { queueOf } from '../model/queue.ts';
+import { queueOf } from '../model/queue-position.ts';
+import { writeTime } from '../model/timestamp.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
 import { readAttempts, readJob, readPlaces } from '../store/jobs/read-job.ts';
 import { cancelJob } from '../store/lifecycle.ts';

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
-import { readExpiry } from '../model/key.ts';
-import { type Read, readSlug, readSwitch, readWhole, readWholeOrNone } from '../model/names.ts';
+import { readExpiry } from '../model/api-key.ts';
+import { type Read, readSlug, readSwitch, readWhole, readWholeOrNone } from '../model/operator-input.ts';
 import type { Judge, Operand } from './command.ts';
 
 /** The account that a command is about. */

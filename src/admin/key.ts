@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { type Key, type Quotas, type QuotaWindow, quotaWindows } from '../model/account.ts';
-import { writeTime } from '../model/date.ts';
-import { makeKey, readKey } from '../model/key.ts';
-import { readAlias, readCategory } from '../model/names.ts';
+import { makeKey, readKey } from '../model/api-key.ts';
+import { readAlias, readCategory } from '../model/operator-input.ts';
+import { writeTime } from '../model/timestamp.ts';
 import { createKey } from '../store/accounts/create-key.ts';
 import { deleteKey } from '../store/accounts/delete-key.ts';
 import { findAccount } from '../store/accounts/read-accounts.ts';

@@ -1,4 +1,4 @@
-import { writeTime } from '../model/date.ts';
+import { writeTime } from '../model/timestamp.ts';
 import { findLedger, listLedgers } from '../store/accounts/read-accounts.ts';
 import { readLedger } from '../store/money/read-ledger.ts';
 import { verifyLedger } from '../store/money/verify-ledger.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { packItem } from '../model/money.ts';
-import { readPackTitle, readPurchasedAt } from '../model/names.ts';
+import { readPackTitle, readPurchasedAt } from '../model/operator-input.ts';
 import { findAccount } from '../store/accounts/read-accounts.ts';
 import { addPack } from '../store/money/add-pack.ts';
 import { grantCredits } from '../store/money/grant-credits.ts';

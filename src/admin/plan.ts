@@ -1,5 +1,5 @@
 import type { Plan } from '../model/account.ts';
-import { readPlanName } from '../model/names.ts';
+import { readPlanName } from '../model/operator-input.ts';
 import { listPlans, readPlan } from '../store/accounts/read-plans.ts';
 import { removePlan } from '../store/accounts/remove-plan.ts';
 import { setPlan } from '../store/accounts/set-plan.ts';

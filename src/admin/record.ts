@@ -1,6 +1,6 @@
 import { refuse } from '../base/errors.ts';
-import { writeTime } from '../model/date.ts';
-import { readAlias } from '../model/names.ts';
+import { readAlias } from '../model/operator-input.ts';
+import { writeTime } from '../model/timestamp.ts';
 import { clearBlock } from '../store/access/clear-block.ts';
 import { listBlocks } from '../store/access/list-blocks.ts';
 import { findAccount } from '../store/accounts/read-accounts.ts';

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../base/config.ts';
 import { refuse } from '../base/errors.ts';
-import { secretKey } from '../base/kinds.ts';
 import { makeSeal, type Seal } from '../base/seal.ts';
+import { secretKey } from '../base/settings/kinds.ts';
 
 /** Gives the seal of TRAWL_SECRET, else of the secret that `trawl up` made in the data folder; refuses without either. */
 export async function findSeal({

@@ -1,5 +1,5 @@
 import { refuse } from '../base/errors.ts';
-import { writeTime } from '../model/date.ts';
+import { writeTime } from '../model/timestamp.ts';
 import { findAccount } from '../store/accounts/read-accounts.ts';
 import { type Delivery, listDeliveries, readDelivery, readOutgoing } from '../store/webhooks/read-deliveries.ts';
 import { replayWebhook } from '../store/webhooks/replay-webhook.ts';

@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express';
-import type { KeyText } from '../model/key.ts';
+import type { KeyText } from '../model/api-key.ts';
 import { type Flags, parseFlags } from '../model/request-parameters.ts';
 import type { Rates, Refused } from '../store/access/authorize.ts';
 import { enter } from '../store/access/authorize.ts';

@@ -1,5 +1,5 @@
 import { BlockList, isIPv4, isIPv6, SocketAddress } from 'node:net';
-import type { Network } from '../base/kinds.ts';
+import type { Network } from '../base/settings/kinds.ts';
 
 /** Who is asking, as far as the network tells. */
 export interface Peer {

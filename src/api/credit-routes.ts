@@ -1,13 +1,13 @@
 import { hash, randomUUID } from 'node:crypto';
 import { failures, refuse } from '../base/errors.ts';
 import { hasBrokenOff } from '../base/http-client.ts';
-import type { Exception } from '../base/kinds.ts';
 import type { Seal } from '../base/seal.ts';
-import type { Inspected, Inspector } from '../model/inspected.ts';
+import type { Exception } from '../base/settings/kinds.ts';
+import { receiverOf } from '../model/caller-url.ts';
+import type { Inspected, Inspector } from '../model/inspection-result.ts';
 import { type Endpoint, isEnded, type Job } from '../model/job.ts';
 import { type CreditRequest, parseFlags, parseJobId, parseRequest, requestText } from '../model/request-parameters.ts';
 import { filterFields } from '../model/select-fields.ts';
-import { receiverOf } from '../model/url.ts';
 import {
   type Admission,
   admit,

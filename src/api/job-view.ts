@@ -1,6 +1,6 @@
 import type { Job } from '../model/job.ts';
 import { shownJob } from '../model/job-json.ts';
-import { queueOf } from '../model/queue.ts';
+import { queueOf } from '../model/queue-position.ts';
 import { type Place, readJob, readPlaces } from '../store/jobs/read-job.ts';
 import type { RecordStore } from '../store/script.ts';
 

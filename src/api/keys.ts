@@ -1,4 +1,4 @@
-import { type KeyText, readKey } from '../model/key.ts';
+import { type KeyText, readKey } from '../model/api-key.ts';
 
 /** Reads the text of a key; `null` for anything else. */
 export type ReadKey = (text: unknown) => KeyText | null;

@@ -1,6 +1,6 @@
 import type { Log } from '../base/log.ts';
+import { monthOf } from '../model/billing-period.ts';
 import { type Balances, type Entry, replay } from '../model/ledger.ts';
-import { monthOf } from '../model/period.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { listLedgers } from '../store/accounts/read-accounts.ts';
 import { listKeys } from '../store/accounts/read-keys.ts';

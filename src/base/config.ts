@@ -1,7 +1,7 @@
 import { BlockList, isIP, isIPv6 } from 'node:net';
-import type { Kind } from './kinds.ts';
-import { type Setting, settings } from './settings.ts';
-import { tableOf } from './table.ts';
+import { tableOf } from './markdown-table.ts';
+import type { Kind } from './settings/kinds.ts';
+import { type Setting, settings } from './settings/settings.ts';
 
 type Row = (typeof settings)[number];
 export type SettingName = Row['name'];

@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { tableOf } from './table.ts';
+import { tableOf } from './markdown-table.ts';
 
 const prefix = 'trawl_';
 

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Refusal } from '../base/errors.ts';
 import { hasBrokenOff } from '../base/http-client.ts';
 import type { Log } from '../base/log.ts';
-import type { Inspector } from '../model/inspected.ts';
+import type { Inspector } from '../model/inspection-result.ts';
 import type { Job } from '../model/job.ts';
 import type { Seen } from '../model/next.ts';
 import type { Outcome } from '../model/outcome.ts';

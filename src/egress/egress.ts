@@ -4,12 +4,12 @@ import type { Readable } from 'node:stream';
 import type { Config } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
-import { startProbe } from '../base/probe.ts';
-import { makeStop } from '../base/stop.ts';
-import { makePolicy } from './policy.ts';
+import { startProbe } from '../base/probe-server.ts';
+import { makeStop } from '../base/shutdown.ts';
+import { makePolicy } from './address-policy.ts';
+import { makeReach } from './connector.ts';
 import { makeProxy, type Place, type ProxyLimits } from './proxy.ts';
-import { makeReach } from './reach.ts';
-import { makeResolve } from './resolve.ts';
+import { makeResolve } from './resolver.ts';
 
 type EgressConfig = Pick<
   Config,

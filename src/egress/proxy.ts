@@ -4,13 +4,13 @@ import type { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
-import { beginExchange, type Exchange } from './exchange.ts';
-import { forward } from './forward.ts';
-import { type GuestLimits, makeGuests } from './guests.ts';
-import type { Reach } from './reach.ts';
-import { refusalOf, sendRefusal } from './refusal.ts';
-import { tunnel } from './tunnel.ts';
-import { startWatch, type WatchLimits } from './watch.ts';
+import { type GuestLimits, makeGuests } from './client-connections.ts';
+import { tunnel } from './connect-tunnel.ts';
+import { startWatch, type WatchLimits } from './connection-limits.ts';
+import type { Reach } from './connector.ts';
+import { forward } from './forward-http.ts';
+import { beginExchange, type Exchange } from './proxied-connection.ts';
+import { refusalOf, sendRefusal } from './refusal-response.ts';
 
 export interface ProxyLimits extends WatchLimits, GuestLimits {
   readonly headerBytes: number;

@@ -1,6 +1,6 @@
 import type { Account, Key, Plan, Quotas } from './account.ts';
-import { writeTime } from './date.ts';
-import { monthOf } from './period.ts';
+import { monthOf } from './billing-period.ts';
+import { writeTime } from './timestamp.ts';
 
 /** What a credit is drawn from; `overdraft` when all three are empty (D71). */
 export type Balance = 'subscription' | 'packs' | 'credits' | 'overdraft';

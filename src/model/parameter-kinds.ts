@@ -1,7 +1,7 @@
 import { Ajv } from 'ajv';
-import type { Exception } from '../base/kinds.ts';
+import type { Exception } from '../base/settings/kinds.ts';
+import { type JudgedUrl, notUrl } from './caller-url.ts';
 import { fieldsAllowed, fieldsBytesMax, type Path, parseFields } from './select-fields.ts';
-import { type JudgedUrl, notUrl } from './url.ts';
 
 /** A JSON Schema, as it stands in the OpenAPI document too. */
 export type Schema = Readonly<Record<string, unknown>>;

@@ -1,4 +1,5 @@
-import type { Exception } from '../base/kinds.ts';
+import type { Exception } from '../base/settings/kinds.ts';
+import { judgeUrl, judgeWebhookUrl, queryLengthMax, webhookUrlLengthMax } from './caller-url.ts';
 import { type Endpoint, type JobStatus, jobStatuses } from './job.ts';
 import {
   choice,
@@ -14,7 +15,6 @@ import {
 } from './parameter-kinds.ts';
 import type { Path } from './select-fields.ts';
 import { catalogue, type JudgedStats, judgeStats } from './stats.ts';
-import { judgeUrl, judgeWebhookUrl, queryLengthMax, webhookUrlLengthMax } from './url.ts';
 
 /** Parameters as a caller gave them: texts of the query (arrays when repeated) and values of a JSON body, merged (D96). */
 type Given = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import type { RefusalCode } from '../base/errors.ts';
 import type { Plan } from './account.ts';
-import { type Read, readPackTitle, readSwitch, readWhole, readWholeOrNone } from './names.ts';
-import { monthOf } from './period.ts';
+import { monthOf } from './billing-period.ts';
+import { type Read, readPackTitle, readSwitch, readWhole, readWholeOrNone } from './operator-input.ts';
 
 /** What an owner or an operator chooses; `null` where nothing was chosen yet. */
 export interface TopupChoice {

@@ -1,7 +1,7 @@
 import { refuse } from '../base/errors.ts';
 import { postJson } from '../base/http-client.ts';
 import type { ServerAddress } from '../base/server-address.ts';
-import { type Inspector, readInspected } from '../model/inspected.ts';
+import { type Inspector, readInspected } from '../model/inspection-result.ts';
 
 /** The inspector at an address; refuses with `unavailable` when it is away or can take no more. */
 export function askInspector(at: ServerAddress): Inspector {

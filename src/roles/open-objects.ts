@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import type { Config } from '../base/config.ts';
-import { makePolicy } from '../egress/policy.ts';
+import { makePolicy } from '../egress/address-policy.ts';
 import { type FolderOptions, openFolder } from '../objects/folder-store.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 

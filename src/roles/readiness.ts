@@ -1,4 +1,4 @@
-import { startProbe } from '../base/probe.ts';
+import { startProbe } from '../base/probe-server.ts';
 import type { Running } from './run-role.ts';
 
 /** What must hold before the work can be done, by the name of the part that it needs. */

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import type { Terminal } from '../admin/terminal.ts';
 import { type ConfigWith, type Needs, readConfig, type SettingName } from '../base/config.ts';
+import { sentenceOf } from '../base/error-sentence.ts';
 import { type Log, makeLog } from '../base/log.ts';
 import { type Metrics, makeMetrics } from '../base/metrics.ts';
-import { sentenceOf } from '../base/sentence.ts';
-import { makeStop, type Stop } from '../base/stop.ts';
+import { makeStop, type Stop } from '../base/shutdown.ts';
 
 /** What a role has from its start to its end. */
 export interface Running<N extends SettingName = never> {

@@ -3,7 +3,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Refusal } from '../base/errors.ts';
 import type { Seal } from '../base/seal.ts';
-import { makeAccountId, makeKey, readKey } from '../model/key.ts';
+import { makeAccountId, makeKey, readKey } from '../model/api-key.ts';
 import { createAccount } from '../store/accounts/create-account.ts';
 import { createKey } from '../store/accounts/create-key.ts';
 import { listAccounts } from '../store/accounts/read-accounts.ts';

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ServerAddress } from '../base/server-address.ts';
-import { queryLengthMax } from '../model/url.ts';
+import { queryLengthMax } from '../model/caller-url.ts';
 import type { Inspected, Inspector } from './inspector-pool.ts';
 
 /** The inspector as its callers see it. */

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { makeSeal } from '../../src/base/seal.ts';
-import { readKey } from '../../src/model/key.ts';
+import { readKey } from '../../src/model/api-key.ts';
 import { enter } from '../../src/store/access/authorize.ts';
 import { findAccount, listLedgers } from '../../src/store/accounts/read-accounts.ts';
 import { readJob } from '../../src/store/jobs/read-job.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { findPeers } from '../../src/api/caller-address.ts';
-import { networks } from '../../src/base/kinds.ts';
+import { networks } from '../../src/base/settings/kinds.ts';
 import { listBlocks } from '../../src/store/access/list-blocks.ts';
 import { readStrayProxy } from '../../src/store/access/stray-proxy.ts';
 import { setKey } from '../../src/store/accounts/set-key.ts';

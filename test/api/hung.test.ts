@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
-import { makeKey } from '../../src/model/key.ts';
+import { makeKey } from '../../src/model/api-key.ts';
 import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
 import { sweep } from '../../src/store/sweep-record.ts';
 import { type Answer, aFilm, type CallOptions, type Desk, startApi, type TestApi } from '../support/api.ts';

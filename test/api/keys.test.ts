@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { makeKey, readKey } from '../../src/model/key.ts';
+import { makeKey, readKey } from '../../src/model/api-key.ts';
 import { deleteKey } from '../../src/store/accounts/delete-key.ts';
 import { listKeys } from '../../src/store/accounts/read-keys.ts';
 import { setKey } from '../../src/store/accounts/set-key.ts';

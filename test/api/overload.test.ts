@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
-import { makeStop } from '../../src/base/stop.ts';
+import { makeStop } from '../../src/base/shutdown.ts';
 import { type ApiParts, serveApi } from '../../src/roles/serve-api.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { startApi, type TestApi } from '../support/api.ts';

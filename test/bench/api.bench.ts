@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readKey } from '../../src/model/key.ts';
+import { readKey } from '../../src/model/api-key.ts';
 import { anotherKey } from '../support/api.ts';
 import { admitted, storeOf } from '../support/record.ts';
 import { checkLoad, cpuMicros, keepAside, load, type Question, type Served, serve } from './load.ts';

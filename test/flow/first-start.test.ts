@@ -2,7 +2,7 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { readKey } from '../../src/model/key.ts';
+import { readKey } from '../../src/model/api-key.ts';
 import { listAccounts } from '../../src/store/accounts/read-accounts.ts';
 import { listKeys } from '../../src/store/accounts/read-keys.ts';
 import { listPlans } from '../../src/store/accounts/read-plans.ts';

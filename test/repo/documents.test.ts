@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { makeDocs } from '../../src/admin/docs.ts';
 import { failures, refusals } from '../../src/base/errors.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
-import { settings } from '../../src/base/settings.ts';
+import { settings } from '../../src/base/settings/settings.ts';
 import { linesToTry } from '../../src/roles/sample-account.ts';
 import { listBlocks } from '../support/page.ts';
 import { files, read, texts } from '../support/tree.ts';

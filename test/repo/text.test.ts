@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { settings } from '../../src/base/settings.ts';
+import { settings } from '../../src/base/settings/settings.ts';
 import { findPlaces, texts } from '../support/tree.ts';
 
 const known = new Set<string>(
@@ -12,7 +12,7 @@ const registry =
 const unfinished = /\b(?:[T]ODO|[F]IXME|[X]XX)\b/g;
 
 describe('the text of the tree', () => {
-  it('names no setting that base/settings.ts does not know', () => {
+  it('names no setting that base/settings does not know', () => {
     const named = findPlaces(/\bTRAWL_[A-Z0-9_]*[A-Z0-9]/g, texts);
     expect(named.filter((place) => !known.has(place.split(' ').at(-1)!))).to.deep.equal([]);
   });

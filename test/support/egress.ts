@@ -8,13 +8,13 @@ import {
 } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { exceptions, networks } from '../../src/base/kinds.ts';
 import { makeLog } from '../../src/base/log.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
-import { makePolicy } from '../../src/egress/policy.ts';
+import { exceptions, networks } from '../../src/base/settings/kinds.ts';
+import { makePolicy } from '../../src/egress/address-policy.ts';
+import { makeReach, type ReachOptions } from '../../src/egress/connector.ts';
 import { makeProxy, type Place, type ProxyLimits } from '../../src/egress/proxy.ts';
-import { makeReach, type ReachOptions } from '../../src/egress/reach.ts';
-import { makeResolve } from '../../src/egress/resolve.ts';
+import { makeResolve } from '../../src/egress/resolver.ts';
 
 export interface EgressOptions {
   readonly allow?: string;

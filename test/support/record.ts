@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Quotas } from '../../src/model/account.ts';
+import { makeAccountId, makeKey, readKey } from '../../src/model/api-key.ts';
 import type { Job } from '../../src/model/job.ts';
-import { makeAccountId, makeKey, readKey } from '../../src/model/key.ts';
 import { type Admission, admit, type Call, type NewJob } from '../../src/store/access/admit-call.ts';
 import type { Caller } from '../../src/store/access/authorize.ts';
 import { createAccount } from '../../src/store/accounts/create-account.ts';

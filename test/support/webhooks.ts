@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { receiverOf } from '../../src/model/url.ts';
+import { receiverOf } from '../../src/model/caller-url.ts';
 import { keys } from '../../src/store/keys.ts';
 import type { TestStore } from './record.ts';
 

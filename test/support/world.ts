@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
+import { periodAt } from '../../src/model/billing-period.ts';
 import { type Books, balanceToDraw, draw, remaining, subscriptionLeft } from '../../src/model/money.ts';
-import { periodAt } from '../../src/model/period.ts';
 import { chargeCall, releaseCall } from '../../src/store/access/admit-call.ts';
 import type { Caller } from '../../src/store/access/authorize.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';

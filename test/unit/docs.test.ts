@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { makeDocs } from '../../src/admin/docs.ts';
 import { failures, refusals } from '../../src/base/errors.ts';
-import { settings } from '../../src/base/settings.ts';
-import { tableOf } from '../../src/base/table.ts';
+import { tableOf } from '../../src/base/markdown-table.ts';
+import { settings } from '../../src/base/settings/settings.ts';
 
 function rowsOf(page: string | undefined, first: string): number {
   return page?.split('\n').filter((line) => line.startsWith(`| \`${first}\` |`)).length ?? 0;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { rememberKeys } from '../../src/api/keys.ts';
-import { makeAccountId, makeKey, readKey } from '../../src/model/key.ts';
+import { makeAccountId, makeKey, readKey } from '../../src/model/api-key.ts';
 
 const account = makeAccountId(new Uint8Array(16).fill(7));
 const aKey = (n: number) => makeKey(account, new Uint8Array(32).fill(n & 255).fill(n >> 8, 0, 8));

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { failures } from '../../src/base/errors.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
-import { receiverOf } from '../../src/model/url.ts';
+import { receiverOf } from '../../src/model/caller-url.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { cancelJob, type Ending, settleJob } from '../../src/store/lifecycle.ts';
 import { type Delivery, readDelivery } from '../../src/store/webhooks/read-deliveries.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect } from 'chai';
-import { address as kind } from '../../src/base/kinds.ts';
+import { address as kind } from '../../src/base/settings/kinds.ts';
 import { chooseWall } from '../../src/worker/choose-sandbox.ts';
 import { startRelay } from '../../src/worker/egress-forwarder.ts';
 import { openGateway } from '../../src/worker/gateway-client.ts';

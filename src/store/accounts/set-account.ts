@@ -1,6 +1,6 @@
 import { refuse } from '../../base/errors.ts';
 import type { Account } from '../../model/account.ts';
-import { periodAt } from '../../model/period.ts';
+import { periodAt } from '../../model/billing-period.ts';
 import { keys } from '../keys.ts';
 import { books, booksKeys } from '../lua/books.ts';
 import { fair, fairKeys } from '../lua/fair.ts';

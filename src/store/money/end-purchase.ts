@@ -1,4 +1,4 @@
-import { monthOf } from '../../model/period.ts';
+import { monthOf } from '../../model/billing-period.ts';
 import { books, booksKeys } from '../lua/books.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { bookKeys, rolling } from './roll-period.ts';

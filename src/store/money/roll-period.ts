@@ -1,5 +1,5 @@
 import { refuse } from '../../base/errors.ts';
-import { periodAt } from '../../model/period.ts';
+import { periodAt } from '../../model/billing-period.ts';
 import { keys } from '../keys.ts';
 import { books, booksKeys } from '../lua/books.ts';
 import { inTime, Late } from '../redis/timeout.ts';

@@ -1,4 +1,4 @@
-import { monthOf } from '../../model/period.ts';
+import { monthOf } from '../../model/billing-period.ts';
 import { keys } from '../keys.ts';
 import { type RecordStore, run, script, text } from '../script.ts';
 

@@ -6,7 +6,7 @@ import { readConfig } from '../../../src/base/config.ts';
 import { makeLog } from '../../../src/base/log.ts';
 import { makeMetrics } from '../../../src/base/metrics.ts';
 import { makeSeal } from '../../../src/base/seal.ts';
-import { makeStop } from '../../../src/base/stop.ts';
+import { makeStop } from '../../../src/base/shutdown.ts';
 import { openFolder } from '../../../src/objects/folder-store.ts';
 import { startWork } from '../../../src/roles/build-controller.ts';
 import { runJobs } from '../../../src/roles/kubernetes-workers.ts';

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Exchange } from './exchange.ts';
-import type { Verdict } from './policy.ts';
-import { refusalOf, sendRefusal } from './refusal.ts';
-import { readFraming, readTunnelTarget } from './request.ts';
+import type { Verdict } from './address-policy.ts';
+import type { Exchange } from './proxied-connection.ts';
+import { readFraming, readTunnelTarget } from './proxy-request.ts';
+import { refusalOf, sendRefusal } from './refusal-response.ts';
 
 /** Answers a CONNECT: bytes go both ways until one side ends, or the client is told the verdict. */
 export async function tunnel(

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { monthOf, periodAt } from '../../src/model/period.ts';
+import { monthOf, periodAt } from '../../src/model/billing-period.ts';
 
 const at = (text: string) => Date.parse(text.length > 10 ? text : `${text}T00:00:00Z`);
 const day = 86_400_000;

@@ -11,7 +11,7 @@ import {
   readSwitch,
   readWhole,
   readWholeOrNone,
-} from '../../src/model/names.ts';
+} from '../../src/model/operator-input.ts';
 
 const odd: unknown[] = [null, undefined, 7, true, ['a'], { toString: () => 'a' }, Symbol('a')];
 const unprintable = [

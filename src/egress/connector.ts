@@ -1,6 +1,6 @@
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
-import { isSameAddress, type Judgement, type Policy, type Verdict } from './policy.ts';
-import type { Resolve, Resolved } from './resolve.ts';
+import { isSameAddress, type Judgement, type Policy, type Verdict } from './address-policy.ts';
+import type { Resolve, Resolved } from './resolver.ts';
 
 /** A host as URL writes it, and a port. */
 export interface Target {

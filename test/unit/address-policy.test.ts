@@ -1,9 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { exceptions, networks } from '../../src/base/kinds.ts';
-import { isLocalName, isSameAddress, makePolicy, type PolicyOptions, verdicts } from '../../src/egress/policy.ts';
-import { judgeUrl } from '../../src/model/url.ts';
+import { exceptions, networks } from '../../src/base/settings/kinds.ts';
+import {
+  isLocalName,
+  isSameAddress,
+  makePolicy,
+  type PolicyOptions,
+  verdicts,
+} from '../../src/egress/address-policy.ts';
+import { judgeUrl } from '../../src/model/caller-url.ts';
 
 interface Rules {
   readonly allow?: string;

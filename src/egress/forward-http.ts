@@ -1,10 +1,10 @@
 import { request as ask, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream';
-import type { Exchange } from './exchange.ts';
-import type { Verdict } from './policy.ts';
-import { refusalOf } from './refusal.ts';
-import { type PlainTarget, passOn, readFraming, readPlainTarget } from './request.ts';
+import type { Verdict } from './address-policy.ts';
+import type { Exchange } from './proxied-connection.ts';
+import { type PlainTarget, passOn, readFraming, readPlainTarget } from './proxy-request.ts';
+import { refusalOf } from './refusal-response.ts';
 
 /** Answers a plain HTTP request with what its source says, or with the verdict why it is not asked. */
 export async function forward(request: IncomingMessage, response: ServerResponse, exchange: Exchange): Promise<void> {

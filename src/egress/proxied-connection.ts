@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
-import type { Guest } from './guests.ts';
-import type { Verdict } from './policy.ts';
-import type { Reach, Reached, Target } from './reach.ts';
-import { bytesOf, type Cut, type Watch } from './watch.ts';
+import type { Verdict } from './address-policy.ts';
+import type { Guest } from './client-connections.ts';
+import { bytesOf, type Cut, type Watch } from './connection-limits.ts';
+import type { Reach, Reached, Target } from './connector.ts';
 
 /** One connection that a client asks for, from its request to its end. */
 export interface Exchange {

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { proxyVerdictHeader } from '../base/http-client.ts';
-import type { Verdict } from './policy.ts';
+import type { Verdict } from './address-policy.ts';
 
 /** How long a refused client may still send before it is cut off, so that it reads why. */
 const lingerMs = 1000;

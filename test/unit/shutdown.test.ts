@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
-import { makeStop } from '../../src/base/stop.ts';
+import { makeStop } from '../../src/base/shutdown.ts';
 
 const never = () => new Promise<void>(() => {});
 

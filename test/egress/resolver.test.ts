@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, Socket } from 'node:net';
 import { expect } from 'chai';
-import { makeResolve } from '../../src/egress/resolve.ts';
+import { makeResolve } from '../../src/egress/resolver.ts';
 import { startDns, type TestDns } from '../support/dns.ts';
 import {
   ask,

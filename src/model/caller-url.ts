@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { BlockList, isIPv4 } from 'node:net';
-import type { Exception, Network } from '../base/kinds.ts';
+import type { Exception, Network } from '../base/settings/kinds.ts';
 
 export type JudgedUrl =
   | { readonly ok: true; readonly href: string }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { Key } from './account.ts';
-import { readTime } from './date.ts';
+import { readTime } from './timestamp.ts';
 
 const letters = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const accountForm = /^[a-z0-9]{12}$/;

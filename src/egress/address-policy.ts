@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import type { Exception, Network } from '../base/kinds.ts';
+import type { Exception, Network } from '../base/settings/kinds.ts';
 
 /** How a connection that was asked for ended. A closed set: it stands in metrics and in the header of a refusal. */
 export const verdicts = [

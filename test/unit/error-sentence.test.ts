@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { ConfigError } from '../../src/base/config.ts';
+import { sentenceOf } from '../../src/base/error-sentence.ts';
 import { refuse } from '../../src/base/errors.ts';
-import { sentenceOf } from '../../src/base/sentence.ts';
 
 const failed = (message: string, fields: object) => Object.assign(new Error(message), fields);
 

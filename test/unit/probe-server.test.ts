@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
-import { type Probe, startProbe } from '../../src/base/probe.ts';
+import { type Probe, startProbe } from '../../src/base/probe-server.ts';
 
 describe('the probe', () => {
   const metrics = makeMetrics();

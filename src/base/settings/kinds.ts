@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import type { ServerAddress } from './server-address.ts';
+import type { ServerAddress } from '../server-address.ts';
 
 /** One kind of value: what is allowed, in words that follow "must be", and how its text is read; `undefined` when it is not allowed. */
 export interface Kind<T> {

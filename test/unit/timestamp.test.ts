@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { readTime, writeTime } from '../../src/model/date.ts';
+import { readTime, writeTime } from '../../src/model/timestamp.ts';
 
 const read: [text: unknown, first: string | null, last: string | null][] = [
   ['2026-03-04', '2026-03-04T00:00:00.000Z', '2026-03-04T23:59:59.999Z'],

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { exceptions as exceptionList } from '../../src/base/kinds.ts';
-import { judgeUrl, judgeWebhookUrl, receiverOf } from '../../src/model/url.ts';
+import { exceptions as exceptionList } from '../../src/base/settings/kinds.ts';
+import { judgeUrl, judgeWebhookUrl, receiverOf } from '../../src/model/caller-url.ts';
 
 const notUrl = 'must be an http or https URL';
 const notPublicAddress = 'must be a URL with a public address';

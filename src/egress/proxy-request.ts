@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { proxyVerdictHeader } from '../base/http-client.ts';
-import type { Target } from './reach.ts';
+import type { Target } from './connector.ts';
 
 /** Headers of one connection only, those that frame a body, and those that a proxy answers itself (RFC 9110, 7.6.1). */
 const ofOneHop = new Set([

@@ -1,4 +1,4 @@
-import { readTime } from './date.ts';
+import { readTime } from './timestamp.ts';
 
 /** What was read, or one sentence that says what is allowed. */
 export type Read<T> =
