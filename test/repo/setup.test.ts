@@ -101,7 +101,9 @@ describe('.ci/setup', () => {
     const list = join(folder, 'test', 'api', 'requirements.txt');
     mkdirSync(join(list, '..'), { recursive: true });
     writeFileSync(list, 'one==1\n');
-    const pip = ['pip install -q --disable-pip-version-check -r test/api/requirements.txt'];
+    const pip = [
+      'pip install -q --disable-pip-version-check --require-hashes --no-deps --only-binary :all: -r test/api/requirements.txt',
+    ];
     const first = setUp();
     expect([first.status, first.piped], first.stderr).to.deep.equal([0, pip]);
     expect(first.stdout).to.contain('setup: installing the Python packages of test/api/requirements.txt\n');
