@@ -81,6 +81,15 @@ describe('the documents', () => {
     expect(shown.map((rule) => Object.keys(rule).sort())).to.deep.equal([names]);
   });
 
+  it('each folder of src has a README of at most 15 lines that says what it promises', () => {
+    const folders = new Set(files.flatMap((path) => /^src\/([^/]+)\/[^/]+/.exec(path)?.[1] ?? []));
+    const lengths = [...folders].map((folder) => [
+      folder,
+      texts.get(`src/${folder}/README.md`)?.split('\n').length ?? 0,
+    ]);
+    expect(lengths.filter(([, lines]) => Number(lines) < 5 || Number(lines) > 16)).to.deep.equal([]);
+  });
+
   it('ARCHITECTURE.md stays short', () => {
     expect(read('ARCHITECTURE.md').split('\n').length).to.be.at.most(151);
   });

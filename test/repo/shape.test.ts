@@ -42,7 +42,9 @@ describe('the shape of the tree', () => {
   });
 
   it('files are named in lower case, with hyphens', () => {
-    const wrong = code.map(([path]) => path).filter((path) => !/^[a-z0-9-]+(?:\.[a-z0-9-]+)*$/.test(basename(path)));
+    const wrong = code
+      .map(([path]) => path)
+      .filter((path) => !/^(?:README\.md|[a-z0-9-]+(?:\.[a-z0-9-]+)*)$/.test(basename(path)));
     expect(wrong).to.deep.equal([]);
   });
 
