@@ -1,14 +1,14 @@
 import type { Terminal } from './admin/terminal.ts';
 import { sentenceOf } from './base/error-sentence.ts';
 
-interface Role {
+interface Command {
   readonly name: string;
   readonly text: string;
   /** Loads only the parts of this role, so that each starts fast; it gives the exit code. */
   readonly load: () => Promise<(args: readonly string[], terminal: Terminal) => Promise<number>>;
 }
 
-const roles: readonly Role[] = [
+const roles: readonly Command[] = [
   {
     name: 'up',
     text: 'Run trawl on this machine',
@@ -75,7 +75,7 @@ export async function main(args: readonly string[], terminal: Terminal): Promise
   return 2;
 }
 
-async function run(role: Role, args: readonly string[], terminal: Terminal): Promise<number> {
+async function run(role: Command, args: readonly string[], terminal: Terminal): Promise<number> {
   try {
     return await (await role.load())(args, terminal);
   } catch (error) {

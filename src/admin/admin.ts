@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { findDays } from '../archive/open-archive.ts';
+import { openArchive } from '../archive/open-archive.ts';
 import { readConfig } from '../base/config.ts';
 import { makeLog } from '../base/log.ts';
 import { type Answer, type Command, UsageError } from './command.ts';
@@ -36,7 +36,7 @@ async function carryOut({ command, given }: Exclude<Line, { help: string }>, ter
   const progress = showProgress(terminal);
   try {
     const seal = () => findSeal(config);
-    const openDays = findDays(config, seal, store.clock.now);
+    const openDays = openArchive(config, seal, store.clock.now);
     return await command.run(given as never, { store, config, seal, openDays, progress: progress.show });
   } catch (error) {
     throw withUsage(error, command);

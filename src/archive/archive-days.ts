@@ -20,17 +20,17 @@ import { ledgerOf } from '../store/money/read-ledger.ts';
 import { readPeriodStart } from '../store/money/roll-period.ts';
 import { openingOf } from '../store/money/verify-ledger.ts';
 import type { RecordStore } from '../store/script.ts';
-import { keepLines, openLines } from './json-lines.ts';
+import { readJsonLines, writeJsonLines } from './json-lines.ts';
 
-export type DaysStore = Pick<ObjectStore, 'keep' | 'read' | 'see' | 'remove'>;
+export type ArchiveObjects = Pick<ObjectStore, 'keep' | 'read' | 'see' | 'remove'>;
 
 const day = 86_400_000;
 /** Entries in one object: what one step reads, writes and removes. */
-const mostEntries = 2000;
+const maxEntriesPerObject = 2000;
 
-export interface MoveOptions {
+export interface ArchiveOptions {
   readonly store: RecordStore;
-  readonly objects: DaysStore;
+  readonly objects: ArchiveObjects;
   readonly lifetimes: { readonly job: number };
   /** Asked before each step; after a no the rest is left for another time. */
   readonly goOn: () => boolean;
@@ -47,13 +47,13 @@ export function dayOf(time: number): number {
  * the ledger when their billing period is closed and no job of the record is as old. Answers how many entries were moved.
  * What of one stream cannot be moved stays in the record; only without the object store it fails.
  */
-export async function moveDays({ store, objects, lifetimes, goOn, log }: MoveOptions): Promise<number> {
+export async function archiveDays({ store, objects, lifetimes, goOn, log }: ArchiveOptions): Promise<number> {
   const now = store.clock.now();
   let moved = 0;
   const move = async <T extends Placed>(origin: Origin<T>, before: number, closingAfter?: After<T>) => {
     try {
       while (goOn()) {
-        const count = await moveSome(store, objects, origin, before, closingAfter);
+        const count = await archiveOldest(store, objects, origin, before, closingAfter);
         if (count === 0) return;
         moved += count;
       }
@@ -75,9 +75,9 @@ export async function moveDays({ store, objects, lifetimes, goOn, log }: MoveOpt
 }
 
 /** Removes moved lines that are all older than a moment. */
-export async function removeDays(
+export async function removeArchivedDays(
   store: RecordStore,
-  objects: Pick<DaysStore, 'remove'>,
+  objects: Pick<ArchiveObjects, 'remove'>,
   before: number,
   goOn: () => boolean,
 ): Promise<number> {
@@ -100,9 +100,9 @@ type After<T> = (entries: readonly T[], before: Closing | undefined) => Closing 
  * Moves the oldest entries of a stream. The object is there before anything is removed, and what is removed is what was
  * read back from it: a repetition after a crash between the two finds it under the same key and goes on with it.
  */
-async function moveSome<T extends Placed>(
+async function archiveOldest<T extends Placed>(
   store: RecordStore,
-  objects: DaysStore,
+  objects: ArchiveObjects,
   origin: Origin<T>,
   before: number,
   closingAfter: After<T> = () => undefined,
@@ -110,14 +110,14 @@ async function moveSome<T extends Placed>(
   // Read before the entries: whoever is overtaken after this is refused by noteMoved.
   const last = await newestDays(store, origin);
   const from = last?.last ?? beginning;
-  const oldest = await readOldest(store, origin, mostEntries, { behind: from });
+  const oldest = await readOldest(store, origin, maxEntriesPerObject, { behind: from });
   const young = oldest.findIndex(({ at }) => at >= before);
   const old = young < 0 ? oldest : oldest.slice(0, young);
   if (old.length === 0) return 0;
   const object = objectOf(origin, from);
   if (closingAfter(old, last?.closing) === null) return 0;
-  await keepLines(objects, object, old);
-  const kept = (await openLines(objects, object)) as readonly T[] | null;
+  await writeJsonLines(objects, object, old);
+  const kept = (await readJsonLines(objects, object)) as readonly T[] | null;
   const newest = kept?.at(-1);
   if (!kept || !newest) throw new Error(`${object} does not hold what was written`);
   // After a record was restored from a backup an object may tell of what has not happened: then the record keeps its own.

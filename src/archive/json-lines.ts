@@ -5,10 +5,10 @@ import type { ObjectStore } from '../objects/object-store.ts';
 const press = promisify(gzip);
 const unpress = promisify(gunzip);
 /** No object that was written here comes near it. */
-const mostBytes = 256 * 1024 * 1024;
+const maxUnpackedBytes = 256 * 1024 * 1024;
 
 /** Keeps lines under a key: gzip, one JSON value a line. */
-export async function keepLines(
+export async function writeJsonLines(
   objects: Pick<ObjectStore, 'keep'>,
   key: string,
   lines: readonly object[],
@@ -17,10 +17,10 @@ export async function keepLines(
 }
 
 /** Gives the lines that are kept under a key; `null` when there are none. */
-export async function openLines(objects: Pick<ObjectStore, 'read'>, key: string): Promise<unknown[] | null> {
+export async function readJsonLines(objects: Pick<ObjectStore, 'read'>, key: string): Promise<unknown[] | null> {
   const body = await objects.read(key);
   if (body === null) return null;
-  const text = await unpress(body, { maxOutputLength: mostBytes });
+  const text = await unpress(body, { maxOutputLength: maxUnpackedBytes });
   return text
     .toString('utf8')
     .split('\n')

@@ -4,10 +4,10 @@ import type { Seal } from '../base/seal.ts';
 import { openFolder } from '../objects/folder-store.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import type { OpenDays } from '../store/log/archived-parts.ts';
-import { openLines } from './json-lines.ts';
+import { readJsonLines } from './json-lines.ts';
 
 /** Opens what was moved to the object store beside the record; that is looked for when the first of it is wanted. */
-export function findDays(config: Config, seal: () => Promise<Seal>, now: () => number): OpenDays {
+export function openArchive(config: Config, seal: () => Promise<Seal>, now: () => number): OpenDays {
   let found: Promise<ObjectStore> | undefined;
   const find = async () => {
     if (config.objects === 'folder')
@@ -18,6 +18,6 @@ export function findDays(config: Config, seal: () => Promise<Seal>, now: () => n
   };
   return async (object) => {
     found ??= find();
-    return openLines(await found, object);
+    return readJsonLines(await found, object);
   };
 }

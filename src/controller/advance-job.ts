@@ -3,11 +3,11 @@ import type { Metrics } from '../base/metrics.ts';
 import { type Delivered, isEnded, type Job } from '../model/job.ts';
 import {
   deadlineOf,
-  type End,
   endOf,
   failAttempt,
   hasOpenAttempt,
-  type Limits,
+  type JobEnd,
+  type JobLimits,
   next,
   type Seen,
   type Step,
@@ -19,10 +19,10 @@ import { readJob } from '../store/jobs/read-job.ts';
 import { noteProgress, noteStoring, retryJob, settleJob, startAttempt } from '../store/lifecycle.ts';
 import type { RecordStore } from '../store/script.ts';
 
-export interface ApplyOptions {
+export interface AdvanceOptions {
   readonly store: RecordStore;
   readonly holder: string;
-  readonly limits: Limits;
+  readonly limits: JobLimits;
   readonly objects: Pick<ObjectStore, 'finish' | 'see' | 'remove'>;
   /** All there are. */
   readonly runners: readonly Runner[];
@@ -38,7 +38,7 @@ const storingAgainMilliseconds = 2_000;
 const atOnceMilliseconds = 1;
 
 /** Reads a job afresh, asks its runner, and carries out the one next step; answers when to look again, `null` for not by itself. */
-export function makeApply(options: ApplyOptions): (id: string) => Promise<number | null> {
+export function makeAdvance(options: AdvanceOptions): (id: string) => Promise<number | null> {
   const { store, runnerOf } = options;
   const starts = makeStarts(store);
   return async (id) => {
@@ -82,7 +82,7 @@ function hasLeft({ is }: Seen): boolean {
 }
 
 /** Ends workers that nobody waits for: of attempts before the last one, and of a job that the record does not know any more. */
-async function stopOlder({ runners }: ApplyOptions, id: string, job: Job | null): Promise<void> {
+async function stopOlder({ runners }: AdvanceOptions, id: string, job: Job | null): Promise<void> {
   const last = job?.attempt ?? Number.POSITIVE_INFINITY;
   for (const runner of runners) {
     const names = await runner.list(id);
@@ -90,7 +90,7 @@ async function stopOlder({ runners }: ApplyOptions, id: string, job: Job | null)
   }
 }
 
-interface Carrying extends ApplyOptions {
+interface Carrying extends AdvanceOptions {
   readonly starts: Starts;
 }
 
@@ -175,7 +175,7 @@ async function settle(
   options: Carrying,
   runner: Runner,
   job: Job,
-  end: End,
+  end: JobEnd,
   metadata: Job['metadata'],
   delivered: Delivered | null,
 ): Promise<number | null> {

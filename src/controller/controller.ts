@@ -2,19 +2,19 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
-import type { Limits } from '../model/next.ts';
+import type { JobLimits } from '../model/next.ts';
 import { jobIdOf, type Runner } from '../runners/runner.ts';
 import { leaveLead, takeLead } from '../store/jobs/leadership.ts';
 import { listActive, listOverdue } from '../store/jobs/open-jobs.ts';
 import { channels } from '../store/keys.ts';
 import { makeTake, requeueDelayed } from '../store/lifecycle.ts';
-import { type ApplyOptions, makeApply } from './advance-job.ts';
-import { makeQueue, type Queue } from './work-queue.ts';
+import { type AdvanceOptions, makeAdvance } from './advance-job.ts';
+import { makeWorkQueue, type WorkQueue } from './work-queue.ts';
 
-export interface ControllerOptions extends Omit<ApplyOptions, 'holder' | 'mayStart'> {
+export interface ControllerOptions extends Omit<AdvanceOptions, 'holder' | 'mayStart'> {
   /** Attempts at once. */
   readonly slots: number;
-  readonly limits: Limits;
+  readonly limits: JobLimits;
   readonly metrics: Metrics;
   readonly log: Log;
   readonly times?: Partial<ControllerTimes>;
@@ -23,11 +23,11 @@ export interface ControllerOptions extends Omit<ApplyOptions, 'holder' | 'maySta
 /** In milliseconds. */
 export interface ControllerTimes {
   /** How long the leadership lasts that is not renewed. */
-  readonly lease: number;
+  readonly leaseMs: number;
   /** From one look at the leadership to the next. */
-  readonly look: number;
+  readonly lookMs: number;
   /** From one full pass to the next. */
-  readonly pass: number;
+  readonly fullPassMs: number;
 }
 
 /** Brings every job to its end while it leads. */
@@ -41,7 +41,7 @@ export interface Controller {
   close(): Promise<void>;
 }
 
-const usual: ControllerTimes = { lease: 15_000, look: 2_000, pass: 30_000 };
+const usual: ControllerTimes = { leaseMs: 15_000, lookMs: 2_000, fullPassMs: 30_000 };
 const beatMilliseconds = 500;
 const jobsAtOnce = 32;
 /** Runners are left within the time that the whole has, also when a step of a job hangs. */
@@ -55,13 +55,13 @@ export async function startController(options: ControllerOptions): Promise<Contr
   let isClosing = false;
   let isPaused = false;
   let passedAt = Number.NEGATIVE_INFINITY;
-  const apply = makeApply({ ...options, holder, mayStart: () => !isPaused });
+  const apply = makeAdvance({ ...options, holder, mayStart: () => !isPaused });
   const roomy = () => void dispatch();
-  const queue = makeQueue({ atOnce: jobsAtOnce, work: apply, failed: tellFailure(options), roomy });
+  const queue = makeWorkQueue({ maxRunning: jobsAtOnce, work: apply, onError: tellFailure(options), onRoom: roomy });
   const quietly = makeQuiet(log);
 
   // Without the record nobody leads; when it is back, everything is looked at anew.
-  const lead = makeLead(options, holder, times.lease, () => {
+  const lead = makeLead(options, holder, times.leaseMs, () => {
     passedAt = Number.NEGATIVE_INFINITY;
   });
   const { isLeading } = lead;
@@ -77,7 +77,7 @@ export async function startController(options: ControllerOptions): Promise<Contr
   const dispatch = whileTaking('taking jobs', makeFill(makeTake(store, holder, options.slots), queue, mayTake));
   const pass = once(
     quietly('the full pass', async () => {
-      if (!isLeading() || isClosing || performance.now() - passedAt < times.pass) return;
+      if (!isLeading() || isClosing || performance.now() - passedAt < times.fullPassMs) return;
       passedAt = performance.now();
       await addAll(options, queue.add);
     }),
@@ -89,7 +89,7 @@ export async function startController(options: ControllerOptions): Promise<Contr
   await look();
   const stopHearing = await hear(options, hint, dispatch);
   const beat = () => void requeue().then(dispatch).then(pass);
-  const timers = [setInterval(look, times.look), setInterval(beat, beatMilliseconds)];
+  const timers = [setInterval(look, times.lookMs), setInterval(beat, beatMilliseconds)];
   beat();
   return {
     hint,
@@ -128,7 +128,7 @@ function makeLead({ store, metrics }: ControllerOptions, holder: string, lease: 
 type Add = (job: string) => void;
 
 /** Gives what takes jobs while it may, no more than can begin at once: what has ended is not to wait behind them. */
-function makeFill(take: () => AsyncIterable<string>, { add, hasRoom }: Queue, mayTake: () => boolean) {
+function makeFill(take: () => AsyncIterable<string>, { add, hasRoom }: WorkQueue, mayTake: () => boolean) {
   return async (): Promise<void> => {
     if (!hasRoom()) return;
     for await (const id of take()) {
@@ -149,7 +149,7 @@ async function addAll({ store, runners, limits, metrics, log }: ControllerOption
     else log.warn('a runner cannot say what it runs', { error: found.reason });
   }
   for (const id of await listActive(store)) add(id);
-  const overdue = store.clock.now() - limits.queueMilliseconds;
+  const overdue = store.clock.now() - limits.maxQueueMs;
   for (const id of await listOverdue(store, overdue)) add(id);
   ended();
 }

@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '../base/log.ts';
 
-const bytesMost = 256 * 1024;
+const maxCookieBytes = 256 * 1024;
 
 /**
  * Reads the cookies of a site: `example.com.txt` is for example.com and every name below it. The longest name wins; `null`
@@ -17,7 +17,7 @@ export async function readCookies(folder: string | null, url: unknown, log: Log)
     try {
       // A Secret that is mounted consists of links.
       const { size } = await stat(file);
-      if (size > bytesMost) throw new Error(`It has ${size} bytes, and ${bytesMost} are allowed`);
+      if (size > maxCookieBytes) throw new Error(`It has ${size} bytes, and ${maxCookieBytes} are allowed`);
       return await readFile(file, 'utf8');
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') continue;

@@ -8,7 +8,7 @@ import type { Seen } from '../model/next.ts';
 import type { Outcome } from '../model/outcome.ts';
 import { type AttemptToRun, jobIdOf, makeChangeListeners, type Runner } from '../runners/runner.ts';
 
-interface Inspection {
+interface MetadataAttempt {
   readonly leave: AbortController;
   outcome: Outcome | null;
 }
@@ -17,13 +17,13 @@ const firstPauseMilliseconds = 200;
 const longestPauseMilliseconds = 5_000;
 
 /** Runs metadata jobs: no worker, the inspector is asked (D2), again while it or the record is away. */
-export function runInspections(
+export function openMetadataRunner(
   inspector: Inspector,
   readJob: (id: string) => Promise<Job | null>,
   seconds: number,
   log: Log,
 ): Runner {
-  const inspections = new Map<string, Inspection>();
+  const inspections = new Map<string, MetadataAttempt>();
   const watchers = makeChangeListeners();
 
   const askOnce = async (id: string, signal: AbortSignal): Promise<Outcome> => {
@@ -50,7 +50,7 @@ export function runInspections(
   return {
     async start(attempt) {
       if (inspections.has(attempt.name)) return;
-      const inspection: Inspection = { leave: new AbortController(), outcome: null };
+      const inspection: MetadataAttempt = { leave: new AbortController(), outcome: null };
       inspections.set(attempt.name, inspection);
       void ask(attempt, inspection.leave.signal).then((outcome) => {
         inspection.outcome = outcome;

@@ -1,13 +1,13 @@
-import { type DaysStore, dayOf, moveDays, removeDays } from '../archive/archive-days.ts';
+import { type ArchiveObjects, archiveDays, dayOf, removeArchivedDays } from '../archive/archive-days.ts';
 import type { Log } from '../base/log.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { dropFile, dueFiles } from '../store/jobs/kept-files.ts';
 import type { RecordStore } from '../store/script.ts';
 import { type Lifetimes, sweep } from '../store/sweep-record.ts';
 
-export interface SweepOptions {
+export interface SweeperOptions {
   readonly store: RecordStore;
-  readonly objects: DaysStore & Pick<ObjectStore, 'sweepTemporary'>;
+  readonly objects: ArchiveObjects & Pick<ObjectStore, 'sweepTemporary'>;
   readonly lifetimes: Lifetimes & { readonly file: number };
   readonly isLeading: () => boolean;
   readonly log: Log;
@@ -21,7 +21,7 @@ const uploadMilliseconds = 48 * 3_600_000;
  * Removes what is past its lifetime, again and again while this controller leads, and moves ended days to the object store,
  * once each day.
  */
-export function startSweep({ store, objects, lifetimes, isLeading, log }: SweepOptions): {
+export function startSweeper({ store, objects, lifetimes, isLeading, log }: SweeperOptions): {
   wake(): void;
   close(): Promise<void>;
 } {
@@ -39,13 +39,13 @@ export function startSweep({ store, objects, lifetimes, isLeading, log }: SweepO
     const swept = await sweep(store, lifetimes);
     const files = await sweepFiles(store, objects, store.clock.now() - lifetimes.file, goOn);
     const uploads = await objects.sweepTemporary(uploadMilliseconds);
-    const days = await removeDays(store, objects, store.clock.now() - lifetimes.line, goOn);
+    const days = await removeArchivedDays(store, objects, store.clock.now() - lifetimes.line, goOn);
     if (Object.values(swept).some((count) => count > 0) || files + uploads + days > 0)
       log.info('swept', { ...swept, files, uploads, days });
     // Last, and not before it has succeeded counted as done: a full object store must not keep files from being removed.
     const today = dayOf(store.clock.now());
     if (today === movedOn) return;
-    const entries = await moveDays({ store, objects, lifetimes, goOn, log });
+    const entries = await archiveDays({ store, objects, lifetimes, goOn, log });
     if (goOn()) movedOn = today;
     if (entries > 0) log.info('ended days were moved to the object store', { entries });
   };
@@ -70,7 +70,7 @@ export function startSweep({ store, objects, lifetimes, isLeading, log }: SweepO
 /** Removes files from the object store, each whole folder of its job, then forgets them. */
 async function sweepFiles(
   store: RecordStore,
-  objects: SweepOptions['objects'],
+  objects: SweeperOptions['objects'],
   before: number,
   goOn: () => boolean,
 ): Promise<number> {

@@ -1,5 +1,5 @@
 /** Works on ids: one worker per id at a time, many ids at once, later again after an error. */
-export interface Queue {
+export interface WorkQueue {
   /** Looks at an id soon, or after some time; asking again while it waits changes nothing but brings it forward. */
   add(id: string, delayMilliseconds?: number): void;
   /** Whether it would look at another id at once; if not, it calls back when it would. */
@@ -12,17 +12,17 @@ const firstDelay = 200;
 /** Short, for what was away is not waited for much longer than it was. */
 const longestDelay = 5_000;
 
-export interface QueueOptions {
-  readonly atOnce: number;
+export interface WorkQueueOptions {
+  readonly maxRunning: number;
   /** Answers after how many milliseconds the id is to be looked at again, `null` for not by itself; an error means later. */
   readonly work: (id: string) => Promise<number | null>;
-  readonly failed: (id: string, error: unknown) => void;
+  readonly onError: (id: string, error: unknown) => void;
   /** There is room again for who asked in vain. */
-  readonly roomy: () => void;
+  readonly onRoom: () => void;
 }
 
 /** Makes an empty one. */
-export function makeQueue({ atOnce, work, failed, roomy }: QueueOptions): Queue {
+export function makeWorkQueue({ maxRunning, work, onError, onRoom }: WorkQueueOptions): WorkQueue {
   const waiting = new Set<string>();
   const running = new Set<string>();
   const again = new Set<string>();
@@ -42,15 +42,15 @@ export function makeQueue({ atOnce, work, failed, roomy }: QueueOptions): Queue 
   };
   const drain = () => {
     for (const id of waiting) {
-      if (running.size >= atOnce) return;
+      if (running.size >= maxRunning) return;
       waiting.delete(id);
       running.add(id);
       const job = run(id).finally(() => jobs.delete(job));
       jobs.add(job);
     }
-    if (!isAskedFor || running.size >= atOnce) return;
+    if (!isAskedFor || running.size >= maxRunning) return;
     isAskedFor = false;
-    roomy();
+    onRoom();
   };
   const run = async (id: string) => {
     let delay: number | null;
@@ -59,7 +59,7 @@ export function makeQueue({ atOnce, work, failed, roomy }: QueueOptions): Queue 
       failures.forget(id);
     } catch (error) {
       delay = failures.count(id);
-      failed(id, error);
+      onError(id, error);
     }
     running.delete(id);
     if (again.delete(id)) add(id);
@@ -69,7 +69,7 @@ export function makeQueue({ atOnce, work, failed, roomy }: QueueOptions): Queue 
   return {
     add,
     hasRoom() {
-      isAskedFor = running.size >= atOnce;
+      isAskedFor = running.size >= maxRunning;
       return !isAskedFor;
     },
     async close() {

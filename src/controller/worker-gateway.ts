@@ -9,7 +9,7 @@ import { readJob } from '../store/jobs/read-job.ts';
 import { noteProgress, tellVerdict } from '../store/lifecycle.ts';
 import type { RecordStore } from '../store/script.ts';
 
-export interface GatewayOptions {
+export interface WorkerGatewayOptions {
   readonly store: RecordStore;
   /** The attempt that a token is good for; `null` when it is for none, or not any more. */
   readonly attemptOf: (token: string) => Promise<AttemptId | null>;
@@ -21,16 +21,16 @@ export interface GatewayOptions {
   readonly log: Log;
 }
 
-type Route = (job: Job, req: IncomingMessage) => Promise<object | null>;
+type GatewayRoute = (job: Job, req: IncomingMessage) => Promise<object | null>;
 
-const jsonBytesMax = 64 * 1024;
+const maxJsonBytes = 64 * 1024;
 const extensionForm = /^[a-z0-9]{1,8}$/;
 
 /**
  * The one server that workers know: what an attempt is to do, where it may upload, and what it tells; 410 when it is over.
  * It remembers nothing, so each call of a worker may reach another one.
  */
-export function makeGateway(options: GatewayOptions): Server {
+export function makeWorkerGateway(options: WorkerGatewayOptions): Server {
   const { store, attemptOf, log } = options;
   const routes = makeRoutes(options);
   const serve = async (req: IncomingMessage, res: ServerResponse) => {
@@ -55,7 +55,7 @@ export function makeGateway(options: GatewayOptions): Server {
 }
 
 /** What each call of a worker does; what is answered as JSON, `null` for nothing. */
-function makeRoutes(options: GatewayOptions): Readonly<Record<string, Route>> {
+function makeRoutes(options: WorkerGatewayOptions): Readonly<Record<string, GatewayRoute>> {
   const { store, objects } = options;
   const permit = ({ id, attempt }: Job, said: unknown) => {
     const { ext, ...upload } = readUpload(said, options.fileBytes);
@@ -110,7 +110,7 @@ function answer(res: ServerResponse, status: number, value: object | null): void
   res.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }).end(body);
 }
 
-async function specOf(job: Job, options: GatewayOptions, now: number): Promise<object> {
+async function specOf(job: Job, options: WorkerGatewayOptions, now: number): Promise<object> {
   const { objects, fileBytes, inspectSeconds } = options;
   const seconds = Math.max(1, Math.floor(((job.deadline ?? now) - now) / 1000));
   const limits = { file_bytes: fileBytes, seconds, inspect_seconds: inspectSeconds };
@@ -153,7 +153,7 @@ async function readJson(req: IncomingMessage): Promise<unknown> {
   let bytes = 0;
   for await (const chunk of req as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > jsonBytesMax) throw new Bad();
+    if (bytes > maxJsonBytes) throw new Bad();
     chunks.push(chunk);
   }
   return JSON.parse(Buffer.concat(chunks).toString() || '{}');

@@ -11,21 +11,21 @@ export type Seen =
   | { readonly is: 'running' }
   | { readonly is: 'ended'; readonly outcome: Outcome };
 
-export interface Limits {
+export interface JobLimits {
   /** Failures that may pass, after which a job is given up. */
-  readonly attempts: number;
+  readonly maxAttempts: number;
   /** Interruptions that a job survives (D74). */
-  readonly interruptions: number;
+  readonly maxInterruptions: number;
   /** Longest wait for a start (D72). */
-  readonly queueMilliseconds: number;
+  readonly maxQueueMs: number;
   /** Longest wait for the object store (D75). */
-  readonly storingMilliseconds: number;
+  readonly maxStoringMs: number;
   /** Longest attempt; a recording may take its own length more (D65). */
-  readonly jobMilliseconds: number;
+  readonly maxAttemptMs: number;
 }
 
 /** How a job ends: what a poll shows, what the request log says, who is to blame. */
-export interface End {
+export interface JobEnd {
   readonly status: 'CompletedJob' | FailedStatus;
   readonly code: FailureCode | null;
   readonly text: string | null;
@@ -34,7 +34,7 @@ export interface End {
   readonly blame: Blame | null;
 }
 
-type KeptMetadata = NonNullable<Job['metadata']>;
+type JobMetadata = NonNullable<Job['metadata']>;
 
 export type Step =
   /** Nothing before `until`, or before something changes. */
@@ -51,28 +51,28 @@ export type Step =
       readonly notBefore: number;
     }
   /** The worker ended well: the object store is asked, then the job completes. If it cannot answer, the job is storing. */
-  | { readonly do: 'confirm'; readonly delivered: Delivered; readonly metadata: KeptMetadata }
+  | { readonly do: 'confirm'; readonly delivered: Delivered; readonly metadata: JobMetadata }
   /** `metadata` is null when the job failed. */
-  | { readonly do: 'settle'; readonly end: End; readonly metadata: KeptMetadata | null }
+  | { readonly do: 'settle'; readonly end: JobEnd; readonly metadata: JobMetadata | null }
   /** Job or attempt is over and its worker still there. */
   | { readonly do: 'stop' };
 
 /** A source may deliver a whole file the second time, but hardly the third: one more try, within `attempts` (D97). */
-const triedOnceMore: readonly FailureCode[] = ['file_damaged', 'file_too_large'];
+const triedTwice: readonly FailureCode[] = ['file_damaged', 'file_too_large'];
 
 /** How an attempt ended at its deadline: one that never ran has not taken too long, it has waited too long. */
-const overdue: Record<'waiting' | 'running', Outcome> = {
+const deadlineOutcomes: Record<'waiting' | 'running', Outcome> = {
   waiting: { is: 'failed', code: 'queue_timeout' },
   running: { is: 'failed', code: 'timeout' },
 };
 
 /** Compares a job with its worker and names the one thing to do next. */
-export function next(job: Job, seen: Seen, now: number, limits: Limits): Step {
+export function next(job: Job, seen: Seen, now: number, limits: JobLimits): Step {
   if (isEnded(job.status)) return seen.is === 'absent' ? { do: 'nothing' } : { do: 'stop' };
   if (!hasOpenAttempt(job)) return seen.is === 'absent' ? startLater(job, now, limits) : { do: 'stop' };
   // A storing job has the verdict in its record: its worker may be gone (D75).
   if (job.storing_since !== null && job.delivered && job.metadata) {
-    return now - job.storing_since >= limits.storingMilliseconds
+    return now - job.storing_since >= limits.maxStoringMs
       ? settleFailed('storage_unavailable', null)
       : { do: 'confirm', delivered: job.delivered, metadata: job.metadata };
   }
@@ -82,12 +82,12 @@ export function next(job: Job, seen: Seen, now: number, limits: Limits): Step {
       // Who has told of its end has run, and does not run again because its runner knows it no more.
       return job.verdict ? judgeOutcome(job, job.verdict, now, limits) : interruptAttempt(job, null, now, limits);
     case 'ended':
-      return judgeOutcome(job, wordOf(job) ?? seen.outcome, now, limits);
+      return judgeOutcome(job, verdictOf(job) ?? seen.outcome, now, limits);
     case 'waiting':
     case 'running': {
       // Every start sets a deadline: without one there would be no end.
       const deadline = job.deadline ?? now;
-      if (now >= deadline) return judgeOutcome(job, wordOf(job) ?? overdue[seen.is], now, limits);
+      if (now >= deadline) return judgeOutcome(job, verdictOf(job) ?? deadlineOutcomes[seen.is], now, limits);
       if (seen.is === 'waiting' && seen.reason !== job.stage) return { do: 'note', running: false, stage: seen.reason };
       return { do: 'nothing', until: deadline };
     }
@@ -95,21 +95,21 @@ export function next(job: Job, seen: Seen, now: number, limits: Limits): Step {
 }
 
 /** Names the step after an open attempt has failed: another try, or the end of the job. */
-export function failAttempt(job: Job, code: FailureCode, text: string | null, now: number, limits: Limits): Step {
+export function failAttempt(job: Job, code: FailureCode, text: string | null, now: number, limits: JobLimits): Step {
   const failed = job.failures + 1;
-  if (failed >= triesOf(code, limits)) return settleFailed(code, text);
-  return { do: 'retry', counts: 'failure', code, text, notBefore: now + backoffMilliseconds(failed) };
+  if (failed >= maxAttemptsFor(code, limits)) return settleFailed(code, text);
+  return { do: 'retry', counts: 'failure', code, text, notBefore: now + retryDelayMs(failed) };
 }
 
 /** Tells when an attempt started now must have ended. Whether a source is live is not known yet, so each recording gets its length. */
-export function deadlineOf(job: Job, limits: Limits, now: number): number {
+export function deadlineOf(job: Job, limits: JobLimits, now: number): number {
   const { max_duration } = job.args;
   const recordedSeconds = typeof max_duration === 'number' ? max_duration : 0;
-  return now + limits.jobMilliseconds + Math.ceil(recordedSeconds * 1000);
+  return now + limits.maxAttemptMs + Math.ceil(recordedSeconds * 1000);
 }
 
 /** Tells how long to wait after that many failures: 5 s, 15 s, 45 s …, at most 10 minutes. */
-export function backoffMilliseconds(failed: number): number {
+export function retryDelayMs(failed: number): number {
   return Math.min(5_000 * 3 ** (failed - 1), 600_000);
 }
 
@@ -119,14 +119,14 @@ export function hasOpenAttempt(job: Job): boolean {
 }
 
 /** Says how a job ends with this failure, in the words given or those of the table; with null it is completed. */
-export function endOf(code: FailureCode | null, text: string | null = null): End {
+export function endOf(code: FailureCode | null, text: string | null = null): JobEnd {
   if (code === null) return { status: 'CompletedJob', code, text: null, log: 201, success: true, blame: null };
   const { status, log, blame, sentence } = failures[code];
   return { status, code, text: text ?? sentence, log, success: false, blame };
 }
 
 /** What the worker has told of its work. That it was told to stop says nothing of why, and who runs it knows. */
-function wordOf({ verdict }: Job): Outcome | null {
+function verdictOf({ verdict }: Job): Outcome | null {
   return verdict?.is === 'interrupted' ? null : verdict;
 }
 
@@ -134,14 +134,14 @@ function hasRun(seen: Seen): boolean {
   return seen.is === 'running' || (seen.is === 'ended' && seen.outcome.is !== 'interrupted');
 }
 
-function startLater(job: Job, now: number, limits: Limits): Step {
+function startLater(job: Job, now: number, limits: JobLimits): Step {
   const queuedSince = Math.max(job.created_at, job.not_before);
-  if (now - queuedSince >= limits.queueMilliseconds) return settleFailed('queue_timeout', null);
+  if (now - queuedSince >= limits.maxQueueMs) return settleFailed('queue_timeout', null);
   if (now < job.not_before) return { do: 'nothing', until: job.not_before };
   return { do: 'start', attempt: job.attempt + 1 };
 }
 
-function judgeOutcome(job: Job, outcome: Outcome, now: number, limits: Limits): Step {
+function judgeOutcome(job: Job, outcome: Outcome, now: number, limits: JobLimits): Step {
   switch (outcome.is) {
     case 'interrupted':
       return interruptAttempt(job, outcome.reason, now, limits);
@@ -167,15 +167,15 @@ function isOwn(job: Job, delivered: Delivered): boolean {
   return job.endpoint !== 'metadata' && delivered.key.startsWith(objectPrefix(job.id, job.attempt));
 }
 
-function interruptAttempt(job: Job, reason: string | null, now: number, limits: Limits): Step {
-  if (job.interruptions >= limits.interruptions) return settleFailed('worker_lost', null);
+function interruptAttempt(job: Job, reason: string | null, now: number, limits: JobLimits): Step {
+  if (job.interruptions >= limits.maxInterruptions) return settleFailed('worker_lost', null);
   return { do: 'retry', counts: 'interruption', code: 'worker_lost', text: reason, notBefore: now };
 }
 
 /** Tries that a job has when an attempt fails with this code; what the caller caused does not pass by waiting seconds. */
-function triesOf(code: FailureCode, limits: Limits): number {
-  if (triedOnceMore.includes(code)) return Math.min(2, limits.attempts);
-  return failures[code].retryable && failures[code].blame !== 'caller' ? limits.attempts : 1;
+function maxAttemptsFor(code: FailureCode, limits: JobLimits): number {
+  if (triedTwice.includes(code)) return Math.min(2, limits.maxAttempts);
+  return failures[code].retryable && failures[code].blame !== 'caller' ? limits.maxAttempts : 1;
 }
 
 function settleFailed(code: FailureCode, text: string | null): Step {

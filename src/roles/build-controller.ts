@@ -8,18 +8,18 @@ import type { Stop } from '../base/shutdown.ts';
 import { type Controller, type ControllerTimes, startController } from '../controller/controller.ts';
 import { readCookies } from '../controller/cookies.ts';
 import { startGauges } from '../controller/gauges.ts';
-import { runInspections } from '../controller/metadata-runner.ts';
-import { startSweep } from '../controller/sweeper.ts';
-import { makeGateway } from '../controller/worker-gateway.ts';
+import { openMetadataRunner } from '../controller/metadata-runner.ts';
+import { startSweeper } from '../controller/sweeper.ts';
+import { makeWorkerGateway } from '../controller/worker-gateway.ts';
 import type { Inspector } from '../model/inspection-result.ts';
 import type { Job } from '../model/job.ts';
-import type { Limits } from '../model/next.ts';
+import type { JobLimits } from '../model/next.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import type { AttemptId, Runner } from '../runners/runner.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import { channels } from '../store/keys.ts';
 import type { RecordStore } from '../store/script.ts';
-import { startDeliveries } from '../webhooks/deliver-webhooks.ts';
+import { deliverWebhooks } from '../webhooks/deliver-webhooks.ts';
 
 /** Where workers run, and who they are. */
 export interface Workers {
@@ -32,7 +32,7 @@ export interface Workers {
 export type OpenWorkers = () => Promise<Workers>;
 
 /** What a controller is built from. */
-export interface WorkParts {
+export interface ControllerParts {
   readonly config: Config;
   readonly store: RecordStore;
   readonly seal: Seal;
@@ -51,25 +51,25 @@ export interface WorkParts {
 }
 
 const hour = 3_600_000;
-const interruptionsMost = 10;
+const maxInterruptions = 10;
 
 /** Starts a controller with its gateway, workers and sweeps; released in reverse. */
-export async function startWork(parts: WorkParts, stop: Stop): Promise<Controller> {
+export async function buildController(parts: ControllerParts, stop: Stop): Promise<Controller> {
   const { config, store, seal, objects, inspector, log, metrics } = parts;
-  const limits: Limits = {
-    attempts: config.attempts,
-    interruptions: interruptionsMost,
-    queueMilliseconds: config.queueHours * hour,
-    storingMilliseconds: 24 * hour,
-    jobMilliseconds: config.jobSeconds * 1000,
+  const limits: JobLimits = {
+    maxAttempts: config.attempts,
+    maxInterruptions: maxInterruptions,
+    maxQueueMs: config.queueHours * hour,
+    maxStoringMs: 24 * hour,
+    maxAttemptMs: config.jobSeconds * 1000,
   };
   const { runner, attemptOf } = await parts.openWorkers();
   stop.add('workers', runner.close, 8);
   const { maxFileBytes: fileBytes, inspectSeconds } = config;
   const cookiesOf = (url: unknown) => readCookies(config.cookies, url, log);
-  const gateway = makeGateway({ store, objects, log, attemptOf, fileBytes, inspectSeconds, cookiesOf });
+  const gateway = makeWorkerGateway({ store, objects, log, attemptOf, fileBytes, inspectSeconds, cookiesOf });
   stop.add('gateway', await parts.listen(gateway));
-  const inspections = runInspections(inspector, (id) => readJob(store, id), config.inspectSeconds, log);
+  const inspections = openMetadataRunner(inspector, (id) => readJob(store, id), config.inspectSeconds, log);
   const controller = await startController({
     ...{ store, limits, objects, metrics, log, slots: config.workers, runners: [runner, inspections] },
     runnerOf: (job) => (job.endpoint === 'metadata' ? inspections : runner),
@@ -82,9 +82,9 @@ export async function startWork(parts: WorkParts, stop: Stop): Promise<Controlle
     line: config.logDays * 24 * hour,
     file: config.fileHours * hour,
   };
-  const sweep = startSweep({ ...leading, objects, lifetimes });
+  const sweep = startSweeper({ ...leading, objects, lifetimes });
   stop.add('sweep', sweep.close, 3);
-  const deliveries = startDeliveries({
+  const deliveries = deliverWebhooks({
     ...{ store, seal, metrics, log, linkOf: parts.linkOf },
     proxy: parts.egress,
     limitSeconds: config.webhookSeconds,

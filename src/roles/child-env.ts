@@ -6,7 +6,7 @@ const main = join(import.meta.dirname, '..', 'main.ts');
 export const ownCommand: readonly [string, string] = [process.execPath, main];
 
 /** What parts on one machine are told of the settings: nothing that is secret, and no port of this process. */
-const told = [
+const passedSettings = [
   'TRAWL_SANDBOX',
   'TRAWL_YTDLP_PLUGINS',
   'TRAWL_LOG_LEVEL',
@@ -19,10 +19,12 @@ const told = [
   'TRAWL_EGRESS_DENY',
   'TRAWL_DNS_SERVERS',
 ] as const;
-const machine = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'NODE_COMPILE_CACHE', 'XDG_CACHE_HOME'] as const;
+const passedVariables = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'NODE_COMPILE_CACHE', 'XDG_CACHE_HOME'] as const;
 
 /** The environment of the parts that run beside `trawl up`. */
-export function envOfParts(env: Readonly<Record<string, string | undefined>>, home: string): Record<string, string> {
-  const kept = [...told, ...machine].flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]] as const]));
+export function childEnv(env: Readonly<Record<string, string | undefined>>, home: string): Record<string, string> {
+  const kept = [...passedSettings, ...passedVariables].flatMap((name) =>
+    env[name] === undefined ? [] : [[name, env[name]] as const],
+  );
   return { ...Object.fromEntries(kept), TRAWL_DATA: home, TRAWL_HOST: '127.0.0.1', TRAWL_PROBE_PORT: '0' };
 }

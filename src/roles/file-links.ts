@@ -11,7 +11,10 @@ interface LinkParts {
 }
 
 /** Gives signed links to the files of jobs: `null` when a file is not kept any more. */
-export function linkFiles({ config, store, seal }: LinkParts, publicUrl: () => string): (job: Job) => string | null {
+export function makeFileLinks(
+  { config, store, seal }: LinkParts,
+  publicUrl: () => string,
+): (job: Job) => string | null {
   return (job) => {
     const until = (job.ended_at ?? 0) + config.fileHours * 3_600_000;
     const isGone = job.removed_at !== null || store.clock.now() >= until;

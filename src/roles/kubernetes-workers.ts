@@ -13,7 +13,7 @@ import { makePace } from '../runners/kubernetes/rate-limiter.ts';
 import type { OpenWorkers } from './build-controller.ts';
 
 /** What Jobs are made with. */
-export interface JobsOptions {
+export interface KubernetesWorkersOptions {
   readonly config: Config;
   /** Where the cluster is found. */
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -27,7 +27,7 @@ const filesAtOnce = 3;
 const besideBytes = 2 ** 28;
 
 /** Runs workers as Jobs of a cluster, each with a token that the cluster made for its pod. Refuses to start without the rights. */
-export function runJobs(options: JobsOptions): OpenWorkers {
+export function openKubernetesWorkers(options: KubernetesWorkersOptions): OpenWorkers {
   const { config, env, now, metrics, log } = options;
   return async () => {
     const access: Access = await findAccess(env).catch((error: Error) => {
@@ -35,7 +35,7 @@ export function runJobs(options: JobsOptions): OpenWorkers {
     });
     const pace = makePace(config.kubeRate, 2 * config.kubeRate, () => performance.now());
     const client: Client = openClient({ access, pace });
-    const shape = shapeOf(config);
+    const shape = podShapeOf(config);
     try {
       await refuseWithoutRights(client, access.server, shape.namespace);
     } catch (error) {
@@ -53,7 +53,7 @@ export function runJobs(options: JobsOptions): OpenWorkers {
 }
 
 /** What these settings say of worker pods. */
-export function shapeOf(config: Config): Shape {
+export function podShapeOf(config: Config): Shape {
   const { kubeNamespace, workerImage, gatewayAddress, egressAddress } = config;
   if (!kubeNamespace || !workerImage || !gatewayAddress || !egressAddress) throw new Error('checked with the settings');
   return {

@@ -3,11 +3,11 @@ import { judgeConnection } from '../admin/health.ts';
 import { openStore, recordFolder } from '../store/open-store.ts';
 import { startRedis } from '../store/redis/embedded-server.ts';
 import type { RecordStore } from '../store/script.ts';
-import type { Running } from './run-role.ts';
+import type { RunningRole } from './run-role.ts';
 
 /** Opens the record, in a redis-server of our own where no other is named, and tells what is not well with it. */
 export async function openRecord(
-  { config, log, metrics, stop }: Pick<Running, 'config' | 'log' | 'metrics' | 'stop'>,
+  { config, log, metrics, stop }: Pick<RunningRole, 'config' | 'log' | 'metrics' | 'stop'>,
   tell: (finding: Finding) => void,
 ): Promise<RecordStore> {
   if (config.redisUrl === null) {

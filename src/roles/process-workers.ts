@@ -5,7 +5,7 @@ import { openProcessRunner } from '../runners/process-runner.ts';
 import type { OpenWorkers } from './build-controller.ts';
 
 /** What worker processes are started with. */
-export interface ProcessesOptions {
+export interface ProcessWorkersOptions {
   readonly command: readonly [string, ...string[]];
   readonly env: Readonly<Record<string, string>>;
   readonly seal: Pick<Seal, 'sign' | 'verify'>;
@@ -13,7 +13,7 @@ export interface ProcessesOptions {
 }
 
 /** Runs workers as processes of this machine, each with a token that we sealed. */
-export function runProcesses({ command, env, seal, log }: ProcessesOptions): OpenWorkers {
+export function openProcessWorkers({ command, env, seal, log }: ProcessWorkersOptions): OpenWorkers {
   const [program, ...words] = command;
   return async () => ({
     runner: openProcessRunner({

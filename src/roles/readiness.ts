@@ -1,12 +1,12 @@
 import { startProbe } from '../base/probe-server.ts';
-import type { Running } from './run-role.ts';
+import type { RunningRole } from './run-role.ts';
 
 /** What must hold before the work can be done, by the name of the part that it needs. */
 export type Checks = Map<string, () => boolean | Promise<boolean>>;
 
 /** Opens the probe port. Each part that is named is missing until its check is set. */
 export async function openChecks(
-  { config, metrics, stop }: Pick<Running, 'config' | 'metrics' | 'stop'>,
+  { config, metrics, stop }: Pick<RunningRole, 'config' | 'metrics' | 'stop'>,
   names: readonly string[],
 ): Promise<Checks> {
   const checks: Checks = new Map(names.map((name) => [name, () => false]));

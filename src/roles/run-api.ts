@@ -1,8 +1,8 @@
 import type { Terminal } from '../admin/terminal.ts';
 import { openChecks } from './readiness.ts';
-import { type Running, runRole } from './run-role.ts';
+import { type RunningRole, runRole } from './run-role.ts';
 import { serveApi } from './serve-api.ts';
-import { neededApart, openShared, rulesApart } from './shared.ts';
+import { openShared, sharedRules, sharedSettings } from './shared.ts';
 
 const help = `Usage: trawl api
 
@@ -12,10 +12,10 @@ All settings are environment variables: docs/config.md lists them.
 
 /** Runs the role `api` until SIGTERM; gives the exit code. */
 export function runApi(args: readonly string[], terminal: Terminal): Promise<number> {
-  return runRole({ help, needs: { required: neededApart, rules: rulesApart }, start }, args, terminal);
+  return runRole({ help, needs: { required: sharedSettings, rules: sharedRules }, start }, args, terminal);
 }
 
-async function start(running: Running<(typeof neededApart)[number]>): Promise<void> {
+async function start(running: RunningRole<(typeof sharedSettings)[number]>): Promise<void> {
   const { stop, log } = running;
   const checks = await openChecks(running, ['record', 'api']);
   const { port } = await serveApi(await openShared(running, checks), stop);

@@ -1,12 +1,12 @@
 import type { Server } from 'node:http';
 import type { Terminal } from '../admin/terminal.ts';
 import type { Rule } from '../base/config.ts';
-import { startWork } from './build-controller.ts';
-import { linkFiles } from './file-links.ts';
-import { runJobs } from './kubernetes-workers.ts';
+import { buildController } from './build-controller.ts';
+import { makeFileLinks } from './file-links.ts';
+import { openKubernetesWorkers } from './kubernetes-workers.ts';
 import { openChecks } from './readiness.ts';
-import { type Running, runRole } from './run-role.ts';
-import { neededApart, openShared, rulesApart, tellAway } from './shared.ts';
+import { type RunningRole, runRole } from './run-role.ts';
+import { openShared, sharedRules, sharedSettings, warnIfAway } from './shared.ts';
 import { listenOn } from './socket.ts';
 
 const help = `Usage: trawl controller
@@ -15,9 +15,9 @@ Brings jobs to their end as Jobs of a cluster, apart from the other parts. Of se
 All settings are environment variables: docs/config.md lists them.
 `;
 
-const required = [...neededApart, 'TRAWL_EGRESS_ADDRESS'] as const;
+const required = [...sharedSettings, 'TRAWL_EGRESS_ADDRESS'] as const;
 const rules: readonly Rule[] = [
-  ...rulesApart,
+  ...sharedRules,
   {
     broken: ({ runner }) => runner === 'process',
     sentence: 'TRAWL_RUNNER must be kubernetes here: worker processes run beside trawl up alone.',
@@ -29,17 +29,17 @@ export function runController(args: readonly string[], terminal: Terminal): Prom
   return runRole({ help, needs: { required, rules }, start }, args, terminal);
 }
 
-async function start(running: Running<(typeof required)[number]>): Promise<void> {
+async function start(running: RunningRole<(typeof required)[number]>): Promise<void> {
   const { config, stop, log, metrics, terminal } = running;
   const checks = await openChecks(running, ['record', 'gateway']);
   const shared = await openShared(running, checks);
   const { clock } = shared.store;
-  await tellAway('egress', config.egressAddress, log);
-  const controller = await startWork(
+  await warnIfAway('egress', config.egressAddress, log);
+  const controller = await buildController(
     {
       ...shared,
-      linkOf: linkFiles(shared, () => config.publicUrl),
-      openWorkers: runJobs({ config, env: terminal.env, now: clock.now, metrics, log }),
+      linkOf: makeFileLinks(shared, () => config.publicUrl),
+      openWorkers: openKubernetesWorkers({ config, env: terminal.env, now: clock.now, metrics, log }),
       listen: (server: Server) => listenOn(server, config.host, config.gatewayPort),
       egress: config.egressAddress,
     },

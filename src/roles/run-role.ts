@@ -8,7 +8,7 @@ import { type Metrics, makeMetrics } from '../base/metrics.ts';
 import { makeStop, type Stop } from '../base/shutdown.ts';
 
 /** What a role has from its start to its end. */
-export interface Running<N extends SettingName = never> {
+export interface RunningRole<N extends SettingName = never> {
   readonly config: ConfigWith<N>;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -21,7 +21,7 @@ export interface Role<N extends SettingName> {
   readonly help: string;
   readonly needs?: Needs<N>;
   /** Begins its work; it refuses with a sentence. */
-  readonly start: (running: Running<N>) => Promise<void>;
+  readonly start: (running: RunningRole<N>) => Promise<void>;
 }
 
 /** Runs a role until SIGTERM or Ctrl-C; gives the exit code. */

@@ -9,22 +9,22 @@ import type { Log } from '../base/log.ts';
 import { makeSeal } from '../base/seal.ts';
 import type { Stop } from '../base/shutdown.ts';
 import type { Inspector } from '../model/inspection-result.ts';
-import { startWork, type WorkParts } from './build-controller.ts';
-import { envOfParts, ownCommand } from './child-env.ts';
+import { buildController, type ControllerParts } from './build-controller.ts';
+import { childEnv, ownCommand } from './child-env.ts';
 import { keepChild } from './children.ts';
-import { linkFiles } from './file-links.ts';
+import { makeFileLinks } from './file-links.ts';
 import { askInspector } from './inspector-client.ts';
-import { runJobs } from './kubernetes-workers.ts';
+import { openKubernetesWorkers } from './kubernetes-workers.ts';
 import { openObjects } from './open-objects.ts';
 import { openRecord } from './open-record.ts';
-import { runProcesses } from './process-workers.ts';
+import { openProcessWorkers } from './process-workers.ts';
 import { type Checks, openChecks } from './readiness.ts';
-import { type Running, runRole } from './run-role.ts';
-import { linesToTry, makeSample } from './sample-account.ts';
+import { type RunningRole, runRole } from './run-role.ts';
+import { linesToTry, makeSampleAccount } from './sample-account.ts';
 import { serveApi } from './serve-api.ts';
 import { isListening, listenAt, listenOn } from './socket.ts';
-import { openHome } from './state-folder.ts';
-import { showStatus } from './status-line.ts';
+import { openStateFolder } from './state-folder.ts';
+import { showStatusLine } from './status-line.ts';
 
 const help = `Usage: trawl up
 
@@ -37,11 +37,11 @@ export function runUp(args: readonly string[], terminal: Terminal): Promise<numb
   return runRole({ help, start }, args, terminal);
 }
 
-async function start(running: Running): Promise<void> {
+async function start(running: RunningRole): Promise<void> {
   const { config, log, metrics, stop, terminal } = running;
   const tell = (finding: Finding) => terminal.err(`${finding.text}\n`);
   await checkMachine(config, tell);
-  const home = await openHome(config.data, config.secret);
+  const home = await openStateFolder(config.data, config.secret);
   stop.add('data folder', home.release);
   const checks = await openChecks(running, ['record', 'egress', 'inspector', 'controller', 'api']);
   const store = await openRecord(running, tell);
@@ -50,12 +50,15 @@ async function start(running: Running): Promise<void> {
   await rm(join(home.path, 'work'), { recursive: true, force: true });
   const seal = makeSeal({ secret: home.secret, old: config.secretOld });
   const objects = await openObjects(config, { folder: join(home.path, 'objects'), seal, now: store.clock.now });
-  const env = envOfParts(terminal.env, home.path);
+  const env = childEnv(terminal.env, home.path);
   const inspector = startReaders({ home: home.path, env, checks, log }, stop);
   const parts = { config, store, seal, objects, inspector, log, metrics };
   let publicUrl = config.publicUrl;
-  const linkOf = linkFiles(parts, () => publicUrl);
-  const controller = await startWork({ ...parts, ...placesOf(parts, home.path, env, terminal.env), linkOf }, stop);
+  const linkOf = makeFileLinks(parts, () => publicUrl);
+  const controller = await buildController(
+    { ...parts, ...placesOf(parts, home.path, env, terminal.env), linkOf },
+    stop,
+  );
   checks.set('controller', controller.isLeading);
   const api = await serveApi(parts, stop);
   publicUrl = api.publicUrl;
@@ -65,27 +68,27 @@ async function start(running: Running): Promise<void> {
     controller.pause();
   });
   terminal.out(`trawl answers at ${api.publicUrl}\n`);
-  await makeSample(store, seal, home.path, (key) => terminal.out(introduce(api.publicUrl, key)));
-  stop.add('status', showStatus(metrics, process.stdout).close);
+  await makeSampleAccount(store, seal, home.path, (key) => terminal.out(introduce(api.publicUrl, key)));
+  stop.add('status', showStatusLine(metrics, process.stdout).close);
 }
 
-type Own = Parameters<typeof runProcesses>[0]['env'];
+type Own = Parameters<typeof openProcessWorkers>[0]['env'];
 
 /** Where workers run, where their gateway listens, and the way out: on this machine all of it is sockets. */
 function placesOf(
-  { config, store, seal, metrics, log }: Pick<WorkParts, 'config' | 'store' | 'seal' | 'metrics' | 'log'>,
+  { config, store, seal, metrics, log }: Pick<ControllerParts, 'config' | 'store' | 'seal' | 'metrics' | 'log'>,
   home: string,
   own: Own,
   env: Terminal['env'],
-): Pick<WorkParts, 'openWorkers' | 'listen' | 'egress'> {
+): Pick<ControllerParts, 'openWorkers' | 'listen' | 'egress'> {
   const egress = join(home, 'egress.sock');
   const gateway = join(home, 'gateway.sock');
   const inCluster = config.runner === 'kubernetes';
   const told = { ...own, TRAWL_GATEWAY_ADDRESS: `unix:${gateway}`, TRAWL_EGRESS_ADDRESS: `unix:${egress}` };
   return {
     openWorkers: inCluster
-      ? runJobs({ config, env, now: store.clock.now, metrics, log })
-      : runProcesses({ command: ownCommand, env: told, seal, log }),
+      ? openKubernetesWorkers({ config, env, now: store.clock.now, metrics, log })
+      : openProcessWorkers({ command: ownCommand, env: told, seal, log }),
     listen: (server) => (inCluster ? listenOn(server, config.host, config.gatewayPort) : listenAt(server, gateway)),
     egress: { path: egress },
   };

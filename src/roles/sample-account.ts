@@ -10,7 +10,7 @@ import { listAccounts } from '../store/accounts/read-accounts.ts';
 import { setPlan } from '../store/accounts/set-plan.ts';
 import { grantCredits } from '../store/money/grant-credits.ts';
 import type { RecordStore } from '../store/script.ts';
-import { keepFile } from './state-folder.ts';
+import { writePrivateFile } from './state-folder.ts';
 
 const name = 'sample';
 const credits = 100;
@@ -21,7 +21,7 @@ const film = 'https://media.w3.org/2010/05/sintel/trailer.mp4';
  * On a first start, makes a sample account with a plan, 100 credits and one key, and tells its text. What is to be made is
  * written down first, sealed: a start that was killed on the way is finished by the next one.
  */
-export async function makeSample(
+export async function makeSampleAccount(
   store: RecordStore,
   seal: Seal,
   folder: string,
@@ -32,7 +32,7 @@ export async function makeSample(
   const ids = (await listAccounts(store)).map(([, id]) => id);
   if (ids.length > 0 && !ids.some((id) => id === readKey(begun)?.account)) return rm(file, { force: true });
   const key = begun ?? makeKey(makeAccountId(randomBytes(16)), randomBytes(32));
-  if (begun === null) await keepFile(file, seal.seal(name, key));
+  if (begun === null) await writePrivateFile(file, seal.seal(name, key));
   await makeAccount(store, key);
   tell(key);
   await rm(file);

@@ -6,14 +6,19 @@ import { askInspector } from './inspector-client.ts';
 import { openBucket } from './open-objects.ts';
 import { openRecord } from './open-record.ts';
 import type { Checks } from './readiness.ts';
-import type { Running } from './run-role.ts';
+import type { RunningRole } from './run-role.ts';
 import type { ApiParts } from './serve-api.ts';
 import { isListening } from './socket.ts';
 
 /** Settings that every part needs which runs apart from the others. */
-export const neededApart = ['TRAWL_REDIS_URL', 'TRAWL_SECRET', 'TRAWL_PUBLIC_URL', 'TRAWL_INSPECTOR_ADDRESS'] as const;
+export const sharedSettings = [
+  'TRAWL_REDIS_URL',
+  'TRAWL_SECRET',
+  'TRAWL_PUBLIC_URL',
+  'TRAWL_INSPECTOR_ADDRESS',
+] as const;
 
-export const rulesApart: readonly Rule[] = [
+export const sharedRules: readonly Rule[] = [
   {
     broken: ({ objects }) => objects === 'folder',
     sentence: 'TRAWL_OBJECTS must be s3 here: parts that run apart share no folder.',
@@ -22,7 +27,7 @@ export const rulesApart: readonly Rule[] = [
 
 /** Opens what parts share that run apart: the record, the bucket, the inspector. */
 export async function openShared(
-  { config, log, metrics, stop }: Running<(typeof neededApart)[number]>,
+  { config, log, metrics, stop }: RunningRole<(typeof sharedSettings)[number]>,
   checks: Checks,
 ): Promise<ApiParts> {
   const store = await openRecord({ config, log, metrics, stop }, ({ about, text }) =>
@@ -31,11 +36,11 @@ export async function openShared(
   checks.set('record', store.connection.ready);
   const seal = makeSeal({ secret: config.secret, old: config.secretOld });
   const objects = await openBucket(config);
-  await tellAway('inspector', config.inspectorAddress, log);
+  await warnIfAway('inspector', config.inspectorAddress, log);
   return { config, store, seal, objects, inspector: askInspector(config.inspectorAddress), log, metrics };
 }
 
 /** Tells of a part that does not listen now: what needs it waits or is refused, everything else goes on. */
-export async function tellAway(part: string, address: ServerAddress, log: Log): Promise<void> {
+export async function warnIfAway(part: string, address: ServerAddress, log: Log): Promise<void> {
   if (!(await isListening(address))) log.warn('a part cannot be reached yet', { part, address });
 }

@@ -9,14 +9,14 @@ import { syncFolder } from '../objects/file-system.ts';
 const heldByAnother = 1;
 
 /** The folder of `trawl up` (TRAWL_DATA), held by this process alone. */
-export interface Home {
+export interface StateFolder {
   readonly path: string;
   readonly secret: Buffer;
   release(): Promise<void>;
 }
 
 /** Opens the data folder (0700), takes its lock and makes its secret once; refuses while another process has it. */
-export async function openHome(wanted: string, secret: Buffer | null): Promise<Home> {
+export async function openStateFolder(wanted: string, secret: Buffer | null): Promise<StateFolder> {
   const path = resolve(wanted);
   await mkdir(path, { recursive: true, mode: 0o700 });
   await chmod(path, 0o700);
@@ -29,17 +29,17 @@ export async function openHome(wanted: string, secret: Buffer | null): Promise<H
     const why = locked.error?.message ?? String(locked.stderr).trim();
     throw refuse('unavailable', `${path} (TRAWL_DATA) cannot be locked with flock: ${why}`);
   }
-  return { path, secret: secret ?? (await keepSecret(join(path, 'secret'))), release: () => lock.close() };
+  return { path, secret: secret ?? (await readOrMakeSecret(join(path, 'secret'))), release: () => lock.close() };
 }
 
 /** Writes a file for its owner alone; after a crash it is there whole, or not at all. */
-export async function keepFile(file: string, text: string): Promise<void> {
+export async function writePrivateFile(file: string, text: string): Promise<void> {
   await writeFile(`${file}.new`, text, { mode: 0o600, flush: true });
   await rename(`${file}.new`, file);
   await syncFolder(dirname(file));
 }
 
-async function keepSecret(file: string): Promise<Buffer> {
+async function readOrMakeSecret(file: string): Promise<Buffer> {
   try {
     const kept = Buffer.from((await readFile(file, 'utf8')).trim(), 'base64');
     if (kept.length === 32) return kept;
@@ -51,6 +51,6 @@ async function keepSecret(file: string): Promise<Buffer> {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
   const fresh = randomBytes(32);
-  await keepFile(file, `${fresh.toString('base64')}\n`);
+  await writePrivateFile(file, `${fresh.toString('base64')}\n`);
   return fresh;
 }

@@ -6,7 +6,7 @@ export interface Screen {
   write(text: string): unknown;
 }
 
-type Shown = Pick<Metrics, 'jobs_open' | 'jobs_total' | 'looks'>;
+type StatusMetrics = Pick<Metrics, 'jobs_open' | 'jobs_total' | 'looks'>;
 
 /** Each look asks for every account. */
 const lookMilliseconds = 2_000;
@@ -14,7 +14,7 @@ const lookMilliseconds = 2_000;
 const clear = '\x1b[K';
 
 /** Keeps one line on a terminal that tells how many jobs are open and how many have ended since the start. */
-export function showStatus(metrics: Shown, screen: Screen): { close(): void } {
+export function showStatusLine(metrics: StatusMetrics, screen: Screen): { close(): void } {
   if (!screen.isTTY) return { close: () => {} };
   const show = async () => {
     await lookAnew(metrics);
@@ -31,7 +31,7 @@ export function showStatus(metrics: Shown, screen: Screen): { close(): void } {
   };
 }
 
-async function countJobs({ jobs_open, jobs_total }: Shown): Promise<string> {
+async function countJobs({ jobs_open, jobs_total }: StatusMetrics): Promise<string> {
   const [open, ended] = [(await jobs_open.get()).values, (await jobs_total.get()).values];
   const sum = (values: readonly { readonly value: number }[]) => values.reduce((total, { value }) => total + value, 0);
   const inState = (state: string) => sum(open.filter(({ labels }) => labels.state === state));

@@ -7,12 +7,12 @@ import type { Due } from '../store/webhooks/due-webhooks.ts';
 import { endWebhook } from '../store/webhooks/end-webhook.ts';
 import { readOutgoing } from '../store/webhooks/read-deliveries.ts';
 import { takeWebhook } from '../store/webhooks/take-webhook.ts';
-import { makeLine } from './fair-queue.ts';
-import { makeLookout } from './find-due.ts';
-import { type ComposeOptions, compose } from './payload.ts';
-import { type Posted, postThrough } from './send-webhook.ts';
+import { makeFairQueue } from './fair-queue.ts';
+import { makeDueFinder } from './find-due.ts';
+import { makeRequest, type PayloadOptions } from './payload.ts';
+import { sendWebhook, type WebhookResult } from './send-webhook.ts';
 
-export interface DeliveriesOptions extends ComposeOptions {
+export interface DeliveryOptions extends PayloadOptions {
   readonly store: RecordStore;
   /** The egress proxy. */
   readonly proxy: ServerAddress;
@@ -27,7 +27,7 @@ export interface DeliveriesOptions extends ComposeOptions {
 }
 
 /** Delivers webhooks when they are due. */
-export interface Deliveries {
+export interface WebhookDelivery {
   /** A webhook may have become due. */
   readonly wake: () => void;
   /** Begins nothing more and lets what is under way end; what takes too long is left to its lease, and sent again. */
@@ -40,9 +40,9 @@ const graceSeconds = 5;
 const outcomes = { delivered: 'delivered', again: 'retried', failed: 'failed' } as const;
 
 /** Hints make it fast; a beat makes it certain. */
-export function startDeliveries(options: DeliveriesOptions): Deliveries {
+export function deliverWebhooks(options: DeliveryOptions): WebhookDelivery {
   const { store, log } = options;
-  const line = makeLine(atOnce);
+  const line = makeFairQueue(atOnce);
   const stop = new AbortController();
   const attempts = new Set<Promise<void>>();
   let isClosing = false;
@@ -62,7 +62,7 @@ export function startDeliveries(options: DeliveriesOptions): Deliveries {
     for (let due = isClosing ? null : line.next(); due !== null; due = line.next()) begin(due);
     return !isClosing;
   };
-  const lookout = makeLookout(store, line, beginAll);
+  const lookout = makeDueFinder(store, line, beginAll);
   const complain = (error: unknown) => {
     // That Redis does not answer is told by its connection.
     if (error instanceof Refusal && error.code === 'unavailable') lookout.forget();
@@ -75,7 +75,7 @@ export function startDeliveries(options: DeliveriesOptions): Deliveries {
   const lookOn = async () => {
     while (isWanted && !isClosing) {
       isWanted = false;
-      await lookout.look().catch(complain);
+      await lookout.find().catch(complain);
     }
     looking = null;
   };
@@ -95,7 +95,7 @@ export function startDeliveries(options: DeliveriesOptions): Deliveries {
 }
 
 /** Makes one attempt, which is counted before anything is sent. */
-async function makeAttempt(options: DeliveriesOptions, due: Due, stop: AbortSignal): Promise<void> {
+async function makeAttempt(options: DeliveryOptions, due: Due, stop: AbortSignal): Promise<void> {
   const { store, limitSeconds, gapSeconds, metrics, log } = options;
   const attempt = await takeWebhook(store, due, (limitSeconds + gapSeconds + graceSeconds) * 1000);
   if (attempt === null) return;
@@ -108,17 +108,17 @@ async function makeAttempt(options: DeliveriesOptions, due: Due, stop: AbortSign
   log.info('an attempt to deliver a webhook ended', { job: due.job, attempt, outcome: word, status, why });
 }
 
-async function post(options: DeliveriesOptions, job: string, stop: AbortSignal): Promise<Posted> {
+async function post(options: DeliveryOptions, job: string, stop: AbortSignal): Promise<WebhookResult> {
   const { store, proxy, limitSeconds, log } = options;
   const kept = await readOutgoing(store, job);
   if (kept === null) return { is: 'refused', why: 'the job is gone' };
-  const composed = compose(kept, store.clock.now(), options);
-  if (composed !== null) return postThrough(proxy, composed, limitSeconds * 1000, stop);
+  const composed = makeRequest(kept, store.clock.now(), options);
+  if (composed !== null) return sendWebhook(proxy, composed, limitSeconds * 1000, stop);
   log.error('a webhook was sealed with a secret that is not known any more', { job });
   return { is: 'failed', why: 'it cannot be unsealed' };
 }
 
-function verdictOf(posted: Posted): 'delivered' | 'again' | 'refused' {
+function verdictOf(posted: WebhookResult): 'delivered' | 'again' | 'refused' {
   if (posted.is !== 'answered') return posted.is === 'refused' ? 'refused' : 'again';
   return posted.status >= 200 && posted.status < 300 ? 'delivered' : 'again';
 }

@@ -1,7 +1,7 @@
 import type { Due } from '../store/webhooks/due-webhooks.ts';
 
 /** Webhooks that are known to be due and wait here for their turn. A receiver may name its host alone, or also a path of it. */
-export interface Line {
+export interface FairQueue {
   /** Lets one wait here. It stays out when it is known already, or when its host has too many here; the host then lacks it. */
   readonly add: (due: Due, at: number) => void;
   /** Gives the next one whose host and receiver have room, each host in its turn; `null` when there is none. */
@@ -39,7 +39,7 @@ interface Receiver {
 }
 
 /** Gives an empty line. */
-export function makeLine(limits: LineLimits): Line {
+export function makeFairQueue(limits: LineLimits): FairQueue {
   const hosts = new Map<string, Host>();
   const lacking = new Set<string>();
   const known = new Set<string>();

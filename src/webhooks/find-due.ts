@@ -1,11 +1,11 @@
 import type { RecordStore } from '../store/script.ts';
 import { dueWebhooks } from '../store/webhooks/due-webhooks.ts';
-import type { Line } from './fair-queue.ts';
+import type { FairQueue } from './fair-queue.ts';
 
 /** Finds webhooks that are due in the record. */
-export interface Lookout {
+export interface DueFinder {
   /** Lets what has become due since the last time wait in the line, and what stayed out of it before; every minute all that is due. */
-  readonly look: () => Promise<void>;
+  readonly find: () => Promise<void>;
   /** Forgets what it has seen. */
   readonly forget: () => void;
 }
@@ -14,7 +14,7 @@ const passMilliseconds = 60_000;
 const pageSize = 500;
 
 /** Reads the record page by page: after each one `goOn` is asked, so that the line moves meanwhile. */
-export function makeLookout(store: RecordStore, line: Line, goOn: () => boolean): Lookout {
+export function makeDueFinder(store: RecordStore, line: FairQueue, goOn: () => boolean): DueFinder {
   let seenTo = 0;
   let passedAt = Number.NEGATIVE_INFINITY;
 
@@ -31,7 +31,7 @@ export function makeLookout(store: RecordStore, line: Line, goOn: () => boolean)
     }
   };
   return {
-    look: async () => {
+    find: async () => {
       if (performance.now() - passedAt >= passMilliseconds) {
         passedAt = performance.now();
         seenTo = 0;

@@ -3,17 +3,17 @@ import type { Seal } from '../base/seal.ts';
 import type { Job } from '../model/job.ts';
 import { webhookBody } from '../model/job-json.ts';
 import type { Outgoing } from '../store/webhooks/read-deliveries.ts';
-import type { Post } from './send-webhook.ts';
+import type { WebhookRequest } from './send-webhook.ts';
 
 /** What a webhook is composed with. */
-export interface ComposeOptions {
+export interface PayloadOptions {
   readonly seal: Pick<Seal, 'open'>;
   /** A link to the file of a job, signed now; `null` when the file is gone. */
   readonly linkOf: (job: Job) => string | null;
 }
 
 /** Makes the webhook of a job anew; `null` when a text of it was sealed with a secret that is not known any more. */
-export function compose(kept: Outgoing, now: number, { seal, linkOf }: ComposeOptions): Post | null {
+export function makeRequest(kept: Outgoing, now: number, { seal, linkOf }: PayloadOptions): WebhookRequest | null {
   const authorization = kept.authorization && seal.open('webhook', kept.authorization);
   const secret = kept.secret && seal.open('webhook_secret', kept.secret);
   if (authorization === null || secret === null) return null;

@@ -2,32 +2,32 @@ import { type HttpAnswer, ProxyRefusal, sendRequest } from '../base/http-client.
 import type { ServerAddress } from '../base/server-address.ts';
 
 /** What is sent, and to whom. */
-export interface Post {
+export interface WebhookRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
 /** What became of a post: the status of its answer, or why there is none. Only what is refused is so for good. */
-export type Posted =
+export type WebhookResult =
   | { readonly is: 'answered'; readonly status: number }
   | { readonly is: 'refused' | 'failed'; readonly why: string };
 
 const maxAnswerBytes = 64 * 1024;
 
 /** Posts JSON to an address that a caller named, through the proxy alone and over a connection of its own. No redirect is followed. */
-export async function postThrough(
+export async function sendWebhook(
   proxy: ServerAddress,
-  { url, headers, body }: Post,
+  { url, headers, body }: WebhookRequest,
   limitMilliseconds: number,
   stop: AbortSignal,
-): Promise<Posted> {
+): Promise<WebhookResult> {
   const signal = AbortSignal.any([stop, AbortSignal.timeout(limitMilliseconds)]);
   const framed = { ...headers, 'content-length': String(Buffer.byteLength(body)) };
   const sent = { to: new URL(url), proxy, method: 'POST', headers: framed, body, signal } as const;
   return sendRequest({ ...sent, maxAnswerBytes, ignoresBody: true }).then(
-    ({ status }: HttpAnswer): Posted => ({ is: 'answered', status }),
-    (error: unknown): Posted => {
+    ({ status }: HttpAnswer): WebhookResult => ({ is: 'answered', status }),
+    (error: unknown): WebhookResult => {
       if (error instanceof ProxyRefusal) return readVerdict(error);
       const late = signal.aborted && !stop.aborted;
       return { is: 'failed', why: late ? 'no answer in time' : error instanceof Error ? error.message : String(error) };
@@ -36,7 +36,7 @@ export async function postThrough(
 }
 
 /** A refusal of the address is final, every other one may pass. */
-function readVerdict({ status, verdict, message }: ProxyRefusal): Posted {
+function readVerdict({ status, verdict, message }: ProxyRefusal): WebhookResult {
   const isFinal = status === 403 && verdict?.startsWith('refused');
   return { is: isFinal ? 'refused' : 'failed', why: verdict ?? message };
 }

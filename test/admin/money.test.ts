@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { moveDays } from '../../src/archive/archive-days.ts';
+import { archiveDays } from '../../src/archive/archive-days.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { openFolder } from '../../src/objects/folder-store.ts';
 import { countFailure } from '../../src/store/access/count-auth-failure.ts';
@@ -138,7 +138,7 @@ describe('money, logs and blocks', () => {
     const now = () => store.clock.now() + 100 * 86_400_000;
     const objects = await openFolder({ folder: join(data, 'objects'), seal, now });
     const later = { ...store, clock: { now, offset: () => 100 * 86_400_000 } };
-    await moveDays({ store: later, objects, lifetimes: { job: 0 }, goOn: () => true, log: aLog().log });
+    await archiveDays({ store: later, objects, lifetimes: { job: 0 }, goOn: () => true, log: aLog().log });
     expect(await readLines(store, account, 9)).to.deep.equal([]);
     expect(await readLedger(store, account, 9)).to.deep.equal([]);
     expect(await answers()).to.deep.equal(before);

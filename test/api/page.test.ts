@@ -14,7 +14,7 @@ import {
   usageParameters,
 } from '../../src/model/request-parameters.ts';
 import { addPack } from '../../src/store/money/add-pack.ts';
-import { compose } from '../../src/webhooks/payload.ts';
+import { makeRequest } from '../../src/webhooks/payload.ts';
 import { aFilm, startApi, type TestApi } from '../support/api.ts';
 import { film } from '../support/calls.ts';
 import { type Example, listBlocks, listExamples, listMisfits, listRows, readCurl, steady } from '../support/page.ts';
@@ -185,11 +185,11 @@ describe('docs/api.md', () => {
         authorization: '',
         secret: seal.seal('webhook_secret', secret),
       };
-      const post = compose(kept, Date.now(), { seal, linkOf: () => link })!;
+      const post = makeRequest(kept, Date.now(), { seal, linkOf: () => link })!;
       expect(listMisfits(body, JSON.parse(post.body))).to.deep.equal([]);
       expect(isGenuine(secret, post.headers, post.body)).to.equal(true);
       expect(isGenuine(secret, post.headers, `${post.body} `)).to.equal(false);
-      const old = compose(kept, Date.now() - 600_000, { seal, linkOf: () => link })!;
+      const old = makeRequest(kept, Date.now() - 600_000, { seal, linkOf: () => link })!;
       expect(isGenuine(secret, old.headers, old.body)).to.equal(false);
     }
   });

@@ -1,7 +1,7 @@
 import { rename } from 'node:fs/promises';
 import { expect } from 'chai';
-import { type MoveOptions, moveDays, removeDays } from '../../src/archive/archive-days.ts';
-import { openLines } from '../../src/archive/json-lines.ts';
+import { type ArchiveOptions, archiveDays, removeArchivedDays } from '../../src/archive/archive-days.ts';
+import { readJsonLines } from '../../src/archive/json-lines.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
 import { beginning, listDays, objectOf } from '../../src/store/log/archived-parts.ts';
@@ -28,9 +28,9 @@ describe('ended days that cannot be moved now', () => {
   });
   afterEach(() => place.remove());
 
-  const allOfIt = (caller: OldAccount) => allOf(store, caller, (object) => openLines(objects, object));
-  const move = (given: Partial<MoveOptions> = {}) =>
-    moveDays({ store, objects, lifetimes: { job: 30 * 86_400_000 }, goOn: () => true, log: aLog().log, ...given });
+  const allOfIt = (caller: OldAccount) => allOf(store, caller, (object) => readJsonLines(objects, object));
+  const move = (given: Partial<ArchiveOptions> = {}) =>
+    archiveDays({ store, objects, lifetimes: { job: 30 * 86_400_000 }, goOn: () => true, log: aLog().log, ...given });
 
   it('whose object is damaged keep nothing else from being moved, and are left for the next day', async () => {
     const [damaged, whole] = [await anOldAccount(store), await anOldAccount(store)];
@@ -68,7 +68,7 @@ describe('ended days that cannot be moved now', () => {
     await move();
     expect(await allOfIt(caller)).to.deep.equal(before);
     const there = objectsIn(place.folder).length;
-    expect(await removeDays(store, objects, store.clock.now(), () => false)).to.equal(0);
+    expect(await removeArchivedDays(store, objects, store.clock.now(), () => false)).to.equal(0);
     expect(objectsIn(place.folder)).to.have.length(there);
   });
 });

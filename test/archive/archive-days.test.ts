@@ -4,10 +4,10 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
-import { type MoveOptions, moveDays, removeDays } from '../../src/archive/archive-days.ts';
-import { keepLines, openLines } from '../../src/archive/json-lines.ts';
+import { type ArchiveOptions, archiveDays, removeArchivedDays } from '../../src/archive/archive-days.ts';
+import { readJsonLines, writeJsonLines } from '../../src/archive/json-lines.ts';
 import { makeSeal } from '../../src/base/seal.ts';
-import { startSweep } from '../../src/controller/sweeper.ts';
+import { startSweeper } from '../../src/controller/sweeper.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
 import { removeAccount } from '../../src/store/accounts/remove-account.ts';
 import { keys } from '../../src/store/keys.ts';
@@ -44,7 +44,7 @@ describe('ended days', () => {
   });
   afterEach(() => place.remove());
 
-  const open = (object: string) => openLines(objects, object);
+  const open = (object: string) => readJsonLines(objects, object);
   const all = (caller: OldAccount) => allOf(store, caller, open);
   const lengthOf = async (stream: string) => Number(await store.connection.send(['XLEN', stream]));
   /** Everything is there once, in the books, in the log and in the object store. */
@@ -60,8 +60,8 @@ describe('ended days', () => {
     expect(objectsIn(place.folder)).to.have.length(listed.length);
   };
   const goOn = () => true;
-  const move = (given: Partial<MoveOptions> = {}) =>
-    moveDays({ store, objects, lifetimes, goOn, log: aLog().log, ...given });
+  const move = (given: Partial<ArchiveOptions> = {}) =>
+    archiveDays({ store, objects, lifetimes, goOn, log: aLog().log, ...given });
 
   /** Moves in a process that is killed at a point, or after some time. */
   const moveAndDie = async (point: string, nth = 1, delayMs = 0) => {
@@ -105,7 +105,7 @@ describe('ended days', () => {
       isLeading: () => true,
       log,
     };
-    const sweeping = startSweep(options);
+    const sweeping = startSweeper(options);
     const said = (words: string) => lines.filter((line) => line.includes(words)).length;
     try {
       sweeping.wake();
@@ -202,10 +202,10 @@ describe('ended days', () => {
     const caller = await anOldAccount(store);
     await move();
     const ledger = await readLedger(store, caller.account, 1000, open);
-    expect(await removeDays(store, objects, store.clock.now() - 200 * day, goOn)).to.equal(0);
+    expect(await removeArchivedDays(store, objects, store.clock.now() - 200 * day, goOn)).to.equal(0);
     store.advance(91 * day);
     await move();
-    expect(await removeDays(store, objects, store.clock.now() - 90 * day, goOn)).to.be.above(2);
+    expect(await removeArchivedDays(store, objects, store.clock.now() - 90 * day, goOn)).to.be.above(2);
     expect(await readLines(store, caller.account, 9, { open })).to.deep.equal([]);
     expect(await listDays(store, paidLinesOf(caller.keyId))).to.deep.equal([]);
     expect(objectsIn(place.folder).every((path) => path.startsWith('days/ledger/'))).to.equal(true);
@@ -220,7 +220,7 @@ describe('ended days', () => {
     await removeAccount(store, caller.account, caller.slug);
     await move();
     expect(await readLedger(store, caller.account, 1000, open)).to.deep.equal(ledger);
-    await removeDays(store, objects, store.clock.now(), goOn);
+    await removeArchivedDays(store, objects, store.clock.now(), goOn);
     expect(objectsIn(place.folder).every((path) => path.startsWith('days/ledger/'))).to.equal(true);
   });
 
@@ -229,7 +229,7 @@ describe('ended days', () => {
     const before = await all(caller);
     const entries = (await readLedger(store, caller.account, 99)).reverse();
     const others = entries.slice(0, 5).map((entry, n) => ({ ...entry, entry: `${n + 1}-0` }));
-    await keepLines(objects, objectOf(ledgerOf(caller.account), beginning), others);
+    await writeJsonLines(objects, objectOf(ledgerOf(caller.account), beginning), others);
     await move();
     expect(await lengthOf(keys.ledger(caller.account))).to.equal(entries.length);
     expect(await all(caller)).to.deep.equal(before);

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
-import { startSweep } from '../../src/controller/sweeper.ts';
+import { startSweeper } from '../../src/controller/sweeper.ts';
 import { isEnded } from '../../src/model/job.ts';
 import { readAttempts } from '../../src/store/jobs/read-job.ts';
 import { isReady, raisedLimits } from '../support/cluster/cluster.ts';
@@ -188,7 +188,7 @@ describe(`${count} jobs on a cluster where everything is killed (SEED=${seed})`,
     }
     store.advance(day + 1);
     const lifetimes = { job: 30 * day, line: 90 * day, file: day };
-    const sweep = startSweep({ store, objects, lifetimes, isLeading: () => true, log: aLog().log });
+    const sweep = startSweeper({ store, objects, lifetimes, isLeading: () => true, log: aLog().log });
     sweep.wake();
     await until(async () => (await scene.strayFiles([])).length === 0, 30, 'no file is left');
     await sweep.close();

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { makeGateway } from '../../src/controller/worker-gateway.ts';
+import { makeWorkerGateway } from '../../src/controller/worker-gateway.ts';
 import { listenOn } from '../../src/roles/socket.ts';
 import { makePod } from '../../src/runners/kubernetes/job-manifest.ts';
 import { openIdentity } from '../../src/runners/kubernetes/pod-identity.ts';
@@ -108,7 +108,7 @@ describe('who a worker in a cluster is', function () {
   it('the gateway tells a worker its own job, and nothing to anybody else', async () => {
     const { store, objects } = scene;
     const limits = { fileBytes: 1_000, inspectSeconds: 10 };
-    const gateway = makeGateway({
+    const gateway = makeWorkerGateway({
       store,
       objects,
       log,

@@ -5,17 +5,11 @@ import { quickLoss } from '../support/cluster/cluster.ts';
 import { openTestRunner, type TestRunner } from '../support/cluster/runner.ts';
 import { namespace, type Scene, setScene } from '../support/cluster/scene.ts';
 import { startWebhook } from '../support/cluster/webhook.ts';
+import { jobLimits } from '../support/job-limits.ts';
 import { aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
-const hour = 3_600_000;
-const limits = {
-  attempts: 2,
-  interruptions: 10,
-  queueMilliseconds: 24 * hour,
-  storingMilliseconds: 24 * hour,
-  jobMilliseconds: hour,
-};
+const limits = { ...jobLimits, maxAttempts: 2 };
 const image = 'The image of the worker is being fetched';
 const start = 'The worker cannot be started yet';
 
@@ -45,7 +39,7 @@ describe('what waits in a cluster for longer than it passes by itself', function
     const controller = await startController({
       ...{ store, limits, objects, log, slots: 10, runners: [runner], runnerOf: () => runner },
       metrics: makeMetrics(),
-      times: { look: 100 },
+      times: { lookMs: 100 },
     });
     try {
       await work(controller, runner);

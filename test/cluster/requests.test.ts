@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { type Controller, startController } from '../../src/controller/controller.ts';
-import { makeGateway } from '../../src/controller/worker-gateway.ts';
+import { makeWorkerGateway } from '../../src/controller/worker-gateway.ts';
 import { listenOn } from '../../src/roles/socket.ts';
 import { pathsOf } from '../../src/runners/kubernetes/cluster-state.ts';
 import { type Unread, without } from '../../src/runners/kubernetes/informer.ts';
@@ -13,17 +13,10 @@ import { aShape, openTestRunner, type TestRunner } from '../support/cluster/runn
 import { namespace, type Scene, setScene } from '../support/cluster/scene.ts';
 import { countServed } from '../support/cluster/served.ts';
 import { makeTokenOf } from '../support/cluster/token.ts';
+import { jobLimits } from '../support/job-limits.ts';
 import { aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
-const hour = 3_600_000;
-const limits = {
-  attempts: 3,
-  interruptions: 10,
-  queueMilliseconds: 24 * hour,
-  storingMilliseconds: 24 * hour,
-  jobMilliseconds: hour,
-};
 const count = 60;
 
 describe('what an attempt costs the API server', function () {
@@ -52,7 +45,7 @@ describe('what an attempt costs the API server', function () {
       }),
     });
     controller = await startController({
-      ...{ store, limits, objects, log, slots: count, runners: [runner], runnerOf: () => runner },
+      ...{ store, limits: jobLimits, objects, log, slots: count, runners: [runner], runnerOf: () => runner },
       metrics: makeMetrics(),
     });
   });
@@ -110,7 +103,7 @@ describe('what an attempt costs the API server', function () {
   it('what a worker tells of its progress costs it nothing', async () => {
     const { cluster, store, objects } = scene;
     const attemptOf = openIdentity({ client: runner.client, view: runner.view, shape: aShape(namespace) });
-    const server = makeGateway({
+    const server = makeWorkerGateway({
       ...{ store, objects, attemptOf, fileBytes: 1, inspectSeconds: 1, log: aLog().log },
       cookiesOf: async () => null,
     });

@@ -7,17 +7,9 @@ import { startTestController, type TestController } from '../support/cluster/con
 import type { Ending, Pod } from '../support/cluster/pod.ts';
 import { countLeft, openTestRunner } from '../support/cluster/runner.ts';
 import { namespace, type Scene, setScene } from '../support/cluster/scene.ts';
+import { jobLimits } from '../support/job-limits.ts';
 import { aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
-
-const hour = 3_600_000;
-const limits = {
-  attempts: 3,
-  interruptions: 10,
-  queueMilliseconds: 24 * hour,
-  storingMilliseconds: 24 * hour,
-  jobMilliseconds: hour,
-};
 
 describe('jobs on a cluster end once, whatever happens', function () {
   this.timeout(120_000);
@@ -183,10 +175,10 @@ describe('jobs on a cluster end once, whatever happens', function () {
     });
     const deaf = { ...store.connection, subscribe: async () => async () => {} };
     const controller = await startController({
-      ...{ limits, objects, log, slots: 60, runners: [runner], runnerOf: () => runner },
+      ...{ limits: jobLimits, objects, log, slots: 60, runners: [runner], runnerOf: () => runner },
       store: { ...store, connection: deaf },
       metrics: makeMetrics(),
-      times: { pass: 1_000 },
+      times: { fullPassMs: 1_000 },
     });
     await allEnd(await submit(10), 60);
     await controller.close();

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
-import { type ApplyOptions, makeApply } from '../../src/controller/advance-job.ts';
+import { type AdvanceOptions, makeAdvance } from '../../src/controller/advance-job.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
 import { jobIdOf, type Runner } from '../../src/runners/runner.ts';
 import { takeLead } from '../../src/store/jobs/leadership.ts';
 import { tellVerdict } from '../../src/store/lifecycle.ts';
+import { jobLimits } from '../support/job-limits.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
 import {
   admitted,
@@ -20,13 +21,6 @@ import {
 import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 
 const hour = 3_600_000;
-const limits = {
-  attempts: 3,
-  interruptions: 10,
-  queueMilliseconds: 24 * hour,
-  storingMilliseconds: 24 * hour,
-  jobMilliseconds: hour,
-};
 
 describe('the next step of a job, carried out', () => {
   let redis: TestRedis;
@@ -203,9 +197,9 @@ function aRunner(ended: Readonly<Record<string, Outcome>>, running: readonly str
   return runner;
 }
 
-function applyOf(store: TestStore, runner: Runner, given: Partial<ApplyOptions> = {}) {
-  return makeApply({
-    ...{ store, holder, limits, metrics: makeMetrics(), log: aLog().log },
+function applyOf(store: TestStore, runner: Runner, given: Partial<AdvanceOptions> = {}) {
+  return makeAdvance({
+    ...{ store, holder, limits: jobLimits, metrics: makeMetrics(), log: aLog().log },
     objects: { finish: async () => {}, see: async () => null, remove: async () => {} },
     runners: [runner],
     runnerOf: () => runner,

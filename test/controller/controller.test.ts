@@ -6,18 +6,10 @@ import { jobIdOf, type Runner } from '../../src/runners/runner.ts';
 import { listActive } from '../../src/store/jobs/open-jobs.ts';
 import { readAttempts } from '../../src/store/jobs/read-job.ts';
 import { keys } from '../../src/store/keys.ts';
+import { jobLimits } from '../support/job-limits.ts';
 import { admitted, anAccount, storeOf, type TestStore, theJob } from '../support/record.ts';
 import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
-
-const hour = 3_600_000;
-const limits = {
-  attempts: 3,
-  interruptions: 10,
-  queueMilliseconds: 24 * hour,
-  storingMilliseconds: 24 * hour,
-  jobMilliseconds: hour,
-};
 
 describe('the controller', function () {
   this.timeout(30_000);
@@ -57,7 +49,7 @@ describe('the controller', function () {
     };
     begin = (slots) =>
       startController({
-        ...{ store, limits, metrics: makeMetrics(), log: aLog().log, slots, runners: [runner] },
+        ...{ store, limits: jobLimits, metrics: makeMetrics(), log: aLog().log, slots, runners: [runner] },
         objects: { finish: async () => {}, see: async () => null, remove: async () => {} },
         runnerOf: () => runner,
       });

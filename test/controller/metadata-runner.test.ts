@@ -2,7 +2,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { refuse } from '../../src/base/errors.ts';
-import { runInspections } from '../../src/controller/metadata-runner.ts';
+import { openMetadataRunner } from '../../src/controller/metadata-runner.ts';
 import type { Job } from '../../src/model/job.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
 import { askInspector } from '../../src/roles/inspector-client.ts';
@@ -42,7 +42,7 @@ describe('metadata jobs', function () {
   };
   const start = async (readJob: () => Promise<Job | null> = async () => aJob(), seconds = 8) => {
     const { log } = aLog();
-    const runner = runInspections(askInspector({ path: socketPath() }), readJob, seconds, log);
+    const runner = openMetadataRunner(askInspector({ path: socketPath() }), readJob, seconds, log);
     await runner.start(attempt);
     const outcome = (): Promise<Outcome> =>
       until(

@@ -3,12 +3,13 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
-import { makeApply } from '../../src/controller/advance-job.ts';
-import { startSweep } from '../../src/controller/sweeper.ts';
+import { makeAdvance } from '../../src/controller/advance-job.ts';
+import { startSweeper } from '../../src/controller/sweeper.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
 import type { Runner } from '../../src/runners/runner.ts';
 import { keys } from '../../src/store/keys.ts';
 import { cancelJob, settleJob } from '../../src/store/lifecycle.ts';
+import { jobLimits } from '../support/job-limits.ts';
 import {
   aDownload,
   admitted,
@@ -25,20 +26,13 @@ import { until } from '../support/until.ts';
 
 const hour = 3_600_000;
 const lifetimes = { job: 720 * hour, line: 2160 * hour, file: 24 * hour };
-const limits = {
-  attempts: 3,
-  interruptions: 10,
-  queueMilliseconds: 24 * hour,
-  storingMilliseconds: 24 * hour,
-  jobMilliseconds: hour,
-};
 
 describe('a sweep', () => {
   let redis: TestRedis;
   let store: TestStore;
   let objects: FolderStore;
   let place: ReturnType<typeof aFolder>;
-  let sweeping: ReturnType<typeof startSweep> | undefined;
+  let sweeping: ReturnType<typeof startSweeper> | undefined;
   before(async () => {
     redis = await startTestRedis();
   });
@@ -55,8 +49,8 @@ describe('a sweep', () => {
   });
 
   const waiting = async () => (await store.connection.read(['ZRANGE', keys.files, '0', '-1'])) as string[];
-  const open = (given: Partial<Parameters<typeof startSweep>[0]> = {}) =>
-    startSweep({ store, objects, lifetimes, isLeading: () => true, log: aLog().log, ...given });
+  const open = (given: Partial<Parameters<typeof startSweeper>[0]> = {}) =>
+    startSweeper({ store, objects, lifetimes, isLeading: () => true, log: aLog().log, ...given });
   /** A job whose worker has uploaded its file. */
   const aJobWithAFile = async () => {
     const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
@@ -80,8 +74,8 @@ describe('a sweep', () => {
       throw new Error('it has died');
     };
     const applyWith = (removeObjects: FolderStore['remove']) =>
-      makeApply({
-        ...{ store, holder, limits, metrics: makeMetrics(), log: aLog().log, runners: [runner] },
+      makeAdvance({
+        ...{ store, holder, limits: jobLimits, metrics: makeMetrics(), log: aLog().log, runners: [runner] },
         objects: { ...objects, remove: removeObjects },
         runnerOf: () => runner,
         mayStart: () => true,

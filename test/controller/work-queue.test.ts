@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import { makeQueue, type Queue } from '../../src/controller/work-queue.ts';
+import { makeWorkQueue, type WorkQueue } from '../../src/controller/work-queue.ts';
 import { until } from '../support/until.ts';
 
 describe('the queue of what is looked at', () => {
   let begun: string[];
   let ends: Map<string, (again: number | null) => void>;
   let roomy: number;
-  let queue: Queue;
+  let queue: WorkQueue;
 
   beforeEach(() => {
     begun = [];
@@ -17,7 +17,7 @@ describe('the queue of what is looked at', () => {
         begun.push(id);
         ends.set(id, resolve);
       });
-    queue = makeQueue({ atOnce: 2, work, failed: () => undefined, roomy: () => roomy++ });
+    queue = makeWorkQueue({ maxRunning: 2, work, onError: () => undefined, onRoom: () => roomy++ });
   });
   const end = async (id: string) => {
     const before = begun.length;

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { makeSeal } from '../../src/base/seal.ts';
 import { makeToken, readToken } from '../../src/controller/attempt-token.ts';
-import { makeGateway } from '../../src/controller/worker-gateway.ts';
+import { makeWorkerGateway } from '../../src/controller/worker-gateway.ts';
 import type { Job } from '../../src/model/job.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
 import { listenOn } from '../../src/roles/socket.ts';
@@ -34,7 +34,7 @@ describe('the gateway of each of several controllers', () => {
       const attemptOf = async (token: string) => readToken(token, seal.verify);
       const limits = { fileBytes: 1_000, inspectSeconds: 10 };
       const cookiesOf = async (url: unknown) => (String(url).startsWith('https://own.example/') ? 'its own' : null);
-      const gateway = makeGateway({ store, objects, attemptOf, cookiesOf, log: aLog().log, ...limits });
+      const gateway = makeWorkerGateway({ store, objects, attemptOf, cookiesOf, log: aLog().log, ...limits });
       ends.push(await listenOn(gateway, '127.0.0.1', 0));
       ports.push((gateway.address() as AddressInfo).port);
     }

@@ -1,22 +1,19 @@
 import { hash } from 'node:crypto';
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
-import { makeApply } from '../../src/controller/advance-job.ts';
+import { makeAdvance } from '../../src/controller/advance-job.ts';
 import { openS3 } from '../../src/objects/s3-store.ts';
 import type { Runner } from '../../src/runners/runner.ts';
 import { readSnapshot } from '../../src/store/money/read-balances.ts';
 import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
+import { jobLimits } from '../support/job-limits.ts';
 import { someMetadata } from '../support/jobs.ts';
 import { anAccount, aRunningJob, holder, storeOf, type TestStore, theJob } from '../support/record.ts';
 import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 import { startS3, type TestS3 } from '../support/s3.ts';
 
 const film = 'The bytes of a film';
-const hour = 3_600_000;
-const limits = {
-  ...{ attempts: 1, interruptions: 10, queueMilliseconds: 24 * hour },
-  ...{ storingMilliseconds: 24 * hour, jobMilliseconds: hour },
-};
+const limits = { ...jobLimits, maxAttempts: 1 };
 
 describe('a job whose worker has uploaded every part', function () {
   this.timeout(30_000);
@@ -59,7 +56,7 @@ describe('a job whose worker has uploaded every part', function () {
       close: async () => [],
     };
     const apply = () =>
-      makeApply({
+      makeAdvance({
         ...{ store, holder, limits, metrics: makeMetrics(), log: aLog().log },
         ...{ objects: open(), runners: [runner], runnerOf: () => runner, mayStart: () => true },
       })(job.id);

@@ -1,4 +1,4 @@
-import { type DaysStore, moveDays } from '../../src/archive/archive-days.ts';
+import { type ArchiveObjects, archiveDays } from '../../src/archive/archive-days.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
 import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
@@ -24,11 +24,11 @@ if (verb === 'verify') {
   console.log('ready');
   const lifetimes = { job: 30 * 86_400_000 };
   const { log } = aLog();
-  await moveDays({ store: waitingStore(), objects: waitingObjects(objects), lifetimes, goOn: () => true, log });
+  await archiveDays({ store: waitingStore(), objects: waitingObjects(objects), lifetimes, goOn: () => true, log });
 }
 await connection.close();
 
-function waitingObjects(objects: FolderStore): DaysStore {
+function waitingObjects(objects: FolderStore): ArchiveObjects {
   return {
     ...objects,
     keep: async (key, body) => {

@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import { makeLog } from '../../src/base/log.ts';
 import { makeSeal } from '../../src/base/seal.ts';
-import { makeSample } from '../../src/roles/sample-account.ts';
+import { makeSampleAccount } from '../../src/roles/sample-account.ts';
 import { type Connection, connect } from '../../src/store/redis/connection.ts';
 import { storeOf } from './record.ts';
 
@@ -18,7 +18,7 @@ const count = <Args extends unknown[], T>(send: (...args: Args) => Promise<T>) =
   };
 };
 const counting: Connection = { ...connection, eval: count(connection.eval), read: count(connection.read) };
-await makeSample(storeOf(counting), makeSeal({ secret: Buffer.alloc(32, 1) }), folder, (key) => {
+await makeSampleAccount(storeOf(counting), makeSeal({ secret: Buffer.alloc(32, 1) }), folder, (key) => {
   writeSync(1, `${key}\n`);
   if (left-- === 0) die();
 });

@@ -2,16 +2,16 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { type FailureCode, failures } from '../../src/base/errors.ts';
 import { isEnded, type Job } from '../../src/model/job.ts';
-import { deadlineOf, endOf, failAttempt, type Limits, next, type Seen, type Step } from '../../src/model/next.ts';
+import { deadlineOf, endOf, failAttempt, type JobLimits, next, type Seen, type Step } from '../../src/model/next.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
 import { aJob, someDelivered, someMetadata } from '../support/jobs.ts';
 
-const limits: Limits = {
-  attempts: 3,
-  interruptions: 10,
-  queueMilliseconds: 100_000,
-  storingMilliseconds: 80_000,
-  jobMilliseconds: 50_000,
+const limits: JobLimits = {
+  maxAttempts: 3,
+  maxInterruptions: 10,
+  maxQueueMs: 100_000,
+  maxStoringMs: 80_000,
+  maxAttemptMs: 50_000,
 };
 const words: readonly Step['do'][] = ['nothing', 'start', 'note', 'retry', 'confirm', 'settle', 'stop'];
 
@@ -87,7 +87,7 @@ describe('the lifecycle, for any job, worker and time', () => {
         const job: Job = { ...given, endpoint: 'video', status: 'Running', attempt: 1, failures: 0, interruptions: 0 };
         const step = next(job, done, now, limits);
         const stored = job.storing_since !== null && job.delivered !== null && job.metadata !== null;
-        const tooLong = stored && now - Number(job.storing_since) >= limits.storingMilliseconds;
+        const tooLong = stored && now - Number(job.storing_since) >= limits.maxStoringMs;
         if (tooLong) expect(step).to.deep.include({ do: 'settle', end: endOf('storage_unavailable') });
         else expect(step.do).to.equal('confirm');
       }),
@@ -122,8 +122,8 @@ describe('the lifecycle, step after step', () => {
         expect([isEnded(job.status), seen.is]).to.deep.equal([true, 'absent']);
         expect(steps.filter((step) => step === 'settle')).to.have.length(1);
         expect(steps.filter((step) => step === 'start')).to.have.length(job.attempt);
-        expect(job.failures).to.be.below(limits.attempts);
-        expect(job.interruptions).to.be.at.most(limits.interruptions);
+        expect(job.failures).to.be.below(limits.maxAttempts);
+        expect(job.interruptions).to.be.at.most(limits.maxInterruptions);
       }),
       { numRuns: 300 },
     );

@@ -2,12 +2,12 @@ import { expect } from 'chai';
 import { type FailureCode, failures } from '../../src/base/errors.ts';
 import type { Job } from '../../src/model/job.ts';
 import {
-  backoffMilliseconds,
   deadlineOf,
   endOf,
   failAttempt,
-  type Limits,
+  type JobLimits,
   next,
+  retryDelayMs,
   type Seen,
   type Step,
 } from '../../src/model/next.ts';
@@ -15,12 +15,12 @@ import type { Outcome } from '../../src/model/outcome.ts';
 import { aJob, aRunningJob as run, someDelivered, someMetadata } from '../support/jobs.ts';
 
 const hour = 3_600_000;
-const limits: Limits = {
-  attempts: 3,
-  interruptions: 10,
-  queueMilliseconds: 24 * hour,
-  storingMilliseconds: 24 * hour,
-  jobMilliseconds: 2 * hour,
+const limits: JobLimits = {
+  maxAttempts: 3,
+  maxInterruptions: 10,
+  maxQueueMs: 24 * hour,
+  maxStoringMs: 24 * hour,
+  maxAttemptMs: 2 * hour,
 };
 
 const absent: Seen = { is: 'absent' };
@@ -206,14 +206,14 @@ describe('next', () => {
 
   it('TRAWL_ATTEMPTS=1 leaves no further try, not even for a damaged file', () => {
     for (const code of ['source_error', 'file_damaged'] as const) {
-      expect(next(run(), failed(code), 2000, { ...limits, attempts: 1 })).to.deep.equal(settle(code));
+      expect(next(run(), failed(code), 2000, { ...limits, maxAttempts: 1 })).to.deep.equal(settle(code));
     }
   });
 
   it('many attempts give a damaged file one more try only', () => {
     const step = next(run({ attempt: 2, failures: 1 }), failed('file_damaged'), 2000, {
       ...limits,
-      attempts: 9,
+      maxAttempts: 9,
     });
     expect(step).to.deep.equal(settle('file_damaged'));
   });
@@ -237,7 +237,7 @@ describe('the parts of next', () => {
   });
 
   it('the back-off grows threefold up to ten minutes', () => {
-    const waits = [1, 2, 3, 4, 5, 6, 50].map(backoffMilliseconds);
+    const waits = [1, 2, 3, 4, 5, 6, 50].map(retryDelayMs);
     expect(waits).to.deep.equal([5_000, 15_000, 45_000, 135_000, 405_000, 600_000, 600_000]);
   });
 

@@ -7,7 +7,7 @@ import { receiverOf } from '../../src/model/caller-url.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { cancelJob, type Ending, settleJob } from '../../src/store/lifecycle.ts';
 import { type Delivery, readDelivery } from '../../src/store/webhooks/read-deliveries.ts';
-import { type Deliveries, type DeliveriesOptions, startDeliveries } from '../../src/webhooks/deliver-webhooks.ts';
+import { type DeliveryOptions, deliverWebhooks, type WebhookDelivery } from '../../src/webhooks/deliver-webhooks.ts';
 import { type Forwarder, startForwarder } from '../support/forwarder.ts';
 import {
   aDownload,
@@ -30,7 +30,7 @@ describe('the delivery of webhooks', () => {
   let redis: TestRedis;
   let store: TestStore;
   let forwarder: Forwarder;
-  let deliveries: Deliveries | undefined;
+  let deliveries: WebhookDelivery | undefined;
   let told: ReturnType<typeof aLog>;
   let metrics: ReturnType<typeof makeMetrics>;
   before(async () => {
@@ -50,11 +50,11 @@ describe('the delivery of webhooks', () => {
     await forwarder.close();
   });
 
-  const start = (options: Partial<DeliveriesOptions> = {}) => {
+  const start = (options: Partial<DeliveryOptions> = {}) => {
     const proxy = forwarder.address;
     const linkOf = ({ id }: { id: string }) => `https://trawl.test/files/${id}`;
     const seconds = { limitSeconds: 0.2, gapSeconds: 0.05, drainSeconds: 0 };
-    deliveries = startDeliveries({ store, seal, proxy, linkOf, metrics, log: told.log, ...seconds, ...options });
+    deliveries = deliverWebhooks({ store, seal, proxy, linkOf, metrics, log: told.log, ...seconds, ...options });
     return deliveries;
   };
   const aWebhook = async (url: string, end: Ending = completed, sealed = '') => {

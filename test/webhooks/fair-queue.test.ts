@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { Due } from '../../src/store/webhooks/due-webhooks.ts';
-import { makeLine } from '../../src/webhooks/fair-queue.ts';
+import { makeFairQueue } from '../../src/webhooks/fair-queue.ts';
 
 const limits = { all: 6, host: 4, receiver: 2, waitingOfHost: 10, waiting: 1000 };
 
@@ -10,19 +10,19 @@ function due(receiver: string, job: number | string): Due {
 }
 
 function fill(receivers: readonly string[]) {
-  const line = makeLine(limits);
+  const line = makeFairQueue(limits);
   for (const [n, receiver] of receivers.entries()) line.add(due(receiver, n), n);
   return line;
 }
 
-function takeAll(line: ReturnType<typeof makeLine>): Due[] {
+function takeAll(line: ReturnType<typeof makeFairQueue>): Due[] {
   const taken = [];
   for (let one = line.next(); one !== null; one = line.next()) taken.push(one);
   return taken;
 }
 
 describe('the line of webhooks', () => {
-  const receivers = (line: ReturnType<typeof makeLine>) => takeAll(line).map(({ receiver }) => receiver);
+  const receivers = (line: ReturnType<typeof makeFairQueue>) => takeAll(line).map(({ receiver }) => receiver);
 
   it('lets two of a receiver go at once', () => {
     expect(receivers(fill(['a', 'a', 'a', 'b']))).to.deep.equal(['a', 'b', 'a']);
@@ -63,7 +63,7 @@ describe('the line of webhooks', () => {
   });
 
   it('is full when as many wait or are under way as may', () => {
-    const line = makeLine({ ...limits, waiting: 2 });
+    const line = makeFairQueue({ ...limits, waiting: 2 });
     line.add(due('a', 1), 1);
     expect(line.isFull()).to.equal(false);
     line.add(due('b', 2), 2);
@@ -74,7 +74,7 @@ describe('the line of webhooks', () => {
     const queues = fc.array(fc.constantFrom('a/1', 'a/2', 'b', 'c'), { maxLength: 200 });
     fc.assert(
       fc.property(queues, (all) => {
-        const line = makeLine(limits);
+        const line = makeFairQueue(limits);
         const waiting = new Map(all.map((receiver, n) => [n, due(receiver, n)]));
         const served: Due[] = [];
         const read = (from: number, isEnough: () => boolean) => {

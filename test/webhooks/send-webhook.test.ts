@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls';
 import { expect } from 'chai';
 import type { ServerAddress } from '../../src/base/server-address.ts';
-import { postThrough } from '../../src/webhooks/send-webhook.ts';
+import { sendWebhook } from '../../src/webhooks/send-webhook.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { closedAddress, startEgress, startSource } from '../support/egress.ts';
 import { type Forwarder, startForwarder } from '../support/forwarder.ts';
@@ -17,7 +17,7 @@ const forever = new AbortController().signal;
 describe('a post through the proxy', () => {
   let forwarder: Forwarder;
   const post = (url: string, limitMilliseconds = 2000, stop = forever, proxy = forwarder.address) =>
-    postThrough(proxy, { url, headers: { authorization: 'a secret' }, body: '{"a":"ü"}' }, limitMilliseconds, stop);
+    sendWebhook(proxy, { url, headers: { authorization: 'a secret' }, body: '{"a":"ü"}' }, limitMilliseconds, stop);
   before(async () => {
     forwarder = await startForwarder();
   });

@@ -8,8 +8,8 @@ import { makeMetrics } from '../../../src/base/metrics.ts';
 import { makeSeal } from '../../../src/base/seal.ts';
 import { makeStop } from '../../../src/base/shutdown.ts';
 import { openFolder } from '../../../src/objects/folder-store.ts';
-import { startWork } from '../../../src/roles/build-controller.ts';
-import { runJobs } from '../../../src/roles/kubernetes-workers.ts';
+import { buildController } from '../../../src/roles/build-controller.ts';
+import { openKubernetesWorkers } from '../../../src/roles/kubernetes-workers.ts';
 import { listenOn } from '../../../src/roles/socket.ts';
 import { openStore } from '../../../src/store/open-store.ts';
 import { until } from '../until.ts';
@@ -111,16 +111,16 @@ async function work(): Promise<void> {
   const { store, close } = await openStore({ ...config, redisUrl: process.argv[2] ?? null }, log);
   stop.add('record', close);
   const seal = makeSeal({ secret: config.secret ?? Buffer.alloc(32), old: null });
-  const controller = await startWork(
+  const controller = await buildController(
     {
       ...{ config, store, seal, log, metrics },
       objects: await openFolder({ folder: join(config.data, 'objects'), seal, now: store.clock.now }),
       inspector: { inspect: async () => Promise.reject(new Error('no test asks for metadata')) },
       linkOf: () => null,
-      openWorkers: runJobs({ config, env: process.env, now: store.clock.now, metrics, log }),
+      openWorkers: openKubernetesWorkers({ config, env: process.env, now: store.clock.now, metrics, log }),
       listen: (server) => listenOn(server, '127.0.0.1', 0),
       egress: { path: join(config.data, 'egress.sock') },
-      ...(!isUsual && { times: { lease: 1_500, look: 500, pass: 5_000 } }),
+      ...(!isUsual && { times: { leaseMs: 1_500, lookMs: 500, fullPassMs: 5_000 } }),
     },
     stop,
   );

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { expect } from 'chai';
 import { readConfig } from '../../../src/base/config.ts';
-import { shapeOf } from '../../../src/roles/kubernetes-workers.ts';
+import { podShapeOf } from '../../../src/roles/kubernetes-workers.ts';
 import type { Json } from '../json.ts';
 import { trawl as runTrawl } from '../operator.ts';
 import { type Part, startPart } from '../parts.ts';
@@ -77,7 +77,7 @@ export async function openInstallation(options: InstallationOptions): Promise<In
     ...options.env,
   };
   const ask = askThrough(options);
-  let shape = shapeOf(readConfig(settings, () => ''));
+  let shape = podShapeOf(readConfig(settings, () => ''));
   await layGround(ask, shape, waysTo(address, gatewayPort, egress.url, s3.settings.s3Endpoint));
   const ofController = { ...settings, KUBECONFIG: await writeControllerConfig(options, namespace, folder) };
   const stored = watchStored(options, namespace);
@@ -94,7 +94,7 @@ export async function openInstallation(options: InstallationOptions): Promise<In
     admin: async (...line) => (await runTrawl(['admin', ...line], shared)).out,
     async control(env = {}) {
       await leave();
-      const wanted = shapeOf(readConfig({ ...settings, ...env }, () => ''));
+      const wanted = podShapeOf(readConfig({ ...settings, ...env }, () => ''));
       if (!isDeepStrictEqual(wanted, shape)) await changeGuard(ask, wanted);
       shape = wanted;
       controller = await startPart('controller', { ...ofController, ...env });
