@@ -5,12 +5,10 @@ import { isIP, type Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { proxyVerdictHeader } from './egress-verdict.ts';
 import { refuse } from './errors.ts';
 import { readBody } from './read-body.ts';
 import type { ServerAddress } from './server-address.ts';
-
-/** Header of an answer that the egress proxy gives itself; it strips the header from answers of others. */
-export const proxyVerdictHeader = 'x-egress-verdict';
 
 export interface HttpRequest {
   /** A path of a server of ours, or a whole URL. */

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { egressVerdicts } from './egress-verdict.ts';
 import { tableOf } from './markdown-table.ts';
 
 const prefix = 'trawl_';
@@ -16,14 +17,17 @@ const labels = {
   state: '`queued` or `running`',
   balance: '`subscription`, `packs`, `credits` or `overdraft`',
   script: 'name of the atomic step in the record',
-  verdict:
-    '`open`, `refused_request`, `refused_name`, `refused_address`, `refused_port`, `failed_dns`, `failed_connect`, `failed_answer` or `limited`',
+  verdict: `${egressVerdicts.slice(0, -1).map(code).join(', ')} or ${code(egressVerdicts.at(-1) ?? '')}`,
   site: 'name of one of the most used sites, else `other`',
   class: 'how the attempt ended: `done`, `failed` or `interrupted`',
   version: 'version of the program',
 } as const;
 
 type Label = keyof typeof labels;
+
+function code(word: string): string {
+  return `\`${word}\``;
+}
 
 const fast = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 const answers = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Verdict } from './address-policy.ts';
+import type { EgressVerdict } from '../base/egress-verdict.ts';
 import type { Exchange } from './proxied-connection.ts';
 import { readFraming, readTunnelTarget } from './proxy-request.ts';
 import { refusalOf, sendRefusal } from './refusal-response.ts';
@@ -18,7 +18,7 @@ export async function tunnel(
   if (reached.verdict !== 'open') return refuse(client, reached.verdict, exchange, reached.late);
   if (client.destroyed) return exchange.end('open');
   const upstream = reached.socket;
-  let verdict: Verdict = 'open';
+  let verdict: EgressVerdict = 'open';
   exchange.watch(upstream, () => {
     verdict = 'limited';
     client.destroy();
@@ -37,7 +37,7 @@ export async function tunnel(
   client.pipe(upstream).pipe(client);
 }
 
-function refuse(client: Socket, verdict: Exclude<Verdict, 'open'>, exchange: Exchange, late?: boolean): void {
+function refuse(client: Socket, verdict: Exclude<EgressVerdict, 'open'>, exchange: Exchange, late?: boolean): void {
   exchange.end(verdict);
   sendRefusal(client, refusalOf(verdict, late));
 }

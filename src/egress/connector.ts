@@ -1,5 +1,7 @@
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
-import { isSameAddress, type Judgement, type Policy, type Verdict } from './address-policy.ts';
+import type { EgressVerdict } from '../base/egress-verdict.ts';
+import { isSameAddress } from '../model/public-address.ts';
+import type { Judgement, Policy } from './address-policy.ts';
 import type { Resolve, Resolved } from './resolver.ts';
 
 /** A host as URL writes it, and a port. */
@@ -11,7 +13,7 @@ export interface Target {
 export type Reached =
   | { readonly verdict: 'open'; readonly socket: Socket; readonly address: string }
   /** `late` tells that somebody did not answer in time. */
-  | { readonly verdict: Exclude<Verdict, 'open'>; readonly late?: boolean };
+  | { readonly verdict: Exclude<EgressVerdict, 'open'>; readonly late?: boolean };
 
 export type Reach = (target: Target, signal: AbortSignal) => Promise<Reached>;
 

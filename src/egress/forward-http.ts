@@ -1,7 +1,7 @@
 import { request as ask, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream';
-import type { Verdict } from './address-policy.ts';
+import type { EgressVerdict } from '../base/egress-verdict.ts';
 import type { Exchange } from './proxied-connection.ts';
 import { type PlainTarget, passOn, readFraming, readPlainTarget } from './proxy-request.ts';
 import { refusalOf } from './refusal-response.ts';
@@ -71,7 +71,12 @@ function relay(
 }
 
 /** Tells a client why it gets no answer; one that has part of an answer sees it break off. */
-function refuse(response: ServerResponse, verdict: Exclude<Verdict, 'open'>, exchange: Exchange, late?: boolean): void {
+function refuse(
+  response: ServerResponse,
+  verdict: Exclude<EgressVerdict, 'open'>,
+  exchange: Exchange,
+  late?: boolean,
+): void {
   exchange.end(verdict);
   if (response.headersSent) {
     response.destroy();

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
+import type { EgressVerdict } from '../base/egress-verdict.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
-import type { Verdict } from './address-policy.ts';
 import type { Guest } from './client-connections.ts';
 import { bytesOf, type Cut, type Watch } from './connection-limits.ts';
 import type { Reach, Reached, Target } from './connector.ts';
@@ -13,7 +13,7 @@ export interface Exchange {
   /** Holds the connection to its limits. */
   readonly watch: (upstream: Socket, cut: (limit: Cut) => void) => void;
   /** Leaves the source, counts and logs the verdict; only the first one counts. */
-  readonly end: (verdict: Verdict) => void;
+  readonly end: (verdict: EgressVerdict) => void;
 }
 
 export interface ExchangeOptions {

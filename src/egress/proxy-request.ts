@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { proxyVerdictHeader } from '../base/http-client.ts';
+import { proxyVerdictHeader } from '../base/egress-verdict.ts';
 import type { Target } from './connector.ts';
 
 /** Headers of one connection only, those that frame a body, and those that a proxy answers itself (RFC 9110, 7.6.1). */

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
-import { proxyVerdictHeader } from '../base/http-client.ts';
-import type { Verdict } from './address-policy.ts';
+import type { EgressVerdict } from '../base/egress-verdict.ts';
+import { proxyVerdictHeader } from '../base/egress-verdict.ts';
 
 /** How long a refused client may still send before it is cut off, so that it reads why. */
 const lingerMs = 1000;
@@ -13,7 +13,7 @@ export interface Refusal {
   readonly body: string;
 }
 
-const table: Record<Exclude<Verdict, 'open'>, readonly [status: number, sentence: string]> = {
+const table: Record<Exclude<EgressVerdict, 'open'>, readonly [status: number, sentence: string]> = {
   refused_request: [400, 'The proxy does not understand this request.'],
   refused_name: [403, 'This host name is not a public one.'],
   refused_address: [403, 'This host has an address that is not public.'],
@@ -25,7 +25,7 @@ const table: Record<Exclude<Verdict, 'open'>, readonly [status: number, sentence
 };
 
 /** What a client is told when it gets no connection. `late` tells that somebody did not answer in time. */
-export function refusalOf(verdict: Exclude<Verdict, 'open'>, late = false, status = table[verdict][0]): Refusal {
+export function refusalOf(verdict: Exclude<EgressVerdict, 'open'>, late = false, status = table[verdict][0]): Refusal {
   const body = `${table[verdict][1]}\n`;
   return {
     status: late && status === 502 ? 504 : status,

@@ -1,7 +1,7 @@
 import { lookup, Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { Peer } from '../base/settings/kinds.ts';
-import { isLocalName } from './address-policy.ts';
+import { isLocalName } from '../model/public-address.ts';
 
 export interface ResolveOptions {
   /** Resolvers to ask; none for those of the system. */

@@ -1,6 +1,16 @@
 import { createHash } from 'node:crypto';
-import { BlockList, isIPv4 } from 'node:net';
-import type { Exception, Network } from '../base/settings/kinds.ts';
+import type { Exception } from '../base/settings/kinds.ts';
+import {
+  type IpAddress,
+  type IpRange,
+  isInRange,
+  isLocalName,
+  isPublicAddress,
+  readAddress,
+  readLiteral,
+  readRange,
+  topLabel,
+} from './public-address.ts';
 
 export type JudgedUrl =
   | { readonly ok: true; readonly href: string }
@@ -10,16 +20,7 @@ export const queryLengthMax = 8192;
 export const webhookUrlLengthMax = 2048;
 export const notUrl = 'must be an http or https URL';
 
-const privateV4 = `0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 168.63.129.16/32 169.254.0.0/16 172.16.0.0/12
-  192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4`;
-// Public IPv6 is 2000::/3 without these: the first three are all the rest of the address space, which holds loopback,
-// fc00::/7, fe80::/10, fec0::/10, multicast and 64:ff9b::/96; 2001::/23 holds Teredo (2001::/32), 2002::/16 is 6to4.
-const privateV6 = '::/3 4000::/2 8000::/1 2001::/23 2001:db8::/32 2002::/16 3fff::/20';
-
-// One list per family: a BlockList compares an IPv4 address with IPv6 nets as if it were written ::ffff:a.b.c.d.
-const notPublic = { ipv4: listOf(privateV4), ipv6: listOf(privateV6) };
-const loopback = listOf('127.0.0.0/8 ::1/128');
-const localTops = new Set(['internal', 'local', 'svc']);
+const loopbacks = ['127.0.0.1', '::1'].map((text) => readAddress(text) as IpAddress);
 const unfitCharacters = /[\p{Cc}\p{Cs}]/u;
 
 /** Says whether a caller may name this media URL (D28), and how it is handed on: serialised, without its fragment. */
@@ -56,62 +57,24 @@ function judge(text: string, lengthMax: number, exceptions: readonly Exception[]
 }
 
 /** What is wrong with the host, or null. URL has already written every odd form of an address in the plain one. */
-function judgeHost(url: URL, exceptions: readonly Exception[]): string | null {
-  const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);
-  const open = exceptions.filter((exception) => exception.port === null || exception.port === port);
-  const address = readLiteral(url.hostname);
-  if (address !== null) {
-    const fine = isPublic(address) || open.some((exception) => contains(exception, address));
-    return fine ? null : 'must be a URL with a public address';
+function judgeHost({ hostname, port: given, protocol }: URL, exceptions: readonly Exception[]): string | null {
+  const port = given === '' ? (protocol === 'https:' ? 443 : 80) : Number(given);
+  const open = exceptions.filter((exception) => exception.port === null || exception.port === port).map(readRange);
+  const literal = readLiteral(hostname);
+  if (literal !== null) {
+    const address = readAddress(literal);
+    const isFine = address && (isPublicAddress(address) || open.some((range) => isInRange(range, address)));
+    return isFine ? null : 'must be a URL with a public address';
   }
-  const labels = url.hostname.replace(/\.$/, '').split('.');
-  if (labels.includes('')) return 'must be a URL with a valid host name';
-  const top = labels.at(-1) ?? '';
+  if (hostname.replace(/\.$/, '').split('.').includes('')) return 'must be a URL with a valid host name';
   // Nothing is resolved here, so a name cannot be judged by its address. But a localhost name always means this machine
   // (RFC 6761): it is as open as a loopback address. What other local names mean only a resolver knows: always refused.
-  const local = top === 'localhost' ? !open.some(coversLoopback) : labels.length === 1 || localTops.has(top);
-  return local ? 'must be a URL with a public host name' : null;
+  const isRefused = topLabel(hostname) === 'localhost' ? !open.some(coversLoopback) : isLocalName(hostname);
+  return isRefused ? 'must be a URL with a public host name' : null;
 }
 
-/** The address that a parsed host spells out, an IPv4 one inside IPv6 unwrapped; null for a name. */
-function readLiteral(hostname: string): string | null {
-  if (isIPv4(hostname)) return hostname;
-  if (!hostname.startsWith('[')) return null;
-  const address = hostname.slice(1, -1);
-  const mapped = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(address);
-  if (mapped === null) return address;
-  const [high, low] = [parseInt(mapped[1] ?? '', 16), parseInt(mapped[2] ?? '', 16)];
-  return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`;
-}
-
-function isPublic(address: string): boolean {
-  const family = familyOf(address);
-  return !notPublic[family].check(address, family);
-}
-
-function coversLoopback(exception: Exception): boolean {
-  const { family, address } = exception;
-  return loopback.check(address, family) || contains(exception, '127.0.0.1') || contains(exception, '::1');
-}
-
-function contains({ family, address, prefix }: Network, candidate: string): boolean {
-  if (familyOf(candidate) !== family) return false;
-  const list = new BlockList();
-  list.addSubnet(address, prefix, family);
-  return list.check(candidate, family);
-}
-
-function familyOf(addressOrCidr: string): 'ipv4' | 'ipv6' {
-  return addressOrCidr.includes(':') ? 'ipv6' : 'ipv4';
-}
-
-function listOf(cidrs: string): BlockList {
-  const list = new BlockList();
-  for (const cidr of cidrs.split(/\s+/)) {
-    const [base = '', bits] = cidr.split('/');
-    list.addSubnet(base, Number(bits), familyOf(base));
-  }
-  return list;
+function coversLoopback(range: IpRange): boolean {
+  return range[0].range() === 'loopback' || loopbacks.some((address) => isInRange(range, address));
 }
 
 function refused(sentence: string): { readonly ok: false; readonly sentence: string } {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { kubeSettings } from '../../src/base/settings/kubernetes.ts';
+import { kubeSettings } from '../../src/base/settings/worker-jobs.ts';
 import { clearGround } from '../support/cluster/ground.ts';
 import { workerImage } from '../support/cluster/image.ts';
 import { type Installation, openInstallation } from '../support/cluster/installation.ts';

@@ -1,15 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { egressVerdicts } from '../../src/base/egress-verdict.ts';
 import { exceptions, networks } from '../../src/base/settings/kinds.ts';
-import {
-  isLocalName,
-  isSameAddress,
-  makePolicy,
-  type PolicyOptions,
-  verdicts,
-} from '../../src/egress/address-policy.ts';
+import { makePolicy, type PolicyOptions } from '../../src/egress/address-policy.ts';
 import { judgeUrl } from '../../src/model/caller-url.ts';
+import { isLocalName, isSameAddress } from '../../src/model/public-address.ts';
 
 interface Rules {
   readonly allow?: string;
@@ -286,6 +282,6 @@ describe('the page of the metrics', () => {
   it('tells every verdict and no other', () => {
     const page = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8');
     const row = page.split('\n').find((line) => line.startsWith('| `verdict` |')) ?? '';
-    expect(row.split('|')[2]?.match(/[a-z]+_[a-z]+|open|limited/g)).to.deep.equal([...verdicts]);
+    expect(row.split('|')[2]?.match(/[a-z]+_[a-z]+|open|limited/g)).to.deep.equal([...egressVerdicts]);
   });
 });

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { levels } from '../log.ts';
 import * as kind from './kinds.ts';
-import { kubeSettings } from './kubernetes.ts';
+import { kubeSettings } from './worker-jobs.ts';
 
 /** One setting, an environment variable. It is read as its default when it is not set or empty. */
 export interface Setting {

@@ -1,0 +1,71 @@
+import { isIPv4, isIPv6 } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import type { Network } from '../base/settings/kinds.ts';
+
+/** A parsed address; one with an IPv4 address inside (::ffff:a.b.c.d) is parsed as that. */
+export type IpAddress = ipaddr.IPv4 | ipaddr.IPv6;
+export type IpRange = readonly [base: IpAddress, prefix: number];
+
+const localTops = new Set(['localhost', 'internal', 'local', 'svc']);
+/** Ranges in which the peers of one's own network stand: loopback, private, link-local and shared ones. */
+const privateRanges = new Set(['loopback', 'private', 'linkLocal', 'carrierGradeNat', 'uniqueLocal']);
+/** Metadata and key service of an Azure machine: the one address of public space that is not public. */
+const azureHost = '168.63.129.16';
+/** The only part of IPv6 that is given out to the public; the rest can embed any IPv4 address, as ::127.0.0.1 does. */
+const publicV6: IpRange = [ipaddr.parse('2000::'), 3];
+
+/** Returns null for a text that is no address, or one with a meaning on one link only (fe80::1%eth0). */
+export function readAddress(text: string): IpAddress | null {
+  if (isIPv4(text)) return ipaddr.IPv4.parse(text);
+  // URL spells it first: resolvers write ::127.0.0.1 with dots, and ipaddr.js takes that for ::ffff:127.0.0.1.
+  const host = isIPv6(text) ? URL.parse(`http://[${text}]/`)?.hostname : undefined;
+  if (!host) return null;
+  const address = ipaddr.IPv6.parse(host.slice(1, -1));
+  return address.isIPv4MappedAddress() ? address.toIPv4Address() : address;
+}
+
+/** Returns the address that a URL's host spells out, or null for a name. URL has written every odd form in the plain one. */
+export function readLiteral(hostname: string): string | null {
+  if (isIPv4(hostname)) return hostname;
+  return hostname.startsWith('[') ? hostname.slice(1, -1) : null;
+}
+
+/** The one rule of which addresses are public: unicast and given out, by the IANA registries that ipaddr.js holds. */
+export function isPublicAddress(address: IpAddress): boolean {
+  if (address.range() !== 'unicast') return false;
+  return address.kind() === 'ipv6' ? isInRange(publicV6, address) : address.toString() !== azureHost;
+}
+
+/** Returns true for an address of one's own networks: of this machine, a private one, or a link's. */
+export function isPrivateAddress(address: IpAddress): boolean {
+  return privateRanges.has(address.range());
+}
+
+/** Returns true for a name with a meaning on this network only. */
+export function isLocalName(name: string): boolean {
+  const labels = name.replace(/\.$/, '').split('.');
+  return labels.length === 1 || labels.includes('') || localTops.has(topLabel(name));
+}
+
+/** Returns the last label of a name, in lower case. */
+export function topLabel(name: string): string {
+  return name.replace(/\.$/, '').split('.').at(-1)?.toLowerCase() ?? '';
+}
+
+/** Returns true when two texts spell the same address. */
+export function isSameAddress(one: string, other: string): boolean {
+  const address = readAddress(one);
+  return address !== null && address.toString() === readAddress(other)?.toString();
+}
+
+/** A network of IPv4 addresses inside IPv6 becomes one of IPv4, as its addresses do. */
+export function readRange({ family, address, prefix }: Network): IpRange {
+  const base = readAddress(address);
+  if (base === null) throw new Error(`${address} is no address`);
+  if (family === 'ipv4' || base.kind() === 'ipv6') return [base, prefix];
+  return prefix >= 96 ? [base, prefix - 96] : [ipaddr.parse(address), prefix];
+}
+
+export function isInRange([base, prefix]: IpRange, address: IpAddress): boolean {
+  return base.kind() === address.kind() && address.match(base, prefix);
+}
