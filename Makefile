@@ -37,7 +37,7 @@ kind-e2e: kind ## Walk a job through that cluster (nobody has run this yet eithe
 	TRAWL_WORKER_HOST_USERS=true $(MAKE) e2e
 
 verify: node_modules ## Write the generated documents anew; fails when that changes a file
-	@$(locked) node src/admin/docs.ts && $(locked) node test/contract/page.ts
+	@$(locked) node src/admin/write-docs.ts && $(locked) node test/contract/page.ts
 	@git diff --exit-code
 
 soak: export ROUNDS ?= 20000

@@ -3,11 +3,11 @@ import { openArchive } from '../archive/open-archive.ts';
 import { readConfig } from '../base/config.ts';
 import { makeLog } from '../base/log.ts';
 import { type Answer, type Command, UsageError } from './command.ts';
+import { usageOf } from './command-help.ts';
 import { commands } from './commands.ts';
-import { type Line, readLine, wantsJson } from './line.ts';
-import { findSeal } from './secret.ts';
+import { findSeal } from './find-seal.ts';
+import { type Line, readLine, wantsJson } from './parse-command-line.ts';
 import { explain, showProgress, type Terminal } from './terminal.ts';
-import { usageOf } from './usage.ts';
 
 /** Carries out one command of the operator and gives the exit code: 0 done, 1 refused or found bad, 2 wrong usage. */
 export async function runAdmin(args: readonly string[], terminal: Terminal): Promise<number> {

@@ -1,6 +1,6 @@
 import { tableOf } from '../base/markdown-table.ts';
 import type { Command } from './command.ts';
-import { partsOf, usageOf } from './usage.ts';
+import { partsOf, usageOf } from './command-help.ts';
 
 /** Gives docs/commands.md: every command of the operator with all that it takes. */
 export function commandsPage(commands: readonly Command[]): string {

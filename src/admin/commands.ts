@@ -1,12 +1,13 @@
-import { accountCommands } from './account.ts';
+import { accountCommands } from './account-commands.ts';
+import { blockCommands } from './block-commands.ts';
 import type { Command } from './command.ts';
-import { jobCommands } from './job.ts';
-import { keyCommands } from './key.ts';
-import { ledgerCommands } from './ledger.ts';
-import { moneyCommands } from './money.ts';
-import { planCommands } from './plan.ts';
-import { blockCommands, logCommands } from './record.ts';
-import { webhookCommands } from './webhook.ts';
+import { moneyCommands } from './credit-commands.ts';
+import { jobCommands } from './job-commands.ts';
+import { keyCommands } from './key-commands.ts';
+import { ledgerCommands } from './ledger-commands.ts';
+import { logCommands } from './log-commands.ts';
+import { planCommands } from './plan-commands.ts';
+import { webhookCommands } from './webhook-commands.ts';
 
 /** Every command of the operator, in the order in which help and documents show them. */
 export const commands: readonly Command[] = [

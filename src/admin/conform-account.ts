@@ -1,5 +1,5 @@
-import { type Asker, pick } from './conform-ask.ts';
 import { answered, type Check, check, leave, refused, same, want } from './conform-check.ts';
+import { type Asker, pick } from './conform-client.ts';
 import { hasShape, packShape, packsShape, quotasShape, statsShape, usageParts, usageShape } from './conform-shape.ts';
 
 /** The usage and the statistics. */

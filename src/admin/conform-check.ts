@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { refusals } from '../base/errors.ts';
-import type { Answer, Asker } from './conform-ask.ts';
+import type { Answer, Asker } from './conform-client.ts';
 
 /** What one row came to. */
 export type Verdict =

@@ -1,5 +1,5 @@
-import { type Answer, type Asker, isOpen, pick } from './conform-ask.ts';
 import { answered, type Check, check, leave, refused, same, unseen, want } from './conform-check.ts';
+import { type Answer, type Asker, isOpen, pick } from './conform-client.ts';
 import { hasShape, jobShape } from './conform-shape.ts';
 
 /** Parameters of the job that most rows look at; the webhook is refused its address long before anything is sent. */

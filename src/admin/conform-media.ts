@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Asker, isOpen, pick } from './conform-ask.ts';
 import { answered, type Check, check, refused, same, want } from './conform-check.ts';
+import { type Asker, isOpen, pick } from './conform-client.ts';
 import { spent, start } from './conform-jobs.ts';
 import { hasShape, metadataShape, text, time, whole } from './conform-shape.ts';
 

@@ -1,5 +1,5 @@
-import type { Asker } from './conform-ask.ts';
 import { answered, type Check, check, refused } from './conform-check.ts';
+import type { Asker } from './conform-client.ts';
 
 const video = '/v1/video/download';
 const audio = '/v1/audio/download';

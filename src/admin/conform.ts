@@ -1,10 +1,10 @@
 import { parseArgs } from 'node:util';
 import { Refusal, refuse } from '../base/errors.ts';
 import { UsageError } from './command.ts';
+import { doorChecks } from './conform-access.ts';
 import { accountChecks } from './conform-account.ts';
-import { type Answer, type Asker, makeAsker, pick } from './conform-ask.ts';
 import type { Check, Verdict } from './conform-check.ts';
-import { doorChecks } from './conform-door.ts';
+import { type Answer, type Asker, makeAsker, pick } from './conform-client.ts';
 import { jobChecks } from './conform-jobs.ts';
 import { mediaChecks } from './conform-media.ts';
 import { requestChecks } from './conform-request.ts';

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { type Config, ConfigError, readConfig } from '../base/config.ts';
 import { makeLog } from '../base/log.ts';
+import { judgeClock, judgeMachine, judgePrograms } from './check-machine.ts';
 import { UsageError } from './command.ts';
-import type { Finding } from './finding.ts';
-import { judgeClock, judgeMachine, judgePrograms } from './machine.ts';
-import { tableText } from './table.ts';
+import type { Finding } from './doctor-finding.ts';
 import { explain, type Terminal } from './terminal.ts';
+import { tableText } from './text-table.ts';
 
 const usage = 'trawl doctor [--json]';
 const help = `Usage: ${usage}
@@ -45,7 +45,7 @@ async function judgeAll({ env, err }: Terminal): Promise<Finding[]> {
   // Without settings nobody knows where the record and the data folder are.
   if (config === null) return [...findings, ...(await judgePrograms(usual)), judgeClock(Date.now())];
   // Loaded only here, so that its help stays fast.
-  const { judgeRecord } = await import('./health.ts');
+  const { judgeRecord } = await import('./check-record.ts');
   const log = makeLog({ level: config.logLevel === 'debug' ? 'debug' : 'error', write: err, now: Date.now });
   const bucket = config.objects === 's3' ? [await judgeBucketOf(config)] : [];
   return [...findings, ...(await judgeMachine(config)), ...(await judgeRecord(config, log)), ...bucket];
@@ -53,7 +53,7 @@ async function judgeAll({ env, err }: Terminal): Promise<Finding[]> {
 
 async function judgeBucketOf(config: Config): Promise<Finding> {
   // Loaded only where it is used, because it is large.
-  const { judgeBucket } = await import('./bucket.ts');
+  const { judgeBucket } = await import('./check-bucket.ts');
   return judgeBucket(config);
 }
 

@@ -1,5 +1,5 @@
-import type { Finding } from '../admin/finding.ts';
-import { judgeConnection } from '../admin/health.ts';
+import { judgeConnection } from '../admin/check-record.ts';
+import type { Finding } from '../admin/doctor-finding.ts';
 import { openStore, recordFolder } from '../store/open-store.ts';
 import { startRedis } from '../store/redis/embedded-server.ts';
 import type { RecordStore } from '../store/script.ts';

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Finding } from '../admin/finding.ts';
-import { judgeMachine } from '../admin/machine.ts';
+import { judgeMachine } from '../admin/check-machine.ts';
+import type { Finding } from '../admin/doctor-finding.ts';
 import type { Terminal } from '../admin/terminal.ts';
 import type { Config } from '../base/config.ts';
 import { refuse } from '../base/errors.ts';

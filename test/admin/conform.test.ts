@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { checks, runConform } from '../../src/admin/conform.ts';
-import { makeAsker } from '../../src/admin/conform-ask.ts';
+import { makeAsker } from '../../src/admin/conform-client.ts';
 import { isEnded, type Job } from '../../src/model/job.ts';
 import { listJobs } from '../../src/store/jobs/list-jobs.ts';
 import { aFilm, type Desk, startApi, type TestApi } from '../support/api.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import type { Finding } from '../../src/admin/finding.ts';
-import { judgeApart, judgeMemory, judgeProxy } from '../../src/admin/health.ts';
-import { judgeClock, judgeNode, judgeRedis, judgeRoom } from '../../src/admin/machine.ts';
+import { judgeClock, judgeNode, judgeRedis, judgeRoom } from '../../src/admin/check-machine.ts';
+import { judgeApart, judgeMemory, judgeProxy } from '../../src/admin/check-record.ts';
+import type { Finding } from '../../src/admin/doctor-finding.ts';
 import { networks } from '../../src/base/settings/kinds.ts';
 import { noteStrayProxy } from '../../src/store/access/stray-proxy.ts';
 import { type Operator, runProgram, startOperator } from '../support/operator.ts';

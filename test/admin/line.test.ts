@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { UsageError } from '../../src/admin/command.ts';
+import { helpOf, partsOf } from '../../src/admin/command-help.ts';
 import { commands } from '../../src/admin/commands.ts';
-import { readLine, wantsJson } from '../../src/admin/line.ts';
-import { helpOf, partsOf } from '../../src/admin/usage.ts';
+import { readLine, wantsJson } from '../../src/admin/parse-command-line.ts';
 
 function read(line: string) {
   return readLine(line === '' ? [] : line.split(' '), commands);

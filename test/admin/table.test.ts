@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { fieldText, tableText, timeText } from '../../src/admin/table.ts';
+import { fieldText, tableText, timeText } from '../../src/admin/text-table.ts';
 
 const columns = {
   name: (row: readonly [string, number | null]) => row[0],

@@ -3,7 +3,7 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { DeleteObjectCommand } from '@aws-sdk/client-s3';
 import { expect } from 'chai';
-import { judgeBucket } from '../../src/admin/bucket.ts';
+import { judgeBucket } from '../../src/admin/check-bucket.ts';
 import { type Operator, startOperator } from '../support/operator.ts';
 import { credentials, startS3, type TestS3 } from '../support/s3.ts';
 

@@ -5,8 +5,8 @@ import { findAccount } from '../store/accounts/read-accounts.ts';
 import { addPack } from '../store/money/add-pack.ts';
 import { grantCredits } from '../store/money/grant-credits.ts';
 import { command } from './command.ts';
-import { sentence, slug, whole } from './judge.ts';
-import { fieldText, timeText } from './table.ts';
+import { sentence, slug, whole } from './command-values.ts';
+import { fieldText, timeText } from './text-table.ts';
 
 export const moneyCommands = [
   command({

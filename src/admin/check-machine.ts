@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import type { Config } from '../base/config.ts';
 import { isRecent } from '../store/redis/redis-process.ts';
-import { type Finding, judgeBy } from './finding.ts';
+import { type Finding, judgeBy } from './doctor-finding.ts';
 
 const leastNode = 24;
 const leastFreeBytes = 1024 ** 3;

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { type Command, UsageError } from './command.ts';
-import { helpOf, overviewOf, usageOf } from './usage.ts';
+import { helpOf, overviewOf, usageOf } from './command-help.ts';
 
 /** What a line asks for. */
 export type Line =

@@ -2,10 +2,10 @@ import { writeTime } from '../model/timestamp.ts';
 import { findLedger, listLedgers } from '../store/accounts/read-accounts.ts';
 import { readLedger } from '../store/money/read-ledger.ts';
 import { verifyLedger } from '../store/money/verify-ledger.ts';
-import { inBatches } from './batch.ts';
 import { command } from './command.ts';
-import { slug, whole } from './judge.ts';
-import { tableText, timeText } from './table.ts';
+import { slug, whole } from './command-values.ts';
+import { inBatches } from './run-in-batches.ts';
+import { tableText, timeText } from './text-table.ts';
 
 export const ledgerCommands = [
   command({

@@ -2,7 +2,7 @@ import { hash, randomUUID } from 'node:crypto';
 import type { ObjectStore } from '../objects/object-store.ts';
 import type { BucketSettings } from '../objects/s3-bucket.ts';
 import { openS3 } from '../objects/s3-store.ts';
-import type { Finding } from './finding.ts';
+import type { Finding } from './doctor-finding.ts';
 
 const content = 'trawl doctor wrote this and removes it again';
 const shown = { content_type: 'video/mp4', disposition: 'attachment' };

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { makeAccountId, makeKey } from '../model/api-key.ts';
-import { type Asker, pick } from './conform-ask.ts';
 import { answered, type Check, check, refused, same, unseen, want } from './conform-check.ts';
+import { type Asker, pick } from './conform-client.ts';
 
 const unknownId = '00000000-0000-4000-8000-000000000000';
 const creditPaths = ['/v1/video/download', '/v1/audio/download', '/v1/media/metadata'];

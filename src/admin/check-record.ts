@@ -5,7 +5,7 @@ import { readStrayProxy } from '../store/access/stray-proxy.ts';
 import { findRecord, noRecord, readClock } from '../store/open-store.ts';
 import { type Connection, connect } from '../store/redis/connection.ts';
 import { checkDurability, memoryRatio } from '../store/redis/durability.ts';
-import { type Finding, judgeBy } from './finding.ts';
+import { type Finding, judgeBy } from './doctor-finding.ts';
 
 type Rules = Pick<Config, 'durability' | 'trustedProxies'>;
 

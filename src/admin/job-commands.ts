@@ -11,9 +11,9 @@ import { findEntry } from '../store/money/read-ledger.ts';
 import type { RecordStore } from '../store/script.ts';
 import { readDelivery } from '../store/webhooks/read-deliveries.ts';
 import { type Answer, command, type Tools } from './command.ts';
-import { jobId } from './judge.ts';
-import { type Cell, fieldText, tableText, timeText } from './table.ts';
-import { timelineOf } from './timeline.ts';
+import { jobId } from './command-values.ts';
+import { timelineOf } from './job-timeline.ts';
+import { type Cell, fieldText, tableText, timeText } from './text-table.ts';
 
 const id = { read: jobId, text: 'Id of the job.' } as const;
 const json = [

@@ -14,10 +14,10 @@ import { readJob } from '../store/jobs/read-job.ts';
 import { cancelJob } from '../store/lifecycle.ts';
 import { readSnapshot } from '../store/money/read-balances.ts';
 import type { RecordStore } from '../store/script.ts';
-import { inBatches } from './batch.ts';
 import { command, named } from './command.ts';
-import { oneOf, orNull, slug, whole, wholeOrNone, yesOrNo } from './judge.ts';
-import { fieldText, tableText, timeText } from './table.ts';
+import { oneOf, orNull, slug, whole, wholeOrNone, yesOrNo } from './command-values.ts';
+import { inBatches } from './run-in-batches.ts';
+import { fieldText, tableText, timeText } from './text-table.ts';
 
 const name = { value: 'NAME', read: readAccountName, text: 'What people call it.' } as const;
 const stats = { value: 'on|off', read: yesOrNo, text: 'Whether it may ask for statistics.' } as const;

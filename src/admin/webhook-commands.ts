@@ -4,8 +4,8 @@ import { findAccount } from '../store/accounts/read-accounts.ts';
 import { type Delivery, listDeliveries, readDelivery, readOutgoing } from '../store/webhooks/read-deliveries.ts';
 import { replayWebhook } from '../store/webhooks/replay-webhook.ts';
 import { command } from './command.ts';
-import { jobId, present, slug, whole } from './judge.ts';
-import { fieldText, tableText, timeText } from './table.ts';
+import { jobId, present, slug, whole } from './command-values.ts';
+import { fieldText, tableText, timeText } from './text-table.ts';
 
 type Shown = Delivery & { readonly url: string };
 

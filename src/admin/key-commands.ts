@@ -9,8 +9,8 @@ import { findAccount } from '../store/accounts/read-accounts.ts';
 import { listKeys } from '../store/accounts/read-keys.ts';
 import { setKey } from '../store/accounts/set-key.ts';
 import { command, type Judge, named } from './command.ts';
-import { expiry, orNull, slug, whole, wholeOrNone, yesOrNo } from './judge.ts';
-import { fieldText, tableText, timeText } from './table.ts';
+import { expiry, orNull, slug, whole, wholeOrNone, yesOrNo } from './command-values.ts';
+import { fieldText, tableText, timeText } from './text-table.ts';
 
 const alias = { read: readAlias, text: 'Alias of the key.' } as const;
 const category = { value: 'C', read: readCategory, text: 'Free text, without effect.' } as const;

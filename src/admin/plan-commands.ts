@@ -4,8 +4,8 @@ import { listPlans, readPlan } from '../store/accounts/read-plans.ts';
 import { removePlan } from '../store/accounts/remove-plan.ts';
 import { setPlan } from '../store/accounts/set-plan.ts';
 import { command, UsageError } from './command.ts';
-import { whole, wholeOrNone, yesOrNo } from './judge.ts';
-import { fieldText, tableText } from './table.ts';
+import { whole, wholeOrNone, yesOrNo } from './command-values.ts';
+import { fieldText, tableText } from './text-table.ts';
 
 const name = { read: readPlanName, text: 'Name of the plan.' } as const;
 

@@ -1,0 +1,43 @@
+import { refuse } from '../base/errors.ts';
+import { writeTime } from '../model/timestamp.ts';
+import { clearBlock } from '../store/access/clear-block.ts';
+import { listBlocks } from '../store/access/list-blocks.ts';
+import { command } from './command.ts';
+import { address } from './command-values.ts';
+import { tableText, timeText } from './text-table.ts';
+
+export const blockCommands = [
+  command({
+    group: 'block',
+    verb: 'list',
+    text: 'Lists the addresses that are blocked after too many failed authentications.',
+    json: '[{ip, until}]',
+    operands: {},
+    options: {},
+    run: async (_, { store }) => {
+      const blocks = await listBlocks(store);
+      return {
+        value: blocks.map(({ address, until }) => ({ ip: address, until: writeTime(until) })),
+        text: tableText(
+          blocks,
+          { ip: ({ address }) => address, 'until (UTC)': ({ until }) => timeText(until) },
+          'No address is blocked.',
+        ),
+      };
+    },
+  }),
+  command({
+    group: 'block',
+    verb: 'clear',
+    text: 'Ends the block of an address and forgets its failures.',
+    json: '{cleared}',
+    operands: { IP: { read: address, text: 'The address, as block list shows it.' } },
+    options: {},
+    run: async (given, { store }) => {
+      if (!(await clearBlock(store, given.IP))) {
+        throw refuse('not_found', `The address ${given.IP} is not blocked and has no failures`);
+      }
+      return { value: { cleared: given.IP }, text: `The block of ${given.IP} is ended.\n` };
+    },
+  }),
+];
