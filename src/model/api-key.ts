@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { Key } from './account.ts';
 import { readTime } from './timestamp.ts';
 
 const letters = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -44,15 +43,6 @@ export function makeAccountId(bytes: Uint8Array): string {
 /** The last millisecond at which a key works: of that UTC day for a date, else the time itself; `null` when invalid. */
 export function readExpiry(text: unknown): number | null {
   return readTime(text, 'last');
-}
-
-/** Whether a key works now, or which refusal it meets: inactive before expired. */
-export function keyState(
-  key: Pick<Key, 'active' | 'expires'>,
-  now: number,
-): 'working' | 'inactive_api_key' | 'expired_api_key' {
-  if (!key.active) return 'inactive_api_key';
-  return key.expires !== null && now > key.expires ? 'expired_api_key' : 'working';
 }
 
 function checksumOf(text: string): string {

@@ -93,29 +93,6 @@ export function remaining(books: Books): number {
   return subscriptionLeft(books) + sum(books.packs.map(packLeft)) + leftOf(books.credits_given, books.credits_consumed);
 }
 
-/** The balance that pays the next credit: subscription, then packs in their order, then credits (D42, D71). */
-export function balanceToDraw(books: Books): { readonly balance: Balance; readonly pack?: string } {
-  if (subscriptionLeft(books) > 0) return { balance: 'subscription' };
-  const pack = packOrder(books.packs).find((one) => packLeft(one) > 0);
-  if (pack) return { balance: 'packs', pack: pack.id };
-  return { balance: books.credits_given > books.credits_consumed ? 'credits' : 'overdraft' };
-}
-
-/** The books after one credit was drawn. An overdraft changes nothing; the hold is left to its own release. */
-export function draw(books: Books): Books {
-  const { balance, pack } = balanceToDraw(books);
-  switch (balance) {
-    case 'subscription':
-      return { ...books, used: books.used + 1 };
-    case 'packs':
-      return { ...books, packs: books.packs.map((one) => (one.id === pack ? { ...one, used: one.used + 1 } : one)) };
-    case 'credits':
-      return { ...books, credits_consumed: books.credits_consumed + 1 };
-    case 'overdraft':
-      return books;
-  }
-}
-
 /** A pack as callers see it. */
 export function packItem(pack: Pack): PackItem {
   const { id, title, total, used } = pack;

@@ -28,7 +28,7 @@ export const keys = {
   /** Sorted set: account id → end of its billing period, for accounts with a plan. */
   periods: one('periods'),
 
-  /** Hash: the account, its balances and counters. */
+  /** Hash: the account, its balances and counters; `topup` is 1 while an automatic top-up is enabled. */
   account: of('account'),
   /** Hash: pack id → JSON of what never changes; `used:<pack id>` → how much is used. */
   packs: of('packs'),

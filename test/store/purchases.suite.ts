@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { removeAccount } from '../../src/store/accounts/remove-account.ts';
+import { keys } from '../../src/store/keys.ts';
 import { settleJob } from '../../src/store/lifecycle.ts';
 import { endPurchase } from '../../src/store/money/end-purchase.ts';
 import { readSnapshot } from '../../src/store/money/read-balances.ts';
@@ -127,6 +128,14 @@ export function purchasesSuite(store: () => TestStore): void {
     await setTopup(store(), caller.account, topup);
     for (let n = 0; n < 6; n++) await spend(caller);
     expect(await duePurchases(store())).not.to.include(caller.account);
+  });
+
+  it('does not read the top-up of an account that has none when a job is charged', async () => {
+    const caller = await anAccount(store(), { quota: 10, paid: true });
+    // A charge that read it would fail: this key is no hash.
+    await store().connection.send(['SET', keys.topup(caller.account), 'no hash']);
+    expect(await spend(caller)).to.not.equal('gone');
+    expect((await books(caller)).used).to.equal(1);
   });
 
   it('buys nothing past the monthly cap, and stays enabled', async () => {

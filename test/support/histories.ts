@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import type { Entry } from '../../src/model/ledger.ts';
-import { type Books, balanceToDraw, draw, subscriptionLeft } from '../../src/model/money.ts';
+import { type Books, subscriptionLeft } from '../../src/model/money.ts';
 import { aPack, someBooks } from './books.ts';
+import { balanceToDraw, draw } from './reference-models.ts';
 
 /** The money of one account: what happened to it, and what it came to. */
 export interface History {

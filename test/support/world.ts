@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { periodAt } from '../../src/model/billing-period.ts';
-import { type Books, balanceToDraw, draw, remaining, subscriptionLeft } from '../../src/model/money.ts';
+import { type Books, remaining, subscriptionLeft } from '../../src/model/money.ts';
 import { chargeCall, releaseCall } from '../../src/store/access/admit-call.ts';
 import type { Caller } from '../../src/store/access/authorize.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
@@ -13,6 +13,7 @@ import { readLedger } from '../../src/store/money/read-ledger.ts';
 import { rollPeriod } from '../../src/store/money/roll-period.ts';
 import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
 import { aPack, aPlan, ask, completed, failed, holder, startNext, type TestStore, theJob } from './record.ts';
+import { balanceToDraw, draw } from './reference-models.ts';
 
 /** One thing that happens to an account. */
 export interface Happening {

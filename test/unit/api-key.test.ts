@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { keyState, makeAccountId, makeKey, readExpiry, readKey } from '../../src/model/api-key.ts';
+import { makeAccountId, makeKey, readExpiry, readKey } from '../../src/model/api-key.ts';
+import { keyState } from '../support/reference-models.ts';
 
 const zeros = new Uint8Array(32);
 const ones = new Uint8Array(32).fill(255);

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type Books, balanceToDraw, draw, packOrder, remaining, subscriptionLeft } from '../../src/model/money.ts';
+import { type Books, packOrder, remaining, subscriptionLeft } from '../../src/model/money.ts';
 import { aPack, manyBooks, someBooks } from '../support/books.ts';
+import { balanceToDraw, draw } from '../support/reference-models.ts';
 
 const earlier = aPack('b', { purchased_at: 1 });
 const later = aPack('a', { purchased_at: 2 });

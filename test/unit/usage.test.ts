@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type Books, draw, packItem, reducedUsage, remaining, usage } from '../../src/model/money.ts';
+import { type Books, packItem, reducedUsage, remaining, usage } from '../../src/model/money.ts';
 import { aPack, manyBooks, someBooks } from '../support/books.ts';
+import { draw } from '../support/reference-models.ts';
 
 const now = Date.UTC(2026, 2, 10, 12);
 const account = { name: 'Acme', slug: 'acme' };

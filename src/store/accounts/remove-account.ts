@@ -27,7 +27,7 @@ redis.call('HSET', removed, slug, earlier and accountId .. ' ' .. earlier or acc
 redis.call('SADD', leaving, accountId)
 redis.call('HSET', account, 'removed_at', now)
 if seen[2] ~= '' then redis.call('HINCRBY', planUsers, seen[2], -1) end
-redis.call('HSET', account, 'plan', '', 'period_end', '')
+redis.call('HSET', account, 'plan', '', 'period_end', '', 'topup', '')
 redis.call('ZREM', periods, accountId)
 redis.call('ZREM', ready, accountId)
 return { 'removed' }

@@ -14,11 +14,11 @@ local b
 
 local function open_books()
   local f = redis.call('HMGET', account, 'plan', 'period_end', 'quota', 'used', 'packs_left', 'credits_given',
-    'credits_consumed', 'held', 'running', 'concurrency', 'tag')
+    'credits_consumed', 'held', 'running', 'concurrency', 'tag', 'topup')
   if not f[1] then return { 'not_found' } end
   b = { plan = f[1], period_end = f[2], quota = tonumber(f[3]), used = tonumber(f[4]), packs_left = tonumber(f[5]),
     credits_given = tonumber(f[6]), credits_consumed = tonumber(f[7]), held = tonumber(f[8]), running = f[9],
-    concurrency = f[10], tag = f[11] }
+    concurrency = f[10], tag = f[11], topup = f[12] }
   local json = b.plan ~= '' and redis.call('HGET', plans, b.plan)
   b.terms = json and cjson.decode(json) or nil
   if b.period_end ~= '' and now >= tonumber(b.period_end) then return { 'roll' } end
@@ -72,11 +72,12 @@ local function draw_from_pack(jobId)
 end
 
 local function buy_when_low()
-  local t = redis.call('HMGET', topup, 'enabled', 'threshold_percent', 'pack_total', 'last_purchase_at', 'purchase')
-  local threshold, size = tonumber(t[2] or ''), tonumber(t[3] or '')
-  if t[1] ~= '1' or not threshold or not size or not (b.terms and b.terms.paid) then return end
-  if t[5] and t[5] ~= '' then return end
-  if t[4] and t[4] ~= '' and now - tonumber(t[4]) < 72 * 3600000 then return end
+  if b.topup ~= '1' or not (b.terms and b.terms.paid) then return end
+  local t = redis.call('HMGET', topup, 'threshold_percent', 'pack_total', 'last_purchase_at', 'purchase')
+  local threshold, size = tonumber(t[1] or ''), tonumber(t[2] or '')
+  if not threshold or not size then return end
+  if t[4] and t[4] ~= '' then return end
+  if t[3] and t[3] ~= '' and now - tonumber(t[3]) < 72 * 3600000 then return end
   if left() * 100 >= threshold * (b.quota + size) then return end
   redis.call('HSET', topup, 'purchase', accountId .. '-' .. now, 'purchase_attempts', 0, 'purchase_since', now)
   redis.call('ZADD', purchases, now, accountId)

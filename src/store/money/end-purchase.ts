@@ -27,6 +27,7 @@ if verdict == 'paid' then
   return { 'paid' }
 end
 redis.call('HSET', topup, 'purchase', '', 'enabled', '0')
+keep('topup', '')
 return { 'declined' }
 `,
 );

@@ -10,6 +10,7 @@ const setTopupScript = script(
   /* lua */ `
 if redis.call('EXISTS', account) == 0 then return { 'not_found' } end
 for name, value in pairs(cjson.decode(fields)) do redis.call('HSET', topup, name, value) end
+redis.call('HSET', account, 'topup', redis.call('HGET', topup, 'enabled') == '1' and '1' or '')
 return { 'set' }
 `,
 );
