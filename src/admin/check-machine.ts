@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
 import { access, constants, stat, statfs } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import type { Config } from '../base/config.ts';
+import { projectPython as python } from '../media/yt-dlp.ts';
 import { isRecent } from '../store/redis/redis-process.ts';
 import { type Finding, judgeBy } from './doctor-finding.ts';
 
@@ -12,8 +13,6 @@ const earliest = Date.UTC(2025, 0);
 const latest = Date.UTC(2100, 0);
 const limits = { timeout: 5_000 };
 const run = promisify(execFile);
-/** The Python of the project's own, which has yt-dlp. */
-const python = join(import.meta.dirname, '..', '..', '.cache', 'python', 'bin', 'python3');
 const askPython = ['-I', '-c', 'from importlib.metadata import version; print(version("yt-dlp"))'];
 
 /** What decides which programs this machine needs; as without any settings when those cannot be read. */

@@ -5,13 +5,12 @@ import { readStrayProxy } from '../store/access/stray-proxy.ts';
 import { findRecord, noRecord, readClock } from '../store/open-store.ts';
 import { type Connection, connect } from '../store/redis/connection.ts';
 import { checkDurability, memoryRatio } from '../store/redis/durability.ts';
+import { fullRatio } from '../store/redis/memory-gate.ts';
 import { type Finding, judgeBy } from './doctor-finding.ts';
 
 type Rules = Pick<Config, 'durability' | 'trustedProxies'>;
 
 const mostApartMs = 2_000;
-/** From here on the record takes no new jobs. */
-const fullRatio = 0.85;
 
 /** Judges the record as it is and changes nothing in it. */
 export async function judgeRecord(config: Pick<Config, 'redisUrl' | 'data'> & Rules, log: Log): Promise<Finding[]> {

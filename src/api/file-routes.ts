@@ -2,9 +2,9 @@ import { pipeline } from 'node:stream/promises';
 import type { Request, Response } from 'express';
 import type { Seal } from '../base/seal.ts';
 import { isHeld, readRange } from '../model/byte-range.ts';
+import { isContentType } from '../model/content-types.ts';
 import { dispositionOf, judgeLink } from '../model/file-link.ts';
 import type { Delivered, Job } from '../model/job.ts';
-import { contentTypes } from '../model/outcome.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { type Reply, refusal } from './reply.ts';
 
@@ -81,7 +81,7 @@ function isGone(error: unknown): boolean {
 /** What tells a browser to save the file and never to run or show it as a page of ours. */
 function headersOf({ content_type: type }: Delivered, name: string, etag: string): ShownFields {
   return {
-    'content-type': contentTypes.includes(type) ? type : 'application/octet-stream',
+    'content-type': isContentType(type) ? type : 'application/octet-stream',
     'content-disposition': dispositionOf(name),
     'accept-ranges': 'bytes',
     etag,

@@ -1,6 +1,6 @@
 import { failures } from '../base/errors.ts';
 import { jobStatuses } from '../model/job.ts';
-import { metadataFields } from '../model/metadata.ts';
+import { liveStatuses, metadataFields } from '../model/metadata.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
 
@@ -23,7 +23,7 @@ const metadataTypes: Readonly<Record<string, Schema>> = {
   integer: whole,
   number: numeric,
   boolean: yesNo,
-  live_status: { enum: ['not_live', 'is_live', 'is_upcoming', 'was_live', 'post_live'] },
+  live_status: { enum: liveStatuses },
 };
 
 const share = { total: whole, used: whole, remaining: whole, percent_used: numeric };

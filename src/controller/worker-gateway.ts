@@ -1,8 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Refusal, refusals } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
+import { isContentType } from '../model/content-types.ts';
 import { isEnded, type Job } from '../model/job.ts';
-import { contentTypes, objectPrefix, readVerdict } from '../model/outcome.ts';
+import { objectPrefix, readVerdict } from '../model/outcome.ts';
 import type { ObjectStore, Upload } from '../objects/object-store.ts';
 import type { AttemptId } from '../runners/runner.ts';
 import { readJob } from '../store/jobs/read-job.ts';
@@ -124,7 +125,7 @@ function readUpload(json: unknown, fileBytes: number): Upload & { readonly ext: 
   const { bytes, sha256, content_type, ext, parts } = (json ?? {}) as Record<string, unknown>;
   const fits = typeof bytes === 'number' && bytes >= 1 && bytes <= fileBytes;
   if (!fits || typeof sha256 !== 'string' || typeof ext !== 'string' || !extensionForm.test(ext)) throw new Bad();
-  if (typeof content_type !== 'string' || !contentTypes.includes(content_type)) throw new Bad();
+  if (typeof content_type !== 'string' || !isContentType(content_type)) throw new Bad();
   if (!Array.isArray(parts) || !parts.every((part) => typeof part === 'string')) throw new Bad();
   return { bytes, sha256, content_type, ext, parts };
 }

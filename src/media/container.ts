@@ -1,3 +1,4 @@
+import { type ContentType, extensions } from '../model/content-types.ts';
 import type { Args } from '../model/request-parameters.ts';
 
 /** A kind of file that can be delivered. */
@@ -15,20 +16,20 @@ const anything = ['*'];
 const openAudio = ['opus', 'vorbis'];
 const mp4Audio = ['aac', 'mp3', 'alac', 'ac3', 'eac3', 'opus'];
 
-function container(ext: string, content_type: string, muxer: string, probed: string, video: string[], audio: string[]) {
-  return { ext, content_type, muxer, probed, video, audio } satisfies Container;
+function container(content_type: ContentType, muxer: string, probed: string, video: string[], audio: string[]) {
+  return { ext: extensions[content_type], content_type, muxer, probed, video, audio } satisfies Container;
 }
 
 /** Every kind of file that is delivered. */
 export const containers = {
-  mp4: container('mp4', 'video/mp4', 'mp4', 'mov', ['h264', 'hevc', 'av1', 'vp9', 'mpeg4'], mp4Audio),
-  webm: container('webm', 'video/webm', 'webm', 'matroska', ['vp9', 'vp8', 'av1'], openAudio),
-  mkv: container('mkv', 'video/x-matroska', 'matroska', 'matroska', anything, anything),
-  mp3: container('mp3', 'audio/mpeg', 'mp3', 'mp3', [], ['mp3']),
-  m4a: container('m4a', 'audio/mp4', 'ipod', 'mov', [], ['aac', 'alac']),
-  wav: container('wav', 'audio/wav', 'wav', 'wav', [], ['pcm_s16le']),
-  webmAudio: container('webm', 'audio/webm', 'webm', 'matroska', [], openAudio),
-  mka: container('mka', 'audio/x-matroska', 'matroska', 'matroska', [], anything),
+  mp4: container('video/mp4', 'mp4', 'mov', ['h264', 'hevc', 'av1', 'vp9', 'mpeg4'], mp4Audio),
+  webm: container('video/webm', 'webm', 'matroska', ['vp9', 'vp8', 'av1'], openAudio),
+  mkv: container('video/x-matroska', 'matroska', 'matroska', anything, anything),
+  mp3: container('audio/mpeg', 'mp3', 'mp3', [], ['mp3']),
+  m4a: container('audio/mp4', 'ipod', 'mov', [], ['aac', 'alac']),
+  wav: container('audio/wav', 'wav', 'wav', [], ['pcm_s16le']),
+  webmAudio: container('audio/webm', 'webm', 'matroska', [], openAudio),
+  mka: container('audio/x-matroska', 'matroska', 'matroska', [], anything),
 } as const satisfies Record<string, Container>;
 
 /** The containers for a film, the wanted one first (D32). */

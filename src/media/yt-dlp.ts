@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Part } from './choose-formats.ts';
 import { classify, readFailure } from './classify-failure.ts';
 import { layWrappers, mediaEnv } from './ffmpeg-arguments.ts';
@@ -24,6 +25,9 @@ export interface Driver {
   /** Tells it that nothing more is asked: one that waits for a fetch ends. */
   readonly close: () => void;
 }
+
+/** The project's own Python, which has yt-dlp. */
+export const projectPython = join(import.meta.dirname, '..', '..', '.cache', 'python', 'bin', 'python3');
 
 /** Python that takes nothing from its surroundings and writes nothing beside its programs; texts are UTF-8 in every locale. */
 export const pythonFlags = ['-I', '-B', '-X', 'utf8'];

@@ -1,4 +1,5 @@
 import type { Seal } from '../base/seal.ts';
+import { extensions, isContentType } from './content-types.ts';
 import type { Job } from './job.ts';
 
 /** What a link opens, or why it opens nothing (D85). */
@@ -18,18 +19,6 @@ interface Link {
 const purpose = 'link';
 const longestNameBytes = 150;
 
-/** How the name of a file ends, by its content type. */
-export const extensions: Readonly<Record<string, string>> = {
-  'video/mp4': 'mp4',
-  'video/webm': 'webm',
-  'video/x-matroska': 'mkv',
-  'audio/mpeg': 'mp3',
-  'audio/mp4': 'm4a',
-  'audio/wav': 'wav',
-  'audio/webm': 'webm',
-  'audio/x-matroska': 'mka',
-};
-
 /** Makes the link to the file of a job, good until a time; `null` when there is no file. */
 export function makeLink(job: Job, expiresAt: number, publicUrl: string, sign: Seal['sign']): string | null {
   if (job.delivered === null || job.removed_at !== null) return null;
@@ -48,7 +37,7 @@ export function judgeLink(target: string, now: number, verify: Seal['verify']): 
 
 /** Names a file after its title, in characters that every file system takes and that do not disguise how the name ends. */
 export function displayName(title: unknown, contentType: string): string {
-  const extension = extensions[contentType] ?? 'bin';
+  const extension = isContentType(contentType) ? extensions[contentType] : 'bin';
   // Of the invisible characters only the two joiners stay: Persian, Indic scripts and emoji are written with them.
   const words = (typeof title === 'string' ? title : '')
     .normalize('NFC')

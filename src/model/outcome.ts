@@ -1,4 +1,5 @@
 import { type FailureCode, isFailureCode } from '../base/errors.ts';
+import { isContentType } from './content-types.ts';
 import type { Delivered } from './job.ts';
 import { type Metadata, readMetadata } from './metadata.ts';
 
@@ -7,18 +8,6 @@ export type Outcome =
   | { readonly is: 'done'; readonly metadata: Metadata; readonly delivered: Delivered | null }
   | { readonly is: 'failed'; readonly code: FailureCode; readonly text?: string }
   | { readonly is: 'interrupted'; readonly reason: string };
-
-/** What a delivered file may be. */
-export const contentTypes: readonly string[] = [
-  'video/mp4',
-  'video/webm',
-  'video/x-matroska',
-  'audio/mpeg',
-  'audio/mp4',
-  'audio/wav',
-  'audio/webm',
-  'audio/x-matroska',
-];
 
 export const longestText = 600;
 export const longestKey = 200;
@@ -69,7 +58,7 @@ function readDelivered(said: unknown): Delivered | null {
   if (typeof key !== 'string' || !isKey(key)) return null;
   if (typeof bytes !== 'number' || !Number.isSafeInteger(bytes) || bytes < 1) return null;
   if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/.test(sha256)) return null;
-  if (typeof content_type !== 'string' || !contentTypes.includes(content_type)) return null;
+  if (typeof content_type !== 'string' || !isContentType(content_type)) return null;
   return { key, bytes, sha256, content_type };
 }
 

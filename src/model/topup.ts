@@ -39,7 +39,8 @@ export interface AfterCharge {
 const needed = ['pack_title', 'pack_total', 'price_cents', 'currency', 'customer', 'payment_method'] as const;
 type Needed = { readonly [F in (typeof needed)[number]]: NonNullable<TopupChoice[F]> };
 
-const cooldownMs = 72 * 3_600_000;
+/** At most one automatic purchase in this time. */
+const topupCooldownMs = 72 * 3_600_000;
 
 /** The setting of an account that never chose anything. */
 export const noTopup: Topup = {
@@ -68,7 +69,7 @@ export function shouldBuy(topup: Topup, after: AfterCharge, now: number): 'buy' 
 
 /** When the 72 hours after the last purchase are over; `null` without one. */
 export function nextPossibleAt(topup: Pick<Topup, 'last_purchase_at'>): number | null {
-  return topup.last_purchase_at === null ? null : topup.last_purchase_at + cooldownMs;
+  return topup.last_purchase_at === null ? null : topup.last_purchase_at + topupCooldownMs;
 }
 
 /** Whether reaching the cap is told by mail now: once in a UTC calendar month (D82). */

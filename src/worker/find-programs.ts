@@ -1,6 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import type { Tools } from '../media/tools.ts';
+import { projectPython } from '../media/yt-dlp.ts';
 
 /** Absolute paths of everything that children run. */
 export type Programs = Pick<Tools, 'python' | 'driver' | 'ffmpeg' | 'ffprobe' | 'node'>;
@@ -10,7 +11,7 @@ const root = join(import.meta.dirname, '..', '..');
 /** Finds every program, or throws a sentence that names the missing one. */
 export function findPrograms(path: string): Programs {
   return {
-    python: firstOf('Python with yt-dlp', [join(root, '.cache', 'python', 'bin', 'python3')]),
+    python: firstOf('Python with yt-dlp', [projectPython]),
     driver: join(root, 'src', 'media', 'driver.py'),
     ffmpeg: inPath('ffmpeg', path),
     ffprobe: inPath('ffprobe', path),

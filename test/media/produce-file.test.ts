@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Limits, Order } from '../../src/media/tools.ts';
-import { contentTypes } from '../../src/model/outcome.ts';
+import { contentTypes } from '../../src/model/content-types.ts';
 import { hourSeconds, manySegments } from '../support/films.ts';
 import { decode, look, type Made, openStudio, type Studio } from '../support/media.ts';
 import { layHeights, layHour, layPortrait, soundFormats } from '../support/pages.ts';

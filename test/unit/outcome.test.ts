@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { contentTypes, longestKey, longestText, objectPrefix, readVerdict } from '../../src/model/outcome.ts';
+import { contentTypes } from '../../src/model/content-types.ts';
+import { longestKey, longestText, objectPrefix, readVerdict } from '../../src/model/outcome.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
 
 const delivered = someDelivered(1);

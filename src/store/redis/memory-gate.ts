@@ -9,7 +9,8 @@ export interface Room {
   close(): void;
 }
 
-const gate = 0.85;
+/** Share of Redis memory from which on no new job is admitted, so that settle, cancel and release still have room. */
+export const fullRatio = 0.85;
 const lookMilliseconds = 1000;
 
 /** Looks every second. While Redis does not answer, the last answer stays: the calls themselves fail then. */
@@ -21,7 +22,8 @@ export async function watchRoom(connection: Connection, metrics: Metrics, log: L
       const before = ratio;
       ratio = await memoryRatio(connection);
       metrics.redis_memory_ratio.set(ratio);
-      if (before < gate && ratio >= gate) log.error('the memory of redis is nearly full: nothing more is admitted');
+      if (before < fullRatio && ratio >= fullRatio)
+        log.error('the memory of redis is nearly full: nothing more is admitted');
     } catch (error) {
       log.debug('the memory of redis could not be read', { error });
     }
@@ -29,5 +31,5 @@ export async function watchRoom(connection: Connection, metrics: Metrics, log: L
   await look();
   const timer = setInterval(() => void look(), lookMilliseconds);
   timer.unref();
-  return { has: () => ratio < gate, close: () => clearInterval(timer) };
+  return { has: () => ratio < fullRatio, close: () => clearInterval(timer) };
 }
