@@ -19,7 +19,7 @@ const filmUrl = 'https://example.com/film.mp4';
 const needFilm = checks.filter(({ credits }) => credits !== null).map(({ id }) => id);
 
 describe('trawl conform', function () {
-  this.timeout(20_000);
+  this.timeout(120_000);
   let api: TestApi;
   before(async () => {
     api = await startApi({ TRAWL_AUTH_FAILURES: '1000' });

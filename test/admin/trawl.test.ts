@@ -14,7 +14,7 @@ const watchRedis = `--import=data:text/javascript,${encodeURIComponent(`
 `)}`;
 
 describe('./trawl', function () {
-  this.timeout(15_000);
+  this.timeout(120_000);
   let operator: Operator;
   before(async () => {
     operator = await startOperator();

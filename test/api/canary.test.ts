@@ -26,7 +26,7 @@ const readers: Readonly<Record<string, readonly string[]>> = {
 };
 
 describe('secrets', function () {
-  this.timeout(60_000);
+  this.timeout(120_000);
   let folder: string;
   let remove: () => void;
   let up: Running;
@@ -40,7 +40,7 @@ describe('secrets', function () {
   let record: string;
 
   before(async function () {
-    this.timeout(90_000);
+    this.timeout(120_000);
     source = await startHeld();
     ({ folder, remove } = aFolder());
     jar = aFolder();

@@ -7,7 +7,7 @@ const video = '/v1/video/download';
 const long = (length: number) => 'a'.repeat(length);
 
 describe('bad input', function () {
-  this.timeout(10_000);
+  this.timeout(120_000);
   let api: TestApi;
   let desk: Desk;
   before(async () => {

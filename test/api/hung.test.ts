@@ -32,7 +32,7 @@ function expectUnavailable({ answer, seconds }: Timed): void {
 }
 
 describe('D69: a record that cannot be reached', function () {
-  this.timeout(30_000);
+  this.timeout(120_000);
   let api: TestApi;
   let desk: Desk;
   beforeEach(async () => {
@@ -155,7 +155,7 @@ describe('D69: a record that cannot be reached', function () {
 });
 
 describe('a record that is nearly full', function () {
-  this.timeout(20_000);
+  this.timeout(120_000);
   let api: TestApi;
   let desk: Desk;
   before(async () => {

@@ -8,7 +8,7 @@ import { runJob } from '../support/work.ts';
 const most = 1000;
 
 describe('a crowd of callers', function () {
-  this.timeout(20_000);
+  this.timeout(120_000);
   let api: TestApi;
   let desk: Desk;
   let callers: Socket[] = [];
@@ -76,7 +76,7 @@ describe('a crowd of callers', function () {
 });
 
 describe('a redis that does not answer', function () {
-  this.timeout(20_000);
+  this.timeout(120_000);
 
   it('stats-errors error-503 D69: every call is 503 with Retry-After within two seconds, and is served again within two after', async () => {
     const api = await startApi();

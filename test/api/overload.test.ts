@@ -18,7 +18,7 @@ const most = 1000;
 const extra = 5;
 
 describe('more requests than the API takes in hand', function () {
-  this.timeout(30_000);
+  this.timeout(120_000);
   let api: TestApi;
   let callers: Socket[] = [];
   before(async () => {
@@ -84,7 +84,7 @@ describe('a replica that stops', () => {
 });
 
 describe('SIGTERM', function () {
-  this.timeout(60_000);
+  this.timeout(120_000);
   let folder: string;
   let remove: () => void;
   let up: Running | undefined;

@@ -53,7 +53,7 @@ function kubeconfigOf(server: string): string {
 }
 
 describe('trawl up', function () {
-  this.timeout(90_000);
+  this.timeout(120_000);
   let folder: string;
   let remove: () => void;
   let started: Up[] = [];

@@ -140,7 +140,7 @@ describe('ended days', () => {
   ] as const;
   for (const [point, nth, when] of points) {
     it(`are all there once after a kill ${when}`, async function () {
-      this.timeout(20_000);
+      this.timeout(120_000);
       const caller = await anOldAccount(store);
       const before = await all(caller);
       await moveAndDie(point, nth);
@@ -165,7 +165,7 @@ describe('ended days', () => {
   });
 
   it('are not doubled when the cap of free lines took some between the write and a repetition', async function () {
-    this.timeout(20_000);
+    this.timeout(120_000);
     const caller = await anOldAccount(store);
     const before = await all(caller);
     await moveAndDie('between', 2);

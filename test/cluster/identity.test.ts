@@ -19,7 +19,7 @@ import { until } from '../support/until.ts';
 const cookies = 'canary-of-the-cookies';
 
 describe('who a worker in a cluster is', function () {
-  this.timeout(60_000);
+  this.timeout(120_000);
   let scene: Scene;
   let runner: TestRunner;
   let identify: (token: string) => Promise<AttemptId | null>;

@@ -78,7 +78,7 @@ const rows: [title: string, change: (pod: Json, worker: Json) => void, said: str
 ];
 
 describe('the namespace of the workers', function () {
-  this.timeout(60_000);
+  this.timeout(120_000);
   let cluster: Cluster;
   let kubelet: FakeKubelet;
   const shape: Shape = aShape(namespace);

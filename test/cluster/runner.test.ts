@@ -19,7 +19,7 @@ import { until } from '../support/until.ts';
 const namespace = 'workers';
 
 describe('workers as Jobs of a cluster', function () {
-  this.timeout(90_000);
+  this.timeout(120_000);
   let cluster: Cluster;
   let kubelet: FakeKubelet;
   let runner: TestRunner;

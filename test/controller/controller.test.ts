@@ -12,7 +12,7 @@ import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
 describe('the controller', function () {
-  this.timeout(30_000);
+  this.timeout(120_000);
   let redis: TestRedis;
   let store: TestStore;
   let controller: Controller;

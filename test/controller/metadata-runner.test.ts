@@ -20,7 +20,7 @@ const attempt = {
 const done: RequestListener = (_, res) => res.end(JSON.stringify({ metadata: someMetadata }));
 
 describe('metadata jobs', function () {
-  this.timeout(10_000);
+  this.timeout(120_000);
   let folder: string;
   let remove: () => void;
   let server: Server | undefined;

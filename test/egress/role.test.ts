@@ -148,7 +148,7 @@ describe('the role egress', () => {
   });
 
   it('carries a large file in little memory, to a fast client and to a stopped one', async function () {
-    this.timeout(40_000);
+    this.timeout(120_000);
     const bytes = 200_000_000;
     const chunk = Buffer.alloc(1 << 20);
     const large = await startSource((_, response) => {

@@ -15,7 +15,7 @@ const inCluster = {
 };
 
 describe('a role that cannot start', function () {
-  this.timeout(30_000);
+  this.timeout(120_000);
   let redis: TestRecord;
   before(async () => {
     redis = await startTestServer();

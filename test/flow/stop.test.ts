@@ -9,7 +9,7 @@ import { makeService, type Service, signal } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 describe('one machine that stops, or misses a part', function () {
-  this.timeout(60_000);
+  this.timeout(120_000);
   const service: Service = makeService({ TRAWL_WORKERS: '2' });
   let probe: number;
   let held: Held;

@@ -9,7 +9,7 @@ import { type Running, startUp } from '../support/up.ts';
 const day = 86_400;
 
 describe('the walk of jobs', function () {
-  this.timeout(90_000);
+  this.timeout(120_000);
   let folder: string;
   let remove: () => void;
   let source: Source;

@@ -11,7 +11,7 @@ import { copyWebhook } from '../support/webhooks.ts';
 const dueToDead = 5_000;
 
 describe('webhooks on their way out', function () {
-  this.timeout(90_000);
+  this.timeout(120_000);
   const service: Service = makeService({
     TRAWL_WORKERS: '4',
     TRAWL_WEBHOOK_SECONDS: '1',

@@ -31,7 +31,7 @@ const ours = [
 const version = (JSON.parse(read('package.json')) as { version: string }).version;
 
 describe('What the images hold', function () {
-  this.timeout(60_000);
+  this.timeout(120_000);
   let images: Images;
   before(function () {
     this.timeout(buildMilliseconds);

@@ -12,7 +12,7 @@ import { aTools, openStudio, type Studio } from '../support/media.ts';
 import { aFolder } from '../support/redis.ts';
 
 describe('hostile sources', function () {
-  this.timeout(60_000);
+  this.timeout(120_000);
   let studio: Studio;
   let folder: string;
   let remove: () => void;

@@ -39,7 +39,7 @@ function isShort(source: SourceName, type: string, quality: string, format: stri
 }
 
 describe('every combination of type, quality and format', function () {
-  this.timeout(60_000);
+  this.timeout(120_000);
   let studio: Studio;
   let page: string;
   before(async () => {

@@ -9,7 +9,7 @@ import { aTools, openStudio, plugins, python } from '../support/media.ts';
 import { aFolder } from '../support/redis.ts';
 
 describe('the driver of yt-dlp', function () {
-  this.timeout(30_000);
+  this.timeout(120_000);
 
   it('knows the same extractors in the same order as yt-dlp itself, those of plugins too', () => {
     const { driver } = aTools('', '');

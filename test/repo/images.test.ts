@@ -32,7 +32,7 @@ esac`;
 const pack = `pack() { [[ $1 != *.tar ]] || { echo '{"digest":"sha256:abc"}' >"$1.json"; tar -cf "$1" --transform 's/.*/index.json/' "$1.json" 2>/dev/null; rm "$1.json"; }; }`;
 
 describe('docker/build', function () {
-  this.timeout(20_000);
+  this.timeout(120_000);
   let folder: string;
   let programs: string;
 

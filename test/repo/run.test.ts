@@ -49,7 +49,7 @@ interface Outcome {
 }
 
 describe('test/run.ts', function () {
-  this.timeout(30_000);
+  this.timeout(120_000);
   let folder: string;
   let outcomes: ReadonlyMap<string, Outcome>;
 
@@ -104,7 +104,7 @@ describe('test/run.ts', function () {
     const meet = (own: string, other: string) => `import { existsSync, writeFileSync } from 'node:fs';
       import { until } from '../support/until.ts';
       it('meets', async function () {
-        this.timeout(20_000);
+        this.timeout(120_000);
         writeFileSync('${folder}/${own}-is-here', '');
         await until(() => existsSync('${folder}/${other}-is-here'), 15, 'the other one is here');
       });`;

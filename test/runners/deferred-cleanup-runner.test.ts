@@ -22,7 +22,7 @@ const pod = (attempt: string, phase: string) => ({
 const listOf = (...items: object[]) => ({ items, metadata: { resourceVersion: '9' } });
 
 describe('an attempt that is let go later', function () {
-  this.timeout(20_000);
+  this.timeout(120_000);
   let server: StandIn;
   let client: Client;
   let runner: KubernetesRunner;

@@ -12,7 +12,7 @@ import { until } from '../support/until.ts';
 const never = new AbortController().signal;
 
 describe('the client of an API server', function () {
-  this.timeout(20_000);
+  this.timeout(120_000);
   let server: StandIn;
   let client: Client;
   let slowed: number;

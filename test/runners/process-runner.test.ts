@@ -11,7 +11,7 @@ const script =
   'read name; echo $$ >>"$PLACE/$name.pids"; while [ ! -e "$PLACE/$name" ]; do sleep 0.02; done; . "$PLACE/$name"';
 
 describe('workers as processes', function () {
-  this.timeout(60_000);
+  this.timeout(120_000);
   let place: ReturnType<typeof aFolder>;
   let tested: RunnerUnderTest;
 

@@ -48,7 +48,7 @@ function inParts(bytes: Buffer): Upload {
 }
 
 describe('S3 as an object store', function () {
-  this.timeout(20_000);
+  this.timeout(120_000);
   describeObjectStore(async () => {
     s3 = await startS3();
     const store = open();
@@ -68,7 +68,7 @@ describe('S3 as an object store', function () {
 });
 
 describe('an S3 bucket', function () {
-  this.timeout(20_000);
+  this.timeout(120_000);
   const film = Buffer.concat([Buffer.alloc(partBytes, 'a'), Buffer.alloc(partBytes, 'b'), Buffer.from('the end')]);
 
   before(async () => {

@@ -16,7 +16,7 @@ const film = 'The bytes of a film';
 const limits = { ...jobLimits, maxAttempts: 1 };
 
 describe('a job whose worker has uploaded every part', function () {
-  this.timeout(30_000);
+  this.timeout(120_000);
   let s3: TestS3;
   let redis: TestRedis;
   let store: TestStore;

@@ -29,7 +29,7 @@ const query = 'http://site.example/film';
 const nowhere: ServerAddress = { host: '127.0.0.1', port: 9 };
 
 describe('A worker that uploads to S3', function () {
-  this.timeout(60_000);
+  this.timeout(120_000);
   let s3: TestS3;
   let front: Front;
   let store: ObjectStore;

@@ -12,7 +12,7 @@ const key = '{trawl}:test';
 const raise = (connection: Connection) => connection.send(['INCR', key]);
 
 describe('the connection to redis', function () {
-  this.timeout(20_000);
+  this.timeout(120_000);
   let redis: TestRedis;
   let connection: Connection;
   before(async () => {

@@ -121,7 +121,7 @@ describe('a redis that crashes', () => {
 
 describe('a redis without memory', () => {
   it('refuses admissions and still settles, releases and cancels', async function () {
-    this.timeout(60_000);
+    this.timeout(120_000);
     const redis = await startTestRedis({ maxMemoryBytes: 24 * 1024 * 1024 });
     const store = storeOf(redis.connection);
     try {

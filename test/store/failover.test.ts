@@ -16,7 +16,7 @@ const slot = '11042';
 const key = '{trawl}:n';
 
 describe('the connection to a cluster', function () {
-  this.timeout(40_000);
+  this.timeout(120_000);
   let cluster: TestCluster;
   before(async () => {
     cluster = await startTestCluster({ replicas: 1 });
@@ -73,7 +73,7 @@ describe('the connection to a cluster', function () {
 });
 
 describe('the connection behind a sentinel', function () {
-  this.timeout(40_000);
+  this.timeout(120_000);
   let sentinel: TestSentinel;
   before(async () => {
     sentinel = await startTestSentinel();

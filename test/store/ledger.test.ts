@@ -19,7 +19,7 @@ describe('a long ledger', () => {
   after(() => redis.stop());
 
   it(`of ${entries} entries is verified by a process that has ${heapMegabytes} MB`, async function () {
-    this.timeout(60_000);
+    this.timeout(120_000);
     const store = storeOf(redis.connection);
     const { account } = await anAccount(store);
     const grants = `

@@ -23,7 +23,7 @@ for (const { name, start } of kinds) {
     let redis: Awaited<ReturnType<typeof start>>;
     let store: TestStore;
     before(async function () {
-      this.timeout(30_000);
+      this.timeout(120_000);
       redis = await start();
     });
     after(() => redis.stop());

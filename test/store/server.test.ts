@@ -19,7 +19,7 @@ describe('a redis-server of our own', () => {
     ({ folder, remove } = aFolder());
   });
   afterEach(async function () {
-    this.timeout(15_000);
+    this.timeout(120_000);
     await Promise.all(servers.splice(0).map((server) => server.stop()));
     remove();
   });
@@ -101,7 +101,7 @@ describe('a redis-server of our own', () => {
   });
 
   it('is ended by force when it does not end', async function () {
-    this.timeout(15_000);
+    this.timeout(120_000);
     const server = await start();
     process.kill(server.pid(), 'SIGSTOP');
     await server.stop();
@@ -109,14 +109,14 @@ describe('a redis-server of our own', () => {
   });
 
   it('is never one of two in a folder', async function () {
-    this.timeout(15_000);
+    this.timeout(120_000);
     const server = await start();
     expect(await failureOf(start())).to.equal(`Another redis-server already runs on ${server.socket}`);
     expect(await ask(server, 'PING')).to.equal('PONG');
   });
 
   it('is answered for only when it has read its file', async function () {
-    this.timeout(15_000);
+    this.timeout(120_000);
     const first = await start();
     const connection = await connect(first.url, { log: aLog().log });
     await Promise.all(Array.from({ length: 5_000 }, () => connection.send(['INCR', key])));

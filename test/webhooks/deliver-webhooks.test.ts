@@ -195,7 +195,7 @@ describe('the delivery of webhooks', () => {
   });
 
   it('1,000 webhooks to a dead host, under 100 paths, do not delay one to a live host', async function () {
-    this.timeout(15_000);
+    this.timeout(120_000);
     forwarder.answer('dead.test', 'hang');
     forwarder.answer('live.test', 200);
     const { id } = await aWebhook('http://dead.test/');
@@ -226,7 +226,7 @@ describe('the delivery of webhooks', () => {
   });
 
   it('thousands to one host that answers are all sent once, those that stay out of the line too', async function () {
-    this.timeout(30_000);
+    this.timeout(120_000);
     forwarder.answer('busy.test', 200);
     const { id } = await aWebhook('http://busy.test/');
     await copyWebhook(store, id, 1_200, () => 'http://busy.test/');
@@ -279,7 +279,7 @@ describe('the delivery of webhooks', () => {
   });
 
   it('goes on when the record was away', async function () {
-    this.timeout(15_000);
+    this.timeout(120_000);
     forwarder.answer('good.test', 200);
     start();
     process.kill(redis.pid(), 'SIGKILL');

@@ -95,7 +95,7 @@ time.sleep(60)
 ];
 
 describe('Limits of children', function () {
-  this.timeout(20_000);
+  this.timeout(120_000);
 
   for (const wall of walls) {
     for (const { title, limits, text, breach, prints } of rows) {

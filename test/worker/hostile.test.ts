@@ -24,7 +24,7 @@ const rows: readonly Row[] = [
 ];
 
 describe('A worker with a source that never ends', function () {
-  this.timeout(90_000);
+  this.timeout(120_000);
   let source: Source;
   let proxy: TestProxy;
 

@@ -36,7 +36,7 @@ interface Asked {
 }
 
 describe('The inspector', function () {
-  this.timeout(30_000);
+  this.timeout(120_000);
   let source: Source;
   let proxy: TestProxy;
 

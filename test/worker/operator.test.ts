@@ -24,7 +24,7 @@ interface Asked {
 }
 
 describe('What the operator gives to workers', function () {
-  this.timeout(60_000);
+  this.timeout(120_000);
   let source: Source;
   let proxy: TestProxy;
   const asked: Asked[] = [];

@@ -16,7 +16,7 @@ const words = (beginning: string) => `
   setInterval(() => {}, 1e6);`;
 
 describe('the broom of a folder', function () {
-  this.timeout(60_000);
+  this.timeout(120_000);
 
   it('a worker that is killed while it makes its folder leaves none', async () => {
     const root = mkdtempSync(join(tmpdir(), 'trawl-test-'));

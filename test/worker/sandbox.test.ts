@@ -66,7 +66,7 @@ print(json.dumps(['environment', sorted(os.environ)]))
 const allowed = ['write into its own folder', 'reach the proxy'];
 
 describe('A child behind its wall', function () {
-  this.timeout(30_000);
+  this.timeout(120_000);
   let victim: ReturnType<typeof spawn>;
   let proxy: Server;
   let canary: Server;
@@ -133,7 +133,7 @@ print(os.getcwd())
 });
 
 describe('A place', function () {
-  this.timeout(30_000);
+  this.timeout(120_000);
 
   const withPlace = async (look: (place: TestPlace) => Promise<void>) => {
     const place = await openTestPlace('user', 1);

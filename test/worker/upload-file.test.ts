@@ -111,7 +111,7 @@ describe('Frames of the warm parent', () => {
 });
 
 describe('The wall', function () {
-  this.timeout(10_000);
+  this.timeout(120_000);
 
   it('is none when the sandbox is off, without a warning', async () => {
     expect(await chooseWall('off', tmpdir(), (text) => expect.fail(text))).to.equal('none');
@@ -161,7 +161,7 @@ describe('The way out of one worker', () => {
 });
 
 describe('An attempt', function () {
-  this.timeout(20_000);
+  this.timeout(120_000);
 
   /** Runs a script as an attempt in this process, with little memory and patience. */
   async function attempt(script: string, wall: Wall, look: (gateway: TestGateway) => void = () => undefined) {

@@ -14,7 +14,7 @@ type Options = Partial<Omit<TestGatewayOptions, 'folder' | 'order'> & TestWorker
 const film = 'head -c 300000 /dev/zero > media.mp4';
 
 describe('A worker', function () {
-  this.timeout(30_000);
+  this.timeout(120_000);
 
   /** Starts a worker whose children carry out a script. */
   async function withWorker(
