@@ -41,8 +41,8 @@ verify: node_modules ## Write the generated documents anew; fails when that chan
 	@git diff --exit-code
 
 soak: export ROUNDS ?= 20000
-soak: setup ## Run the long form of the suite (ROUNDS=20000 histories, SEED= to repeat one)
-	@$(locked) node test/run.ts
+soak: setup ## Run the long form of the suite and mutation tests (ROUNDS=20000 histories, SEED= to repeat one, GROUPS=store,mutation alone)
+	@$(locked) node test/run.ts $(if $(GROUPS),--groups $(GROUPS))
 
 bench: setup ## Measure speed against known yardsticks
 	@$(locked) node test/bench/run.ts
