@@ -9,9 +9,9 @@ import { createAccount } from '../store/accounts/create-account.ts';
 import { findAccount, listAccounts, readAccount } from '../store/accounts/read-accounts.ts';
 import { removeAccount } from '../store/accounts/remove-account.ts';
 import { setAccount } from '../store/accounts/set-account.ts';
-import { listOpen } from '../store/jobs/open-jobs.ts';
+import { cancelJob } from '../store/jobs/cancel-job.ts';
+import { listOpen } from '../store/jobs/open-work.ts';
 import { readJob } from '../store/jobs/read-job.ts';
-import { cancelJob } from '../store/lifecycle.ts';
 import { readSnapshot } from '../store/money/read-balances.ts';
 import type { RecordStore } from '../store/script.ts';
 import { command, named } from './command.ts';
@@ -144,7 +144,7 @@ const columns: Readonly<Record<string, (account: Account) => string | number | b
 async function cancelOpen(store: RecordStore, account: string): Promise<number> {
   const cancelled = await inBatches(await listOpen(store, account), async (id) => {
     const job = await readJob(store, id);
-    return job !== null && cancelJob(store, job, failures.cancelled.sentence);
+    return job !== null && (await cancelJob(store, job, failures.cancelled.sentence)).done;
   });
   return cancelled.filter(Boolean).length;
 }

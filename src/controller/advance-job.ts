@@ -15,8 +15,12 @@ import {
 import { objectPrefix } from '../model/outcome.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { attemptNameOf, attemptNumberOf, type Runner } from '../runners/runner.ts';
+import { noteProgress } from '../store/jobs/note-progress.ts';
+import { noteStoring } from '../store/jobs/note-storing.ts';
 import { readJob } from '../store/jobs/read-job.ts';
-import { noteProgress, noteStoring, retryJob, settleJob, startAttempt } from '../store/lifecycle.ts';
+import { retryJob } from '../store/jobs/retry-job.ts';
+import { settleJob } from '../store/jobs/settle-job.ts';
+import { startAttempt } from '../store/jobs/start-attempt.ts';
 import type { RecordStore } from '../store/script.ts';
 
 export interface AdvanceOptions {
@@ -108,7 +112,8 @@ async function carryOut(options: Carrying, runner: Runner, job: Job, seen: Seen,
     case 'start': {
       if (!options.mayStart()) return null;
       const deadline = deadlineOf(job, limits, now);
-      if (!(await startAttempt(store, holder, job, step.attempt, deadline))) return null;
+      const started = await startAttempt(store, holder, job, step.attempt, deadline);
+      if (started.refused) return null;
       await starts.begin(runner, job, step.attempt, deadline);
       const begun = { ...job, attempt: step.attempt, deadline, storing_since: null, verdict: null };
       const first = await look(runner, begun);
@@ -118,7 +123,8 @@ async function carryOut(options: Carrying, runner: Runner, job: Job, seen: Seen,
     case 'note': {
       const { running, stage } = step;
       const told = { progress: 0, stage: stage ?? '', speed_bytes: null, eta_seconds: null };
-      if (!(await noteProgress(store, job.id, job.attempt, { ...told, running }))) return atOnceMilliseconds;
+      const noted = await noteProgress(store, job.id, job.attempt, { ...told, running });
+      if (noted.refused) return atOnceMilliseconds;
       return goOn(options, runner, { ...job, status: running ? 'Running' : job.status, stage }, seen);
     }
     case 'retry': {
@@ -129,10 +135,10 @@ async function carryOut(options: Carrying, runner: Runner, job: Job, seen: Seen,
         attempt: job.attempt,
         counts: step.counts,
         code: step.code,
-        moved,
+        moved: moved.done === true,
       });
       // Whoever leads now has not read yet how it ended.
-      if (moved) await clear(options, runner, job, job);
+      if (moved.done) await clear(options, runner, job, job);
       return null;
     }
     case 'confirm':
@@ -181,7 +187,7 @@ async function settle(
 ): Promise<number | null> {
   const { store, holder, metrics, log } = options;
   const settled = await settleJob(store, holder, job, { ...end, metadata, delivered });
-  if (settled.word === 'settled') {
+  if (settled.done) {
     const outcome = end.success ? 'completed' : 'failed';
     metrics.jobs_total.inc({ endpoint: job.endpoint, outcome, code: end.code ?? '', blame: end.blame ?? '' });
     if (end.success) metrics.charges_total.inc({ endpoint: job.endpoint, balance: settled.balance });
@@ -189,9 +195,8 @@ async function settle(
     if (end.code === 'unclassified') metrics.unclassified_failures_total.inc();
     log.info('a job ended', { job: job.id, status: end.status, code: end.code, charged: settled.balance });
   }
-  if (settled.word === 'not_leading' || settled.word === 'stale') return null;
-  const isOurs = settled.word === 'settled';
-  await clear(options, runner, job, isOurs ? { status: end.status, delivered } : await readJob(store, job.id));
+  if (settled.refused === 'not_leading' || settled.refused === 'stale') return null;
+  await clear(options, runner, job, settled.done ? { status: end.status, delivered } : await readJob(store, job.id));
   return null;
 }
 

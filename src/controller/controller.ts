@@ -5,9 +5,10 @@ import type { Metrics } from '../base/metrics.ts';
 import type { JobLimits } from '../model/next.ts';
 import { jobIdOf, type Runner } from '../runners/runner.ts';
 import { leaveLead, takeLead } from '../store/jobs/leadership.ts';
-import { listActive, listOverdue } from '../store/jobs/open-jobs.ts';
+import { listActive, listOverdue } from '../store/jobs/open-work.ts';
+import { requeueDelayed } from '../store/jobs/requeue-delayed.ts';
+import { makeTake } from '../store/jobs/take-jobs.ts';
 import { channels } from '../store/keys.ts';
-import { makeTake, requeueDelayed } from '../store/lifecycle.ts';
 import { type AdvanceOptions, makeAdvance } from './advance-job.ts';
 import { makeWorkQueue, type WorkQueue } from './work-queue.ts';
 

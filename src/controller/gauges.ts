@@ -1,7 +1,7 @@
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { listAccounts } from '../store/accounts/read-accounts.ts';
-import { readOpenings } from '../store/jobs/open-jobs.ts';
+import { readOpenings } from '../store/jobs/open-work.ts';
 import { verifyLedger } from '../store/money/verify-ledger.ts';
 import type { RecordStore } from '../store/script.ts';
 

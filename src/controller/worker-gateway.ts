@@ -6,8 +6,9 @@ import { isEnded, type Job } from '../model/job.ts';
 import { objectPrefix, readVerdict } from '../model/outcome.ts';
 import type { ObjectStore, Upload } from '../objects/object-store.ts';
 import type { AttemptId } from '../runners/runner.ts';
+import { noteProgress } from '../store/jobs/note-progress.ts';
 import { readJob } from '../store/jobs/read-job.ts';
-import { noteProgress, tellVerdict } from '../store/lifecycle.ts';
+import { recordVerdict } from '../store/jobs/record-verdict.ts';
 import type { RecordStore } from '../store/script.ts';
 
 export interface WorkerGatewayOptions {
@@ -74,7 +75,8 @@ function makeRoutes(options: WorkerGatewayOptions): Readonly<Record<string, Gate
     },
     'POST /v1/attempt/progress': async (job, req) => {
       const told = readProgress(await readJson(req));
-      if (!(await noteProgress(store, job.id, job.attempt, told))) throw new Gone();
+      const noted = await noteProgress(store, job.id, job.attempt, told);
+      if (noted.refused) throw new Gone();
       return null;
     },
     'POST /v1/attempt/permit': async (job, req) => {
@@ -90,7 +92,8 @@ function makeRoutes(options: WorkerGatewayOptions): Readonly<Record<string, Gate
     },
     'POST /v1/attempt/verdict': async (job, req) => {
       const verdict = readVerdict(await readJson(req)) ?? { is: 'failed', code: 'worker_failed' };
-      if (!(await tellVerdict(store, job.id, job.attempt, verdict))) throw new Gone();
+      const recorded = await recordVerdict(store, job.id, job.attempt, verdict);
+      if (recorded.refused) throw new Gone();
       return null;
     },
   };

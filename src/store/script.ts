@@ -48,6 +48,25 @@ export function script<const K extends string, const A extends string>(
 
 export type Reply = readonly unknown[];
 
+/**
+ * Result of a change of state: done, with what it gives, or the script's word for why it changed nothing. Scripts answer
+ * {word, values …}; one that refuses has written nothing. Changes that operators ask for throw a `Refusal` instead.
+ */
+export type Change<Word extends string, Given extends object = object> =
+  | ({ readonly done: true; readonly refused?: undefined } & Given)
+  | { readonly done?: undefined; readonly refused: Word };
+
+/** Reads the reply of a change; `words` say that it is done. */
+export function changeOf<Word extends string, Given extends object = object>(
+  reply: Reply,
+  words: string | readonly string[],
+  given?: Given,
+): Change<Word, Given> {
+  const word = text(reply[0]);
+  if ([words].flat().includes(word)) return { done: true, ...(given as Given) };
+  return { refused: word as Word };
+}
+
 /** What a step takes from KEYS and ARGV itself, behind those with names. */
 interface Rest {
   readonly keys?: readonly string[];

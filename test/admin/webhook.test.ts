@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { settleJob } from '../../src/store/lifecycle.ts';
+import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { dueWebhooks } from '../../src/store/webhooks/due-webhooks.ts';
 import { endWebhook } from '../../src/store/webhooks/end-webhook.ts';
 import { takeWebhook } from '../../src/store/webhooks/take-webhook.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { takeLead } from '../../src/store/jobs/leadership.ts';
-import { settleJob } from '../../src/store/lifecycle.ts';
+import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { readSnapshot } from '../../src/store/money/read-balances.ts';
 import { readLedger } from '../../src/store/money/read-ledger.ts';

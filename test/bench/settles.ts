@@ -1,6 +1,7 @@
 import type { Job } from '../../src/model/job.ts';
 import { takeLead } from '../../src/store/jobs/leadership.ts';
-import { settleJob, startAttempt } from '../../src/store/lifecycle.ts';
+import { settleJob } from '../../src/store/jobs/settle-job.ts';
+import { startAttempt } from '../../src/store/jobs/start-attempt.ts';
 import { admitted, completed, holder, storeOf, takeJob } from '../support/record.ts';
 import type { TestRedis } from '../support/redis.ts';
 import type { Measured } from './measured.ts';
@@ -48,8 +49,8 @@ async function settles(redis: TestRedis): Promise<Stretch> {
     await takeLead(store, holder);
   };
   const settle = async (n: number): Promise<void> => {
-    const { word } = await settleJob(store, holder, running[n]!, completed);
-    if (word !== 'settled') throw new Error(`A settle answered ${word}`);
+    const { refused } = await settleJob(store, holder, running[n]!, completed);
+    if (refused) throw new Error(`A settle answered ${refused}`);
   };
   return { redis, calls, prepare, work: () => inLanes(lanes, calls, settle) };
 }

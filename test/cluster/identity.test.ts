@@ -7,7 +7,7 @@ import { makePod } from '../../src/runners/kubernetes/job-manifest.ts';
 import { openIdentity } from '../../src/runners/kubernetes/pod-identity.ts';
 import { type AttemptId, attemptNameOf } from '../../src/runners/runner.ts';
 import { takeLead } from '../../src/store/jobs/leadership.ts';
-import { startAttempt } from '../../src/store/lifecycle.ts';
+import { startAttempt } from '../../src/store/jobs/start-attempt.ts';
 import { endings, type Pod } from '../support/cluster/pod.ts';
 import { aShape, makeWorkersNamespace, openTestRunner, type TestRunner } from '../support/cluster/runner.ts';
 import { namespace, type Scene, setScene } from '../support/cluster/scene.ts';

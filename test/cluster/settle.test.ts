@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { startController } from '../../src/controller/controller.ts';
-import { tellVerdict } from '../../src/store/lifecycle.ts';
+import { recordVerdict } from '../../src/store/jobs/record-verdict.ts';
 import { isReady } from '../support/cluster/cluster.ts';
 import { startTestController, type TestController } from '../support/cluster/controller.ts';
 import type { Ending, Pod } from '../support/cluster/pod.ts';
@@ -124,7 +124,7 @@ describe('jobs on a cluster end once, whatever happens', function () {
     });
     const pod = await scene.runningPod(id);
     const said = await deliver?.();
-    expect(await tellVerdict(scene.store, id, 1, JSON.parse(said?.message ?? ''))).to.equal(true);
+    expect(await recordVerdict(scene.store, id, 1, JSON.parse(said?.message ?? ''))).to.deep.equal({ done: true });
     await first.end('SIGKILL');
     await takeAway(pod);
     await begin();

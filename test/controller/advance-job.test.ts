@@ -5,7 +5,7 @@ import { type AdvanceOptions, makeAdvance } from '../../src/controller/advance-j
 import type { Outcome } from '../../src/model/outcome.ts';
 import { jobIdOf, type Runner } from '../../src/runners/runner.ts';
 import { takeLead } from '../../src/store/jobs/leadership.ts';
-import { tellVerdict } from '../../src/store/lifecycle.ts';
+import { recordVerdict } from '../../src/store/jobs/record-verdict.ts';
 import { jobLimits } from '../support/job-limits.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
 import {
@@ -74,7 +74,7 @@ describe('the next step of a job, carried out', () => {
     const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
     const runner = aRunner({ [`${job.id}-1`]: { is: 'failed', code: 'worker_failed' } });
     const see = async (name: string) => {
-      await tellVerdict(store, job.id, 1, { is: 'failed', code: 'private' });
+      await recordVerdict(store, job.id, 1, { is: 'failed', code: 'private' });
       return runner.see(name);
     };
     await applyOf(store, { ...runner, see })(job.id);
@@ -88,7 +88,7 @@ describe('the next step of a job, carried out', () => {
     const metadata = { ...someMetadata, title: null };
     const runner = aRunner({ [`${job.id}-1`]: { is: 'done', metadata, delivered } });
     const see = async (name: string) => {
-      await tellVerdict(store, job.id, 1, { is: 'done', metadata: someMetadata, delivered });
+      await recordVerdict(store, job.id, 1, { is: 'done', metadata: someMetadata, delivered });
       return runner.see(name);
     };
     const found = async () => ({ bytes: delivered.bytes, checksum: delivered.sha256 });
@@ -109,7 +109,7 @@ describe('the next step of a job, carried out', () => {
     const see = async () => ({ bytes: delivered.bytes, checksum: delivered.sha256 });
     const apply = applyOf(store, runner, { objects: { finish: async () => {}, see, remove: async () => {} } });
     await apply(id).catch(() => undefined);
-    await tellVerdict(store, id, 1, { is: 'done', metadata: someMetadata, delivered });
+    await recordVerdict(store, id, 1, { is: 'done', metadata: someMetadata, delivered });
     await apply(id);
     expect(await theJob(store, id)).to.deep.include({ status: 'CompletedJob', attempt: 1, delivered });
     expect(runner.started).to.deep.equal([]);

@@ -3,7 +3,7 @@ import { makeMetrics } from '../../src/base/metrics.ts';
 import { type Controller, startController } from '../../src/controller/controller.ts';
 import type { Seen } from '../../src/model/next.ts';
 import { jobIdOf, type Runner } from '../../src/runners/runner.ts';
-import { listActive } from '../../src/store/jobs/open-jobs.ts';
+import { listActive } from '../../src/store/jobs/open-work.ts';
 import { readAttempts } from '../../src/store/jobs/read-job.ts';
 import { keys } from '../../src/store/keys.ts';
 import { jobLimits } from '../support/job-limits.ts';

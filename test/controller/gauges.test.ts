@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { makeLog } from '../../src/base/log.ts';
 import { makeMetrics, showMetrics } from '../../src/base/metrics.ts';
 import { startGauges } from '../../src/controller/gauges.ts';
-import { cancelJob } from '../../src/store/lifecycle.ts';
+import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { admitted, anAccount, storeOf, type TestStore, theJob } from '../support/record.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';

@@ -7,8 +7,9 @@ import { makeAdvance } from '../../src/controller/advance-job.ts';
 import { startSweeper } from '../../src/controller/sweeper.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
 import type { Runner } from '../../src/runners/runner.ts';
+import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
+import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys } from '../../src/store/keys.ts';
-import { cancelJob, settleJob } from '../../src/store/lifecycle.ts';
 import { jobLimits } from '../support/job-limits.ts';
 import {
   aDownload,

@@ -3,8 +3,9 @@ import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { makeLog } from '../../src/base/log.ts';
 import type { Job } from '../../src/model/job.ts';
+import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { takeLead } from '../../src/store/jobs/leadership.ts';
-import { cancelJob, type Settled, settleJob } from '../../src/store/lifecycle.ts';
+import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { readSnapshot } from '../../src/store/money/read-balances.ts';
 import { readLedger } from '../../src/store/money/read-ledger.ts';
@@ -25,6 +26,8 @@ import {
 } from '../support/record.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
+
+type Settled = Awaited<ReturnType<typeof settleJob>>;
 
 const isSoak = process.env.ROUNDS !== undefined;
 const settles = isSoak ? 5000 : 1000;
@@ -52,7 +55,7 @@ describe('a redis that crashes', () => {
       async () => {
         await takeLead(store, holder).catch(() => false);
         answer = await settleJob(store, holder, job, completed).catch(() => null);
-        return answer !== null && answer.word !== 'not_leading';
+        return answer !== null && answer.refused !== 'not_leading';
       },
       30,
       'an answer to a settle',
@@ -69,15 +72,14 @@ describe('a redis that crashes', () => {
     const killAt = Math.floor(settles * (0.2 + Math.random() * 0.6));
     const first = jobs.map(async (job) => {
       const answer = await settleJob(store, holder, job, completed).catch(() => null);
-      if (answer?.word === 'settled' && ++acknowledged === killAt) process.kill(redis.pid(), 'SIGKILL');
+      if (answer?.done && ++acknowledged === killAt) process.kill(redis.pid(), 'SIGKILL');
       return answer;
     });
     const before = await Promise.all(first);
     const after = [];
     for (const job of jobs) after.push(await settleUntilAnswered(job));
     for (const [n, answer] of before.entries()) {
-      if (answer?.word === 'settled')
-        expect(after[n]?.word, 'an acknowledged settle was lost').to.equal('already_ended');
+      if (answer?.done) expect(after[n]?.refused, 'an acknowledged settle was lost').to.equal('already_ended');
     }
     const { books } = await readSnapshot(store, caller.account);
     expect(books).to.deep.include({ credits_consumed: settles, held: 0 });
@@ -144,10 +146,10 @@ describe('a redis without memory', () => {
         );
       }
       expect(last).to.deep.include({ refused: 'unavailable' });
-      expect(await settleJob(store, holder, succeed, completed)).to.deep.equal({ word: 'settled', balance: 'credits' });
-      expect(await settleJob(store, holder, fail, failed)).to.deep.equal({ word: 'settled', balance: '' });
+      expect(await settleJob(store, holder, succeed, completed)).to.deep.equal({ done: true, balance: 'credits' });
+      expect(await settleJob(store, holder, fail, failed)).to.deep.equal({ done: true, balance: '' });
       const waiting = await startNext(store);
-      expect(await cancelJob(store, waiting!, 'Cancelled')).to.equal(true);
+      expect(await cancelJob(store, waiting!, 'Cancelled')).to.deep.equal({ done: true });
       expect((await verifyLedger(store, caller.account)).problems).to.deep.equal([]);
     } finally {
       await redis.stop();

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
+import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
+import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { channels } from '../../src/store/keys.ts';
-import { cancelJob, settleJob } from '../../src/store/lifecycle.ts';
 import {
   aDownload,
   admitted,

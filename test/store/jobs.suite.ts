@@ -1,17 +1,15 @@
 import { expect } from 'chai';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
+import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { leaveLead, takeLead } from '../../src/store/jobs/leadership.ts';
+import { noteProgress } from '../../src/store/jobs/note-progress.ts';
+import { noteStoring } from '../../src/store/jobs/note-storing.ts';
 import { pollJob } from '../../src/store/jobs/read-job.ts';
+import { requeueDelayed } from '../../src/store/jobs/requeue-delayed.ts';
+import { retryJob } from '../../src/store/jobs/retry-job.ts';
+import { settleJob } from '../../src/store/jobs/settle-job.ts';
+import { startAttempt } from '../../src/store/jobs/start-attempt.ts';
 import { keys } from '../../src/store/keys.ts';
-import {
-  cancelJob,
-  noteProgress,
-  noteStoring,
-  requeueDelayed,
-  retryJob,
-  settleJob,
-  startAttempt,
-} from '../../src/store/lifecycle.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { readMinutes } from '../../src/store/log/read-minutes.ts';
 import { readSnapshot } from '../../src/store/money/read-balances.ts';
@@ -44,7 +42,7 @@ export function jobsSuite(store: () => TestStore): void {
     const caller = await anAccount(store(), { credits: 3 });
     const job = await aRunningJob(store(), caller, { work: { ...aDownload, webhook } });
     const answers = await Promise.all([...Array(100)].map(() => settleJob(store(), holder, job, completed)));
-    expect(answers.filter(({ word }) => word === 'settled')).to.deep.equal([{ word: 'settled', balance: 'credits' }]);
+    expect(answers.filter(({ done }) => done)).to.deep.equal([{ done: true, balance: 'credits' }]);
     expect(await readLedger(store(), caller.account, 10)).to.have.length(2);
     expect((await readLines(store(), caller.account, 10)).map((line) => [line.status, line.credits])).to.deep.equal([
       [201, 1],
@@ -97,17 +95,19 @@ export function jobsSuite(store: () => TestStore): void {
     const waiting = await admitted(store(), caller);
     await takeLead(store(), holder);
     expect(await takeLead(store(), 'another')).to.equal(false);
-    expect(await settleJob(store(), 'another', job, completed)).to.deep.equal({ word: 'not_leading' });
+    expect(await settleJob(store(), 'another', job, completed)).to.deep.equal({ refused: 'not_leading' });
     expect(await takeJob(store(), 'another', 1_000_000)).to.equal(null);
-    expect(await startAttempt(store(), 'another', job, 2, 0)).to.equal(false);
-    expect(await retryJob(store(), 'another', job, { counts: 'failure', code: 'timeout', notBefore: 0 })).to.equal(
-      false,
+    expect(await startAttempt(store(), 'another', job, 2, 0)).to.deep.equal({ refused: 'not_leading' });
+    expect(await retryJob(store(), 'another', job, { counts: 'failure', code: 'timeout', notBefore: 0 })).to.deep.equal(
+      { refused: 'not_leading' },
     );
-    expect(await noteStoring(store(), 'another', job, { metadata: {}, delivered: {} })).to.equal(null);
+    expect(await noteStoring(store(), 'another', job, { metadata: {}, delivered: {} })).to.deep.equal({
+      refused: 'not_leading',
+    });
     expect(await theJob(store(), job.id)).to.deep.equal(job);
     await leaveLead(store(), holder);
     expect(await takeLead(store(), 'another')).to.equal(true);
-    expect(await settleJob(store(), holder, job, completed)).to.deep.equal({ word: 'not_leading' });
+    expect(await settleJob(store(), holder, job, completed)).to.deep.equal({ refused: 'not_leading' });
     await leaveLead(store(), 'another');
     await cancelJob(store(), await theJob(store(), waiting), 'Cancelled');
   });
@@ -115,16 +115,16 @@ export function jobsSuite(store: () => TestStore): void {
   it('begins each attempt once and none out of turn', async () => {
     const caller = await anAccount(store(), { credits: 1 });
     const job = await aRunningJob(store(), caller);
-    expect(await startAttempt(store(), holder, job, 1, 1)).to.equal(true);
+    expect(await startAttempt(store(), holder, job, 1, 1)).to.deep.equal({ done: true });
     expect((await theJob(store(), job.id)).deadline).to.equal(job.deadline);
-    expect(await startAttempt(store(), holder, job, 3, 1)).to.equal(false);
-    expect(await startAttempt(store(), holder, { id: 'none' }, 1, 1)).to.equal(false);
+    expect(await startAttempt(store(), holder, job, 3, 1)).to.deep.equal({ refused: 'stale' });
+    expect(await startAttempt(store(), holder, { id: 'none' }, 1, 1)).to.deep.equal({ refused: 'not_found' });
     const waiting = await anAccount(store(), { credits: 1, concurrency: 0 });
     const untaken = await theJob(store(), await admitted(store(), waiting));
-    expect(await startAttempt(store(), holder, untaken, 1, 1)).to.equal(false);
+    expect(await startAttempt(store(), holder, untaken, 1, 1)).to.deep.equal({ refused: 'stale' });
     await cancelJob(store(), untaken, 'Cancelled');
     await settleJob(store(), holder, job, failed);
-    expect(await startAttempt(store(), holder, job, 2, 1)).to.equal(false);
+    expect(await startAttempt(store(), holder, job, 2, 1)).to.deep.equal({ refused: 'already_ended' });
   });
 
   it('D20: lets progress rise only, at most to 99, and only for the attempt that runs', async () => {
@@ -132,7 +132,7 @@ export function jobsSuite(store: () => TestStore): void {
     const job = await aRunningJob(store(), caller);
     const note = (progress: number, attempt = 1) =>
       noteProgress(store(), job.id, attempt, { progress, stage: 'fetch', speed_bytes: 10, eta_seconds: null });
-    expect(await note(40.7)).to.equal(true);
+    expect(await note(40.7)).to.deep.equal({ done: true });
     const noted = await theJob(store(), job.id);
     expect(noted).to.deep.include({
       status: 'Running',
@@ -146,9 +146,9 @@ export function jobsSuite(store: () => TestStore): void {
     expect((await theJob(store(), job.id)).progress).to.equal(40);
     await note(250);
     expect((await theJob(store(), job.id)).progress).to.equal(99);
-    expect(await note(50, 2)).to.equal(false);
+    expect(await note(50, 2)).to.deep.equal({ refused: 'stale' });
     await settleJob(store(), holder, job, failed);
-    expect(await note(99)).to.equal(false);
+    expect(await note(99)).to.deep.equal({ refused: 'already_ended' });
     expect((await theJob(store(), job.id)).progress).to.equal(99);
   });
 
@@ -159,8 +159,8 @@ export function jobsSuite(store: () => TestStore): void {
     const second = await admitted(store(), caller);
     expect(await startNext(store())).to.equal(null);
     const why = { counts: 'failure', code: 'source_error', notBefore: store().clock.now() + 5000 } as const;
-    expect(await retryJob(store(), holder, job, why)).to.equal(true);
-    expect(await retryJob(store(), holder, job, why)).to.equal(false);
+    expect(await retryJob(store(), holder, job, why)).to.deep.equal({ done: true });
+    expect(await retryJob(store(), holder, job, why)).to.deep.equal({ refused: 'stale' });
     expect((await startNext(store()))?.id).to.equal(second);
     expect(await requeueDelayed(store())).to.equal(0);
     store().advance(5001);
@@ -168,7 +168,7 @@ export function jobsSuite(store: () => TestStore): void {
     await settleJob(store(), holder, await theJob(store(), second), failed);
     const again = await startNext(store());
     expect(again).to.deep.include({ id: job.id, attempt: 2, failures: 1, interruptions: 0 });
-    expect(await settleJob(store(), holder, job, failed)).to.deep.equal({ word: 'stale' });
+    expect(await settleJob(store(), holder, job, failed)).to.deep.equal({ refused: 'stale' });
     await retryJob(store(), holder, again!, { counts: 'interruption', code: 'worker_lost', notBefore: 0 });
     expect(await startNext(store())).to.deep.include({ id: job.id, attempt: 3, failures: 1, interruptions: 1 });
     await settleJob(store(), holder, await theJob(store(), job.id), completed);
@@ -180,10 +180,10 @@ export function jobsSuite(store: () => TestStore): void {
     const caller = await anAccount(store(), { credits: 1 });
     const job = await aRunningJob(store(), caller);
     const why = { counts: 'failure', code: 'timeout', notBefore: 0 } as const;
-    expect(await retryJob(store(), holder, job, why)).to.equal(true);
+    expect(await retryJob(store(), holder, job, why)).to.deep.equal({ done: true });
     expect(await takeJob(store(), holder, 1_000_000)).to.equal(job.id);
-    expect(await retryJob(store(), holder, job, why)).to.equal(false);
-    expect(await settleJob(store(), holder, job, completed)).to.deep.equal({ word: 'stale' });
+    expect(await retryJob(store(), holder, job, why)).to.deep.equal({ refused: 'stale' });
+    expect(await settleJob(store(), holder, job, completed)).to.deep.equal({ refused: 'stale' });
     expect(await theJob(store(), job.id)).to.deep.include({ attempt: 1, failures: 1, ended_at: null });
     await cancelJob(store(), job, 'Cancelled');
     const attempts = (await store().connection.read(['LRANGE', keys.attempts(job.id), '0', '-1'])) as string[];
@@ -194,8 +194,8 @@ export function jobsSuite(store: () => TestStore): void {
   it('completes no job that was never started', async () => {
     const caller = await anAccount(store(), { credits: 1 });
     const job = await theJob(store(), await admitted(store(), caller));
-    expect(await settleJob(store(), holder, job, completed)).to.deep.equal({ word: 'stale' });
-    expect(await settleJob(store(), holder, job, failed)).to.deep.equal({ word: 'settled', balance: '' });
+    expect(await settleJob(store(), holder, job, completed)).to.deep.equal({ refused: 'stale' });
+    expect(await settleJob(store(), holder, job, failed)).to.deep.equal({ done: true, balance: '' });
   });
 
   it('counts no time below zero when the clock has gone back', async () => {
@@ -218,8 +218,8 @@ export function jobsSuite(store: () => TestStore): void {
     });
     const waiting = await theJob(store(), await admitted(store(), caller));
     for (const job of [running, delayed, waiting]) {
-      expect(await cancelJob(store(), job, 'Cancelled')).to.equal(true);
-      expect(await cancelJob(store(), job, 'Cancelled')).to.equal(false);
+      expect(await cancelJob(store(), job, 'Cancelled')).to.deep.equal({ done: true });
+      expect(await cancelJob(store(), job, 'Cancelled')).to.deep.equal({ refused: 'already_ended' });
     }
     expect(await books(caller.account)).to.deep.include({ held: 0, credits_consumed: 0 });
     expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
@@ -234,9 +234,13 @@ export function jobsSuite(store: () => TestStore): void {
   it('D75: keeps the first moment since which the object store is waited for', async () => {
     const caller = await anAccount(store(), { credits: 1 });
     const job = await aRunningJob(store(), caller);
-    const since = await noteStoring(store(), holder, job, { metadata: { title: 'x' }, delivered: completed.delivered });
+    const first = await noteStoring(store(), holder, job, { metadata: { title: 'x' }, delivered: completed.delivered });
+    const since = first.done && first.since;
     store().advance(60_000);
-    expect(await noteStoring(store(), holder, job, { metadata: {}, delivered: {} })).to.equal(since);
+    expect(await noteStoring(store(), holder, job, { metadata: {}, delivered: {} })).to.deep.equal({
+      done: true,
+      since,
+    });
     expect(await theJob(store(), job.id)).to.deep.include({ storing_since: since, delivered: completed.delivered });
     await settleJob(store(), holder, job, failed);
   });

@@ -6,8 +6,8 @@ import { removeAccount } from '../../src/store/accounts/remove-account.ts';
 import { removePlan } from '../../src/store/accounts/remove-plan.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { setPlan } from '../../src/store/accounts/set-plan.ts';
+import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys } from '../../src/store/keys.ts';
-import { settleJob } from '../../src/store/lifecycle.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { readMinutes } from '../../src/store/log/read-minutes.ts';
 import { addPack } from '../../src/store/money/add-pack.ts';
@@ -66,7 +66,7 @@ export function moneySuite(store: () => TestStore): void {
     const caller = await anAccount(store(), { quota: 1 });
     const job = await aRunningJob(store(), caller);
     await aPlan(store(), caller.plan, { quota: 0 });
-    expect(await settleJob(store(), holder, job, completed)).to.deep.equal({ word: 'settled', balance: 'overdraft' });
+    expect(await settleJob(store(), holder, job, completed)).to.deep.equal({ done: true, balance: 'overdraft' });
     expect(await kinds(caller)).to.deep.equal([
       'grant subscription 1',
       'lapse subscription 1',
@@ -119,7 +119,7 @@ export function moneySuite(store: () => TestStore): void {
     const job = await aRunningJob(store(), caller);
     store().advance(32 * day);
     expect(await settleJob(store(), holder, job, completed)).to.deep.equal({
-      word: 'settled',
+      done: true,
       balance: 'subscription',
     });
     expect(await books(caller)).to.deep.include({ used: 1 });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { removeAccount } from '../../src/store/accounts/remove-account.ts';
+import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys } from '../../src/store/keys.ts';
-import { settleJob } from '../../src/store/lifecycle.ts';
 import { endPurchase } from '../../src/store/money/end-purchase.ts';
 import { readSnapshot } from '../../src/store/money/read-balances.ts';
 import { readTopup, setTopup } from '../../src/store/money/set-topup.ts';

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { takeLead } from '../../src/store/jobs/leadership.ts';
-import { makeTake, settleJob } from '../../src/store/lifecycle.ts';
+import { settleJob } from '../../src/store/jobs/settle-job.ts';
+import { makeTake } from '../../src/store/jobs/take-jobs.ts';
 import { admitted, anAccount, failed, holder, startNext, type TestStore, takeJob, theJob } from '../support/record.ts';
 
 /** Whose turn it is. */

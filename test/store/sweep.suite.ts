@@ -1,10 +1,11 @@
 import { expect } from 'chai';
 import { makeLog } from '../../src/base/log.ts';
 import { listKeys } from '../../src/store/accounts/read-keys.ts';
-import { removeFile } from '../../src/store/jobs/list-jobs.ts';
+import { noteStoring } from '../../src/store/jobs/note-storing.ts';
 import { readJob } from '../../src/store/jobs/read-job.ts';
+import { removeFile } from '../../src/store/jobs/remove-file.ts';
+import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys } from '../../src/store/keys.ts';
-import { noteStoring, settleJob } from '../../src/store/lifecycle.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { collectLines } from '../../src/store/log/write-lines.ts';
 import { readLedger } from '../../src/store/money/read-ledger.ts';

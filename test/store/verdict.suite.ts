@@ -1,8 +1,12 @@
 import { expect } from 'chai';
 import type { Job } from '../../src/model/job.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
+import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
+import { recordVerdict } from '../../src/store/jobs/record-verdict.ts';
+import { retryJob } from '../../src/store/jobs/retry-job.ts';
+import { settleJob } from '../../src/store/jobs/settle-job.ts';
+import { startAttempt } from '../../src/store/jobs/start-attempt.ts';
 import { channels } from '../../src/store/keys.ts';
-import { cancelJob, retryJob, settleJob, startAttempt, tellVerdict } from '../../src/store/lifecycle.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
 import {
   admitted,
@@ -22,14 +26,15 @@ const cutOff: Outcome = { is: 'interrupted', reason: 'it was told to stop' };
 
 /** What a worker says of its end, kept for whoever leads. */
 export function verdictSuite(store: () => TestStore): void {
-  const tell = ({ id }: Pick<Job, 'id'>, attempt: number, verdict = done) => tellVerdict(store(), id, attempt, verdict);
+  const tell = ({ id }: Pick<Job, 'id'>, attempt: number, verdict = done) =>
+    recordVerdict(store(), id, attempt, verdict);
   const verdictOf = async ({ id }: Pick<Job, 'id'>) => (await theJob(store(), id)).verdict;
   const aJob = async () => aRunningJob(store(), await anAccount(store(), { credits: 1 }));
 
   it('is kept however often it is told, and what was said last counts', async () => {
     const job = await aJob();
-    expect(await tell(job, 1, cutOff)).to.equal(true);
-    for (let time = 0; time < 2; time++) expect(await tell(job, 1)).to.equal(true);
+    expect(await tell(job, 1, cutOff)).to.deep.equal({ done: true });
+    for (let time = 0; time < 2; time++) expect(await tell(job, 1)).to.deep.equal({ done: true });
     expect(await theJob(store(), job.id)).to.deep.equal({ ...job, verdict: done });
   });
 
@@ -45,14 +50,15 @@ export function verdictSuite(store: () => TestStore): void {
 
   it('is refused of an attempt that is not the last one, has not begun, or is counted, and of no job', async () => {
     const job = await aJob();
-    for (const attempt of [0, 2]) expect(await tell(job, attempt), `attempt ${attempt}`).to.equal(false);
-    expect(await tell({ id: 'none' }, 1)).to.equal(false);
+    for (const attempt of [0, 2])
+      expect(await tell(job, attempt), `attempt ${attempt}`).to.deep.equal({ refused: 'stale' });
+    expect(await tell({ id: 'none' }, 1)).to.deep.equal({ refused: 'not_found' });
     await retryJob(store(), holder, job, { counts: 'failure', code: 'timeout', notBefore: 0 });
-    expect(await tell(job, 1), 'of a counted attempt').to.equal(false);
+    expect(await tell(job, 1), 'of a counted attempt').to.deep.equal({ refused: 'stale' });
     expect(await verdictOf(job)).to.equal(null);
     await cancelJob(store(), job, 'Cancelled');
     const waiting = await admitted(store(), await anAccount(store(), { credits: 1, concurrency: 0 }));
-    expect(await tell({ id: waiting }, 0), 'before the first attempt').to.equal(false);
+    expect(await tell({ id: waiting }, 0), 'before the first attempt').to.deep.equal({ refused: 'stale' });
   });
 
   it('ends with its attempt: the next one has none', async () => {
@@ -62,9 +68,9 @@ export function verdictSuite(store: () => TestStore): void {
     expect(await verdictOf(job)).to.equal(null);
     while ((await takeJob(store(), holder, 1_000_000)) !== job.id);
     await startAttempt(store(), holder, job, 2, store().clock.now() + 60_000);
-    expect(await tell(job, 1), 'of the first attempt').to.equal(false);
+    expect(await tell(job, 1), 'of the first attempt').to.deep.equal({ refused: 'stale' });
     expect(await verdictOf(job)).to.equal(null);
-    expect(await tell(job, 2)).to.equal(true);
+    expect(await tell(job, 2)).to.deep.equal({ done: true });
     // Beginning the same attempt again takes nothing back.
     await startAttempt(store(), holder, job, 2, store().clock.now() + 60_000);
     expect(await verdictOf(job)).to.deep.equal(done);
@@ -77,7 +83,7 @@ export function verdictSuite(store: () => TestStore): void {
     await settleJob(store(), holder, lost, failed);
     await cancelJob(store(), cancelled, 'Cancelled');
     for (const job of [settled, lost, cancelled]) {
-      expect(await tell(job, 1)).to.equal(false);
+      expect(await tell(job, 1)).to.deep.equal({ refused: 'already_ended' });
       expect(await verdictOf(job)).to.equal(null);
     }
   });

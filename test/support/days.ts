@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { settleJob } from '../../src/store/lifecycle.ts';
+import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import type { OpenDays } from '../../src/store/log/archived-parts.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { collectLines } from '../../src/store/log/write-lines.ts';

@@ -11,7 +11,9 @@ import type { AccountChange } from '../../src/store/accounts/set-account.ts';
 import { setPlan } from '../../src/store/accounts/set-plan.ts';
 import { takeLead } from '../../src/store/jobs/leadership.ts';
 import { readJob } from '../../src/store/jobs/read-job.ts';
-import { type Ending, makeTake, startAttempt } from '../../src/store/lifecycle.ts';
+import type { JobEnding } from '../../src/store/jobs/settle-job.ts';
+import { startAttempt } from '../../src/store/jobs/start-attempt.ts';
+import { makeTake } from '../../src/store/jobs/take-jobs.ts';
 import { addPack } from '../../src/store/money/add-pack.ts';
 import { grantCredits } from '../../src/store/money/grant-credits.ts';
 import type { Connection } from '../../src/store/redis/connection.ts';
@@ -171,7 +173,7 @@ export async function aRunningJob(store: RecordStore, caller: Caller, call: Part
   return theJob(store, id);
 }
 
-export const completed: Ending = {
+export const completed: JobEnding = {
   status: 'CompletedJob',
   code: null,
   text: null,
@@ -180,7 +182,7 @@ export const completed: Ending = {
   delivered: { key: 'results/a/1/media.mp4', bytes: 5, sha256: 'a'.repeat(64), content_type: 'video/mp4' },
 };
 
-export const failed: Ending = {
+export const failed: JobEnding = {
   status: 'Error',
   code: 'private',
   text: 'This content is private',

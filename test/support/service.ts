@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { makeLog } from '../../src/base/log.ts';
 import { isEnded, type Job } from '../../src/model/job.ts';
-import { listOpen } from '../../src/store/jobs/open-jobs.ts';
+import { listOpen } from '../../src/store/jobs/open-work.ts';
 import { readJob } from '../../src/store/jobs/read-job.ts';
 import { readSnapshot } from '../../src/store/money/read-balances.ts';
 import { readLedger } from '../../src/store/money/read-ledger.ts';

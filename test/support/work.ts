@@ -1,10 +1,11 @@
 import type { Job } from '../../src/model/job.ts';
 import { takeLead } from '../../src/store/jobs/leadership.ts';
-import { type Ending, noteProgress, type Progress, settleJob } from '../../src/store/lifecycle.ts';
+import { type AttemptProgress, noteProgress } from '../../src/store/jobs/note-progress.ts';
+import { type JobEnding, settleJob } from '../../src/store/jobs/settle-job.ts';
 import type { RecordStore } from '../../src/store/script.ts';
 import { completed, holder, startNext, theJob } from './record.ts';
 
-const working: Progress = { progress: 10, stage: 'fetch video', speed_bytes: 1000, eta_seconds: 9 };
+const working: AttemptProgress = { progress: 10, stage: 'fetch video', speed_bytes: 1000, eta_seconds: 9 };
 
 /** Begins the first attempt of a job, as the controller does; jobs that wait before it are begun too. */
 export async function beginJob(store: RecordStore, id: string): Promise<Job> {
@@ -16,17 +17,17 @@ export async function beginJob(store: RecordStore, id: string): Promise<Job> {
 }
 
 /** Makes a job Running, and tells its progress. */
-export async function runJob(store: RecordStore, id: string, told: Partial<Progress> = {}): Promise<Job> {
+export async function runJob(store: RecordStore, id: string, told: Partial<AttemptProgress> = {}): Promise<Job> {
   const { attempt } = await beginJob(store, id);
   await noteProgress(store, id, attempt, { ...working, ...told });
   return theJob(store, id);
 }
 
 /** Ends a job that runs, and one that waits after it has begun. */
-export async function endJob(store: RecordStore, id: string, ending: Ending = completed): Promise<Job> {
+export async function endJob(store: RecordStore, id: string, ending: JobEnding = completed): Promise<Job> {
   const job = await beginJob(store, id);
   await takeLead(store, holder);
-  const { word } = await settleJob(store, holder, job, ending);
-  if (word !== 'settled') throw new Error(`the job ${id} was not settled: ${word}`);
+  const { refused } = await settleJob(store, holder, job, ending);
+  if (refused) throw new Error(`the job ${id} was not settled: ${refused}`);
   return theJob(store, id);
 }

@@ -5,7 +5,9 @@ import { type Books, remaining, subscriptionLeft } from '../../src/model/money.t
 import { chargeCall, releaseCall } from '../../src/store/access/admit-call.ts';
 import type { Caller } from '../../src/store/access/authorize.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
-import { cancelJob, retryJob, settleJob } from '../../src/store/lifecycle.ts';
+import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
+import { retryJob } from '../../src/store/jobs/retry-job.ts';
+import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { grantCredits } from '../../src/store/money/grant-credits.ts';
 import { readSnapshot } from '../../src/store/money/read-balances.ts';

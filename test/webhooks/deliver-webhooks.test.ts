@@ -5,7 +5,8 @@ import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { receiverOf } from '../../src/model/caller-url.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
-import { cancelJob, type Ending, settleJob } from '../../src/store/lifecycle.ts';
+import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
+import { type JobEnding, settleJob } from '../../src/store/jobs/settle-job.ts';
 import { type Delivery, readDelivery } from '../../src/store/webhooks/read-deliveries.ts';
 import { type DeliveryOptions, deliverWebhooks, type WebhookDelivery } from '../../src/webhooks/deliver-webhooks.ts';
 import { type Forwarder, startForwarder } from '../support/forwarder.ts';
@@ -57,7 +58,7 @@ describe('the delivery of webhooks', () => {
     deliveries = deliverWebhooks({ store, seal, proxy, linkOf, metrics, log: told.log, ...seconds, ...options });
     return deliveries;
   };
-  const aWebhook = async (url: string, end: Ending = completed, sealed = '') => {
+  const aWebhook = async (url: string, end: JobEnding = completed, sealed = '') => {
     const caller = await anAccount(store, { credits: 1 });
     const webhook = { url, receiver: receiverOf(url), authorization: sealed };
     const job = await aRunningJob(store, caller, { work: { ...aDownload, webhook } });

@@ -3,7 +3,7 @@ import type { Account } from '../../model/account.ts';
 import { periodAt } from '../../model/billing-period.ts';
 import { keys } from '../keys.ts';
 import { books, booksKeys } from '../lua/books.ts';
-import { fair, fairKeys } from '../lua/fair.ts';
+import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
 import { bookKeys, rolling } from '../money/roll-period.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { readAccount } from './read-accounts.ts';
@@ -16,9 +16,9 @@ import { readAccount } from './read-accounts.ts';
 const setAccountScript = script(
   'set-account',
   'needs room',
-  [...booksKeys, ...fairKeys.filter((key) => key !== 'account'), 'planUsers', 'periods'] as const,
+  [...booksKeys, ...fairShareKeyNames.filter((key) => key !== 'account'), 'planUsers', 'periods'] as const,
   ['accountId', 'plan', 'fields', 'start', 'finish'] as const,
-  /* lua */ `${books}${fair}
+  /* lua */ `${books}${fairShare}
 local refused = open_books()
 if refused then return refused end
 local changes = cjson.decode(fields)
@@ -50,7 +50,7 @@ end
 
 if plan ~= '' then change_plan() end
 for name, value in pairs(changes) do keep(name, value) end
-stand(accountId, tonumber(b.running), b.concurrency, b.tag)
+update_ready(accountId, tonumber(b.running), b.concurrency, b.tag)
 return { 'set' }
 `,
 );

@@ -1,7 +1,6 @@
 import type { Job, JobStatus } from '../../model/job.ts';
-import { channels, keys } from '../keys.ts';
-import { pairs, type RecordStore, run } from '../script.ts';
-import { removeFile as removeFileScript } from '../scripts/remove-file.ts';
+import { keys } from '../keys.ts';
+import { pairs, type RecordStore } from '../script.ts';
 import { jobOf } from './read-job.ts';
 
 /** A place in the list of an account's jobs: after this one come the older ones. */
@@ -41,16 +40,6 @@ export async function listJobs(
     if (ids.length < pageSize) return { jobs, next: null };
   }
   return { jobs, next: after };
-}
-
-/** Marks the file of an ended job as removed, for good; its object is removed by the controller. */
-export async function removeFile(store: RecordStore, job: Pick<Job, 'id' | 'account'>): Promise<void> {
-  await run(
-    store,
-    removeFileScript,
-    { job: keys.job(job.id), files: keys.files },
-    { accountId: job.account, jobId: job.id, workChannel: channels.work },
-  );
 }
 
 /** Ids after a place, newest first; jobs of the same millisecond stand in the order of their ids, last first. */

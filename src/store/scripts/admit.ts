@@ -1,5 +1,5 @@
 import { doorArgs, doorKeys, passRate, who } from '../lua/door.ts';
-import { fair, fairKeys } from '../lua/fair.ts';
+import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
 import { look, quotaSpans, rateSpans, spend, waitFor } from '../lua/ring.ts';
 import { script } from '../script.ts';
 
@@ -8,7 +8,14 @@ const words = 'kind, id, valid, room, hold_for, repeat_key, request, asked, line
 /** How many of these there are. */
 const wordsOfCall = words.split(', ').length;
 
-const keys = [...doorKeys, ...fairKeys.filter((key) => key !== 'account'), 'quota', 'jobs', 'open', 'calls'] as const;
+const keys = [
+  ...doorKeys,
+  ...fairShareKeyNames.filter((key) => key !== 'account'),
+  'quota',
+  'jobs',
+  'open',
+  'calls',
+] as const;
 const args = [...doorArgs, 'workChannel'] as const;
 
 /** Lua that refuses a call of a key whose quota is used up. */
@@ -131,8 +138,8 @@ if #new_jobs > 0 then
   redis.call('ZADD', queue, unpack(by_turn))
   -- An account that waits already has its place, and whoever takes jobs knows of it.
   if redis.call('ZCARD', queue) == #new_jobs then
-    ${fair}
-    stand(accountId, tonumber(account_running), account_concurrency, account_tag)
+    ${fairShare}
+    update_ready(accountId, tonumber(account_running), account_concurrency, account_tag)
     redis.call('PUBLISH', workChannel, '')
   end
 end

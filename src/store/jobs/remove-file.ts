@@ -1,10 +1,12 @@
-import { script } from '../script.ts';
+import type { Job } from '../../model/job.ts';
+import { channels, keys } from '../keys.ts';
+import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
 
 /**
  * Marks the file of an ended job as removed and asks for its removal from the object store, once.
  * Answers {'removed'}, {'already_removed'} or {'not_found'}.
  */
-export const removeFile = script(
+const removeFileScript = script(
   'remove-file',
   'always',
   ['job', 'files'] as const,
@@ -20,3 +22,17 @@ redis.call('PUBLISH', workChannel, jobId)
 return { 'removed' }
 `,
 );
+
+/** Marks the file of an ended job as removed, for good; the controller removes its object. */
+export async function removeFile(
+  store: RecordStore,
+  job: Pick<Job, 'id' | 'account'>,
+): Promise<Change<'already_removed' | 'not_found'>> {
+  const reply = await run(
+    store,
+    removeFileScript,
+    { job: keys.job(job.id), files: keys.files },
+    { accountId: job.account, jobId: job.id, workChannel: channels.work },
+  );
+  return changeOf(reply, 'removed');
+}

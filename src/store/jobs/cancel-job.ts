@@ -1,0 +1,33 @@
+import type { Job } from '../../model/job.ts';
+import { rolling } from '../money/roll-period.ts';
+import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
+import { endJob, endJobArgNames, endJobArgs, endJobKeyNames, endJobKeys } from './end-job.ts';
+
+/**
+ * Ends a job as cancelled at once, in whatever state: its hold is released; the controller finds it ended and stops its
+ * worker. Answers {'cancelled'}, {'already_ended', status}, {'not_found'} or {'roll'}.
+ */
+const cancelScript = script(
+  'cancel',
+  'always',
+  endJobKeyNames,
+  [...endJobArgNames, 'sentence'] as const,
+  /* lua */ `${endJob}
+local refused = read_job() or open_books()
+if refused then return refused end
+end_job({ status = 'Error', code = 'cancelled', error = sentence, log = 400, metadata = '', delivered = '' })
+return { 'cancelled' }
+`,
+);
+
+/** Ends a job as cancelled at once; refused when it had ended before. */
+export async function cancelJob(
+  store: RecordStore,
+  job: Pick<Job, 'id' | 'account' | 'key' | 'endpoint'>,
+  sentence: string,
+): Promise<Change<'already_ended' | 'not_found'>> {
+  const reply = await rolling(store, job.account, () =>
+    run(store, cancelScript, endJobKeys(job), { ...endJobArgs(job), sentence }),
+  );
+  return changeOf(reply, 'cancelled');
+}

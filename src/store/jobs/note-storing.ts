@@ -1,0 +1,40 @@
+import type { Job } from '../../model/job.ts';
+import { keys } from '../keys.ts';
+import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
+import { readOpenJob } from './read-open-job.ts';
+
+/**
+ * Notes since when a worker has ended well and its object cannot be confirmed (D75). The first time stays.
+ * Answers {'storing', since}, {'stale'}, {'already_ended'}, {'not_found'} or {'not_leading'}.
+ */
+const storingScript = script(
+  'storing',
+  'always',
+  ['lead', 'job'] as const,
+  ['holder', 'attempt', 'metadata', 'delivered'] as const,
+  /* lua */ `${readOpenJob}
+if redis.call('GET', lead) ~= holder then return { 'not_leading' } end
+local fields, refused = read_open_job({ 'storing_since' })
+if refused then return refused end
+if fields.attempt ~= attempt then return { 'stale' } end
+if fields.storing_since ~= '' then return { 'storing', fields.storing_since } end
+redis.call('HSET', job, 'storing_since', now, 'metadata', metadata, 'delivered', delivered)
+return { 'storing', now }
+`,
+);
+
+/** Notes that a delivered object waits to be confirmed, and since when. */
+export async function noteStoring(
+  store: RecordStore,
+  holder: string,
+  job: Pick<Job, 'id' | 'attempt'>,
+  { metadata, delivered }: { metadata: unknown; delivered: unknown },
+): Promise<Change<'stale' | 'already_ended' | 'not_found' | 'not_leading', { readonly since: number }>> {
+  const reply = await run(
+    store,
+    storingScript,
+    { lead: keys.lead, job: keys.job(job.id) },
+    { holder, attempt: job.attempt, metadata: JSON.stringify(metadata), delivered: JSON.stringify(delivered) },
+  );
+  return changeOf(reply, 'storing', { since: Number(reply[1]) });
+}

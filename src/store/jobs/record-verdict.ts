@@ -1,0 +1,39 @@
+import type { Outcome } from '../../model/outcome.ts';
+import { channels, keys } from '../keys.ts';
+import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
+import { readOpenJob } from './read-open-job.ts';
+
+/**
+ * Keeps the verdict of the open attempt's worker for whichever controller leads; the last one counts. Refused once the
+ * attempt is counted or the job has ended. Answers {'told'}, {'stale'}, {'already_ended'} or {'not_found'}.
+ */
+const tellScript = script(
+  'tell',
+  'always',
+  ['job'] as const,
+  ['jobId', 'attempt', 'verdict', 'workChannel'] as const,
+  /* lua */ `${readOpenJob}
+local fields, refused = read_open_job({})
+if refused then return refused end
+if fields.attempt ~= attempt or is_counted(fields) then return { 'stale' } end
+redis.call('HSET', job, 'verdict', verdict)
+redis.call('PUBLISH', workChannel, jobId)
+return { 'told' }
+`,
+);
+
+/** Keeps the verdict of the open attempt's worker; refused when no controller waits for it any more. */
+export async function recordVerdict(
+  store: RecordStore,
+  jobId: string,
+  attempt: number,
+  verdict: Outcome,
+): Promise<Change<'stale' | 'already_ended' | 'not_found'>> {
+  const reply = await run(
+    store,
+    tellScript,
+    { job: keys.job(jobId) },
+    { jobId, attempt, verdict: JSON.stringify(verdict), workChannel: channels.work },
+  );
+  return changeOf(reply, 'told');
+}

@@ -1,0 +1,65 @@
+import type { Job, JobStatus } from '../../model/job.ts';
+import { keys } from '../keys.ts';
+import { rolling } from '../money/roll-period.ts';
+import { type Change, changeOf, type RecordStore, run, script, text } from '../script.ts';
+import { endJob, endJobArgNames, endJobArgs, endJobKeyNames, endJobKeys } from './end-job.ts';
+
+/**
+ * Ends a job, once: final status, charge or release, ledger, request-log line, statistics and webhook in one step.
+ * Only an attempt that is open completes a job. A repetition, a late attempt and a controller that does not lead change nothing.
+ * Answers {'settled', balance that was charged or ''}, {'already_ended', status}, {'stale'}, {'not_found'}, {'roll'} or
+ * {'not_leading'}.
+ */
+const settleScript = script(
+  'settle',
+  'always',
+  [...endJobKeyNames, 'lead'] as const,
+  [...endJobArgNames, 'holder', 'attempt', 'status', 'code', 'sentence', 'log', 'metadata', 'delivered'] as const,
+  /* lua */ `${endJob}
+if redis.call('GET', lead) ~= holder then return { 'not_leading' } end
+local refused = read_job()
+if refused then return refused end
+if j.attempt ~= attempt or (status == 'CompletedJob' and is_counted(j)) then return { 'stale' } end
+refused = open_books()
+if refused then return refused end
+return { 'settled', end_job({ status = status, code = code, error = sentence, log = log, metadata = metadata, delivered = delivered }) }
+`,
+);
+
+/** The end of a job, as the record keeps it. */
+export interface JobEnding {
+  readonly status: JobStatus;
+  readonly code: string | null;
+  readonly text: string | null;
+  readonly log: number;
+  readonly metadata: unknown;
+  readonly delivered: unknown;
+}
+
+/** Ends a job once, with all that belongs to its end; a repetition changes nothing. Gives the balance that was charged, or ''. */
+export async function settleJob(
+  store: RecordStore,
+  holder: string,
+  job: Pick<Job, 'id' | 'account' | 'key' | 'endpoint' | 'attempt'>,
+  end: JobEnding,
+): Promise<Change<'already_ended' | 'stale' | 'not_found' | 'not_leading', { readonly balance: string }>> {
+  const reply = await rolling(store, job.account, () =>
+    run(
+      store,
+      settleScript,
+      { ...endJobKeys(job), lead: keys.lead },
+      {
+        ...endJobArgs(job),
+        holder,
+        attempt: job.attempt,
+        status: end.status,
+        code: end.code ?? '',
+        sentence: end.text ?? '',
+        log: end.log,
+        metadata: end.metadata ? JSON.stringify(end.metadata) : '',
+        delivered: end.delivered ? JSON.stringify(end.delivered) : '',
+      },
+    ),
+  );
+  return changeOf(reply, 'settled', { balance: text(reply[1]) });
+}

@@ -1,0 +1,44 @@
+import type { Job } from '../../model/job.ts';
+import { channels, keys } from '../keys.ts';
+import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
+import { readOpenJob } from './read-open-job.ts';
+
+/**
+ * Records that an attempt begins, before anything is started. Only the next attempt of a job that was taken begins, once.
+ * Answers {'started'}, {'already_started'}, {'stale'}, {'already_ended'}, {'not_found'} or {'not_leading'}.
+ */
+const startScript = script(
+  'start',
+  'always',
+  ['lead', 'job', 'active', 'attempts'] as const,
+  ['holder', 'jobId', 'attempt', 'deadline', 'jobChannel'] as const,
+  /* lua */ `${readOpenJob}
+if redis.call('GET', lead) ~= holder then return { 'not_leading' } end
+local fields, refused = read_open_job({})
+if refused then return refused end
+if fields.attempt == attempt then return { 'already_started' } end
+if fields.attempt + 1 ~= tonumber(attempt) or not redis.call('ZSCORE', active, jobId) then return { 'stale' } end
+redis.call('HSET', job, 'attempt', attempt, 'deadline', deadline, 'storing_since', '')
+redis.call('HINCRBY', job, 'revision', 1)
+redis.call('RPUSH', attempts, cjson.encode({ attempt = tonumber(attempt), started_at = now }))
+redis.call('PUBLISH', jobChannel, jobId)
+return { 'started' }
+`,
+);
+
+/** Records that an attempt begins; its worker may be started when that is done, also by an earlier call. */
+export async function startAttempt(
+  store: RecordStore,
+  holder: string,
+  job: Pick<Job, 'id'>,
+  attempt: number,
+  deadline: number,
+): Promise<Change<'stale' | 'already_ended' | 'not_found' | 'not_leading'>> {
+  const reply = await run(
+    store,
+    startScript,
+    { lead: keys.lead, job: keys.job(job.id), active: keys.active, attempts: keys.attempts(job.id) },
+    { holder, jobId: job.id, attempt, deadline, jobChannel: channels.job(job.id) },
+  );
+  return changeOf(reply, ['started', 'already_started']);
+}
