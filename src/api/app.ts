@@ -1,270 +1,210 @@
 import { randomUUID } from 'node:crypto';
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
-import { refuse } from '../base/errors.ts';
+import { Refusal, refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
+import { type KeyText, readKey } from '../model/api-key.ts';
 import { wantsSoftFail } from '../model/request-parameters.ts';
 import type { FreeLines } from '../store/log/write-lines.ts';
-import type { Handler } from './ask.ts';
-import type { Blocked } from './blocked-addresses.ts';
-import { readBody } from './body.ts';
-import type { FindPeer, Peer } from './caller-address.ts';
-import type { ReadKey } from './keys.ts';
-import { errorOf, type Reply, refusal, send, softened } from './reply.ts';
-import { hasOneHost, judgeQuery } from './request-syntax.ts';
-import { allowed, type Route, type RouteName, routes } from './routes.ts';
+import type { BlockedAddresses, CallerAddress, FindCaller } from './caller-address.ts';
+import { type ApiReply, errorReply, sendReply, softened } from './reply.ts';
+import { hasOneHost, judgeQuery, readJsonBody } from './request-syntax.ts';
+import { allowedMethods, keyedRoutes, openRoutes, pathTemplate, type Route } from './routes.ts';
 
-/** What stands in front of every route. */
-export interface Gate {
-  readonly blocked: Blocked;
-  readonly peerOf: FindPeer;
-  readonly readKey: ReadKey;
+/** The parts of the API that every request passes, whatever its route. */
+export interface ApiServer {
+  readonly findCaller: FindCaller;
+  readonly blocked: BlockedAddresses;
   readonly lines: FreeLines;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly now: () => number;
-  /** Whether it is about to stop: then every answer closes its connection. */
+  /** True while the process stops: then every answer closes its connection. */
   readonly isDraining: () => boolean;
+  /** Status of `key_quota_exceeded` (D34). */
+  readonly keyQuotaStatus: number;
+  /** Requests that were not answered yet, those that only wait excepted; this file alone changes it. */
+  inHand: number;
 }
-
-/** A handler for a route, or one for each of its methods. Routes without a key answer by themselves. */
-export type Handlers = {
-  readonly [N in RouteName]: (typeof routes)[N] extends { isOpen: true }
-    ? (req: Request, res: Response) => Promise<Reply | null>
-    : Handler;
-};
-
-type Given = Readonly<Record<string, unknown>>;
 
 /** One request on its way through the checks. */
-interface Passage {
-  readonly peer: Peer;
+export interface ApiCall {
+  readonly req: Request;
+  readonly res: Response;
+  /** `null` for a path that no route has. */
+  readonly route: Route | null;
+  readonly caller: CallerAddress;
+  /** Arrival, by the monotonic clock. */
   readonly began: number;
-  readonly requestId: string;
-  given: Given;
+  /** Parameters of query and body merged, without the key (D96). */
+  given: Readonly<Record<string, unknown>>;
+  /** The key whose request log gets a line; `null` while there is none, or when the record does not know it. */
   keyId: string | null;
-  /** Whether the connection ends with the answer. */
-  isLast: boolean;
 }
 
-const requestsMost = 1000;
-const requestIdForm = /^[\w.-]{1,64}$/;
+/** A request whose key has the right form. */
+export interface KeyedCall extends ApiCall {
+  readonly key: KeyText;
+  /** Syntax error of the body or of the query, which the record weighs against rate, permission and quota (D10). */
+  readonly fault: string | null;
+  /** Waits without being one of the 1,000 requests in hand. */
+  readonly idle: <T>(wait: () => Promise<T>) => Promise<T>;
+}
+
+/** Answers a request, or returns `null` when it has written the answer itself; refusals are thrown. */
+export type KeyedHandler = (call: KeyedCall) => Promise<ApiReply | null>;
+export type OpenHandler = (call: Pick<ApiCall, 'req' | 'res'>) => Promise<ApiReply | null>;
+
+export type ApiHandlers = Readonly<
+  Record<keyof typeof keyedRoutes, KeyedHandler> & Record<keyof typeof openRoutes, OpenHandler>
+>;
+
+const maxInHand = 1000;
 const notDecodable = 'Bad Request: the path has a percent sign that does not encode UTF-8';
-/** What is logged when the caller was gone before an answer. */
+const requestIdForm = /^[\w.-]{1,64}$/;
+/** Logged when the caller was gone before an answer. */
 const goneStatus = 499;
 
-/** The public API: every route under all its paths, behind the same checks. */
-export function makeApp(gate: Gate, handlers: Handlers): Express {
+/** Makes the public API: every route under all its paths, behind the same checks. */
+export function makeApp(server: ApiServer, handlers: ApiHandlers): Express {
   const app = express();
-  // Each of these costs time on every request, and none is needed here.
   app.disable('etag').disable('x-powered-by').set('query parser', 'simple');
   app.set('strict routing', true).set('case sensitive routing', true);
-  const crowd = makeCrowd();
-  const other = { line: null, count: makeCount(gate.metrics, 'other') };
-  // The router tries one path after the other: what is asked most comes first.
-  for (const route of new Set<Route>([routes.job, routes.video, routes.audio, ...Object.values(routes)])) {
-    const station = makeStation(gate, route, handlers[route.name as RouteName] as Handler);
-    app.all([...route.paths], (req, res) => serve(gate, crowd, station, req, res));
+  // Express would turn the 202 of a paid call into an empty 304 for a caller that sends `If-None-Match: *`.
+  Object.defineProperty(app.request, 'fresh', { value: false });
+  const add = (route: Route, answer: (call: ApiCall) => Promise<ApiReply | null>) =>
+    app.all([...route.paths], (req, res) => serve(server, startCall(server, route, req, res), route, answer));
+  for (const name of Object.keys(keyedRoutes) as (keyof typeof keyedRoutes)[]) {
+    add(keyedRoutes[name], (call) => answerKeyed(server, call, handlers[name]));
   }
-  const answerOther = (req: Request, res: Response, reply: Reply) => {
-    const passage = begin(gate, req);
-    finish(gate, other, passage, res, soften(passage.given, reply));
-  };
-  app.use((req: Request, res: Response) => answerOther(req, res, refusal('not_found')));
-  // Express passes on here what it cannot decode, and would show it with its place in our code.
+  for (const name of Object.keys(openRoutes) as (keyof typeof openRoutes)[]) {
+    // A download takes as long as its caller reads.
+    add(openRoutes[name], (call) => waitIdle(server, () => handlers[name](call)));
+  }
+  const refuseOther = (req: Request, res: Response, refusal: Refusal) =>
+    finish(server, startCall(server, null, req, res), errorReply(refusal, server.keyQuotaStatus));
+  app.use((req: Request, res: Response) => refuseOther(req, res, refuse('not_found')));
   app.use((error: unknown, req: Request, res: Response, _next: NextFunction) => {
-    if (error instanceof URIError) return answerOther(req, res, refusal('bad_request', notDecodable));
-    gate.log.error('a request failed', { error });
+    if (error instanceof URIError) return refuseOther(req, res, refuse('bad_request', notDecodable));
+    server.log.error('a request failed outside its route', { error });
     res.destroy();
   });
   return app;
 }
 
-/** The requests in hand, without those that only wait for something. */
-interface Crowd {
-  inHand: number;
-  readonly idle: <T>(work: () => Promise<T>) => Promise<T>;
+/** Begins a request: its id, its caller, its query, and the headers that every answer has. */
+function startCall(server: ApiServer, route: Route | null, req: Request, res: Response): ApiCall {
+  const requestId = req.get('x-request-id') ?? '';
+  res.set({
+    'x-request-id': requestIdForm.test(requestId) ? requestId : randomUUID(),
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    ...(server.isDraining() ? { connection: 'close' } : {}),
+  });
+  const caller = server.findCaller(req.socket.remoteAddress, req.get('x-forwarded-for'));
+  return { req, res, route, caller, began: performance.now(), given: req.query, keyId: null };
 }
 
-function makeCrowd(): Crowd {
-  const crowd: Crowd = {
-    inHand: 0,
-    async idle(work) {
-      crowd.inHand--;
-      try {
-        return await work();
-      } finally {
-        crowd.inHand++;
-      }
-    },
-  };
-  return crowd;
-}
-
-/** What is known of a route before any request comes: none of it is made again for each. */
-interface Station {
-  readonly route: Route;
-  readonly handler: Handler;
-  readonly methods: ReadonlySet<string>;
-  readonly allow: string;
-  /** The path in the request log; `null` for what has none. */
-  readonly line: string | null;
-  readonly count: Count;
-}
-
-type Count = (status: number, seconds: number) => void;
-
-function makeStation(gate: Gate, route: Route, handler: Handler): Station {
-  const methods = allowed(route);
-  return {
-    route,
-    handler,
-    methods: new Set(methods),
-    allow: methods.filter((method) => method !== 'OPTIONS').join(', '),
-    line: route.paths[0].replaceAll(/:(\w+)/g, '{$1}'),
-    count: makeCount(gate.metrics, route.name),
-  };
-}
-
-function makeCount(metrics: Metrics, route: string): Count {
-  const seconds = metrics.http_request_seconds.labels({ route });
-  const counters = new Map<number, { inc(): void }>();
-  return (status, took) => {
-    const counter = counters.get(status) ?? metrics.http_requests_total.labels({ route, status: String(status) });
-    counters.set(status, counter);
-    counter.inc();
-    seconds.observe(took);
-  };
-}
-
-async function serve(gate: Gate, crowd: Crowd, station: Station, req: Request, res: Response): Promise<void> {
-  const passage = begin(gate, req);
-  let reply: Reply | null;
-  crowd.inHand++;
+/** Answers a request from its first check to its line in the request log. */
+async function serve(
+  server: ApiServer,
+  call: ApiCall,
+  route: Route,
+  answer: (call: ApiCall) => Promise<ApiReply | null>,
+): Promise<void> {
+  let reply: ApiReply | null;
+  server.inHand++;
   try {
-    if (crowd.inHand > requestsMost) throw refuse('unavailable');
-    reply = await pass(gate, crowd, station, passage, req, res);
-    if (reply && isUnknownKey(reply) && passage.peer.blame) await gate.blocked.fail(passage.peer.blame);
+    if (server.inHand > maxInHand) throw refuse('unavailable');
+    const isDone = answerHttp(call, route);
+    reply = isDone ? null : await answer(call).catch((error) => countAuthFailure(server, call, error));
   } catch (error) {
-    // Whatever failed for a caller who has gone is no failure of ours.
-    reply = res.destroyed ? null : errorOf(error);
-    if (reply?.status === 500) gate.log.error('a request failed', { route: station.route.name, error });
+    reply = errorReply(error, server.keyQuotaStatus);
+    // A caller that is gone explains any failure.
+    if (reply.status >= 500 && call.res.destroyed) reply = null;
+    if (reply?.status === 500) server.log.error('a request failed', { route: route.name, error });
   } finally {
-    crowd.inHand--;
+    server.inHand--;
   }
-  // A masked error under a file's link would be saved as the file (D85).
-  finish(gate, station, passage, res, reply && (station.route.isOpen ? reply : soften(passage.given, reply)));
+  finish(server, call, reply);
 }
 
-/** The order of checks (D10): size, blocked address, key; the record judges the rest in one step. */
-async function pass(
-  gate: Gate,
-  crowd: Crowd,
-  station: Station,
-  passage: Passage,
-  req: Request,
-  res: Response,
-): Promise<Reply | null> {
-  const { route, handler } = station;
+/** Refuses what is wrong with the HTTP of a request; returns true when it has answered OPTIONS. */
+function answerHttp({ req, res }: ApiCall, route: Route): boolean {
   if (!hasOneHost(req)) {
-    // Nobody knows what else the caller and those before us take for a request.
-    passage.isLast = true;
-    return refusal('bad_request', 'Bad Request: there must be one Host header');
+    // A proxy in front may take the rest of the connection for another request.
+    res.set('connection', 'close');
+    throw refuse('bad_request', 'Bad Request: there must be one Host header');
   }
-  const headers = headersOf(passage);
-  const refusedMethod = judgeMethod(station, headers, req, res);
-  if (refusedMethod !== undefined) return refusedMethod;
-  if (route.isOpen) {
-    for (let n = 0; n < headers.length; n += 2) res.setHeader(headers[n] ?? '', headers[n + 1] ?? '');
-    // A download may take as long as its caller reads: it is not in hand meanwhile.
-    return crowd.idle(() => (handler as unknown as Handlers['files'])(req, res));
+  const methods = allowedMethods(route);
+  if (methods.includes(req.method)) return false;
+  res.set('allow', methods.join(', '));
+  if (req.method !== 'OPTIONS') throw refuse('method_not_allowed');
+  res.status(204).end();
+  return true;
+}
+
+/** The order of checks (D10): size of the body, blocked address, form of the key; the rest is one step of the record. */
+async function answerKeyed(server: ApiServer, call: ApiCall, handle: KeyedHandler): Promise<ApiReply | null> {
+  const { req, route, caller } = call;
+  const body = req.method === 'POST' ? await readJsonBody(req) : { parameters: {}, fault: null };
+  const { x_api_key, ...given } = { ...call.given, ...body.parameters } as Record<string, unknown>;
+  call.given = given;
+
+  const blockedSeconds = caller.blame === null ? null : server.blocked.waitSeconds(caller.blame);
+  if (blockedSeconds !== null) throw refuse('ip_blocked', undefined, blockedSeconds);
+
+  const key = readKey(req.get('x-api-key') || x_api_key);
+  if (key === null) throw refuse('invalid_api_key');
+  call.keyId = key.id;
+
+  const isPrefetch = route?.endpoint !== undefined && /\bprefetch\b/.test(req.get('sec-purpose') ?? '');
+  const prefetchFault = isPrefetch ? 'Bad Request: a prefetch starts nothing' : null;
+  const fault = body.fault ?? prefetchFault ?? judgeQuery(req.url);
+  return handle({ ...call, key, fault, idle: (wait) => waitIdle(server, wait) });
+}
+
+/** Counts a missing or unknown key against the address of its caller (D38), then throws the refusal again. */
+async function countAuthFailure(server: ApiServer, call: ApiCall, error: unknown): Promise<never> {
+  if (error instanceof Refusal && error.code === 'invalid_api_key') {
+    call.keyId = null;
+    server.metrics.auth_failures_total.inc();
+    if (call.caller.blame !== null) await server.blocked.countFailure(call.caller.blame);
   }
-
-  const body = req.method === 'POST' ? await readBody(req) : null;
-  if (body && 'parameters' in body) passage.given = { ...passage.given, ...body.parameters };
-
-  const wait = passage.peer.blame === null ? null : gate.blocked.waitSeconds(passage.peer.blame);
-  if (wait !== null) return refusal('ip_blocked', undefined, wait);
-
-  const { x_api_key } = passage.given;
-  const key = gate.readKey(req.headers['x-api-key'] || x_api_key);
-  if (key === null) return refusal('invalid_api_key');
-  passage.keyId = key.id;
-
-  const purpose = req.headers['sec-purpose'];
-  const isPrefetch = route.endpoint !== undefined && purpose !== undefined && /\bprefetch\b/.test(String(purpose));
-  const prefetch = isPrefetch ? 'Bad Request: a prefetch starts nothing' : null;
-  const fault = body && 'fault' in body ? body.fault : (prefetch ?? judgeQuery(req.url));
-  const { peer, began } = passage;
-  const given = x_api_key === undefined ? passage.given : withoutKey(passage.given);
-  return handler({ req, res, key, given, fault, ip: peer.ip, headers, began, idle: crowd.idle });
+  throw error;
 }
 
-/** The answer to a method that the route does not serve; `null` when OPTIONS was answered, undefined to go on. */
-function judgeMethod(
-  { methods, allow }: Station,
-  headers: readonly string[],
-  req: Request,
-  res: Response,
-): Reply | null | undefined {
-  if (req.method === 'OPTIONS') {
-    res.writeHead(204, [...headers, 'allow', allow]).end();
-    return null;
+async function waitIdle<T>(server: ApiServer, wait: () => Promise<T>): Promise<T> {
+  server.inHand--;
+  try {
+    return await wait();
+  } finally {
+    server.inHand++;
   }
-  if (methods.has(req.method)) return undefined;
-  return { ...refusal('method_not_allowed'), headers: { 'x-error-code': 'method_not_allowed', allow } };
 }
 
-function begin(gate: Gate, req: Request): Passage {
-  const asked = req.headers['x-request-id'];
-  const requestId = typeof asked === 'string' && requestIdForm.test(asked) ? asked : randomUUID();
-  const forwarded = req.headers['x-forwarded-for'];
-  const peer = gate.peerOf(req.socket.remoteAddress, Array.isArray(forwarded) ? forwarded.join(',') : forwarded);
-  const isLast = gate.isDraining();
-  const given = req.url.includes('?') ? (req.query as Given) : {};
-  return { peer, began: performance.now(), requestId, given, keyId: null, isLast };
-}
-
-/** Headers that every answer has: names and values by turns. */
-function headersOf({ requestId, isLast }: Passage): string[] {
-  const headers = ['x-request-id', requestId, 'cache-control', 'no-store', 'x-content-type-options', 'nosniff'];
-  if (isLast) headers.push('connection', 'close');
-  return headers;
-}
-
-function withoutKey({ x_api_key: _key, ...given }: Given): Given {
-  return given;
-}
-
-/** Answers, counts, and writes the line of the request log where the record has not done so. */
-function finish(
-  gate: Gate,
-  { line, count }: Pick<Station, 'line' | 'count'>,
-  passage: Passage,
-  res: Response,
-  reply: Reply | null,
-): void {
-  const took = performance.now() - passage.began;
-  // The rest of a body that is too large is not read; who stops answers nothing more.
-  if (reply && ((reply.masked ?? reply.status) === 413 || gate.isDraining())) passage.isLast = true;
-  if (reply) send(res, reply, headersOf(passage));
-  const status = reply?.masked ?? reply?.status ?? (res.headersSent ? res.statusCode : goneStatus);
-  count(status, took / 1000);
-  if (passage.keyId === null || line === null || reply?.isLogged || (reply && isUnknownKey(reply))) return;
-  gate.lines.add(passage.keyId, {
-    at: gate.now(),
-    endpoint: `${res.req.method} ${line}`,
+/** Sends the answer, counts it, and writes the line of the request log unless the record has written it. */
+function finish(server: ApiServer, call: ApiCall, reply: ApiReply | null): void {
+  const { req, res, route, given } = call;
+  const seconds = (performance.now() - call.began) / 1000;
+  const status = reply ? (reply.loggedStatus ?? reply.status) : res.headersSent ? res.statusCode : goneStatus;
+  if (reply && !res.headersSent && !res.destroyed) {
+    // The rest of a body that is too large is not read.
+    if (status === 413 || server.isDraining()) res.set('connection', 'close');
+    // A masked error under a file's link would be saved as the file (D85).
+    const isSoft = reply.status >= 400 && !(route && route.name in openRoutes) && wantsSoftFail(given);
+    sendReply(res, isSoft ? softened(reply) : reply);
+  }
+  const label = route?.name ?? 'other';
+  server.metrics.http_requests_total.inc({ route: label, status });
+  server.metrics.http_request_seconds.observe({ route: label }, seconds);
+  if (call.keyId === null || route === null || reply?.isLogged) return;
+  server.lines.add(call.keyId, {
+    at: server.now(),
+    endpoint: `${req.method} ${pathTemplate(route.paths[0])}`,
     status,
-    duration_ms: Math.round(took),
-    ip: passage.peer.ip,
+    duration_ms: Math.round(seconds * 1000),
+    ip: call.caller.ip,
     credits: 0,
   });
-}
-
-function soften(given: Given, reply: Reply): Reply {
-  return reply.status >= 400 && wantsSoftFail(given) ? softened(reply) : reply;
-}
-
-function isUnknownKey(reply: Reply): boolean {
-  return reply.headers?.['x-error-code'] === 'invalid_api_key';
 }

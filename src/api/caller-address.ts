@@ -1,89 +1,113 @@
-import { BlockList, isIPv4, isIPv6, SocketAddress } from 'node:net';
+import type { Log } from '../base/log.ts';
 import type { Network } from '../base/settings/kinds.ts';
+import {
+  type IpAddress,
+  type IpRange,
+  isInRange,
+  isPrivateAddress,
+  readAddress,
+  readRange,
+} from '../model/public-address.ts';
+import { type BlockRule, countFailure } from '../store/access/count-auth-failure.ts';
+import { listBlocks } from '../store/access/list-blocks.ts';
+import { channels } from '../store/keys.ts';
+import type { RecordStore } from '../store/script.ts';
 
-/** Who is asking, as far as the network tells. */
-export interface Peer {
-  /** Address of the caller, for the request log. */
+/** The address of a caller, as far as the network tells it. */
+export interface CallerAddress {
+  /** For the request log; '' when the connection has none. */
   readonly ip: string;
-  /** What failed authentications are counted under: the address, or its /64; `null` when nobody may be blamed. */
+  /** What failed authentications count against: the address or its IPv6 /64; `null` for a proxy, which is never blocked. */
   readonly blame: string | null;
 }
 
-export type FindPeer = (remote: string | undefined, forwarded: string | undefined) => Peer;
+export type FindCaller = (remote: string | undefined, forwarded: string | undefined) => CallerAddress;
 
-const knownMost = 10_000;
-const local = new BlockList();
-for (const net of ['127.0.0.0/8', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.254.0.0/16', '100.64.0.0/10']) {
-  const [address = '', prefix] = net.split('/');
-  local.addSubnet(address, Number(prefix), 'ipv4');
-}
-for (const net of ['::1/128', 'fc00::/7', 'fe80::/10']) {
-  const [address = '', prefix] = net.split('/');
-  local.addSubnet(address, Number(prefix), 'ipv6');
+/** The blocked addresses, cached: a check asks Redis nothing. */
+export interface BlockedAddresses {
+  /** Returns the seconds until the block of an address ends; `null` when it is not blocked. */
+  waitSeconds(address: string): number | null;
+  /** Counts a failed authentication in Redis, for all replicas. */
+  countFailure(address: string): Promise<void>;
+  close(): Promise<void>;
 }
 
+const refreshMs = 10_000;
 /**
- * Finds callers behind the proxies that the operator trusts: the last address that no trusted proxy added. A private peer
- * that forwards for others without being trusted is a proxy that nobody configured (D38): the first one is told of.
+ * Returns a function that finds the caller behind the operator's trusted proxies: the last address of X-Forwarded-For that no
+ * trusted proxy has. `reportStrayProxy` is called for the first private peer that forwards without being trusted (D38).
  */
-export function findPeers(trusted: readonly Network[], tellStrayProxy: (address: string) => void): FindPeer {
-  let isTold = false;
-  const list = new BlockList();
-  for (const { address, prefix, family } of trusted) list.addSubnet(address, prefix, family);
-  const findBehind = (proxy: string, forwarded: string): Peer => {
-    for (const entry of forwarded.split(',').reverse()) {
-      const address = plain(entry.trim());
-      // What a trusted proxy wrote and nobody can read tells nothing about who stands before it.
-      if (address === null) break;
-      if (!holds(list, address)) return { ip: address, blame: blameOf(address) };
+export function findCallers(trusted: readonly Network[], reportStrayProxy: (address: string) => void): FindCaller {
+  let isReported = false;
+  const proxies = trusted.map(readRange);
+  return (remote = '', forwarded) => {
+    const peer = readEntry(remote);
+    if (peer === null) return { ip: '', blame: null };
+    const ip = peer.toString();
+    if (isTrusted(proxies, peer)) {
+      const client = forwarded === undefined ? null : lastUntrusted(proxies, forwarded);
+      return client === null ? { ip, blame: null } : { ip: client.toString(), blame: blameOf(client) };
     }
-    return { ip: proxy, blame: null };
-  };
-  // Most requests come over few connections: their addresses are read once.
-  const known = new Map<string, Peer>();
-  const findDirect = (remote: string): Peer => {
-    const peer = plain(remote) ?? '';
-    if (known.size >= knownMost) known.clear();
-    const found = holds(list, peer) ? { ip: peer, blame: null } : { ip: peer, blame: blameOf(peer) };
-    known.set(remote, found);
-    return found;
-  };
-  return (remote, forwarded) => {
-    if (forwarded === undefined) return known.get(remote ?? '') ?? findDirect(remote ?? '');
-    const peer = plain(remote ?? '') ?? '';
-    if (holds(list, peer)) return findBehind(peer, forwarded);
-    if (!holds(local, peer)) return { ip: peer, blame: blameOf(peer) };
-    if (!isTold) tellStrayProxy(peer);
-    isTold = true;
-    return { ip: peer, blame: null };
+    if (forwarded === undefined || !isPrivateAddress(peer)) return { ip, blame: blameOf(peer) };
+    if (!isReported) reportStrayProxy(ip);
+    isReported = true;
+    return { ip, blame: null };
   };
 }
 
-/** An address in its usual spelling, without port, brackets, zone and IPv4-in-IPv6; `null` when it is none. */
-function plain(text: string): string | null {
+/** Caches the blocked addresses; reads them again at each change, and every 10 s in case a message was lost. */
+export async function cacheBlocks(store: RecordStore, rule: BlockRule, log: Log): Promise<BlockedAddresses> {
+  let blockedUntil = new Map<string, number>();
+  const refresh = async () => {
+    try {
+      blockedUntil = new Map((await listBlocks(store)).map(({ address, until }) => [address, until]));
+    } catch (error) {
+      log.debug('the blocked addresses could not be read', { error });
+    }
+  };
+  await refresh();
+  const unsubscribe = await store.connection.subscribe(channels.blocks, () => void refresh());
+  const timer = setInterval(() => void refresh(), refreshMs);
+  timer.unref();
+  return {
+    waitSeconds(address) {
+      const leftMs = (blockedUntil.get(address) ?? 0) - store.clock.now();
+      return leftMs > 0 ? Math.ceil(leftMs / 1000) : null;
+    },
+    async countFailure(address) {
+      const until = await countFailure(store, address, rule);
+      if (until !== null) blockedUntil.set(address, until);
+    },
+    async close() {
+      clearInterval(timer);
+      await unsubscribe();
+    },
+  };
+}
+
+function isTrusted(proxies: readonly IpRange[], address: IpAddress): boolean {
+  return proxies.some((range) => isInRange(range, address));
+}
+
+/** Returns the last address that no trusted proxy has; `null` when all are theirs, or one behind it cannot be read. */
+function lastUntrusted(proxies: readonly IpRange[], forwarded: string): IpAddress | null {
+  for (const entry of forwarded.split(',').reverse()) {
+    const address = readEntry(entry.trim());
+    if (address === null || !isTrusted(proxies, address)) return address;
+  }
+  return null;
+}
+
+/** Reads an address that may have brackets, a port and a zone. */
+function readEntry(text: string): IpAddress | null {
   const bare = /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text)?.[1] ?? text;
-  const [found = ''] = bare.split('%');
-  if (!isIPv6(found)) return isIPv4(found) ? found : null;
-  const { address } = new SocketAddress({ address: found, family: 'ipv6' });
-  return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(address)?.[1] ?? address;
+  const [address = ''] = bare.split('%');
+  return readAddress(address);
 }
 
-function holds(list: BlockList, address: string): boolean {
-  if (isIPv4(address)) return list.check(address, 'ipv4');
-  return isIPv6(address) && list.check(address, 'ipv6');
-}
-
-/** An IPv6 caller has a whole /64 to himself. */
-function blameOf(address: string): string | null {
-  if (address === '') return null;
-  if (!isIPv6(address)) return address;
-  const [head = '', tail = ''] = address.split('::');
-  const left = head === '' ? [] : head.split(':');
-  const right = tail === '' ? [] : tail.split(':');
-  const missing = address.includes('::') ? 8 - left.length - right.length : 0;
-  const groups = [...left, ...Array<string>(Math.max(0, missing)).fill('0'), ...right];
-  return `${groups
-    .slice(0, 4)
-    .map((group) => parseInt(group, 16).toString(16))
-    .join(':')}::/64`;
+/** Returns an IPv4 address, or the /64 of an IPv6 address, since one caller has all of it. */
+function blameOf(address: IpAddress): string {
+  if (!('parts' in address)) return address.toString();
+  const network = address.parts.slice(0, 4).map((part) => part.toString(16));
+  return `${network.join(':')}::/64`;
 }

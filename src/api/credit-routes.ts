@@ -9,206 +9,184 @@ import { type Endpoint, isEnded, type Job } from '../model/job.ts';
 import { type CreditRequest, parseFlags, parseJobId, parseRequest, requestText } from '../model/request-parameters.ts';
 import { filterFields } from '../model/select-fields.ts';
 import {
-  type Admission,
   admit,
+  type CallInHand,
   chargeCall,
   type NewJob,
   type Repeat,
   releaseCall,
 } from '../store/access/admit-call.ts';
-import { readJob, readWebhook } from '../store/jobs/read-job.ts';
+import { readWebhook } from '../store/jobs/read-job.ts';
 import type { RecordStore } from '../store/script.ts';
-import { type Ask, enterFree, type Handler, isRefused, judgeFlags } from './ask.ts';
-import { failureReply, type Reply, refusal, refusedReply, type Statuses } from './reply.ts';
+import type { KeyedCall, KeyedHandler } from './app.ts';
+import { enterFree, requireFlags, requireParsed } from './free-call.ts';
+import { readOwnJob } from './job-view.ts';
+import { type ApiReply, errorReply, failureReply, requireAllowed } from './reply.ts';
 import { routes } from './routes.ts';
 
-/** What the routes that cost a credit need. */
-export interface Credit {
+/** Dependencies of the routes that cost a credit. */
+export interface CreditRoutes {
   readonly store: RecordStore;
   readonly seal: Seal;
-  readonly statuses: Statuses;
+  /** Status of an accepted call (D1). */
+  readonly asyncStatus: number;
   /** Addresses that callers may name although they are not public. */
   readonly exceptions: readonly Exception[];
+  /** False while the memory gate of Redis is shut. */
   readonly hasRoom: () => boolean;
   readonly inspector: Inspector;
   readonly inspectSeconds: number;
 }
 
+/** The hold of a synchronous call outlives the call's time limit by this much, so that its charge still finds it. */
 const graceSeconds = 15;
+const badIdempotencyKey = 'Bad Request: Idempotency-Key must be 1 to 255 visible characters';
 
 /** GET or POST of a download: a job, at once. */
-export function startDownload(credit: Credit, endpoint: 'video' | 'audio'): Handler {
-  return (ask) => {
-    const asked = understand(credit, endpoint, ask);
-    return asked.ok ? startJob(credit, endpoint, ask, asked) : refuseCall(credit, ask, asked.sentence);
-  };
+export function startDownload(credit: CreditRoutes, endpoint: 'video' | 'audio'): KeyedHandler {
+  return async (call) => startJob(credit, endpoint, call, await readRequest(credit, endpoint, call));
 }
 
 /** GET or POST of metadata: the answer itself, or a job with is_async (D2). */
-export function tellMetadata(credit: Credit): Handler {
-  return async (ask) => {
-    const asked = understand(credit, 'metadata', ask);
-    if (!asked.ok) return refuseCall(credit, ask, asked.sentence);
-    if (asked.args.is_async === true) return startJob(credit, 'metadata', ask, asked);
-    const repeat = repeatOf(credit, 'metadata', ask, () => textOf(asked));
-    const id = randomUUID();
-    const holdMilliseconds = (credit.inspectSeconds + graceSeconds) * 1000;
-    const answer = await admit(credit.store, ask.key, {
-      id,
-      valid: true,
-      room: credit.hasRoom(),
-      repeat,
-      work: { holdMilliseconds },
-    });
-    if (isRefused(answer)) return refusedReply(answer, credit.statuses);
-    const flags = judgeFlags(ask);
-    const shown = (body: Record<string, unknown>) => ('flags' in flags ? filterFields(body, flags.flags.fields) : body);
-    if ('repeated' in answer) return { status: 200, body: shown(JSON.parse(answer.answer)), rates: answer.rates };
-    return inspect(credit, ask, String(asked.args.query), { id, repeat, rates: answer.rates, shown });
+export function getMetadata(credit: CreditRoutes): KeyedHandler {
+  return async (call) => {
+    const request = await readRequest(credit, 'metadata', call);
+    if (request.args.is_async === true) return startJob(credit, 'metadata', call, request);
+    const repeat = repeatOf(credit, 'metadata', call, textOf(request));
+    const held = { id: randomUUID(), account: call.key.account, endpoint: 'metadata', repeat } as const;
+    const work = { holdMilliseconds: (credit.inspectSeconds + graceSeconds) * 1000 };
+    const wanted = { id: held.id, valid: true, room: credit.hasRoom(), repeat, work };
+    const admitted = requireAllowed(call.res, await admit(credit.store, call.key, wanted));
+    if ('repeated' in admitted) return metadataReply(call, JSON.parse(admitted.answer));
+    return inspect(credit, call, held, String(request.args.query));
   };
 }
 
 /** POST of a retry: a new job with the same parameters (D83). */
-export function retryJob(credit: Credit): Handler {
-  return async (ask) => {
-    const parsed = parseJobId(String(ask.req.params.id));
-    const old = parsed.ok ? await readJob(credit.store, parsed.id) : null;
-    const isOwn = old !== null && old.account === ask.key.account;
-    if (!isOwn || !isEnded(old.status)) {
-      const entered = await enterFree(credit.store, ask, credit.statuses);
-      if ('reply' in entered) return entered.reply;
-      const { rates } = entered.entered;
-      if (!parsed.ok) return { ...refusal('bad_request', parsed.sentence), rates };
-      return { ...refusal(isOwn ? 'not_ended' : 'not_found'), rates };
+export function retryJob(credit: CreditRoutes): KeyedHandler {
+  return async (call) => {
+    const id = parseJobId(String(call.req.params.id));
+    const old = id.ok ? await readOwnJob(credit.store, call.key.account, id.jobId) : null;
+    if (old === null || !isEnded(old.status)) {
+      await enterFree(credit.store, call);
+      requireFlags(call);
+      requireParsed(id);
+      throw refuse(old === null ? 'not_found' : 'not_ended');
     }
-    const work: NewJob = { ...newJob(ask, old.endpoint, old.args), webhook: await readWebhook(credit.store, old.id) };
-    const flags = parseFlags(ask.given);
-    const fault = faultOf(ask) ?? (flags.ok ? null : flags.sentence);
-    const repeat = repeatOf(credit, old.endpoint, ask, () => `retry ${old.id}`);
-    return accept(credit, ask, work, fault, repeat);
+    const work = newJob(call, old.endpoint, old.args, await readWebhook(credit.store, old.id));
+    const flags = parseFlags(call.given);
+    const fault = faultOf(call) ?? (flags.ok ? null : flags.sentence);
+    return accept(credit, call, work, repeatOf(credit, old.endpoint, call, `retry ${old.id}`), fault);
   };
 }
 
-/** The request in the parameters, or the first thing that is wrong with it. */
-function understand(credit: Credit, endpoint: Endpoint, ask: Ask) {
-  const fault = faultOf(ask);
-  if (fault !== null) return { ok: false, sentence: fault } as const;
-  return parseRequest(endpoint, ask.given, credit.exceptions);
+/** Returns the request in the parameters. For a wrong one, the record still checks key, rate, permission and quota first (D10). */
+async function readRequest(credit: CreditRoutes, endpoint: Endpoint, call: KeyedCall): Promise<CreditRequest> {
+  const fault = faultOf(call);
+  const request =
+    fault === null ? parseRequest(endpoint, call.given, credit.exceptions) : ({ ok: false, sentence: fault } as const);
+  if (request.ok) return request;
+  const wanted = { id: '-', valid: false, room: true, repeat: null, work: { holdMilliseconds: 0 } };
+  requireAllowed(call.res, await admit(credit.store, call.key, wanted), request.sentence);
+  throw new Error('a request with wrong parameters was admitted');
 }
 
-function faultOf(ask: Ask): string | null {
-  const key = ask.req.headers['idempotency-key'];
-  if (ask.fault !== null) return ask.fault;
-  if (key === undefined || (typeof key === 'string' && /^[!-~]([ -~]{0,253}[!-~])?$/.test(key))) return null;
-  return 'Bad Request: Idempotency-Key must be 1 to 255 visible characters';
+function faultOf({ req, fault }: KeyedCall): string | null {
+  const key = req.get('idempotency-key');
+  if (fault !== null) return fault;
+  return key === undefined || /^[!-~]([ -~]{0,253}[!-~])?$/.test(key) ? null : badIdempotencyKey;
 }
 
-/** The record still judges a request that is wrong: key, rate, permission and quota come before its parameters (D10). */
-async function refuseCall(credit: Credit, ask: Ask, sentence: string): Promise<Reply> {
-  const work = { holdMilliseconds: 0 };
-  const answer = await admit(credit.store, ask.key, { id: '-', valid: false, room: true, repeat: null, work });
-  if (!isRefused(answer)) throw new Error('a request with wrong parameters was admitted');
-  return refusedReply(answer, credit.statuses, answer.refused === 'bad_request' ? sentence : undefined);
-}
-
-function startJob(credit: Credit, endpoint: Endpoint, ask: Ask, asked: CreditRequest): Promise<Reply> {
-  const { webhook_url: url, webhook_authorization: secret } = asked;
+function startJob(
+  credit: CreditRoutes,
+  endpoint: Endpoint,
+  call: KeyedCall,
+  request: CreditRequest,
+): Promise<ApiReply> {
+  const { webhook_url: url, webhook_authorization: secret } = request;
   const authorization = secret === null ? '' : credit.seal.seal('webhook', secret);
   const webhook = url === null || endpoint === 'metadata' ? null : { url, receiver: receiverOf(url), authorization };
-  const work = { ...newJob(ask, endpoint, asked.args), webhook };
-  return accept(
-    credit,
-    ask,
-    work,
-    null,
-    repeatOf(credit, endpoint, ask, () => textOf(asked)),
-  );
+  const work = newJob(call, endpoint, request.args, webhook);
+  return accept(credit, call, work, repeatOf(credit, endpoint, call, textOf(request)));
 }
 
-function newJob(ask: Ask, endpoint: Endpoint, args: Job['args']): Omit<NewJob, 'webhook'> {
-  return { endpoint, method: 'GET', path: routes[endpoint].paths[0], args, ip: ask.ip };
+function newJob(call: KeyedCall, endpoint: Endpoint, args: Job['args'], webhook: NewJob['webhook']): NewJob {
+  return { endpoint, method: 'GET', path: routes[endpoint].paths[0], args, ip: call.caller.ip, webhook };
 }
 
+/** Admits a job; `fault` is the sentence about wrong parameters, which refuses it. */
 async function accept(
-  credit: Credit,
-  ask: Ask,
+  credit: CreditRoutes,
+  call: KeyedCall,
   work: NewJob,
-  fault: string | null,
   repeat: Repeat | null,
-): Promise<Reply> {
-  const answer: Admission = await admit(credit.store, ask.key, {
-    id: randomUUID(),
-    valid: fault === null,
-    room: credit.hasRoom(),
-    repeat,
-    work,
-  });
-  if (isRefused(answer)) return refusedReply(answer, credit.statuses, fault ?? undefined);
-  const id = 'admitted' in answer ? answer.admitted : answer.repeated;
-  const headers: Record<string, string> = { location: `/v1/jobs/${id}` };
+  fault: string | null = null,
+): Promise<ApiReply> {
+  const wanted = { id: randomUUID(), valid: fault === null, room: credit.hasRoom(), repeat, work };
+  const answer = requireAllowed(call.res, await admit(credit.store, call.key, wanted), fault ?? undefined);
+  const jobId = 'admitted' in answer ? answer.admitted : answer.repeated;
+  const headers: Record<string, string> = { location: `/v1/jobs/${jobId}` };
   if ('admitted' in answer) headers['x-credits-held'] = String(answer.held);
-  return { status: credit.statuses.accepted, masked: 202, body: { job_id: id }, headers, rates: answer.rates };
+  return { status: credit.asyncStatus, loggedStatus: 202, body: { job_id: jobId }, headers };
 }
 
-/** The Idempotency-Key of a request (D12). What is stored tells nothing of the request's parameters. */
-function repeatOf(credit: Credit, endpoint: Endpoint, ask: Ask, text: () => string): Repeat | null {
-  const key = ask.req.headers['idempotency-key'];
-  if (typeof key !== 'string') return null;
-  return { key: hash('sha256', key), request: credit.seal.sign('idempotency', `${endpoint} ${text()}`) };
+/** Returns the hashed Idempotency-Key of a call (D12); nothing of the call's parameters can be read from it. */
+function repeatOf({ seal }: CreditRoutes, endpoint: Endpoint, { req }: KeyedCall, text: string): Repeat | null {
+  const key = req.get('idempotency-key');
+  return key === undefined
+    ? null
+    : { key: hash('sha256', key), request: seal.sign('idempotency', `${endpoint} ${text}`) };
 }
 
 function textOf({ args, webhook_authorization }: CreditRequest): string {
   return requestText(args, webhook_authorization);
 }
 
-interface InHand {
-  readonly id: string;
-  readonly repeat: Repeat | null;
-  readonly rates: Reply['rates'] & object;
-  readonly shown: (body: Record<string, unknown>) => object;
-}
-
 /** Asks the inspector, and charges right before the answer; a caller who has gone is not charged (D41). */
-async function inspect(credit: Credit, ask: Ask, url: string, inHand: InHand): Promise<Reply | null> {
+async function inspect(credit: CreditRoutes, call: KeyedCall, held: CallInHand, url: string): Promise<ApiReply | null> {
   const { store } = credit;
-  const { id, repeat, rates, shown } = inHand;
-  const call = { id, account: ask.key.account, endpoint: 'metadata', repeat } as const;
-  const took = () => performance.now() - ask.began;
+  const { req, res, key, caller } = call;
+  const tookMs = () => performance.now() - call.began;
   let found: Inspected;
   try {
-    found = await inspectWithin(credit, ask, url);
+    found = await inspectWithin(credit, call, url);
   } catch (error) {
     // When the release fails too, the sweep does it at the deadline of the hold.
-    await releaseCall(store, call, ask.res.destroyed ? null : 500, took()).catch(() => {});
-    if (ask.res.destroyed) return null;
+    await releaseCall(store, held, res.destroyed ? null : 500, tookMs()).catch(() => {});
+    if (res.destroyed) return null;
     throw error;
   }
   if ('failure' in found) {
-    await releaseCall(store, call, failures[found.failure].log, took());
-    return { ...failureReply(found.failure, found.text), rates };
+    await releaseCall(store, held, failures[found.failure].log, tookMs());
+    return failureReply(found.failure, found.text);
   }
-  if (ask.res.destroyed) {
-    await releaseCall(store, call, null);
+  if (res.destroyed) {
+    await releaseCall(store, held, null);
     return null;
   }
   const body = { metadata: found.metadata };
-  const paid = { ...call, keyId: ask.key.id, line: `${ask.req.method} ${routes.metadata.paths[0]}`, ip: ask.ip };
-  const balance = await chargeCall(store, { ...paid, answer: JSON.stringify(body) }, took());
-  if (balance === 'gone') return refusal('internal_error');
-  return { status: 200, body: shown(body), rates, isLogged: true };
+  const line = { keyId: key.id, line: `${req.method} ${routes.metadata.paths[0]}`, ip: caller.ip };
+  const balance = await chargeCall(store, { ...held, ...line, answer: JSON.stringify(body) }, tookMs());
+  if (balance === 'gone') return errorReply(refuse('internal_error'));
+  return { ...metadataReply(call, body), isLogged: true };
 }
 
-async function inspectWithin(credit: Credit, ask: Ask, url: string): Promise<Inspected> {
+function metadataReply(call: KeyedCall, body: { readonly metadata: unknown }): ApiReply {
+  return { status: 200, body: filterFields(body, requireFlags(call).fields) };
+}
+
+/** Asks the inspector until the time limit; the question ends when the caller has gone. */
+async function inspectWithin({ inspector, inspectSeconds }: CreditRoutes, { res }: KeyedCall, url: string) {
   const gone = new AbortController();
   const leave = () => gone.abort();
-  ask.res.once('close', leave);
-  const limit = AbortSignal.timeout(credit.inspectSeconds * 1000);
+  res.once('close', leave);
+  const limit = AbortSignal.timeout(inspectSeconds * 1000);
   try {
-    return await credit.inspector.inspect(url, AbortSignal.any([gone.signal, limit]));
+    return await inspector.inspect(url, AbortSignal.any([gone.signal, limit]));
   } catch (error) {
-    if (limit.aborted) return { failure: 'timeout', text: failures.timeout.sentence };
+    if (limit.aborted) return { failure: 'timeout', text: failures.timeout.sentence } as const;
     throw hasBrokenOff(error) ? refuse('unavailable') : error;
   } finally {
-    ask.res.off('close', leave);
+    res.off('close', leave);
   }
 }

@@ -1,58 +1,66 @@
 import { pipeline } from 'node:stream/promises';
 import type { Request, Response } from 'express';
+import { refuse } from '../base/errors.ts';
 import type { Seal } from '../base/seal.ts';
 import { isHeld, readRange } from '../model/byte-range.ts';
 import { isContentType } from '../model/content-types.ts';
 import { dispositionOf, judgeLink } from '../model/file-link.ts';
 import type { Delivered, Job } from '../model/job.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
-import { type Reply, refusal } from './reply.ts';
+import type { OpenHandler } from './app.ts';
+import { type ApiReply, errorReply } from './reply.ts';
 
-/** What result links need. */
-export interface Files {
+/** Dependencies of the result links. */
+export interface FileRoutes {
   readonly verify: Seal['verify'];
-  readonly readJob: (id: string) => Promise<Job | null>;
+  readonly readJob: (jobId: string) => Promise<Job | null>;
   readonly objects: Pick<ObjectStore, 'see' | 'open'>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** How long a caller may take nothing of an answer before the connection is closed. */
+  /** The connection is closed when its caller reads nothing for this time. */
   readonly idleSeconds?: number;
 }
 
 type HeaderFields = Readonly<Record<string, string | number>>;
 type ShownFields = HeaderFields & { readonly 'content-type': string; readonly 'content-disposition': string };
 
-const idleSeconds = 120;
+const defaultIdleSeconds = 120;
 const caching = 'private, no-store';
 
 /** GET or HEAD of a result link: the file, a part of it, or why not (D23, D68, D85). */
-export function deliverFile(files: Files): (req: Request, res: Response) => Promise<Reply | null> {
-  return async (req, res) => {
-    const link = judgeLink(req.originalUrl, files.now(), files.verify);
-    if (link.is === 'altered') return refusal('forbidden');
+export function deliverFile(routes: FileRoutes): OpenHandler {
+  return async ({ req, res }) => {
+    const link = judgeLink(req.originalUrl, routes.now(), routes.verify);
+    if (link.is === 'altered') throw refuse('forbidden');
     if (link.is === 'expired') return gone('this link has expired');
-    const job = await files.readJob(link.job);
+    const job = await routes.readJob(link.job);
     if (!job?.delivered || job.removed_at !== null) return gone('the file was removed');
     const etag = `"${job.delivered.sha256}"`;
     const headers = headersOf(job.delivered, link.name, etag);
     if (isHeld(req.headers, etag)) return end(res, 304, headers);
     return req.method === 'HEAD'
-      ? tellFile(files, res, job.delivered, headers)
-      : sendFile(files, req, res, job.delivered, headers);
+      ? headFile(routes, res, job.delivered, headers)
+      : sendFile(routes, req, res, job.delivered, headers);
   };
 }
 
-async function tellFile(files: Files, res: Response, { key, bytes }: Delivered, headers: HeaderFields) {
-  if ((await files.objects.see(key)) === null) return lost();
+async function headFile(routes: FileRoutes, res: Response, { key, bytes }: Delivered, headers: HeaderFields) {
+  if ((await routes.objects.see(key)) === null) return lost();
   return end(res, 200, { ...headers, 'content-length': bytes });
 }
 
-async function sendFile(files: Files, req: Request, res: Response, { key, bytes }: Delivered, headers: ShownFields) {
+async function sendFile(
+  routes: FileRoutes,
+  req: Request,
+  res: Response,
+  { key, bytes }: Delivered,
+  headers: ShownFields,
+) {
   const asked = readRange(req.headers, bytes, String(headers.etag));
   if (asked === 'unsatisfiable') return unsatisfiable(bytes);
   const range = asked === 'whole' ? undefined : asked;
   const shown = { content_type: headers['content-type'], disposition: headers['content-disposition'] };
-  const opened = await files.objects.open(key, shown, range);
+  const opened = await routes.objects.open(key, shown, range);
   if (opened === null) return lost();
   if (opened.is === 'redirect') return end(res, 307, { location: opened.url, 'cache-control': caching });
   try {
@@ -60,25 +68,25 @@ async function sendFile(files: Files, req: Request, res: Response, { key, bytes 
     const { first, last } = range ?? { first: 0, last: bytes - 1 };
     const part = range && { 'content-range': `bytes ${first}-${last}/${bytes}` };
     res.writeHead(range ? 206 : 200, { ...headers, ...part, 'content-length': last - first + 1 });
-    // Nobody listens for it, so the connection is closed.
-    res.setTimeout((files.idleSeconds ?? idleSeconds) * 1000);
+    // Without a listener for it, Node closes the connection.
+    res.setTimeout((routes.idleSeconds ?? defaultIdleSeconds) * 1000);
     await pipeline(opened.stream, res);
   } catch (error) {
     if (!isGone(error)) throw error;
   } finally {
-    // A pipeline to a caller who had gone before it began does not close the file.
+    // When the caller was gone before it began, the pipeline does not close the file.
     opened.stream.destroy();
   }
   return null;
 }
 
-/** Whether the caller has gone, or took nothing for too long: neither is an error of ours. */
+/** Returns true for the errors of a caller that is gone or reads nothing: neither is a failure of the API. */
 function isGone(error: unknown): boolean {
   const codes = ['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_UNABLE_TO_PIPE'];
   return error instanceof Error && 'code' in error && codes.includes(String(error.code));
 }
 
-/** What tells a browser to save the file and never to run or show it as a page of ours. */
+/** Returns the headers that make a browser save the file, never run it or show it as a page of this origin. */
 function headersOf({ content_type: type }: Delivered, name: string, etag: string): ShownFields {
   return {
     'content-type': isContentType(type) ? type : 'application/octet-stream',
@@ -98,15 +106,15 @@ function end(res: Response, status: number, headers: HeaderFields): null {
   return null;
 }
 
-function unsatisfiable(bytes: number): Reply {
-  const reply = refusal('bad_request', `Range Not Satisfiable: the file has ${bytes} bytes`);
+function unsatisfiable(bytes: number): ApiReply {
+  const reply = errorReply(refuse('bad_request', `Range Not Satisfiable: the file has ${bytes} bytes`));
   return { ...reply, status: 416, headers: { ...reply.headers, 'content-range': `bytes */${bytes}` } };
 }
 
-function lost(): Reply {
+function lost(): ApiReply {
   return gone('the file is not there any more');
 }
 
-function gone(why: string): Reply {
-  return { ...refusal('not_found', `Gone: ${why}`), status: 410 };
+function gone(why: string): ApiReply {
+  return { ...errorReply(refuse('not_found', `Gone: ${why}`)), status: 410 };
 }

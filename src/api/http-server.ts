@@ -2,62 +2,68 @@ import { createServer, type RequestListener, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Express } from 'express';
-import { messagesOf } from './messages.ts';
-import { plainTarget } from './request-syntax.ts';
+import { closeServer } from '../base/close-server.ts';
+import { originTarget } from './request-syntax.ts';
 
-/** A server that answers on a port. */
-export interface Listening {
+/** A listening HTTP server. */
+export interface HttpServer {
   readonly port: number;
-  /** Accepts nothing more, lets what is under way end, and cuts what is left after some seconds. */
+  /** Accepts nothing more, lets open requests end, and closes what is left after some seconds. */
   drain(seconds: number): Promise<void>;
 }
 
-/** How long callers may take, in milliseconds. */
-export interface Patience {
+/** Limits on how long a caller may take. */
+export interface HttpTimeouts {
   /** For the headers of a request. */
-  readonly headers: number;
+  readonly headersMs: number;
   /** For a request with its body. */
-  readonly request: number;
-  /** For the next request. */
-  readonly idle: number;
-  /** How often it is looked. */
-  readonly look: number;
+  readonly requestMs: number;
+  /** Between an answer and the next request. */
+  readonly keepAliveMs: number;
+  /** Interval at which the first two are checked. */
+  readonly checkMs: number;
 }
 
-const usual: Patience = { headers: 10_000, request: 20_000, idle: 65_000, look: 2_000 };
-const tidyMilliseconds = 50;
+/** Of each open connection the answer to its last request; `null` before its first one. */
+type LastAnswers = Map<Socket, ServerResponse | null>;
 
-/** Sentences for what never becomes a request. */
+const defaultTimeouts: HttpTimeouts = { headersMs: 10_000, requestMs: 20_000, keepAliveMs: 65_000, checkMs: 2_000 };
+
+/** Answers to bytes that never become a request, by Node's error code. */
 const faults: Readonly<Record<string, readonly [status: string, sentence: string]>> = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'Bad Request: the URL or the headers are too long'],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'Bad Request: the request took too long to arrive'],
 };
 
-/** Serves the app; callers that send slowly, or too much, are cut off. */
-export async function listen(app: Express, host: string, port: number, patience: Patience = usual): Promise<Listening> {
-  const answers = new Map<Socket, ServerResponse | null>();
+/** Serves the app; connections that send slowly, or too much, are closed. */
+export async function listen(
+  app: Express,
+  host: string,
+  port: number,
+  timeouts = defaultTimeouts,
+): Promise<HttpServer> {
+  const answers: LastAnswers = new Map();
   const serve: RequestListener = (req, res) => {
     answers.set(req.socket, res);
-    if (!req.url?.startsWith('/')) req.url = plainTarget(req.url ?? '');
+    if (!req.url?.startsWith('/')) req.url = originTarget(req.url ?? '');
     app(req, res);
   };
   const server = createServer(
     {
-      ...messagesOf(app),
-      headersTimeout: patience.headers,
-      requestTimeout: patience.request,
-      keepAliveTimeout: patience.idle,
-      connectionsCheckingInterval: patience.look,
+      headersTimeout: timeouts.headersMs,
+      requestTimeout: timeouts.requestMs,
+      keepAliveTimeout: timeouts.keepAliveMs,
+      connectionsCheckingInterval: timeouts.checkMs,
       maxHeaderSize: 32 * 1024,
-      // The app says itself, and in words, that a Host is missing.
+      // The app itself refuses a request without Host, in words.
       requireHostHeader: false,
     },
     serve,
   );
-  // Nobody has to meet an expectation that he does not know.
+  // An unknown Expect header is ignored (Node would answer 417).
   server.on('checkExpectation', serve);
   server.on('connect', (_req, socket) => refuse(socket, '400 Bad Request', 'Bad Request: this server is no proxy'));
-  noteConnections(server, answers);
+  trackConnections(server, answers);
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(answers.get(socket as Socket))) {
       return socket.destroy();
@@ -75,7 +81,7 @@ export async function listen(app: Express, host: string, port: number, patience:
   return { port: (server.address() as AddressInfo).port, drain: (seconds) => drain(server, answers, seconds) };
 }
 
-/** Whether an answer is still to come, or to be finished, that this fault has nothing to do with: it would be taken for it. */
+/** Returns true while an earlier answer is unfinished: the caller would take a 400 of this fault for it. */
 function isAnswering(last: ServerResponse | null | undefined): boolean {
   return last ? !last.writableFinished && (last.req.complete || last.headersSent) : false;
 }
@@ -88,26 +94,16 @@ function refuse(socket: Duplex, status: string, sentence: string): void {
   );
 }
 
-/** Keeps every open connection with the last answer over it, `null` as long as nothing was asked. */
-function noteConnections(server: Server, answers: Map<Socket, ServerResponse | null>): void {
+function trackConnections(server: Server, answers: LastAnswers): void {
   server.on('connection', (socket) => {
     answers.set(socket, null);
     socket.once('close', () => answers.delete(socket));
   });
 }
 
-async function drain(
-  server: Server,
-  answers: ReadonlyMap<Socket, ServerResponse | null>,
-  seconds: number,
-): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  // The server itself does not count a connection as idle over which nothing was asked yet.
+async function drain(server: Server, answers: LastAnswers, seconds: number): Promise<void> {
+  const closed = closeServer(server, seconds * 1000);
+  // Node does not count a connection without a request as idle.
   for (const [socket, answer] of answers) if (answer === null) socket.destroy();
-  // A connection whose answer began before is kept alive after it.
-  const tidy = setInterval(() => server.closeIdleConnections(), tidyMilliseconds);
-  const cut = setTimeout(() => server.closeAllConnections(), seconds * 1000);
   await closed;
-  clearTimeout(cut);
-  clearInterval(tidy);
 }

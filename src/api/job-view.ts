@@ -4,37 +4,37 @@ import { queueOf } from '../model/queue-position.ts';
 import { type Place, readJob, readPlaces } from '../store/jobs/read-job.ts';
 import type { RecordStore } from '../store/script.ts';
 
-/** Shows a job of the record as a caller sees it, its link signed now. */
-export type Show = (job: Job, place: Place | null) => Record<string, unknown>;
+/** Returns a job as a caller sees it, its link signed now. `place` is its position in the queue. */
+export type ViewJob = (job: Job, place: Place | null) => Record<string, unknown>;
 
-export interface ShowOptions {
+export interface JobViewOptions {
   readonly now: () => number;
-  readonly fileMilliseconds: number;
-  /** A signed link to a job's file, good until then; `null` when it has none. */
+  readonly fileHours: number;
+  /** Returns a signed link to a job's file, good until then; `null` when it has none. */
   readonly linkOf: (job: Job, until: number) => string | null;
   readonly averageSeconds: (endpoint: Job['endpoint']) => number | null;
 }
 
-export function makeShow({ now, fileMilliseconds, linkOf, averageSeconds }: ShowOptions): Show {
+const taken: Place = { before: null, running: 0, concurrency: null };
+
+export function makeJobView({ now, fileHours, linkOf, averageSeconds }: JobViewOptions): ViewJob {
   return (job, place) => {
-    const expires_at = job.ended_at === null ? null : job.ended_at + fileMilliseconds;
+    const expires_at = job.ended_at === null ? null : job.ended_at + fileHours * 3_600_000;
     const link = expires_at === null ? null : linkOf(job, expires_at);
     const queue = queueOf({ ...(place ?? taken), stage: job.stage }, averageSeconds(job.endpoint));
     return shownJob(job, { now: now(), link, expires_at, queue });
   };
 }
 
-const taken: Place = { before: null, running: 0, concurrency: null };
-
-/** One of the account's own jobs, or `null`: what another account has is not there (D14). */
-export async function readOwn(store: RecordStore, account: string, id: string): Promise<Job | null> {
-  const job = await readJob(store, id);
-  return job?.account === account ? job : null;
+/** Returns one of the account's own jobs; `null` for an unknown job and for one of another account (D14). */
+export async function readOwnJob(store: RecordStore, accountId: string, jobId: string): Promise<Job | null> {
+  const job = await readJob(store, jobId);
+  return job?.account === accountId ? job : null;
 }
 
-/** Shows jobs of one account, those that wait with their place. */
-export async function showAll(store: RecordStore, show: Show, account: string, jobs: readonly Job[]) {
-  const waiting = jobs.filter((job) => job.status === 'QueuedJob').map((job) => job.id);
-  const places = await readPlaces(store, account, waiting);
-  return jobs.map((job) => show(job, places[waiting.indexOf(job.id)] ?? null));
+/** Returns jobs of one account as a caller sees them, queued ones with their position. */
+export async function viewJobs(store: RecordStore, viewJob: ViewJob, accountId: string, jobs: readonly Job[]) {
+  const queued = jobs.filter((job) => job.status === 'QueuedJob').map((job) => job.id);
+  const places = await readPlaces(store, accountId, queued);
+  return jobs.map((job) => viewJob(job, places[queued.indexOf(job.id)] ?? null));
 }

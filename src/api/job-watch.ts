@@ -2,73 +2,87 @@ import { refuse } from '../base/errors.ts';
 import { channels } from '../store/keys.ts';
 import type { RecordStore } from '../store/script.ts';
 
-/** Hears of the changes of one job until it is closed. */
-export interface Watch {
-  /** Resolves at the next change, at once when there was one since it was asked last, or after some milliseconds. */
-  changed(milliseconds: number): Promise<void>;
+/** A subscription to the changes of one job. */
+export interface JobWatch {
+  /** Resolves at the next change, at once when one came since the last call, or after this time. */
+  changed(maxMs: number): Promise<void>;
   close(): void;
 }
 
-const watchesMost = 10_000;
+export type WatchJob = (jobId: string) => Promise<JobWatch>;
 
-/** Watches jobs: a replica listens only for those that somebody watches, once each. When it drains, all are woken. */
-export function makeWatches(store: RecordStore, draining: AbortSignal): (job: string) => Promise<Watch> {
-  const heard = new Map<string, { wake: Set<() => void>; end: Promise<() => Promise<void>> }>();
+interface Subscription {
+  readonly listeners: Set<() => void>;
+  readonly unsubscribe: Promise<() => Promise<void>>;
+}
+
+const maxWatches = 10_000;
+
+/** Returns a function that watches jobs over one Redis subscription per job. When the process drains, all watches wake up. */
+export function makeJobWatches(store: RecordStore, draining: AbortSignal): WatchJob {
+  const subscriptions = new Map<string, Subscription>();
+  let open = 0;
   draining.addEventListener('abort', () => {
-    for (const { wake } of heard.values()) for (const one of wake) one();
+    for (const { listeners } of subscriptions.values()) for (const listener of listeners) listener();
   });
 
-  const listen = (job: string) => {
-    const wake = new Set<() => void>();
-    const end = store.connection.subscribe(channels.job(job), () => {
-      for (const one of wake) one();
+  const subscribe = (jobId: string): Subscription => {
+    const listeners = new Set<() => void>();
+    const unsubscribe = store.connection.subscribe(channels.job(jobId), () => {
+      for (const listener of listeners) listener();
     });
-    // Whoever watches awaits it and hears of the failure there.
-    end.catch(() => heard.delete(job));
-    heard.set(job, { wake, end });
-    return { wake, end };
+    // Each watch awaits it and throws the error there.
+    unsubscribe.catch(() => subscriptions.delete(jobId));
+    const subscription = { listeners, unsubscribe };
+    subscriptions.set(jobId, subscription);
+    return subscription;
   };
 
-  let open = 0;
-  return async (job) => {
-    if (open >= watchesMost || draining.aborted) throw refuse('unavailable');
+  return async (jobId) => {
+    if (open >= maxWatches || draining.aborted) throw refuse('unavailable');
     open++;
-    const { wake, end } = heard.get(job) ?? listen(job);
-    let isDirty = false;
-    let resume: (() => void) | null = null;
-    const hint = () => {
-      isDirty = true;
-      resume?.();
-    };
-    wake.add(hint);
+    const subscription = subscriptions.get(jobId) ?? subscribe(jobId);
+    const { listeners, unsubscribe } = subscription;
+    const { hint, changed } = makeFlag();
+    listeners.add(hint);
     const close = () => {
-      if (wake.delete(hint)) open--;
-      // Nothing is to come any more, so nobody is to wait for it.
+      if (listeners.delete(hint)) open--;
+      // Nothing comes any more, so nobody may wait for it.
       hint();
-      if (wake.size > 0 || heard.get(job)?.wake !== wake) return;
-      heard.delete(job);
-      // A subscription that cannot be ended only brings hints that nobody hears.
-      end.then((unsubscribe) => unsubscribe()).catch(() => {});
+      if (listeners.size > 0 || subscriptions.get(jobId) !== subscription) return;
+      subscriptions.delete(jobId);
+      // A subscription that cannot be ended only brings hints without a listener.
+      unsubscribe.then((end) => end()).catch(() => {});
     };
-    await end.catch((error) => {
+    await unsubscribe.catch((error) => {
       close();
       throw error;
     });
-    return {
-      close,
-      async changed(milliseconds) {
-        if (!isDirty) {
-          await new Promise<void>((resolve) => {
-            const timer = setTimeout(resolve, milliseconds);
-            resume = () => {
-              clearTimeout(timer);
-              resolve();
-            };
-          });
-          resume = null;
-        }
-        isDirty = false;
-      },
-    };
+    return { close, changed };
+  };
+}
+
+/** Makes a flag that `hint` sets, and that `changed` waits for and clears. */
+function makeFlag(): { readonly hint: () => void; readonly changed: JobWatch['changed'] } {
+  let isSet = false;
+  let resume: (() => void) | null = null;
+  return {
+    hint() {
+      isSet = true;
+      resume?.();
+    },
+    async changed(maxMs) {
+      if (!isSet) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, maxMs);
+          resume = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+        resume = null;
+      }
+      isSet = false;
+    },
   };
 }

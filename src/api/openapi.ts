@@ -10,7 +10,7 @@ import {
   usageParameters,
 } from '../model/request-parameters.ts';
 import { object, partOf, ref, type Schema, schemas, text } from './openapi-schemas.ts';
-import { allowed, type Route, type RouteName, routes } from './routes.ts';
+import { openRoutes, pathTemplate, type Route, type RouteName, routes } from './routes.ts';
 
 /** What a route takes besides the global parameters, and what it answers when all is well. */
 interface Spoken {
@@ -75,11 +75,10 @@ export function makeOpenapi(version: string, serverUrl: string): object {
     const route: Route = routes[name];
     for (const [n, path] of route.paths.entries()) {
       const methods: Record<string, unknown> = {};
-      for (const method of allowed(route)) {
-        if (method === 'OPTIONS' || method === 'HEAD') continue;
+      for (const method of route.methods) {
         methods[method.toLowerCase()] = operation(name, route, method, path, n);
       }
-      paths[path.replaceAll(/:(\w+)/g, '{$1}')] = methods;
+      paths[pathTemplate(path)] = methods;
     }
   }
   const securitySchemes = {
@@ -98,23 +97,24 @@ export function makeOpenapi(version: string, serverUrl: string): object {
 
 function operation(name: RouteName, route: Route, method: string, path: string, alias: number): object {
   const { tables, errors } = spoken[name];
+  const isOpen = name in openRoutes;
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, id = '']) => ({
     name: id,
     in: 'path',
     required: true,
     schema: id === 'id' ? jobParameters.id.schema : text,
   }));
-  const given = route.isOpen || (name === 'job' && method === 'DELETE') ? [] : tables;
-  const global = route.isOpen ? [] : [globalParameters];
+  const given = isOpen || (name === 'job' && method === 'DELETE') ? [] : tables;
+  const global = isOpen ? [] : [globalParameters];
   const body = method === 'POST' && route.endpoint !== undefined;
   const query = [...(body ? [] : given), ...global].flatMap(parametersOf);
   return {
     operationId: `${name}_${method.toLowerCase()}${alias === 0 ? '' : `_${alias + 1}`}`,
     summary: route.text,
-    ...(route.isOpen ? { security: [] } : {}),
+    ...(isOpen ? { security: [] } : {}),
     parameters: [...inPath, ...query],
     ...(body ? { requestBody: bodyOf([...given, globalParameters]) } : {}),
-    responses: { ...responsesOf(spoken[name], route.isOpen === true), ...errorsOf(errors) },
+    responses: { ...responsesOf(spoken[name], isOpen), ...errorsOf(errors) },
   };
 }
 

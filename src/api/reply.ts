@@ -1,105 +1,82 @@
 import type { Response } from 'express';
-import { type FailureCode, failures, Refusal, type RefusalCode, refusals } from '../base/errors.ts';
+import { type FailureCode, failures, Refusal, type RefusalCode, refusals, refuse } from '../base/errors.ts';
 import type { Rates, Refused } from '../store/access/authorize.ts';
 
-/** What a route answers; `null` instead of one says that it has answered itself. */
-export interface Reply {
+/** The answer of a route. */
+export interface ApiReply {
   readonly status: number;
   readonly body: object;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly rates?: Rates;
   /** The real status where soft_fail or a setting (D1) shows another one. */
-  readonly masked?: number;
-  /** Whether the script that moved money has written the request-log line already. */
+  readonly loggedStatus?: number;
+  /** True when the script that moved money has written the request-log line already. */
   readonly isLogged?: boolean;
 }
 
-/** Statuses that an operator may set differently (D1, D34). */
-export interface Statuses {
-  readonly accepted: number;
-  readonly keyQuota: number;
-}
-
-/** After how long it is worth another try, where nothing more is known. */
+/** `Retry-After` of a 503, after which a restarted or replaced Redis usually answers again. */
 const unavailableSeconds = 2;
-const jsonType = 'application/json; charset=utf-8';
 const windows = [
   { of: 'perSecond', name: 'per-second', seconds: 1 },
   { of: 'perMinute', name: 'per-minute', seconds: 60 },
 ] as const;
 
-/** An answer of the record that refuses, in the words of the contract. */
-export function refusedReply(refused: Refused, statuses: Statuses, sentence?: string): Reply {
-  const { refused: code, detail, retryAfterSeconds, rates } = refused;
-  const status = code === 'key_quota_exceeded' ? statuses.keyQuota : refusals[code].status;
-  return { ...errorReply(code, status, sentence ?? sentenceOf(code, detail), retryAfterSeconds), rates };
+/** Returns the answer to an error that was thrown; anything but a refusal is an internal error. */
+export function errorReply(error: unknown, keyQuotaStatus: number = refusals.key_quota_exceeded.status): ApiReply {
+  const { code, message, retryAfter } = error instanceof Refusal ? error : refuse('internal_error');
+  const status = code === 'key_quota_exceeded' ? keyQuotaStatus : refusals[code].status;
+  const wait = retryAfter ?? (code === 'unavailable' ? unavailableSeconds : null);
+  const headers = { 'x-error-code': code, ...(wait === null ? {} : { 'retry-after': String(wait) }) };
+  return { status, body: { error: message }, headers };
 }
 
-/** Any error as an answer; what is no refusal is an internal error. */
-export function errorOf(error: unknown): Reply {
-  if (!(error instanceof Refusal)) return refusal('internal_error');
-  return errorReply(error.code, refusals[error.code].status, error.message, error.retryAfter ?? null);
-}
-
-/** One of the refusals, with its own sentence unless another is given. */
-export function refusal(code: RefusalCode, sentence: string = refusals[code].sentence, retryAfter?: number): Reply {
-  return errorReply(code, refusals[code].status, sentence, retryAfter ?? null);
-}
-
-/** Why metadata could not be read, as the answer of a synchronous call (D27). */
-export function failureReply(code: FailureCode, text: string | null): Reply {
+/** Returns the answer of a synchronous call whose metadata could not be read (D27). */
+export function failureReply(code: FailureCode, text: string | null): ApiReply {
   const sentence = text ?? failures[code].sentence;
   switch (failures[code].log) {
     case 404:
-      return refusal('not_found', sentence);
+      return errorReply(refuse('not_found', sentence));
     case 400:
-      return refusal('bad_request', `Bad Request: query cannot be used: ${sentence}`);
+      return errorReply(refuse('bad_request', `Bad Request: query cannot be used: ${sentence}`));
     case 500:
-      return refusal('internal_error', sentence);
+      return errorReply(refuse('internal_error', sentence));
   }
 }
 
-/** The same answer under soft_fail: status 200, everything else as it is (D8). */
-export function softened(reply: Reply): Reply {
-  if (reply.status < 400) return reply;
-  return {
-    ...reply,
-    status: 200,
-    masked: reply.status,
-    headers: { ...reply.headers, 'x-original-status': String(reply.status) },
-  };
+/** Returns the same answer under soft_fail: status 200, everything else as it is (D8). */
+export function softened(reply: ApiReply): ApiReply {
+  const headers = { ...reply.headers, 'x-original-status': String(reply.status) };
+  return { ...reply, status: 200, headers };
 }
 
-/** Writes an answer as JSON with these headers, names and values by turns, and its own. */
-export function send(res: Response, reply: Reply, headers: readonly string[] = []): void {
-  if (res.headersSent || res.destroyed) return;
-  const body = JSON.stringify(reply.body);
-  const all = [...headers, 'content-type', jsonType, 'content-length', String(Buffer.byteLength(body))];
-  for (const name in reply.headers) all.push(name, reply.headers[name] ?? '');
-  if (reply.rates) all.push(...rateHeaders(reply.rates));
-  // In one go: set one by one, each would be kept, sorted in and looked up again.
-  res.writeHead(reply.status, all).end(body);
+/** Writes an answer as JSON. */
+export function sendReply(res: Response, { status, headers = {}, body }: ApiReply): void {
+  res.status(status).set(headers).json(body);
 }
 
-/** The standard RateLimit fields, for the windows that the plan has. */
-export function rateHeaders(rates: Rates): string[] {
-  let [policy, left] = ['', ''];
-  for (const { of, name, seconds } of windows) {
+/** Sets the RateLimit headers of what the record answered; throws a refusal in the words of the contract. */
+export function requireAllowed<T extends { readonly rates: Rates }>(
+  res: Response,
+  answer: T | Refused,
+  badRequest: string = refusals.bad_request.sentence,
+): T {
+  res.set(rateHeaders(answer.rates));
+  if (!('refused' in answer)) return answer;
+  const { refused: code, detail, retryAfterSeconds } = answer;
+  throw refuse(code, code === 'bad_request' ? badRequest : sentenceOf(code, detail), retryAfterSeconds ?? undefined);
+}
+
+/** Returns the standard RateLimit fields, for the windows that the plan has. */
+function rateHeaders(rates: Rates): Record<string, string> {
+  const limited = windows.flatMap(({ of, name, seconds }) => {
     const rate = rates[of];
-    if (!rate) continue;
-    const between = policy === '' ? '' : ', ';
-    policy += `${between}"${name}";q=${rate.limit};w=${seconds}`;
-    left += `${between}"${name}";r=${rate.left};t=${seconds}`;
-  }
-  return policy === '' ? [] : ['ratelimit-policy', policy, 'ratelimit', left];
-}
-
-function errorReply(code: RefusalCode, status: number, sentence: string, retryAfter: number | null): Reply {
-  const wait = retryAfter ?? (code === 'unavailable' ? unavailableSeconds : null);
+    return rate
+      ? [{ policy: `"${name}";q=${rate.limit};w=${seconds}`, left: `"${name}";r=${rate.left};t=${seconds}` }]
+      : [];
+  });
+  if (limited.length === 0) return {};
   return {
-    status,
-    body: { error: sentence },
-    headers: { 'x-error-code': code, ...(wait === null ? {} : { 'retry-after': String(wait) }) },
+    'ratelimit-policy': limited.map(({ policy }) => policy).join(', '),
+    ratelimit: limited.map(({ left }) => left).join(', '),
   };
 }
 

@@ -1,16 +1,27 @@
 import type { IncomingMessage } from 'node:http';
+import { refuse } from '../base/errors.ts';
+import { readBody } from '../base/read-body.ts';
 
-const parametersMost = 1000;
-const longestSure = 2 * parametersMost;
+/** The body of a POST: its parameters, and what is wrong with it. */
+export interface RequestBody {
+  readonly parameters: Readonly<Record<string, unknown>>;
+  readonly fault: string | null;
+}
 
-/** A target as a server is asked for it: one that names scheme and host, as for a proxy, means this server too. */
-export function plainTarget(target: string): string {
+const maxBodyBytes = 16 * 1024;
+/** Node's query parser ignores all parameters after this many. */
+const maxParameters = 1000;
+const notObject = 'Bad Request: the body must be a JSON object';
+const notJson = 'Bad Request: the body must be of type application/json in UTF-8';
+
+/** Returns the path and query of a request's target, also of one that names scheme and host as for a proxy. */
+export function originTarget(target: string): string {
   const rest = /^https?:\/\/[^/?#]*(.*)$/is.exec(target)?.[1];
   if (rest === undefined) return target;
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-/** Whether a request has exactly one Host: what stands between the caller and us may have read another one (RFC 9112). */
+/** Returns true when a request has exactly one Host: with two, a proxy in front may have read the other one (RFC 9112). */
 export function hasOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   let hosts = 0;
   for (let n = 0; n < rawHeaders.length; n += 2) {
@@ -20,26 +31,55 @@ export function hasOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolea
   return hosts === 1 || (hosts === 0 && httpVersion !== '1.1');
 }
 
-/** What is wrong with the query of a target before its parameters are looked at; `null` when nothing is. */
+/** Returns the sentence about what is wrong with the query of a target, or `null`. */
 export function judgeQuery(target: string): string | null {
   const start = target.indexOf('?');
   if (start < 0) return null;
-  // Whatever is above is not read at all, and would be ignored without a word.
-  if (target.length > longestSure && target.slice(start).split('&').length > parametersMost) {
-    return `Bad Request: there are more than ${parametersMost} parameters`;
+  const query = target.slice(start);
+  if (target.length > 2 * maxParameters && query.split('&').length > maxParameters) {
+    return `Bad Request: there are more than ${maxParameters} parameters`;
   }
-  return isDecodable(target.slice(start))
-    ? null
-    : 'Bad Request: the query has a percent sign that does not encode UTF-8';
+  return isDecodable(query) ? null : 'Bad Request: the query has a percent sign that does not encode UTF-8';
+}
+
+/** Reads the JSON body of a request; refuses one above 16 KiB before it has arrived whole. */
+export async function readJsonBody(req: IncomingMessage): Promise<RequestBody> {
+  if (Number(req.headers['content-length'] ?? 0) > maxBodyBytes) throw refuse('payload_too_large');
+  const bytes = await readBody(req, maxBodyBytes);
+  if (bytes === null) throw refuse('payload_too_large');
+  if (bytes.length === 0) return { parameters: {}, fault: null };
+  if (!isJson(req.headers['content-type'])) return { parameters: {}, fault: notJson };
+  const parameters = parseObject(bytes);
+  return parameters === null ? { parameters: {}, fault: notObject } : { parameters, fault: null };
+}
+
+function parseObject(bytes: Buffer): RequestBody['parameters'] | null {
+  try {
+    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    return typeof value === 'object' && !Array.isArray(value) ? (value as RequestBody['parameters'] | null) : null;
+  } catch {
+    // No JSON, or no UTF-8: the caller is told the same.
+    return null;
+  }
+}
+
+function isJson(type: string | undefined): boolean {
+  const [kind = '', ...parameters] = (type ?? '')
+    .toLowerCase()
+    .split(';')
+    .map((part) => part.trim());
+  return (
+    kind === 'application/json' &&
+    parameters.every((one) => !one.startsWith('charset=') || /^charset="?utf-?8"?$/.test(one))
+  );
 }
 
 function isDecodable(text: string): boolean {
-  if (!text.includes('%')) return true;
   try {
     decodeURIComponent(text);
     return true;
   } catch {
-    // The only thing that it throws for.
+    // It throws for nothing else.
     return false;
   }
 }

@@ -2,22 +2,20 @@ import type { Endpoint } from '../model/job.ts';
 
 type Method = 'GET' | 'POST' | 'DELETE';
 
-/** One operation: its paths, the contract's own first, and what it does. */
+/** One operation of the API; the first path is the one of the contract. */
 export interface Route {
   readonly name: string;
   readonly paths: readonly [string, ...string[]];
   readonly methods: readonly Method[];
-  /** A call that costs a credit: no HEAD, no prefetch. */
+  /** Set when a call costs a credit: then HEAD and prefetch are refused (D3). */
   readonly endpoint?: Endpoint;
-  /** Answers without a key. */
-  readonly isOpen?: true;
   readonly text: string;
 }
 
 const job = ['/v1/jobs/:id', '/api/v1/jobs/:id', '/jobs/:id'] as const;
 
-/** Every route with all its aliases (D13): the router, the OpenAPI document and the docs are made from this. */
-export const routes = {
+/** Routes that need a key, with all their aliases (D13). */
+export const keyedRoutes = {
   video: {
     name: 'video',
     paths: ['/v1/video/download', '/api/v1/video/download'],
@@ -75,26 +73,35 @@ export const routes = {
     methods: ['GET'],
     text: 'Tells the health of an engine or a path in the last hour, over all accounts.',
   },
+} as const satisfies Record<string, Route>;
+
+/** Routes that need no key. */
+export const openRoutes = {
   files: {
     name: 'files',
     paths: ['/files/:job/:name'],
     methods: ['GET'],
-    isOpen: true,
     text: 'Delivers the file of a completed job. The link is signed and needs no key.',
   },
   openapi: {
     name: 'openapi',
     paths: ['/openapi.json'],
     methods: ['GET'],
-    isOpen: true,
     text: 'This document.',
   },
 } as const satisfies Record<string, Route>;
 
+/** Every route: the router, the OpenAPI document and the tests read this table. */
+export const routes = { ...keyedRoutes, ...openRoutes };
+
 export type RouteName = keyof typeof routes;
 
-/** Methods that a route answers to, as the Allow header lists them. */
-export function allowed(route: Route): string[] {
-  const head = route.methods.includes('GET') && route.endpoint === undefined;
-  return [...route.methods, ...(head ? ['HEAD'] : []), ...(route.endpoint === undefined ? ['OPTIONS'] : [])];
+/** Returns the path with `{id}` in place of Express's `:id`, as the request log and OpenAPI spell it. */
+export function pathTemplate(path: string): string {
+  return path.replaceAll(/:(\w+)/g, '{$1}');
+}
+
+/** Returns the methods of a route as its Allow header lists them; every route answers OPTIONS besides. */
+export function allowedMethods({ methods, endpoint }: Route): string[] {
+  return methods.includes('GET') && endpoint === undefined ? [...methods, 'HEAD'] : [...methods];
 }

@@ -3,27 +3,27 @@ import type { MinuteBucket } from '../model/stats.ts';
 import { readMinutes } from '../store/log/read-minutes.ts';
 import type { RecordStore } from '../store/script.ts';
 
-const keptMilliseconds = 2000;
+const maxAgeMs = 2000;
 
-/** The platform's statistics, read again when they are two seconds old. */
-export interface Minutes {
+/** The platform's statistics, read again from Redis when they are two seconds old. */
+export interface StatsCache {
   read(endpoint: Endpoint): Promise<readonly MinuteBucket[]>;
-  /** Mean of what the last hour's jobs took, as far as it was read; `null` without one. */
+  /** Returns the mean duration of the last hour's jobs, as far as it was read already; `null` without one. */
   averageSeconds(endpoint: Endpoint): number | null;
 }
 
-export function cacheMinutes(store: RecordStore): Minutes {
+export function cacheStats(store: RecordStore): StatsCache {
   const kept = new Map<Endpoint, { at: number; minutes: Promise<readonly MinuteBucket[]>; seconds: number | null }>();
   const refresh = (endpoint: Endpoint) => {
     const before = kept.get(endpoint);
-    if (before && performance.now() - before.at < keptMilliseconds) return before;
+    if (before && performance.now() - before.at < maxAgeMs) return before;
     const fresh = { at: performance.now(), minutes: readMinutes(store, endpoint), seconds: before?.seconds ?? null };
     kept.set(endpoint, fresh);
     fresh.minutes.then(
       (minutes) => {
         fresh.seconds = averageOf(minutes, store.clock.now());
       },
-      // Whoever asks for the minutes hears of it; an estimate does without.
+      // The caller of `read` gets the error; an estimate does without.
       () => kept.delete(endpoint),
     );
     return fresh;

@@ -197,7 +197,7 @@ export function parseView(given: Given): Parsed<{ view: 'full' | 'reduced' }> {
 }
 
 /** Understands the id in a path, in the spelling of the record. */
-export function parseJobId(id: string): Parsed<{ id: string }> {
+export function parseJobId(id: string): Parsed<{ jobId: string }> {
   const read = readParameters(jobParameters, { id });
-  return read.ok ? { ok: true, id: read.value.id.toLowerCase() } : read;
+  return read.ok ? { ok: true, jobId: read.value.id.toLowerCase() } : read;
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { findPeers } from '../../src/api/caller-address.ts';
+import { findCallers } from '../../src/api/caller-address.ts';
 import { networks } from '../../src/base/settings/kinds.ts';
 import { listBlocks } from '../../src/store/access/list-blocks.ts';
 import { readStrayProxy } from '../../src/store/access/stray-proxy.ts';
@@ -204,7 +204,7 @@ describe('callers without a configured proxy', () => {
   });
 });
 
-describe('findPeers', () => {
+describe('findCallers', () => {
   const rows: [
     proxies: string,
     remote: string | undefined,
@@ -247,13 +247,13 @@ describe('findPeers', () => {
   for (const [proxies, remote, forwarded, ip, blame] of rows) {
     const told = forwarded === undefined ? 'nobody' : forwarded;
     it(`D38: with ${proxies || 'no proxy'}, ${remote} for ${told} is ${ip || 'unknown'}, blames ${blame}`, () => {
-      expect(findPeers(networks.read(proxies)!, () => {})(remote, forwarded)).to.deep.equal({ ip, blame });
+      expect(findCallers(networks.read(proxies)!, () => {})(remote, forwarded)).to.deep.equal({ ip, blame });
     });
   }
 
   it('D38: tells of the first stray proxy, not of others, nor of callers from outside', () => {
     const told: string[] = [];
-    const find = findPeers([], (address) => told.push(address));
+    const find = findCallers([], (address) => told.push(address));
     find('192.0.2.1', '198.51.100.1');
     expect(told).to.deep.equal([]);
     for (const peer of ['10.0.0.1', '127.0.0.1', '10.0.0.1']) find(peer, '198.51.100.1');

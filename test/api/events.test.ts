@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { makeWatches } from '../../src/api/job-watch.ts';
+import { makeJobWatches } from '../../src/api/job-watch.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import type { RecordStore } from '../../src/store/script.ts';
 import { type Desk, startApi, type TestApi } from '../support/api.ts';
@@ -159,7 +159,7 @@ describe('the events of a job', () => {
 describe('events without hints', () => {
   let api: TestApi;
   before(async () => {
-    api = await startApi({}, (parts) => ({ ...parts, store: deaf(parts.store), rereadMilliseconds: 100 }));
+    api = await startApi({}, (parts) => ({ ...parts, store: deaf(parts.store), rereadMs: 100 }));
   });
   after(() => api.stop());
 
@@ -215,7 +215,7 @@ describe('events while the server drains', () => {
   it('a watch that was closed, or whose server drains, lets nobody wait', async () => {
     const draining = new AbortController();
     const store = { connection: { subscribe: async () => async () => {} } } as unknown as RecordStore;
-    const watchJob = makeWatches(store, draining.signal);
+    const watchJob = makeJobWatches(store, draining.signal);
     const [closed, drained] = [await watchJob('a'), await watchJob('b')];
     closed.close();
     draining.abort();

@@ -36,7 +36,7 @@ describe('D69: a record that cannot be reached', function () {
   let api: TestApi;
   let desk: Desk;
   beforeEach(async () => {
-    api = await startApi(settings, (parts) => ({ ...parts, rereadMilliseconds: 100 }));
+    api = await startApi(settings, (parts) => ({ ...parts, rereadMs: 100 }));
     desk = await api.desk({ stats: true });
   });
   afterEach(() => api.stop());

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { type Desk, startApi, type TestApi } from '../support/api.ts';
 import { expectSentence, type Said, speak } from '../support/wire.ts';
 
-const patience = { headers: 150, request: 300, idle: 100, look: 15 };
+const timeouts = { headersMs: 150, requestMs: 300, keepAliveMs: 100, checkMs: 15 };
 /** Node keeps an idle connection for a second more than it says. */
 const idleMore = 1000;
 const late = 'Bad Request: the request took too long to arrive';
@@ -11,7 +11,7 @@ describe('slow callers', () => {
   let api: TestApi;
   let desk: Desk;
   before(async () => {
-    api = await startApi({}, (parts) => ({ ...parts, patience }));
+    api = await startApi({}, (parts) => ({ ...parts, timeouts }));
     desk = await api.desk();
   });
   after(() => api.stop());
@@ -20,16 +20,16 @@ describe('slow callers', () => {
   const post = (headers: string) =>
     `POST /v1/video/download HTTP/1.1\r\nHost: x\r\nx-api-key: ${desk.key}\r\nContent-Type: application/json\r\n${headers}\r\n`;
   const within = ({ seconds }: Said, milliseconds: number) =>
-    expect(seconds * 1000).to.be.within(milliseconds - patience.look, milliseconds + 1000);
+    expect(seconds * 1000).to.be.within(milliseconds - timeouts.checkMs, milliseconds + 1000);
 
   const slow: [title: string, limit: number, bytes: () => string, andThen?: string][] = [
-    ['says nothing', patience.headers, () => ''],
-    ['sends empty lines for ever', patience.headers, () => '\r\n', '\r\n'],
-    ['stops within the headers', patience.headers, usage],
-    ['sends headers for ever', patience.headers, usage, 'A: b\r\n'],
-    ['stops within the body', patience.request, () => post('Content-Length: 99\r\n')],
-    ['sends the body byte by byte', patience.request, () => post('Content-Length: 9999\r\n'), 'x'],
-    ['sends chunks byte by byte', patience.request, () => post('Transfer-Encoding: chunked\r\n'), '1\r\nx\r\n'],
+    ['says nothing', timeouts.headersMs, () => ''],
+    ['sends empty lines for ever', timeouts.headersMs, () => '\r\n', '\r\n'],
+    ['stops within the headers', timeouts.headersMs, usage],
+    ['sends headers for ever', timeouts.headersMs, usage, 'A: b\r\n'],
+    ['stops within the body', timeouts.requestMs, () => post('Content-Length: 99\r\n')],
+    ['sends the body byte by byte', timeouts.requestMs, () => post('Content-Length: 9999\r\n'), 'x'],
+    ['sends chunks byte by byte', timeouts.requestMs, () => post('Transfer-Encoding: chunked\r\n'), '1\r\nx\r\n'],
   ];
   for (const [title, limit, bytes, andThen] of slow) {
     it(`one who ${title} is cut off with 408`, async () => {
@@ -43,13 +43,13 @@ describe('slow callers', () => {
   it('one who sends a body that nobody reads has his answer, and is cut off', async () => {
     const said = await speak(api.url, `${usage()}Content-Length: 99999\r\n\r\n`, { andThen: 'x', every: 20 });
     expect(said.text).to.match(/^HTTP\/1\.1 200 .*\r\n\r\n\{"held":0\}/s);
-    within(said, patience.request);
+    within(said, timeouts.requestMs);
   });
 
   it('one who asks nothing more is let go', async () => {
     const said = await speak(api.url, `${usage()}\r\n`);
     expect([said.status, said.body]).to.deep.equal([200, '{"held":0}']);
-    within(said, patience.idle + idleMore);
+    within(said, timeouts.keepAliveMs + idleMore);
   });
 
   const half: [title: string, bytes: () => string, statuses: (number | null)[]][] = [

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { allowed, type Route, routes } from '../../src/api/routes.ts';
+import { allowedMethods, openRoutes, type Route, routes } from '../../src/api/routes.ts';
 import type { Answer } from './api.ts';
 
 export const film = 'https://example.com/film.mp4';
@@ -15,13 +15,17 @@ export interface Call {
 /** Every call that there is, of no job in particular. */
 export const allCalls: readonly Call[] = Object.values<Route>(routes).flatMap((route) =>
   route.paths.flatMap((path) =>
-    allowed(route).map((method) => ({ route, method, path: path.replaceAll(/:(?:id|job)/g, unknownId) })),
+    [...allowedMethods(route), 'OPTIONS'].map((method) => ({
+      route,
+      method,
+      path: path.replaceAll(/:(?:id|job)/g, unknownId),
+    })),
   ),
 );
 
 /** Every call that needs a key. OPTIONS does not, and HEAD is a GET without its body. */
 export const keyedCalls = allCalls.filter(
-  ({ route, method }) => !route.isOpen && method !== 'OPTIONS' && method !== 'HEAD',
+  ({ route, method }) => !(route.name in openRoutes) && method !== 'OPTIONS' && method !== 'HEAD',
 );
 
 export const creditPaths = ['/v1/video/download', '/v1/audio/download', '/v1/media/metadata'];

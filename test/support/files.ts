@@ -7,8 +7,9 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import express from 'express';
-import { deliverFile, type Files } from '../../src/api/file-routes.ts';
-import { errorOf, send } from '../../src/api/reply.ts';
+import { deliverFile, type FileRoutes } from '../../src/api/file-routes.ts';
+import { errorReply, sendReply } from '../../src/api/reply.ts';
+import { Refusal } from '../../src/base/errors.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { makeLink } from '../../src/model/file-link.ts';
 import type { Delivered, Job } from '../../src/model/job.ts';
@@ -28,7 +29,7 @@ export interface TestFiles {
   readonly origin: string;
   readonly objects: ObjectStore;
   /** Makes this the only job there is. */
-  readonly serve: (job: Job | null, more?: Partial<Files>) => void;
+  readonly serve: (job: Job | null, more?: Partial<FileRoutes>) => void;
   readonly ask: (path: string, method?: string, headers?: Record<string, string>) => Promise<FileAnswer>;
   /** How many requests ended with an error. */
   readonly failed: () => number;
@@ -64,15 +65,15 @@ export async function startFiles(): Promise<TestFiles> {
       Readable.from(Buffer.from(body)),
     );
   }
-  let files: Files;
+  let files: FileRoutes;
   let failed = 0;
   const app = express();
   app.all('/files/:job/:name', async (req, res) => {
-    const reply = await deliverFile(files)(req, res).catch((error) => {
-      failed += 1;
-      return errorOf(error);
+    const reply = await deliverFile(files)({ req, res }).catch((error) => {
+      if (!(error instanceof Refusal)) failed += 1;
+      return errorReply(error);
     });
-    if (reply) send(res, reply);
+    if (reply && !res.headersSent && !res.destroyed) sendReply(res, reply);
   });
   const server = createServer(app.disable('x-powered-by')).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));

@@ -118,7 +118,7 @@ describe('parseJobId', () => {
   const unknown = '00000000-0000-4000-8000-000000000000';
   for (const good of [id, unknown, id.toUpperCase()]) {
     it(`reads ${good} in lower case`, () =>
-      expect(parseJobId(good)).to.deep.equal({ ok: true, id: good.toLowerCase() }));
+      expect(parseJobId(good)).to.deep.equal({ ok: true, jobId: good.toLowerCase() }));
   }
 
   const wrong = [

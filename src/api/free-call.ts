@@ -1,0 +1,28 @@
+import { refuse } from '../base/errors.ts';
+import { type Flags, parseFlags } from '../model/request-parameters.ts';
+import { enter } from '../store/access/authorize.ts';
+import type { RecordStore } from '../store/script.ts';
+import type { KeyedCall } from './app.ts';
+import { requireAllowed } from './reply.ts';
+
+/** Has the record check key and rate of a call that costs nothing. */
+export async function enterFree(
+  store: RecordStore,
+  { key, res }: KeyedCall,
+): Promise<{ readonly mayReadStats: boolean }> {
+  return requireAllowed(res, await enter(store, key));
+}
+
+/** Returns the global parameters; refuses the call for its syntax or for one of them. */
+export function requireFlags({ fault, given }: KeyedCall): Flags {
+  if (fault !== null) throw refuse('bad_request', fault);
+  return requireParsed(parseFlags(given));
+}
+
+/** Returns parameters that could be read; throws the sentence about the first one that could not. */
+export function requireParsed<T extends { readonly ok: true }>(
+  parsed: T | { readonly ok: false; readonly sentence: string },
+): T {
+  if (!parsed.ok) throw refuse('bad_request', parsed.sentence);
+  return parsed;
+}
