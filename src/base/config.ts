@@ -1,7 +1,8 @@
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { tableOf } from './markdown-table.ts';
 import type { Kind } from './settings/kinds.ts';
-import { type Setting, settings } from './settings/settings.ts';
+import type { Setting } from './settings/setting.ts';
+import { settings } from './settings/settings.ts';
 
 type Row = (typeof settings)[number];
 export type SettingName = Row['name'];

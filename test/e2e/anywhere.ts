@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { kubeSettings } from '../../src/base/settings/worker-jobs.ts';
+import { workerJobSettings } from '../../src/base/settings/worker-job-settings.ts';
 import { clearGround } from '../support/cluster/ground.ts';
 import { workerImage } from '../support/cluster/image.ts';
 import { type Installation, openInstallation } from '../support/cluster/installation.ts';
@@ -15,7 +15,9 @@ describe('a job in the cluster of KUBECONFIG', function () {
 
   before(async () => {
     if (!kubeconfig || !address) throw new Error('KUBECONFIG and ADDRESS must be set');
-    const given = kubeSettings.flatMap(({ name }) => (process.env[name] ? [[name, process.env[name]] as const] : []));
+    const given = workerJobSettings.flatMap(({ name }) =>
+      process.env[name] ? [[name, process.env[name]] as const] : [],
+    );
     const env = Object.fromEntries(given);
     trawl = await openInstallation({ kubeconfig, address, namespace, image: workerImage, env });
     await trawl.control();

@@ -1,7 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { expect } from 'chai';
 import { type Config, ConfigError, configTable, readConfig, type SettingName } from '../../src/base/config.ts';
-import { type Setting, settings } from '../../src/base/settings/settings.ts';
+import type { Setting } from '../../src/base/settings/setting.ts';
+import { settings } from '../../src/base/settings/settings.ts';
 
 const key = Buffer.alloc(32, 7).toString('base64');
 /** Names that are no settings, made here because no file of the tree may spell one. */
@@ -152,8 +153,8 @@ describe('settings', () => {
   it('that are wrong are told in a sentence that says what is allowed', () => {
     const env = { TRAWL_TRUSTED_PROXIES: '10.0.0.0/99', TRAWL_LOG_LEVEL: 'loud' };
     expect(problemsOf(env)).to.deep.equal([
-      'TRAWL_TRUSTED_PROXIES must be IP addresses or CIDRs such as 10.0.0.0/8, several with commas between.',
       'TRAWL_LOG_LEVEL must be error, warn, info or debug.',
+      'TRAWL_TRUSTED_PROXIES must be IP addresses or CIDRs such as 10.0.0.0/8, several with commas between.',
     ]);
   });
 

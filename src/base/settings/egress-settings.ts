@@ -1,0 +1,31 @@
+import * as kind from './kinds.ts';
+import type { Setting } from './setting.ts';
+
+/** Which addresses the egress proxy lets through. */
+export const egressSettings = [
+  {
+    name: 'TRAWL_EGRESS_PORTS',
+    kind: kind.ports,
+    default: '80,443',
+    text: 'Ports that are open on public addresses; a URL with another port ends as `address_not_allowed`.',
+  },
+  {
+    name: 'TRAWL_EGRESS_ALLOW',
+    kind: kind.exceptions,
+    default: '',
+    text: "Addresses and ports that callers may name although they are not public, such as the operator's own sources.",
+  },
+  {
+    name: 'TRAWL_EGRESS_DENY',
+    kind: kind.networks,
+    default: '',
+    text: 'Further addresses that are never reached, such as public ones of the cluster itself; wins over TRAWL_EGRESS_ALLOW.',
+  },
+  {
+    name: 'TRAWL_DNS_SERVERS',
+    kind: kind.peers,
+    default: '',
+    absent: "the system's",
+    text: 'DNS servers that `egress` asks for the names of callers.',
+  },
+] as const satisfies readonly Setting[];

@@ -1,0 +1,48 @@
+import * as kind from './kinds.ts';
+import type { Setting } from './setting.ts';
+
+/** Limits of one job and of its webhook. */
+export const limitSettings = [
+  {
+    name: 'TRAWL_MAX_FILE_BYTES',
+    kind: kind.count,
+    default: '10737418240',
+    text: 'Largest file of a job, in bytes; a larger one ends the job as `file_too_large`.',
+  },
+  {
+    name: 'TRAWL_JOB_SECONDS',
+    kind: kind.seconds,
+    default: '7200',
+    text: 'Longest run of one attempt, in seconds; the worker is then stopped and the attempt fails as `timeout`.',
+  },
+  {
+    name: 'TRAWL_INSPECT_SECONDS',
+    kind: kind.seconds,
+    default: '50',
+    text: 'Longest wait for the metadata of a URL, in seconds; the call then fails as `timeout`.',
+  },
+  {
+    name: 'TRAWL_ATTEMPTS',
+    kind: kind.count,
+    default: '3',
+    text: 'Most attempts of a job whose failure is retryable (docs/errors.md); the last failure then ends the job.',
+  },
+  {
+    name: 'TRAWL_QUEUE_HOURS',
+    kind: kind.duration,
+    default: '24',
+    text: 'Longest wait of a job in the queue, in hours; it then ends as `queue_timeout`.',
+  },
+  {
+    name: 'TRAWL_WEBHOOK_SECONDS',
+    kind: kind.seconds,
+    default: '10',
+    text: 'Longest wait for the answer to a webhook, in seconds; the attempt then failed and is repeated.',
+  },
+  {
+    name: 'TRAWL_WEBHOOK_GAP_SECONDS',
+    kind: kind.seconds,
+    default: '5',
+    text: 'Seconds from the end of one attempt to deliver a webhook to the next one.',
+  },
+] as const satisfies readonly Setting[];

@@ -1,0 +1,66 @@
+import { levels } from '../log.ts';
+import * as kind from './kinds.ts';
+import type { Setting } from './setting.ts';
+
+/** The process itself: folders, ports, links, secrets, log. */
+export const serviceSettings = [
+  {
+    name: 'TRAWL_DATA',
+    kind: kind.text,
+    default: './data',
+    text: 'Data folder of `trawl up`: secret, Redis, finished files. Worker and inspector put their temporary files below it.',
+  },
+  {
+    name: 'TRAWL_HOST',
+    kind: kind.host,
+    default: '127.0.0.1',
+    text: 'Address that every port below is opened on; `0.0.0.0` or `::` for all.',
+  },
+  { name: 'TRAWL_PORT', kind: kind.port, default: '8080', text: 'Port of the public API.' },
+  {
+    name: 'TRAWL_GATEWAY_PORT',
+    kind: kind.port,
+    default: '8082',
+    text: 'Port on which the controller answers workers; unused by `trawl up` with worker processes, which use a socket.',
+  },
+  {
+    name: 'TRAWL_PROBE_PORT',
+    kind: kind.port,
+    default: '9090',
+    text: 'Port of `/healthz`, `/readyz` and `/metrics`, in every role.',
+  },
+  {
+    name: 'TRAWL_PUBLIC_URL',
+    kind: kind.linkStart,
+    default: null,
+    absent: 'from host and port in `trawl up`, else required',
+    text: 'URL at which callers reach the API; links to results begin with it.',
+  },
+  {
+    name: 'TRAWL_SECRET',
+    kind: kind.secretKey,
+    default: null,
+    absent: 'made once in the data folder by `trawl up`, else required',
+    secret: true,
+    text: "Key that signs result links and workers' tokens and encrypts webhook authorizations.",
+  },
+  {
+    name: 'TRAWL_SECRET_OLD',
+    kind: kind.secretKey,
+    default: null,
+    secret: true,
+    text: 'Previous value of TRAWL_SECRET: links, tokens and authorizations made with it stay valid. Remove it when they have expired.',
+  },
+  {
+    name: 'TRAWL_CLOCK_FILE',
+    kind: kind.text,
+    default: null,
+    text: 'For rehearsals only: a file that holds seconds to add to the clock, read again every 100 ms.',
+  },
+  {
+    name: 'TRAWL_LOG_LEVEL',
+    kind: kind.oneOf(...levels),
+    default: 'info',
+    text: 'Lowest level that is logged; the log is one JSON object per line.',
+  },
+] as const satisfies readonly Setting[];

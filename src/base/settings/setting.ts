@@ -1,0 +1,15 @@
+import type { Kind } from './kinds.ts';
+
+/** One setting, an environment variable. It is read as its default when it is not set or empty. */
+export interface Setting {
+  readonly name: `TRAWL_${string}`;
+  readonly kind: Kind<unknown>;
+  /** As one would write it; `null` when there is no value without the setting. */
+  readonly default: string | null;
+  /** What holds without the setting, in words, where the default does not say it. */
+  readonly absent?: string;
+  /** It may come from the file that NAME_FILE names, and is never shown. */
+  readonly secret?: true;
+  /** What the value limits, its unit, and what happens at the limit. */
+  readonly text: string;
+}

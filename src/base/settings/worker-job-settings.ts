@@ -1,0 +1,73 @@
+import * as kind from './kinds.ts';
+import type { Setting } from './setting.ts';
+
+/** The Jobs that workers are in a cluster. */
+export const workerJobSettings = [
+  {
+    name: 'TRAWL_KUBE_NAMESPACE',
+    kind: kind.namespace,
+    default: null,
+    text: 'Namespace of worker Jobs, and of nothing else.',
+  },
+  {
+    name: 'TRAWL_KUBE_RATE',
+    kind: kind.count,
+    default: '200',
+    text: 'Most requests per second to the Kubernetes API server, with bursts of twice as many; further requests wait.',
+  },
+  { name: 'TRAWL_WORKER_IMAGE', kind: kind.text, default: null, text: 'Container image of worker pods.' },
+  {
+    name: 'TRAWL_WORKER_ACCOUNT',
+    kind: kind.kubeName,
+    default: 'trawl-worker',
+    text: 'ServiceAccount of worker pods; it needs no rights.',
+  },
+  {
+    name: 'TRAWL_WORKER_CPU',
+    kind: kind.quantity,
+    default: '250m',
+    text: 'CPU that each worker pod requests; its use is not limited.',
+  },
+  {
+    name: 'TRAWL_WORKER_MEMORY',
+    kind: kind.quantity,
+    default: '3Gi',
+    text: 'Memory that each worker pod requests and is limited to; a pod that needs more is killed.',
+  },
+  {
+    name: 'TRAWL_WORKER_AWAY_SECONDS',
+    kind: kind.seconds,
+    default: '60',
+    text: 'How long a worker pod tolerates an unreachable node before Kubernetes evicts it, in seconds; its attempt then counts as interrupted.',
+  },
+  {
+    name: 'TRAWL_WORKER_START_SECONDS',
+    kind: kind.seconds,
+    default: '180',
+    text: 'How long a scheduled worker pod may fail to start, such as for an image that cannot be fetched, in seconds; its attempt then fails as `worker_failed`.',
+  },
+  {
+    name: 'TRAWL_WORKER_RUNTIME_CLASS',
+    kind: kind.kubeName,
+    default: null,
+    text: 'RuntimeClass of worker pods, such as `gvisor`.',
+  },
+  {
+    name: 'TRAWL_WORKER_PRIORITY_CLASS',
+    kind: kind.kubeName,
+    default: null,
+    text: 'PriorityClass of worker pods.',
+  },
+  {
+    name: 'TRAWL_WORKER_QUEUE',
+    kind: kind.kubeName,
+    default: null,
+    text: 'LocalQueue of Kueue that admits worker Jobs.',
+  },
+  {
+    name: 'TRAWL_WORKER_HOST_USERS',
+    kind: kind.flag,
+    default: 'false',
+    text: '`true` lets worker pods share the user ids of their node; only for nodes without user namespaces.',
+  },
+] as const satisfies readonly Setting[];
