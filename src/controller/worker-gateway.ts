@@ -1,10 +1,12 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Refusal, refusals } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
-import { isContentType } from '../model/content-types.ts';
+import { readBody } from '../base/read-body.ts';
+import { type AttemptSpec, readProgress, readUpload, type UploadPermit } from '../model/attempt-protocol.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import { objectPrefix, readVerdict } from '../model/outcome.ts';
-import type { ObjectStore, Upload } from '../objects/object-store.ts';
+import type { Args } from '../model/request-parameters.ts';
+import type { ObjectStore } from '../objects/object-store.ts';
 import type { AttemptId } from '../runners/runner.ts';
 import { noteProgress } from '../store/jobs/note-progress.ts';
 import { readJob } from '../store/jobs/read-job.ts';
@@ -26,7 +28,6 @@ export interface WorkerGatewayOptions {
 type GatewayRoute = (job: Job, req: IncomingMessage) => Promise<object | null>;
 
 const maxJsonBytes = 64 * 1024;
-const extensionForm = /^[a-z0-9]{1,8}$/;
 
 /**
  * The one server that workers know: what an attempt is to do, where it may upload, and what it tells; 410 when it is over.
@@ -60,7 +61,8 @@ export function makeWorkerGateway(options: WorkerGatewayOptions): Server {
 function makeRoutes(options: WorkerGatewayOptions): Readonly<Record<string, GatewayRoute>> {
   const { store, objects } = options;
   const permit = ({ id, attempt }: Job, said: unknown) => {
-    const { ext, ...upload } = readUpload(said, options.fileBytes);
+    const { ext, ...upload } = orBad(readUpload(said));
+    if (upload.bytes > options.fileBytes) throw new Bad();
     return objects.permit(`${objectPrefix(id, attempt)}media.${ext}`, upload);
   };
   return {
@@ -74,14 +76,15 @@ function makeRoutes(options: WorkerGatewayOptions): Readonly<Record<string, Gate
       return specOf(job, options, store.clock.now());
     },
     'POST /v1/attempt/progress': async (job, req) => {
-      const told = readProgress(await readJson(req));
+      const told = orBad(readProgress(await readJson(req)));
       const noted = await noteProgress(store, job.id, job.attempt, told);
       if (noted.refused) throw new Gone();
       return null;
     },
     'POST /v1/attempt/permit': async (job, req) => {
       const permitted = await permit(job, await readJson(req));
-      return permitted.is === 'parts' ? permitted : { key: permitted.key, parts: null };
+      const whole: UploadPermit = { key: permitted.key, parts: null, through_egress: false };
+      return permitted.is === 'parts' ? permitted : whole;
     },
     'PUT /v1/attempt/object': async (job, req) => {
       const permitted = await permit(job, readHeaders(req));
@@ -114,23 +117,13 @@ function answer(res: ServerResponse, status: number, value: object | null): void
   res.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }).end(body);
 }
 
-async function specOf(job: Job, options: WorkerGatewayOptions, now: number): Promise<object> {
+async function specOf(job: Job, options: WorkerGatewayOptions, now: number): Promise<AttemptSpec> {
   const { objects, fileBytes, inspectSeconds } = options;
   const seconds = Math.max(1, Math.floor(((job.deadline ?? now) - now) / 1000));
   const limits = { file_bytes: fileBytes, seconds, inspect_seconds: inspectSeconds };
   const { id, attempt, endpoint, args } = job;
   const cookies = await options.cookiesOf(args.query);
-  return { job: id, attempt, endpoint, args, limits, part_bytes: objects.partBytes, cookies };
-}
-
-/** Understands `{bytes, sha256, content_type, ext, parts}`; what it says of the bytes is for the object store to judge. */
-function readUpload(json: unknown, fileBytes: number): Upload & { readonly ext: string } {
-  const { bytes, sha256, content_type, ext, parts } = (json ?? {}) as Record<string, unknown>;
-  const fits = typeof bytes === 'number' && bytes >= 1 && bytes <= fileBytes;
-  if (!fits || typeof sha256 !== 'string' || typeof ext !== 'string' || !extensionForm.test(ext)) throw new Bad();
-  if (typeof content_type !== 'string' || !isContentType(content_type)) throw new Bad();
-  if (!Array.isArray(parts) || !parts.every((part) => typeof part === 'string')) throw new Bad();
-  return { bytes, sha256, content_type, ext, parts };
+  return { job: id, attempt, endpoint, args: args as Args, limits, part_bytes: objects.partBytes, cookies };
 }
 
 /** What a file that comes whole says of itself. */
@@ -139,26 +132,12 @@ function readHeaders({ headers }: IncomingMessage): object {
   return { bytes: Number(length), sha256, content_type, ext, parts: [] };
 }
 
-function readProgress(json: unknown) {
-  const { progress, stage, speed_bytes, eta_seconds } = (json ?? {}) as Record<string, unknown>;
-  const count = (value: unknown) =>
-    typeof value === 'number' && Number.isFinite(value) && value >= 0 ? Math.round(value) : null;
-  const word = typeof stage === 'string' && /^[a-z_ ]{1,40}$/.test(stage) ? stage : '';
-  return {
-    progress: count(progress) ?? 0,
-    stage: word,
-    speed_bytes: count(speed_bytes),
-    eta_seconds: count(eta_seconds),
-  };
+function orBad<T>(value: T | null): T {
+  if (value === null) throw new Bad();
+  return value;
 }
 
 async function readJson(req: IncomingMessage): Promise<unknown> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of req as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > maxJsonBytes) throw new Bad();
-    chunks.push(chunk);
-  }
-  return JSON.parse(Buffer.concat(chunks).toString() || '{}');
+  const body = orBad(await readBody(req, maxJsonBytes));
+  return JSON.parse(body.toString() || '{}');
 }

@@ -1,4 +1,4 @@
-import type { Told } from './tools.ts';
+import type { AttemptProgress } from '../model/attempt-protocol.ts';
 
 /** How a job's whole cost is shared by its stages, in percent; what is left is for the upload. */
 interface Shares {
@@ -19,15 +19,15 @@ export interface Progress {
 }
 
 /** Makes one number, which never falls, of all stages. `encodes` says whether the conversion will take long. */
-export function makeProgress(encodes: boolean, told: (told: Told) => void, now: () => number): Progress {
+export function makeProgress(encodes: boolean, told: (told: AttemptProgress) => void, now: () => number): Progress {
   const shares = encodes ? encoding : copying;
-  let last: Told = { progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null };
+  let last: AttemptProgress = { progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null };
   let begun: { readonly at: number; readonly bytes: number } | null = null;
   const speedOf = (bytes: number | undefined) => {
     if (bytes === undefined) return null;
     begun ??= { at: now(), bytes };
     const seconds = (now() - begun.at) / 1000;
-    return seconds < 0.5 ? null : Math.round((bytes - begun.bytes) / seconds);
+    return seconds < 0.5 || bytes < begun.bytes ? null : Math.round((bytes - begun.bytes) / seconds);
   };
   return {
     at: (stage, fraction, bytes) => {
@@ -36,7 +36,7 @@ export function makeProgress(encodes: boolean, told: (told: Told) => void, now: 
       const progress = Math.max(last.progress, Math.floor(before + shares[stage] * part));
       const speed = speedOf(bytes);
       const eta = speed && bytes && part > 0 ? Math.round((bytes / part - bytes) / speed) : null;
-      const next: Told = { progress, stage, speed_bytes: speed, eta_seconds: eta };
+      const next: AttemptProgress = { progress, stage, speed_bytes: speed, eta_seconds: eta };
       if (next.progress !== last.progress || stage !== last.stage || next.speed_bytes !== last.speed_bytes) told(next);
       last = next;
     },

@@ -1,5 +1,6 @@
 import { open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { AttemptProgress } from '../model/attempt-protocol.ts';
 import type { Metadata } from '../model/metadata.ts';
 import { type Choice, choose } from './choose-formats.ts';
 import { classifyFfmpeg } from './classify-failure.ts';
@@ -11,7 +12,7 @@ import { type Fetched, type Plan, planConversion } from './plan-conversion.ts';
 import { probeFile } from './probe-file.ts';
 import { damage, prove } from './prove-file.ts';
 import type { Page } from './source-page.ts';
-import { Failed, type Order, type Produced, type Told, type Tools } from './tools.ts';
+import { Failed, type Order, type Produced, type Tools } from './tools.ts';
 import { watchFetch } from './watch-fetch.ts';
 import { type Driver, openDriver } from './yt-dlp.ts';
 
@@ -33,11 +34,11 @@ const mendable = [
 export async function produce(
   order: Order,
   tools: Tools,
-  told: (told: Told) => void,
+  told: (told: AttemptProgress) => void,
   signal: AbortSignal,
 ): Promise<Produced> {
   let highest = 0;
-  const tell = (next: Told) => {
+  const tell = (next: AttemptProgress) => {
     highest = Math.max(highest, next.progress);
     told({ ...next, progress: highest });
   };
@@ -83,7 +84,7 @@ class SectionFailed extends Failed {}
 async function attempt(
   order: Order,
   tools: Tools,
-  told: (told: Told) => void,
+  told: (told: AttemptProgress) => void,
   signal: AbortSignal,
   mayCut: boolean,
 ): Promise<Produced> {
@@ -101,7 +102,7 @@ async function make(
   driver: Driver,
   order: Order,
   tools: Tools,
-  told: (told: Told) => void,
+  told: (told: AttemptProgress) => void,
   ends: Endable,
   mayCut: boolean,
 ): Promise<Produced> {

@@ -72,14 +72,6 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** What is told while a job runs. `progress` never falls and is at most 90: the rest belongs to the upload. */
-export interface Told {
-  readonly progress: number;
-  readonly stage: 'inspect' | 'fetch' | 'convert' | 'prove';
-  readonly speed_bytes: number | null;
-  readonly eta_seconds: number | null;
-}
-
 /** A file that was proved, and the words about it. */
 export interface Produced {
   readonly file: string;

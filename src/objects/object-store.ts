@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { UploadPart, UploadPermit, UploadRequest } from '../model/attempt-protocol.ts';
 import type { ByteRange } from '../model/byte-range.ts';
 import { longestKey } from '../model/outcome.ts';
 
@@ -29,15 +30,8 @@ export interface ObjectStore {
   readonly sweepTemporary: (olderThanMs: number) => Promise<number>;
 }
 
-/** A file that is to be uploaded. */
-export interface Upload {
-  readonly bytes: number;
-  /** SHA-256 of its bytes, in hex. */
-  readonly sha256: string;
-  readonly content_type: string;
-  /** SHA-256 of the bytes of each part, in hex; nobody reads it where files come whole. */
-  readonly parts: readonly string[];
-}
+/** A file that is to be uploaded. A store that takes files whole does not read `parts`. */
+export type Upload = Omit<UploadRequest, 'ext'>;
 
 /** Plain data with which one object may be uploaded, and nothing else be done. */
 export type Permit = WholePermit | PartsPermit;
@@ -53,20 +47,9 @@ export interface WholePermit {
 }
 
 /** The file goes to the store itself, part by part. */
-export interface PartsPermit {
+export interface PartsPermit extends UploadPermit {
   readonly is: 'parts';
-  readonly key: string;
-  /** Whether the store has a public address, which a worker reaches through egress alone. */
-  readonly through_egress: boolean;
-  readonly parts: readonly Part[];
-}
-
-/** These bytes of the file go to this URL with these headers. */
-export interface Part {
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly start: number;
-  readonly bytes: number;
+  readonly parts: readonly UploadPart[];
 }
 
 /** What the one who downloads an object is told about it, where the store itself tells it. */

@@ -12,7 +12,8 @@ import {
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
-import { isObjectKey, type Part, type Upload } from './object-store.ts';
+import type { UploadPart } from '../model/attempt-protocol.ts';
+import { isObjectKey, type Upload } from './object-store.ts';
 import { type Bucket, limit, reachBucket, statusOf } from './s3-bucket.ts';
 
 /** The fields in which an object tells what was permitted. */
@@ -29,7 +30,12 @@ const finishMilliseconds = 60_000;
 const checksumHeader = 'x-amz-checksum-sha256';
 
 /** Begins an upload, or goes on with the one that was begun, and signs a URL for each part that is not there yet. */
-export async function permitParts(bucket: Bucket, key: string, upload: Upload, partBytes: number): Promise<Part[]> {
+export async function permitParts(
+  bucket: Bucket,
+  key: string,
+  upload: Upload,
+  partBytes: number,
+): Promise<UploadPart[]> {
   const [begun] = await findUploads(bucket, key);
   const { id, parts: there } = begun ?? { id: await beginUpload(bucket, key, upload), parts: [] };
   const missing = upload.parts

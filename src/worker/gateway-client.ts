@@ -2,35 +2,24 @@ import type { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type HttpAnswer, type HttpRequest, sendRequest } from '../base/http-client.ts';
 import type { ServerAddress } from '../base/server-address.ts';
+import {
+  type AttemptProgress,
+  type AttemptSpec,
+  readPermit,
+  readSpec,
+  type UploadPermit,
+  type UploadRequest,
+} from '../model/attempt-protocol.ts';
 import type { Outcome } from '../model/outcome.ts';
-import { type Permit, readPermit, readSpec, type Spec } from './spec.ts';
-
-/** What is told of an attempt while it runs. */
-export interface Progress {
-  readonly progress: number;
-  readonly stage: string;
-  readonly speed_bytes: number | null;
-  readonly eta_seconds: number | null;
-}
-
-/** What a worker asks to store. */
-export interface Upload {
-  readonly bytes: number;
-  readonly sha256: string;
-  readonly content_type: string;
-  readonly ext: string;
-  /** SHA-256 of the bytes of each part, in hex; none when the file goes whole. */
-  readonly parts: readonly string[];
-}
 
 /** The one server that a worker knows. Everything is tried again until an answer comes or the time is up. */
 export interface Gateway {
-  readonly readSpec: () => Promise<Spec>;
+  readonly readSpec: () => Promise<AttemptSpec>;
   /** Tries once. */
-  readonly tell: (progress: Progress) => Promise<void>;
-  readonly askPermit: (upload: Upload) => Promise<Permit>;
+  readonly tell: (progress: AttemptProgress) => Promise<void>;
+  readonly askPermit: (upload: UploadRequest) => Promise<UploadPermit>;
   /** Tries once, because the bytes can be read but once. */
-  readonly putObject: (bytes: Readable, upload: Omit<Upload, 'parts'>) => Promise<void>;
+  readonly putObject: (bytes: Readable, upload: Omit<UploadRequest, 'parts'>) => Promise<void>;
   readonly sendVerdict: (outcome: Outcome) => Promise<void>;
 }
 

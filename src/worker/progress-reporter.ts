@@ -1,9 +1,10 @@
-import { type Gateway, Over, type Progress } from './gateway-client.ts';
+import type { AttemptProgress } from '../model/attempt-protocol.ts';
+import { type Gateway, Over } from './gateway-client.ts';
 
 /** Tells the gateway how far an attempt is. */
 export interface Teller {
   /** Remembers what to tell; only the newest is told. */
-  readonly note: (progress: Progress) => void;
+  readonly note: (progress: AttemptProgress) => void;
   readonly stop: () => void;
 }
 
@@ -21,8 +22,8 @@ export interface TellerOptions {
 /** Starts to tell progress, one call at a time. */
 export function startTeller(options: TellerOptions): Teller {
   const { gateway, everyMilliseconds, atLeastMilliseconds, patienceSeconds, over, lost } = options;
-  let newest: Progress = { progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null };
-  let told: Progress | null = null;
+  let newest: AttemptProgress = { progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null };
+  let told: AttemptProgress | null = null;
   let toldAt = performance.now();
   let heardAt = toldAt;
   let calling = false;

@@ -2,22 +2,27 @@ import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import type { Log } from '../base/log.ts';
 import type { ServerAddress } from '../base/server-address.ts';
-import { Failed, type Order, type Produced, type Told, type Tools } from '../media/tools.ts';
+import { Failed, type Order, type Produced, type Tools } from '../media/tools.ts';
+import type { AttemptProgress, AttemptSpec } from '../model/attempt-protocol.ts';
 import type { Delivered } from '../model/job.ts';
 import type { Metadata } from '../model/metadata.ts';
 import type { Outcome } from '../model/outcome.ts';
 import { type Breach, breaches, type ChildLimits } from './child-limits.ts';
 import type { Programs } from './find-programs.ts';
-import { type Gateway, Over, type Progress } from './gateway-client.ts';
+import { type Gateway, Over } from './gateway-client.ts';
 import { startTeller } from './progress-reporter.ts';
 import { homesOf, type Wall } from './sandbox-command.ts';
-import type { Spec } from './spec.ts';
 import { uploadFile } from './upload-file.ts';
 import { openPlace, type Place, type PlaceOptions } from './workspace.ts';
 
 /** Makes a file of an order, or only the words about it. */
 export interface Media {
-  readonly produce: (order: Order, tools: Tools, told: (told: Told) => void, signal: AbortSignal) => Promise<Produced>;
+  readonly produce: (
+    order: Order,
+    tools: Tools,
+    told: (told: AttemptProgress) => void,
+    signal: AbortSignal,
+  ) => Promise<Produced>;
   readonly inspectUrl: (order: Order, tools: Tools, signal: AbortSignal) => Promise<Metadata>;
 }
 
@@ -77,7 +82,7 @@ export async function runAttempt(options: AttemptOptions): Promise<Outcome | nul
   let timer: NodeJS.Timeout | undefined;
   try {
     const spec = await gateway.readSpec();
-    timer = setTimeout(() => cutShort('time'), spec.seconds * 1000);
+    timer = setTimeout(() => cutShort('time'), spec.limits.seconds * 1000);
     return { is: 'done', ...(await work(spec, options, cutShort, teller.note, cut.signal)) };
   } catch (error) {
     return outcomeOf(cut.signal.aborted ? cut.signal.reason : error, log);
@@ -89,23 +94,24 @@ export async function runAttempt(options: AttemptOptions): Promise<Outcome | nul
 }
 
 async function work(
-  spec: Spec,
+  spec: AttemptSpec,
   options: AttemptOptions,
   broken: (breach: Breach) => void,
-  note: (progress: Progress) => void,
+  note: (progress: AttemptProgress) => void,
   signal: AbortSignal,
 ): Promise<{ metadata: Metadata; delivered: Delivered | null }> {
   const { media, gateway, egress, patienceSeconds } = options;
   const place = await openPlace(placeOf(spec, options, broken, signal));
   try {
     const tools = toolsOf(spec, options, place);
-    if (spec.order.endpoint === 'metadata') {
-      return { metadata: await media.inspectUrl(spec.order, tools, signal), delivered: null };
+    if (spec.endpoint === 'metadata') {
+      return { metadata: await media.inspectUrl(spec, tools, signal), delivered: null };
     }
-    const told = (words: Told) => note({ ...words, progress: Math.floor((words.progress * madePercent) / 100) });
-    const produced = await media.produce(spec.order, tools, told, signal);
+    const told = (words: AttemptProgress) =>
+      note({ ...words, progress: Math.floor((words.progress * madePercent) / 100) });
+    const produced = await media.produce(spec, tools, told, signal);
     note({ progress: madePercent, stage: 'upload', speed_bytes: null, eta_seconds: null });
-    const store = { gateway, egress, folder: place.folder, partBytes: spec.partBytes, patienceSeconds, signal };
+    const store = { gateway, egress, folder: place.folder, partBytes: spec.part_bytes, patienceSeconds, signal };
     return { metadata: produced.metadata, delivered: await uploadFile(produced, store) };
   } finally {
     await place.close();
@@ -113,7 +119,7 @@ async function work(
 }
 
 function placeOf(
-  { fileBytes, seconds, cookies }: Spec,
+  { limits: { file_bytes: fileBytes, seconds }, cookies }: AttemptSpec,
   options: AttemptOptions,
   broken: (breach: Breach) => void,
   signal: AbortSignal,
@@ -132,7 +138,7 @@ function placeOf(
 }
 
 function toolsOf(
-  { fileBytes, inspectSeconds }: Spec,
+  { limits: { file_bytes: fileBytes, inspect_seconds: inspectSeconds } }: AttemptSpec,
   { programs, plugins, slowBytes, slowSeconds }: AttemptOptions,
   { folder, proxy, cookies, run }: Place,
 ): Tools {

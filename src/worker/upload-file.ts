@@ -4,9 +4,9 @@ import { type FileHandle, open, realpath } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import type { ServerAddress } from '../base/server-address.ts';
 import { Failed, type Produced } from '../media/tools.ts';
+import type { UploadPart } from '../model/attempt-protocol.ts';
 import type { Delivered } from '../model/job.ts';
 import { type Gateway, Over, Refused, repeat, send } from './gateway-client.ts';
-import type { Part } from './spec.ts';
 
 const pieceBytes = 2 ** 18;
 const partsAtOnce = 4;
@@ -88,7 +88,7 @@ async function tryUpload({ file, produced, parts, renew }: Try, options: UploadO
     return delivered;
   }
   const left = [...permit.parts];
-  const through = permit.throughEgress ? egress : null;
+  const through = permit.through_egress ? egress : null;
   const putSome = async () => {
     for (let part = left.shift(); part !== undefined; part = left.shift()) {
       if (part.start + part.bytes > bytes) throw new Refused('The permit is for another size');
@@ -107,7 +107,7 @@ async function tryUpload({ file, produced, parts, renew }: Try, options: UploadO
 
 async function putPart(
   file: FileHandle,
-  part: Part,
+  part: UploadPart,
   through: ServerAddress | null,
   signal: AbortSignal,
 ): Promise<void> {

@@ -72,7 +72,11 @@ describe('the gateway of each of several controllers', () => {
   it('a file is asked for at one and sent to another, and its verdict is told to either', async () => {
     const job = await aJob();
     const key = `${job.id}/1/media.mp4`;
-    expect(await (await post(0, job, '/permit', upload)).json()).to.deep.equal({ key, parts: null });
+    expect(await (await post(0, job, '/permit', upload)).json()).to.deep.equal({
+      key,
+      parts: null,
+      through_egress: false,
+    });
     expect((await put(1, job, words)).status).to.equal(200);
     expect(await objects.see(key)).to.deep.equal({ bytes: film.length, checksum: sha256 });
     const delivered = { ...someDelivered(1), key, bytes: film.length, sha256 };

@@ -6,7 +6,7 @@ import { makeProgress } from '../../src/media/overall-progress.ts';
 import { readProbe } from '../../src/media/probe-file.ts';
 import { describePage } from '../../src/media/produce-file.ts';
 import { readPage } from '../../src/media/source-page.ts';
-import type { Told } from '../../src/media/tools.ts';
+import type { AttemptProgress } from '../../src/model/attempt-protocol.ts';
 import { metadataFields } from '../../src/model/metadata.ts';
 
 const query = 'http://example.com/film';
@@ -97,14 +97,14 @@ describe('progress', () => {
     const steps = fc.array(fc.tuple(stage, fc.double({ noNaN: true }), fc.option(fc.nat(), { nil: undefined })));
     fc.assert(
       fc.property(fc.boolean(), steps, (encodes, all) => {
-        const told: Told[] = [];
+        const told: AttemptProgress[] = [];
         let now = 0;
         const progress = makeProgress(
           encodes,
           (each) => told.push(each),
           () => (now += 300),
         );
-        for (const [name, fraction, bytes] of all) progress.at(name as Told['stage'], fraction, bytes);
+        for (const [name, fraction, bytes] of all) progress.at(name as (typeof all)[number][0], fraction, bytes);
         progress.at('prove', 1);
         const numbers = told.map((each) => each.progress);
         expect(numbers).to.deep.equal([...numbers].sort((one, other) => one - other));
@@ -114,7 +114,7 @@ describe('progress', () => {
   });
 
   it('says speed and time left from the bytes', () => {
-    const told: Told[] = [];
+    const told: AttemptProgress[] = [];
     let now = 0;
     const progress = makeProgress(
       false,

@@ -54,7 +54,7 @@ export async function startGateway(options: TestGatewayOptions): Promise<TestGat
   };
   const ownPermit = async ({ bytes }: Upload) => {
     const parts = partsOf(storeUrl, bytes, partBytes)?.filter(({ path }) => !objects.has(path)) ?? null;
-    return { key: 'a-job/1/media.mp4', parts };
+    return { key: 'a-job/1/media.mp4', parts, through_egress: false };
   };
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const { method, url = '' } = request;

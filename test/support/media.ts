@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { type Probe, readProbe } from '../../src/media/probe-file.ts';
 import { produce } from '../../src/media/produce-file.ts';
 import { runChild } from '../../src/media/spawn-child.ts';
-import { Failed, type Limits, type Order, type Produced, type Told, type Tools } from '../../src/media/tools.ts';
+import { Failed, type Limits, type Order, type Produced, type Tools } from '../../src/media/tools.ts';
+import type { AttemptProgress } from '../../src/model/attempt-protocol.ts';
 import { startProxy, type TestProxy } from './proxy.ts';
 import { aFolder } from './redis.ts';
 import { type Source, startSource } from './source-server.ts';
@@ -27,7 +28,7 @@ export interface Studio {
 export interface Made {
   readonly produced: Produced | null;
   readonly failed: Failed | null;
-  readonly told: readonly Told[];
+  readonly told: readonly AttemptProgress[];
   readonly folder: string;
   readonly seconds: number;
 }
@@ -60,7 +61,7 @@ export async function openStudio(): Promise<Studio> {
     proxy,
     make: async (order, look, limits = {}) => {
       const { folder, remove } = aFolder();
-      const told: Told[] = [];
+      const told: AttemptProgress[] = [];
       const begun = performance.now();
       try {
         const tools = aTools(folder, proxy.url, limits);

@@ -1,11 +1,11 @@
 import type { Job } from '../../src/model/job.ts';
 import { takeLead } from '../../src/store/jobs/leadership.ts';
-import { type AttemptProgress, noteProgress } from '../../src/store/jobs/note-progress.ts';
+import { type NotedProgress, noteProgress } from '../../src/store/jobs/note-progress.ts';
 import { type JobEnding, settleJob } from '../../src/store/jobs/settle-job.ts';
 import type { RecordStore } from '../../src/store/script.ts';
 import { completed, holder, startNext, theJob } from './record.ts';
 
-const working: AttemptProgress = { progress: 10, stage: 'fetch video', speed_bytes: 1000, eta_seconds: 9 };
+const working: NotedProgress = { progress: 10, stage: 'fetch video', speed_bytes: 1000, eta_seconds: 9 };
 
 /** Begins the first attempt of a job, as the controller does; jobs that wait before it are begun too. */
 export async function beginJob(store: RecordStore, id: string): Promise<Job> {
@@ -17,7 +17,7 @@ export async function beginJob(store: RecordStore, id: string): Promise<Job> {
 }
 
 /** Makes a job Running, and tells its progress. */
-export async function runJob(store: RecordStore, id: string, told: Partial<AttemptProgress> = {}): Promise<Job> {
+export async function runJob(store: RecordStore, id: string, told: Partial<NotedProgress> = {}): Promise<Job> {
   const { attempt } = await beginJob(store, id);
   await noteProgress(store, id, attempt, { ...working, ...told });
   return theJob(store, id);

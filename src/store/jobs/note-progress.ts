@@ -1,3 +1,4 @@
+import type { AttemptProgress } from '../../model/attempt-protocol.ts';
 import { channels, keys } from '../keys.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
 import { readOpenJob } from './read-open-job.ts';
@@ -24,14 +25,10 @@ return { 'noted' }
 `,
 );
 
-/** Progress of an attempt, as its worker reports it. */
-export interface AttemptProgress {
-  readonly progress: number;
+/** Progress of an attempt, from its worker or from the controller while the worker waits to run. */
+export interface NotedProgress extends AttemptProgress {
   /** False while the worker only waits; the stage then says for what. */
   readonly running?: boolean;
-  readonly stage: string;
-  readonly speed_bytes: number | null;
-  readonly eta_seconds: number | null;
 }
 
 /** Notes progress of the open attempt; refused when another one runs or the job has ended. */
@@ -39,7 +36,7 @@ export async function noteProgress(
   store: RecordStore,
   jobId: string,
   attempt: number,
-  { running, progress, stage, speed_bytes, eta_seconds }: AttemptProgress,
+  { running, progress, stage, speed_bytes, eta_seconds }: NotedProgress,
 ): Promise<Change<'stale' | 'already_ended' | 'not_found'>> {
   const reply = await run(
     store,

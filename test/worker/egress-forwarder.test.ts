@@ -1,0 +1,21 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { startRelay } from '../../src/worker/egress-forwarder.ts';
+import { until } from '../support/until.ts';
+
+describe('The way out of one worker', () => {
+  it('takes so many connections that the others have room', async () => {
+    let taken = 0;
+    const egress = createServer(() => {
+      taken++;
+    }).listen(0, '127.0.0.1');
+    await once(egress, 'listening');
+    const relay = await startRelay({ host: '127.0.0.1', port: (egress.address() as AddressInfo).port }, null);
+    const sockets = Array.from({ length: 200 }, () => connect(relay.port, '127.0.0.1').on('error', () => undefined));
+    await until(() => sockets.filter(({ destroyed }) => destroyed).length === 72, 5, '72 are sent away');
+    await until(() => taken === 128, 5, '128 are taken');
+    for (const socket of sockets) socket.destroy();
+    await relay.close();
+    egress.close();
+  });
+});
