@@ -45,6 +45,11 @@ const roles: readonly Command[] = [
     load: async () => (await import('./admin/doctor.ts')).runDoctor,
   },
   {
+    name: 'manifests',
+    text: 'Print the Kubernetes objects that guard the namespace of the workers',
+    load: async () => (await import('./admin/manifests.ts')).runManifests,
+  },
+  {
     name: 'conform',
     text: 'Judge a deployment against the contract, from outside',
     load: async () => (await import('./admin/conform.ts')).runConform,

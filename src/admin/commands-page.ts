@@ -1,6 +1,7 @@
 import { tableOf } from '../base/markdown-table.ts';
 import type { Command } from './command.ts';
 import { partsOf, usageOf } from './command-help.ts';
+import { manifestsHelp } from './manifests.ts';
 
 /** Gives docs/commands.md: every command of the operator with all that it takes. */
 export function commandsPage(commands: readonly Command[]): string {
@@ -11,7 +12,12 @@ The commands of the operator work beside a running system, through its record: t
 The exit code is 0 when it is done, 1 when it is refused (with \`--json\`: \`{error, code}\`) and 2 when the line is wrong.
 \`set\` keeps what is not named. A value that begins with \`-\` is written \`--name=-value\`. \`--help\` works at every place.
 
-${commands.map(section).join('\n')}`;
+${commands.map(section).join('\n')}
+## trawl manifests
+
+\`\`\`text
+${manifestsHelp}\`\`\`
+`;
 }
 
 function section(command: Command): string {

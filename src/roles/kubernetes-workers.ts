@@ -2,13 +2,12 @@ import type { Config } from '../base/config.ts';
 import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
-import type { ServerAddress } from '../base/server-address.ts';
 import { findMissingRights } from '../runners/kubernetes/check-permissions.ts';
 import { type Access, findAccess } from '../runners/kubernetes/cluster-access.ts';
-import type { Shape } from '../runners/kubernetes/job-manifest.ts';
 import { type Client, KubeError, openClient } from '../runners/kubernetes/kube-client.ts';
 import { openKubernetesRunner } from '../runners/kubernetes/kubernetes-runner.ts';
 import { openIdentity } from '../runners/kubernetes/pod-identity.ts';
+import { podShapeOf } from '../runners/kubernetes/pod-shape.ts';
 import { makePace } from '../runners/kubernetes/rate-limiter.ts';
 import type { OpenWorkers } from './build-controller.ts';
 
@@ -21,10 +20,6 @@ export interface KubernetesWorkersOptions {
   readonly metrics: Metrics;
   readonly log: Log;
 }
-
-/** A file, what it is made from and what comes of it lie side by side; beside them there is little. */
-const filesAtOnce = 3;
-const besideBytes = 2 ** 28;
 
 /** Runs workers as Jobs of a cluster, each with a token that the cluster made for its pod. Refuses to start without the rights. */
 export function openKubernetesWorkers(options: KubernetesWorkersOptions): OpenWorkers {
@@ -52,32 +47,6 @@ export function openKubernetesWorkers(options: KubernetesWorkersOptions): OpenWo
   };
 }
 
-/** What these settings say of worker pods. */
-export function podShapeOf(config: Config): Shape {
-  const { kubeNamespace, workerImage, gatewayAddress, egressAddress } = config;
-  if (!kubeNamespace || !workerImage || !gatewayAddress || !egressAddress) throw new Error('checked with the settings');
-  return {
-    namespace: kubeNamespace,
-    image: workerImage,
-    serviceAccount: config.workerAccount,
-    env: {
-      TRAWL_GATEWAY_ADDRESS: showAddress(gatewayAddress),
-      TRAWL_EGRESS_ADDRESS: showAddress(egressAddress),
-      TRAWL_LOG_LEVEL: config.logLevel,
-      ...(config.ytdlpPlugins.length > 0 && { TRAWL_YTDLP_PLUGINS: config.ytdlpPlugins.join(':') }),
-    },
-    cpu: config.workerCpu,
-    memory: config.workerMemory,
-    diskBytes: filesAtOnce * config.maxFileBytes + besideBytes,
-    runtimeClass: config.workerRuntimeClass,
-    priorityClass: config.workerPriorityClass,
-    queue: config.workerQueue,
-    awaySeconds: config.workerAwaySeconds,
-    startSeconds: config.workerStartSeconds,
-    hostUsers: config.workerHostUsers,
-  };
-}
-
 async function refuseWithoutRights(client: Client, server: string, namespace: string): Promise<void> {
   const missing = await findMissingRights(client, namespace).catch((error: Error) => {
     const verb = error instanceof KubeError ? 'refused to say what this program may do' : 'cannot be asked';
@@ -86,10 +55,4 @@ async function refuseWithoutRights(client: Client, server: string, namespace: st
   if (missing.length > 0) {
     throw refuse('forbidden', `The cluster does not let this program do in ${namespace}: ${missing.join(', ')}`);
   }
-}
-
-function showAddress(address: ServerAddress): string {
-  if ('path' in address) return `unix:${address.path}`;
-  const host = address.host.includes(':') ? `[${address.host}]` : address.host;
-  return `http://${host}:${address.port}`;
 }

@@ -1,4 +1,4 @@
-import type { V1PolicyRule, V1Role } from '@kubernetes/client-node';
+import type { V1PolicyRule, V1Role, V1RoleBinding } from '@kubernetes/client-node';
 
 /** What the controller may do, in the namespace of the workers and nowhere else. */
 export const permissions = [
@@ -21,16 +21,30 @@ export function listRights(): Right[] {
   );
 }
 
+/** Name of the Role, of its binding and of the service account that the controller runs under. */
+const controller = 'trawl-controller';
+
 /** The Role that grants exactly these permissions. */
 export function makeRole(namespace: string): V1Role {
   return {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'Role',
-    metadata: { name: 'trawl-controller', namespace },
+    metadata: { name: controller, namespace },
     rules: permissions.map(({ apiGroups, resources, verbs }) => ({
       apiGroups: [...apiGroups],
       resources: [...resources],
       verbs: [...verbs],
     })),
+  };
+}
+
+/** Binds the Role to the controller's service account, which may be in another namespace. */
+export function makeRoleBinding(namespace: string, controllerNamespace: string): V1RoleBinding {
+  return {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: { name: controller, namespace },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: controller },
+    subjects: [{ kind: 'ServiceAccount', name: controller, namespace: controllerNamespace }],
   };
 }

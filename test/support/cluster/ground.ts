@@ -8,7 +8,7 @@ import {
   makeQuota,
   type Ways,
 } from '../../../src/runners/kubernetes/namespace-policies.ts';
-import { makeRole } from '../../../src/runners/kubernetes/permissions.ts';
+import { makeRole, makeRoleBinding } from '../../../src/runners/kubernetes/permissions.ts';
 import type { Json } from '../json.ts';
 import { until } from '../until.ts';
 import { type Kubeconfig, kubectl } from './kubectl.ts';
@@ -34,11 +34,7 @@ export async function layGround(ask: Ask, shape: Shape, ways: Omit<Ways, 'namesp
   }
   const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`;
   await ask('POST', `${rbac}/roles`, makeRole(namespace));
-  await ask('POST', `${rbac}/rolebindings`, {
-    metadata: { name: account },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: account },
-    subjects: [{ kind: 'ServiceAccount', name: account, namespace }],
-  });
+  await ask('POST', `${rbac}/rolebindings`, makeRoleBinding(namespace, namespace));
   await ask('POST', `/api/v1/namespaces/${namespace}/resourcequotas`, makeQuota(namespace, attemptsMost));
   for (const policy of makeNetworkPolicies(shape, { ...ways, namespace: 'trawl' })) {
     await ask('POST', `/apis/networking.k8s.io/v1/namespaces/${namespace}/networkpolicies`, policy);

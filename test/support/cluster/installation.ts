@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { expect } from 'chai';
 import { readConfig } from '../../../src/base/config.ts';
-import { podShapeOf } from '../../../src/roles/kubernetes-workers.ts';
+import { podShapeOf } from '../../../src/runners/kubernetes/pod-shape.ts';
 import type { Json } from '../json.ts';
 import { trawl as runTrawl } from '../operator.ts';
 import { type Part, startPart } from '../parts.ts';

@@ -1,0 +1,98 @@
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { parseArgs } from 'node:util';
+import { type ConfigWith, readConfig } from '../base/config.ts';
+import type { Ways } from '../runners/kubernetes/namespace-policies.ts';
+import { UsageError } from './command.ts';
+import { explain, type Terminal } from './terminal.ts';
+
+/** Ended Jobs that may await their cleanup while TRAWL_WORKERS others run. */
+const maxEndedJobs = 2_000;
+
+const required = [
+  'TRAWL_KUBE_NAMESPACE',
+  'TRAWL_WORKER_IMAGE',
+  'TRAWL_GATEWAY_ADDRESS',
+  'TRAWL_EGRESS_ADDRESS',
+] as const;
+
+const usage = 'trawl manifests [--namespace N] [--controller-namespace N] [--max-jobs N] [--store CIDR:PORT]…';
+export const manifestsHelp = `Usage: ${usage}
+
+Prints the Kubernetes objects that guard the namespace of the workers, as YAML for kubectl apply --filename -: the Role of the
+controller and its binding to the service account trawl-controller, a ResourceQuota, NetworkPolicies, and an admission policy
+that lets in nothing but pods of the worker image. Both namespaces and the service accounts must be there before.
+
+It reads the settings of the controller: ${required.join(', ')}
+and every TRAWL_WORKER_… setting must be as the controller has them, because the admission policy refuses any other pod.
+
+  --namespace N             Namespace of the workers; TRAWL_KUBE_NAMESPACE unless given.
+  --controller-namespace N  Namespace of controller and egress, whose pods carry the labels app.kubernetes.io/name: trawl
+                            and app.kubernetes.io/component: controller or egress; that of the workers unless given.
+  --max-jobs N              Jobs and pods that may exist at once, ended ones included; TRAWL_WORKERS + ${maxEndedJobs} unless given.
+  --store CIDR:PORT         An object store that workers may reach although it is not public; may be given several times.
+  --help                    Show this text.
+`;
+
+/** Prints the objects that guard the namespace of the workers; returns the exit code. */
+export async function runManifests(args: readonly string[], terminal: Terminal): Promise<number> {
+  try {
+    const given = readArguments(args);
+    if (given.help) {
+      terminal.out(manifestsHelp);
+      return 0;
+    }
+    const env = given.namespace === undefined ? {} : { TRAWL_KUBE_NAMESPACE: given.namespace };
+    const config = readConfig({ ...terminal.env, ...env }, (path) => readFileSync(path, 'utf8'), { required });
+    // Loaded only here, because the Kubernetes client is large and help must be fast.
+    const { listManifests, writeYaml } = await import('../runners/kubernetes/namespace-manifests.ts');
+    const { podShapeOf } = await import('../runners/kubernetes/pod-shape.ts');
+    const maxJobs = readMaxJobs(given['max-jobs']) ?? config.workers + maxEndedJobs;
+    const ways = {
+      namespace: given['controller-namespace'] ?? config.kubeNamespace,
+      gatewayPort: portOf(config.gatewayAddress, 'TRAWL_GATEWAY_ADDRESS'),
+      egressPort: portOf(config.egressAddress, 'TRAWL_EGRESS_ADDRESS'),
+      stores: (given.store ?? []).map(readStore),
+    };
+    terminal.out(writeYaml(listManifests(podShapeOf(config), ways, maxJobs)));
+    return 0;
+  } catch (error) {
+    return explain(error, false, terminal);
+  }
+}
+
+function readArguments(args: readonly string[]) {
+  const text = { type: 'string' } as const;
+  const options = {
+    namespace: text,
+    'controller-namespace': text,
+    'max-jobs': text,
+    store: { ...text, multiple: true },
+    help: { type: 'boolean', short: 'h' },
+  } as const;
+  try {
+    return parseArgs({ args: [...args], options }).values;
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error), usage);
+  }
+}
+
+function readMaxJobs(text: string | undefined): number | null {
+  if (text === undefined) return null;
+  if (!/^[1-9]\d{0,6}$/.test(text)) throw new UsageError('--max-jobs must be a whole number from 1 to 9999999', usage);
+  return Number(text);
+}
+
+function readStore(text: string): Ways['stores'][number] {
+  const [, address = '', prefix, port] = /^\[?([\da-f.:]+?)\]?\/(\d{1,3}):(\d{1,5})$/i.exec(text) ?? [];
+  const family = isIP(address);
+  const isValid =
+    family > 0 && Number(prefix) <= (family === 4 ? 32 : 128) && Number(port) > 0 && Number(port) < 65_536;
+  if (!isValid) throw new UsageError('--store must be CIDR:PORT, such as 10.0.0.7/32:9000', usage);
+  return { cidr: `${address}/${prefix}`, port: Number(port) };
+}
+
+function portOf(address: ConfigWith<'TRAWL_GATEWAY_ADDRESS'>['gatewayAddress'], name: string): number {
+  if ('path' in address) throw new UsageError(`${name} must be http://host:port: pods reach no socket of this machine`);
+  return address.port;
+}

@@ -1,0 +1,39 @@
+import type { Config } from '../../base/config.ts';
+import type { ServerAddress } from '../../base/server-address.ts';
+import type { Shape } from './job-manifest.ts';
+
+/** Disk of a worker: the source, the parts it is made from and the result lie side by side; logs and caches are small. */
+const filesAtOnce = 3;
+const besideBytes = 2 ** 28;
+
+/** Returns the shape of worker pods that these settings describe. */
+export function podShapeOf(config: Config): Shape {
+  const { kubeNamespace, workerImage, gatewayAddress, egressAddress } = config;
+  if (!kubeNamespace || !workerImage || !gatewayAddress || !egressAddress) throw new Error('checked with the settings');
+  return {
+    namespace: kubeNamespace,
+    image: workerImage,
+    serviceAccount: config.workerAccount,
+    env: {
+      TRAWL_GATEWAY_ADDRESS: showAddress(gatewayAddress),
+      TRAWL_EGRESS_ADDRESS: showAddress(egressAddress),
+      TRAWL_LOG_LEVEL: config.logLevel,
+      ...(config.ytdlpPlugins.length > 0 && { TRAWL_YTDLP_PLUGINS: config.ytdlpPlugins.join(':') }),
+    },
+    cpu: config.workerCpu,
+    memory: config.workerMemory,
+    diskBytes: filesAtOnce * config.maxFileBytes + besideBytes,
+    runtimeClass: config.workerRuntimeClass,
+    priorityClass: config.workerPriorityClass,
+    queue: config.workerQueue,
+    awaySeconds: config.workerAwaySeconds,
+    startSeconds: config.workerStartSeconds,
+    hostUsers: config.workerHostUsers,
+  };
+}
+
+function showAddress(address: ServerAddress): string {
+  if ('path' in address) return `unix:${address.path}`;
+  const host = address.host.includes(':') ? `[${address.host}]` : address.host;
+  return `http://${host}:${address.port}`;
+}
