@@ -21,7 +21,7 @@ const cases = [
   [
     'child',
     'fails when a process is left',
-    `import { spawn } from 'node:child_process'; it('a', () => spawn('sleep', ['3'], { stdio: 'ignore', detached: true }).unref());`,
+    `import { spawn } from 'node:child_process'; it('a', () => spawn('sleep', ['60'], { stdio: 'ignore', detached: true }).unref());`,
     1,
     '1 passed, 1 failed',
   ],
@@ -74,7 +74,11 @@ describe('test/run.ts', function () {
     outcomes = new Map(ended);
   });
 
-  after(() => rmSync(folder, { recursive: true }));
+  after(() => {
+    const [, child] = /process (\d+) \(sleep/.exec(outcomes.get('child')?.lines.join() ?? '') ?? [];
+    if (child) process.kill(Number(child));
+    rmSync(folder, { recursive: true });
+  });
 
   function run(groups: string): Promise<Outcome> {
     // Without the folders of the system there is no redis-server, nor anything else.
@@ -146,7 +150,7 @@ describe('test/run.ts', function () {
   });
 
   it('names what a test left behind', () => {
-    expect(outcomes.get('child')!.lines.join()).to.match(/The tests left behind: process \d+ \(sleep 3\)/);
+    expect(outcomes.get('child')!.lines.join()).to.match(/The tests left behind: process \d+ \(sleep 60\)/);
     expect(outcomes.get('file')!.lines.join()).to.match(/The tests left behind: file trawl-test-/);
   });
 });
