@@ -124,6 +124,13 @@ describe('routes', () => {
     }
   });
 
+  it('D3: a call with If-None-Match: * gets its whole answer, never a 304', async () => {
+    for (const path of [`/v1/video/download?query=${film}`, '/v1/usage', '/openapi.json']) {
+      const answer = await api.call('GET', path, { key: desk.key, headers: { 'if-none-match': '*' } });
+      expect([answer.status, answer.text === ''], path).to.deep.equal([path.includes('download') ? 202 : 200, false]);
+    }
+  });
+
   it('every answer has an x-request-id: the one that was given, or a new one where that is odd', async () => {
     const ask = async (id: string) => {
       const answer = await api.call('GET', '/v1/usage', { key: desk.key, headers: { 'x-request-id': id } });
