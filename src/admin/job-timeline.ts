@@ -26,7 +26,11 @@ export function timelineOf({ job, attempts, entry, delivery, waits }: Known): Ha
     happening('job', job.created_at, `It is accepted (${job.path}), and one credit is held`),
     ...attempts.flatMap((mark) => [
       happening('attempt', mark.started_at, `Attempt ${mark.attempt} begins`),
-      happening('attempt', mark.ended_at, `Attempt ${mark.attempt} ends: ${mark.code}${countsOf(mark)}`),
+      happening(
+        'attempt',
+        mark.ended_at,
+        `Attempt ${mark.attempt} ends: ${mark.code}${reasonOf(mark)}${countsOf(mark)}`,
+      ),
     ]),
     happening('job', waits?.at, waits?.reason ?? ''),
     happening('job', job.storing_since, 'Its worker has ended well, and its file is waited for'),
@@ -48,6 +52,10 @@ const overdraft = '1 credit is owed: every balance was empty';
 
 function happening(source: Happening['source'], at: number | null | undefined, text: string): Happening[] {
   return at === null || at === undefined ? [] : [{ at, source, text }];
+}
+
+function reasonOf({ reason }: AttemptMark): string {
+  return reason === undefined ? '' : ` (${reason})`;
 }
 
 function countsOf({ counts }: AttemptMark): string {

@@ -12,12 +12,13 @@ const labels = {
   outcome: '`completed` or `failed` for jobs and sources, `delivered`, `retried` or `failed` for webhooks',
   code: 'error code of the failure (docs/errors.md), empty when completed',
   blame: '`caller`, `site` or `us`, empty when completed',
-  stage: '`queue`, or a stage of the worker',
+  stage:
+    '`queue` until the first worker runs, `work` until the last one has ended, `storage` while the object store is waited for',
   state: '`queued` or `running`',
   balance: '`subscription`, `packs`, `credits` or `overdraft`',
   script: 'name of the atomic script',
   verdict: `${egressVerdicts.slice(0, -1).map(code).join(', ')} or ${code(egressVerdicts.at(-1) ?? '')}`,
-  site: 'name of one of the most used sites, else `other`',
+  site: 'name of one of 20 well-known sites, else `other`',
   class: '`done`, `failed` or `interrupted`',
   version: 'version of the program',
 } as const;
@@ -41,7 +42,7 @@ const declared = {
     'route',
   ),
   jobs_total: counter('Jobs that have ended.', 'endpoint', 'outcome', 'code', 'blame'),
-  job_seconds: histogram(works, 'Time that a job spent in one stage, in seconds.', 'endpoint', 'stage'),
+  job_seconds: histogram(works, 'Time that a settled job spent in one stage, in seconds.', 'endpoint', 'stage'),
   jobs_open: gauge('Jobs that have not ended yet.', 'state'),
   oldest_queued_seconds: gauge('Age of the oldest job in the queue; 0 when the queue is empty.'),
   holds_open: gauge('Credits held for jobs and calls that have not ended yet.'),
@@ -57,21 +58,26 @@ const declared = {
   redis_memory_ratio: gauge('Share of its memory limit that Redis uses; admissions stop at 85 %.'),
   durability_relaxed: gauge('1 when a crash of Redis may lose its last changes, else 0.'),
   egress_connections_total: counter('Connections asked of the egress proxy that have ended.', 'verdict'),
-  source_outcomes_total: counter('Jobs that have ended, by the site of their source.', 'site', 'outcome'),
+  source_outcomes_total: counter('Jobs that were settled, by the site of their source.', 'site', 'outcome'),
   leader: gauge('1 in the controller that leads, 0 in the others.'),
   reconcile_seconds: histogram(answers, 'Time of one full pass of the controller over all open jobs, in seconds.'),
   reconcile_errors_total: counter(
     'Failed attempts of the controller to advance a job; each is repeated with back-off.',
   ),
   watch_age_seconds: gauge('Time since the Kubernetes watch last delivered an event or bookmark.'),
-  attempts_total: counter('Attempts of jobs that have ended.', 'class'),
+  attempts_total: counter(
+    'Attempts of jobs that have ended; a cancelled one counts once its worker is stopped.',
+    'class',
+  ),
   unclassified_failures_total: counter(
     'Failures that no rule of the table of failures explains: the log has their text.',
   ),
   yt_dlp_info: gauge('Always 1; its label is the version of yt-dlp in use.', 'version'),
   build_info: gauge('Always 1; its label is the version of trawl.', 'version'),
   overdrafts_total: counter('Charges for which every balance was empty.'),
-  oldest_unsettled_seconds: gauge('Time since the end of the job that has waited longest to be settled.'),
+  oldest_unsettled_seconds: gauge(
+    'Longest time for which a job whose worker has ended waits to be settled; 0 when none waits.',
+  ),
 } as const;
 
 type Declared = typeof declared;

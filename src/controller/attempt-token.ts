@@ -3,12 +3,12 @@ import type { AttemptId } from '../runners/runner.ts';
 
 const purpose = 'attempt';
 
-/** A token that is good for one attempt alone. */
+/** Returns a token for one attempt alone. */
 export function makeToken({ jobId, attempt }: AttemptId, sign: Seal['sign']): string {
   return `${jobId}.${attempt}.${sign(purpose, `${jobId}.${attempt}`)}`;
 }
 
-/** The attempt of a token; `null` when it is not ours. */
+/** Returns the attempt of a token, `null` when its signature is not ours. */
 export function readToken(token: string, verify: Seal['verify']): AttemptId | null {
   const [, jobId, attempt, signature] = /^([0-9a-f-]{36})\.(\d{1,6})\.([\w-]{20,100})$/.exec(token) ?? [];
   if (jobId === undefined || attempt === undefined || signature === undefined) return null;

@@ -1,225 +1,221 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Log } from '../base/log.ts';
-import type { Metrics } from '../base/metrics.ts';
-import type { JobLimits } from '../model/next.ts';
-import { jobIdOf, type Runner } from '../runners/runner.ts';
+import { rerun, type SingleFlight } from '../base/single-flight.ts';
+import { jobIdOf } from '../runners/runner.ts';
 import { leaveLead, takeLead } from '../store/jobs/leadership.ts';
 import { listActive, listOverdue } from '../store/jobs/open-work.ts';
 import { requeueDelayed } from '../store/jobs/requeue-delayed.ts';
 import { makeTake } from '../store/jobs/take-jobs.ts';
 import { channels } from '../store/keys.ts';
-import { type AdvanceOptions, makeAdvance } from './advance-job.ts';
+import { type AdvanceOptions, JobAdvancer } from './advance-job.ts';
 import { makeWorkQueue, type WorkQueue } from './work-queue.ts';
 
 export interface ControllerOptions extends Omit<AdvanceOptions, 'holder' | 'mayStart'> {
-  /** Attempts at once. */
+  /** Highest number of attempts at once. */
   readonly slots: number;
-  readonly limits: JobLimits;
-  readonly metrics: Metrics;
-  readonly log: Log;
   readonly times?: Partial<ControllerTimes>;
 }
 
-/** In milliseconds. */
 export interface ControllerTimes {
-  /** How long the leadership lasts that is not renewed. */
+  /** Life of a lead that is not renewed. */
   readonly leaseMs: number;
-  /** From one look at the leadership to the next. */
-  readonly lookMs: number;
-  /** From one full pass to the next. */
+  /** Interval at which the lead is taken or renewed. */
+  readonly renewMs: number;
   readonly fullPassMs: number;
 }
 
-/** Brings every job to its end while it leads. */
-export interface Controller {
-  /** Something about a job may have changed. */
-  hint(job: string): void;
-  isLeading(): boolean;
-  /** Starts nothing more; what runs goes on. */
-  pause(): void;
-  /** Starts nothing more, leaves the runners, records attempts of workers that ended so as interrupted, and gives up the leadership. */
-  close(): Promise<void>;
-}
+const defaultTimes: ControllerTimes = { leaseMs: 15_000, renewMs: 2_000, fullPassMs: 30_000 };
+const heartbeatMs = 500;
+const maxJobsAtOnce = 32;
+/** A step of a job that hangs must not use up the time in which the runners are left. */
+const maxStepMs = 3000;
 
-const usual: ControllerTimes = { leaseMs: 15_000, lookMs: 2_000, fullPassMs: 30_000 };
-const beatMilliseconds = 500;
-const jobsAtOnce = 32;
-/** Runners are left within the time that the whole has, also when a step of a job hangs. */
-const stepMilliseconds = 3000;
-
-/** Hints make it fast; a full pass every 30 s makes it certain. */
+/** Returns a controller that has asked for the lead once and works from then on. */
 export async function startController(options: ControllerOptions): Promise<Controller> {
-  const { store, runners, log } = options;
-  const times = { ...usual, ...options.times };
-  const holder = randomUUID();
-  let isClosing = false;
-  let isPaused = false;
-  let passedAt = Number.NEGATIVE_INFINITY;
-  const apply = makeAdvance({ ...options, holder, mayStart: () => !isPaused });
-  const roomy = () => void dispatch();
-  const queue = makeWorkQueue({ maxRunning: jobsAtOnce, work: apply, onError: tellFailure(options), onRoom: roomy });
-  const quietly = makeQuiet(log);
-
-  // Without the record nobody leads; when it is back, everything is looked at anew.
-  const lead = makeLead(options, holder, times.leaseMs, () => {
-    passedAt = Number.NEGATIVE_INFINITY;
-  });
-  const { isLeading } = lead;
-  const look = quietly('taking the lead', lead.look);
-  const mayTake = () => isLeading() && !isPaused;
-  const whileTaking = (what: string, work: () => Promise<unknown>) =>
-    once(
-      quietly(what, async () => {
-        if (mayTake()) await work();
-      }),
-    );
-  const requeue = whileTaking('bringing back what waited', () => requeueDelayed(store));
-  const dispatch = whileTaking('taking jobs', makeFill(makeTake(store, holder, options.slots), queue, mayTake));
-  const pass = once(
-    quietly('the full pass', async () => {
-      if (!isLeading() || isClosing || performance.now() - passedAt < times.fullPassMs) return;
-      passedAt = performance.now();
-      await addAll(options, queue.add);
-    }),
-  );
-
-  const hint = (job: string) => {
-    if (isLeading() && !isClosing) queue.add(job);
-  };
-  await look();
-  const stopHearing = await hear(options, hint, dispatch);
-  const beat = () => void requeue().then(dispatch).then(pass);
-  const timers = [setInterval(look, times.lookMs), setInterval(beat, beatMilliseconds)];
-  beat();
-  return {
-    hint,
-    isLeading,
-    pause: () => {
-      isPaused = true;
-    },
-    async close() {
-      isClosing = true;
-      isPaused = true;
-      for (const timer of timers) clearInterval(timer);
-      await stopHearing();
-      await within(stepMilliseconds, queue.close());
-      await quietly('leaving the runners', () => leaveRunners(runners, apply))();
-      await quietly('giving up the lead', () => leaveLead(store, holder))();
-    },
-  };
+  const controller = new Controller(options);
+  await controller.start();
+  return controller;
 }
 
-/** Asks for the lead; `won` is called each time it is got anew. */
-function makeLead({ store, metrics }: ControllerOptions, holder: string, lease: number, won: () => void) {
-  let isLeading = false;
-  const look = async () => {
-    let leads = false;
-    try {
-      leads = await takeLead(store, holder, lease);
-    } finally {
-      if (leads && !isLeading) won();
-      isLeading = leads;
-      metrics.leader.set(leads ? 1 : 0);
-    }
-  };
-  return { isLeading: () => isLeading, look };
-}
+/** Brings every job to its end while it leads. Hints make it fast; a full pass every 30 s makes it certain. */
+export class Controller {
+  readonly #options: ControllerOptions;
+  readonly #times: ControllerTimes;
+  readonly #holder = randomUUID();
+  readonly #advancer: JobAdvancer;
+  readonly #queue: WorkQueue;
+  readonly #take: () => AsyncIterable<string>;
+  readonly #requeueFlight: SingleFlight;
+  readonly #takeFlight: SingleFlight;
+  readonly #passFlight: SingleFlight;
+  #timers: NodeJS.Timeout[] = [];
+  #stopListening: () => Promise<void> = async () => {};
+  #isLeading = false;
+  #isPaused = false;
+  #isClosing = false;
+  #passedAt = Number.NEGATIVE_INFINITY;
 
-type Add = (job: string) => void;
-
-/** Gives what takes jobs while it may, no more than can begin at once: what has ended is not to wait behind them. */
-function makeFill(take: () => AsyncIterable<string>, { add, hasRoom }: WorkQueue, mayTake: () => boolean) {
-  return async (): Promise<void> => {
-    if (!hasRoom()) return;
-    for await (const id of take()) {
-      if (!mayTake()) return;
-      add(id);
-      if (!hasRoom()) return;
-    }
-  };
-}
-
-/** Adds every job that may need something: the active ones, those of runners, and those that wait too long. */
-async function addAll({ store, runners, limits, metrics, log }: ControllerOptions, add: Add): Promise<void> {
-  const ended = metrics.reconcile_seconds.startTimer();
-  // Asked first, because they may have to look around anew; one that cannot look keeps nobody from the rest.
-  const listed = await Promise.allSettled(runners.map((runner) => runner.list()));
-  for (const found of listed) {
-    if (found.status === 'fulfilled') for (const name of found.value) add(jobIdOf(name));
-    else log.warn('a runner cannot say what it runs', { error: found.reason });
-  }
-  for (const id of await listActive(store)) add(id);
-  const overdue = store.clock.now() - limits.maxQueueMs;
-  for (const id of await listOverdue(store, overdue)) add(id);
-  ended();
-}
-
-/** Hears hints from the record and from the runners, until what it gives is called. */
-async function hear(
-  { store, runners }: ControllerOptions,
-  hint: Add,
-  dispatch: () => Promise<void>,
-): Promise<() => Promise<void>> {
-  const unsubscribe = await store.connection.subscribe(channels.work, (job) => {
-    if (job) hint(job);
-    void dispatch();
-  });
-  const unwatch = runners.map((runner) => runner.watch((name) => hint(jobIdOf(name))));
-  return async () => {
-    for (const end of unwatch) end();
-    await unsubscribe().catch(() => {
-      // A subscription that cannot be ended brings hints that nobody hears.
+  constructor(options: ControllerOptions) {
+    const holder = this.#holder;
+    this.#options = options;
+    this.#times = { ...defaultTimes, ...options.times };
+    this.#advancer = new JobAdvancer({ ...options, holder, mayStart: () => !this.#isPaused });
+    this.#take = makeTake(options.store, holder, options.slots);
+    this.#queue = makeWorkQueue({
+      maxRunning: maxJobsAtOnce,
+      work: (jobId) => this.#advancer.advance(jobId),
+      onError: (jobId, error) => {
+        options.metrics.reconcile_errors_total.inc();
+        options.log.warn('a step of the job failed: it is tried again', { job: jobId, error });
+      },
+      onRoom: () => void this.#takeFlight.run(),
     });
-  };
+    this.#requeueFlight = rerun(() => this.#quietly('the requeue of delayed jobs', () => this.#requeueDelayed()));
+    this.#takeFlight = rerun(() => this.#quietly('the take of queued jobs', () => this.#takeJobs()));
+    this.#passFlight = rerun(() => this.#quietly('the full pass', () => this.#fullPass()));
+  }
+
+  async start(): Promise<void> {
+    await this.#renewLead();
+    this.#stopListening = await this.#listen();
+    this.#timers = [
+      setInterval(() => void this.#renewLead(), this.#times.renewMs),
+      setInterval(() => this.#heartbeat(), heartbeatMs),
+    ];
+    this.#heartbeat();
+  }
+
+  /** Something about the job may have changed. */
+  hint(jobId: string): void {
+    if (this.#isLeading && !this.#isClosing) this.#queue.add(jobId);
+  }
+
+  isLeading(): boolean {
+    return this.#isLeading;
+  }
+
+  /** Returns since when the job waits whose worker ended first and that is not settled yet; `null` when none waits. */
+  oldestUnsettled(): number | null {
+    return this.#advancer.unsettled.oldest();
+  }
+
+  /** Starts no more attempts; the running ones go on. */
+  pause(): void {
+    this.#isPaused = true;
+  }
+
+  /** Starts nothing more, leaves the runners, records attempts of workers that ended so as interrupted, and gives up the lead. */
+  async close(): Promise<void> {
+    const { store } = this.#options;
+    this.#isClosing = true;
+    this.#isPaused = true;
+    for (const timer of this.#timers) clearInterval(timer);
+    await this.#stopListening();
+    await within(maxStepMs, this.#queue.close());
+    await this.#quietly('leaving the runners', () => this.#leaveRunners());
+    await this.#quietly('giving up the lead', () => leaveLead(store, this.#holder));
+  }
+
+  #heartbeat(): void {
+    void this.#requeueFlight.run().then(this.#takeFlight.run).then(this.#passFlight.run);
+  }
+
+  #renewLead(): Promise<void> {
+    return this.#quietly('taking the lead', async () => {
+      const { store, metrics } = this.#options;
+      let leads = false;
+      try {
+        leads = await takeLead(store, this.#holder, this.#times.leaseMs);
+      } finally {
+        // Without the record nobody leads: a controller that leads anew looks at everything.
+        if (leads && !this.#isLeading) {
+          this.#passedAt = Number.NEGATIVE_INFINITY;
+          this.#advancer.unsettled.clear();
+        }
+        this.#isLeading = leads;
+        metrics.leader.set(leads ? 1 : 0);
+      }
+    });
+  }
+
+  #mayTake(): boolean {
+    return this.#isLeading && !this.#isPaused;
+  }
+
+  async #requeueDelayed(): Promise<void> {
+    if (this.#mayTake()) await requeueDelayed(this.#options.store);
+  }
+
+  /** Takes jobs only while the work queue has a free slot, so that new starts never delay settling. */
+  async #takeJobs(): Promise<void> {
+    if (!this.#mayTake() || !this.#queue.hasRoom()) return;
+    for await (const jobId of this.#take()) {
+      if (!this.#mayTake()) return;
+      this.#queue.add(jobId);
+      if (!this.#queue.hasRoom()) return;
+    }
+  }
+
+  /** Queues every job that may need a step: those of runners, the active ones, and those whose wait for a start is over. */
+  async #fullPass(): Promise<void> {
+    if (!this.#isLeading || this.#isClosing || performance.now() - this.#passedAt < this.#times.fullPassMs) return;
+    this.#passedAt = performance.now();
+    const { store, runners, limits, metrics, log } = this.#options;
+    const observe = metrics.reconcile_seconds.startTimer();
+    // Runners come first, for they may have to list the cluster again; one that fails holds up nothing else.
+    const listed = await Promise.allSettled(runners.map((runner) => runner.list()));
+    for (const found of listed) {
+      if (found.status === 'fulfilled') for (const name of found.value) this.#queue.add(jobIdOf(name));
+      else log.warn('a runner cannot list its attempts', { error: found.reason });
+    }
+    for (const jobId of await listActive(store)) this.#queue.add(jobId);
+    const overdue = store.clock.now() - limits.maxQueueMs;
+    for (const jobId of await listOverdue(store, overdue)) this.#queue.add(jobId);
+    observe();
+  }
+
+  /** Subscribes to the hints of the record and of the runners; returns how to end that. */
+  async #listen(): Promise<() => Promise<void>> {
+    const { store, runners } = this.#options;
+    const unsubscribe = await store.connection.subscribe(channels.work, (jobId) => {
+      if (jobId) this.hint(jobId);
+      void this.#takeFlight.run();
+    });
+    const unwatch = runners.map((runner) => runner.watch((name) => this.hint(jobIdOf(name))));
+    return async () => {
+      for (const end of unwatch) end();
+      await unsubscribe().catch(() => {
+        // A subscription that cannot be ended brings hints that are ignored from now on.
+      });
+    };
+  }
+
+  /** Leaves the runners, and advances each job whose worker ended so: its attempt is recorded as interrupted. */
+  async #leaveRunners(): Promise<void> {
+    const ended = await Promise.all(this.#options.runners.map((runner) => runner.close()));
+    const steps = ended.flat().map((name) => this.#advancer.advance(jobIdOf(name)));
+    await within(maxStepMs, Promise.all(steps));
+  }
+
+  /** Logs an error instead of throwing it: the next heartbeat repeats the work. */
+  async #quietly(work: string, run: () => Promise<unknown>): Promise<void> {
+    try {
+      await run();
+    } catch (error) {
+      this.#options.log.warn(`${work} failed`, { error });
+    }
+  }
 }
 
-/** Leaves the runners, and looks once more at each job whose worker ended so: its attempt is recorded as interrupted. */
-async function leaveRunners(runners: readonly Runner[], apply: (job: string) => Promise<unknown>): Promise<void> {
-  const ended = await Promise.all(runners.map((runner) => runner.close()));
-  await within(stepMilliseconds, Promise.all(ended.flat().map((name) => apply(jobIdOf(name)))));
-}
-
-/** Waits for work, but no longer than some time. */
-async function within(milliseconds: number, work: Promise<unknown>): Promise<void> {
+/** Waits for work, but no longer than `maxMs`. */
+async function within(maxMs: number, work: Promise<unknown>): Promise<void> {
   const isDone = new AbortController();
-  const late = pause(milliseconds, undefined, { signal: isDone.signal }).catch(() => {
-    // Nobody waits for it any more.
+  const late = pause(maxMs, undefined, { signal: isDone.signal }).catch(() => {
+    // The work was done first.
   });
   try {
     await Promise.race([work, late]);
   } finally {
     isDone.abort();
   }
-}
-
-function tellFailure({ metrics, log }: Pick<ControllerOptions, 'metrics' | 'log'>) {
-  return (job: string, error: unknown) => {
-    metrics.reconcile_errors_total.inc();
-    log.warn('a job could not be looked after: later again', { job, error });
-  };
-}
-
-/** Makes work whose errors are only told: it is done again by itself. */
-function makeQuiet(log: Log) {
-  return (what: string, work: () => Promise<void>) => () =>
-    work().catch((error) => log.warn(`${what} failed`, { error }));
-}
-
-/** One at a time: asking while it runs lets it run once more. */
-function once(work: () => Promise<void>): () => Promise<void> {
-  let running: Promise<void> | null = null;
-  let isWanted = false;
-  const run = async () => {
-    do {
-      isWanted = false;
-      await work();
-    } while (isWanted);
-    running = null;
-  };
-  return () => {
-    isWanted = true;
-    running ??= run();
-    return running;
-  };
 }

@@ -5,8 +5,8 @@ import type { Log } from '../base/log.ts';
 const maxCookieBytes = 256 * 1024;
 
 /**
- * Reads the cookies of a site: `example.com.txt` is for example.com and every name below it. The longest name wins; `null`
- * when there are none.
+ * Returns the cookies of a site, `null` when there are none: `example.com.txt` is for example.com and every name below it. The
+ * longest name wins.
  */
 export async function readCookies(folder: string | null, url: unknown, log: Log): Promise<string | null> {
   const host = URL.parse(String(url))?.hostname;
@@ -15,13 +15,13 @@ export async function readCookies(folder: string | null, url: unknown, log: Log)
   for (let first = 0; first < labels.length; first++) {
     const file = join(folder, `${labels.slice(first).join('.')}.txt`);
     try {
-      // A Secret that is mounted consists of links.
+      // `stat`, for a mounted Secret consists of links.
       const { size } = await stat(file);
       if (size > maxCookieBytes) throw new Error(`It has ${size} bytes, and ${maxCookieBytes} are allowed`);
       return await readFile(file, 'utf8');
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') continue;
-      log.error('a file of cookies cannot be read: its site is asked without them', { file, error });
+      log.error('a cookie file cannot be read: its site is fetched without cookies', { file, error });
       return null;
     }
   }

@@ -1,5 +1,6 @@
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
+import { shareRun } from '../base/single-flight.ts';
 import { listAccounts } from '../store/accounts/read-accounts.ts';
 import { readOpenings } from '../store/jobs/open-work.ts';
 import { verifyLedger } from '../store/money/verify-ledger.ts';
@@ -9,51 +10,41 @@ export interface GaugesOptions {
   readonly store: RecordStore;
   readonly metrics: Metrics;
   readonly isLeading: () => boolean;
+  /** Returns since when the job waits whose worker ended first and that is not settled yet; `null` when none waits. */
+  readonly oldestUnsettled: () => number | null;
   readonly log: Log;
 }
 
-const askMilliseconds = 2_000;
-const verifyMilliseconds = 3_600_000;
+const checkMs = 2_000;
+const verifyMs = 3_600_000;
 
-/** Shows what the record holds at that moment, from the leading controller alone, and verifies every ledger once an hour. */
-export function startGauges({ store, metrics, isLeading, log }: GaugesOptions): { close(): Promise<void> } {
+/** In the leading controller alone: reads the gauges of the record when /metrics is asked, and verifies every ledger once an hour. */
+export function startGauges({ store, metrics, isLeading, oldestUnsettled, log }: GaugesOptions): {
+  close(): Promise<void>;
+} {
   let verifiedAt = Number.NEGATIVE_INFINITY;
-  const complain = (error: unknown) => log.debug('the record could not be counted', { error });
-  const look = oneAtATime(async () => {
-    if (isLeading()) await showOpenings(store, metrics).catch(complain);
+  const complain = (error: unknown) => log.debug('the gauges could not be read from the record', { error });
+  const look = shareRun(async () => {
+    if (isLeading()) await showOpenings(store, metrics, oldestUnsettled()).catch(complain);
   });
-  const verify = oneAtATime(async () => {
-    if (!isLeading() || performance.now() - verifiedAt < verifyMilliseconds) return;
+  const verify = shareRun(async () => {
+    if (!isLeading() || performance.now() - verifiedAt < verifyMs) return;
     await verifyAll(store, metrics, log).then(() => {
       verifiedAt = performance.now();
     }, complain);
   });
-  metrics.looks.add(look.ask);
-  const timer = setInterval(verify.ask, askMilliseconds);
+  metrics.looks.add(look.run);
+  const timer = setInterval(verify.run, checkMs);
   return {
     async close() {
-      metrics.looks.delete(look.ask);
+      metrics.looks.delete(look.run);
       clearInterval(timer);
-      await Promise.all([look.ended(), verify.ended()]);
+      await Promise.all([look.settled(), verify.settled()]);
     },
   };
 }
 
-/** Who asks while it runs gets the same; whoever waits for its end starts nothing. */
-function oneAtATime(work: () => Promise<void>) {
-  let running: Promise<void> | null = null;
-  return {
-    ask: (): Promise<void> => {
-      running ??= work().finally(() => {
-        running = null;
-      });
-      return running;
-    },
-    ended: async () => running,
-  };
-}
-
-async function showOpenings(store: RecordStore, metrics: Metrics): Promise<void> {
+async function showOpenings(store: RecordStore, metrics: Metrics, oldestUnsettled: number | null): Promise<void> {
   const now = store.clock.now();
   const seen = await readOpenings(store);
   const age = (since: number | null) => (since === null ? 0 : Math.max(0, (now - since) / 1000));
@@ -64,6 +55,7 @@ async function showOpenings(store: RecordStore, metrics: Metrics): Promise<void>
   metrics.webhooks_due.set(seen.webhooks);
   metrics.oldest_webhook_seconds.set(age(seen.oldestWebhook));
   metrics.blocked_ips.set(seen.blocked);
+  metrics.oldest_unsettled_seconds.set(age(oldestUnsettled));
 }
 
 async function verifyAll(store: RecordStore, metrics: Metrics, log: Log): Promise<void> {

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { retry } from '../base/backoff.ts';
 import { Refusal } from '../base/errors.ts';
 import { hasBrokenOff } from '../base/http-client.ts';
 import type { Log } from '../base/log.ts';
@@ -9,82 +9,78 @@ import type { Outcome } from '../model/outcome.ts';
 import { type AttemptToRun, jobIdOf, makeChangeListeners, type Runner } from '../runners/runner.ts';
 
 interface MetadataAttempt {
-  readonly leave: AbortController;
+  readonly stop: AbortController;
   outcome: Outcome | null;
 }
 
-const firstPauseMilliseconds = 200;
-const longestPauseMilliseconds = 5_000;
+const backoff = { firstMs: 200, maxMs: 5_000 };
 
-/** Runs metadata jobs: no worker, the inspector is asked (D2), again while it or the record is away. */
+/** Runs metadata jobs: they need no worker, the inspector is asked (D2), again while it or the record is away. */
 export function openMetadataRunner(
   inspector: Inspector,
-  readJob: (id: string) => Promise<Job | null>,
-  seconds: number,
+  readJob: (jobId: string) => Promise<Job | null>,
+  maxSeconds: number,
   log: Log,
 ): Runner {
-  const inspections = new Map<string, MetadataAttempt>();
-  const watchers = makeChangeListeners();
+  const attempts = new Map<string, MetadataAttempt>();
+  const listeners = makeChangeListeners();
 
-  const askOnce = async (id: string, signal: AbortSignal): Promise<Outcome> => {
-    const job = await readJob(id);
+  const inspect = async (jobId: string, signal: AbortSignal): Promise<Outcome> => {
+    const job = await readJob(jobId);
     if (job === null) return { is: 'interrupted', reason: 'the job is gone' };
     const found = await inspector.inspect(String(job.args.query), signal);
     if ('failure' in found) return { is: 'failed', code: found.failure, text: found.text };
     return { is: 'done', metadata: found.metadata, delivered: null };
   };
-  const ask = async ({ jobId }: AttemptToRun, leave: AbortSignal): Promise<Outcome> => {
-    const limit = AbortSignal.timeout(seconds * 1000);
-    const signal = AbortSignal.any([leave, limit]);
-    for (let wait = firstPauseMilliseconds; ; wait = Math.min(2 * wait, longestPauseMilliseconds)) {
-      try {
-        return await askOnce(jobId, signal);
-      } catch (error) {
-        log.debug('the inspector could not be asked', { job: jobId, error });
-        // A pause ends early only because the attempt does.
-        const mayAgain = isAway(error) && (await pause(wait, true, { signal }).catch(() => false));
-        if (!mayAgain) return outcomeOf(error, leave, limit);
-      }
-    }
+  const run = ({ jobId }: AttemptToRun, stop: AbortSignal): Promise<Outcome> => {
+    const limit = AbortSignal.timeout(maxSeconds * 1000);
+    const signal = AbortSignal.any([stop, limit]);
+    const delayOf = (error: unknown, delayMs: number) => {
+      log.debug('the inspector could not be asked', { job: jobId, error });
+      return isAway(error) ? delayMs : null;
+    };
+    return retry(() => inspect(jobId, signal), { ...backoff, signal, delayOf }).catch((error) =>
+      outcomeOf(error, stop, limit),
+    );
   };
   return {
     async start(attempt) {
-      if (inspections.has(attempt.name)) return;
-      const inspection: MetadataAttempt = { leave: new AbortController(), outcome: null };
-      inspections.set(attempt.name, inspection);
-      void ask(attempt, inspection.leave.signal).then((outcome) => {
-        inspection.outcome = outcome;
-        watchers.tell(attempt.name);
+      if (attempts.has(attempt.name)) return;
+      const started: MetadataAttempt = { stop: new AbortController(), outcome: null };
+      attempts.set(attempt.name, started);
+      void run(attempt, started.stop.signal).then((outcome) => {
+        started.outcome = outcome;
+        listeners.tell(attempt.name);
       });
     },
     async stop(name) {
-      inspections.get(name)?.leave.abort();
-      inspections.delete(name);
+      attempts.get(name)?.stop.abort();
+      attempts.delete(name);
     },
     async see(name): Promise<Seen> {
-      const inspection = inspections.get(name);
-      if (!inspection) return { is: 'absent' };
-      return inspection.outcome ? { is: 'ended', outcome: inspection.outcome } : { is: 'running' };
+      const attempt = attempts.get(name);
+      if (!attempt) return { is: 'absent' };
+      return attempt.outcome ? { is: 'ended', outcome: attempt.outcome } : { is: 'running' };
     },
-    watch: watchers.watch,
-    list: async (job) => [...inspections.keys()].filter((name) => job === undefined || jobIdOf(name) === job),
+    watch: listeners.watch,
+    list: async (jobId) => [...attempts.keys()].filter((name) => jobId === undefined || jobIdOf(name) === jobId),
     async close() {
-      const names = [...inspections.keys()];
-      for (const { leave } of inspections.values()) leave.abort();
-      inspections.clear();
+      const names = [...attempts.keys()];
+      for (const { stop } of attempts.values()) stop.abort();
+      attempts.clear();
       return names;
     },
   };
 }
 
-/** Whoever was asked starts again, or can take no more now. */
+/** True when the inspector is restarting or has no free slot, or the record is away. */
 function isAway(error: unknown): boolean {
   return error instanceof Refusal && error.code === 'unavailable';
 }
 
-/** An inspector that ends in the middle is not the job's failure (D74); one that says nonsense is a fault of ours. */
-function outcomeOf(error: unknown, leave: AbortSignal, limit: AbortSignal): Outcome {
-  if (leave.aborted) return { is: 'interrupted', reason: 'it was told to stop' };
+/** An inspector that ends during the request interrupts the attempt (D74); an answer that cannot be read fails it. */
+function outcomeOf(error: unknown, stop: AbortSignal, limit: AbortSignal): Outcome {
+  if (stop.aborted) return { is: 'interrupted', reason: 'it was told to stop' };
   if (limit.aborted) return { is: 'failed', code: isAway(error) ? 'worker_failed' : 'timeout' };
   if (hasBrokenOff(error)) return { is: 'interrupted', reason: 'the inspector ended' };
   return { is: 'failed', code: 'worker_failed' };

@@ -1,117 +1,112 @@
-/** Works on ids: one worker per id at a time, many ids at once, later again after an error. */
+import { backoffMs } from '../base/backoff.ts';
+
+/** Works on ids: each by one run at a time, many ids at once, again with back-off after an error. */
 export interface WorkQueue {
-  /** Looks at an id soon, or after some time; asking again while it waits changes nothing but brings it forward. */
-  add(id: string, delayMilliseconds?: number): void;
-  /** Whether it would look at another id at once; if not, it calls back when it would. */
+  /** Queues an id, now or after a delay. An id that is queued already is only brought forward. */
+  add(id: string, delayMs?: number): void;
+  /** True when another id would be worked on at once; after a false, `onRoom` is called when a slot frees up. */
   hasRoom(): boolean;
-  /** Takes in nothing more and waits for what is under way. */
+  /** Drops what is queued and waits for the runs under way. */
   close(): Promise<void>;
 }
 
-const firstDelay = 200;
-/** Short, for what was away is not waited for much longer than it was. */
-const longestDelay = 5_000;
-
 export interface WorkQueueOptions {
   readonly maxRunning: number;
-  /** Answers after how many milliseconds the id is to be looked at again, `null` for not by itself; an error means later. */
+  /** Returns after how many milliseconds the id is queued again, `null` for never; an error means later. */
   readonly work: (id: string) => Promise<number | null>;
   readonly onError: (id: string, error: unknown) => void;
-  /** There is room again for who asked in vain. */
+  /** Called once when a slot frees up after `hasRoom` returned false. */
   readonly onRoom: () => void;
 }
 
-/** Makes an empty one. */
+/** The longest delay is short: whatever was away is back long before its absence would double. */
+const backoff = { firstMs: 200, maxMs: 5_000 };
+
 export function makeWorkQueue({ maxRunning, work, onError, onRoom }: WorkQueueOptions): WorkQueue {
   const waiting = new Set<string>();
   const running = new Set<string>();
+  /** Ids that were added while they ran. */
   const again = new Set<string>();
-  const alarms = makeAlarms((id) => add(id));
-  const failures = makeFailures();
-  const jobs = new Set<Promise<void>>();
+  const failures = new Map<string, number>();
+  const runs = new Set<Promise<void>>();
+  const delayed = makeDelays((id) => add(id));
   let isClosed = false;
-  let isAskedFor = false;
+  let isRoomWanted = false;
 
-  const add = (id: string, delay = 0) => {
-    if (isClosed || (delay > 0 && waiting.has(id))) return;
-    if (delay > 0) return alarms.set(id, delay);
-    alarms.forget(id);
+  const add = (id: string, delayMs = 0) => {
+    if (isClosed || (delayMs > 0 && waiting.has(id))) return;
+    if (delayMs > 0) return delayed.set(id, delayMs);
+    delayed.delete(id);
     if (running.has(id)) again.add(id);
     else waiting.add(id);
-    drain();
+    startRuns();
   };
-  const drain = () => {
+  const startRuns = () => {
     for (const id of waiting) {
       if (running.size >= maxRunning) return;
       waiting.delete(id);
       running.add(id);
-      const job = run(id).finally(() => jobs.delete(job));
-      jobs.add(job);
+      const run = runOne(id).finally(() => runs.delete(run));
+      runs.add(run);
     }
-    if (!isAskedFor || running.size >= maxRunning) return;
-    isAskedFor = false;
+    if (!isRoomWanted || running.size >= maxRunning) return;
+    isRoomWanted = false;
     onRoom();
   };
-  const run = async (id: string) => {
-    let delay: number | null;
+  const runOne = async (id: string) => {
+    let delayMs: number | null;
     try {
-      delay = await work(id);
-      failures.forget(id);
+      delayMs = await work(id);
+      failures.delete(id);
     } catch (error) {
-      delay = failures.count(id);
+      delayMs = countFailure(failures, id);
       onError(id, error);
     }
     running.delete(id);
     if (again.delete(id)) add(id);
-    else if (delay !== null) add(id, Math.max(1, delay));
-    drain();
+    else if (delayMs !== null) add(id, Math.max(1, delayMs));
+    startRuns();
   };
   return {
     add,
     hasRoom() {
-      isAskedFor = running.size >= maxRunning;
-      return !isAskedFor;
+      isRoomWanted = running.size >= maxRunning;
+      return !isRoomWanted;
     },
     async close() {
       isClosed = true;
-      alarms.clear();
+      delayed.clear();
       waiting.clear();
-      await Promise.all(jobs);
+      await Promise.all(runs);
     },
   };
 }
 
-/** Counts failures in a row; of each it answers how long to wait after it. */
-function makeFailures() {
-  const counts = new Map<string, number>();
-  return {
-    count(id: string): number {
-      const before = counts.get(id) ?? 0;
-      counts.set(id, before + 1);
-      return Math.min(longestDelay, firstDelay * 2 ** before);
-    },
-    forget: (id: string) => void counts.delete(id),
-  };
+/** Returns the delay after one more failure in a row. */
+function countFailure(failures: Map<string, number>, id: string): number {
+  const count = (failures.get(id) ?? 0) + 1;
+  failures.set(id, count);
+  return backoffMs(count, backoff);
 }
 
-/** Rings for an id after some time; of several times for one id the earliest counts. */
-function makeAlarms(ring: (id: string) => void) {
-  const alarms = new Map<string, { timer: NodeJS.Timeout; at: number }>();
-  const forget = (id: string) => {
-    clearTimeout(alarms.get(id)?.timer);
-    alarms.delete(id);
+/** One timer for each id; of several delays of an id the earliest counts. */
+function makeDelays(onTime: (id: string) => void) {
+  const timers = new Map<string, { readonly timer: NodeJS.Timeout; readonly at: number }>();
+  const remove = (id: string) => {
+    clearTimeout(timers.get(id)?.timer);
+    timers.delete(id);
   };
   return {
-    forget,
-    set(id: string, delay: number) {
-      const at = performance.now() + delay;
-      const present = alarms.get(id);
+    delete: remove,
+    set(id: string, delayMs: number) {
+      const at = performance.now() + delayMs;
+      const present = timers.get(id);
       if (present && present.at <= at) return;
-      forget(id);
-      alarms.set(id, { at, timer: setTimeout(ring, delay, id) });
+      remove(id);
+      timers.set(id, { at, timer: setTimeout(onTime, delayMs, id) });
     },
     clear() {
-      for (const id of [...alarms.keys()]) forget(id);
+      for (const id of [...timers.keys()]) remove(id);
     },
   };
 }

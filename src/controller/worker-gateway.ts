@@ -15,12 +15,12 @@ import type { RecordStore } from '../store/script.ts';
 
 export interface WorkerGatewayOptions {
   readonly store: RecordStore;
-  /** The attempt that a token is good for; `null` when it is for none, or not any more. */
+  /** Returns the attempt of a token, `null` for a token of none or of one that is over. */
   readonly attemptOf: (token: string) => Promise<AttemptId | null>;
   readonly objects: Pick<ObjectStore, 'partBytes' | 'permit' | 'receive'>;
-  readonly fileBytes: number;
+  readonly maxFileBytes: number;
   readonly inspectSeconds: number;
-  /** The cookies of the site of a URL, `null` when there are none. */
+  /** Returns the cookies of a URL's site, `null` when the operator gave none. */
   readonly cookiesOf: (url: unknown) => Promise<string | null>;
   readonly log: Log;
 }
@@ -30,8 +30,8 @@ type GatewayRoute = (job: Job, req: IncomingMessage) => Promise<object | null>;
 const maxJsonBytes = 64 * 1024;
 
 /**
- * The one server that workers know: what an attempt is to do, where it may upload, and what it tells; 410 when it is over.
- * It remembers nothing, so each call of a worker may reach another one.
+ * The only server of ours that workers reach: hands out the order of an attempt and upload permits, takes progress and the verdict;
+ * 410 once the attempt is over. It keeps no state, so each call of a worker may reach another controller.
  */
 export function makeWorkerGateway(options: WorkerGatewayOptions): Server {
   const { store, attemptOf, log } = options;
@@ -39,30 +39,30 @@ export function makeWorkerGateway(options: WorkerGatewayOptions): Server {
   const serve = async (req: IncomingMessage, res: ServerResponse) => {
     const route = routes[`${req.method} ${req.url}`];
     const [, token] = /^Bearer (\S{1,4096})$/.exec(req.headers.authorization ?? '') ?? [];
-    const told = token === undefined ? null : await attemptOf(token);
-    if (told === null) return answer(res, 401, null);
+    const caller = token === undefined ? null : await attemptOf(token);
+    if (caller === null) return answer(res, 401, null);
     if (route === undefined) return answer(res, 404, null);
-    const job = await readJob(store, told.jobId);
-    if (job === null || isEnded(job.status) || job.attempt !== told.attempt) throw new Gone();
+    const job = await readJob(store, caller.jobId);
+    if (job === null || isEnded(job.status) || job.attempt !== caller.attempt) throw new Gone();
     answer(res, 200, await route(job, req));
   };
   return createServer((req, res) => {
     serve(req, res).catch((error: unknown) => {
       const status = statusOf(error);
-      if (status === 500) log.error('the gateway failed', { error });
-      // Its worker tries again; that Redis is away is told by its connection.
-      if (error instanceof Refusal && req.method === 'PUT') log.warn('a file could not be stored', { error });
+      if (status === 500) log.error('the gateway could not answer a worker', { error });
+      // The worker tries again; the connection logs that Redis is away.
+      if (error instanceof Refusal && req.method === 'PUT') log.warn('an uploaded file could not be stored', { error });
       answer(res, status, null);
     });
   });
 }
 
-/** What each call of a worker does; what is answered as JSON, `null` for nothing. */
+/** Each route returns its answer as JSON, `null` for an empty one. */
 function makeRoutes(options: WorkerGatewayOptions): Readonly<Record<string, GatewayRoute>> {
   const { store, objects } = options;
-  const permit = ({ id, attempt }: Job, said: unknown) => {
-    const { ext, ...upload } = orBad(readUpload(said));
-    if (upload.bytes > options.fileBytes) throw new Bad();
+  const permit = ({ id, attempt }: Job, json: unknown) => {
+    const { ext, ...upload } = orBad(readUpload(json));
+    if (upload.bytes > options.maxFileBytes) throw new Bad();
     return objects.permit(`${objectPrefix(id, attempt)}media.${ext}`, upload);
   };
   return {
@@ -118,15 +118,15 @@ function answer(res: ServerResponse, status: number, value: object | null): void
 }
 
 async function specOf(job: Job, options: WorkerGatewayOptions, now: number): Promise<AttemptSpec> {
-  const { objects, fileBytes, inspectSeconds } = options;
+  const { objects, maxFileBytes, inspectSeconds } = options;
   const seconds = Math.max(1, Math.floor(((job.deadline ?? now) - now) / 1000));
-  const limits = { file_bytes: fileBytes, seconds, inspect_seconds: inspectSeconds };
+  const limits = { file_bytes: maxFileBytes, seconds, inspect_seconds: inspectSeconds };
   const { id, attempt, endpoint, args } = job;
   const cookies = await options.cookiesOf(args.query);
   return { job: id, attempt, endpoint, args: args as Args, limits, part_bytes: objects.partBytes, cookies };
 }
 
-/** What a file that comes whole says of itself. */
+/** Reads the upload request of a file that is sent whole from its headers. */
 function readHeaders({ headers }: IncomingMessage): object {
   const { 'content-length': length, 'content-type': content_type, 'x-sha256': sha256, 'x-ext': ext } = headers;
   return { bytes: Number(length), sha256, content_type, ext, parts: [] };

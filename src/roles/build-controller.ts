@@ -65,9 +65,9 @@ export async function buildController(parts: ControllerParts, stop: Stop): Promi
   };
   const { runner, attemptOf } = await parts.openWorkers();
   stop.add('workers', runner.close, 8);
-  const { maxFileBytes: fileBytes, inspectSeconds } = config;
+  const { maxFileBytes, inspectSeconds } = config;
   const cookiesOf = (url: unknown) => readCookies(config.cookies, url, log);
-  const gateway = makeWorkerGateway({ store, objects, log, attemptOf, fileBytes, inspectSeconds, cookiesOf });
+  const gateway = makeWorkerGateway({ store, objects, log, attemptOf, maxFileBytes, inspectSeconds, cookiesOf });
   stop.add('gateway', await parts.listen(gateway));
   const inspections = openMetadataRunner(inspector, (id) => readJob(store, id), config.inspectSeconds, log);
   const controller = await startController({
@@ -75,8 +75,8 @@ export async function buildController(parts: ControllerParts, stop: Stop): Promi
     runnerOf: (job) => (job.endpoint === 'metadata' ? inspections : runner),
     ...(parts.times && { times: parts.times }),
   });
-  stop.add('controller', controller.close, 12);
-  const leading = { store, isLeading: controller.isLeading, log };
+  stop.add('controller', () => controller.close(), 12);
+  const leading = { store, isLeading: () => controller.isLeading(), log };
   const lifetimes = {
     job: config.jobDays * 24 * hour,
     line: config.logDays * 24 * hour,
@@ -93,7 +93,7 @@ export async function buildController(parts: ControllerParts, stop: Stop): Promi
   });
   stop.add('webhooks', deliveries.close, 5);
   stop.add('hints for webhooks', await store.connection.subscribe(channels.webhooks, deliveries.wake));
-  const gauges = startGauges({ ...leading, metrics });
+  const gauges = startGauges({ ...leading, metrics, oldestUnsettled: () => controller.oldestUnsettled() });
   stop.add('gauges', gauges.close, 3);
   return controller;
 }

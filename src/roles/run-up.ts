@@ -59,7 +59,7 @@ async function start(running: RunningRole): Promise<void> {
     { ...parts, ...placesOf(parts, home.path, env, terminal.env), linkOf },
     stop,
   );
-  checks.set('controller', controller.isLeading);
+  checks.set('controller', () => controller.isLeading());
   const api = await serveApi(parts, stop);
   publicUrl = api.publicUrl;
   checks.set('api', () => true);

@@ -63,7 +63,12 @@ describe('jobs', () => {
 
   it('that failed are explained: attempts, money and webhook in the order of time', async () => {
     const job = await aRunningJob(operator.store, caller, { work: { ...aDownload, webhook } });
-    await retryJob(operator.store, holder, job, { counts: 'interruption', code: 'worker_lost', notBefore: 0 });
+    await retryJob(operator.store, holder, job, {
+      counts: 'interruption',
+      code: 'worker_lost',
+      text: 'its node was shut down',
+      notBefore: 0,
+    });
     let next = await startNext(operator.store);
     while (next?.id !== job.id) next = await startNext(operator.store);
     await settleJob(operator.store, holder, next, failed);
@@ -74,7 +79,7 @@ describe('jobs', () => {
     expect(told.map(({ source, text }) => [source, text])).to.deep.equal([
       ['job', 'It is accepted (/v1/video/download), and one credit is held'],
       ['attempt', 'Attempt 1 begins'],
-      ['attempt', 'Attempt 1 ends: worker_lost, which counts as an interruption'],
+      ['attempt', 'Attempt 1 ends: worker_lost (its node was shut down), which counts as an interruption'],
       ['attempt', 'Attempt 2 begins'],
       ['attempt', 'Attempt 2 ends: private'],
       ['job', 'It ends: Error (private), This content is private; the hold is released, and nothing is charged'],

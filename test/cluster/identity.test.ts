@@ -107,7 +107,7 @@ describe('who a worker in a cluster is', function () {
 
   it('the gateway tells a worker its own job, and nothing to anybody else', async () => {
     const { store, objects } = scene;
-    const limits = { fileBytes: 1_000, inspectSeconds: 10 };
+    const limits = { maxFileBytes: 1_000, inspectSeconds: 10 };
     const gateway = makeWorkerGateway({
       store,
       objects,

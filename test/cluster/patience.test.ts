@@ -39,7 +39,7 @@ describe('what waits in a cluster for longer than it passes by itself', function
     const controller = await startController({
       ...{ store, limits, objects, log, slots: 10, runners: [runner], runnerOf: () => runner },
       metrics: makeMetrics(),
-      times: { lookMs: 100 },
+      times: { renewMs: 100 },
     });
     try {
       await work(controller, runner);
@@ -54,7 +54,7 @@ describe('what waits in a cluster for longer than it passes by itself', function
     until(async () => (await scene.job(id)).stage === stage, 30, `${id} says: ${stage}`);
   const pass = async (controller: Controller, id: string, seconds: number) => {
     scene.store.advance(seconds * 1000);
-    await until(controller.isLeading, 10, 'it leads again');
+    await until(() => controller.isLeading(), 10, 'it leads again');
     controller.hint(id);
   };
   const ends = async (controller: Controller, id: string) => {

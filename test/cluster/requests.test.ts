@@ -104,7 +104,7 @@ describe('what an attempt costs the API server', function () {
     const { cluster, store, objects } = scene;
     const attemptOf = openIdentity({ client: runner.client, view: runner.view, shape: aShape(namespace) });
     const server = makeWorkerGateway({
-      ...{ store, objects, attemptOf, fileBytes: 1, inspectSeconds: 1, log: aLog().log },
+      ...{ store, objects, attemptOf, maxFileBytes: 1, inspectSeconds: 1, log: aLog().log },
       cookiesOf: async () => null,
     });
     const stop = await listenOn(server, '127.0.0.1', 0);

@@ -1,24 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { makeMetrics } from '../../src/base/metrics.ts';
-import { type AdvanceOptions, makeAdvance } from '../../src/controller/advance-job.ts';
-import type { Outcome } from '../../src/model/outcome.ts';
-import { jobIdOf, type Runner } from '../../src/runners/runner.ts';
 import { takeLead } from '../../src/store/jobs/leadership.ts';
 import { recordVerdict } from '../../src/store/jobs/record-verdict.ts';
-import { jobLimits } from '../support/job-limits.ts';
+import { advanceWith, aRunner } from '../support/advance.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
-import {
-  admitted,
-  anAccount,
-  aRunningJob,
-  holder,
-  storeOf,
-  type TestStore,
-  takeJob,
-  theJob,
-} from '../support/record.ts';
-import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
+import { admitted, anAccount, aRunningJob, holder, storeOf, takeJob, theJob } from '../support/record.ts';
+import { startTestRedis, type TestRedis } from '../support/redis.ts';
 
 const hour = 3_600_000;
 
@@ -39,14 +26,14 @@ describe('the next step of a job, carried out', () => {
       if (isAway) throw new Error('the store is away');
       return { bytes: delivered.bytes, checksum: delivered.sha256 };
     };
-    const apply = applyOf(store, runner, { objects: { finish: async () => {}, see, remove: async () => {} } });
+    const advance = advanceWith(store, runner, { objects: { finish: async () => {}, see, remove: async () => {} } });
     // The first look at a worker that has ended says that it ran.
-    await apply(job.id);
-    expect(await apply(job.id)).to.be.above(0);
+    await advance(job.id);
+    expect(await advance(job.id)).to.be.above(0);
     expect(await theJob(store, job.id)).to.deep.include({ status: 'Running', delivered });
     expect(runner.stopped).to.deep.equal([]);
     isAway = false;
-    await apply(job.id);
+    await advance(job.id);
     expect(await theJob(store, job.id)).to.deep.include({ status: 'CompletedJob', delivered });
     expect(runner.stopped).to.deep.equal([`${job.id}-1`]);
   });
@@ -61,10 +48,10 @@ describe('the next step of a job, carried out', () => {
       see: async () => null,
       remove: async (prefix: string) => void removed.push(prefix),
     };
-    await applyOf(store, runner, { objects, holder: 'who led before' })(job.id);
+    await advanceWith(store, runner, { objects, holder: 'who led before' })(job.id);
     expect([runner.stopped, removed]).to.deep.equal([[], []]);
     expect((await theJob(store, job.id)).interruptions).to.equal(0);
-    await applyOf(store, runner, { objects })(job.id);
+    await advanceWith(store, runner, { objects })(job.id);
     expect([runner.stopped, removed]).to.deep.equal([[`${job.id}-1`], [`${job.id}/1/`]]);
     expect((await theJob(store, job.id)).interruptions).to.equal(1);
   });
@@ -77,7 +64,7 @@ describe('the next step of a job, carried out', () => {
       await recordVerdict(store, job.id, 1, { is: 'failed', code: 'private' });
       return runner.see(name);
     };
-    await applyOf(store, { ...runner, see })(job.id);
+    await advanceWith(store, { ...runner, see })(job.id);
     expect(await theJob(store, job.id)).to.include({ error_code: 'private', failures: 0 });
   });
 
@@ -93,7 +80,7 @@ describe('the next step of a job, carried out', () => {
     };
     const found = async () => ({ bytes: delivered.bytes, checksum: delivered.sha256 });
     const objects = { finish: async () => {}, see: found, remove: async () => {} };
-    await applyOf(store, { ...runner, see }, { objects })(job.id);
+    await advanceWith(store, { ...runner, see }, { objects })(job.id);
     const completed = await theJob(store, job.id);
     expect([completed.status, completed.metadata?.title]).to.deep.equal(['CompletedJob', someMetadata.title]);
   });
@@ -107,10 +94,10 @@ describe('the next step of a job, carried out', () => {
     runner.refuse = 'the answer was lost';
     const delivered = { ...someDelivered(1), key: `${id}/1/media.mp4` };
     const see = async () => ({ bytes: delivered.bytes, checksum: delivered.sha256 });
-    const apply = applyOf(store, runner, { objects: { finish: async () => {}, see, remove: async () => {} } });
-    await apply(id).catch(() => undefined);
+    const advance = advanceWith(store, runner, { objects: { finish: async () => {}, see, remove: async () => {} } });
+    await advance(id).catch(() => undefined);
     await recordVerdict(store, id, 1, { is: 'done', metadata: someMetadata, delivered });
-    await apply(id);
+    await advance(id);
     expect(await theJob(store, id)).to.deep.include({ status: 'CompletedJob', attempt: 1, delivered });
     expect(runner.started).to.deep.equal([]);
   });
@@ -122,15 +109,15 @@ describe('the next step of a job, carried out', () => {
     while ((await takeJob(store, holder, 1_000_000)) !== id);
     const runner = aRunner({});
     runner.refuse = 'the API server is away';
-    const apply = applyOf(store, runner);
+    const advance = advanceWith(store, runner);
     for (let n = 0; n < 3; n++) {
-      expect(await apply(id).catch((error: Error) => error.message)).to.equal('the API server is away');
+      expect(await advance(id).catch((error: Error) => error.message)).to.equal('the API server is away');
     }
     const waiting = await theJob(store, id);
     expect(waiting).to.include({ attempt: 1, interruptions: 0, failures: 0, stage: 'It cannot be started now' });
     runner.refuse = null;
-    await apply(id);
-    await apply(id);
+    await advance(id);
+    await advance(id);
     expect(runner.started).to.deep.equal([`${id}-1`]);
     expect(await theJob(store, id)).to.include({ attempt: 1, interruptions: 0, status: 'Running' });
   });
@@ -142,12 +129,12 @@ describe('the next step of a job, carried out', () => {
     while ((await takeJob(store, holder, 1_000_000)) !== id);
     const runner = aRunner({});
     runner.refuse = 'exceeded quota';
-    const apply = applyOf(store, runner);
-    await apply(id).catch(() => undefined);
+    const advance = advanceWith(store, runner);
+    await advance(id).catch(() => undefined);
     store.advance(2 * hour);
     await takeLead(store, holder);
-    await apply(id).catch(() => undefined);
-    await apply(id);
+    await advance(id).catch(() => undefined);
+    await advance(id);
     expect(await theJob(store, id)).to.include({ attempt: 1, interruptions: 1, status: 'QueuedJob' });
   });
 
@@ -156,54 +143,9 @@ describe('the next step of a job, carried out', () => {
     const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
     const unknown = randomUUID();
     const runner = aRunner({}, [`${job.id}-0`, `${job.id}-1`, `${job.id}-2`, `${unknown}-1`]);
-    const apply = applyOf(store, runner);
-    await apply(job.id);
-    await apply(unknown);
+    const advance = advanceWith(store, runner);
+    await advance(job.id);
+    await advance(unknown);
     expect(runner.stopped).to.deep.equal([`${job.id}-0`, `${unknown}-1`]);
   });
 });
-
-interface PlayedRunner extends Runner {
-  readonly started: string[];
-  readonly stopped: string[];
-  /** Why no worker can be started now. */
-  refuse: string | null;
-}
-
-/** A runner whose workers a test plays: those that run, and those that have ended in some way. */
-function aRunner(ended: Readonly<Record<string, Outcome>>, running: readonly string[] = []): PlayedRunner {
-  const there = new Set([...Object.keys(ended), ...running]);
-  const runner: PlayedRunner = {
-    started: [],
-    stopped: [],
-    refuse: null,
-    start: async ({ name }) => {
-      if (runner.refuse !== null) throw new Error(runner.refuse);
-      runner.started.push(name);
-      there.add(name);
-    },
-    stop: async (name) => {
-      if (there.delete(name)) runner.stopped.push(name);
-    },
-    see: async (name) => {
-      if (!there.has(name)) return { is: 'absent' };
-      const outcome = ended[name];
-      return outcome ? { is: 'ended', outcome } : { is: 'running' };
-    },
-    watch: () => () => {},
-    list: async (job) => [...there].filter((name) => job === undefined || jobIdOf(name) === job),
-    close: async () => [],
-  };
-  return runner;
-}
-
-function applyOf(store: TestStore, runner: Runner, given: Partial<AdvanceOptions> = {}) {
-  return makeAdvance({
-    ...{ store, holder, limits: jobLimits, metrics: makeMetrics(), log: aLog().log },
-    objects: { finish: async () => {}, see: async () => null, remove: async () => {} },
-    runners: [runner],
-    runnerOf: () => runner,
-    mayStart: () => true,
-    ...given,
-  });
-}

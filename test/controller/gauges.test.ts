@@ -17,9 +17,9 @@ describe('gauges of the record', () => {
   after(() => redis.stop());
 
   const log = makeLog({ level: 'error', write: () => {}, now: Date.now });
-  const begin = (isLeading: boolean) => {
+  const begin = (isLeading: boolean, oldestUnsettled: () => number | null = () => null) => {
     const metrics = makeMetrics();
-    return { metrics, gauges: startGauges({ store, metrics, isLeading: () => isLeading, log }) };
+    return { metrics, gauges: startGauges({ store, metrics, isLeading: () => isLeading, oldestUnsettled, log }) };
   };
 
   it('show what is held and queued at that moment, not what was when somebody looked last', async () => {
@@ -40,6 +40,15 @@ describe('gauges of the record', () => {
     );
     await gauges.close();
     expect(metrics.looks.size).to.equal(0);
+  });
+
+  it('show how long the oldest job waits to be settled, and 0 when none waits', async () => {
+    let since: number | null = store.clock.now() - 90_000;
+    const { metrics, gauges } = begin(true, () => since);
+    expect(await showMetrics(metrics)).to.match(/^trawl_oldest_unsettled_seconds 9\d(\.\d+)?$/m);
+    since = null;
+    expect(await showMetrics(metrics)).to.match(/^trawl_oldest_unsettled_seconds 0$/m);
+    await gauges.close();
   });
 
   it('are absent where another controller leads', async () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
-import { makeAdvance } from '../../src/controller/advance-job.ts';
+import { JobAdvancer } from '../../src/controller/advance-job.ts';
 import { startSweeper } from '../../src/controller/sweeper.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
 import type { Runner } from '../../src/runners/runner.ts';
@@ -74,18 +74,22 @@ describe('a sweep', () => {
     const remove = async () => {
       throw new Error('it has died');
     };
-    const applyWith = (removeObjects: FolderStore['remove']) =>
-      makeAdvance({
+    const advancerWith = (removeObjects: FolderStore['remove']) =>
+      new JobAdvancer({
         ...{ store, holder, limits: jobLimits, metrics: makeMetrics(), log: aLog().log, runners: [runner] },
         objects: { ...objects, remove: removeObjects },
         runnerOf: () => runner,
         mayStart: () => true,
       });
     await cancelJob(store, job, 'The job was cancelled');
-    expect(await applyWith(remove)(job.id).catch((error: Error) => error.message)).to.equal('it has died');
+    expect(
+      await advancerWith(remove)
+        .advance(job.id)
+        .catch((error: Error) => error.message),
+    ).to.equal('it has died');
     expect([...there]).to.deep.equal([]);
     // Whoever leads next finds nothing to do: the worker is gone.
-    await applyWith(objects.remove)(job.id);
+    await advancerWith(objects.remove).advance(job.id);
     expect(await objects.see(key)).not.to.equal(null);
     sweeping = open();
     sweeping.wake();

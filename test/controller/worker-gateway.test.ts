@@ -33,7 +33,7 @@ describe('the gateway of each of several controllers', () => {
     for (let n = 0; n < 2; n++) {
       objects = await openFolder({ folder: place.folder, seal, now: Date.now });
       const attemptOf = async (token: string) => readToken(token, seal.verify);
-      const limits = { fileBytes: 1_000, inspectSeconds: 10 };
+      const limits = { maxFileBytes: 1_000, inspectSeconds: 10 };
       const cookiesOf = async (url: unknown) => (String(url).startsWith('https://own.example/') ? 'its own' : null);
       const gateway = makeWorkerGateway({ store, objects, attemptOf, cookiesOf, log: aLog().log, ...limits });
       ends.push(await listenOn(gateway, '127.0.0.1', 0));

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
-import { makeAdvance } from '../../src/controller/advance-job.ts';
+import { JobAdvancer } from '../../src/controller/advance-job.ts';
 import { openS3 } from '../../src/objects/s3-store.ts';
 import type { Runner } from '../../src/runners/runner.ts';
 import { readSnapshot } from '../../src/store/money/read-balances.ts';
@@ -56,10 +56,10 @@ describe('a job whose worker has uploaded every part', function () {
       close: async () => [],
     };
     const apply = () =>
-      makeAdvance({
+      new JobAdvancer({
         ...{ store, holder, limits, metrics: makeMetrics(), log: aLog().log },
         ...{ objects: open(), runners: [runner], runnerOf: () => runner, mayStart: () => true },
-      })(job.id);
+      }).advance(job.id);
     await apply();
     hasEnded = true;
     return { account, job, key, apply };

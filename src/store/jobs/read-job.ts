@@ -69,6 +69,8 @@ export interface AttemptMark {
   readonly code?: string;
   /** As what it counts, when another attempt follows. */
   readonly counts?: 'failure' | 'interruption';
+  /** What the runner or the worker said of the end, when another attempt follows. */
+  readonly reason?: string;
 }
 
 /** How the attempts of a job began and ended, in their order. */

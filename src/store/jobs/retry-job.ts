@@ -13,7 +13,18 @@ const retryScript = script(
   'retry',
   'always',
   [...fairShareKeyNames, 'lead', 'job', 'active', 'delayed', 'attempts'] as const,
-  ['holder', 'accountId', 'jobId', 'attempt', 'counts', 'code', 'notBefore', 'jobChannel', 'workChannel'] as const,
+  [
+    'holder',
+    'accountId',
+    'jobId',
+    'attempt',
+    'counts',
+    'code',
+    'reason',
+    'notBefore',
+    'jobChannel',
+    'workChannel',
+  ] as const,
   /* lua */ `${readOpenJob}${fairShare}
 if redis.call('GET', lead) ~= holder then return { 'not_leading' } end
 local fields, refused = read_open_job({ 'account', 'created_at' })
@@ -25,7 +36,8 @@ redis.call('HINCRBY', job, counts == 'failure' and 'failures' or 'interruptions'
 redis.call('HSET', job, 'not_before', notBefore, 'deadline', '', 'stage', '', 'speed_bytes', '', 'eta_seconds', '',
   'storing_since', '', 'verdict', '', 'metadata', '', 'delivered', '')
 redis.call('HINCRBY', job, 'revision', 1)
-redis.call('RPUSH', attempts, cjson.encode({ attempt = tonumber(attempt), ended_at = now, code = code, counts = counts }))
+redis.call('RPUSH', attempts, cjson.encode({ attempt = tonumber(attempt), ended_at = now, code = code, counts = counts,
+  reason = reason ~= '' and reason or nil }))
 if tonumber(notBefore) > now then redis.call('ZADD', delayed, notBefore, jobId)
 else redis.call('ZADD', queue, fields.created_at, jobId) end
 local owner = redis.call('HMGET', account, 'concurrency', 'tag')
@@ -36,12 +48,15 @@ return { 'waiting' }
 `,
 );
 
+/** A mark of an attempt stays small, whatever a runner or a worker says. */
+const maxReasonChars = 300;
+
 /** Ends an attempt that another one follows. */
 export async function retryJob(
   store: RecordStore,
   holder: string,
   job: Pick<Job, 'id' | 'account' | 'attempt'>,
-  why: { counts: 'failure' | 'interruption'; code: string; notBefore: number },
+  why: { counts: 'failure' | 'interruption'; code: string; text?: string | null; notBefore: number },
 ): Promise<Change<'stale' | 'already_ended' | 'not_found' | 'not_leading'>> {
   const reply = await run(
     store,
@@ -59,7 +74,10 @@ export async function retryJob(
       accountId: job.account,
       jobId: job.id,
       attempt: job.attempt,
-      ...why,
+      counts: why.counts,
+      code: why.code,
+      reason: (why.text ?? '').slice(0, maxReasonChars),
+      notBefore: why.notBefore,
       jobChannel: channels.job(job.id),
       workChannel: channels.work,
     },

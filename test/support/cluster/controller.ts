@@ -120,7 +120,7 @@ async function work(): Promise<void> {
       openWorkers: openKubernetesWorkers({ config, env: process.env, now: store.clock.now, metrics, log }),
       listen: (server) => listenOn(server, '127.0.0.1', 0),
       egress: { path: join(config.data, 'egress.sock') },
-      ...(!isUsual && { times: { leaseMs: 1_500, lookMs: 500, fullPassMs: 5_000 } }),
+      ...(!isUsual && { times: { leaseMs: 1_500, renewMs: 500, fullPassMs: 5_000 } }),
     },
     stop,
   );

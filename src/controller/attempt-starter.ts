@@ -1,0 +1,44 @@
+import type { Job } from '../model/job.ts';
+import { attemptNameOf, type Runner } from '../runners/runner.ts';
+import { noteProgress } from '../store/jobs/note-progress.ts';
+import type { RecordStore } from '../store/script.ts';
+
+const waitingForStart = {
+  progress: 0,
+  running: false,
+  stage: 'It cannot be started now',
+  speed_bytes: null,
+  eta_seconds: null,
+};
+
+/** Starts workers, and remembers the attempts whose start failed: they have not begun, so they are not interrupted either. */
+export class AttemptStarter {
+  readonly #store: RecordStore;
+  readonly #failed = new Set<string>();
+
+  constructor(store: RecordStore) {
+    this.#store = store;
+  }
+
+  hasFailed(attemptName: string): boolean {
+    return this.#failed.has(attemptName);
+  }
+
+  forget(attemptName: string): void {
+    this.#failed.delete(attemptName);
+  }
+
+  /** Throws when the worker cannot be started now, and notes that as the stage of the job. */
+  async start(runner: Runner, { id, endpoint }: Job, attempt: number, deadline: number): Promise<void> {
+    const name = attemptNameOf(id, attempt);
+    try {
+      await runner.start({ name, jobId: id, attempt, endpoint, deadline });
+      this.#failed.delete(name);
+    } catch (error) {
+      if (this.#store.clock.now() < deadline) this.#failed.add(name);
+      else this.#failed.delete(name);
+      await noteProgress(this.#store, id, attempt, waitingForStart);
+      throw error;
+    }
+  }
+}

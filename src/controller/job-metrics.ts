@@ -1,0 +1,49 @@
+import type { Metrics } from '../base/metrics.ts';
+import type { Job } from '../model/job.ts';
+import { hasOpenAttempt, type JobEnd, type Step } from '../model/next.ts';
+import { siteOf } from '../model/source-site.ts';
+
+type Counts = Extract<Step, { readonly do: 'retry' }>['counts'];
+
+/** Counts an attempt that another one follows. */
+export function countRetriedAttempt({ attempts_total }: Pick<Metrics, 'attempts_total'>, counts: Counts): void {
+  attempts_total.inc({ class: counts === 'failure' ? 'failed' : 'interrupted' });
+}
+
+/** Counts the attempt of a cancelled job once its worker is stopped; every other stopped attempt was counted when it ended. */
+export function countCancelledAttempt({ attempts_total }: Pick<Metrics, 'attempts_total'>, job: Job): void {
+  if (job.error_code === 'cancelled' && hasOpenAttempt(job)) attempts_total.inc({ class: 'interrupted' });
+}
+
+/** Counts a settled job, the attempt that ended with it, its charge, its time by stage and the site of its source. */
+export function countSettledJob(
+  metrics: Metrics,
+  job: Job,
+  { end, balance, now }: { readonly end: JobEnd; readonly balance: string; readonly now: number },
+): void {
+  const { endpoint } = job;
+  const outcome = end.success ? 'completed' : 'failed';
+  metrics.jobs_total.inc({ endpoint, outcome, code: end.code ?? '', blame: end.blame ?? '' });
+  metrics.source_outcomes_total.inc({ site: siteOf(job.args.query), outcome });
+  if (hasOpenAttempt(job)) metrics.attempts_total.inc({ class: classOf(end) });
+  if (end.success) metrics.charges_total.inc({ endpoint, balance });
+  if (balance === 'overdraft') metrics.overdrafts_total.inc();
+  if (end.code === 'unclassified') metrics.unclassified_failures_total.inc();
+  for (const [stage, ms] of listStages(job, now)) metrics.job_seconds.observe({ endpoint, stage }, ms / 1000);
+}
+
+/** The last of too many interruptions ends the job with `worker_lost`, which no failure has. */
+function classOf({ success, code }: JobEnd): 'done' | 'failed' | 'interrupted' {
+  if (success) return 'done';
+  return code === 'worker_lost' ? 'interrupted' : 'failed';
+}
+
+/** Splits the life of a job by the times in its record: in the queue, at work (every attempt and the waits between), in storage. */
+function listStages({ created_at, started_at, storing_since }: Job, now: number): [stage: string, ms: number][] {
+  const begun = started_at ?? now;
+  const stored = storing_since ?? now;
+  const stages: [string, number][] = [['queue', begun - created_at]];
+  if (started_at !== null) stages.push(['work', stored - begun]);
+  if (storing_since !== null) stages.push(['storage', now - stored]);
+  return stages.map(([stage, ms]) => [stage, Math.max(0, ms)]);
+}

@@ -1,0 +1,27 @@
+import { isEnded, type Job } from '../model/job.ts';
+import { hasOpenAttempt, type Seen } from '../model/next.ts';
+
+/** Jobs whose worker has ended and that are not settled yet, each with the time when this controller first saw so. */
+export class UnsettledJobs {
+  readonly #since = new Map<string, number>();
+
+  /** Returns the time of the longest wait, `null` when every ended worker's job is settled. */
+  oldest(): number | null {
+    return this.#since.size === 0 ? null : Math.min(...this.#since.values());
+  }
+
+  /** A job that waits for the object store does so since its `storing_since`, whoever led then. */
+  update(job: Job, seen: Seen, now: number): void {
+    const hasEnded = seen.is === 'ended' || job.verdict !== null || job.storing_since !== null;
+    if (isEnded(job.status) || !hasOpenAttempt(job) || !hasEnded) this.#since.delete(job.id);
+    else this.#since.set(job.id, job.storing_since ?? this.#since.get(job.id) ?? now);
+  }
+
+  delete(jobId: string): void {
+    this.#since.delete(jobId);
+  }
+
+  clear(): void {
+    this.#since.clear();
+  }
+}

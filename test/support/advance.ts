@@ -1,0 +1,54 @@
+import { makeMetrics } from '../../src/base/metrics.ts';
+import { type AdvanceOptions, JobAdvancer } from '../../src/controller/advance-job.ts';
+import type { Outcome } from '../../src/model/outcome.ts';
+import { jobIdOf, type Runner } from '../../src/runners/runner.ts';
+import { jobLimits } from './job-limits.ts';
+import { holder, type TestStore } from './record.ts';
+import { aLog } from './redis.ts';
+
+export interface PlayedRunner extends Runner {
+  readonly started: string[];
+  readonly stopped: string[];
+  /** Why no worker can be started now. */
+  refuse: string | null;
+}
+
+/** A runner whose workers a test plays: those that run, and those that have ended in some way. */
+export function aRunner(ended: Readonly<Record<string, Outcome>>, running: readonly string[] = []): PlayedRunner {
+  const there = new Set([...Object.keys(ended), ...running]);
+  const runner: PlayedRunner = {
+    started: [],
+    stopped: [],
+    refuse: null,
+    start: async ({ name }) => {
+      if (runner.refuse !== null) throw new Error(runner.refuse);
+      runner.started.push(name);
+      there.add(name);
+    },
+    stop: async (name) => {
+      if (there.delete(name)) runner.stopped.push(name);
+    },
+    see: async (name) => {
+      if (!there.has(name)) return { is: 'absent' };
+      const outcome = ended[name];
+      return outcome ? { is: 'ended', outcome } : { is: 'running' };
+    },
+    watch: () => () => {},
+    list: async (job) => [...there].filter((name) => job === undefined || jobIdOf(name) === job),
+    close: async () => [],
+  };
+  return runner;
+}
+
+/** Returns how a leading controller advances a job of this runner, with an object store that has nothing. */
+export function advanceWith(store: TestStore, runner: Runner, given: Partial<AdvanceOptions> = {}) {
+  const advancer = new JobAdvancer({
+    ...{ store, holder, limits: jobLimits, metrics: makeMetrics(), log: aLog().log },
+    objects: { finish: async () => {}, see: async () => null, remove: async () => {} },
+    runners: [runner],
+    runnerOf: () => runner,
+    mayStart: () => true,
+    ...given,
+  });
+  return (jobId: string) => advancer.advance(jobId);
+}
