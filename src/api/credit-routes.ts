@@ -4,7 +4,7 @@ import { hasBrokenOff } from '../base/http-client.ts';
 import type { Seal } from '../base/seal.ts';
 import type { Exception } from '../base/settings/kinds.ts';
 import { receiverOf } from '../model/caller-url.ts';
-import type { Inspected, Inspector } from '../model/inspection-result.ts';
+import type { InspectionResult, Inspector } from '../model/inspection-result.ts';
 import { type Endpoint, isEnded, type Job } from '../model/job.ts';
 import { type CreditRequest, parseFlags, parseJobId, parseRequest, requestText } from '../model/request-parameters.ts';
 import { filterFields } from '../model/select-fields.ts';
@@ -147,7 +147,7 @@ async function inspect(credit: CreditRoutes, call: KeyedCall, held: CallInHand, 
   const { store } = credit;
   const { req, res, key, caller } = call;
   const tookMs = () => performance.now() - call.began;
-  let found: Inspected;
+  let found: InspectionResult;
   try {
     found = await inspectWithin(credit, call, url);
   } catch (error) {
@@ -157,8 +157,8 @@ async function inspect(credit: CreditRoutes, call: KeyedCall, held: CallInHand, 
     throw error;
   }
   if ('failure' in found) {
-    await releaseCall(store, held, failures[found.failure].log, tookMs());
-    return failureReply(found.failure, found.text);
+    await releaseCall(store, held, failures[found.failure.code].log, tookMs());
+    return failureReply(found.failure.code, found.failure.text);
   }
   if (res.destroyed) {
     await releaseCall(store, held, null);
@@ -184,7 +184,7 @@ async function inspectWithin({ inspector, inspectSeconds }: CreditRoutes, { res 
   try {
     return await inspector.inspect(url, AbortSignal.any([gone.signal, limit]));
   } catch (error) {
-    if (limit.aborted) return { failure: 'timeout', text: failures.timeout.sentence } as const;
+    if (limit.aborted) return { failure: { code: 'timeout', text: failures.timeout.sentence } } as const;
     throw hasBrokenOff(error) ? refuse('unavailable') : error;
   } finally {
     res.off('close', leave);

@@ -29,7 +29,7 @@ export function openMetadataRunner(
     const job = await readJob(jobId);
     if (job === null) return { is: 'interrupted', reason: 'the job is gone' };
     const found = await inspector.inspect(String(job.args.query), signal);
-    if ('failure' in found) return { is: 'failed', code: found.failure, text: found.text };
+    if ('failure' in found) return { is: 'failed', ...found.failure };
     return { is: 'done', metadata: found.metadata, delivered: null };
   };
   const run = ({ jobId }: AttemptToRun, stop: AbortSignal): Promise<Outcome> => {

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { StringDecoder } from 'node:string_decoder';
+import { killGroup } from '../base/child-process.ts';
 import type { Child, Ended, RunOptions } from './tools.ts';
 
 const longestLine = 2 ** 20;
@@ -10,7 +11,7 @@ const latePipeMilliseconds = 1000;
 /** Starts a child in a process group of its own, with bounds on what it says. */
 export function runChild(command: string, args: readonly string[], options: RunOptions): Child {
   const child = spawn(command, args, { cwd: options.folder, env: options.env, detached: true });
-  const kill = () => killGroup(child);
+  const kill = () => killGroup(child, 'SIGKILL');
   let excess = false;
   const tooMuch = () => {
     excess = true;
@@ -44,15 +45,6 @@ function closeLate(child: ChildProcess, kill: () => void): void {
     child.stdout?.destroy();
     child.stderr?.destroy();
   }, latePipeMilliseconds).unref();
-}
-
-function killGroup(child: ChildProcess): void {
-  if (child.pid === undefined) return;
-  try {
-    process.kill(-child.pid, 'SIGKILL');
-  } catch {
-    // The group has ended already.
-  }
 }
 
 /** Cuts a stream into lines; says `tooMuch` when a line or all of them are too long. */

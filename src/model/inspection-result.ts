@@ -2,15 +2,17 @@ import { type FailureCode, failures, isFailureCode } from '../base/errors.ts';
 import { type Metadata, readMetadata } from './metadata.ts';
 
 /** What the inspector found at a URL. */
-export type Inspected = { readonly metadata: Metadata } | { readonly failure: FailureCode; readonly text: string };
+export type InspectionResult =
+  | { readonly metadata: Metadata }
+  | { readonly failure: { readonly code: FailureCode; readonly text: string } };
 
 /** Asks what is known of a media URL; ends early when the signal does. */
 export interface Inspector {
-  inspect(url: string, signal: AbortSignal): Promise<Inspected>;
+  inspect(url: string, signal: AbortSignal): Promise<InspectionResult>;
 }
 
 /** Judges what an inspector says before it is believed; `null` when it is neither an answer nor a failure. */
-export function readInspected(json: unknown): Inspected | null {
+export function readInspected(json: unknown): InspectionResult | null {
   if (typeof json !== 'object' || json === null) return null;
   const { metadata, failure } = json as { metadata?: unknown; failure?: unknown };
   const read = metadata === undefined ? null : readMetadata(metadata);
@@ -18,5 +20,5 @@ export function readInspected(json: unknown): Inspected | null {
   if (typeof failure !== 'object' || failure === null) return null;
   const { code, text } = failure as { code?: unknown; text?: unknown };
   const known = isFailureCode(code) ? code : 'unclassified';
-  return { failure: known, text: typeof text === 'string' ? text.slice(0, 600) : failures[known].sentence };
+  return { failure: { code: known, text: typeof text === 'string' ? text.slice(0, 600) : failures[known].sentence } };
 }

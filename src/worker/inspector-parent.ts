@@ -1,5 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { killGroup } from '../base/child-process.ts';
 import type { Child, Ended, RunOptions } from '../media/tools.ts';
 import { type Frame, makeFrameReader } from './inspector-frames.ts';
 
@@ -83,7 +84,7 @@ export async function startWarm({ command, env, folder, port, paths, limits }: W
     const done = promise.finally(() => options.signal.removeEventListener('abort', kill));
     return { write, close: () => undefined, ended: done };
   };
-  return { start, counts: () => ({ started, open: open.size }), ended, end: () => endGroup(parent) };
+  return { start, counts: () => ({ started, open: open.size }), ended, end: () => killGroup(parent, 'SIGKILL') };
 }
 
 function obey(frame: Frame, open: ReadonlyMap<number, Open>, close: (id: number, ended: Ended) => void): void {
@@ -106,16 +107,7 @@ async function waitForEnd(parent: ChildProcessWithoutNullStreams): Promise<void>
   } catch {
     // It could not be started: it has ended all the same.
   }
-  endGroup(parent);
+  killGroup(parent, 'SIGKILL');
   parent.stdout.destroy();
   parent.stderr.destroy();
-}
-
-function endGroup({ pid }: ChildProcessWithoutNullStreams): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, 'SIGKILL');
-  } catch {
-    // The group has ended already.
-  }
 }

@@ -1,13 +1,13 @@
 import { randomInt } from 'node:crypto';
 import { chmod, chown, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
-import type { FailureCode } from '../base/errors.ts';
+import { retry } from '../base/backoff.ts';
 import type { Log } from '../base/log.ts';
 import type { ServerAddress } from '../base/server-address.ts';
+import { shareRun } from '../base/single-flight.ts';
 import { Failed, type Tools } from '../media/tools.ts';
 import { pythonFlags } from '../media/yt-dlp.ts';
-import type { Metadata } from '../model/metadata.ts';
+import type { InspectionResult, Inspector } from '../model/inspection-result.ts';
 import type { ChildLimits } from './child-limits.ts';
 import { startRelay } from './egress-forwarder.ts';
 import type { Programs } from './find-programs.ts';
@@ -16,11 +16,8 @@ import { type Broom, startBroom } from './orphan-cleaner.ts';
 import type { Media } from './run-attempt.ts';
 import { homesOf, insidePort, systemPaths, type Wall, wallOff } from './sandbox-command.ts';
 
-/** What is known of a URL, why nothing is, or that it may be asked again soon. */
-export type Inspected =
-  | { readonly is: 'metadata'; readonly metadata: Metadata }
-  | { readonly is: 'failure'; readonly code: FailureCode; readonly text: string }
-  | { readonly is: 'busy'; readonly reason: string };
+/** Nothing is known of the URL yet: the caller may ask again soon. */
+export class InspectorBusy extends Error {}
 
 export interface InspectorOptions {
   readonly inspectUrl: Media['inspectUrl'];
@@ -37,9 +34,7 @@ export interface InspectorOptions {
   readonly log: Log;
 }
 
-export interface Inspector {
-  /** Inspects one URL; when the signal fires, its child is ended at once. */
-  readonly inspect: (url: string, signal: AbortSignal) => Promise<Inspected>;
+export interface InspectorPool extends Inspector {
   readonly isReady: () => boolean;
   readonly close: () => Promise<void>;
 }
@@ -47,23 +42,22 @@ export interface Inspector {
 const memoryBytes = 2 ** 30;
 const largestFile = 2 ** 26;
 const processesMax = 128;
-const firstPauseMilliseconds = 500;
-const longestPauseMilliseconds = 30_000;
+const backoff = { firstMs: 500, maxMs: 30_000 };
 /** The user of each request is drawn from as many, so that none meets what another left. */
 const users = 1_000_000_000;
 const firstUser = 1_000_000_000;
 
 /** Starts the inspector and waits until it is warm. */
-export async function startInspector(options: InspectorOptions): Promise<Inspector> {
+export async function startInspector(options: InspectorOptions): Promise<InspectorPool> {
   const place = await openPlace(options);
   const ended = new AbortController();
   const parents = keepWarm(() => startWarm(warmOptions(options, place)), options, ended.signal);
   await parents.first;
   let open = 0;
-  const inspect = async (url: string, signal: AbortSignal): Promise<Inspected> => {
+  const inspect = async (url: string, signal: AbortSignal): Promise<InspectionResult> => {
     const warm = parents.current();
-    if (warm === null) return { is: 'busy', reason: 'the inspector starts' };
-    if (open >= options.atOnce) return { is: 'busy', reason: 'too many requests at once' };
+    if (warm === null) throw new InspectorBusy('the inspector starts');
+    if (open >= options.atOnce) throw new InspectorBusy('too many requests at once');
     open++;
     try {
       return await inspectOne(url, warm, place, options, signal);
@@ -85,7 +79,7 @@ async function inspectOne(
   { folder: requests, port }: Place,
   { programs, inspectSeconds, inspectUrl, wall, log }: InspectorOptions,
   gone: AbortSignal,
-): Promise<Inspected> {
+): Promise<InspectionResult> {
   const folder = await mkdtemp(join(requests, 'r'));
   const user = wall === 'user' ? firstUser + randomInt(users) : 0;
   // Of a child that others have ended nobody knows what it would have said.
@@ -106,10 +100,10 @@ async function inspectOne(
     // The parent has loaded the plugins.
     const tools: Tools = { ...programs, folder, proxy, plugins: [], cookies: null, limits, run };
     const metadata = await inspectUrl({ endpoint: 'metadata', args: { query: url } }, tools, signal);
-    return { is: 'metadata', metadata };
+    return { metadata };
   } catch (error) {
     if (late.aborted) return failure(new Failed('timeout'));
-    if (struck || gone.aborted) return { is: 'busy', reason: 'the request was struck down' };
+    if (struck || gone.aborted) throw new InspectorBusy('the request was struck down');
     if (error instanceof Failed) return failure(error);
     log.error('inspection broke off', { error: error instanceof Error ? error.stack : String(error) });
     return failure(new Failed('worker_failed'));
@@ -118,8 +112,8 @@ async function inspectOne(
   }
 }
 
-function failure({ code, message }: Failed): Inspected {
-  return { is: 'failure', code, text: message };
+function failure({ code, message: text }: Failed): InspectionResult {
+  return { failure: { code, text } };
 }
 
 interface Parents {
@@ -133,36 +127,29 @@ function keepWarm(start: () => Promise<Warm>, { requestsMax, log }: InspectorOpt
   let current: Warm | null = null;
   let leaving: Warm[] = [];
   const first = Promise.withResolvers<void>();
-  const replace = async () => {
-    for (let wait = firstPauseMilliseconds; !signal.aborted; wait = Math.min(2 * wait, longestPauseMilliseconds)) {
-      try {
-        const next = await start();
-        if (signal.aborted) return next.end();
-        void next.ended.then(() => {
-          leaving = leaving.filter((warm) => warm !== next);
-          if (current !== next) return;
-          current = null;
-          void replace();
-        });
-        if (current) leaving.push(current);
-        current = next;
-        return first.resolve();
-      } catch (error) {
-        log.error('inspector did not start', { error: String(error) });
-        await pause(wait, undefined, { signal }).catch(() => undefined);
-      }
-    }
+  const startNext = async () => {
+    const next = await start();
+    if (signal.aborted) return next.end();
+    void next.ended.then(() => {
+      leaving = leaving.filter((warm) => warm !== next);
+      if (current !== next) return;
+      current = null;
+      void replacement.run();
+    });
+    if (current) leaving.push(current);
+    current = next;
+    first.resolve();
   };
-  let replacing: Promise<void> | undefined = replace();
-  void replacing.then(() => {
-    replacing = undefined;
-  });
+  const delayOf = (error: unknown, delayMs: number) => {
+    log.error('inspector did not start', { error: String(error) });
+    return delayMs;
+  };
+  // Rejects only when the inspector has ended.
+  const replacement = shareRun(() => retry(startNext, { ...backoff, signal, delayOf }).catch(() => undefined));
+  void replacement.run();
   const timer = setInterval(() => {
     for (const warm of leaving) if (warm.counts().open === 0) warm.end();
-    if (!current || current.counts().started < requestsMax || replacing) return;
-    replacing = replace().finally(() => {
-      replacing = undefined;
-    });
+    if (!current || current.counts().started >= requestsMax) void replacement.run();
   }, 200);
   const end = async () => {
     clearInterval(timer);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { inspectUrl } from '../../src/media/produce-file.ts';
-import { type InspectorOptions, startInspector } from '../../src/worker/inspector-pool.ts';
+import { InspectorBusy, type InspectorOptions, startInspector } from '../../src/worker/inspector-pool.ts';
 import { serveInspector } from '../../src/worker/inspector-server.ts';
 import { walls } from '../support/place.ts';
 import { startProxy, type TestProxy } from '../support/proxy.ts';
@@ -230,7 +230,7 @@ describe('The inspector', function () {
       const inspect = async () => {
         asked.resolve();
         await go.promise;
-        return { is: 'busy', reason: 'it ends' } as const;
+        throw new InspectorBusy('it ends');
       };
       const { port, close } = await serveInspector({ inspect }, { host: '127.0.0.1', port: 0 });
       const { answer } = ask(port, '{"url": "https://a.example/"}');

@@ -87,10 +87,10 @@ if (process.env.ROUNDS !== undefined)
         () => runYtDlp('--plugin-dirs', hostile, '-J', url),
         ({ one, other }) => one <= 0.2 * other,
       );
-      const { is } = await inspector.inspect(url, new AbortController().signal);
+      const result = await inspector.inspect(url, new AbortController().signal);
       await inspector.close();
       console.log(`      warm ${one.toFixed(0)} ms, command ${other.toFixed(0)} ms: ${(one / other).toFixed(2)}`);
-      expect(is).to.equal('metadata');
+      expect(result).to.have.property('metadata');
       expect(one / other).to.be.at.most(0.2);
     });
 
