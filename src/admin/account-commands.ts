@@ -14,17 +14,17 @@ import { listOpen } from '../store/jobs/open-work.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import { readSnapshot } from '../store/money/read-balances.ts';
 import type { RecordStore } from '../store/script.ts';
-import { command, named } from './command.ts';
-import { oneOf, orNull, slug, whole, wholeOrNone, yesOrNo } from './command-values.ts';
-import { inBatches } from './run-in-batches.ts';
+import { command, withoutUndefined } from './command.ts';
+import { oneOf, orNull, slug, wholeNumber, wholeNumberOrNone, yesOrNo } from './command-values.ts';
+import { runInBatches } from './run-in-batches.ts';
 import { fieldText, tableText, timeText } from './text-table.ts';
 
 const name = { value: 'NAME', read: readAccountName, text: 'What people call it.' } as const;
 const stats = { value: 'on|off', read: yesOrNo, text: 'Whether it may ask for statistics.' } as const;
 const limits = {
-  concurrency: { value: 'N|none', read: wholeOrNone(1), text: 'Jobs of it that run at once; at first none.' },
-  weight: { value: 'N', read: whole(1, 1000), text: 'Its share when accounts compete for workers; at first 1.' },
-  'max-open': { value: 'N', read: whole(1, 1_000_000), text: 'Jobs of it that may wait or run; at first 10000.' },
+  concurrency: { value: 'N|none', read: wholeNumberOrNone(1), text: 'Jobs of it that run at once; at first none.' },
+  weight: { value: 'N', read: wholeNumber(1, 1000), text: 'Its share when accounts compete for workers; at first 1.' },
+  'max-open': { value: 'N', read: wholeNumber(1, 1_000_000), text: 'Jobs of it that may wait or run; at first 10000.' },
 } as const;
 const planOrNone = orNull('none', readPlanName);
 const paidOrUnpaid = oneOf('paid', 'unpaid');
@@ -45,7 +45,12 @@ export const accountCommands = [
     },
     run: async (given, { store }) => {
       const { SLUG, 'max-open': max_open, ...rest } = given;
-      const account = await createAccount(store, makeAccountId(randomBytes(16)), SLUG, named({ ...rest, max_open }));
+      const account = await createAccount(
+        store,
+        makeAccountId(randomBytes(16)),
+        SLUG,
+        withoutUndefined({ ...rest, max_open }),
+      );
       return { value: shapeOf(account), text: fieldText(fieldsOf(account)) };
     },
   }),
@@ -73,7 +78,7 @@ export const accountCommands = [
       const id = await findAccount(store, SLUG);
       const secret = wanted === 'new' ? `whsec_${randomBytes(32).toString('base64')}` : wanted;
       const webhook_secret = secret ? (await seal()).seal('webhook_secret', secret) : secret;
-      const account = await setAccount(store, id, named({ ...rest, max_open, webhook_secret }));
+      const account = await setAccount(store, id, withoutUndefined({ ...rest, max_open, webhook_secret }));
       const cancelled = given.suspended ? await cancelOpen(store, id) : 0;
       const shown: Record<string, string> = secret ? { webhook_secret: secret } : {};
       const notes = [
@@ -94,7 +99,7 @@ export const accountCommands = [
     operands: {},
     options: {},
     run: async (_, { store }) => {
-      const accounts = await inBatches(await listAccounts(store), ([, id]) => readAccount(store, id));
+      const accounts = await runInBatches(await listAccounts(store), ([, id]) => readAccount(store, id));
       return { value: accounts.map(shapeOf), text: tableText(accounts, columns, 'There are no accounts.') };
     },
   }),
@@ -106,10 +111,10 @@ export const accountCommands = [
     operands: { SLUG: slug },
     options: {},
     run: async (given, { store }) => {
-      const { account, plan, books } = await readSnapshot(store, await findAccount(store, given.SLUG));
-      const used = usage(books, account, plan, null, store.clock.now());
+      const { account, plan, balances } = await readSnapshot(store, await findAccount(store, given.SLUG));
+      const used = usage(balances, account, plan, null, store.clock.now());
       return {
-        value: { ...shapeOf(account), usage: used, held: books.held },
+        value: { ...shapeOf(account), usage: used, held: balances.held },
         text: fieldText({ ...fieldsOf(account), ...usageFields(used) }),
       };
     },
@@ -142,7 +147,7 @@ const columns: Readonly<Record<string, (account: Account) => string | number | b
 
 /** Cancels every open job of an account that may not begin new ones; gives how many. */
 async function cancelOpen(store: RecordStore, account: string): Promise<number> {
-  const cancelled = await inBatches(await listOpen(store, account), async (id) => {
+  const cancelled = await runInBatches(await listOpen(store, account), async (id) => {
     const job = await readJob(store, id);
     return job !== null && (await cancelJob(store, job, failures.cancelled.sentence)).done;
   });

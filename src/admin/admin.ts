@@ -2,18 +2,18 @@ import { readFileSync } from 'node:fs';
 import { openArchive } from '../archive/open-archive.ts';
 import { readConfig } from '../base/config.ts';
 import { makeLog } from '../base/log.ts';
-import { type Answer, type Command, UsageError } from './command.ts';
+import { type AdminCommand, type CommandResult, UsageError } from './command.ts';
 import { usageOf } from './command-help.ts';
 import { commands } from './commands.ts';
 import { findSeal } from './find-seal.ts';
-import { type Line, readLine, wantsJson } from './parse-command-line.ts';
-import { explain, showProgress, type Terminal } from './terminal.ts';
+import { type CommandLine, parseCommandLine, wantsJson } from './parse-command-line.ts';
+import { reportError, showProgress, type Terminal } from './terminal.ts';
 
 /** Carries out one command of the operator and gives the exit code: 0 done, 1 refused or found bad, 2 wrong usage. */
 export async function runAdmin(args: readonly string[], terminal: Terminal): Promise<number> {
   const json = wantsJson(args);
   try {
-    const line = readLine(args, commands);
+    const line = parseCommandLine(args, commands);
     if (line.help !== undefined) {
       terminal.out(line.help);
       return 0;
@@ -22,11 +22,14 @@ export async function runAdmin(args: readonly string[], terminal: Terminal): Pro
     terminal.out(json ? `${JSON.stringify(value)}\n` : text);
     return failed ? 1 : 0;
   } catch (error) {
-    return explain(error, json, terminal);
+    return reportError(error, json, terminal);
   }
 }
 
-async function carryOut({ command, given }: Exclude<Line, { help: string }>, terminal: Terminal): Promise<Answer> {
+async function carryOut(
+  { command, given }: Exclude<CommandLine, { help: string }>,
+  terminal: Terminal,
+): Promise<CommandResult> {
   const config = readConfig(terminal.env, (path) => readFileSync(path, 'utf8'));
   // What goes on with the connection is not what was asked for, and what stops the command is said at its end.
   const level = config.logLevel === 'debug' ? 'debug' : 'error';
@@ -36,8 +39,8 @@ async function carryOut({ command, given }: Exclude<Line, { help: string }>, ter
   const progress = showProgress(terminal);
   try {
     const seal = () => findSeal(config);
-    const openDays = openArchive(config, seal, store.clock.now);
-    return await command.run(given as never, { store, config, seal, openDays, progress: progress.show });
+    const readArchivedPart = openArchive(config, seal, store.clock.now);
+    return await command.run(given as never, { store, config, seal, readArchivedPart, progress: progress.show });
   } catch (error) {
     throw withUsage(error, command);
   } finally {
@@ -46,6 +49,6 @@ async function carryOut({ command, given }: Exclude<Line, { help: string }>, ter
   }
 }
 
-function withUsage(error: unknown, command: Command): unknown {
+function withUsage(error: unknown, command: AdminCommand): unknown {
   return error instanceof UsageError ? new UsageError(error.message, usageOf(command)) : error;
 }

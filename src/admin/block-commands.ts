@@ -3,7 +3,7 @@ import { writeTime } from '../model/timestamp.ts';
 import { clearBlock } from '../store/access/clear-block.ts';
 import { listBlocks } from '../store/access/list-blocks.ts';
 import { command } from './command.ts';
-import { address } from './command-values.ts';
+import { blockedAddress } from './command-values.ts';
 import { tableText, timeText } from './text-table.ts';
 
 export const blockCommands = [
@@ -31,7 +31,7 @@ export const blockCommands = [
     verb: 'clear',
     text: 'Ends the block of an address and forgets its failures.',
     json: '{cleared}',
-    operands: { IP: { read: address, text: 'The address, as block list shows it.' } },
+    operands: { IP: { read: blockedAddress, text: 'The address, as block list shows it.' } },
     options: {},
     run: async (given, { store }) => {
       if (!(await clearBlock(store, given.IP))) {

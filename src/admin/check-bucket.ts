@@ -6,10 +6,10 @@ import type { Finding } from './doctor-finding.ts';
 
 const content = 'trawl doctor wrote this and removes it again';
 const shown = { content_type: 'video/mp4', disposition: 'attachment' };
-const limitMilliseconds = 10_000;
+const timeoutMs = 10_000;
 
 /** Judges the bucket by a small file, which is written, read as a caller reads it, and removed. */
-export async function judgeBucket(settings: BucketSettings): Promise<Finding> {
+export async function checkBucket(settings: BucketSettings): Promise<Finding> {
   const store = openS3({ settings, partBytes: content.length, throughEgress: async () => false });
   const prefix = `doctor/${randomUUID()}/`;
   const about = 'bucket';
@@ -63,7 +63,7 @@ async function clear(store: ObjectStore, prefix: string): Promise<void> {
 }
 
 async function ask(url: string, request: RequestInit): Promise<Response> {
-  const answer = await fetch(url, { ...request, signal: AbortSignal.timeout(limitMilliseconds) });
+  const answer = await fetch(url, { ...request, signal: AbortSignal.timeout(timeoutMs) });
   if (!answer.ok) throw new Error(`${new URL(url).host} answered ${answer.status} to a signed URL`);
   return answer;
 }

@@ -5,10 +5,10 @@ import { promisify } from 'node:util';
 import type { Config } from '../base/config.ts';
 import { projectPython as python } from '../media/yt-dlp.ts';
 import { isRecent } from '../store/redis/redis-process.ts';
-import { type Finding, judgeBy } from './doctor-finding.ts';
+import { type Finding, findingOf } from './doctor-finding.ts';
 
-const leastNode = 24;
-const leastFreeBytes = 1024 ** 3;
+const minNode = 24;
+const minFreeBytes = 1024 ** 3;
 const earliest = Date.UTC(2025, 0);
 const latest = Date.UTC(2100, 0);
 const limits = { timeout: 5_000 };
@@ -16,64 +16,64 @@ const run = promisify(execFile);
 const askPython = ['-I', '-c', 'from importlib.metadata import version; print(version("yt-dlp"))'];
 
 /** What decides which programs this machine needs; as without any settings when those cannot be read. */
-export type Needs = Pick<Config, 'redisUrl' | 'runner' | 'sandbox'>;
+export type MachineSettings = Pick<Config, 'redisUrl' | 'runner' | 'sandbox'>;
 
 /** Judges what every start on this machine stands on: its programs, its clock and the place of its data folder. */
-export async function judgeMachine(config: Needs & Pick<Config, 'data'>): Promise<Finding[]> {
+export async function checkMachine(config: MachineSettings & Pick<Config, 'data'>): Promise<Finding[]> {
   const [programs, disk, folder] = await Promise.all([
-    judgePrograms(config),
-    judgeDisk(config.data),
-    judgeFolder(config.data),
+    checkPrograms(config),
+    checkDisk(config.data),
+    checkFolder(config.data),
   ]);
-  return [...programs, judgeClock(Date.now()), disk, folder];
+  return [...programs, checkClock(Date.now()), disk, folder];
 }
 
 /** Judges the programs of this machine: a missing one is a problem only where work is to be done with it here. */
-export async function judgePrograms({ redisUrl, runner, sandbox }: Needs): Promise<Finding[]> {
+export async function checkPrograms({ redisUrl, runner, sandbox }: MachineSettings): Promise<Finding[]> {
   const here = runner === 'process' ? 'problem' : 'note';
   const redis = redisUrl === null ? here : 'note';
   const number = /\b(\d+(?:\.\d+)+)/;
   return Promise.all([
-    judgeNode(process.versions.node),
-    versionOf('redis-server', ['--version'], /\bv=([\d.]+)/).then((version) => judgeRedis(version, redis)),
-    judgePresence('setpriv', ['--version'], number, redis, 'trawl up starts its redis-server with it'),
-    judgePresence('flock', ['--version'], number, here, 'trawl up locks its data folder with it'),
-    judgePresence('ffmpeg', ['-version'], number, here, 'workers convert and check files with it'),
-    judgePresence('ffprobe', ['-version'], number, here, 'workers prove files with it'),
-    judgePresence('yt-dlp', askPython, number, here, 'make setup installs it for workers', python),
-    judgeSandbox(sandbox, here),
+    checkNode(process.versions.node),
+    versionOf('redis-server', ['--version'], /\bv=([\d.]+)/).then((version) => checkRedis(version, redis)),
+    checkProgram('setpriv', ['--version'], number, redis, 'trawl up starts its redis-server with it'),
+    checkProgram('flock', ['--version'], number, here, 'trawl up locks its data folder with it'),
+    checkProgram('ffmpeg', ['-version'], number, here, 'workers convert and check files with it'),
+    checkProgram('ffprobe', ['-version'], number, here, 'workers prove files with it'),
+    checkProgram('yt-dlp', askPython, number, here, 'make setup installs it for workers', python),
+    checkSandbox(sandbox, here),
   ]);
 }
 
 /** Judges the Node that runs this. */
-export function judgeNode(version: string): Finding {
-  const well = Number.parseInt(version, 10) >= leastNode;
-  return judgeBy(well, 'node', `Node is version ${version}; ${leastNode} or newer is needed.`);
+export function checkNode(version: string): Finding {
+  const well = Number.parseInt(version, 10) >= minNode;
+  return findingOf(well, 'node', `Node is version ${version}; ${minNode} or newer is needed.`);
 }
 
 /** Judges the redis-server of this machine; `null` when there is none. */
-export function judgeRedis(version: string | null, missing: Finding['level']): Finding {
+export function checkRedis(version: string | null, missing: Finding['level']): Finding {
   if (version === null) return { level: missing, about: 'redis-server', text: 'redis-server is not installed.' };
   const text = `redis-server is version ${version}; 7.0 or newer is needed.`;
-  return judgeBy(isRecent(version), 'redis-server', text, missing);
+  return findingOf(isRecent(version), 'redis-server', text, missing);
 }
 
 /** Judges whether the clock of this machine can be right at all. */
-export function judgeClock(now: number): Finding {
-  return judgeBy(now >= earliest && now < latest, 'clock', `This machine says it is ${new Date(now).toISOString()}.`);
+export function checkClock(now: number): Finding {
+  return findingOf(now >= earliest && now < latest, 'clock', `This machine says it is ${new Date(now).toISOString()}.`);
 }
 
 /** Judges the room in the file system of the data folder, or of the folder that it will stand in. */
-async function judgeDisk(data: string): Promise<Finding> {
-  const { bavail, bsize } = await statfs(await nearest(data));
-  return judgeRoom(bavail * bsize);
+async function checkDisk(data: string): Promise<Finding> {
+  const { bavail, bsize } = await statfs(await nearestFolder(data));
+  return checkFreeSpace(bavail * bsize);
 }
 
 /** Judges whether the data folder, or the folder that it will be made in, can be written. */
-async function judgeFolder(data: string): Promise<Finding> {
+async function checkFolder(data: string): Promise<Finding> {
   const folder = resolve(data);
   try {
-    const place = await nearest(folder);
+    const place = await nearestFolder(folder);
     if (!(await stat(place)).isDirectory()) throw new Error(`${place} is no folder`);
     await access(place, constants.W_OK | constants.X_OK);
     return { level: 'ok', about: 'data folder', text: `The data folder is ${folder}.` };
@@ -84,26 +84,26 @@ async function judgeFolder(data: string): Promise<Finding> {
 }
 
 /** Judges how much is free. */
-export function judgeRoom(freeBytes: number): Finding {
+export function checkFreeSpace(freeBytes: number): Finding {
   const free = `The file system of the data folder has ${(freeBytes / 1024 ** 3).toFixed(1)} GiB free`;
-  const well = freeBytes >= leastFreeBytes;
-  return judgeBy(well, 'disk', well ? `${free}.` : `${free}: a full disk stops every new job.`, 'note');
+  const well = freeBytes >= minFreeBytes;
+  return findingOf(well, 'disk', well ? `${free}.` : `${free}: a full disk stops every new job.`, 'note');
 }
 
 /** A folder, or the nearest one above it that is there. */
-async function nearest(folder: string): Promise<string> {
+async function nearestFolder(folder: string): Promise<string> {
   const path = resolve(folder);
   return stat(path).then(
     () => path,
     (error) => {
       if (dirname(path) === path) throw error;
-      return nearest(dirname(path));
+      return nearestFolder(dirname(path));
     },
   );
 }
 
 /** Workers run behind bubblewrap, which may be installed and yet not be allowed to work here. */
-async function judgeSandbox(mode: Needs['sandbox'], here: Finding['level']): Promise<Finding> {
+async function checkSandbox(mode: MachineSettings['sandbox'], here: Finding['level']): Promise<Finding> {
   const missing = mode === 'required' ? here : 'note';
   if (mode === 'off')
     return { level: missing, about: 'bwrap', text: 'Workers run without a sandbox: TRAWL_SANDBOX is off.' };
@@ -117,7 +117,7 @@ async function judgeSandbox(mode: Needs['sandbox'], here: Finding['level']): Pro
   }
 }
 
-async function judgePresence(
+async function checkProgram(
   name: string,
   question: readonly string[],
   answer: RegExp,
@@ -127,7 +127,7 @@ async function judgePresence(
 ): Promise<Finding> {
   const version = await versionOf(program, question, answer);
   const text = version === null ? `${name} is not installed: ${use}.` : `${name} is version ${version}.`;
-  return judgeBy(version !== null, name, text, missing);
+  return findingOf(version !== null, name, text, missing);
 }
 
 /** What a program says of its version, or `null` when it cannot be run. */

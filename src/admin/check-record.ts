@@ -6,20 +6,20 @@ import { findRecord, noRecord, readClock } from '../store/open-store.ts';
 import { type Connection, connect } from '../store/redis/connection.ts';
 import { checkDurability, memoryRatio } from '../store/redis/durability.ts';
 import { fullRatio } from '../store/redis/memory-gate.ts';
-import { type Finding, judgeBy } from './doctor-finding.ts';
+import { type Finding, findingOf } from './doctor-finding.ts';
 
 type Rules = Pick<Config, 'durability' | 'trustedProxies'>;
 
-const mostApartMs = 2_000;
+const maxDifferenceMs = 2_000;
 
 /** Judges the record as it is and changes nothing in it. */
-export async function judgeRecord(config: Pick<Config, 'redisUrl' | 'data'> & Rules, log: Log): Promise<Finding[]> {
+export async function checkRecord(config: Pick<Config, 'redisUrl' | 'data'> & Rules, log: Log): Promise<Finding[]> {
   const url = await findRecord(config);
   if (url === null) return [{ level: 'note', about: 'record', text: `${noRecord(config)}.` }];
   try {
     const connection = await connect(url, { log });
     try {
-      return await judgeConnection(connection, config);
+      return await checkConnection(connection, config);
     } finally {
       await connection.close();
     }
@@ -30,17 +30,17 @@ export async function judgeRecord(config: Pick<Config, 'redisUrl' | 'data'> & Ru
 }
 
 /** Judges the record at the other end of a connection. */
-export async function judgeConnection(connection: Connection, config: Rules): Promise<Finding[]> {
+export async function checkConnection(connection: Connection, config: Rules): Promise<Finding[]> {
   return [
-    await judgeDurability(connection, config.durability),
-    await judgeTime(connection),
-    judgeMemory(await memoryRatio(connection)),
-    judgeProxy(await readStrayProxy(connection), config.trustedProxies),
+    await checkRecordDurability(connection, config.durability),
+    await checkTime(connection),
+    checkMemory(await memoryRatio(connection)),
+    checkStrayProxy(await readStrayProxy(connection), config.trustedProxies),
   ];
 }
 
 /** Judges the last private address that forwarded requests of others without being trusted (D38), `null` for none. */
-export function judgeProxy(address: string | null, trusted: Config['trustedProxies']): Finding {
+export function checkStrayProxy(address: string | null, trusted: Config['trustedProxies']): Finding {
   const about = 'proxies';
   if (address === null || isTrusted(address, trusted)) return { level: 'ok', about, text: 'No proxy is unknown.' };
   const text = `A proxy at ${address} forwards requests of others but is not in TRAWL_TRUSTED_PROXIES: nobody behind it is ever blocked.`;
@@ -48,30 +48,30 @@ export function judgeProxy(address: string | null, trusted: Config['trustedProxi
 }
 
 /** Judges how far the clock of Redis is from ours, which was read before and after it. */
-export function judgeApart(before: number, redis: number, after: number): Finding {
+export function checkClockDifference(before: number, redis: number, after: number): Finding {
   const apartMs = Math.max(0, redis - after, before - redis);
-  const text = `The clock of Redis is ${(apartMs / 1000).toFixed(1)} s from ours; up to ${mostApartMs / 1000} s are well.`;
-  return judgeBy(apartMs <= mostApartMs, 'clock', text);
+  const text = `The clock of Redis is ${(apartMs / 1000).toFixed(1)} s from ours; up to ${maxDifferenceMs / 1000} s are well.`;
+  return findingOf(apartMs <= maxDifferenceMs, 'clock', text);
 }
 
 /** Judges how full the memory is that Redis may use; 0 when it has no limit. */
-export function judgeMemory(ratio: number): Finding {
+export function checkMemory(ratio: number): Finding {
   if (ratio === 0) return { level: 'ok', about: 'memory', text: 'Redis has no memory limit of its own.' };
   const text = `Redis uses ${Math.round(ratio * 100)} % of its memory; from ${fullRatio * 100} % on new jobs are refused.`;
-  return judgeBy(ratio < fullRatio, 'memory', text);
+  return findingOf(ratio < fullRatio, 'memory', text);
 }
 
-async function judgeDurability(connection: Connection, mode: Config['durability']): Promise<Finding> {
+async function checkRecordDurability(connection: Connection, mode: Config['durability']): Promise<Finding> {
   const { findings } = await checkDurability(connection, 'relaxed');
   const well = 'Redis writes every change to disk before it answers.';
   const text = findings.length === 0 ? well : `Redis may lose charges: ${findings.join('; ')}.`;
-  return judgeBy(findings.length === 0, 'durability', text, mode === 'strict' ? 'problem' : 'note');
+  return findingOf(findings.length === 0, 'durability', text, mode === 'strict' ? 'problem' : 'note');
 }
 
-async function judgeTime(connection: Connection): Promise<Finding> {
+async function checkTime(connection: Connection): Promise<Finding> {
   const before = Date.now();
   const redis = await readClock(connection);
-  return judgeApart(before, redis, Date.now());
+  return checkClockDifference(before, redis, Date.now());
 }
 
 function isTrusted(proxy: string, trusted: Config['trustedProxies']): boolean {

@@ -1,7 +1,7 @@
-import type { Command } from './command.ts';
+import type { AdminCommand } from './command.ts';
 
 /** Gives the line that shows how a command is written. */
-export function usageOf({ group, verb, operands, options }: Command): string {
+export function usageOf({ group, verb, operands, options }: AdminCommand): string {
   const words = Object.entries(operands).map(([name, { optional }]) => (optional ? `[${name}]` : name));
   const required = Object.entries(options).filter(([, option]) => option.required);
   const rest = Object.keys(options).length > required.length ? ['[options]'] : [];
@@ -16,14 +16,14 @@ export function usageOf({ group, verb, operands, options }: Command): string {
 }
 
 /** Gives the help of one command: how it is written and what each part means. */
-export function helpOf(command: Command): string {
+export function helpOf(command: AdminCommand): string {
   const json = ['--json', `Answer with one JSON value: ${command.json}`] as const;
   const parts = listOf([...partsOf(command), json, ['--help', 'Show this text.']]);
   return `Usage: ${usageOf(command)}\n\n${command.text}\n\n${parts}`;
 }
 
 /** Gives every operand and option of a command with its sentence. */
-export function partsOf({ operands, options }: Command): [name: string, sentence: string][] {
+export function partsOf({ operands, options }: AdminCommand): [name: string, sentence: string][] {
   return [
     ...Object.entries(operands).map(([name, { text }]): [string, string] => [name, text]),
     ...Object.entries(options).map(([name, { value, text, required }]): [string, string] => {
@@ -33,7 +33,7 @@ export function partsOf({ operands, options }: Command): [name: string, sentence
 }
 
 /** Gives the help of a list of commands: all, or those of one group. */
-export function overviewOf(commands: readonly Command[], group?: string): string {
+export function overviewOf(commands: readonly AdminCommand[], group?: string): string {
   const rows = commands
     .filter((one) => group === undefined || one.group === group)
     .map((one): [string, string] => [`${one.group} ${one.verb}`, one.text]);

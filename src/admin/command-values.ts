@@ -1,35 +1,35 @@
 import { isIP } from 'node:net';
 import { readExpiry } from '../model/api-key.ts';
 import { type Read, readSlug, readSwitch, readWhole, readWholeOrNone } from '../model/operator-input.ts';
-import type { Judge, Operand } from './command.ts';
+import type { Operand, ParseValue } from './command.ts';
 
 /** The account that a command is about. */
 export const slug = { read: readSlug, text: 'Slug of the account.' } as const satisfies Operand;
 
 /** A whole number within limits. */
-export function whole(least: number, most?: number): Judge<number> {
+export function wholeNumber(least: number, most?: number): ParseValue<number> {
   return (text, what) => readWhole(text, { least, what, ...(most === undefined ? {} : { most }) });
 }
 
 /** A whole number within limits, or `none` for no limit. */
-export function wholeOrNone(least: number): Judge<number | null> {
+export function wholeNumberOrNone(least: number): ParseValue<number | null> {
   return (text, what) => readWholeOrNone(text, { least, what });
 }
 
 /** A name that stands alone: it is there. */
-export const present: Judge<true> = () => ({ value: true });
+export const flag: ParseValue<true> = () => ({ value: true });
 
 /** The id of a job. */
-export const jobId: Judge<string> = (text, what) => {
+export const jobId: ParseValue<string> = (text, what) => {
   const isId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
   return isId ? { value: text.toLowerCase() } : { problem: `${what} must be the id of a job` };
 };
 
 /** `yes` or `no`, or the same as `on` or `off`. */
-export const yesOrNo: Judge<boolean> = readSwitch;
+export const yesOrNo: ParseValue<boolean> = readSwitch;
 
 /** One of a few words. */
-export function oneOf<const T extends string>(...words: readonly T[]): Judge<T> {
+export function oneOf<const T extends string>(...words: readonly T[]): ParseValue<T> {
   return (text, what) => {
     const value = words.find((word) => word === text);
     return value === undefined ? { problem: `${what} must be ${words.join(' or ')}` } : { value };
@@ -37,7 +37,7 @@ export function oneOf<const T extends string>(...words: readonly T[]): Judge<T> 
 }
 
 /** One word instead of a value: it is read as `null`. */
-export function orNull<T>(word: string, judge: Judge<T>): Judge<T | null> {
+export function orNull<T>(word: string, judge: ParseValue<T>): ParseValue<T | null> {
   return (text, what): Read<T | null> => {
     if (text === word) return { value: null };
     const read = judge(text, what);
@@ -46,7 +46,7 @@ export function orNull<T>(word: string, judge: Judge<T>): Judge<T | null> {
 }
 
 /** The last moment at which something works. */
-export const expiry: Judge<number> = (text, what) => {
+export const expiryTime: ParseValue<number> = (text, what) => {
   const value = readExpiry(text);
   return value === null
     ? { problem: `${what} must be a date (2026-03-04) or a time with its zone (2026-03-04T12:00:00Z)` }
@@ -54,14 +54,14 @@ export const expiry: Judge<number> = (text, what) => {
 };
 
 /** An address as `block list` shows it. */
-export const address: Judge<string> = (text, what) => {
+export const blockedAddress: ParseValue<string> = (text, what) => {
   const [ip = '', prefix] = text.split(/\/(?=\d{1,3}$)/);
   const allowed = isIP(ip) > 0 && (prefix === undefined || Number(prefix) <= 128);
   return allowed ? { value: text } : { problem: `${what} must be an IP address as block list shows it` };
 };
 
 /** One line for people. */
-export const sentence: Judge<string> = (text, what) => {
+export const oneLine: ParseValue<string> = (text, what) => {
   const allowed = text.length <= 200 && !/\p{C}/u.test(text);
   return allowed ? { value: text } : { problem: `${what} must be one line of at most 200 characters` };
 };

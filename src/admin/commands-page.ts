@@ -1,10 +1,10 @@
 import { tableOf } from '../base/markdown-table.ts';
-import type { Command } from './command.ts';
+import type { AdminCommand } from './command.ts';
 import { partsOf, usageOf } from './command-help.ts';
 import { manifestsHelp } from './manifests.ts';
 
 /** Gives docs/commands.md: every command of the operator with all that it takes. */
-export function commandsPage(commands: readonly Command[]): string {
+export function commandsPage(commands: readonly AdminCommand[]): string {
   return `# Commands
 
 The commands of the operator work beside a running system, through its record: that of \`TRAWL_REDIS_URL\`, else that of the
@@ -20,7 +20,7 @@ ${manifestsHelp}\`\`\`
 `;
 }
 
-function section(command: Command): string {
+function section(command: AdminCommand): string {
   const { group, verb, text, json } = command;
   const parts = partsOf(command).map(([name, sentence]) => [`\`${name}\``, sentence]);
   const table = parts.length > 0 ? `\n${tableOf(['Part', 'Meaning'], parts)}` : '';

@@ -1,6 +1,6 @@
 import { accountCommands } from './account-commands.ts';
 import { blockCommands } from './block-commands.ts';
-import type { Command } from './command.ts';
+import type { AdminCommand } from './command.ts';
 import { moneyCommands } from './credit-commands.ts';
 import { jobCommands } from './job-commands.ts';
 import { keyCommands } from './key-commands.ts';
@@ -10,7 +10,7 @@ import { planCommands } from './plan-commands.ts';
 import { webhookCommands } from './webhook-commands.ts';
 
 /** Every command of the operator, in the order in which help and documents show them. */
-export const commands: readonly Command[] = [
+export const commands: readonly AdminCommand[] = [
   ...planCommands,
   ...accountCommands,
   ...keyCommands,

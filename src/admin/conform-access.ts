@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { makeAccountId, makeKey } from '../model/api-key.ts';
-import { answered, type Check, check, refused, same, unseen, want } from './conform-check.ts';
-import { type Asker, pick } from './conform-client.ts';
+import { answered, type Check, check, notVisible, refused, same, want } from './conform-check.ts';
+import { type ConformClient, pick } from './conform-client.ts';
 
 const unknownId = '00000000-0000-4000-8000-000000000000';
 const creditPaths = ['/v1/video/download', '/v1/audio/download', '/v1/media/metadata'];
@@ -14,7 +14,7 @@ const strangeKey = makeKey(makeAccountId(randomBytes(16)), randomBytes(32));
  * What stands before every route. Failed authentications are counted by address (D38), and enough of them block it: these
  * rows make five.
  */
-export const doorChecks: readonly Check[] = [
+export const accessChecks: readonly Check[] = [
   check('auth-1', 'The key is taken from the header x-api-key and from the parameter x_api_key', async (ask) => {
     answered(await ask.get('/v1/usage'), 200);
     answered(await ask.call('GET', '/v1/usage', { key: null, query: { x_api_key: ask.key } }), 200);
@@ -24,12 +24,12 @@ export const doorChecks: readonly Check[] = [
       refused(await ask.call('GET', '/v1/usage', { key }), 'invalid_api_key');
     }
   }),
-  unseen('auth-3', 'A deactivated key is 401 Inactive API Key', 'it needs a key that is deactivated'),
-  unseen('auth-4', 'A key past its expiry date is 401 Expired API Key', 'it needs a key that has expired'),
-  unseen('D34', 'A reached key quota is 401', 'it needs a key whose quota is reached'),
-  unseen('D38', 'Twenty failed authentications block an address', 'it would block the address of this machine'),
-  unseen('D43', 'An empty balance is 402 where a call costs a credit', 'it needs an account without credits'),
-  unseen('D76', 'A suspended account is 403 everywhere', 'it needs an account that is suspended'),
+  notVisible('auth-3', 'A deactivated key is 401 Inactive API Key', 'it needs a key that is deactivated'),
+  notVisible('auth-4', 'A key past its expiry date is 401 Expired API Key', 'it needs a key that has expired'),
+  notVisible('D34', 'A reached key quota is 401', 'it needs a key whose quota is reached'),
+  notVisible('D38', 'Twenty failed authentications block an address', 'it would block the address of this machine'),
+  notVisible('D43', 'An empty balance is 402 where a call costs a credit', 'it needs an account without credits'),
+  notVisible('D76', 'A suspended account is 403 everywhere', 'it needs an account that is suspended'),
   check('D11', 'The header wins over the parameter', async (ask) => {
     answered(await ask.call('GET', '/v1/usage', { query: { x_api_key: 'nonsense' } }), 200);
     refused(await ask.call('GET', '/v1/usage', { key: 'nonsense', query: { x_api_key: ask.key } }), 'invalid_api_key');
@@ -72,7 +72,7 @@ export const doorChecks: readonly Check[] = [
   }),
 ];
 
-async function methods(ask: Asker): Promise<void> {
+async function methods(ask: ConformClient): Promise<void> {
   for (const key of [ask.key, null]) {
     refused(await ask.call('GET', '/v1/nonsense', { key }), 'not_found');
   }
@@ -86,7 +86,7 @@ async function methods(ask: Asker): Promise<void> {
   want(/\bGET\b/.test(other.headers.get('allow') ?? ''), 'Allow with GET', other.headers.get('allow'));
 }
 
-async function sideEffects(ask: Asker): Promise<void> {
+async function sideEffects(ask: ConformClient): Promise<void> {
   for (const path of creditPaths) {
     const head = await ask.call('HEAD', path, { query: { query: ask.film } });
     same([head.status, head.headers.get('allow')], [405, 'GET, POST'], `HEAD of ${path} as`);
@@ -101,7 +101,7 @@ async function sideEffects(ask: Asker): Promise<void> {
   );
 }
 
-async function aliases(ask: Asker): Promise<void> {
+async function aliases(ask: ConformClient): Promise<void> {
   for (const path of ['/v1/usage', '/api/v1/usage', '/api/usage', '/v1/jobs', '/api/v1/jobs']) {
     answered(await ask.get(path), 200);
   }
@@ -110,7 +110,7 @@ async function aliases(ask: Asker): Promise<void> {
     refused(await ask.get(`/api${path}`), 'bad_request', 'Bad Request: query is required');
 }
 
-async function rates(ask: Asker): Promise<void> {
+async function rates(ask: ConformClient): Promise<void> {
   const usage = await ask.get('/v1/usage');
   const policy = usage.headers.get('ratelimit-policy') ?? '';
   for (const [name, window] of [

@@ -1,5 +1,5 @@
-import { answered, type Check, check, leave, refused, same, want } from './conform-check.ts';
-import { type Asker, pick } from './conform-client.ts';
+import { answered, type Check, check, refused, same, skipRow, want } from './conform-check.ts';
+import { type ConformClient, pick } from './conform-client.ts';
 import { hasShape, packShape, packsShape, quotasShape, statsShape, usageParts, usageShape } from './conform-shape.ts';
 
 /** The usage and the statistics. */
@@ -16,7 +16,7 @@ export const accountChecks: readonly Check[] = [
   check('D47', 'The balances of the usage add up', sums),
   check('D46', 'packs.current is the first pack that is not exhausted', async (ask) => {
     const packs = pick(answered(await ask.get('/v1/usage'), 200), 'packs');
-    if (packs === null) leave('the account has no packs');
+    if (packs === null) skipRow('the account has no packs');
     const items = pick(packs, 'items') as unknown[];
     const first = items.findIndex((item) => pick(item, 'exhausted') !== true);
     same(pick(packs, 'current_index'), first < 0 ? items.length : first, 'current_index');
@@ -49,13 +49,13 @@ export const accountChecks: readonly Check[] = [
   }),
 ];
 
-async function readStats(ask: Asker, query: string) {
+async function readStats(ask: ConformClient, query: string) {
   const answer = await ask.get('/v1/stats', query);
-  if (answer.headers.get('x-error-code') === 'forbidden') leave('the account may not read the statistics');
+  if (answer.headers.get('x-error-code') === 'forbidden') skipRow('the account may not read the statistics');
   return answer;
 }
 
-async function sums(ask: Asker): Promise<void> {
+async function sums(ask: ConformClient): Promise<void> {
   const usage = answered(await ask.get('/v1/usage'), 200);
   const at = (path: string) => Number(pick(usage, path) ?? 0);
   same(at('remaining'), at('subscription.remaining') + at('credits.remaining'), 'remaining');

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { refusals } from '../base/errors.ts';
-import type { Answer, Asker } from './conform-client.ts';
+import type { ConformAnswer, ConformClient } from './conform-client.ts';
 
 /** What one row came to. */
 export type Verdict =
@@ -15,7 +15,7 @@ export interface Check {
   readonly sentence: string;
   /** Credits that it may spend on the film of --media-url; `null` when it needs no film. */
   readonly credits: number | null;
-  readonly run: (ask: Asker) => Promise<Verdict>;
+  readonly run: (ask: ConformClient) => Promise<Verdict>;
 }
 
 /** What was seen is not what the contract wants. */
@@ -33,16 +33,16 @@ class Unfit extends Error {
 /** The deployment, the account or the key is in no state to judge this. */
 class NotJudged extends Error {}
 
-const longestShown = 300;
+const maxShownChars = 300;
 
 /** A row whose judge returns when all is well, and else throws what `want`, `same`, `refused` and `leave` throw. */
 export function check(
   id: string,
   sentence: string,
-  judge: (ask: Asker) => Promise<void>,
+  judge: (ask: ConformClient) => Promise<void>,
   credits: number | null = null,
 ): Check {
-  const run = async (ask: Asker): Promise<Verdict> => {
+  const run = async (ask: ConformClient): Promise<Verdict> => {
     if (credits !== null && ask.mediaUrl === null) return { verdict: 'not judged', why: 'it needs --media-url' };
     try {
       await judge(ask);
@@ -57,7 +57,7 @@ export function check(
 }
 
 /** A row that cannot be judged from outside. */
-export function unseen(id: string, sentence: string, why: string): Check {
+export function notVisible(id: string, sentence: string, why: string): Check {
   return { id, sentence, credits: null, run: async () => ({ verdict: 'not judged', why }) };
 }
 
@@ -65,7 +65,7 @@ export function unseen(id: string, sentence: string, why: string): Check {
 export function want(holds: boolean, wanted: string, saw: unknown): void {
   if (holds) return;
   const isBlocked = isAnswer(saw) && saw.headers.get('x-error-code') === 'ip_blocked';
-  if (isBlocked) leave('this address is blocked for its failed authentications (D38)');
+  if (isBlocked) skipRow('this address is blocked for its failed authentications (D38)');
   throw new Unfit(wanted, show(saw));
 }
 
@@ -75,12 +75,12 @@ export function same(saw: unknown, wanted: unknown, what: string): void {
 }
 
 /** Leaves the row unjudged. */
-export function leave(why: string): never {
+export function skipRow(why: string): never {
   throw new NotJudged(why);
 }
 
 /** Goes on only when the answer has this status and is JSON; gives its body. */
-export function answered(answer: Answer, status: number): unknown {
+export function answered(answer: ConformAnswer, status: number): unknown {
   want(answer.status === status, String(status), answer);
   want(/^application\/json\b/.test(answer.headers.get('content-type') ?? ''), `${status} as JSON`, answer);
   return answer.json;
@@ -88,7 +88,7 @@ export function answered(answer: Answer, status: number): unknown {
 
 /** Goes on only when the answer is exactly this refusal: its status, its code, a body of one text field and its sentence. */
 export function refused(
-  answer: Answer,
+  answer: ConformAnswer,
   code: keyof typeof refusals,
   sentence: string | RegExp = refusals[code].sentence,
   status: number = refusals[code].status,
@@ -104,10 +104,10 @@ export function refused(
 /** A value as a verdict shows it. */
 function show(value: unknown): string {
   const text = isAnswer(value) ? `${value.status} ${value.text}`.trim() : (JSON.stringify(value) ?? 'nothing');
-  return text.length > longestShown ? `${text.slice(0, longestShown)}…` : text;
+  return text.length > maxShownChars ? `${text.slice(0, maxShownChars)}…` : text;
 }
 
-function isAnswer(value: unknown): value is Answer {
+function isAnswer(value: unknown): value is ConformAnswer {
   return typeof value === 'object' && value !== null && 'status' in value && 'text' in value && 'headers' in value;
 }
 

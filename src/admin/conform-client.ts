@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 
 /** An answer as a caller sees it. */
-export interface Answer {
+export interface ConformAnswer {
   readonly status: number;
   readonly headers: Headers;
   /** The body, of which at most a megabyte is read. */
@@ -12,7 +12,7 @@ export interface Answer {
 }
 
 /** What a call carries; the key goes in its header unless another, or none, is given. */
-export interface Carried {
+export interface CallOptions {
   readonly key?: string | null;
   readonly query?: Readonly<Record<string, string>> | string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -20,13 +20,13 @@ export interface Carried {
 }
 
 /** Asks one deployment as a caller does, and knows which jobs it has started there. */
-export interface Asker {
+export interface ConformClient {
   readonly key: string;
   readonly mediaUrl: string | null;
   /** A URL that this run alone knows and that no server has: the name ends in a domain that never exists. */
   readonly film: string;
-  call(method: string, target: string, carried?: Carried): Promise<Answer>;
-  get(target: string, query?: Carried['query']): Promise<Answer>;
+  call(method: string, target: string, carried?: CallOptions): Promise<ConformAnswer>;
+  get(target: string, query?: CallOptions['query']): Promise<ConformAnswer>;
   /** The text of a stream, once it holds these words or has ended. */
   stream(target: string, words: string): Promise<string>;
   /** Makes something once for all the rows that look at it. */
@@ -35,7 +35,7 @@ export interface Asker {
   tidy(): Promise<void>;
 }
 
-export interface Wanted {
+export interface ConformClientOptions {
   readonly url: string;
   readonly key: string;
   readonly mediaUrl: string | null;
@@ -45,17 +45,17 @@ export interface Wanted {
 
 const answerSeconds = 70;
 const streamSeconds = 20;
-const longestWaitSeconds = 65;
-const patience = 3;
-const mostBytes = 1024 * 1024;
-const listed = 100;
+const maxWaitSeconds = 65;
+const maxTries = 3;
+const maxBytes = 1024 * 1024;
+const maxListedJobs = 100;
 
-export function makeAsker({ url, key, mediaUrl, signal }: Wanted): Asker {
+export function makeConformClient({ url, key, mediaUrl, signal }: ConformClientOptions): ConformClient {
   const film = `https://conform.invalid/${randomUUID()}`;
   const started = new Set<string>();
   const made = new Map<string, Promise<unknown>>();
 
-  const send = (method: string, target: string, carried: Carried, end: AbortSignal): Promise<Response> => {
+  const send = (method: string, target: string, carried: CallOptions, end: AbortSignal): Promise<Response> => {
     const { query = '' } = carried;
     const asked = typeof query === 'string' ? query : String(new URLSearchParams(query));
     return fetch(`${target.startsWith('/') ? url : ''}${target}${asked && `?${asked}`}`, {
@@ -63,18 +63,23 @@ export function makeAsker({ url, key, mediaUrl, signal }: Wanted): Asker {
       ...toSend({ key, ...carried }),
     });
   };
-  const call = async (method: string, target: string, carried: Carried, end: AbortSignal): Promise<Answer> => {
+  const call = async (
+    method: string,
+    target: string,
+    carried: CallOptions,
+    end: AbortSignal,
+  ): Promise<ConformAnswer> => {
     for (let tried = 1; ; tried++) {
       const limit = AbortSignal.any([end, AbortSignal.timeout(answerSeconds * 1000)]);
       const response = await send(method, target, carried, limit);
-      const answer = await readAnswer(response, mostBytes);
+      const answer = await readAnswer(response, maxBytes);
       const wait = Number(answer.headers.get('retry-after') ?? Number.POSITIVE_INFINITY);
       // The plan's rate is no fault of what is judged here: who is told to wait, waits.
-      if (answer.status !== 429 || tried === patience || wait > longestWaitSeconds) return note(answer);
+      if (answer.status !== 429 || tried === maxTries || wait > maxWaitSeconds) return note(answer);
       await pause(wait * 1000, undefined, { signal: end });
     }
   };
-  const note = (answer: Answer): Answer => {
+  const note = (answer: ConformAnswer): ConformAnswer => {
     const id = pick(answer.json, 'job_id');
     if (typeof id === 'string') started.add(id);
     return answer;
@@ -89,7 +94,7 @@ export function makeAsker({ url, key, mediaUrl, signal }: Wanted): Asker {
     stream: async (target, words) => {
       const limit = AbortSignal.any([signal, AbortSignal.timeout(streamSeconds * 1000)]);
       const response = await send('GET', target, {}, limit);
-      return (await readAnswer(response, mostBytes, words)).text;
+      return (await readAnswer(response, maxBytes, words)).text;
     },
     once: <T>(name: string, make: () => Promise<T>) => {
       if (!made.has(name)) made.set(name, make());
@@ -97,8 +102,8 @@ export function makeAsker({ url, key, mediaUrl, signal }: Wanted): Asker {
     },
     tidy: async () => {
       // An own signal: the jobs must end also when the run was broken off.
-      const end = AbortSignal.timeout(longestWaitSeconds * 1000);
-      const list = await call('GET', '/v1/jobs', { query: { limit: String(listed) } }, end);
+      const end = AbortSignal.timeout(maxWaitSeconds * 1000);
+      const list = await call('GET', '/v1/jobs', { query: { limit: String(maxListedJobs) } }, end);
       const open = pick(list.json, 'jobs');
       for (const job of Array.isArray(open) ? open : []) {
         if (String(pick(job, 'args.query')).startsWith(film)) started.add(String(pick(job, 'id')));
@@ -123,7 +128,7 @@ export function isOpen(status: unknown): boolean {
   return status === 'QueuedJob' || status === 'Running';
 }
 
-function toSend({ key = null, headers, body }: Carried): Pick<RequestInit, 'headers' | 'body'> {
+function toSend({ key = null, headers, body }: CallOptions): Pick<RequestInit, 'headers' | 'body'> {
   return {
     headers: {
       ...(key === null ? {} : { 'x-api-key': key }),
@@ -134,7 +139,7 @@ function toSend({ key = null, headers, body }: Carried): Pick<RequestInit, 'head
   };
 }
 
-async function readAnswer(response: Response, most: number, words?: string): Promise<Answer> {
+async function readAnswer(response: Response, most: number, words?: string): Promise<ConformAnswer> {
   const decoder = new TextDecoder();
   let text = '';
   // Leaving the loop ends the connection.

@@ -1,5 +1,5 @@
-import { answered, type Check, check, leave, refused, same, unseen, want } from './conform-check.ts';
-import { type Answer, type Asker, isOpen, pick } from './conform-client.ts';
+import { answered, type Check, check, notVisible, refused, same, skipRow, want } from './conform-check.ts';
+import { type ConformAnswer, type ConformClient, isOpen, pick } from './conform-client.ts';
 import { hasShape, jobShape } from './conform-shape.ts';
 
 /** Parameters of the job that most rows look at; the webhook is refused its address long before anything is sent. */
@@ -36,7 +36,7 @@ export const jobChecks: readonly Check[] = [
   check('D18', 'Until a job has ended, success, completed_at, duration_ms and result are null', async (ask) => {
     const { id } = await theJob(ask);
     const job = answered(await ask.get(`/v1/jobs/${id}`), 200);
-    if (!isOpen(pick(job, 'status'))) leave('the job ended too soon');
+    if (!isOpen(pick(job, 'status'))) skipRow('the job ended too soon');
     const open = ['success', 'completed_at', 'duration_ms', 'result', 'error'];
     for (const name of open) same(pick(job, name), null, `${name} of an open job`);
     const progress = Number(pick(job, 'progress'));
@@ -81,17 +81,17 @@ export const jobChecks: readonly Check[] = [
   check('D16', 'A cancelled job ends as Error with the code cancelled; repeating it changes nothing', cancel),
   check('D84', 'A list has pages; a stream of an ended job sends end and closes; wait answers at once then', waits),
   check('D83', 'Retrying an ended job starts a new one; an open one is 409', retry),
-  unseen('events-1', 'A webhook tells the end of a job', 'it needs a receiver that the deployment reaches'),
+  notVisible('events-1', 'A webhook tells the end of a job', 'it needs a receiver that the deployment reaches'),
 ];
 
 interface Started {
-  readonly answer: Answer;
+  readonly answer: ConformAnswer;
   readonly id: string;
 }
 
 /** Starts a job; leaves the row unjudged when the account or the key cannot. */
 export async function start(
-  ask: Asker,
+  ask: ConformClient,
   path: string,
   query: Readonly<Record<string, string>>,
   headers = {},
@@ -100,23 +100,23 @@ export async function start(
   const id = pick(answer.json, 'job_id');
   if (typeof id === 'string') return { answer, id };
   const code = answer.headers.get('x-error-code');
-  if (code === 'payment_required') leave('the account has no credit left to hold');
-  if (code === 'key_quota_exceeded') leave('the quota of the key is reached');
+  if (code === 'payment_required') skipRow('the account has no credit left to hold');
+  if (code === 'key_quota_exceeded') skipRow('the quota of the key is reached');
   want(false, 'a job_id', answer);
   return { answer, id: '' };
 }
 
 /** How much the account has used. */
-export async function spent(ask: Asker): Promise<number> {
+export async function spent(ask: ConformClient): Promise<number> {
   return Number(pick(answered(await ask.get('/v1/usage'), 200), 'total_used'));
 }
 
-function theJob(ask: Asker): Promise<Started> {
+function theJob(ask: ConformClient): Promise<Started> {
   return ask.once('job', () => start(ask, video, { query: `${ask.film}/first`, ...asked }));
 }
 
 /** The id of a job that was cancelled. */
-function theEnded(ask: Asker): Promise<string> {
+function theEnded(ask: ConformClient): Promise<string> {
   return ask.once('ended', async () => {
     const { id } = await start(ask, video, { query: `${ask.film}/ended` });
     answered(await ask.call('DELETE', `/v1/jobs/${id}`), 200);
@@ -124,7 +124,7 @@ function theEnded(ask: Asker): Promise<string> {
   });
 }
 
-async function fields(ask: Asker): Promise<void> {
+async function fields(ask: ConformClient): Promise<void> {
   const { id } = await theJob(ask);
   const job = answered(await ask.get(`/v1/jobs/${id}`, { fields: ' id , args.query,nonsense' }), 200);
   same(job, { id, args: { query: `${ask.film}/first` } }, 'the body');
@@ -135,7 +135,7 @@ async function fields(ask: Asker): Promise<void> {
   same(accepted.answer.json, { job_id: accepted.id }, 'the body');
 }
 
-async function repeats(ask: Asker): Promise<void> {
+async function repeats(ask: ConformClient): Promise<void> {
   const headers = { 'idempotency-key': ask.film };
   const first = await start(ask, video, { query: `${ask.film}/once` }, headers);
   const again = await start(ask, video, { query: `${ask.film}/once` }, headers);
@@ -144,7 +144,7 @@ async function repeats(ask: Asker): Promise<void> {
   refused(other, 'idempotency_conflict', /./);
 }
 
-async function holds(ask: Asker): Promise<void> {
+async function holds(ask: ConformClient): Promise<void> {
   const look = async () => {
     const usage = answered(await ask.get('/v1/usage'), 200);
     return { held: Number(pick(usage, 'held')), remaining: Number(pick(usage, 'remaining')) };
@@ -153,17 +153,17 @@ async function holds(ask: Asker): Promise<void> {
   const { id } = await start(ask, video, { query: `${ask.film}/hold` });
   const during = await look();
   const { json } = await ask.get(`/v1/jobs/${id}`);
-  if (!isOpen(pick(json, 'status'))) leave('the job ended too soon');
+  if (!isOpen(pick(json, 'status'))) skipRow('the job ended too soon');
   same(during, { ...before, held: before.held + 1 }, 'held and remaining');
   answered(await ask.call('DELETE', `/v1/jobs/${id}`), 200);
   same(await look(), before, 'held and remaining after the cancel');
 }
 
-async function cancel(ask: Asker): Promise<void> {
+async function cancel(ask: ConformClient): Promise<void> {
   const id = await theEnded(ask);
   const job = answered(await ask.get(`/v1/jobs/${id}`), 200);
   if (pick(job, 'error_code') !== 'cancelled' && !isOpen(pick(job, 'status')))
-    leave('the job ended before it was cancelled');
+    skipRow('the job ended before it was cancelled');
   const seen = ['status', 'success', 'error', 'error_code', 'retryable', 'result'].map((name) => pick(job, name));
   same(
     seen,
@@ -173,7 +173,7 @@ async function cancel(ask: Asker): Promise<void> {
   same(answered(await ask.call('DELETE', `/v1/jobs/${id}`), 200), job, 'the job');
 }
 
-async function waits(ask: Asker): Promise<void> {
+async function waits(ask: ConformClient): Promise<void> {
   for (const [name, value] of [
     ['limit', '0'],
     ['limit', '101'],
@@ -197,11 +197,11 @@ async function waits(ask: Asker): Promise<void> {
   want(seconds < 15, 'an answer at once for a job that has ended', `it after ${Math.round(seconds)} s`);
 }
 
-async function retry(ask: Asker): Promise<void> {
+async function retry(ask: ConformClient): Promise<void> {
   const id = await theEnded(ask);
   const answer = await ask.call('POST', `/v1/jobs/${id}/retry`);
   const again = String(pick(answer.json, 'job_id'));
-  if (answer.status === 402) leave('the account has no credit left to hold');
+  if (answer.status === 402) skipRow('the account has no credit left to hold');
   same(answer.headers.get('location'), `/v1/jobs/${again}`, 'Location');
   want(again !== id, 'another job', answer);
   const job = answered(await ask.get(`/v1/jobs/${again}`), 200);

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { answered, type Check, check, refused, same, want } from './conform-check.ts';
-import { type Asker, isOpen, pick } from './conform-client.ts';
+import { type ConformClient, isOpen, pick } from './conform-client.ts';
 import { spent, start } from './conform-jobs.ts';
 import { hasShape, metadataShape, text, time, whole } from './conform-shape.ts';
 
@@ -23,7 +23,7 @@ export const mediaChecks: readonly Check[] = [
 /** What a job answered at each poll until it had ended. */
 type Polls = readonly unknown[];
 
-async function finish(ask: Asker, path: string, query: Readonly<Record<string, string>> = {}): Promise<Polls> {
+async function finish(ask: ConformClient, path: string, query: Readonly<Record<string, string>> = {}): Promise<Polls> {
   const { id } = await start(ask, path, { ...query, query: ask.mediaUrl ?? '' });
   const end = performance.now() + endSeconds * 1000;
   const polls: unknown[] = [];
@@ -37,7 +37,7 @@ async function finish(ask: Asker, path: string, query: Readonly<Record<string, s
   }
 }
 
-function theDownload(ask: Asker): Promise<{ polls: Polls; job: unknown; before: number; after: number }> {
+function theDownload(ask: ConformClient): Promise<{ polls: Polls; job: unknown; before: number; after: number }> {
   return ask.once('download', async () => {
     const before = await spent(ask);
     const polls = await finish(ask, video);
@@ -45,7 +45,7 @@ function theDownload(ask: Asker): Promise<{ polls: Polls; job: unknown; before: 
   });
 }
 
-async function billedCall(ask: Asker): Promise<void> {
+async function billedCall(ask: ConformClient): Promise<void> {
   const before = await spent(ask);
   const headers = { 'idempotency-key': `${ask.film}/call` };
   const asked = () => ask.call('GET', '/v1/media/metadata', { query: { query: ask.mediaUrl ?? '' }, headers });
@@ -56,20 +56,20 @@ async function billedCall(ask: Asker): Promise<void> {
   same(await spent(ask), before + 1, 'total_used after the repeat');
 }
 
-async function metadataJob(ask: Asker): Promise<void> {
+async function metadataJob(ask: ConformClient): Promise<void> {
   const job = (await finish(ask, '/v1/media/metadata', { is_async: 'true' })).at(-1);
   same([pick(job, 'status'), pick(job, 'success')], ['CompletedJob', true], 'status and success');
   hasShape(pick(job, 'result.metadata'), metadataShape, 'result.metadata');
   same(pick(job, 'result.response'), null, 'result.response');
 }
 
-async function billedJob(ask: Asker): Promise<void> {
+async function billedJob(ask: ConformClient): Promise<void> {
   const { job, before, after } = await theDownload(ask);
   want(pick(job, 'status') === 'CompletedJob' && pick(job, 'success') === true, 'CompletedJob with success true', job);
   same(after, before + 1, 'total_used');
 }
 
-async function progress(ask: Asker): Promise<void> {
+async function progress(ask: ConformClient): Promise<void> {
   const { polls, job } = await theDownload(ask);
   const seen = polls.map((one) => Number(pick(one, 'progress')));
   want(
@@ -85,13 +85,13 @@ async function progress(ask: Asker): Promise<void> {
   if (pick(job, 'status') === 'CompletedJob') same(seen.at(-1), 100, 'progress at the end');
 }
 
-async function duration(ask: Asker): Promise<void> {
+async function duration(ask: ConformClient): Promise<void> {
   const { job } = await theDownload(ask);
   const [started, completed] = ['started_at', 'completed_at'].map((name) => Date.parse(String(pick(job, name))));
   same(pick(job, 'duration_ms'), Number(completed) - Number(started), 'duration_ms');
 }
 
-async function result(ask: Asker): Promise<void> {
+async function result(ask: ConformClient): Promise<void> {
   const { job } = await theDownload(ask);
   const shown = pick(job, 'result');
   hasShape(shown, { response: text, bytes: whole, sha256: text, content_type: text, expires_at: time }, 'result');
@@ -105,7 +105,7 @@ async function result(ask: Asker): Promise<void> {
   want(part.status === 206 || part.status === 307, '206 or 307', part.status);
 }
 
-async function removed(ask: Asker): Promise<void> {
+async function removed(ask: ConformClient): Promise<void> {
   const { job } = await theDownload(ask);
   const id = String(pick(job, 'id'));
   answered(await ask.call('DELETE', `/v1/jobs/${id}`), 200);
@@ -115,7 +115,7 @@ async function removed(ask: Asker): Promise<void> {
   refused(link, 'not_found', /^Gone/, 410);
 }
 
-async function sound(ask: Asker): Promise<void> {
+async function sound(ask: ConformClient): Promise<void> {
   const job = (await finish(ask, '/v1/audio/download')).at(-1);
   want(pick(job, 'status') === 'CompletedJob', 'CompletedJob', job);
   want(/^audio\//.test(String(pick(job, 'result.content_type'))), 'a content_type of sound', pick(job, 'result'));

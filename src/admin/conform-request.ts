@@ -1,5 +1,5 @@
 import { answered, type Check, check, refused } from './conform-check.ts';
-import type { Asker } from './conform-client.ts';
+import type { ConformClient } from './conform-client.ts';
 
 const video = '/v1/video/download';
 const audio = '/v1/audio/download';
@@ -64,7 +64,7 @@ export const requestChecks: readonly Check[] = [
   check('D4', 'The credit endpoints take POST with a JSON body of at most 16 KiB', bodies),
 ];
 
-async function booleans(ask: Asker): Promise<void> {
+async function booleans(ask: ConformClient): Promise<void> {
   refused(
     await ask.get('/v1/usage', { soft_fail: 'maybe' }),
     'bad_request',
@@ -77,7 +77,7 @@ async function booleans(ask: Asker): Promise<void> {
   refused(twice, 'bad_request', /^Bad Request: video_quality must be /);
 }
 
-async function bodies(ask: Asker): Promise<void> {
+async function bodies(ask: ConformClient): Promise<void> {
   const headers = { 'content-type': 'application/json' };
   for (const body of ['{"query":', '[]', '7', 'null']) {
     refused(await ask.call('POST', video, { body, headers }), 'bad_request', /^Bad Request: the body must be /);

@@ -3,47 +3,47 @@ import { liveStatuses, metadataFields } from '../model/metadata.ts';
 import { want } from './conform-check.ts';
 
 /** What a value must be, in words, and whether it is. */
-export interface Kind {
+export interface FieldRule {
   readonly words: string;
   readonly fits: (value: unknown) => boolean;
 }
 
 /** The fields that an object must have; it may have more. */
-export type Shape = Readonly<Record<string, Kind>>;
+export type ObjectRules = Readonly<Record<string, FieldRule>>;
 
-export const text: Kind = { words: 'a text', fits: (value) => typeof value === 'string' };
-export const yesNo: Kind = { words: 'true or false', fits: (value) => typeof value === 'boolean' };
-export const numeric: Kind = { words: 'a number', fits: (value) => typeof value === 'number' };
-export const whole: Kind = {
+export const text: FieldRule = { words: 'a text', fits: (value) => typeof value === 'string' };
+export const yesNo: FieldRule = { words: 'true or false', fits: (value) => typeof value === 'boolean' };
+export const numeric: FieldRule = { words: 'a number', fits: (value) => typeof value === 'number' };
+export const whole: FieldRule = {
   words: 'a whole number from 0 on',
   fits: (value) => Number.isInteger(value) && Number(value) >= 0,
 };
-export const time: Kind = {
+export const time: FieldRule = {
   words: 'a time in ISO 8601',
   fits: (value) => typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(value),
 };
-export const uuid: Kind = {
+export const uuid: FieldRule = {
   words: 'a UUID',
   fits: (value) => typeof value === 'string' && /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(value),
 };
-const url: Kind = { words: 'a URL', fits: (value) => typeof value === 'string' && URL.canParse(value) };
+const url: FieldRule = { words: 'a URL', fits: (value) => typeof value === 'string' && URL.canParse(value) };
 
-export function oneOf(...allowed: readonly unknown[]): Kind {
+export function oneOf(...allowed: readonly unknown[]): FieldRule {
   return { words: `one of ${allowed.join(', ')}`, fits: (value) => allowed.includes(value) };
 }
 
-export function orNull(kind: Kind): Kind {
+export function orNull(kind: FieldRule): FieldRule {
   return { words: `${kind.words}, or null`, fits: (value) => value === null || kind.fits(value) };
 }
 
-const anObject: Kind = {
+const anObject: FieldRule = {
   words: 'an object',
   fits: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
 };
-const aList: Kind = { words: 'a list', fits: Array.isArray };
+const aList: FieldRule = { words: 'a list', fits: Array.isArray };
 
 /** Goes on only when the value is an object that has every field, each as it must be. */
-export function hasShape(value: unknown, shape: Shape, what: string): void {
+export function hasShape(value: unknown, shape: ObjectRules, what: string): void {
   want(anObject.fits(value), `${what} as an object`, value);
   for (const [name, kind] of Object.entries(shape)) {
     const field: unknown = Reflect.get(value as object, name);
@@ -51,7 +51,7 @@ export function hasShape(value: unknown, shape: Shape, what: string): void {
   }
 }
 
-const metadataKinds: Readonly<Record<(typeof metadataFields)[keyof typeof metadataFields], Kind>> = {
+const metadataKinds: Readonly<Record<(typeof metadataFields)[keyof typeof metadataFields], FieldRule>> = {
   string: text,
   url,
   integer: whole,
@@ -61,11 +61,11 @@ const metadataKinds: Readonly<Record<(typeof metadataFields)[keyof typeof metada
 };
 
 /** The 19 fields of metadata; what a source does not give is null (D26). */
-export const metadataShape: Shape = Object.fromEntries(
+export const metadataShape: ObjectRules = Object.fromEntries(
   Object.entries(metadataFields).map(([name, kind]) => [name, orNull(metadataKinds[kind])]),
 );
 
-export const jobShape: Shape = {
+export const jobShape: ObjectRules = {
   id: uuid,
   status: oneOf(...jobStatuses),
   success: orNull(yesNo),
@@ -83,9 +83,9 @@ export const jobShape: Shape = {
 };
 
 const quota = orNull(whole);
-const shareShape: Shape = { total: whole, used: whole, remaining: whole, percent_used: numeric };
-export const packShape: Shape = { id: text, title: text, purchased_at: text, ...shareShape, exhausted: yesNo };
-export const packsShape: Shape = {
+const shareShape: ObjectRules = { total: whole, used: whole, remaining: whole, percent_used: numeric };
+export const packShape: ObjectRules = { id: text, title: text, purchased_at: text, ...shareShape, exhausted: yesNo };
+export const packsShape: ObjectRules = {
   ...shareShape,
   count: whole,
   exhausted_count: whole,
@@ -94,7 +94,7 @@ export const packsShape: Shape = {
   current: orNull(anObject),
   items: aList,
 };
-export const usageShape: Shape = {
+export const usageShape: ObjectRules = {
   remaining: whole,
   total_used: whole,
   held: whole,
@@ -108,7 +108,7 @@ export const usageShape: Shape = {
   api_key: anObject,
 };
 /** The objects inside the usage. */
-export const usageParts: Readonly<Record<string, Shape>> = {
+export const usageParts: Readonly<Record<string, ObjectRules>> = {
   period: { start: time, end: time },
   subscription: shareShape,
   credits: { given: whole, consumed: whole, remaining: whole, percent_used: numeric },
@@ -116,8 +116,8 @@ export const usageParts: Readonly<Record<string, Shape>> = {
   account: { name: text, slug: text },
   api_key: { alias: text, active: yesNo, category: text, expires: orNull(time), quotas: anObject },
 };
-export const quotasShape: Shape = { total: quota, daily: quota, weekly: quota, monthly: quota };
-export const statsShape: Shape = {
+export const quotasShape: ObjectRules = { total: quota, daily: quota, weekly: quota, monthly: quota };
+export const statsShape: ObjectRules = {
   engine: text,
   path: orNull(text),
   health: oneOf('operational', 'degraded', 'down'),

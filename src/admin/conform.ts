@@ -1,31 +1,31 @@
 import { parseArgs } from 'node:util';
 import { Refusal, refuse } from '../base/errors.ts';
 import { UsageError } from './command.ts';
-import { doorChecks } from './conform-access.ts';
+import { accessChecks } from './conform-access.ts';
 import { accountChecks } from './conform-account.ts';
 import type { Check, Verdict } from './conform-check.ts';
-import { type Answer, type Asker, makeAsker, pick } from './conform-client.ts';
+import { type ConformAnswer, type ConformClient, makeConformClient, pick } from './conform-client.ts';
 import { jobChecks } from './conform-jobs.ts';
 import { mediaChecks } from './conform-media.ts';
 import { requestChecks } from './conform-request.ts';
-import { explain, showProgress, type Terminal } from './terminal.ts';
+import { reportError, showProgress, type Terminal } from './terminal.ts';
 
 /** Every row, in the order in which it is judged. */
 export const checks: readonly Check[] = [
-  ...doorChecks,
+  ...accessChecks,
   ...requestChecks,
   ...accountChecks,
   ...jobChecks,
   ...mediaChecks,
 ];
 
-interface Given {
+interface ConformOptions {
   readonly url: string;
   readonly key: string;
   readonly mediaUrl: string | null;
 }
 
-type Row = Pick<Check, 'id' | 'sentence'> & Verdict;
+type ConformRow = Pick<Check, 'id' | 'sentence'> & Verdict;
 
 const usage = 'trawl conform --base-url URL --key KEY [--media-url URL] [--json]';
 const help = `Usage: ${usage}
@@ -57,7 +57,7 @@ export async function runConform(args: readonly string[], terminal: Terminal): P
       return 0;
     }
     shown = hiding(given.key, terminal);
-    const ask = makeAsker({ ...given, signal: broken.signal });
+    const ask = makeConformClient({ ...given, signal: broken.signal });
     await greet(ask, given, json, shown);
     const rows = await judgeAll(ask, broken.signal, json, shown);
     const total = totalOf(rows);
@@ -66,13 +66,13 @@ export async function runConform(args: readonly string[], terminal: Terminal): P
     else shown.out(`\n${total.ok} ok, ${total.fails} fails, ${total.not_judged} not judged\n`);
     return ok ? 0 : 1;
   } catch (error) {
-    return explain(error, json, shown);
+    return reportError(error, json, shown);
   } finally {
     for (const signal of signals) process.off(signal, breakOff);
   }
 }
 
-function readGiven(args: readonly string[]): Given | 'help' {
+function readGiven(args: readonly string[]): ConformOptions | 'help' {
   const text = { type: 'string' } as const;
   const yes = { type: 'boolean' } as const;
   const options = { 'base-url': text, key: text, 'media-url': text, json: yes, help: { ...yes, short: 'h' } } as const;
@@ -112,8 +112,13 @@ function hiding(key: string, terminal: Terminal): Terminal {
 }
 
 /** Says what is about to be spent, and of whom; refuses when nobody answers or the key is of no use. */
-async function greet(ask: Asker, { url, mediaUrl }: Given, json: boolean, terminal: Terminal): Promise<void> {
-  const seen: Answer = await ask.get('/v1/usage').catch((error: Error) => {
+async function greet(
+  ask: ConformClient,
+  { url, mediaUrl }: ConformOptions,
+  json: boolean,
+  terminal: Terminal,
+): Promise<void> {
+  const seen: ConformAnswer = await ask.get('/v1/usage').catch((error: Error) => {
     if (error instanceof Refusal) throw error;
     throw refuse(
       'unavailable',
@@ -131,8 +136,13 @@ async function greet(ask: Asker, { url, mediaUrl }: Given, json: boolean, termin
 }
 
 /** Judges one row after the other, and leaves nothing running. */
-async function judgeAll(ask: Asker, signal: AbortSignal, json: boolean, terminal: Terminal): Promise<Row[]> {
-  const rows: Row[] = [];
+async function judgeAll(
+  ask: ConformClient,
+  signal: AbortSignal,
+  json: boolean,
+  terminal: Terminal,
+): Promise<ConformRow[]> {
+  const rows: ConformRow[] = [];
   const progress = showProgress(terminal);
   const width = Math.max(...checks.map(({ id }) => id.length));
   try {
@@ -152,7 +162,7 @@ async function judgeAll(ask: Asker, signal: AbortSignal, json: boolean, terminal
   }
 }
 
-function wordsOf(row: Row): string {
+function wordsOf(row: ConformRow): string {
   switch (row.verdict) {
     case 'ok':
       return 'ok';
@@ -163,8 +173,8 @@ function wordsOf(row: Row): string {
   }
 }
 
-function totalOf(rows: readonly Row[]) {
-  const count = (verdict: Row['verdict']) => rows.filter((row) => row.verdict === verdict).length;
+function totalOf(rows: readonly ConformRow[]) {
+  const count = (verdict: ConformRow['verdict']) => rows.filter((row) => row.verdict === verdict).length;
   return { ok: count('ok'), fails: count('fails'), not_judged: count('not judged') };
 }
 

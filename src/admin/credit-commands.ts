@@ -5,7 +5,7 @@ import { findAccount } from '../store/accounts/read-accounts.ts';
 import { addPack } from '../store/money/add-pack.ts';
 import { grantCredits } from '../store/money/grant-credits.ts';
 import { command } from './command.ts';
-import { sentence, slug, whole } from './command-values.ts';
+import { oneLine, slug, wholeNumber } from './command-values.ts';
 import { fieldText, timeText } from './text-table.ts';
 
 export const moneyCommands = [
@@ -17,7 +17,7 @@ export const moneyCommands = [
     operands: { SLUG: slug },
     options: {
       title: { value: 'T', read: readPackTitle, text: 'What people call it.', required: true },
-      total: { value: 'N', read: whole(1), text: 'Credits in it.', required: true },
+      total: { value: 'N', read: wholeNumber(1), text: 'Credits in it.', required: true },
       'purchased-at': { value: 'DATE', read: readPurchasedAt, text: 'When it was bought; now unless given.' },
     },
     run: async (given, { store }) => {
@@ -35,16 +35,16 @@ export const moneyCommands = [
     verb: 'add',
     text: 'Grants credits to an account.',
     json: '{given, consumed, remaining}',
-    operands: { SLUG: slug, N: { read: whole(1), text: 'How many.' } },
+    operands: { SLUG: slug, N: { read: wholeNumber(1), text: 'How many.' } },
     options: {
       reason: {
         value: 'TEXT',
-        read: sentence,
+        read: oneLine,
         text: 'Why, for who reads the ledger later.',
       },
       id: {
         value: 'ID',
-        read: sentence,
+        read: oneLine,
         text: 'Makes it safe to repeat: credits are added once with each id.',
       },
     },

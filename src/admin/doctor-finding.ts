@@ -7,6 +7,11 @@ export interface Finding {
 }
 
 /** Gives a finding that is well when `well`, else of the level that it then has. */
-export function judgeBy(well: boolean, about: string, text: string, otherwise: Finding['level'] = 'problem'): Finding {
+export function findingOf(
+  well: boolean,
+  about: string,
+  text: string,
+  otherwise: Finding['level'] = 'problem',
+): Finding {
   return { level: well ? 'ok' : otherwise, about, text };
 }

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { type Config, ConfigError, readConfig } from '../base/config.ts';
 import { makeLog } from '../base/log.ts';
-import { judgeClock, judgeMachine, judgePrograms } from './check-machine.ts';
+import { checkClock, checkMachine, checkPrograms } from './check-machine.ts';
 import { UsageError } from './command.ts';
 import type { Finding } from './doctor-finding.ts';
-import { explain, type Terminal } from './terminal.ts';
+import { reportError, type Terminal } from './terminal.ts';
 import { tableText } from './text-table.ts';
 
 const usage = 'trawl doctor [--json]';
@@ -31,33 +31,33 @@ export async function runDoctor(args: readonly string[], terminal: Terminal): Pr
       terminal.out(help);
       return 0;
     }
-    const findings = await judgeAll(terminal);
+    const findings = await checkAll(terminal);
     const ok = findings.every(({ level }) => level !== 'problem');
     terminal.out(json ? `${JSON.stringify({ ok, findings })}\n` : textOf(findings));
     return ok ? 0 : 1;
   } catch (error) {
-    return explain(error, json, terminal);
+    return reportError(error, json, terminal);
   }
 }
 
-async function judgeAll({ env, err }: Terminal): Promise<Finding[]> {
-  const { config, findings } = judgeSettings(env);
+async function checkAll({ env, err }: Terminal): Promise<Finding[]> {
+  const { config, findings } = checkSettings(env);
   // Without settings nobody knows where the record and the data folder are.
-  if (config === null) return [...findings, ...(await judgePrograms(usual)), judgeClock(Date.now())];
+  if (config === null) return [...findings, ...(await checkPrograms(usual)), checkClock(Date.now())];
   // Loaded only here, so that its help stays fast.
-  const { judgeRecord } = await import('./check-record.ts');
+  const { checkRecord } = await import('./check-record.ts');
   const log = makeLog({ level: config.logLevel === 'debug' ? 'debug' : 'error', write: err, now: Date.now });
-  const bucket = config.objects === 's3' ? [await judgeBucketOf(config)] : [];
-  return [...findings, ...(await judgeMachine(config)), ...(await judgeRecord(config, log)), ...bucket];
+  const bucket = config.objects === 's3' ? [await checkBucketOf(config)] : [];
+  return [...findings, ...(await checkMachine(config)), ...(await checkRecord(config, log)), ...bucket];
 }
 
-async function judgeBucketOf(config: Config): Promise<Finding> {
+async function checkBucketOf(config: Config): Promise<Finding> {
   // Loaded only where it is used, because it is large.
-  const { judgeBucket } = await import('./check-bucket.ts');
-  return judgeBucket(config);
+  const { checkBucket } = await import('./check-bucket.ts');
+  return checkBucket(config);
 }
 
-function judgeSettings(env: Terminal['env']): { config: Config | null; findings: Finding[] } {
+function checkSettings(env: Terminal['env']): { config: Config | null; findings: Finding[] } {
   try {
     const config = readConfig(env, (path) => readFileSync(path, 'utf8'));
     return {

@@ -10,7 +10,7 @@ import { readAttempts, readJob, readPlaces } from '../store/jobs/read-job.ts';
 import { findEntry } from '../store/money/read-ledger.ts';
 import type { RecordStore } from '../store/script.ts';
 import { readDelivery } from '../store/webhooks/read-deliveries.ts';
-import { type Answer, command, type Tools } from './command.ts';
+import { type CommandResult, type CommandTools, command } from './command.ts';
 import { jobId } from './command-values.ts';
 import { timelineOf } from './job-timeline.ts';
 import { type Cell, fieldText, tableText, timeText } from './text-table.ts';
@@ -85,7 +85,7 @@ async function findQueue(store: RecordStore, job: Job): Promise<ReturnType<typeo
   return place ? queueOf({ ...place, stage: job.stage }, null) : null;
 }
 
-async function show(job: Job, { store, config, seal }: Tools): Promise<Answer> {
+async function show(job: Job, { store, config, seal }: CommandTools): Promise<CommandResult> {
   const expires_at = job.ended_at === null ? null : job.ended_at + config.fileHours * 3_600_000;
   const hasFile = job.delivered !== null && expires_at !== null;
   const link = hasFile ? makeLink(job, expires_at, config.publicUrl, (await seal()).sign) : null;

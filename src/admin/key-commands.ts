@@ -8,15 +8,15 @@ import { deleteKey } from '../store/accounts/delete-key.ts';
 import { findAccount } from '../store/accounts/read-accounts.ts';
 import { listKeys } from '../store/accounts/read-keys.ts';
 import { setKey } from '../store/accounts/set-key.ts';
-import { command, type Judge, named } from './command.ts';
-import { expiry, orNull, slug, whole, wholeOrNone, yesOrNo } from './command-values.ts';
+import { command, type ParseValue, withoutUndefined } from './command.ts';
+import { expiryTime, orNull, slug, wholeNumber, wholeNumberOrNone, yesOrNo } from './command-values.ts';
 import { fieldText, tableText, timeText } from './text-table.ts';
 
 const alias = { read: readAlias, text: 'Alias of the key.' } as const;
 const category = { value: 'C', read: readCategory, text: 'Free text, without effect.' } as const;
-const expiryOrNever = orNull('never', expiry);
-const quotas = quotaOptions('N', whole(0));
-const quotasOrNone = quotaOptions('N|none', wholeOrNone(0));
+const expiryOrNever = orNull('never', expiryTime);
+const quotas = quotaOptions('N', wholeNumber(0));
+const quotasOrNone = quotaOptions('N|none', wholeNumberOrNone(0));
 
 export const keyCommands = [
   command({
@@ -28,7 +28,7 @@ export const keyCommands = [
     options: {
       alias: { value: 'A', read: readAlias, text: 'What the account calls it.', required: true },
       category,
-      expires: { value: 'DATE', read: expiry, text: 'The last day, or moment, at which it works; at first never.' },
+      expires: { value: 'DATE', read: expiryTime, text: 'The last day, or moment, at which it works; at first never.' },
       ...quotas,
     },
     run: async (given, { store }) => {
@@ -40,7 +40,7 @@ export const keyCommands = [
         alias: given.alias,
         hash,
         quotas: quotasOf(given),
-        ...named({ category: given.category, expires: given.expires }),
+        ...withoutUndefined({ category: given.category, expires: given.expires }),
       });
       const value = { id, alias: given.alias, key };
       return { value, text: `${fieldText(value)}The key cannot be shown again: only its hash is kept.\n` };
@@ -126,10 +126,10 @@ function isoOf(time: number | null): string | null {
 }
 
 function quotasOf(given: { readonly [W in QuotaWindow as `quota-${W}`]?: number | null | undefined }): Partial<Quotas> {
-  return named(Object.fromEntries(quotaWindows.map((window) => [window, given[`quota-${window}`]])));
+  return withoutUndefined(Object.fromEntries(quotaWindows.map((window) => [window, given[`quota-${window}`]])));
 }
 
-function quotaOptions<T>(value: string, read: Judge<T>) {
+function quotaOptions<T>(value: string, read: ParseValue<T>) {
   return {
     'quota-total': { value, read, text: 'Calls for ever.' },
     'quota-daily': { value, read, text: 'Calls in 24 hours.' },

@@ -1,10 +1,10 @@
 import { writeTime } from '../model/timestamp.ts';
-import { findLedger, listLedgers } from '../store/accounts/read-accounts.ts';
+import { findLedgerAccount, listLedgerAccounts } from '../store/accounts/read-accounts.ts';
 import { readLedger } from '../store/money/read-ledger.ts';
 import { verifyLedger } from '../store/money/verify-ledger.ts';
 import { command } from './command.ts';
-import { slug, whole } from './command-values.ts';
-import { inBatches } from './run-in-batches.ts';
+import { slug, wholeNumber } from './command-values.ts';
+import { runInBatches } from './run-in-batches.ts';
 import { tableText, timeText } from './text-table.ts';
 
 export const ledgerCommands = [
@@ -14,10 +14,10 @@ export const ledgerCommands = [
     text: 'Shows how the money of an account moved, newest first; also after its removal, and from closed periods that were moved to the object store.',
     json: '[{at, entry, kind, balance, amount, job, pack, reason}]',
     operands: { SLUG: slug },
-    options: { limit: { value: 'N', read: whole(1, 10_000), text: 'How many entries; 50 unless given.' } },
-    run: async (given, { store, openDays }) => {
-      const account = await findLedger(store, given.SLUG);
-      const entries = await readLedger(store, account, given.limit ?? 50, openDays);
+    options: { limit: { value: 'N', read: wholeNumber(1, 10_000), text: 'How many entries; 50 unless given.' } },
+    run: async (given, { store, readArchivedPart }) => {
+      const account = await findLedgerAccount(store, given.SLUG);
+      const entries = await readLedger(store, account, given.limit ?? 50, readArchivedPart);
       return {
         value: entries.map((entry) => ({ reason: null, ...entry, at: writeTime(entry.at) })),
         text: tableText(
@@ -43,15 +43,15 @@ export const ledgerCommands = [
     json: '{accounts, entries, ok, problems}',
     operands: { SLUG: { ...slug, text: 'Slug of the account; all accounts unless given.', optional: true } },
     options: {},
-    run: async (given, { store, openDays, progress }) => {
+    run: async (given, { store, readArchivedPart, progress }) => {
       const { SLUG } = given;
-      if (SLUG !== undefined) await findLedger(store, SLUG);
+      if (SLUG !== undefined) await findLedgerAccount(store, SLUG);
       // Accounts that were removed may have had the same slug.
-      const accounts = (await listLedgers(store)).filter(([name]) => SLUG === undefined || name === SLUG);
-      const verified = await inBatches(
+      const accounts = (await listLedgerAccounts(store)).filter(([name]) => SLUG === undefined || name === SLUG);
+      const verified = await runInBatches(
         accounts,
         async ([name, id]) => {
-          const { entries, problems } = await verifyLedger(store, id, openDays);
+          const { entries, problems } = await verifyLedger(store, id, readArchivedPart);
           return { entries, problems: problems.map((problem) => `${name}: ${problem}`) };
         },
         (count) => progress(`${count} of ${accounts.length} accounts are verified`),

@@ -5,7 +5,7 @@ import { findAccount } from '../store/accounts/read-accounts.ts';
 import { listKeys } from '../store/accounts/read-keys.ts';
 import { readLines } from '../store/log/read-lines.ts';
 import { command } from './command.ts';
-import { slug, whole } from './command-values.ts';
+import { slug, wholeNumber } from './command-values.ts';
 import { tableText, timeText } from './text-table.ts';
 
 export const logCommands = [
@@ -17,15 +17,15 @@ export const logCommands = [
     operands: { SLUG: slug },
     options: {
       key: { value: 'ALIAS', read: readAlias, text: 'Only requests with this key.' },
-      limit: { value: 'N', read: whole(1, 10_000), text: 'How many lines; 100 unless given.' },
+      limit: { value: 'N', read: wholeNumber(1, 10_000), text: 'How many lines; 100 unless given.' },
     },
-    run: async (given, { store, openDays }) => {
+    run: async (given, { store, readArchivedPart }) => {
       const account = await findAccount(store, given.SLUG);
       const { key, limit = 100 } = given;
       if (key !== undefined && !(await listKeys(store, account)).some(({ alias }) => alias === key)) {
         throw refuse('not_found', `The account has no key ${key}`);
       }
-      const lines = await readLines(store, account, limit, { alias: key, open: openDays });
+      const lines = await readLines(store, account, limit, { alias: key, open: readArchivedPart });
       return {
         value: lines.map((line) => ({ ...line, at: writeTime(line.at) })),
         text: tableText(

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import { type ConfigWith, readConfig } from '../base/config.ts';
 import type { Ways } from '../runners/kubernetes/namespace-policies.ts';
 import { UsageError } from './command.ts';
-import { explain, type Terminal } from './terminal.ts';
+import { reportError, type Terminal } from './terminal.ts';
 
 /** Ended Jobs that may await their cleanup while TRAWL_WORKERS others run. */
 const maxEndedJobs = 2_000;
@@ -57,7 +57,7 @@ export async function runManifests(args: readonly string[], terminal: Terminal):
     terminal.out(writeYaml(listManifests(podShapeOf(config), ways, maxJobs)));
     return 0;
   } catch (error) {
-    return explain(error, false, terminal);
+    return reportError(error, false, terminal);
   }
 }
 

@@ -1,11 +1,11 @@
 import { parseArgs } from 'node:util';
-import { type Command, UsageError } from './command.ts';
+import { type AdminCommand, UsageError } from './command.ts';
 import { helpOf, overviewOf, usageOf } from './command-help.ts';
 
 /** What a line asks for. */
-export type Line =
+export type CommandLine =
   | { readonly help: string }
-  | { readonly help?: undefined; readonly command: Command; readonly given: Readonly<Record<string, unknown>> };
+  | { readonly help?: undefined; readonly command: AdminCommand; readonly given: Readonly<Record<string, unknown>> };
 
 interface Words {
   readonly operands: readonly string[];
@@ -23,7 +23,7 @@ interface Written {
 const common = ['json', 'help'];
 
 /** Reads a line of the operator. Throws a UsageError when no command understands it. */
-export function readLine(args: readonly string[], commands: readonly Command[]): Line {
+export function parseCommandLine(args: readonly string[], commands: readonly AdminCommand[]): CommandLine {
   const { operands: words, options } = readWords(args, commands);
   const [group, verb, ...operands] = words;
   const inGroup = commands.filter((one) => one.group === group);
@@ -37,7 +37,7 @@ export function readLine(args: readonly string[], commands: readonly Command[]):
   if (group === undefined) throw new UsageError(`A group is missing: ${listGroups(commands)}`, usage);
   if (!found) throw new UsageError(`A verb is missing behind ${group}`, usage);
   try {
-    return { command: found, given: judge(found, { operands, options }) };
+    return { command: found, given: parseValues(found, { operands, options }) };
   } catch (error) {
     if (error instanceof UsageError) throw new UsageError(error.message, usageOf(found));
     throw error;
@@ -51,7 +51,7 @@ export function wantsJson(args: readonly string[]): boolean {
 }
 
 /** The parser forgives everything: what is wrong is said afterwards, with better sentences than its own. */
-function readWords(args: readonly string[], commands: readonly Command[]): Words {
+function readWords(args: readonly string[], commands: readonly AdminCommand[]): Words {
   const options = commands.flatMap((one) => Object.entries(one.options));
   const { tokens } = parseArgs({
     args: [...args],
@@ -69,7 +69,7 @@ function readWords(args: readonly string[], commands: readonly Command[]): Words
   };
 }
 
-function judge(command: Command, { operands, options }: Words): Record<string, unknown> {
+function parseValues(command: AdminCommand, { operands, options }: Words): Record<string, unknown> {
   const given: Record<string, unknown> = {};
   for (const option of options) readOption(command, option, given);
   const names = Object.keys(command.operands);
@@ -88,7 +88,7 @@ function judge(command: Command, { operands, options }: Words): Record<string, u
 }
 
 function readOption(
-  command: Command,
+  command: AdminCommand,
   { name, rawName, value, inlineValue }: Written,
   given: Record<string, unknown>,
 ): void {
@@ -113,11 +113,11 @@ function typeOf(value: string | undefined): 'string' | 'boolean' {
   return value === undefined ? 'boolean' : 'string';
 }
 
-function allowed(read: ReturnType<Command['options'][string]['read']>): unknown {
+function allowed(read: ReturnType<AdminCommand['options'][string]['read']>): unknown {
   if (read.problem !== undefined) throw new UsageError(read.problem);
   return read.value;
 }
 
-function listGroups(commands: readonly Command[]): string {
+function listGroups(commands: readonly AdminCommand[]): string {
   return [...new Set(commands.map((one) => one.group))].join(', ');
 }

@@ -4,7 +4,7 @@ import { listPlans, readPlan } from '../store/accounts/read-plans.ts';
 import { removePlan } from '../store/accounts/remove-plan.ts';
 import { setPlan } from '../store/accounts/set-plan.ts';
 import { command, UsageError } from './command.ts';
-import { whole, wholeOrNone, yesOrNo } from './command-values.ts';
+import { wholeNumber, wholeNumberOrNone, yesOrNo } from './command-values.ts';
 import { fieldText, tableText } from './text-table.ts';
 
 const name = { read: readPlanName, text: 'Name of the plan.' } as const;
@@ -17,15 +17,15 @@ export const planCommands = [
     json: '{name, quota, per_second, per_minute, paid}',
     operands: { NAME: name },
     options: {
-      quota: { value: 'N', read: whole(0), text: 'Credits of each billing period; a new plan needs it.' },
+      quota: { value: 'N', read: wholeNumber(0), text: 'Credits of each billing period; a new plan needs it.' },
       'per-second': {
         value: 'N|none',
-        read: wholeOrNone(1),
+        read: wholeNumberOrNone(1),
         text: 'Requests of an account in one second; at first none.',
       },
       'per-minute': {
         value: 'N|none',
-        read: wholeOrNone(1),
+        read: wholeNumberOrNone(1),
         text: 'Requests of an account in one minute; at first none.',
       },
       paid: {

@@ -29,7 +29,7 @@ export function showProgress({ err, isWatched }: Terminal): { show: (sentence: s
 }
 
 /** Says why a command was not carried out, and gives the exit code. */
-export function explain(error: unknown, json: boolean, { out, err }: Terminal): number {
+export function reportError(error: unknown, json: boolean, { out, err }: Terminal): number {
   const { sentence, code } = describe(error);
   if (json) out(`${JSON.stringify({ error: sentence, code })}\n`);
   if (error instanceof UsageError) err(`${sentence}\n${error.usage ? `Usage: ${error.usage}\n` : ''}`);

@@ -1,13 +1,18 @@
 import { refuse } from '../base/errors.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { findAccount } from '../store/accounts/read-accounts.ts';
-import { type Delivery, listDeliveries, readDelivery, readOutgoing } from '../store/webhooks/read-deliveries.ts';
+import {
+  listDeliveries,
+  readDelivery,
+  readOutgoingWebhook,
+  type StoredDelivery,
+} from '../store/webhooks/read-deliveries.ts';
 import { replayWebhook } from '../store/webhooks/replay-webhook.ts';
 import { command } from './command.ts';
-import { jobId, present, slug, whole } from './command-values.ts';
+import { flag, jobId, slug, wholeNumber } from './command-values.ts';
 import { fieldText, tableText, timeText } from './text-table.ts';
 
-type Shown = Delivery & { readonly url: string };
+type ShownDelivery = StoredDelivery & { readonly url: string };
 
 const json = '{job, url, status, attempts, last_status, next_at}';
 
@@ -19,8 +24,8 @@ export const webhookCommands = [
     json: `[${json}]`,
     operands: { SLUG: slug },
     options: {
-      failed: { read: present, text: 'Only those that were given up.' },
-      limit: { value: 'N', read: whole(1, 10_000), text: 'How many webhooks; 100 unless given.' },
+      failed: { read: flag, text: 'Only those that were given up.' },
+      limit: { value: 'N', read: wholeNumber(1, 10_000), text: 'How many webhooks; 100 unless given.' },
     },
     run: async (given, { store }) => {
       const account = await findAccount(store, given.SLUG);
@@ -30,7 +35,7 @@ export const webhookCommands = [
         text: tableText(
           deliveries,
           {
-            job: ({ job }) => job,
+            job: ({ jobId }) => jobId,
             status: ({ state }) => state,
             attempts: ({ attempts }) => attempts,
             answer: ({ last_status }) => last_status,
@@ -51,7 +56,7 @@ export const webhookCommands = [
     options: {},
     run: async (given, { store }) => {
       await replayWebhook(store, given.JOB);
-      const [delivery, outgoing] = [await readDelivery(store, given.JOB), await readOutgoing(store, given.JOB)];
+      const [delivery, outgoing] = [await readDelivery(store, given.JOB), await readOutgoingWebhook(store, given.JOB)];
       if (delivery === null || outgoing === null) throw refuse('not_found', `There is no job ${given.JOB}`);
       const value = shapeOf({ ...delivery, url: outgoing.url });
       return { value, text: fieldText(value) };
@@ -59,6 +64,13 @@ export const webhookCommands = [
   }),
 ];
 
-function shapeOf({ job, url, state, attempts, last_status, next_at }: Shown) {
-  return { job, url, status: state, attempts, last_status, next_at: next_at === null ? null : writeTime(next_at) };
+function shapeOf({ jobId, url, state, attempts, last_status, next_at }: ShownDelivery) {
+  return {
+    job: jobId,
+    url,
+    status: state,
+    attempts,
+    last_status,
+    next_at: next_at === null ? null : writeTime(next_at),
+  };
 }

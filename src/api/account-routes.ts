@@ -17,11 +17,11 @@ const endpointOf: Readonly<Record<Engine, Endpoint>> = { video: 'video', audio: 
 /** GET of the usage: everything, or plan and remaining alone. */
 export function getUsage(store: RecordStore): KeyedHandler {
   return async (call) => {
-    const { books, plan, account, key } = requireAllowed(call.res, await readUsage(store, call.key));
+    const { balances, plan, account, key } = requireAllowed(call.res, await readUsage(store, call.key));
     const { fields } = requireFlags(call);
     const { view } = requireParsed(parseView(call.given));
     const body =
-      view === 'reduced' ? reducedUsage(books, plan) : { ...usage(books, account, plan, key, store.clock.now()) };
+      view === 'reduced' ? reducedUsage(balances, plan) : { ...usage(balances, account, plan, key, store.clock.now()) };
     return { status: 200, body: filterFields(body, fields) };
   };
 }

@@ -5,7 +5,7 @@ import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { type KeyText, readKey } from '../model/api-key.ts';
 import { wantsSoftFail } from '../model/request-parameters.ts';
-import type { FreeLines } from '../store/log/write-lines.ts';
+import type { RequestLogWriter } from '../store/log/write-lines.ts';
 import type { BlockedAddresses, CallerAddress, FindCaller } from './caller-address.ts';
 import { type ApiReply, errorReply, sendReply, softened } from './reply.ts';
 import { hasOneHost, judgeQuery, readJsonBody } from './request-syntax.ts';
@@ -15,7 +15,7 @@ import { allowedMethods, keyedRoutes, openRoutes, pathTemplate, type Route } fro
 export interface ApiServer {
   readonly findCaller: FindCaller;
   readonly blocked: BlockedAddresses;
-  readonly lines: FreeLines;
+  readonly lines: RequestLogWriter;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly now: () => number;

@@ -8,7 +8,7 @@ import {
   readAddress,
   readRange,
 } from '../model/public-address.ts';
-import { type BlockRule, countFailure } from '../store/access/count-auth-failure.ts';
+import { type BlockRule, countAuthFailure } from '../store/access/count-auth-failure.ts';
 import { listBlocks } from '../store/access/list-blocks.ts';
 import { channels } from '../store/keys.ts';
 import type { RecordStore } from '../store/script.ts';
@@ -75,7 +75,7 @@ export async function cacheBlocks(store: RecordStore, rule: BlockRule, log: Log)
       return leftMs > 0 ? Math.ceil(leftMs / 1000) : null;
     },
     async countFailure(address) {
-      const until = await countFailure(store, address, rule);
+      const until = await countAuthFailure(store, address, rule);
       if (until !== null) blockedUntil.set(address, until);
     },
     async close() {

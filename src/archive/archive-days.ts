@@ -1,24 +1,24 @@
 import type { Log } from '../base/log.ts';
 import { monthOf } from '../model/billing-period.ts';
-import { type Balances, type Entry, replay } from '../model/ledger.ts';
+import { type Balances, type LedgerEntry, replay } from '../model/ledger.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
-import { listLedgers } from '../store/accounts/read-accounts.ts';
+import { listLedgerAccounts } from '../store/accounts/read-accounts.ts';
 import { listKeys } from '../store/accounts/read-keys.ts';
 import {
-  beginning,
-  type Closing,
-  newestDays,
-  type Origin,
-  objectOf,
-  type Placed,
-  readOldest,
+  archivedPartKey,
+  beforeFirstEntry,
+  type ClosingBalances,
+  type EntryStream,
+  newestArchivedPart,
+  readOldestEntries,
+  type StreamEntry,
 } from '../store/log/archived-parts.ts';
-import { dueDays, forgetDays } from '../store/log/forget-archived.ts';
-import { noteMoved } from '../store/log/note-archived.ts';
-import { freeLinesOf, paidLinesOf } from '../store/log/read-lines.ts';
-import { ledgerOf } from '../store/money/read-ledger.ts';
+import { forgetArchived, listExpiredParts } from '../store/log/forget-archived.ts';
+import { noteArchived } from '../store/log/note-archived.ts';
+import { freeLineStream, paidLineStream } from '../store/log/read-lines.ts';
+import { ledgerStream } from '../store/money/read-ledger.ts';
 import { readPeriodStart } from '../store/money/roll-period.ts';
-import { openingOf } from '../store/money/verify-ledger.ts';
+import { openingBalances } from '../store/money/verify-ledger.ts';
 import type { RecordStore } from '../store/script.ts';
 import { readJsonLines, writeJsonLines } from './json-lines.ts';
 
@@ -50,7 +50,7 @@ export function dayOf(time: number): number {
 export async function archiveDays({ store, objects, lifetimes, goOn, log }: ArchiveOptions): Promise<number> {
   const now = store.clock.now();
   let moved = 0;
-  const move = async <T extends Placed>(origin: Origin<T>, before: number, closingAfter?: After<T>) => {
+  const move = async <T extends StreamEntry>(origin: EntryStream<T>, before: number, closingAfter?: After<T>) => {
     try {
       while (goOn()) {
         const count = await archiveOldest(store, objects, origin, before, closingAfter);
@@ -59,16 +59,16 @@ export async function archiveDays({ store, objects, lifetimes, goOn, log }: Arch
       }
     } catch (error) {
       // Without the object store this fails as well, and so does the whole.
-      await objects.see(objectOf(origin, beginning));
+      await objects.see(archivedPartKey(origin, beforeFirstEntry));
       log.warn('ended days cannot be moved: the next day again', { kind: origin.kind, id: origin.id, error });
     }
   };
-  for (const [, account] of await listLedgers(store)) {
+  for (const [, account] of await listLedgerAccounts(store)) {
     if (!goOn()) break;
     const period = (await readPeriodStart(store, account)) ?? monthOf(now).start;
-    await move(ledgerOf(account), dayOf(Math.min(period, now - lifetimes.job)), balancesAfter);
+    await move(ledgerStream(account), dayOf(Math.min(period, now - lifetimes.job)), balancesAfter);
     for (const key of await listKeys(store, account)) {
-      for (const origin of [freeLinesOf(key.id), paidLinesOf(key.id)]) await move(origin, dayOf(now - day));
+      for (const origin of [freeLineStream(key.id), paidLineStream(key.id)]) await move(origin, dayOf(now - day));
     }
   }
   return moved;
@@ -82,11 +82,11 @@ export async function removeArchivedDays(
   goOn: () => boolean,
 ): Promise<number> {
   let removed = 0;
-  for (let due = await dueDays(store, before); due.length > 0; due = await dueDays(store, before)) {
+  for (let due = await listExpiredParts(store, before); due.length > 0; due = await listExpiredParts(store, before)) {
     for (const days of due) {
       if (!goOn()) return removed;
       await objects.remove(days.object.replace(/[^/]*$/, ''));
-      await forgetDays(store, days);
+      await forgetArchived(store, days);
       removed++;
     }
   }
@@ -94,27 +94,27 @@ export async function removeArchivedDays(
 }
 
 /** What is to be known of entries that are moved: the balances after them; `null` when they must stay. */
-type After<T> = (entries: readonly T[], before: Closing | undefined) => Closing | undefined | null;
+type After<T> = (entries: readonly T[], before: ClosingBalances | undefined) => ClosingBalances | undefined | null;
 
 /**
  * Moves the oldest entries of a stream. The object is there before anything is removed, and what is removed is what was
  * read back from it: a repetition after a crash between the two finds it under the same key and goes on with it.
  */
-async function archiveOldest<T extends Placed>(
+async function archiveOldest<T extends StreamEntry>(
   store: RecordStore,
   objects: ArchiveObjects,
-  origin: Origin<T>,
+  origin: EntryStream<T>,
   before: number,
   closingAfter: After<T> = () => undefined,
 ): Promise<number> {
   // Read before the entries: whoever is overtaken after this is refused by noteMoved.
-  const last = await newestDays(store, origin);
-  const from = last?.last ?? beginning;
-  const oldest = await readOldest(store, origin, maxEntriesPerObject, { behind: from });
+  const last = await newestArchivedPart(store, origin);
+  const from = last?.last ?? beforeFirstEntry;
+  const oldest = await readOldestEntries(store, origin, maxEntriesPerObject, { behind: from });
   const young = oldest.findIndex(({ at }) => at >= before);
   const old = young < 0 ? oldest : oldest.slice(0, young);
   if (old.length === 0) return 0;
-  const object = objectOf(origin, from);
+  const object = archivedPartKey(origin, from);
   if (closingAfter(old, last?.closing) === null) return 0;
   await writeJsonLines(objects, object, old);
   const kept = (await readJsonLines(objects, object)) as readonly T[] | null;
@@ -124,15 +124,15 @@ async function archiveOldest<T extends Placed>(
   if (origin.kind !== 'free' && kept.some(({ entry }, n) => entry !== old[n]?.entry)) return 0;
   const closing = closingAfter(kept, last?.closing);
   if (closing === null) return 0;
-  const isMoved = await noteMoved(store, origin, from, newest, { object, ...(closing ? { closing } : {}) });
+  const isMoved = await noteArchived(store, origin, from, newest, { object, ...(closing ? { closing } : {}) });
   return isMoved ? kept.length : 0;
 }
 
 /** The balances after these entries. A ledger with a problem stays where it is, for whoever looks into it. */
-function balancesAfter(entries: readonly Entry[], before: Closing | undefined): Closing | null {
+function balancesAfter(entries: readonly LedgerEntry[], before: ClosingBalances | undefined): ClosingBalances | null {
   const { subscription, credits_given, credits_consumed, packs, problems }: Balances = replay(
     entries,
-    openingOf(before),
+    openingBalances(before),
   );
   return problems.length > 0 ? null : { subscription, credits_given, credits_consumed, packs: [...packs] };
 }

@@ -3,11 +3,11 @@ import type { Config } from '../base/config.ts';
 import type { Seal } from '../base/seal.ts';
 import { openFolder } from '../objects/folder-store.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
-import type { OpenDays } from '../store/log/archived-parts.ts';
+import type { ReadArchivedPart } from '../store/log/archived-parts.ts';
 import { readJsonLines } from './json-lines.ts';
 
 /** Opens what was moved to the object store beside the record; that is looked for when the first of it is wanted. */
-export function openArchive(config: Config, seal: () => Promise<Seal>, now: () => number): OpenDays {
+export function openArchive(config: Config, seal: () => Promise<Seal>, now: () => number): ReadArchivedPart {
   let found: Promise<ObjectStore> | undefined;
   const find = async () => {
     if (config.objects === 'folder')

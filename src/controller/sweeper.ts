@@ -4,7 +4,7 @@ import { shareRun } from '../base/single-flight.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { dropFile, dueFiles } from '../store/jobs/kept-files.ts';
 import type { RecordStore } from '../store/script.ts';
-import { type Lifetimes, sweep } from '../store/sweep-record.ts';
+import { type Lifetimes, sweepRecord } from '../store/sweep-record.ts';
 
 export interface SweeperOptions {
   readonly store: RecordStore;
@@ -33,7 +33,7 @@ export function startSweeper({ store, objects, lifetimes, isLeading, log }: Swee
       return !isOver;
     };
     if (!goOn()) return;
-    const swept = await sweep(store, lifetimes);
+    const swept = await sweepRecord(store, lifetimes);
     const files = await sweepFiles(store, objects, store.clock.now() - lifetimes.file, goOn);
     const uploads = await objects.sweepTemporary(maxUploadAgeMs);
     const days = await removeArchivedDays(store, objects, store.clock.now() - lifetimes.line, goOn);

@@ -1,7 +1,7 @@
-import { type Balance, type Books, subscriptionLeft } from './money.ts';
+import { type AccountBalances, type Balance, subscriptionLeft } from './money.ts';
 
 /** Money that moved (D81). The ledger is append-only. */
-export interface Entry {
+export interface LedgerEntry {
   /** Milliseconds. */
   readonly at: number;
   readonly entry: string;
@@ -40,7 +40,7 @@ const nothing: Opening = { subscription: 0, credits_given: 0, credits_consumed: 
 
 const moneyBalances: readonly Balance[] = ['subscription', 'packs', 'credits'];
 /** Which balances a kind of entry may move, and whether it pays for one call. */
-const kinds: Readonly<Record<Entry['kind'], { balances: readonly Balance[]; paysCall: boolean }>> = {
+const kinds: Readonly<Record<LedgerEntry['kind'], { balances: readonly Balance[]; paysCall: boolean }>> = {
   grant: { balances: moneyBalances, paysCall: false },
   charge: { balances: moneyBalances, paysCall: true },
   lapse: { balances: ['subscription'], paysCall: false },
@@ -52,7 +52,7 @@ const sums = { grant: 'granted', charge: 'charged', lapse: 'lapsed', overdraft: 
 /** Works balances out from entries that come in pages, oldest first. */
 export interface Replay {
   /** An entry that is not well formed is a problem and moves nothing. */
-  take(entries: Iterable<Entry>): void;
+  take(entries: Iterable<LedgerEntry>): void;
   balances(): Balances;
 }
 
@@ -81,14 +81,14 @@ export function beginReplay(opening: Opening = nothing): Replay {
 }
 
 /** The balances that entries, oldest first, come to. */
-export function replay(entries: Iterable<Entry>, opening: Opening = nothing): Balances {
+export function replay(entries: Iterable<LedgerEntry>, opening: Opening = nothing): Balances {
   const replaying = beginReplay(opening);
   replaying.take(entries);
   return replaying.balances();
 }
 
 /** One sentence for each way in which an account's books or its open holds are not what its ledger says; none when all is well. */
-export function differences(replayed: Balances, books: Books, open: { readonly holds: number }): string[] {
+export function differences(replayed: Balances, books: AccountBalances, open: { readonly holds: number }): string[] {
   const kept = new Map(books.packs.map((pack) => [pack.id, pack]));
   const rows: [what: string, byLedger: number | undefined, byBooks: number | undefined][] = [
     ['What is left of the subscription', replayed.subscription, subscriptionLeft(books)],
@@ -109,7 +109,7 @@ export function differences(replayed: Balances, books: Books, open: { readonly h
   return [...replayed.problems, ...unequal, ...(books.held === open.holds ? [] : [held])];
 }
 
-function faultOf({ kind, balance, amount, job, pack }: Entry): string | null {
+function faultOf({ kind, balance, amount, job, pack }: LedgerEntry): string | null {
   // Entries come from the record, where a word may be any text.
   const rule = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
   if (!rule) return `has the unknown kind ${kind}`;
@@ -122,7 +122,7 @@ function faultOf({ kind, balance, amount, job, pack }: Entry): string | null {
 }
 
 /** Moves what the entry says; answers what cannot be right about it. */
-function move(running: Running, { kind, balance, amount, pack }: Entry): string[] {
+function move(running: Running, { kind, balance, amount, pack }: LedgerEntry): string[] {
   running[sums[kind]] += amount;
   if (kind === 'overdraft') return [];
   const isGrant = kind === 'grant';

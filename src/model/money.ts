@@ -15,7 +15,7 @@ export interface Pack {
 }
 
 /** What the record keeps of the money of one account. Times are milliseconds, `null` without a plan. */
-export interface Books {
+export interface AccountBalances {
   /** What the plan granted for this period as last booked; 0 without a plan. */
   readonly quota: number;
   readonly used: number;
@@ -79,7 +79,7 @@ export interface Usage {
 }
 
 /** What is left of the plan's quota; 0 also when more was used than a lowered quota grants. */
-export function subscriptionLeft(books: Pick<Books, 'quota' | 'used'>): number {
+export function subscriptionLeft(books: Pick<AccountBalances, 'quota' | 'used'>): number {
   return leftOf(books.quota, books.used);
 }
 
@@ -89,7 +89,7 @@ export function packOrder(packs: readonly Pack[]): Pack[] {
 }
 
 /** What is left of all balances; what is held still counts as left (D41). */
-export function remaining(books: Books): number {
+export function remaining(books: AccountBalances): number {
   return subscriptionLeft(books) + sum(books.packs.map(packLeft)) + leftOf(books.credits_given, books.credits_consumed);
 }
 
@@ -103,7 +103,7 @@ export function packItem(pack: Pack): PackItem {
 
 /** The Usage snapshot of an account. Its period must have been rolled: the books are shown as they are. */
 export function usage(
-  books: Books,
+  books: AccountBalances,
   account: Pick<Account, 'name' | 'slug'>,
   plan: Pick<Plan, 'per_minute' | 'per_second'> | null,
   key: Pick<Key, 'alias' | 'active' | 'category' | 'expires' | 'quotas'> | null,
@@ -135,7 +135,10 @@ export function usage(
 }
 
 /** The reduced usage answer: the plan's name, or `none`, and what remains as text (D48, D80). */
-export function reducedUsage(books: Books, plan: Pick<Plan, 'name'> | null): { plan: string; remaining: string } {
+export function reducedUsage(
+  books: AccountBalances,
+  plan: Pick<Plan, 'name'> | null,
+): { plan: string; remaining: string } {
   return { plan: plan?.name ?? 'none', remaining: String(remaining(books)) };
 }
 

@@ -1,4 +1,4 @@
-import { judgeConnection } from '../admin/check-record.ts';
+import { checkConnection } from '../admin/check-record.ts';
 import type { Finding } from '../admin/doctor-finding.ts';
 import { openStore, recordFolder } from '../store/open-store.ts';
 import { startRedis } from '../store/redis/embedded-server.ts';
@@ -17,6 +17,6 @@ export async function openRecord(
   const observe: RecordStore['observe'] = (script, seconds) => metrics.redis_seconds.observe({ script }, seconds);
   const { store, close } = await openStore(config, log, observe);
   stop.add('record', close);
-  for (const finding of await judgeConnection(store.connection, config)) if (finding.level !== 'ok') tell(finding);
+  for (const finding of await checkConnection(store.connection, config)) if (finding.level !== 'ok') tell(finding);
   return store;
 }

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { judgeMachine } from '../admin/check-machine.ts';
+import { checkMachine } from '../admin/check-machine.ts';
 import type { Finding } from '../admin/doctor-finding.ts';
 import type { Terminal } from '../admin/terminal.ts';
 import type { Config } from '../base/config.ts';
@@ -40,7 +40,7 @@ export function runUp(args: readonly string[], terminal: Terminal): Promise<numb
 async function start(running: RunningRole): Promise<void> {
   const { config, log, metrics, stop, terminal } = running;
   const tell = (finding: Finding) => terminal.err(`${finding.text}\n`);
-  await checkMachine(config, tell);
+  await refuseUnfitMachine(config, tell);
   const home = await openStateFolder(config.data, config.secret);
   stop.add('data folder', home.release);
   const checks = await openChecks(running, ['record', 'egress', 'inspector', 'controller', 'api']);
@@ -95,8 +95,8 @@ function placesOf(
 }
 
 /** The doctor's word on this machine: a problem refuses the start, everything else that is not well is told. */
-async function checkMachine(config: Config, tell: (finding: Finding) => void): Promise<void> {
-  const findings = await judgeMachine(config);
+async function refuseUnfitMachine(config: Config, tell: (finding: Finding) => void): Promise<void> {
+  const findings = await checkMachine(config);
   const problems = findings.filter(({ level }) => level === 'problem');
   if (problems.length > 0) throw refuse('unavailable', problems.map(({ text }) => text).join('\n'));
   for (const finding of findings) if (finding.level === 'note') tell(finding);

@@ -21,7 +21,7 @@ import type { Inspector } from '../model/inspection-result.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { noteStrayProxy } from '../store/access/stray-proxy.ts';
 import { readJob } from '../store/jobs/read-job.ts';
-import { collectLines } from '../store/log/write-lines.ts';
+import { openRequestLog } from '../store/log/write-lines.ts';
 import { watchRoom } from '../store/redis/memory-gate.ts';
 import type { RecordStore } from '../store/script.ts';
 
@@ -53,12 +53,12 @@ export async function serveApi(parts: ApiParts, stop: Stop): Promise<{ port: num
   const draining = new AbortController();
   const room = await watchRoom(store.connection, metrics, log);
   stop.add('memory of redis', room.close);
-  const lines = collectLines(store, config.logLines, log);
+  const lines = openRequestLog(store, config.logLines, log);
   stop.add('request log', lines.close, 3);
   const rule = {
-    most: config.authFailures,
-    windowMilliseconds: config.authWindow * 1000,
-    blockMilliseconds: config.authBlock * 1000,
+    maxFailures: config.authFailures,
+    windowMs: config.authWindow * 1000,
+    blockMs: config.authBlock * 1000,
   };
   const blocked = await cacheBlocks(store, rule, log);
   stop.add('blocked addresses', blocked.close);

@@ -28,7 +28,7 @@ const pageSize = '100';
  * Removes what is past its lifetime, in bounded steps that may each be repeated: holds of synchronous calls that died,
  * keys of removed accounts, periods of idle accounts, old jobs, old request-log lines, blocks that are over.
  */
-export async function sweep(store: RecordStore, lifetimes: Lifetimes): Promise<Swept> {
+export async function sweepRecord(store: RecordStore, lifetimes: Lifetimes): Promise<Swept> {
   const now = store.clock.now();
   await store.connection.send(['ZREMRANGEBYSCORE', keys.blocks, '-inf', String(now)]);
   return {
@@ -41,7 +41,7 @@ export async function sweep(store: RecordStore, lifetimes: Lifetimes): Promise<S
 }
 
 /** Members of a sorted set that are due, a bounded number at a time, until none is left or none can be worked off. */
-async function workOff(
+async function removeDue(
   store: RecordStore,
   key: string,
   before: number,
@@ -66,7 +66,7 @@ async function workOff(
 }
 
 function sweepCalls(store: RecordStore, now: number): Promise<number> {
-  return workOff(store, keys.calls, now, async (member) => {
+  return removeDue(store, keys.calls, now, async (member) => {
     const [account = '', id = ''] = member.split('/');
     // Only downloads are jobs: a synchronous call is always a question for metadata. Its Idempotency-Key ends by itself.
     const endpoint: Endpoint = 'metadata';
@@ -75,11 +75,11 @@ function sweepCalls(store: RecordStore, now: number): Promise<number> {
 }
 
 function sweepPeriods(store: RecordStore, now: number): Promise<number> {
-  return workOff(store, keys.periods, now, (account) => rollPeriod(store, account));
+  return removeDue(store, keys.periods, now, (account) => rollPeriod(store, account));
 }
 
 function sweepJobs(store: RecordStore, before: number): Promise<number> {
-  return workOff(store, keys.ended, before, async (member) => {
+  return removeDue(store, keys.ended, before, async (member) => {
     const [account = '', id = ''] = member.split('/');
     return removeJob(store, account, id, before);
   });

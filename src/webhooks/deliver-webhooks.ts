@@ -3,9 +3,9 @@ import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import type { RecordStore } from '../store/script.ts';
-import type { Due } from '../store/webhooks/due-webhooks.ts';
+import type { DueWebhook } from '../store/webhooks/due-webhooks.ts';
 import { endWebhook } from '../store/webhooks/end-webhook.ts';
-import { readOutgoing } from '../store/webhooks/read-deliveries.ts';
+import { readOutgoingWebhook } from '../store/webhooks/read-deliveries.ts';
 import { takeWebhook } from '../store/webhooks/take-webhook.ts';
 import { makeFairQueue } from './fair-queue.ts';
 import { makeDueFinder } from './find-due.ts';
@@ -49,7 +49,7 @@ export function deliverWebhooks(options: DeliveryOptions): WebhookDelivery {
   let looking: Promise<void> | null = null;
   let isWanted = false;
 
-  const begin = (due: Due) => {
+  const begin = (due: DueWebhook) => {
     const attempt = makeAttempt(options, due, stop.signal).catch(complain).finally(over);
     attempts.add(attempt);
     function over() {
@@ -95,22 +95,22 @@ export function deliverWebhooks(options: DeliveryOptions): WebhookDelivery {
 }
 
 /** Makes one attempt, which is counted before anything is sent. */
-async function makeAttempt(options: DeliveryOptions, due: Due, stop: AbortSignal): Promise<void> {
+async function makeAttempt(options: DeliveryOptions, due: DueWebhook, stop: AbortSignal): Promise<void> {
   const { store, limitSeconds, gapSeconds, metrics, log } = options;
   const attempt = await takeWebhook(store, due, (limitSeconds + gapSeconds + graceSeconds) * 1000);
   if (attempt === null) return;
-  const posted = await post(options, due.job, stop);
+  const posted = await post(options, due.jobId, stop);
   if (posted.is === 'failed' && stop.aborted) return;
   const status = posted.is === 'answered' ? posted.status : null;
   const word = await endWebhook(store, due, attempt, { verdict: verdictOf(posted), status }, gapSeconds * 1000);
   if (word !== 'stale') metrics.webhook_deliveries_total.inc({ outcome: outcomes[word] });
   const why = posted.is === 'answered' ? undefined : posted.why;
-  log.info('an attempt to deliver a webhook ended', { job: due.job, attempt, outcome: word, status, why });
+  log.info('an attempt to deliver a webhook ended', { job: due.jobId, attempt, outcome: word, status, why });
 }
 
 async function post(options: DeliveryOptions, job: string, stop: AbortSignal): Promise<WebhookResult> {
   const { store, proxy, limitSeconds, log } = options;
-  const kept = await readOutgoing(store, job);
+  const kept = await readOutgoingWebhook(store, job);
   if (kept === null) return { is: 'refused', why: 'the job is gone' };
   const composed = makeRequest(kept, store.clock.now(), options);
   if (composed !== null) return sendWebhook(proxy, composed, limitSeconds * 1000, stop);

@@ -1,13 +1,13 @@
-import type { Due } from '../store/webhooks/due-webhooks.ts';
+import type { DueWebhook } from '../store/webhooks/due-webhooks.ts';
 
 /** Webhooks that are known to be due and wait here for their turn. A receiver may name its host alone, or also a path of it. */
 export interface FairQueue {
   /** Lets one wait here. It stays out when it is known already, or when its host has too many here; the host then lacks it. */
-  readonly add: (due: Due, at: number) => void;
+  readonly add: (due: DueWebhook, at: number) => void;
   /** Gives the next one whose host and receiver have room, each host in its turn; `null` when there is none. */
-  readonly next: () => Due | null;
+  readonly next: () => DueWebhook | null;
   /** Takes note that what `next` gave is over. */
-  readonly done: (due: Due) => void;
+  readonly done: (due: DueWebhook) => void;
   /** Whether no more should be looked for. */
   readonly isFull: () => boolean;
   /** Whether a host lacks some and has room here again. */
@@ -34,7 +34,7 @@ interface Host {
 }
 
 interface Receiver {
-  readonly waiting: Due[];
+  readonly waiting: DueWebhook[];
   busy: number;
 }
 
@@ -99,7 +99,7 @@ export function makeFairQueue(limits: LineLimits): FairQueue {
 }
 
 /** The next one of a host, each receiver in its turn; `null` when those that wait are all for receivers that are busy. */
-function takeFrom(host: Host, mostOfReceiver: number): Due | null {
+function takeFrom(host: Host, mostOfReceiver: number): DueWebhook | null {
   for (const [name, receiver] of host.receivers) {
     const due = receiver.busy < mostOfReceiver ? receiver.waiting.shift() : undefined;
     if (!due) continue;
@@ -120,11 +120,11 @@ function giveBack(host: Host, name: string): void {
   if (receiver.busy === 0 && receiver.waiting.length === 0) host.receivers.delete(name);
 }
 
-function nameOf(due: Due): string {
-  return `${due.receiver}/${due.job}`;
+function nameOf(due: DueWebhook): string {
+  return `${due.receiver}/${due.jobId}`;
 }
 
-function hostOf({ receiver }: Due): string {
+function hostOf({ receiver }: DueWebhook): string {
   const cut = receiver.indexOf('/');
   return cut < 0 ? receiver : receiver.slice(0, cut);
 }

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { Seal } from '../base/seal.ts';
 import type { Job } from '../model/job.ts';
 import { webhookBody } from '../model/job-json.ts';
-import type { Outgoing } from '../store/webhooks/read-deliveries.ts';
+import type { OutgoingWebhook } from '../store/webhooks/read-deliveries.ts';
 import type { WebhookRequest } from './send-webhook.ts';
 
 /** What a webhook is composed with. */
@@ -13,7 +13,11 @@ export interface PayloadOptions {
 }
 
 /** Makes the webhook of a job anew; `null` when a text of it was sealed with a secret that is not known any more. */
-export function makeRequest(kept: Outgoing, now: number, { seal, linkOf }: PayloadOptions): WebhookRequest | null {
+export function makeRequest(
+  kept: OutgoingWebhook,
+  now: number,
+  { seal, linkOf }: PayloadOptions,
+): WebhookRequest | null {
   const authorization = kept.authorization && seal.open('webhook', kept.authorization);
   const secret = kept.secret && seal.open('webhook_secret', kept.secret);
   if (authorization === null || secret === null) return null;

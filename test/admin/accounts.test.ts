@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { makeSeal } from '../../src/base/seal.ts';
 import { readKey } from '../../src/model/api-key.ts';
 import { enter } from '../../src/store/access/authorize.ts';
-import { findAccount, listLedgers } from '../../src/store/accounts/read-accounts.ts';
+import { findAccount, listLedgerAccounts } from '../../src/store/accounts/read-accounts.ts';
 import { readJob } from '../../src/store/jobs/read-job.ts';
 import { keys } from '../../src/store/keys.ts';
 import { type Operator, type Shape, startOperator } from '../support/operator.ts';
@@ -183,7 +183,7 @@ describe('plans, accounts and keys', () => {
       expect(await operator.json('ledger', 'verify', 'again')).to.include({ accounts: 3, entries: 3, ok: true });
       const all = await operator.json('ledger', 'verify');
       expect(all).to.include({ accounts: Number(before.accounts) + 3, ok: true });
-      expect((await listLedgers(operator.store)).map(([, id]) => id)).to.include.members(ids);
+      expect((await listLedgerAccounts(operator.store)).map(([, id]) => id)).to.include.members(ids);
     });
   });
 

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { checks, runConform } from '../../src/admin/conform.ts';
-import { makeAsker } from '../../src/admin/conform-client.ts';
+import { makeConformClient } from '../../src/admin/conform-client.ts';
 import { isEnded, type Job } from '../../src/model/job.ts';
 import { listJobs } from '../../src/store/jobs/list-jobs.ts';
 import { aFilm, type Desk, startApi, type TestApi } from '../support/api.ts';
@@ -224,7 +224,7 @@ async function conform(args: readonly string[], isWatched = false) {
 
 /** Judges one row alone. */
 async function judge(id: string, url: string, { key }: Desk) {
-  const ask = makeAsker({ url, key, mediaUrl: null, signal: new AbortController().signal });
+  const ask = makeConformClient({ url, key, mediaUrl: null, signal: new AbortController().signal });
   const verdict = await checks.find((one) => one.id === id)?.run(ask);
   await ask.tidy();
   return verdict;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { judgeClock, judgeNode, judgeRedis, judgeRoom } from '../../src/admin/check-machine.ts';
-import { judgeApart, judgeMemory, judgeProxy } from '../../src/admin/check-record.ts';
+import { checkClock, checkFreeSpace, checkNode, checkRedis } from '../../src/admin/check-machine.ts';
+import { checkClockDifference, checkMemory, checkStrayProxy } from '../../src/admin/check-record.ts';
 import type { Finding } from '../../src/admin/doctor-finding.ts';
 import { networks } from '../../src/base/settings/kinds.ts';
 import { noteStrayProxy } from '../../src/store/access/stray-proxy.ts';
@@ -17,32 +17,32 @@ function levelsOf(findings: readonly Finding[]): Record<string, string> {
 
 describe('the doctor', () => {
   for (const [title, finding, level, text] of [
-    ['Node 24', judgeNode('24.0.0'), 'ok', /24\.0\.0; 24 or newer/],
-    ['an older Node', judgeNode('22.9.0'), 'problem', /22\.9\.0/],
-    ['Redis 7', judgeRedis('7.0.0', 'problem'), 'ok', /7\.0\.0/],
-    ['Redis 6', judgeRedis('6.2.9', 'problem'), 'problem', /6\.2\.9; 7\.0 or newer/],
-    ['no Redis where none is needed', judgeRedis(null, 'note'), 'note', /not installed/],
-    ['a clock of this century', judgeClock(Date.UTC(2026, 5)), 'ok', /2026-06-01T00:00:00\.000Z/],
-    ['a clock without a battery', judgeClock(0), 'problem', /1970/],
-    ['a clock far ahead', judgeClock(Date.UTC(2100, 0)), 'problem', /2100/],
-    ['enough room', judgeRoom(gib), 'ok', /1\.0 GiB free\.$/],
-    ['little room', judgeRoom(gib - 1), 'note', /a full disk stops every new job/],
-    ['clocks together', judgeApart(10_000, 9_999, 10_001), 'ok', /0\.0 s from ours/],
-    ['clocks 2 s apart', judgeApart(10_000, 12_001, 10_001), 'ok', /2\.0 s/],
-    ['Redis ahead', judgeApart(10_000, 12_002, 10_001), 'problem', /2\.0 s/],
-    ['Redis behind', judgeApart(10_000, 7_900, 10_001), 'problem', /2\.1 s/],
-    ['no stray proxy', judgeProxy(null, []), 'ok', /No proxy/],
+    ['Node 24', checkNode('24.0.0'), 'ok', /24\.0\.0; 24 or newer/],
+    ['an older Node', checkNode('22.9.0'), 'problem', /22\.9\.0/],
+    ['Redis 7', checkRedis('7.0.0', 'problem'), 'ok', /7\.0\.0/],
+    ['Redis 6', checkRedis('6.2.9', 'problem'), 'problem', /6\.2\.9; 7\.0 or newer/],
+    ['no Redis where none is needed', checkRedis(null, 'note'), 'note', /not installed/],
+    ['a clock of this century', checkClock(Date.UTC(2026, 5)), 'ok', /2026-06-01T00:00:00\.000Z/],
+    ['a clock without a battery', checkClock(0), 'problem', /1970/],
+    ['a clock far ahead', checkClock(Date.UTC(2100, 0)), 'problem', /2100/],
+    ['enough room', checkFreeSpace(gib), 'ok', /1\.0 GiB free\.$/],
+    ['little room', checkFreeSpace(gib - 1), 'note', /a full disk stops every new job/],
+    ['clocks together', checkClockDifference(10_000, 9_999, 10_001), 'ok', /0\.0 s from ours/],
+    ['clocks 2 s apart', checkClockDifference(10_000, 12_001, 10_001), 'ok', /2\.0 s/],
+    ['Redis ahead', checkClockDifference(10_000, 12_002, 10_001), 'problem', /2\.0 s/],
+    ['Redis behind', checkClockDifference(10_000, 7_900, 10_001), 'problem', /2\.1 s/],
+    ['no stray proxy', checkStrayProxy(null, []), 'ok', /No proxy/],
     [
       'a stray proxy',
-      judgeProxy('10.0.0.5', networks.read('10.0.0.6')!),
+      checkStrayProxy('10.0.0.5', networks.read('10.0.0.6')!),
       'note',
       / 10\.0\.0\.5 forwards .* TRAWL_TRUSTED_PROXIES/,
     ],
-    ['a proxy that is trusted by now', judgeProxy('10.0.0.5', networks.read('10.0.0.0/8')!), 'ok', /No proxy/],
-    ['a stray proxy of IPv6', judgeProxy('fc00::1', networks.read('10.0.0.0/8')!), 'note', / fc00::1 forwards/],
-    ['memory without limit', judgeMemory(0), 'ok', /no memory limit/],
-    ['memory with room', judgeMemory(0.84), 'ok', /84 %/],
-    ['memory that is full', judgeMemory(0.85), 'problem', /85 % of its memory; from 85 % on new jobs are refused/],
+    ['a proxy that is trusted by now', checkStrayProxy('10.0.0.5', networks.read('10.0.0.0/8')!), 'ok', /No proxy/],
+    ['a stray proxy of IPv6', checkStrayProxy('fc00::1', networks.read('10.0.0.0/8')!), 'note', / fc00::1 forwards/],
+    ['memory without limit', checkMemory(0), 'ok', /no memory limit/],
+    ['memory with room', checkMemory(0.84), 'ok', /84 %/],
+    ['memory that is full', checkMemory(0.85), 'problem', /85 % of its memory; from 85 % on new jobs are refused/],
   ] as const) {
     it(`judges ${title}`, () => {
       expect(finding).to.include({ level });

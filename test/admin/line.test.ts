@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { UsageError } from '../../src/admin/command.ts';
 import { helpOf, partsOf } from '../../src/admin/command-help.ts';
 import { commands } from '../../src/admin/commands.ts';
-import { readLine, wantsJson } from '../../src/admin/parse-command-line.ts';
+import { parseCommandLine, wantsJson } from '../../src/admin/parse-command-line.ts';
 
 function read(line: string) {
-  return readLine(line === '' ? [] : line.split(' '), commands);
+  return parseCommandLine(line === '' ? [] : line.split(' '), commands);
 }
 
 function given(line: string): Readonly<Record<string, unknown>> {

@@ -5,11 +5,11 @@ import { expect } from 'chai';
 import { archiveDays } from '../../src/archive/archive-days.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { openFolder } from '../../src/objects/folder-store.ts';
-import { countFailure } from '../../src/store/access/count-auth-failure.ts';
+import { countAuthFailure } from '../../src/store/access/count-auth-failure.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys } from '../../src/store/keys.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
-import { collectLines } from '../../src/store/log/write-lines.ts';
+import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { readLedger } from '../../src/store/money/read-ledger.ts';
 import { type Operator, type Shape, startOperator } from '../support/operator.ts';
 import { admitted, aKey, anAccount, completed, holder, startNext } from '../support/record.ts';
@@ -121,7 +121,7 @@ describe('money, logs and blocks', () => {
   it('log and ledger go on into the days that were moved to the object store', async () => {
     const { store, data } = operator;
     const { slug, account, keyId } = await anAccount(store, { credits: 3 });
-    const lines = collectLines(store, 100, aLog().log);
+    const lines = openRequestLog(store, 100, aLog().log);
     const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 1.5, ip: '192.0.2.1', credits: 0 };
     for (let n = 0; n < 3; n++) lines.add(keyId, { ...line, at: n });
     await lines.close();
@@ -158,7 +158,7 @@ describe('money, logs and blocks', () => {
   it('log-entry: the request log is newest first, narrowed by key and limit', async () => {
     const caller = await anAccount(operator.store);
     const other = await aKey(operator.store, caller.account);
-    const lines = collectLines(operator.store, 100, aLog().log);
+    const lines = openRequestLog(operator.store, 100, aLog().log);
     const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 1.5, ip: '192.0.2.1', credits: 0 };
     for (let n = 0; n < 3; n++) lines.add(caller.keyId, { ...line, at: 1000 + n });
     lines.add(other.keyId, { ...line, at: 5000 });
@@ -176,8 +176,8 @@ describe('money, logs and blocks', () => {
   });
 
   it('blocked addresses are listed and cleared', async () => {
-    const rule = { most: 1, windowMilliseconds: 60_000, blockMilliseconds: 60_000 };
-    const until = await countFailure(operator.store, '192.0.2.7', rule);
+    const rule = { maxFailures: 1, windowMs: 60_000, blockMs: 60_000 };
+    const until = await countAuthFailure(operator.store, '192.0.2.7', rule);
     expect(await operator.json('block', 'list')).to.deep.equal([
       { ip: '192.0.2.7', until: new Date(until!).toISOString() },
     ]);

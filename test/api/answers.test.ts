@@ -174,7 +174,7 @@ describe('answers', () => {
   afterEach(() => api.inspect(() => ({ metadata: aFilm })));
   after(() => api.stop());
 
-  const used = async (desk: Desk) => (await readSnapshot(api.store, desk.account)).books.credits_consumed;
+  const used = async (desk: Desk) => (await readSnapshot(api.store, desk.account)).balances.credits_consumed;
 
   for (const [name, { status, code, error, meet }] of Object.entries(rows)) {
     it(`billing-6 error-body D7 D70: ${name} answers ${status}, its sentence and ${code}, and bills nothing`, async () => {

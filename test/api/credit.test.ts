@@ -5,7 +5,7 @@ import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { readSnapshot } from '../../src/store/money/read-balances.ts';
 import { readLedger } from '../../src/store/money/read-ledger.ts';
-import { sweep } from '../../src/store/sweep-record.ts';
+import { sweepRecord } from '../../src/store/sweep-record.ts';
 import { aFilm, type Desk, startApi, type TestApi } from '../support/api.ts';
 import { completed, holder, startNext, theJob } from '../support/record.ts';
 import { until } from '../support/until.ts';
@@ -20,8 +20,8 @@ describe('the routes that cost a credit', () => {
   });
   after(() => api.stop());
   const money = async (desk: Desk) => {
-    const { books } = await readSnapshot(api.store, desk.account);
-    return [books.credits_consumed, books.held];
+    const { balances } = await readSnapshot(api.store, desk.account);
+    return [balances.credits_consumed, balances.held];
   };
   const lines = async (desk: Desk) => {
     const seen = await until(async () => (await readLines(api.store, desk.account, 50)).reverse(), 5, 'lines');
@@ -261,7 +261,7 @@ describe('the routes that cost a credit', () => {
       const desk = await api.desk();
       api.inspect(async () => {
         api.store.advance(66_000);
-        await sweep(api.store, { job: 1e12, line: 1e12 });
+        await sweepRecord(api.store, { job: 1e12, line: 1e12 });
         return { metadata: aFilm };
       });
       const answer = await api.get('/v1/media/metadata', desk.key, { query: film });

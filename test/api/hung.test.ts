@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { makeKey } from '../../src/model/api-key.ts';
 import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
-import { sweep } from '../../src/store/sweep-record.ts';
+import { sweepRecord } from '../../src/store/sweep-record.ts';
 import { type Answer, aFilm, type CallOptions, type Desk, startApi, type TestApi } from '../support/api.ts';
 import { allCalls, creditPaths, expectRefused, film, keyedCalls } from '../support/calls.ts';
 import { failed, theJob } from '../support/record.ts';
@@ -124,7 +124,7 @@ describe('D69: a record that cannot be reached', function () {
       expectRefused(answer, 503, 'unavailable', 'Service Unavailable');
     });
     api.store.advance(70_000);
-    await sweep(api.store, { job: 1e12, line: 1e12 });
+    await sweepRecord(api.store, { job: 1e12, line: 1e12 });
     const { held, total_used } = (await api.get('/v1/usage', desk.key)).json;
     expect([held, total_used]).to.deep.equal([0, 0]);
   });

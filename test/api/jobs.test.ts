@@ -18,8 +18,8 @@ describe('jobs', () => {
     String((await api.get('/v1/video/download', desk.key, { query: film, ...params })).json.job_id);
   const poll = async (desk: Desk, id: string) => (await api.get(`/v1/jobs/${id}`, desk.key)).json;
   const money = async (desk: Desk) => {
-    const { books } = await readSnapshot(api.store, desk.account);
-    return [books.credits_consumed, books.held];
+    const { balances } = await readSnapshot(api.store, desk.account);
+    return [balances.credits_consumed, balances.held];
   };
 
   describe('the list', () => {
@@ -188,7 +188,7 @@ describe('jobs', () => {
         const webhook = await readWebhook(api.store, fresh.id);
         expect(webhook?.authorization).to.be.a('string').and.not.contain('Bearer');
         expect(webhook).to.deep.equal(await readWebhook(api.store, id));
-        expect((await readSnapshot(api.store, desk.account)).books.held).to.equal(1);
+        expect((await readSnapshot(api.store, desk.account)).balances.held).to.equal(1);
       });
     }
 
@@ -200,7 +200,7 @@ describe('jobs', () => {
       expectRefused(await retry(stranger, id), 404, 'not_found', 'Not Found');
       expectRefused(await retry(desk, unknownId), 404, 'not_found', 'Not Found');
       expectRefused(await retry(desk, 'x'), 400, 'bad_request', 'Bad Request: id must be a UUID');
-      expect((await readSnapshot(api.store, desk.account)).books.held).to.equal(0);
+      expect((await readSnapshot(api.store, desk.account)).balances.held).to.equal(0);
     });
 
     it('D12: takes an Idempotency-Key: one new job for the same key, 409 for another job', async () => {

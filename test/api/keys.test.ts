@@ -180,8 +180,8 @@ describe('the API key', () => {
     const desk = await api.desk();
     await setKey(api.store, desk.account, alias(desk), { active: false });
     for (const path of creditPaths) await api.get(path, desk.key, { query: film });
-    const { books } = await readSnapshot(api.store, desk.account);
-    expect([books.held, books.credits_consumed]).to.deep.equal([0, 0]);
+    const { balances } = await readSnapshot(api.store, desk.account);
+    expect([balances.held, balances.credits_consumed]).to.deep.equal([0, 0]);
     await until(async () => (await readLines(api.store, desk.account, 9)).length === 3, 5, 'the lines');
     const lines = await readLines(api.store, desk.account, 9);
     expect(lines.map(({ status, credits }) => [status, credits])).to.deep.equal(Array(3).fill([401, 0]));

@@ -132,7 +132,7 @@ describe('limits', () => {
     const { job_id } = (await download(desk.key)).json;
     const refused = await download(desk.key);
     expectRefused(refused, 429, 'rate_limited', 'You have exceeded the open-jobs rate limit on your subscription');
-    expect((await readSnapshot(api.store, desk.account)).books.held).to.equal(1);
+    expect((await readSnapshot(api.store, desk.account)).balances.held).to.equal(1);
     expect((await api.get('/v1/media/metadata', desk.key, { query: film })).status).to.equal(200);
     await endJob(api.store, job_id);
     expect((await download(desk.key)).status).to.equal(202);
@@ -174,8 +174,8 @@ describe('limits', () => {
         const desk = await api.desk({ credits: inTheWay.has('balance') ? 0 : 1, perMinute: 2 });
         const options = await stand(desk, inTheWay);
         expect((await api.call('POST', '/v1/video/download', options)).status).to.equal(status);
-        const { books } = await readSnapshot(api.store, desk.account);
-        expect(books.held).to.equal(status === 202 ? 1 : 0);
+        const { balances } = await readSnapshot(api.store, desk.account);
+        expect(balances.held).to.equal(status === 202 ? 1 : 0);
       });
     }
 

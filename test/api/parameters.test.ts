@@ -13,9 +13,9 @@ describe('parameters', () => {
     desk = await api.desk();
   });
   after(async () => {
-    const { books } = await readSnapshot(api.store, desk.account);
+    const { balances } = await readSnapshot(api.store, desk.account);
     await api.stop();
-    expect([books.held, books.credits_consumed]).to.deep.equal([0, 0]);
+    expect([balances.held, balances.credits_consumed]).to.deep.equal([0, 0]);
   });
 
   const choices: [path: string, name: string, allowed: string][] = [
@@ -109,8 +109,8 @@ describe('synchronous metadata that takes too long', () => {
     api.inspect(() => late.promise);
     const answer = await api.get(metadata, desk.key, { query: film });
     expectRefused(answer, 500, 'internal_error', 'The job took longer than its time limit');
-    const { books } = await readSnapshot(api.store, desk.account);
-    expect([books.held, books.credits_consumed]).to.deep.equal([0, 0]);
+    const { balances } = await readSnapshot(api.store, desk.account);
+    expect([balances.held, balances.credits_consumed]).to.deep.equal([0, 0]);
     late.resolve({});
     await api.stop();
   });

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { failures } from '../../src/base/errors.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { readSnapshot } from '../../src/store/money/read-balances.ts';
-import { sweep } from '../../src/store/sweep-record.ts';
+import { sweepRecord } from '../../src/store/sweep-record.ts';
 import { aFilm, anotherKey, type Desk, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film, unknownId } from '../support/calls.ts';
 import { completed, failed } from '../support/record.ts';
@@ -73,7 +73,7 @@ describe('polling', () => {
     const id = await submit(desk);
     await endJob(api.store, id);
     api.store.advance(1000);
-    await sweep(api.store, { job: 500, line: 1e12 });
+    await sweepRecord(api.store, { job: 500, line: 1e12 });
     expectRefused(await api.get(`/v1/jobs/${id}`, desk.key), 404, 'not_found', 'Not Found');
     expect((await api.get('/v1/jobs', desk.key)).json.jobs).to.deep.equal([]);
   });
@@ -130,8 +130,8 @@ describe('polling', () => {
       const lines = await readLines(api.store, desk.account, 9);
       const ended = lines.filter((line) => line.endpoint === 'GET /v1/video/download' && line.status !== 202);
       expect(ended.map((line) => [line.status, line.credits])).to.deep.equal([[log, 0]]);
-      const { books } = await readSnapshot(api.store, desk.account);
-      expect([books.held, books.credits_consumed]).to.deep.equal([0, 0]);
+      const { balances } = await readSnapshot(api.store, desk.account);
+      expect([balances.held, balances.credits_consumed]).to.deep.equal([0, 0]);
     });
   }
 

@@ -4,9 +4,9 @@ import { type ArchiveOptions, archiveDays, removeArchivedDays } from '../../src/
 import { readJsonLines } from '../../src/archive/json-lines.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
-import { beginning, listDays, objectOf } from '../../src/store/log/archived-parts.ts';
-import { freeLinesOf, paidLinesOf } from '../../src/store/log/read-lines.ts';
-import { ledgerOf } from '../../src/store/money/read-ledger.ts';
+import { archivedPartKey, beforeFirstEntry, listArchivedParts } from '../../src/store/log/archived-parts.ts';
+import { freeLineStream, paidLineStream } from '../../src/store/log/read-lines.ts';
+import { ledgerStream } from '../../src/store/money/read-ledger.ts';
 import { allOf, anOldAccount, type OldAccount, objectsIn } from '../support/days.ts';
 import { storeOf, type TestStore } from '../support/record.ts';
 import { aFolder, aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
@@ -35,15 +35,16 @@ describe('ended days that cannot be moved now', () => {
   it('whose object is damaged keep nothing else from being moved, and are left for the next day', async () => {
     const [damaged, whole] = [await anOldAccount(store), await anOldAccount(store)];
     const before = [await allOfIt(damaged), await allOfIt(whole)];
-    const origins = [ledgerOf(damaged.account), paidLinesOf(damaged.keyId), freeLinesOf(damaged.keyId)];
-    for (const origin of origins) await objects.keep(objectOf(origin, beginning), Buffer.from('no lines'));
+    const origins = [ledgerStream(damaged.account), paidLineStream(damaged.keyId), freeLineStream(damaged.keyId)];
+    for (const origin of origins)
+      await objects.keep(archivedPartKey(origin, beforeFirstEntry), Buffer.from('no lines'));
     const { log, lines } = aLog();
     await move({ log });
     expect(lines.filter((line) => line.includes('cannot be moved')).map((line) => JSON.parse(line).id)).to.have.members(
       origins.map(({ id }) => id),
     );
     expect(await allOfIt(damaged)).to.deep.equal(before[0]);
-    expect(await listDays(store, ledgerOf(whole.account))).to.have.length(1);
+    expect(await listArchivedParts(store, ledgerStream(whole.account))).to.have.length(1);
     expect(await allOfIt(whole)).to.deep.equal(before[1]);
   });
 

@@ -12,9 +12,9 @@ import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts'
 import { removeAccount } from '../../src/store/accounts/remove-account.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys } from '../../src/store/keys.ts';
-import { beginning, listDays, objectOf } from '../../src/store/log/archived-parts.ts';
-import { freeLinesOf, paidLinesOf, readLines } from '../../src/store/log/read-lines.ts';
-import { ledgerOf, readLedger } from '../../src/store/money/read-ledger.ts';
+import { archivedPartKey, beforeFirstEntry, listArchivedParts } from '../../src/store/log/archived-parts.ts';
+import { freeLineStream, paidLineStream, readLines } from '../../src/store/log/read-lines.ts';
+import { ledgerStream, readLedger } from '../../src/store/money/read-ledger.ts';
 import { rollPeriod } from '../../src/store/money/roll-period.ts';
 import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
 import { allOf, anOldAccount, freeLines, type OldAccount, objectsIn } from '../support/days.ts';
@@ -55,8 +55,8 @@ describe('ended days', () => {
       entries: before.ledger.length,
       problems: [],
     });
-    const origins = [ledgerOf(caller.account), freeLinesOf(caller.keyId), paidLinesOf(caller.keyId)];
-    const listed = (await Promise.all(origins.map((origin) => listDays(store, origin)))).flat();
+    const origins = [ledgerStream(caller.account), freeLineStream(caller.keyId), paidLineStream(caller.keyId)];
+    const listed = (await Promise.all(origins.map((origin) => listArchivedParts(store, origin)))).flat();
     expect(objectsIn(place.folder)).to.have.length(listed.length);
   };
   const goOn = () => true;
@@ -207,7 +207,7 @@ describe('ended days', () => {
     await move();
     expect(await removeArchivedDays(store, objects, store.clock.now() - 90 * day, goOn)).to.be.above(2);
     expect(await readLines(store, caller.account, 9, { open })).to.deep.equal([]);
-    expect(await listDays(store, paidLinesOf(caller.keyId))).to.deep.equal([]);
+    expect(await listArchivedParts(store, paidLineStream(caller.keyId))).to.deep.equal([]);
     expect(objectsIn(place.folder).every((path) => path.startsWith('days/ledger/'))).to.equal(true);
     expect((await readLedger(store, caller.account, 1000, open)).slice(-ledger.length)).to.deep.equal(ledger);
     expect((await verifyLedger(store, caller.account, open)).problems).to.deep.equal([]);
@@ -229,7 +229,7 @@ describe('ended days', () => {
     const before = await all(caller);
     const entries = (await readLedger(store, caller.account, 99)).reverse();
     const others = entries.slice(0, 5).map((entry, n) => ({ ...entry, entry: `${n + 1}-0` }));
-    await writeJsonLines(objects, objectOf(ledgerOf(caller.account), beginning), others);
+    await writeJsonLines(objects, archivedPartKey(ledgerStream(caller.account), beforeFirstEntry), others);
     await move();
     expect(await lengthOf(keys.ledger(caller.account))).to.equal(entries.length);
     expect(await all(caller)).to.deep.equal(before);
@@ -252,7 +252,7 @@ describe('ended days', () => {
   it('that are gone from the object store are named by who verifies, and do not hide what comes after', async () => {
     const caller = await anOldAccount(store);
     await move();
-    const [first] = await listDays(store, ledgerOf(caller.account));
+    const [first] = await listArchivedParts(store, ledgerStream(caller.account));
     await rm(join(place.folder, 'days/ledger'), { recursive: true });
     expect((await verifyLedger(store, caller.account, open)).problems).to.deep.equal([
       `Its entries in ${first!.object} are not in the object store`,

@@ -12,7 +12,7 @@ import { openFolder } from '../../src/objects/folder-store.ts';
 import { askInspector } from '../../src/roles/inspector-client.ts';
 import { serveApi } from '../../src/roles/serve-api.ts';
 import { admit } from '../../src/store/access/admit-call.ts';
-import { collectLines } from '../../src/store/log/write-lines.ts';
+import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { connect } from '../../src/store/redis/connection.ts';
 import type { RecordStore } from '../../src/store/script.ts';
 
@@ -28,7 +28,7 @@ function answerBare(answer: string) {
 
 /** What an admission has to do in any case: key, parameters, one script, JSON, one line of the request log. */
 function answerPlain(store: RecordStore) {
-  const lines = collectLines(store, 10_000, log);
+  const lines = openRequestLog(store, 10_000, log);
   return async (req: IncomingMessage, res: ServerResponse) => {
     const began = performance.now();
     const key = readKey(req.headers['x-api-key']);

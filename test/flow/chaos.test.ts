@@ -123,7 +123,7 @@ describe(`one part or everything killed at a random moment (${rounds} rounds)`, 
     expect(calls.length).to.equal(3 * rounds);
     const count = (kind: Call) => calls.filter((call) => call === kind).length;
     const charged = await service.withStore(async (store) => {
-      const books = async () => (await readSnapshot(store, account)).books;
+      const books = async () => (await readSnapshot(store, account)).balances;
       await until(async () => (await books()).held === 0, 90, 'no hold of a call is left');
       expect((await verifyLedger(store, account)).problems).to.deep.equal([]);
       return (await books()).credits_consumed;

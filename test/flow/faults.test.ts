@@ -103,8 +103,8 @@ describe('a part of one machine that is away for some time', function () {
         for (const end = performance.now() + goneSeconds * 1000; performance.now() < end; await pause(200)) {
           expect((await jobOf(id)).status).to.equal('Running');
         }
-        const { books } = await service.withStore((store) => readSnapshot(store, account));
-        expect([books.held, books.credits_consumed]).to.deep.equal([1, ids.length]);
+        const { balances } = await service.withStore((store) => readSnapshot(store, account));
+        expect([balances.held, balances.credits_consumed]).to.deep.equal([1, ids.length]);
         return true;
       } finally {
         renameSync(`${objects}.away`, objects);
@@ -135,7 +135,7 @@ describe('a part of one machine that is away for some time', function () {
       const last = (await service.ask(key, `/v1/jobs/${ids.at(-2)}`)).json;
       expect((await fetch(last.result.response)).status, 'its file').to.equal(200);
     }
-    const { books } = await service.withStore((store) => readSnapshot(store, account));
-    expect([books.held, books.credits_consumed + books.used]).to.deep.equal([0, ids.length + 2]);
+    const { balances } = await service.withStore((store) => readSnapshot(store, account));
+    expect([balances.held, balances.credits_consumed + balances.used]).to.deep.equal([0, ids.length + 2]);
   });
 });

@@ -134,7 +134,7 @@ describe('the first start', function () {
         if (first.key) expect(second.key).to.equal(first.key);
         const [[slug, account] = ['', ''], ...others] = await listAccounts(store);
         expect([slug, others, (await listPlans(store)).length]).to.deep.equal(['sample', [], 1]);
-        expect((await readSnapshot(store, account)).books).to.include({ credits_given: 100, credits_consumed: 0 });
+        expect((await readSnapshot(store, account)).balances).to.include({ credits_given: 100, credits_consumed: 0 });
         expect(await verifyLedger(store, account)).to.deep.equal({ entries: 1, problems: [] });
         expect((await listKeys(store, account)).map(({ id }) => id)).to.deep.equal([readKey(second.key)?.id]);
         expect(readdirSync(folder)).to.deep.equal([]);

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
-import { type Delivery, readDelivery } from '../../src/store/webhooks/read-deliveries.ts';
+import { readDelivery, type StoredDelivery } from '../../src/store/webhooks/read-deliveries.ts';
 import { freePort } from '../support/port.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { makeService, type Service } from '../support/service.ts';
@@ -44,7 +44,7 @@ describe('webhooks on their way out', function () {
   /** A job that fails at once, and tells this address. */
   const submit = (key: string, url: string) =>
     service.submit(key, `/v1/video/download?query=${films.url}/status/404&webhook_url=${encodeURIComponent(url)}`);
-  const ended = (id: string): Promise<Delivery | null> =>
+  const ended = (id: string): Promise<StoredDelivery | null> =>
     until(
       async () => {
         const delivery = await service.withStore((store) => readDelivery(store, id));

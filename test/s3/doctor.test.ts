@@ -3,7 +3,7 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { DeleteObjectCommand } from '@aws-sdk/client-s3';
 import { expect } from 'chai';
-import { judgeBucket } from '../../src/admin/check-bucket.ts';
+import { checkBucket } from '../../src/admin/check-bucket.ts';
 import { type Operator, startOperator } from '../support/operator.ts';
 import { credentials, startS3, type TestS3 } from '../support/s3.ts';
 
@@ -44,7 +44,7 @@ describe('the doctor beside a bucket', function () {
     ],
   ] as const) {
     it(`says what is the matter with ${title}`, async () => {
-      const { level, text: said } = await judgeBucket({ ...s3.settings, ...change });
+      const { level, text: said } = await checkBucket({ ...s3.settings, ...change });
       expect(level).to.equal('problem');
       expect(said).to.match(text).and.match(/\.$/);
     });
@@ -66,7 +66,7 @@ describe('the doctor beside a bucket', function () {
     });
     await once(careless.listen(0, '127.0.0.1'), 'listening');
     const { port } = careless.address() as AddressInfo;
-    const finding = await judgeBucket({ ...s3.settings, s3Endpoint: `http://127.0.0.1:${port}` });
+    const finding = await checkBucket({ ...s3.settings, s3Endpoint: `http://127.0.0.1:${port}` });
     careless.closeAllConnections();
     careless.close();
     expect(finding).to.deep.include({
@@ -77,7 +77,7 @@ describe('the doctor beside a bucket', function () {
 
   it('says that credentials are wrong, and does not tell them', async () => {
     process.env.AWS_SECRET_ACCESS_KEY = 'wrong';
-    const { text } = await judgeBucket(s3.settings).finally(() => Object.assign(process.env, credentials));
+    const { text } = await checkBucket(s3.settings).finally(() => Object.assign(process.env, credentials));
     expect(text).to.equal('The bucket trawl-test cannot be written: S3 answered SignatureDoesNotMatch (403).');
   });
 });

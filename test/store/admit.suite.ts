@@ -15,7 +15,7 @@ const hours = 60 * minutes;
 
 /** Admission: the order of D10, the hold, idempotency and the quotas of keys. */
 export function admitSuite(store: () => TestStore): void {
-  const held = async (account: string) => (await readSnapshot(store(), account)).books.held;
+  const held = async (account: string) => (await readSnapshot(store(), account)).balances.held;
 
   it('records, queues and holds, in one step', async () => {
     const caller = await anAccount(store(), { credits: 2 });

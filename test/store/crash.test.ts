@@ -81,8 +81,8 @@ describe('a redis that crashes', () => {
     for (const [n, answer] of before.entries()) {
       if (answer?.done) expect(after[n]?.refused, 'an acknowledged settle was lost').to.equal('already_ended');
     }
-    const { books } = await readSnapshot(store, caller.account);
-    expect(books).to.deep.include({ credits_consumed: settles, held: 0 });
+    const { balances } = await readSnapshot(store, caller.account);
+    expect(balances).to.deep.include({ credits_consumed: settles, held: 0 });
     const charges = (await readLedger(store, caller.account, settles * 2)).filter((entry) => entry.kind === 'charge');
     expect(new Set(charges.map((entry) => entry.job)).size).to.equal(settles);
     expect(charges).to.have.length(settles);
@@ -109,8 +109,11 @@ describe('a redis that crashes', () => {
       try {
         const cutStore = storeOf(connection);
         expect((await verifyLedger(cutStore, caller.account)).problems, `${cut} bytes`).to.deep.equal([]);
-        const { books } = await readSnapshot(cutStore, caller.account);
-        expect(books.held + books.used + books.credits_consumed + books.packs[0]!.used, `${cut} bytes`).to.equal(12);
+        const { balances } = await readSnapshot(cutStore, caller.account);
+        expect(
+          balances.held + balances.used + balances.credits_consumed + balances.packs[0]!.used,
+          `${cut} bytes`,
+        ).to.equal(12);
         seen++;
       } finally {
         await connection.close();

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { clearBlock } from '../../src/store/access/clear-block.ts';
-import { countFailure } from '../../src/store/access/count-auth-failure.ts';
+import { countAuthFailure } from '../../src/store/access/count-auth-failure.ts';
 import { listBlocks } from '../../src/store/access/list-blocks.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys } from '../../src/store/keys.ts';
@@ -12,7 +12,7 @@ import { takeWebhook } from '../../src/store/webhooks/take-webhook.ts';
 import { aDownload, anAccount, aRunningJob, completed, holder, type TestStore } from '../support/record.ts';
 
 const minutes = 60_000;
-const rule = { most: 3, windowMilliseconds: 10 * minutes, blockMilliseconds: 15 * minutes };
+const rule = { maxFailures: 3, windowMs: 10 * minutes, blockMs: 15 * minutes };
 let address = 0;
 
 /** Webhooks, blocked addresses and the record's layout. */
@@ -23,7 +23,7 @@ export function deliverySuite(store: () => TestStore): void {
       const caller = await anAccount(store(), { credits: 1 });
       const job = await aRunningJob(store(), caller, { work: { ...aDownload, webhook } });
       await settleJob(store(), holder, job, completed);
-      const found = (await dueWebhooks(store(), 10_000)).due.find((one) => one.job === job.id);
+      const found = (await dueWebhooks(store(), 10_000)).due.find((one) => one.jobId === job.id);
       if (!found) throw new Error('the webhook is not due');
       return found;
     };
@@ -44,7 +44,11 @@ export function deliverySuite(store: () => TestStore): void {
         expect(await takeWebhook(store(), one, 15_000)).to.equal(null);
         store().advance(5000);
       }
-      expect(await readDelivery(store(), one.job)).to.deep.include({ state: 'failed', attempts: 3, last_status: 500 });
+      expect(await readDelivery(store(), one.jobId)).to.deep.include({
+        state: 'failed',
+        attempts: 3,
+        last_status: 500,
+      });
       expect(await takeWebhook(store(), one, 15_000)).to.equal(null);
     });
 
@@ -56,7 +60,7 @@ export function deliverySuite(store: () => TestStore): void {
       expect(await endWebhook(store(), one, 1, { verdict: 'delivered', status: 200 }, 5000)).to.equal('stale');
       expect(await endWebhook(store(), one, 2, { verdict: 'delivered', status: 200 }, 5000)).to.equal('delivered');
       expect(await endWebhook(store(), one, 2, { verdict: 'delivered', status: 200 }, 5000)).to.equal('stale');
-      expect(await readDelivery(store(), one.job)).to.deep.include({ state: 'delivered', attempts: 2 });
+      expect(await readDelivery(store(), one.jobId)).to.deep.include({ state: 'delivered', attempts: 2 });
     });
 
     it('has failed when its sender died in the last attempt', async () => {
@@ -66,21 +70,21 @@ export function deliverySuite(store: () => TestStore): void {
         store().advance(15_000);
       }
       expect(await takeWebhook(store(), one, 15_000)).to.equal(null);
-      expect(await readDelivery(store(), one.job)).to.deep.include({ state: 'failed', next_at: null });
+      expect(await readDelivery(store(), one.jobId)).to.deep.include({ state: 'failed', next_at: null });
     });
 
     it('D55: spends no further attempt on an address that is refused', async () => {
       const one = await due();
       await takeWebhook(store(), one, 15_000);
       expect(await endWebhook(store(), one, 1, { verdict: 'refused', status: null }, 5000)).to.equal('failed');
-      expect((await dueWebhooks(store(), 10_000)).due.map(({ job }) => job)).not.to.include(one.job);
+      expect((await dueWebhooks(store(), 10_000)).due.map(({ jobId }) => jobId)).not.to.include(one.jobId);
     });
   });
 
   describe('blocked addresses', () => {
     const fail = async (ip: string, times: number) => {
       let until: number | null = null;
-      for (let n = 0; n < times; n++) until = await countFailure(store(), ip, rule);
+      for (let n = 0; n < times; n++) until = await countAuthFailure(store(), ip, rule);
       return until === null ? null : Math.round((until - store().clock.now()) / minutes);
     };
     const fresh = () => `198.51.100.${++address}`;

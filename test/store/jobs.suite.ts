@@ -33,7 +33,7 @@ const webhook = { url: 'https://example.com/hook', receiver: 'example.com', auth
 
 /** The life of a job in the record, from its turn to its end. */
 export function jobsSuite(store: () => TestStore): void {
-  const books = async (account: string) => (await readSnapshot(store(), account)).books;
+  const books = async (account: string) => (await readSnapshot(store(), account)).balances;
   const drain = async () => {
     while (await startNext(store()));
   };

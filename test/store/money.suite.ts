@@ -34,7 +34,7 @@ const day = 86_400_000;
 export function moneySuite(store: () => TestStore): void {
   type Caller = Awaited<ReturnType<typeof anAccount>>;
   const spend = async (caller: Caller) => settleJob(store(), holder, await aRunningJob(store(), caller), completed);
-  const books = async (caller: Caller) => (await readSnapshot(store(), caller.account)).books;
+  const books = async (caller: Caller) => (await readSnapshot(store(), caller.account)).balances;
   const kinds = async (caller: Caller) =>
     (await readLedger(store(), caller.account, 100))
       .reverse()
@@ -81,7 +81,7 @@ export function moneySuite(store: () => TestStore): void {
     await spend(caller);
     await aPlan(store(), caller.plan, { quota: 5 });
     const seen = await readUsage(store(), caller);
-    expect('books' in seen && remaining(seen.books)).to.equal(4);
+    expect('balances' in seen && remaining(seen.balances)).to.equal(4);
     await spend(caller);
     expect(await kinds(caller)).to.deep.equal([
       'grant subscription 2',
@@ -97,10 +97,10 @@ export function moneySuite(store: () => TestStore): void {
     await spend(caller);
     store().advance(32 * day);
     const seen = await readUsage(store(), caller);
-    if (!('books' in seen)) throw new Error('refused');
-    expect([seen.books.used, remaining(seen.books)]).to.deep.equal([0, 6]);
+    if (!('balances' in seen)) throw new Error('refused');
+    expect([seen.balances.used, remaining(seen.balances)]).to.deep.equal([0, 6]);
     expect((await kinds(caller)).slice(-2)).to.deep.equal(['lapse subscription 2', 'grant subscription 3']);
-    expect(seen.books.period_end! - store().clock.now()).to.be.within(0, 31 * day);
+    expect(seen.balances.period_end! - store().clock.now()).to.be.within(0, 31 * day);
     expect(await rollPeriod(store(), caller.account)).to.equal(false);
     await verified(caller);
   });
@@ -209,7 +209,7 @@ export function moneySuite(store: () => TestStore): void {
     it('releases a call once, and forgets its Idempotency-Key', async () => {
       const caller = await anAccount(store(), { credits: 1 });
       const inHand = await call(caller);
-      expect((await readSnapshot(store(), caller.account)).books.held).to.equal(1);
+      expect((await readSnapshot(store(), caller.account)).balances.held).to.equal(1);
       expect(await releaseCall(store(), inHand, 404, 10)).to.equal(true);
       expect(await releaseCall(store(), inHand, 404, 10)).to.equal(false);
       expect(await charge(caller, inHand)).to.equal('gone');
@@ -260,8 +260,8 @@ export function moneySuite(store: () => TestStore): void {
     const caller = await anAccount(store(), { quota: 2, credits: 1, packs: [1], perMinute: 9 });
     await spend(caller);
     const seen = await readUsage(store(), caller);
-    if (!('books' in seen)) throw new Error('refused');
-    const shown = usage(seen.books, seen.account, seen.plan, seen.key, store().clock.now());
+    if (!('balances' in seen)) throw new Error('refused');
+    const shown = usage(seen.balances, seen.account, seen.plan, seen.key, store().clock.now());
     expect(shown).to.deep.include({
       remaining: 3,
       total_used: 1,

@@ -19,7 +19,7 @@ describe('a step that finds its period ended', () => {
     let steps = 0;
     const answer = await rolling(store, account, async () => (++steps === 1 ? ['roll'] : ['done']));
     expect([answer, steps]).to.deep.equal([['done'], 2]);
-    expect((await readSnapshot(store, account)).books.period_end).to.be.above(store.clock.now());
+    expect((await readSnapshot(store, account)).balances.period_end).to.be.above(store.clock.now());
   });
 
   it('D69: is unavailable when rolling takes longer than two seconds, and nothing is begun afterwards', async () => {

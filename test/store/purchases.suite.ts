@@ -24,7 +24,7 @@ const topup = {
 export function purchasesSuite(store: () => TestStore): void {
   type Caller = Awaited<ReturnType<typeof anAccount>>;
   const spend = async (caller: Caller) => settleJob(store(), holder, await aRunningJob(store(), caller), completed);
-  const books = async (caller: Caller) => (await readSnapshot(store(), caller.account)).books;
+  const books = async (caller: Caller) => (await readSnapshot(store(), caller.account)).balances;
   const verified = async (caller: Caller) =>
     expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
   const low = async () => {

@@ -7,11 +7,11 @@ import { removeFile } from '../../src/store/jobs/remove-file.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys } from '../../src/store/keys.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
-import { collectLines } from '../../src/store/log/write-lines.ts';
+import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { readLedger } from '../../src/store/money/read-ledger.ts';
 import { readUsage } from '../../src/store/money/read-usage.ts';
 import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
-import { sweep } from '../../src/store/sweep-record.ts';
+import { sweepRecord } from '../../src/store/sweep-record.ts';
 import {
   aDownload,
   admitted,
@@ -33,11 +33,11 @@ export function sweepSuite(store: () => TestStore): void {
   it('releases the holds of synchronous calls that died', async () => {
     const caller = await anAccount(store(), { credits: 1 });
     await admitted(store(), caller, { work: { holdMilliseconds: 65_000 } });
-    await sweep(store(), lifetimes);
+    await sweepRecord(store(), lifetimes);
     expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
     store().advance(65_000);
-    expect((await sweep(store(), lifetimes)).calls).to.be.at.least(1);
-    expect((await sweep(store(), lifetimes)).calls).to.equal(0);
+    expect((await sweepRecord(store(), lifetimes)).calls).to.be.at.least(1);
+    expect((await sweepRecord(store(), lifetimes)).calls).to.equal(0);
     await admitted(store(), caller);
     expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
   });
@@ -55,9 +55,9 @@ export function sweepSuite(store: () => TestStore): void {
       return there.filter((one) => Number(one) === 1).length;
     };
     expect(await left()).to.be.above(2);
-    expect((await sweep(store(), lifetimes)).removals).to.equal(1);
+    expect((await sweepRecord(store(), lifetimes)).removals).to.equal(1);
     expect(await left()).to.equal(0);
-    expect((await sweep(store(), lifetimes)).removals).to.equal(0);
+    expect((await sweepRecord(store(), lifetimes)).removals).to.equal(0);
     expect(await listKeys(store(), other.account)).to.have.length(1);
     expect((await readLedger(store(), caller.account, 9)).map(({ kind }) => kind)).to.deep.equal(['charge', 'grant']);
   });
@@ -65,10 +65,10 @@ export function sweepSuite(store: () => TestStore): void {
   it('rolls the periods of idle accounts', async () => {
     const caller = await anAccount(store(), { quota: 2 });
     store().advance(100 * day);
-    expect((await sweep(store(), lifetimes)).periods).to.be.at.least(1);
+    expect((await sweepRecord(store(), lifetimes)).periods).to.be.at.least(1);
     const kinds = (await readLedger(store(), caller.account, 9)).map((entry) => entry.kind);
     expect(kinds).to.deep.equal(['grant', 'lapse', 'grant']);
-    expect((await sweep(store(), lifetimes)).periods).to.equal(0);
+    expect((await sweepRecord(store(), lifetimes)).periods).to.equal(0);
   });
 
   it('removes a job record after its lifetime, with all that belongs to it, and never an open one', async () => {
@@ -78,10 +78,10 @@ export function sweepSuite(store: () => TestStore): void {
     const ended = await aRunningJob(store(), caller, { work: { ...aDownload, webhook } });
     await settleJob(store(), holder, ended, failed);
     store().advance(29 * day);
-    await sweep(store(), lifetimes);
+    await sweepRecord(store(), lifetimes);
     expect(await readJob(store(), ended.id)).not.to.equal(null);
     store().advance(2 * day);
-    expect((await sweep(store(), lifetimes)).jobs).to.be.at.least(1);
+    expect((await sweepRecord(store(), lifetimes)).jobs).to.be.at.least(1);
     expect(await readJob(store(), ended.id)).to.equal(null);
     expect(await readJob(store(), open.id)).not.to.equal(null);
     const left = await Promise.all(
@@ -116,26 +116,26 @@ export function sweepSuite(store: () => TestStore): void {
     const caller = await anAccount(store(), { credits: 1 });
     await settleJob(store(), holder, await aRunningJob(store(), caller), completed);
     store().advance(89 * day);
-    await sweep(store(), lifetimes);
+    await sweepRecord(store(), lifetimes);
     expect(await readLines(store(), caller.account, 9)).to.have.length(1);
     store().advance(2 * day);
-    expect((await sweep(store(), lifetimes)).lines).to.be.at.least(1);
+    expect((await sweepRecord(store(), lifetimes)).lines).to.be.at.least(1);
     expect(await readLines(store(), caller.account, 9)).to.have.length(0);
   });
 
   it('removes an old free line in whatever order its fields were given', async () => {
     const caller = await anAccount(store());
-    const lines = collectLines(store(), 200, quiet);
+    const lines = openRequestLog(store(), 200, quiet);
     lines.add(caller.keyId, { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '', credits: 0, at: 1 });
     await lines.close();
     expect(await readLines(store(), caller.account, 9)).to.have.length(1);
-    await sweep(store(), lifetimes);
+    await sweepRecord(store(), lifetimes);
     expect(await readLines(store(), caller.account, 9)).to.have.length(0);
   });
 
   it('writes what an outage has left over once each, and lets other calls through meanwhile', async () => {
     const caller = await anAccount(store());
-    const lines = collectLines(store(), 50_000, quiet);
+    const lines = openRequestLog(store(), 50_000, quiet);
     const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '', credits: 0 };
     for (let n = 0; n < 20_000; n++) lines.add(caller.keyId, { ...line, at: n });
     const written = lines.flush();
@@ -148,7 +148,7 @@ export function sweepSuite(store: () => TestStore): void {
 
   it('writes the free lines of several keys, to each its own', async () => {
     const callers = [await anAccount(store()), await anAccount(store())];
-    const lines = collectLines(store(), 200, quiet);
+    const lines = openRequestLog(store(), 200, quiet);
     const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '192.0.2.1', credits: 0 };
     for (let n = 0; n < 10; n++) lines.add(callers[n % 2]!.keyId, { ...line, at: n });
     await lines.close();
@@ -161,7 +161,7 @@ export function sweepSuite(store: () => TestStore): void {
   it('writes free lines in batches, newest first beside the paid ones, and keeps about as many as the cap', async () => {
     const caller = await anAccount(store(), { credits: 1 });
     const [key] = await listKeys(store(), caller.account);
-    const lines = collectLines(store(), 200, quiet);
+    const lines = openRequestLog(store(), 200, quiet);
     const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '192.0.2.1', credits: 0 };
     for (let n = 0; n < 1000; n++) lines.add(key!.id, { ...line, at: n });
     await lines.close();

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
-import type { Books, Pack } from '../../src/model/money.ts';
+import type { AccountBalances, Pack } from '../../src/model/money.ts';
 import { draw } from './reference-models.ts';
 
 /** Books without anything, changed as told. */
-export function someBooks(change: Partial<Books> = {}): Books {
+export function someBooks(change: Partial<AccountBalances> = {}): AccountBalances {
   const money = { quota: 0, used: 0, credits_given: 0, credits_consumed: 0, held: 0 };
   return { ...money, period_start: null, period_end: null, packs: [], ...change };
 }
@@ -14,7 +14,7 @@ export function aPack(id: string, change: Partial<Pack> = {}): Pack {
 }
 
 /** Books as draws in order leave them: no pack is begun before the one before it is exhausted. */
-export function manyBooks(): fc.Arbitrary<Books> {
+export function manyBooks(): fc.Arbitrary<AccountBalances> {
   const few = fc.nat(6);
   const packs = fc.array(fc.record({ purchased_at: fc.nat(3), total: fc.integer({ min: 1, max: 4 }) }), {
     maxLength: 4,

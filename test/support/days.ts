@@ -1,9 +1,9 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
-import type { OpenDays } from '../../src/store/log/archived-parts.ts';
+import type { ReadArchivedPart } from '../../src/store/log/archived-parts.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
-import { collectLines } from '../../src/store/log/write-lines.ts';
+import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { readLedger } from '../../src/store/money/read-ledger.ts';
 import { rollPeriod } from '../../src/store/money/roll-period.ts';
 import { anAccount, aRunningJob, completed, holder, type TestStore } from './record.ts';
@@ -25,7 +25,7 @@ export function objectsIn(folder: string): string[] {
 /** An account with three months behind it, and lines of yesterday. */
 export async function anOldAccount(store: TestStore): Promise<OldAccount> {
   const caller = await anAccount(store, { quota: 2, credits: 50, packs: [2] });
-  const lines = collectLines(store, 50_000, aLog().log);
+  const lines = openRequestLog(store, 50_000, aLog().log);
   const free = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '192.0.2.1', credits: 0 };
   const began = store.clock.now();
   for (let n = 0; n < freeLines; n++) lines.add(caller.keyId, { ...free, at: began + n, duration_ms: n });
@@ -41,7 +41,7 @@ export async function anOldAccount(store: TestStore): Promise<OldAccount> {
 }
 
 /** The ledger and the request log of an account, with what was moved. */
-export async function allOf(store: TestStore, { account }: OldAccount, open: OpenDays) {
+export async function allOf(store: TestStore, { account }: OldAccount, open: ReadArchivedPart) {
   return {
     ledger: await readLedger(store, account, 100_000, open),
     lines: (await readLines(store, account, 100_000, { open })).map((line) => JSON.stringify(line)).sort(),

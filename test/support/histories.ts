@@ -1,13 +1,13 @@
 import fc from 'fast-check';
-import type { Entry } from '../../src/model/ledger.ts';
-import { type Books, subscriptionLeft } from '../../src/model/money.ts';
+import type { LedgerEntry } from '../../src/model/ledger.ts';
+import { type AccountBalances, subscriptionLeft } from '../../src/model/money.ts';
 import { aPack, someBooks } from './books.ts';
 import { balanceToDraw, draw } from './reference-models.ts';
 
 /** The money of one account: what happened to it, and what it came to. */
 export interface History {
-  readonly entries: readonly Entry[];
-  readonly books: Books;
+  readonly entries: readonly LedgerEntry[];
+  readonly books: AccountBalances;
   readonly holds: number;
 }
 
@@ -57,16 +57,16 @@ function take(history: History, deed: Deed): History {
 }
 
 /** Grants or lets lapse the difference between what was left and what is left now. */
-function changeSubscription(history: History, books: Books): History {
+function changeSubscription(history: History, books: AccountBalances): History {
   const change = subscriptionLeft(books) - subscriptionLeft(history.books);
   if (change === 0) return { ...history, books };
   return book(history, books, [change > 0 ? 'grant' : 'lapse', 'subscription', Math.abs(change), null, null]);
 }
 
-type Row = [Entry['kind'], Entry['balance'], amount: number, job: string | null, pack: string | null];
+type Row = [LedgerEntry['kind'], LedgerEntry['balance'], amount: number, job: string | null, pack: string | null];
 
-function book(history: History, books: Books, [kind, balance, moved, job, pack]: Row): History {
+function book(history: History, books: AccountBalances, [kind, balance, moved, job, pack]: Row): History {
   const n = history.entries.length;
-  const entry: Entry = { at: n, entry: `e${n}`, kind, balance, amount: moved, job, pack };
+  const entry: LedgerEntry = { at: n, entry: `e${n}`, kind, balance, amount: moved, job, pack };
   return { ...history, books, entries: [...history.entries, entry] };
 }

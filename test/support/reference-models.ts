@@ -1,10 +1,10 @@
 import type { Key } from '../../src/model/account.ts';
-import { type Balance, type Books, packOrder, subscriptionLeft } from '../../src/model/money.ts';
+import { type AccountBalances, type Balance, packOrder, subscriptionLeft } from '../../src/model/money.ts';
 
 // What the Lua of src/store decides, written a second time as pure functions: tests compare the store with these.
 
 /** The balance that pays the next credit: subscription, then packs in their order, then credits (D42, D71). */
-export function balanceToDraw(books: Books): { readonly balance: Balance; readonly pack?: string } {
+export function balanceToDraw(books: AccountBalances): { readonly balance: Balance; readonly pack?: string } {
   if (subscriptionLeft(books) > 0) return { balance: 'subscription' };
   const pack = packOrder(books.packs).find(({ total, used }) => used < total);
   if (pack) return { balance: 'packs', pack: pack.id };
@@ -12,7 +12,7 @@ export function balanceToDraw(books: Books): { readonly balance: Balance; readon
 }
 
 /** The books after one credit was drawn. An overdraft changes nothing; the hold is left to its own release. */
-export function draw(books: Books): Books {
+export function draw(books: AccountBalances): AccountBalances {
   const { balance, pack } = balanceToDraw(books);
   switch (balance) {
     case 'subscription':

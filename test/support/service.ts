@@ -145,7 +145,7 @@ async function whenEnded(store: TestStore, ids: readonly string[], seconds: numb
 }
 
 async function checkBooks(store: TestStore, account: string, jobs: readonly Job[]): Promise<void> {
-  await until(async () => (await readSnapshot(store, account)).books.held === 0, 90, 'no hold is left');
+  await until(async () => (await readSnapshot(store, account)).balances.held === 0, 90, 'no hold is left');
   expect((await verifyLedger(store, account)).problems).to.deep.equal([]);
   expect(await listOpen(store, account)).to.deep.equal([]);
   const completed = jobs.filter((job) => job.status === 'CompletedJob').map((job) => job.id);

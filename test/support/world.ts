@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { periodAt } from '../../src/model/billing-period.ts';
-import { type Books, remaining, subscriptionLeft } from '../../src/model/money.ts';
+import { type AccountBalances, remaining, subscriptionLeft } from '../../src/model/money.ts';
 import { chargeCall, releaseCall } from '../../src/store/access/admit-call.ts';
 import type { Caller } from '../../src/store/access/authorize.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
@@ -64,7 +64,7 @@ export class World {
   #charged = 0;
   #quota = 0;
   #anchor: number | null = null;
-  #books: Books = {
+  #books: AccountBalances = {
     quota: 0,
     used: 0,
     period_start: null,
@@ -144,9 +144,9 @@ export class World {
     const { account } = this.#caller;
     const { entries, problems } = await verifyLedger(this.#store, account);
     if (problems.length > 0) throw new Error(`${entries} entries: ${problems.join('; ')}`);
-    const { books } = await readSnapshot(this.#store, account);
+    const { balances } = await readSnapshot(this.#store, account);
     this.#sync();
-    const numbers = (one: Books) => {
+    const numbers = (one: AccountBalances) => {
       const { quota, used, credits_given, credits_consumed, held } = one;
       const packs = Object.fromEntries(one.packs.map((pack) => [pack.id, [pack.total, pack.used]]));
       return JSON.stringify({
@@ -159,9 +159,9 @@ export class World {
       });
     };
     const wanted = { ...this.#books, quota: this.#anchor === null ? 0 : this.#quota };
-    if (numbers(books) !== numbers(wanted)) throw new Error(`wanted ${numbers(wanted)}, saw ${numbers(books)}`);
-    if (Math.min(remaining(books), subscriptionLeft(books), books.held) < 0)
-      throw new Error(`negative: ${numbers(books)}`);
+    if (numbers(balances) !== numbers(wanted)) throw new Error(`wanted ${numbers(wanted)}, saw ${numbers(balances)}`);
+    if (Math.min(remaining(balances), subscriptionLeft(balances), balances.held) < 0)
+      throw new Error(`negative: ${numbers(balances)}`);
     const paid = (await readLedger(this.#store, account, 1000)).filter((one) => one.job !== null);
     const charges = new Set(paid.map((one) => one.job));
     if (charges.size !== paid.length || paid.length !== this.#charged) {

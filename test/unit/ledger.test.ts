@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { differences, type Entry, type Opening, replay } from '../../src/model/ledger.ts';
-import { type Books, remaining } from '../../src/model/money.ts';
+import { differences, type LedgerEntry, type Opening, replay } from '../../src/model/ledger.ts';
+import { type AccountBalances, remaining } from '../../src/model/money.ts';
 import { aPack, someBooks } from '../support/books.ts';
 import { type History, histories } from '../support/histories.ts';
 
@@ -41,11 +41,11 @@ describe('replay', () => {
     expect(opening).to.eql(anOpening());
   });
 
-  const problems: [what: string, entries: Entry[], problem: string][] = [
-    ['an unknown kind', [{ ...grant, kind: 'gift' as Entry['kind'] }], 'has the unknown kind gift'],
+  const problems: [what: string, entries: LedgerEntry[], problem: string][] = [
+    ['an unknown kind', [{ ...grant, kind: 'gift' as LedgerEntry['kind'] }], 'has the unknown kind gift'],
     [
       'a kind that every object has',
-      [{ ...grant, kind: 'toString' as Entry['kind'] }],
+      [{ ...grant, kind: 'toString' as LedgerEntry['kind'] }],
       'has the unknown kind toString',
     ],
     ['a grant of overdraft', [{ ...grant, balance: 'overdraft' }], 'has the kind grant, but the balance overdraft'],
@@ -117,7 +117,7 @@ describe('differences', () => {
     expect(differences(replay([]), someBooks({ quota: 1, used: 3 }), { holds: 0 })).to.eql([]);
   });
 
-  const rows: [what: string, change: Partial<Books>, sentences: string[]][] = [
+  const rows: [what: string, change: Partial<AccountBalances>, sentences: string[]][] = [
     ['a quota', { quota: 4 }, ['What is left of the subscription is 3 in the ledger and 4 in the books']],
     ['use of the quota', { used: 1 }, ['What is left of the subscription is 3 in the ledger and 2 in the books']],
     ['credits given', { credits_given: 5 }, ['The sum of credits given is 4 in the ledger and 5 in the books']],
@@ -216,11 +216,11 @@ describe('the ledger of any history', () => {
 });
 
 /** One of the ways to falsify one entry; `null` where that leaves the ledger as it was. */
-function tamper({ entries, books }: History, place: number, way: number): Entry[] | null {
+function tamper({ entries, books }: History, place: number, way: number): LedgerEntry[] | null {
   const at = place % Math.max(1, entries.length);
   const entry = entries[at];
   if (!entry) return null;
-  const others: Partial<Entry>[] = [
+  const others: Partial<LedgerEntry>[] = [
     ...[entry.amount + 1, entry.amount - 1, entry.amount + 0.5, -entry.amount].map((amount) => ({ amount })),
     ...(['grant', 'charge', 'lapse', 'overdraft'] as const).map((kind) => ({ kind })),
     ...(['subscription', 'credits', 'packs', 'overdraft'] as const).map((balance) => ({ balance })),
@@ -237,11 +237,16 @@ function tamper({ entries, books }: History, place: number, way: number): Entry[
   return entries.toSpliced(at, 1, ...(ways[way % ways.length] ?? []));
 }
 
-function isSame(entry: Entry, change: Partial<Entry>): boolean {
-  return Object.entries(change).every(([name, value]) => entry[name as keyof Entry] === value);
+function isSame(entry: LedgerEntry, change: Partial<LedgerEntry>): boolean {
+  return Object.entries(change).every(([name, value]) => entry[name as keyof LedgerEntry] === value);
 }
 
-function anEntry(kind: Entry['kind'], balance: Entry['balance'], amount: number, names: Partial<Entry> = {}): Entry {
+function anEntry(
+  kind: LedgerEntry['kind'],
+  balance: LedgerEntry['balance'],
+  amount: number,
+  names: Partial<LedgerEntry> = {},
+): LedgerEntry {
   return { at: 1, entry: '1-0', kind, balance, amount, job: null, pack: null, ...names };
 }
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type Books, packOrder, remaining, subscriptionLeft } from '../../src/model/money.ts';
+import { type AccountBalances, packOrder, remaining, subscriptionLeft } from '../../src/model/money.ts';
 import { aPack, manyBooks, someBooks } from '../support/books.ts';
 import { balanceToDraw, draw } from '../support/reference-models.ts';
 
@@ -33,7 +33,7 @@ describe('packOrder', () => {
 });
 
 describe('draw', () => {
-  const rows: [what: string, change: Partial<Books>, from: object, after: Partial<Books>][] = [
+  const rows: [what: string, change: Partial<AccountBalances>, from: object, after: Partial<AccountBalances>][] = [
     [
       'the subscription first',
       { quota: 1, packs: [earlier], credits_given: 1 },

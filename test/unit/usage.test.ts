@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type Books, packItem, reducedUsage, remaining, usage } from '../../src/model/money.ts';
+import { type AccountBalances, packItem, reducedUsage, remaining, usage } from '../../src/model/money.ts';
 import { aPack, manyBooks, someBooks } from '../support/books.ts';
 import { draw } from '../support/reference-models.ts';
 
@@ -192,7 +192,7 @@ describe('reducedUsage', () => {
     expect(reducedUsage(someBooks(), null)).to.eql({ plan: 'none', remaining: '0' }));
 });
 
-function numbersOf(books: Books): unknown[] {
+function numbersOf(books: AccountBalances): unknown[] {
   const { remaining: left, total_used, subscription: s, packs: p, credits: c } = usage(books, account, plan, key, now);
   return [
     ...[left, total_used, [s.used, s.total, s.remaining, s.percent_used]],

@@ -7,7 +7,7 @@ import { receiverOf } from '../../src/model/caller-url.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { type JobEnding, settleJob } from '../../src/store/jobs/settle-job.ts';
-import { type Delivery, readDelivery } from '../../src/store/webhooks/read-deliveries.ts';
+import { readDelivery, type StoredDelivery } from '../../src/store/webhooks/read-deliveries.ts';
 import { type DeliveryOptions, deliverWebhooks, type WebhookDelivery } from '../../src/webhooks/deliver-webhooks.ts';
 import { type Forwarder, startForwarder } from '../support/forwarder.ts';
 import {
@@ -65,7 +65,7 @@ describe('the delivery of webhooks', () => {
     await settleJob(store, holder, job, end);
     return { ...caller, id: job.id };
   };
-  const ended = (id: string): Promise<Delivery | null> =>
+  const ended = (id: string): Promise<StoredDelivery | null> =>
     until(
       async () => {
         const delivery = await readDelivery(store, id);

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { Due } from '../../src/store/webhooks/due-webhooks.ts';
+import type { DueWebhook } from '../../src/store/webhooks/due-webhooks.ts';
 import { makeFairQueue } from '../../src/webhooks/fair-queue.ts';
 
 const limits = { all: 6, host: 4, receiver: 2, waitingOfHost: 10, waiting: 1000 };
 
-function due(receiver: string, job: number | string): Due {
-  return { receiver, job: String(job) };
+function due(receiver: string, job: number | string): DueWebhook {
+  return { receiver, jobId: String(job) };
 }
 
 function fill(receivers: readonly string[]) {
@@ -15,7 +15,7 @@ function fill(receivers: readonly string[]) {
   return line;
 }
 
-function takeAll(line: ReturnType<typeof makeFairQueue>): Due[] {
+function takeAll(line: ReturnType<typeof makeFairQueue>): DueWebhook[] {
   const taken = [];
   for (let one = line.next(); one !== null; one = line.next()) taken.push(one);
   return taken;
@@ -76,7 +76,7 @@ describe('the line of webhooks', () => {
       fc.property(queues, (all) => {
         const line = makeFairQueue(limits);
         const waiting = new Map(all.map((receiver, n) => [n, due(receiver, n)]));
-        const served: Due[] = [];
+        const served: DueWebhook[] = [];
         const read = (from: number, isEnough: () => boolean) => {
           for (const [at, one] of waiting) {
             if (at >= from) line.add(one, at);
@@ -87,7 +87,7 @@ describe('the line of webhooks', () => {
         for (let busy = takeAll(line); busy.length > 0; busy = takeAll(line)) {
           for (const one of busy) {
             served.push(one);
-            waiting.delete(Number(one.job));
+            waiting.delete(Number(one.jobId));
             line.done(one);
           }
           for (let lack = line.refill(); lack !== null; lack = line.refill()) read(lack.from, lack.isEnough);
@@ -95,7 +95,7 @@ describe('the line of webhooks', () => {
         expect(waiting.size).to.equal(0);
         expect(new Set(served).size).to.equal(all.length);
         for (const receiver of ['a/1', 'a/2', 'b', 'c']) {
-          const jobs = served.filter((one) => one.receiver === receiver).map(({ job }) => Number(job));
+          const jobs = served.filter((one) => one.receiver === receiver).map(({ jobId }) => Number(jobId));
           expect(jobs).to.deep.equal([...jobs].sort((x, y) => x - y));
         }
       }),

@@ -36,22 +36,22 @@ return answer
 
 /** When an address is blocked (D38): so many failures in a window; milliseconds. */
 export interface BlockRule {
-  readonly most: number;
-  readonly windowMilliseconds: number;
-  readonly blockMilliseconds: number;
+  readonly maxFailures: number;
+  readonly windowMs: number;
+  readonly blockMs: number;
 }
 
 /** Counts a failed authentication; answers until when the address is blocked by it, or `null`. */
-export async function countFailure(store: RecordStore, address: string, rule: BlockRule): Promise<number | null> {
+export async function countAuthFailure(store: RecordStore, address: string, rule: BlockRule): Promise<number | null> {
   const reply = await run(
     store,
     failAuthScript,
     { failures: keys.failures(address), blocks: keys.blocks },
     {
       address,
-      most: rule.most,
-      window: rule.windowMilliseconds,
-      block: rule.blockMilliseconds,
+      most: rule.maxFailures,
+      window: rule.windowMs,
+      block: rule.blockMs,
       blocksChannel: channels.blocks,
     },
   );

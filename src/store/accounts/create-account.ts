@@ -6,7 +6,7 @@ import { books, booksKeys } from '../lua/books.ts';
 import { bookKeys } from '../money/roll-period.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { readAccount } from './read-accounts.ts';
-import { type AccountChange, fieldsOf } from './set-account.ts';
+import { type AccountChange, accountFields } from './set-account.ts';
 
 /**
  * Creates an account, with its plan's first quota when it has one. Answers {'created'}, {'already_exists'} when the slug
@@ -38,7 +38,7 @@ return { 'created' }
 `,
 );
 
-const fresh: Required<Omit<AccountChange, 'name' | 'plan'>> = {
+const defaults: Required<Omit<AccountChange, 'name' | 'plan'>> = {
   stats: false,
   invoice: 'paid',
   suspended: false,
@@ -65,7 +65,7 @@ export async function createAccount(
       accountId: id,
       slug,
       plan,
-      fields: JSON.stringify(fieldsOf({ ...fresh, ...wanted })),
+      fields: JSON.stringify(accountFields({ ...defaults, ...wanted })),
       start: period.start,
       finish: period.end,
     },

@@ -2,7 +2,7 @@ import { refuse } from '../../base/errors.ts';
 import { quotaWindows } from '../../model/account.ts';
 import { keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
-import { fieldsOf, type KeyChange } from './set-key.ts';
+import { type KeyChange, keyFields } from './set-key.ts';
 
 /** Creates an API key under an alias that is free. Answers {'created'}, {'already_exists'} or {'not_found'}. */
 const createKeyScript = script(
@@ -36,11 +36,11 @@ export async function createKey(
       accountId: account,
       alias: made.alias,
       hash: made.hash,
-      fields: JSON.stringify({ id: made.id, ...unset, ...fieldsOf(fields) }),
+      fields: JSON.stringify({ id: made.id, ...noQuotas, ...keyFields(fields) }),
     },
   );
   if (word === 'already_exists') throw refuse('already_exists', `The account has a key ${made.alias} already`);
   if (word === 'not_found') throw refuse('not_found', 'There is no such account');
 }
 
-const unset = Object.fromEntries(quotaWindows.map((window) => [`quota_${window}`, '']));
+const noQuotas = Object.fromEntries(quotaWindows.map((window) => [`quota_${window}`, '']));

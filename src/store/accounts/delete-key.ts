@@ -1,7 +1,7 @@
 import { refuse } from '../../base/errors.ts';
 import { keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
-import { hashOf, readKeyRecord } from './read-keys.ts';
+import { findKeyHash, readKeyByHash } from './read-keys.ts';
 
 /**
  * Deletes a key that no request was ever made with (D40). With force, for a removed account, whatever its history.
@@ -23,8 +23,8 @@ return { 'deleted' }
 
 /** Deletes a key that was never used; with force, for a removed account, any key. */
 export async function deleteKey(store: RecordStore, account: string, alias: string, force = false): Promise<void> {
-  const hash = await hashOf(store, account, alias);
-  const { id } = await readKeyRecord(store, hash);
+  const hash = await findKeyHash(store, account, alias);
+  const { id } = await readKeyByHash(store, hash);
   const [word] = await run(
     store,
     deleteKeyScript,

@@ -11,7 +11,7 @@ export async function findAccount(store: RecordStore, slug: string): Promise<str
 }
 
 /** Like findAccount, but also finds the account that was removed last: its ledger stays. */
-export async function findLedger(store: RecordStore, slug: string): Promise<string> {
+export async function findLedgerAccount(store: RecordStore, slug: string): Promise<string> {
   const removed = await store.connection.read(['HGET', keys.removed, slug]);
   const present = await store.connection.read(['HGET', keys.slugs, slug]);
   if (present === null && removed === null) throw refuse('not_found', `There is no account ${slug}`);
@@ -25,7 +25,7 @@ export async function listAccounts(store: RecordStore): Promise<[slug: string, i
 }
 
 /** Slugs and ids of all accounts that have a ledger, also of removed ones. */
-export async function listLedgers(store: RecordStore): Promise<[slug: string, id: string][]> {
+export async function listLedgerAccounts(store: RecordStore): Promise<[slug: string, id: string][]> {
   // Read first: who is removed meanwhile is in both lists, not in none.
   const present = await listAccounts(store);
   const found = pairs(await store.connection.read(['HGETALL', keys.removed]));

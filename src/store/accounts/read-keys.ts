@@ -32,12 +32,12 @@ export function keyOf(fields: Readonly<Record<string, string>>): Key {
   };
 }
 
-export async function hashOf(store: RecordStore, account: string, alias: string): Promise<string> {
+export async function findKeyHash(store: RecordStore, account: string, alias: string): Promise<string> {
   const hash = await store.connection.read(['HGET', keys.keyring(account), alias]);
   if (hash === null) throw refuse('not_found', `The account has no key ${alias}`);
   return String(hash);
 }
 
-export async function readKeyRecord(store: RecordStore, hash: string): Promise<Key> {
+export async function readKeyByHash(store: RecordStore, hash: string): Promise<Key> {
   return keyOf(pairs(await store.connection.read(['HGETALL', keys.key(hash)])));
 }

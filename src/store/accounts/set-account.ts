@@ -88,7 +88,7 @@ export async function setAccount(store: RecordStore, id: string, change: Account
       {
         accountId: id,
         plan,
-        fields: JSON.stringify(fieldsOf(change)),
+        fields: JSON.stringify(accountFields(change)),
         start: period.start,
         finish: period.end,
       },
@@ -100,7 +100,7 @@ export async function setAccount(store: RecordStore, id: string, change: Account
 }
 
 /** Values of a hash: everything is text, nothing is ''. */
-export function fieldsOf(change: AccountChange): Record<string, string> {
+export function accountFields(change: AccountChange): Record<string, string> {
   const { plan: _, ...rest } = change;
   const fields: Record<string, string> = {};
   for (const [name, value] of Object.entries(rest)) {

@@ -2,7 +2,7 @@ import { refuse } from '../../base/errors.ts';
 import type { Key, Quotas } from '../../model/account.ts';
 import { keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
-import { hashOf, readKeyRecord } from './read-keys.ts';
+import { findKeyHash, readKeyByHash } from './read-keys.ts';
 
 /** Changes fields of a key; they hold for the next request. Answers {'set'} or {'not_found'}. */
 const setKeyScript = script(
@@ -27,19 +27,19 @@ export interface KeyChange {
 
 /** Changes what is named of a key; it holds for the next request. */
 export async function setKey(store: RecordStore, account: string, alias: string, change: KeyChange): Promise<Key> {
-  const hash = await hashOf(store, account, alias);
+  const hash = await findKeyHash(store, account, alias);
   const [word] = await run(
     store,
     setKeyScript,
     { keyring: keys.keyring(account), key: keys.key(hash) },
-    { alias, hash, fields: JSON.stringify(fieldsOf(change)) },
+    { alias, hash, fields: JSON.stringify(keyFields(change)) },
   );
   if (word !== 'set') throw refuse('not_found', `The account has no key ${alias}`);
-  return readKeyRecord(store, hash);
+  return readKeyByHash(store, hash);
 }
 
 /** Values of a hash: everything is text, nothing is ''. */
-export function fieldsOf(change: KeyChange): Record<string, string> {
+export function keyFields(change: KeyChange): Record<string, string> {
   const fields: Record<string, string> = {};
   if (change.category !== undefined) fields.category = change.category;
   if (change.active !== undefined) fields.active = change.active ? '1' : '0';

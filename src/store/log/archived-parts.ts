@@ -3,7 +3,7 @@ import type { Opening } from '../../model/ledger.ts';
 import { pairs, type RecordStore } from '../script.ts';
 
 /** Anything that a stream holds, with its place in it. */
-export interface Placed {
+export interface StreamEntry {
   /** Id in the stream: it grows. */
   readonly entry: string;
   /** Milliseconds. */
@@ -11,7 +11,7 @@ export interface Placed {
 }
 
 /** A stream whose ended days are moved to the object store. */
-export interface Origin<T extends Placed> {
+export interface EntryStream<T extends StreamEntry> {
   readonly kind: 'ledger' | 'paid' | 'free';
   readonly id: string;
   readonly stream: string;
@@ -20,50 +20,53 @@ export interface Origin<T extends Placed> {
 }
 
 /** Entries of a stream that were moved together. */
-export interface Days {
+export interface ArchivedPart {
   /** Key of their object. */
   readonly object: string;
   /** The newest of them. */
   readonly last: string;
   /** For a ledger: the balances after them. */
-  readonly closing?: Closing;
+  readonly closing?: ClosingBalances;
 }
 
 /** Balances as JSON. */
-export type Closing = Omit<Opening, 'packs'> & {
+export type ClosingBalances = Omit<Opening, 'packs'> & {
   readonly packs: readonly (readonly [id: string, pack: { readonly total: number; readonly used: number }])[];
 };
 
 /** Gives the entries that were moved to an object; `null` when it is not there. */
-export type OpenDays = (object: string) => Promise<readonly unknown[] | null>;
+export type ReadArchivedPart = (object: string) => Promise<readonly unknown[] | null>;
 
 /** Where the first entries of a stream begin. */
-export const beginning = '0-0';
+export const beforeFirstEntry = '0-0';
 
 /** Entries of a stream behind one of them, else from its beginning, a bounded number. */
-export async function readOldest<T extends Placed>(
+export async function readOldestEntries<T extends StreamEntry>(
   store: RecordStore,
-  { stream, read }: Origin<T>,
+  { stream, read }: EntryStream<T>,
   most: number,
-  { behind = beginning, last = '+' } = {},
+  { behind = beforeFirstEntry, last = '+' } = {},
 ): Promise<T[]> {
-  return entriesOf(await store.connection.read(['XRANGE', stream, `(${behind}`, last, 'COUNT', String(most)]), read);
+  return parseEntries(await store.connection.read(['XRANGE', stream, `(${behind}`, last, 'COUNT', String(most)]), read);
 }
 
 /** Entries newest first: those of the record, then, where they can be opened, those that were moved. */
-export async function readNewest<T extends Placed>(
+export async function readNewestEntries<T extends StreamEntry>(
   store: RecordStore,
-  origin: Origin<T>,
+  origin: EntryStream<T>,
   limit: number,
-  open?: OpenDays,
+  open?: ReadArchivedPart,
 ): Promise<T[]> {
   const { stream, read } = origin;
-  const found = entriesOf(await store.connection.read(['XREVRANGE', stream, '+', '-', 'COUNT', String(limit)]), read);
+  const found = parseEntries(
+    await store.connection.read(['XREVRANGE', stream, '+', '-', 'COUNT', String(limit)]),
+    read,
+  );
   if (open === undefined || found.length >= limit) return found;
   // What is moved just now was perhaps seen already.
   const seen = new Set(found.map(({ entry }) => entry));
-  for (const { object } of (await listDays(store, origin)).reverse()) {
-    const moved = await openEntries(origin, object, open);
+  for (const { object } of (await listArchivedParts(store, origin)).reverse()) {
+    const moved = await readArchivedEntries(origin, object, open);
     found.push(...moved.toReversed().filter(({ entry }) => !seen.has(entry)));
     if (found.length >= limit) break;
   }
@@ -71,10 +74,10 @@ export async function readNewest<T extends Placed>(
 }
 
 /** Entries that were moved to an object. Lines whose time is over may be gone meanwhile; a part of a ledger may not. */
-async function openEntries<T extends Placed>(
-  { kind }: Origin<T>,
+async function readArchivedEntries<T extends StreamEntry>(
+  { kind }: EntryStream<T>,
   object: string,
-  open: OpenDays,
+  open: ReadArchivedPart,
 ): Promise<readonly T[]> {
   const found = (await open(object)) as readonly T[] | null;
   if (found === null && kind === 'ledger') throw refuse('unavailable', `${object} is not in the object store`);
@@ -82,25 +85,31 @@ async function openEntries<T extends Placed>(
 }
 
 /** What was moved of a stream, oldest first. */
-export async function listDays(store: RecordStore, { list }: Pick<Origin<Placed>, 'list'>): Promise<Days[]> {
+export async function listArchivedParts(
+  store: RecordStore,
+  { list }: Pick<EntryStream<StreamEntry>, 'list'>,
+): Promise<ArchivedPart[]> {
   const found = (await store.connection.read(['LRANGE', list, '0', '-1'])) as string[];
-  return found.map((json) => JSON.parse(json) as Days);
+  return found.map((json) => JSON.parse(json) as ArchivedPart);
 }
 
 /** What was moved of a stream last. */
-export async function newestDays(store: RecordStore, { list }: Pick<Origin<Placed>, 'list'>): Promise<Days | null> {
+export async function newestArchivedPart(
+  store: RecordStore,
+  { list }: Pick<EntryStream<StreamEntry>, 'list'>,
+): Promise<ArchivedPart | null> {
   const json = await store.connection.read(['LINDEX', list, '-1']);
-  return json === null ? null : (JSON.parse(String(json)) as Days);
+  return json === null ? null : (JSON.parse(String(json)) as ArchivedPart);
 }
 
 /**
  * Key of the object for what comes behind an entry. It depends on nothing that changes until it is noted, so whoever
  * repeats a move that broke off finds what was written before.
  */
-export function objectOf({ kind, id }: Pick<Origin<Placed>, 'kind' | 'id'>, from: string): string {
+export function archivedPartKey({ kind, id }: Pick<EntryStream<StreamEntry>, 'kind' | 'id'>, from: string): string {
   return `days/${kind}/${id}/${from}/lines.gz`;
 }
 
-function entriesOf<T>(reply: unknown, read: Origin<T & Placed>['read']): T[] {
+function parseEntries<T>(reply: unknown, read: EntryStream<T & StreamEntry>['read']): T[] {
   return (reply as [string, string[]][]).map(([entry, flat]) => read(entry, pairs(flat)));
 }

@@ -1,6 +1,6 @@
 import { keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
-import { objectOf } from './archived-parts.ts';
+import { archivedPartKey } from './archived-parts.ts';
 
 /** Forgets a moved part of a stream, whose object is removed. Answers {'dropped'}. */
 const dropDaysScript = script(
@@ -18,14 +18,14 @@ return { 'dropped' }
 );
 
 /** Moved lines that are all older than a moment. */
-interface DueDays {
+interface ExpiredPart {
   readonly member: string;
   readonly object: string;
   readonly list: string;
 }
 
 /** Moved lines that are all older than a moment; a bounded number. */
-export async function dueDays(store: RecordStore, before: number): Promise<DueDays[]> {
+export async function listExpiredParts(store: RecordStore, before: number): Promise<ExpiredPart[]> {
   const members = (await store.connection.read([
     'ZRANGEBYSCORE',
     keys.days,
@@ -38,11 +38,11 @@ export async function dueDays(store: RecordStore, before: number): Promise<DueDa
   return members.map((member) => {
     const [kind = '', id = '', from = ''] = member.split('/');
     const list = kind === 'paid' ? keys.paidDays(id) : keys.freeDays(id);
-    return { member, list, object: objectOf({ kind: kind === 'paid' ? 'paid' : 'free', id }, from) };
+    return { member, list, object: archivedPartKey({ kind: kind === 'paid' ? 'paid' : 'free', id }, from) };
   });
 }
 
 /** Forgets moved lines whose object is removed. */
-export async function forgetDays(store: RecordStore, { member, list, object }: DueDays): Promise<void> {
+export async function forgetArchived(store: RecordStore, { member, list, object }: ExpiredPart): Promise<void> {
   await run(store, dropDaysScript, { list, days: keys.days }, { member, object });
 }

@@ -1,6 +1,6 @@
 import { keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
-import type { Days, Origin, Placed } from './archived-parts.ts';
+import type { ArchivedPart, EntryStream, StreamEntry } from './archived-parts.ts';
 
 /**
  * Removes the oldest entries of a stream, up to one of them, and notes in the same step where they were moved to.
@@ -26,12 +26,12 @@ return { 'moved' }
  * Removes from the record what an object holds, up to its newest entry; `from` is the newest that was moved before.
  * Answers false when somebody else has moved entries since.
  */
-export async function noteMoved(
+export async function noteArchived(
   store: RecordStore,
-  origin: Origin<Placed>,
+  origin: EntryStream<StreamEntry>,
   from: string,
-  newest: Placed,
-  days: Omit<Days, 'last'>,
+  newest: StreamEntry,
+  days: Omit<ArchivedPart, 'last'>,
 ): Promise<boolean> {
   const [milliseconds, number] = newest.entry.split('-');
   const [word] = await run(

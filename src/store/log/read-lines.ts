@@ -1,19 +1,19 @@
 import { listKeys } from '../accounts/read-keys.ts';
 import { keys } from '../keys.ts';
 import type { RecordStore } from '../script.ts';
-import { type OpenDays, type Origin, type Placed, readNewest } from './archived-parts.ts';
-import type { Line } from './write-lines.ts';
+import { type EntryStream, type ReadArchivedPart, readNewestEntries, type StreamEntry } from './archived-parts.ts';
+import type { LogLine } from './write-lines.ts';
 
 /** A line with its place in the record. */
-type PlacedLine = Line & Placed;
+type StoredLogLine = LogLine & StreamEntry;
 
 /** Lines of a key that carry money, as what is moved to the object store when their days have ended. */
-export function paidLinesOf(keyId: string): Origin<PlacedLine> {
+export function paidLineStream(keyId: string): EntryStream<StoredLogLine> {
   return { kind: 'paid', id: keyId, stream: keys.paidLines(keyId), list: keys.paidDays(keyId), read: lineOf };
 }
 
 /** The other lines of a key, likewise. */
-export function freeLinesOf(keyId: string): Origin<PlacedLine> {
+export function freeLineStream(keyId: string): EntryStream<StoredLogLine> {
   return { kind: 'free', id: keyId, stream: keys.freeLines(keyId), list: keys.freeDays(keyId), read: lineOf };
 }
 
@@ -22,13 +22,13 @@ export async function readLines(
   store: RecordStore,
   account: string,
   limit: number,
-  { alias, open }: { readonly alias?: string | undefined; readonly open?: OpenDays } = {},
-): Promise<(Line & { key: string })[]> {
+  { alias, open }: { readonly alias?: string | undefined; readonly open?: ReadArchivedPart } = {},
+): Promise<(LogLine & { key: string })[]> {
   const wanted = (await listKeys(store, account)).filter((key) => alias === undefined || key.alias === alias);
   const found = await Promise.all(
     wanted.flatMap((key) =>
-      [freeLinesOf(key.id), paidLinesOf(key.id)].map(async (origin) => {
-        const lines = await readNewest(store, origin, limit, open);
+      [freeLineStream(key.id), paidLineStream(key.id)].map(async (origin) => {
+        const lines = await readNewestEntries(store, origin, limit, open);
         return lines.map(({ entry: _, ...line }) => ({ ...line, key: key.alias }));
       }),
     ),
@@ -39,7 +39,7 @@ export async function readLines(
     .slice(0, limit);
 }
 
-function lineOf(entry: string, fields: Readonly<Record<string, string>>): PlacedLine {
+function lineOf(entry: string, fields: Readonly<Record<string, string>>): StoredLogLine {
   return {
     entry,
     at: Number(fields.at),

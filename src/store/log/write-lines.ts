@@ -25,7 +25,7 @@ return { 'written' }
 const lineFields = fields;
 
 /** One line of the request log. */
-export interface Line {
+export interface LogLine {
   readonly at: number;
   readonly endpoint: string;
   readonly status: number;
@@ -35,26 +35,26 @@ export interface Line {
 }
 
 /** Collects the lines that carry no money and writes them in batches. */
-export interface FreeLines {
-  add(keyId: string, line: Line): void;
+export interface RequestLogWriter {
+  add(keyId: string, line: LogLine): void;
   flush(): Promise<void>;
   /** Writes what is left and stops. */
   close(): Promise<void>;
 }
 
-const flushMilliseconds = 500;
+const flushMs = 500;
 
-const mostWaiting = 20_000;
+const maxWaitingLines = 20_000;
 
 /** A part that fails is written again as a whole: the smaller it is, the fewer lines can be there twice. */
-const mostAtOnce = 500;
+const maxLinesAtOnce = 500;
 
 /**
  * Lines are written twice a second, so a SIGKILL loses at most one second of them; lines that carry money are written by
  * the script that moves it and are never lost. `cap` lines are kept of each key.
  */
-export function collectLines(store: RecordStore, cap: number, log: Log): FreeLines {
-  const waiting: { keyId: string; line: Line }[] = [];
+export function openRequestLog(store: RecordStore, cap: number, log: Log): RequestLogWriter {
+  const waiting: { keyId: string; line: LogLine }[] = [];
   let dropped = 0;
   let writing: Promise<void> = Promise.resolve();
 
@@ -62,7 +62,7 @@ export function collectLines(store: RecordStore, cap: number, log: Log): FreeLin
     if (waiting.length === 0) return;
     try {
       while (waiting.length > 0) {
-        const part = waiting.slice(0, mostAtOnce);
+        const part = waiting.slice(0, maxLinesAtOnce);
         await writePart(store, cap, part);
         waiting.splice(0, part.length);
       }
@@ -76,14 +76,14 @@ export function collectLines(store: RecordStore, cap: number, log: Log): FreeLin
     writing = writing.then(write);
     return writing;
   };
-  const timer = setInterval(flush, flushMilliseconds);
+  const timer = setInterval(flush, flushMs);
   timer.unref();
   return {
     add(keyId, line) {
-      if (waiting.length < mostWaiting) waiting.push({ keyId, line });
+      if (waiting.length < maxWaitingLines) waiting.push({ keyId, line });
       else dropped++;
       // What waits long is what the collector of garbage has to copy again and again.
-      if (waiting.length === mostAtOnce) void flush();
+      if (waiting.length === maxLinesAtOnce) void flush();
     },
     flush,
     async close() {
@@ -97,7 +97,7 @@ export function collectLines(store: RecordStore, cap: number, log: Log): FreeLin
 async function writePart(
   store: RecordStore,
   cap: number,
-  part: readonly { readonly keyId: string; readonly line: Line }[],
+  part: readonly { readonly keyId: string; readonly line: LogLine }[],
 ): Promise<void> {
   const byKey = new Map<string, string[]>();
   for (const { keyId, line } of part) {

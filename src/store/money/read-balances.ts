@@ -1,9 +1,9 @@
 import { refuse } from '../../base/errors.ts';
 import type { Account, Plan } from '../../model/account.ts';
-import type { Books, Pack } from '../../model/money.ts';
+import type { AccountBalances, Pack } from '../../model/money.ts';
 import { accountOf } from '../accounts/read-accounts.ts';
 import { keys } from '../keys.ts';
-import type { Days } from '../log/archived-parts.ts';
+import type { ArchivedPart } from '../log/archived-parts.ts';
 import { number, pairs, type RecordStore, run, script, text } from '../script.ts';
 import { rollPeriod } from './roll-period.ts';
 
@@ -11,7 +11,7 @@ import { rollPeriod } from './roll-period.ts';
  * Reads the money of one account at one moment. Answers {'read', fields of the account, fields of the packs, how many of
  * its jobs and synchronous calls are open, the newest of its ledger's moved days or ''}.
  */
-const readBooksScript = script(
+const readBalancesScript = script(
   'read-books',
   'always',
   ['account', 'packs', 'open', 'calls', 'days'] as const,
@@ -26,19 +26,19 @@ return { 'read', redis.call('HGETALL', account), redis.call('HGETALL', packs), i
 `,
 );
 
-export interface Raw {
+export interface RawBalances {
   readonly fields: Record<string, string>;
   readonly packs: Record<string, string>;
   /** Open jobs and synchronous calls in hand. */
   readonly open: number;
   /** What was moved of its ledger last. */
-  readonly moved: Days | null;
+  readonly moved: ArchivedPart | null;
 }
 
-export async function readRaw(store: RecordStore, account: string): Promise<Raw> {
+export async function readRawBalances(store: RecordStore, account: string): Promise<RawBalances> {
   const reply = await run(
     store,
-    readBooksScript,
+    readBalancesScript,
     {
       account: keys.account(account),
       packs: keys.packs(account),
@@ -50,12 +50,15 @@ export async function readRaw(store: RecordStore, account: string): Promise<Raw>
   );
   const fields = pairs(reply[1]);
   if (fields.id === undefined) throw refuse('not_found', 'There is no such account');
-  const moved = reply[4] ? (JSON.parse(text(reply[4])) as Days) : null;
+  const moved = reply[4] ? (JSON.parse(text(reply[4])) as ArchivedPart) : null;
   return { fields, packs: pairs(reply[2]), open: Number(reply[3]), moved };
 }
 
 /** Money in the fields of an account and its packs. */
-export function booksOf(fields: Readonly<Record<string, string>>, packs: Readonly<Record<string, string>>): Books {
+export function parseBalances(
+  fields: Readonly<Record<string, string>>,
+  packs: Readonly<Record<string, string>>,
+): AccountBalances {
   return {
     quota: Number(fields.quota),
     used: Number(fields.used),
@@ -75,20 +78,20 @@ export function booksOf(fields: Readonly<Record<string, string>>, packs: Readonl
 }
 
 /** An account with all its numbers at one moment. */
-export interface Snapshot {
+export interface AccountSnapshot {
   readonly account: Account;
   readonly plan: Plan | null;
-  readonly books: Books;
+  readonly balances: AccountBalances;
 }
 
 /** The same for the operator: the plan's quota as it holds now. */
-export async function readSnapshot(store: RecordStore, account: string): Promise<Snapshot> {
-  let seen = await readRaw(store, account);
+export async function readSnapshot(store: RecordStore, account: string): Promise<AccountSnapshot> {
+  let seen = await readRawBalances(store, account);
   const ends = number(seen.fields.period_end);
   if (ends !== null && ends <= store.clock.now() && (await rollPeriod(store, account)))
-    seen = await readRaw(store, account);
+    seen = await readRawBalances(store, account);
   const json = seen.fields.plan ? await store.connection.read(['HGET', keys.plans, seen.fields.plan]) : null;
   const plan = json === null ? null : (JSON.parse(String(json)) as Plan);
-  const booked = booksOf(seen.fields, seen.packs);
-  return { account: accountOf(seen.fields), plan, books: { ...booked, quota: plan?.quota ?? 0 } };
+  const booked = parseBalances(seen.fields, seen.packs);
+  return { account: accountOf(seen.fields), plan, balances: { ...booked, quota: plan?.quota ?? 0 } };
 }

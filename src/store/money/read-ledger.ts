@@ -1,11 +1,11 @@
 import type { Job } from '../../model/job.ts';
-import type { Entry } from '../../model/ledger.ts';
+import type { LedgerEntry } from '../../model/ledger.ts';
 import { keys } from '../keys.ts';
-import { type OpenDays, type Origin, readNewest } from '../log/archived-parts.ts';
+import { type EntryStream, type ReadArchivedPart, readNewestEntries } from '../log/archived-parts.ts';
 import { pairs, type RecordStore } from '../script.ts';
 
 /** The ledger of an account as what is moved to the object store when its days have ended. */
-export function ledgerOf(account: string): Origin<Entry> {
+export function ledgerStream(account: string): EntryStream<LedgerEntry> {
   return {
     kind: 'ledger',
     id: account,
@@ -16,15 +16,20 @@ export function ledgerOf(account: string): Origin<Entry> {
 }
 
 /** Newest entries of the ledger first; those that were moved too, where they can be opened. */
-export function readLedger(store: RecordStore, account: string, limit: number, open?: OpenDays): Promise<Entry[]> {
-  return readNewest(store, ledgerOf(account), limit, open);
+export function readLedger(
+  store: RecordStore,
+  account: string,
+  limit: number,
+  open?: ReadArchivedPart,
+): Promise<LedgerEntry[]> {
+  return readNewestEntries(store, ledgerStream(account), limit, open);
 }
 
 /** The entry that a job has made in its account's ledger; `null` when it has moved no money. */
 export async function findEntry(
   store: RecordStore,
   job: Pick<Job, 'id' | 'account' | 'created_at'>,
-): Promise<Entry | null> {
+): Promise<LedgerEntry | null> {
   const key = keys.ledger(job.account);
   for (let before = '+'; ; ) {
     const page = (await store.connection.read(['XREVRANGE', key, before, '-', 'COUNT', '1000'])) as [
@@ -39,12 +44,12 @@ export async function findEntry(
   }
 }
 
-function entryOf(id: string, fields: Readonly<Record<string, string>>): Entry {
+function entryOf(id: string, fields: Readonly<Record<string, string>>): LedgerEntry {
   return {
     at: Number(fields.at),
     entry: id,
-    kind: fields.kind as Entry['kind'],
-    balance: fields.balance as Entry['balance'],
+    kind: fields.kind as LedgerEntry['kind'],
+    balance: fields.balance as LedgerEntry['balance'],
     amount: Number(fields.amount),
     job: fields.job || null,
     pack: fields.pack || null,

@@ -5,7 +5,7 @@ import { keyOf } from '../accounts/read-keys.ts';
 import { keys } from '../keys.ts';
 import { doorArgs, doorKeys as doorKeyNames, freeDoor } from '../lua/door.ts';
 import { pairs, type RecordStore, run, script, text } from '../script.ts';
-import { booksOf, type Snapshot } from './read-balances.ts';
+import { type AccountSnapshot, parseBalances } from './read-balances.ts';
 import { rolling } from './roll-period.ts';
 
 /**
@@ -24,10 +24,10 @@ return { 'entered', '', '', limits[1], limits[2], limits[3], limits[4], redis.ca
 `,
 );
 
-type CallerSnapshot = (Snapshot & { readonly key: Key; readonly rates: Rates }) | Refused;
+type UsageSnapshot = (AccountSnapshot & { readonly key: Key; readonly rates: Rates }) | Refused;
 
 /** Judges the caller and reads the usage of its account, in one call. */
-export async function readUsage(store: RecordStore, caller: Caller): Promise<CallerSnapshot> {
+export async function readUsage(store: RecordStore, caller: Caller): Promise<UsageSnapshot> {
   const reply = await rolling(store, caller.account, () =>
     run(store, usageScript, { ...doorKeys(caller), packs: keys.packs(caller.account) }, { accountId: caller.account }),
   );
@@ -38,7 +38,7 @@ export async function readUsage(store: RecordStore, caller: Caller): Promise<Cal
   return {
     account: accountOf(fields),
     plan,
-    books: { ...booksOf(fields, pairs(reply[8])), quota: plan?.quota ?? 0 },
+    balances: { ...parseBalances(fields, pairs(reply[8])), quota: plan?.quota ?? 0 },
     key: keyOf(pairs(reply[9])),
     rates: readRates(reply),
   };

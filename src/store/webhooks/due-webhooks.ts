@@ -16,9 +16,9 @@ return { 'due', now, redis.call('ZRANGEBYSCORE', webhooks, from, now, 'WITHSCORE
 );
 
 /** A webhook that waits for its delivery: its receiver and its job. */
-export interface Due {
+export interface DueWebhook {
   readonly receiver: string;
-  readonly job: string;
+  readonly jobId: string;
 }
 
 /** Webhooks whose next attempt may begin, earliest first, and the time up to which there are no others if these are fewer than the limit. */
@@ -26,11 +26,11 @@ export async function dueWebhooks(
   store: RecordStore,
   limit: number,
   from = 0,
-): Promise<{ due: (Due & { at: number })[]; now: number }> {
+): Promise<{ due: (DueWebhook & { at: number })[]; now: number }> {
   const [, now, flat] = await run(store, dueWebhooksScript, { webhooks: keys.webhooks }, { from, limit });
   const due = Object.entries(pairs(flat)).map(([member, at]) => {
     const cut = member.lastIndexOf('/');
-    return { receiver: member.slice(0, cut), job: member.slice(cut + 1), at: Number(at) };
+    return { receiver: member.slice(0, cut), jobId: member.slice(cut + 1), at: Number(at) };
   });
   return { due, now: Number(now) };
 }

@@ -1,7 +1,7 @@
 import { keys } from '../keys.ts';
 import { type RecordStore, run, script, text } from '../script.ts';
-import type { Due } from './due-webhooks.ts';
-import { attemptsMost } from './take-webhook.ts';
+import type { DueWebhook } from './due-webhooks.ts';
+import { maxWebhookAttempts } from './take-webhook.ts';
 
 /**
  * Ends one attempt of a delivery: delivered, or again after the gap, or failed after the last attempt or by a refusal that
@@ -32,7 +32,7 @@ return { state }
 /** Ends one attempt: `again` is tried after the gap while attempts are left, `refused` is final. */
 export async function endWebhook(
   store: RecordStore,
-  due: Due,
+  due: DueWebhook,
   attempt: number,
   ended: { verdict: 'delivered' | 'again' | 'refused'; status: number | null },
   gapMilliseconds: number,
@@ -40,14 +40,14 @@ export async function endWebhook(
   const [word] = await run(
     store,
     endWebhookScript,
-    { webhooks: keys.webhooks, webhook: keys.webhook(due.job) },
+    { webhooks: keys.webhooks, webhook: keys.webhook(due.jobId) },
     {
-      member: `${due.receiver}/${due.job}`,
+      member: `${due.receiver}/${due.jobId}`,
       attempt,
       verdict: ended.verdict,
       status: ended.status ?? '',
       gap: gapMilliseconds,
-      most: attemptsMost,
+      most: maxWebhookAttempts,
     },
   );
   return text(word) as 'delivered' | 'again' | 'failed' | 'stale';

@@ -6,8 +6,8 @@ import { number, pairs, type RecordStore, text } from '../script.ts';
 const pageSize = 100;
 
 /** The delivery of one job's webhook as the record keeps it. */
-export interface Delivery {
-  readonly job: string;
+export interface StoredDelivery {
+  readonly jobId: string;
   readonly state: 'due' | 'delivered' | 'failed';
   readonly attempts: number;
   readonly last_status: number | null;
@@ -18,7 +18,7 @@ export interface Delivery {
 }
 
 /** What a webhook is made of. The sealed texts are '' where there are none. */
-export interface Outgoing {
+export interface OutgoingWebhook {
   readonly job: Job;
   readonly url: string;
   readonly authorization: string;
@@ -27,7 +27,7 @@ export interface Outgoing {
 }
 
 /** Reads what the webhook of a job is made of; `null` when the record has no such job any more. */
-export async function readOutgoing(store: RecordStore, job: string): Promise<Outgoing | null> {
+export async function readOutgoingWebhook(store: RecordStore, job: string): Promise<OutgoingWebhook | null> {
   const fields = pairs(await store.connection.read(['HGETALL', keys.job(job)]));
   const webhook = webhookOf(fields.asked, fields.receiver);
   if (!fields.id || webhook === null) return null;
@@ -42,7 +42,7 @@ export async function readOutgoing(store: RecordStore, job: string): Promise<Out
 }
 
 /** The delivery of a job's webhook, or `null` when the job has none or has not ended. */
-export async function readDelivery(store: RecordStore, job: string): Promise<Delivery | null> {
+export async function readDelivery(store: RecordStore, job: string): Promise<StoredDelivery | null> {
   const fields = pairs(await store.connection.read(['HGETALL', keys.webhook(job)]));
   return deliveryOf(job, fields);
 }
@@ -53,9 +53,9 @@ export async function listDeliveries(
   account: string,
   limit: number,
   failedOnly: boolean,
-): Promise<(Delivery & { url: string })[]> {
+): Promise<(StoredDelivery & { url: string })[]> {
   const key = keys.deliveries(account);
-  const found: (Delivery & { url: string })[] = [];
+  const found: (StoredDelivery & { url: string })[] = [];
   for (let start = 0; ; start += pageSize) {
     const jobs = (await store.connection.read([
       'ZREVRANGE',
@@ -80,11 +80,11 @@ export async function listDeliveries(
   }
 }
 
-function deliveryOf(job: string, fields: Readonly<Record<string, string>>): Delivery | null {
+function deliveryOf(jobId: string, fields: Readonly<Record<string, string>>): StoredDelivery | null {
   if (fields.state === undefined) return null;
   return {
-    job,
-    state: fields.state as Delivery['state'],
+    jobId,
+    state: fields.state as StoredDelivery['state'],
     attempts: Number(fields.attempts),
     last_status: number(fields.last_status),
     next_at: number(fields.next_at),

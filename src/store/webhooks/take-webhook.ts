@@ -1,6 +1,6 @@
 import { keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
-import type { Due } from './due-webhooks.ts';
+import type { DueWebhook } from './due-webhooks.ts';
 
 /**
  * Claims the delivery of a webhook that is due: counts the attempt before it is sent, and leases it. A sender that died
@@ -27,15 +27,19 @@ return { 'taken', seen + 1 }
 `,
 );
 
-export const attemptsMost = 3;
+export const maxWebhookAttempts = 3;
 
 /** Claims one attempt of a delivery, counted before it is sent; `null` when there is none to make. */
-export async function takeWebhook(store: RecordStore, due: Due, leaseMilliseconds: number): Promise<number | null> {
+export async function takeWebhook(
+  store: RecordStore,
+  due: DueWebhook,
+  leaseMilliseconds: number,
+): Promise<number | null> {
   const reply = await run(
     store,
     takeWebhookScript,
-    { webhooks: keys.webhooks, webhook: keys.webhook(due.job) },
-    { member: `${due.receiver}/${due.job}`, lease: leaseMilliseconds, most: attemptsMost },
+    { webhooks: keys.webhooks, webhook: keys.webhook(due.jobId) },
+    { member: `${due.receiver}/${due.jobId}`, lease: leaseMilliseconds, most: maxWebhookAttempts },
   );
   return reply[0] === 'taken' ? Number(reply[1]) : null;
 }

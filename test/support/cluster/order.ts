@@ -60,7 +60,7 @@ export async function factsOf(installation: Installation, { id, account }: Order
   await until(() => receiver.of(id).length > 0, 10, `the webhook of ${id} comes`);
   await until(async () => (await listLeft(installation, id)).length === 0, 10, `nothing of ${id} is in the cluster`);
   const { status, error_code: code, failures, interruptions } = await theJob(store, id);
-  const [{ books }, ledger, { problems }, lines, { objects, uploads }, attempts] = await Promise.all([
+  const [{ balances }, ledger, { problems }, lines, { objects, uploads }, attempts] = await Promise.all([
     readSnapshot(store, account),
     readLedger(store, account, 100),
     verifyLedger(store, account),
@@ -73,7 +73,7 @@ export async function factsOf(installation: Installation, { id, account }: Order
     ...{ status, code, failures, interruptions, problems: problems.map(String) },
     attempts: attempts.flatMap((mark) => mark.code ?? []),
     charged: ledger.filter((entry) => entry.kind === 'charge' && entry.job === id).length,
-    held: books.held,
+    held: balances.held,
     lines: lines.flatMap(({ endpoint, status }) => (endpoint.includes('download') ? [status] : [])).toSorted(),
     webhooks: receiver.of(id).map(({ body }) => body.status),
     objects: [...objects, ...uploads].filter((key) => key.startsWith(id)).map((key) => key.slice(id.length + 1)),
