@@ -18,6 +18,7 @@ import { addPack } from '../../src/store/money/add-pack.ts';
 import { grantCredits } from '../../src/store/money/grant-credits.ts';
 import type { Connection } from '../../src/store/redis/connection.ts';
 import type { RecordStore } from '../../src/store/script.ts';
+import { mutateLua } from '../mutation/lua-mutants.ts';
 
 /** A store whose clock a test may move. */
 export interface TestStore extends RecordStore {
@@ -38,7 +39,7 @@ export function movableClock(): { now(): number; offset(): number; advance(milli
 /** A store with a clock of its own on a connection. */
 export function storeOf(connection: Connection): TestStore {
   const clock = movableClock();
-  return { connection, clock, advance: clock.advance };
+  return { connection: mutateLua(connection), clock, advance: clock.advance };
 }
 
 export interface Wanted extends AccountChange {
