@@ -55,14 +55,11 @@ export function makeConformClient({ url, key, mediaUrl, signal }: ConformClientO
   const started = new Set<string>();
   const made = new Map<string, Promise<unknown>>();
 
-  const send = (method: string, target: string, carried: CallOptions, end: AbortSignal): Promise<Response> => {
-    const { query = '' } = carried;
-    const asked = typeof query === 'string' ? query : String(new URLSearchParams(query));
-    return fetch(`${target.startsWith('/') ? url : ''}${target}${asked && `?${asked}`}`, {
+  const send = (method: string, target: string, carried: CallOptions, end: AbortSignal): Promise<Response> =>
+    fetch(addressOf(url, target, carried), {
       ...{ method, redirect: 'manual', signal: end },
       ...toSend({ key, ...carried }),
     });
-  };
   const call = async (
     method: string,
     target: string,
@@ -111,6 +108,11 @@ export function makeConformClient({ url, key, mediaUrl, signal }: ConformClientO
       for (const id of started) await call('DELETE', `/v1/jobs/${encodeURIComponent(id)}`, {}, end);
     },
   };
+}
+
+function addressOf(url: string, target: string, { query = '' }: CallOptions): string {
+  const asked = typeof query === 'string' ? query : String(new URLSearchParams(query));
+  return `${target.startsWith('/') ? url : ''}${target}${asked && `?${asked}`}`;
 }
 
 /** What stands at a dotted path of a JSON value; undefined when nothing does. */

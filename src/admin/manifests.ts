@@ -24,7 +24,7 @@ controller and its binding to the service account trawl-controller, a ResourceQu
 that lets in nothing but pods of the worker image. Both namespaces and the service accounts must be there before.
 
 It reads the settings of the controller: ${required.join(', ')}
-and every TRAWL_WORKER_… setting must be as the controller has them, because the admission policy refuses any other pod.
+and the settings of its workers must be as the controller has them, because the admission policy refuses any other pod.
 
   --namespace N             Namespace of the workers; TRAWL_KUBE_NAMESPACE unless given.
   --controller-namespace N  Namespace of controller and egress, whose pods carry the labels app.kubernetes.io/name: trawl
