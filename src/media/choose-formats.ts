@@ -1,10 +1,10 @@
 import type { Args } from '../model/request-parameters.ts';
 import { type Container, canHold, containersFor, isAudioCopy } from './container.ts';
-import type { Format, Page } from './source-page.ts';
-import { Failed, type Order } from './tools.ts';
+import type { SourceFormat, SourcePage } from './source-page.ts';
+import { Failed, type MediaOrder } from './tools.ts';
 
 /** One file to fetch, and what of it goes into the delivered one. */
-export interface Part {
+export interface ChosenFormat {
   readonly id: string;
   readonly name: string;
   readonly video: boolean;
@@ -15,8 +15,8 @@ export interface Part {
   readonly fragmented: boolean;
 }
 
-export interface Choice {
-  readonly parts: readonly Part[];
+export interface FormatChoice {
+  readonly parts: readonly ChosenFormat[];
   /** What the delivered file is cut to. */
   readonly seconds: number | null;
   /** Whether only the beginning of the source is fetched. */
@@ -31,7 +31,7 @@ const slack = 8;
 const preferredVideo = ['h264', 'av1', 'hevc', 'vp9', 'vp8'];
 
 /** Decides which formats are fetched for an order (D29, D30, D32, D63, D64), or throws why none can be. */
-export function choose(page: Page, order: Order): Choice {
+export function chooseFormatsFor(page: SourcePage, order: MediaOrder): FormatChoice {
   const { args } = order;
   const seconds = typeof args.max_duration === 'number' ? args.max_duration : null;
   if (page.live && seconds === null) throw new Failed('live_unbounded');
@@ -40,7 +40,7 @@ export function choose(page: Page, order: Order): Choice {
   const expected = known === null ? null : Math.min(known, seconds ?? known);
   const section = cuts && (page.live || known === null || seconds < 0.5 * known);
   const formats = chooseFormats(page, order, expected ?? seconds);
-  const parts = formats.map((format, n): Part => {
+  const parts = formats.map((format, n): ChosenFormat => {
     const bytes = expectedBytes(format.format, page.duration, section ? seconds : null);
     const fragmented = !/^https?$/.test(format.format.protocol);
     return { id: format.format.id, name: `part${n}`, video: format.video, audio: format.audio, bytes, fragmented };
@@ -49,12 +49,12 @@ export function choose(page: Page, order: Order): Choice {
 }
 
 interface Taken {
-  readonly format: Format;
+  readonly format: SourceFormat;
   readonly video: boolean;
   readonly audio: boolean;
 }
 
-function chooseFormats(page: Page, { endpoint, args }: Order, length: number | null): Taken[] {
+function chooseFormats(page: SourcePage, { endpoint, args }: MediaOrder, length: number | null): Taken[] {
   const usable = page.formats.filter((format) => format.vcodec !== 'none' || format.acodec !== 'none');
   if (usable.length === 0) throw new Failed('extractor_failed');
   if (endpoint === 'audio' || args.download_type === 'audio') {
@@ -83,9 +83,14 @@ function sideLimit(quality: string, length: number | null): number {
   return length === null || length > hour ? Math.min(asked, 720) : asked;
 }
 
-function chooseVideo(formats: readonly Format[], limit: number, wanted: readonly Container[], silent: boolean): Format {
+function chooseVideo(
+  formats: readonly SourceFormat[],
+  limit: number,
+  wanted: readonly Container[],
+  silent: boolean,
+): SourceFormat {
   const pictures = formats.filter((format) => format.vcodec !== 'none');
-  const fits = (format: Format) => (format.side === null ? 1 : format.side <= limit + slack ? 2 : 0);
+  const fits = (format: SourceFormat) => (format.side === null ? 1 : format.side <= limit + slack ? 2 : 0);
   const found = best(pictures, [
     (format) => Number(format.preference > -100),
     fits,
@@ -101,12 +106,12 @@ function chooseVideo(formats: readonly Format[], limit: number, wanted: readonly
   return found;
 }
 
-function isFirstFit(video: Format, audio: Format, wanted: readonly Container[]): boolean {
+function isFirstFit(video: SourceFormat, audio: SourceFormat, wanted: readonly Container[]): boolean {
   const container = wanted.find((each) => canHold(each, video.vcodec, null));
   return container !== undefined && canHold(container, null, audio.acodec);
 }
 
-function chooseAudio(formats: readonly Format[], args: Args): Format {
+function chooseAudio(formats: readonly SourceFormat[], args: Args): SourceFormat {
   const sound = formats.filter((format) => format.acodec !== 'none');
   const found = best(sound, [
     (format) => Number(format.preference > -100),
@@ -123,15 +128,18 @@ function chooseAudio(formats: readonly Format[], args: Args): Format {
 }
 
 /** The one with the greatest marks, compared in turn; of equal ones the last, as yt-dlp sorts the best last. */
-function best(formats: readonly Format[], marks: readonly ((format: Format) => number)[]): Format | undefined {
-  let found: Format | undefined;
+function best(
+  formats: readonly SourceFormat[],
+  marks: readonly ((format: SourceFormat) => number)[],
+): SourceFormat | undefined {
+  let found: SourceFormat | undefined;
   for (const format of formats) {
     if (found === undefined || compare(format, found, marks) >= 0) found = format;
   }
   return found;
 }
 
-function compare(one: Format, other: Format, marks: readonly ((format: Format) => number)[]): number {
+function compare(one: SourceFormat, other: SourceFormat, marks: readonly ((format: SourceFormat) => number)[]): number {
   for (const mark of marks) {
     const difference = mark(one) - mark(other);
     if (difference !== 0) return difference;
@@ -139,7 +147,7 @@ function compare(one: Format, other: Format, marks: readonly ((format: Format) =
   return 0;
 }
 
-function expectedBytes(format: Format, duration: number | null, seconds: number | null): number | null {
+function expectedBytes(format: SourceFormat, duration: number | null, seconds: number | null): number | null {
   const whole = format.bytes ?? (format.tbr !== null && duration !== null ? format.tbr * 125 * duration : null);
   if (seconds === null) return whole;
   if (format.tbr !== null) return format.tbr * 125 * seconds;

@@ -2,7 +2,7 @@ import type { FailureCode } from '../base/errors.ts';
 import { asRecord } from './source-page.ts';
 
 /** An exception of yt-dlp, as the driver tells it. */
-export interface Failure {
+export interface YtDlpFailure {
   /** Names of the exception's class and of those that caused it, outermost first. */
   readonly classes: readonly string[];
   readonly message: string;
@@ -16,7 +16,7 @@ export interface Failure {
   readonly fragmented?: boolean;
 }
 
-const longestWords = 4000;
+const maxWordsLength = 4000;
 
 /** Classes that say all by themselves. */
 const byClass: Readonly<Record<string, FailureCode>> = {
@@ -108,7 +108,7 @@ const noise =
   /http error \d{3}(: [\w' -]+)?(\(caused by[^|]*)?|https?:\/\/\S+|^error:|\[[\w:+.-]+\] (?:[^\s:|]+: )?|use --cookies[^|]*|(;|\.) please report this issue[^|]*|you may want to use --cookies[^|]*|try --[^|]*/g;
 
 /** Reads what the driver tells of an exception. */
-export function readFailure(json: unknown): Failure {
+export function readFailure(json: unknown): YtDlpFailure {
   const fields = asRecord(json);
   const causes = Array.isArray(fields.causes) ? fields.causes.map(String) : [];
   return {
@@ -122,13 +122,13 @@ export function readFailure(json: unknown): Failure {
 }
 
 /** Finds the code of a failure: first what egress and the classes say, then the words, then the status, then the kind. */
-export function classify(failure: Failure): FailureCode {
+export function classifyFailure(failure: YtDlpFailure): FailureCode {
   if (failure.verdict?.startsWith('refused')) return 'address_not_allowed';
   if (failure.verdict !== null) return 'source_broken';
   const named = failure.classes.map((name) => byClass[name]).find((code) => code !== undefined);
   if (named !== undefined) return named;
   const message = failure.message.toLowerCase();
-  const words = message.replaceAll(noise, ' ').slice(0, longestWords);
+  const words = message.replaceAll(noise, ' ').slice(0, maxWordsLength);
   const worded = byWords.find(([, pattern]) => pattern.test(words));
   if (worded !== undefined) return worded[0];
   const status = failure.http ?? (Number(/http error (\d{3})/.exec(message)?.[1] ?? 0) || null);
@@ -138,7 +138,7 @@ export function classify(failure: Failure): FailureCode {
   return failure.stage === 'inspect' && !failure.expected ? 'extractor_failed' : 'unclassified';
 }
 
-function byStatus(status: number, { stage, fragmented }: Failure): FailureCode | null {
+function byStatus(status: number, { stage, fragmented }: YtDlpFailure): FailureCode | null {
   if (status === 404 || status === 410) return stage === 'fetch' && fragmented ? 'source_incomplete' : 'deleted';
   if (status === 401) return 'login_required';
   if (status === 451) return 'geo_blocked';

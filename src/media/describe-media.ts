@@ -1,18 +1,18 @@
 import { type Metadata, readMetadata } from '../model/metadata.ts';
-import { type Probe, readProbe } from './probe-file.ts';
-import type { Format, Page } from './source-page.ts';
+import { type FileProbe, readProbe } from './probe-file.ts';
+import type { SourceFormat, SourcePage } from './source-page.ts';
 
 /** What is told of a delivered file in place of what its page says (D66). */
 export interface DeliveredFacts {
   readonly ext: string;
-  readonly probe: Probe;
+  readonly probe: FileProbe;
 }
 
 /** Makes the 19 fields (D26) of what a page tells, the best of its formats, and the file itself. */
-export function readFacts(
-  page: Page,
+export function describeMedia(
+  page: SourcePage,
   order: { readonly query: string },
-  chosen: Format | null,
+  chosen: SourceFormat | null,
   delivered?: DeliveredFacts,
 ): Metadata {
   const { fields } = page;
@@ -43,7 +43,7 @@ export function readFacts(
 }
 
 /** What has a length or is a plain file is no live stream; of a page without a word nobody knows. */
-function liveStatus(page: Page, whole: boolean): unknown {
+function liveStatus(page: SourcePage, whole: boolean): unknown {
   const { fields } = page;
   if (typeof fields.live_status === 'string') return fields.live_status;
   if (page.live) return 'is_live';

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Tools } from './tools.ts';
+import type { MediaTools } from './tools.ts';
 
 /** Demuxers that read nothing but the file they were given: no lists, no manifests, no concatenations. */
 const plainFormats =
@@ -39,7 +39,7 @@ export function mediaEnv(folder: string): Record<string, string> {
 }
 
 /** Lays programs for yt-dlp's own use, which put the same rules before every input, and answers their folder. */
-export function layWrappers(tools: Pick<Tools, 'folder' | 'ffmpeg' | 'ffprobe'>): string {
+export function layWrappers(tools: Pick<MediaTools, 'folder' | 'ffmpeg' | 'ffprobe'>): string {
   const folder = join(tools.folder, 'tools');
   mkdirSync(folder, { recursive: true });
   for (const name of ['ffmpeg', 'ffprobe'] as const) {

@@ -13,13 +13,17 @@ const encoding: Shares = { inspect: 3, fetch: 53, convert: 30, prove: 4 };
 const stages = ['inspect', 'fetch', 'convert', 'prove'] as const;
 type Stage = (typeof stages)[number];
 
-export interface Progress {
+export interface OverallProgress {
   /** Says how far a stage has come, from 0 to 1, and for a fetch how many bytes have arrived. */
   readonly at: (stage: Stage, fraction: number, bytes?: number) => void;
 }
 
 /** Makes one number, which never falls, of all stages. `encodes` says whether the conversion will take long. */
-export function makeProgress(encodes: boolean, told: (told: AttemptProgress) => void, now: () => number): Progress {
+export function makeOverallProgress(
+  encodes: boolean,
+  told: (told: AttemptProgress) => void,
+  now: () => number,
+): OverallProgress {
   const shares = encodes ? encoding : copying;
   let last: AttemptProgress = { progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null };
   let begun: { readonly at: number; readonly bytes: number } | null = null;

@@ -1,17 +1,17 @@
 import type { Endpoint } from '../model/job.ts';
 import type { Args } from '../model/request-parameters.ts';
-import type { Choice } from './choose-formats.ts';
+import type { FormatChoice } from './choose-formats.ts';
 import { askedRate, type Container, canHold, containers, containersFor, familyOf, isAudioCopy } from './container.ts';
 import type { Probed, Stream } from './probe-file.ts';
-import { Failed, type Order } from './tools.ts';
+import { Failed, type MediaOrder } from './tools.ts';
 
 /** A file that was fetched, and what it turned out to be. */
-export interface Fetched extends Probed {
+export interface FetchedFile extends Probed {
   readonly file: string;
 }
 
 /** How the delivered file is made of the fetched ones. */
-export interface Plan {
+export interface ConversionPlan {
   readonly container: Container;
   /** The kinds of streams that it must have. */
   readonly video: boolean;
@@ -24,7 +24,7 @@ export interface Plan {
   readonly length: number | null;
 }
 
-interface Source {
+interface SourceStream {
   readonly input: number;
   readonly stream: Stream;
 }
@@ -33,8 +33,12 @@ interface Source {
 const exactFormats = /^(mov|matroska|wav|flac)/;
 
 /** Plans the conversion: stream copy before remux before encoding, and never a new encoding of the picture. */
-export function planConversion(fetched: readonly Fetched[], choice: Choice, order: Order): Plan {
-  const find = (kind: 'video' | 'audio', wanted: (n: number) => boolean): Source | null => {
+export function planConversion(
+  fetched: readonly FetchedFile[],
+  choice: FormatChoice,
+  order: MediaOrder,
+): ConversionPlan {
+  const find = (kind: 'video' | 'audio', wanted: (n: number) => boolean): SourceStream | null => {
     for (const [input, { probe }] of fetched.entries()) {
       const stream = probe[kind];
       if (stream !== null && wanted(input)) return { input, stream };
@@ -66,7 +70,7 @@ interface Made {
   readonly encodes: boolean;
 }
 
-function filmPlan(video: Source | null, audio: Source | null, args: Args): Made {
+function filmPlan(video: SourceStream | null, audio: SourceStream | null, args: Args): Made {
   const [picture, sound] = [video?.stream.codec ?? null, audio?.stream.codec ?? null];
   const wanted = containersFor(String(args.video_format ?? 'mp4'));
   for (const container of wanted) {
@@ -78,7 +82,7 @@ function filmPlan(video: Source | null, audio: Source | null, args: Args): Made 
   return { container: containers.mkv, encoding: ['-c', 'copy'], encodes: false };
 }
 
-function soundPlan({ stream }: Source, args: Args, endpoint: Endpoint): Made {
+function soundPlan({ stream }: SourceStream, args: Args, endpoint: Endpoint): Made {
   const container =
     endpoint === 'audio' ? audioContainer(String(args.audio_format ?? 'mp3')) : familyOf(String(args.video_format));
   if (isAudioCopy(args, stream.codec, stream.kilobits))
@@ -99,7 +103,7 @@ function audioContainer(format: string): Container {
   return [mp3, m4a, wav].find(({ ext }) => ext === format) ?? mp3;
 }
 
-function output(sources: readonly Source[], made: Made, choice: Choice): string[] {
+function output(sources: readonly SourceStream[], made: Made, choice: FormatChoice): string[] {
   const maps = sources.flatMap(({ input, stream }) => ['-map', `${input}:${stream.index}`]);
   const cut = choice.seconds === null ? [] : ['-t', String(choice.seconds)];
   const front = /^(mp4|ipod)$/.test(made.container.muxer) ? ['-movflags', '+faststart'] : [];
@@ -108,7 +112,7 @@ function output(sources: readonly Source[], made: Made, choice: Choice): string[
 }
 
 /** Only an mp4 is delivered as it came: its index tells how many packets must be found in it. */
-function isAlready(fetched: readonly Fetched[], sources: readonly Source[], container: Container): boolean {
+function isAlready(fetched: readonly FetchedFile[], sources: readonly SourceStream[], container: Container): boolean {
   const only = fetched.length === 1 ? fetched[0]?.probe : undefined;
   return (
     only !== undefined &&
@@ -119,7 +123,11 @@ function isAlready(fetched: readonly Fetched[], sources: readonly Source[], cont
   );
 }
 
-function exactLength(fetched: readonly Fetched[], sources: readonly Source[], seconds: number | null): number | null {
+function exactLength(
+  fetched: readonly FetchedFile[],
+  sources: readonly SourceStream[],
+  seconds: number | null,
+): number | null {
   const known = sources.map(({ input, stream }) => {
     const probe = fetched[input]?.probe;
     return probe !== undefined && exactFormats.test(probe.format) ? (stream.duration ?? probe.duration) : null;

@@ -1,6 +1,6 @@
 import { ffprobeArguments, mediaEnv } from './ffmpeg-arguments.ts';
 import { asRecord, positive, readCodec } from './source-page.ts';
-import { type Ended, Failed, type Tools } from './tools.ts';
+import { type ChildEnd, Failed, type MediaTools } from './tools.ts';
 
 export interface Stream {
   readonly index: number;
@@ -18,7 +18,7 @@ export interface Stream {
 }
 
 /** What ffprobe tells of a file. */
-export interface Probe {
+export interface FileProbe {
   readonly format: string;
   readonly duration: number | null;
   readonly streams: readonly Stream[];
@@ -27,14 +27,19 @@ export interface Probe {
 }
 
 export interface Probed {
-  readonly probe: Probe;
-  readonly ended: Ended;
+  readonly probe: FileProbe;
+  readonly ended: ChildEnd;
   /** Whether every packet was read. */
   readonly counting: boolean;
 }
 
 /** Asks ffprobe about a local file; with `counting` it reads every packet of it. */
-export async function probeFile(file: string, counting: boolean, tools: Tools, signal: AbortSignal): Promise<Probed> {
+export async function probeFile(
+  file: string,
+  counting: boolean,
+  tools: MediaTools,
+  signal: AbortSignal,
+): Promise<Probed> {
   const lines: string[] = [];
   const options = {
     folder: tools.folder,
@@ -48,7 +53,7 @@ export async function probeFile(file: string, counting: boolean, tools: Tools, s
 }
 
 /** Reads what ffprobe answers as JSON. */
-export function readProbe(json: unknown): Probe {
+export function readProbe(json: unknown): FileProbe {
   const fields = asRecord(json);
   const streams = Array.isArray(fields.streams) ? fields.streams.map(readStream) : [];
   const format = asRecord(fields.format);

@@ -2,19 +2,19 @@ import { open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AttemptProgress } from '../model/attempt-protocol.ts';
 import type { Metadata } from '../model/metadata.ts';
-import { type Choice, choose } from './choose-formats.ts';
+import { chooseFormatsFor, type FormatChoice } from './choose-formats.ts';
 import { classifyFfmpeg } from './classify-failure.ts';
 import { isAudioCopy } from './container.ts';
-import { readFacts } from './describe-media.ts';
+import { describeMedia } from './describe-media.ts';
 import { ffmpegArguments, mediaEnv } from './ffmpeg-arguments.ts';
-import { makeProgress, type Progress } from './overall-progress.ts';
-import { type Fetched, type Plan, planConversion } from './plan-conversion.ts';
+import { makeOverallProgress, type OverallProgress } from './overall-progress.ts';
+import { type ConversionPlan, type FetchedFile, planConversion } from './plan-conversion.ts';
 import { probeFile } from './probe-file.ts';
 import { damage, prove } from './prove-file.ts';
-import type { Page } from './source-page.ts';
-import { Failed, type Order, type Produced, type Tools } from './tools.ts';
+import type { SourcePage } from './source-page.ts';
+import { Failed, type MediaOrder, type MediaTools, type Produced } from './tools.ts';
 import { watchFetch } from './watch-fetch.ts';
-import { type Driver, openDriver } from './yt-dlp.ts';
+import { startYtDlp, type YtDlp } from './yt-dlp.ts';
 
 /** How Matroska and WebM begin. */
 const ebml = 0x1a45dfa3;
@@ -32,8 +32,8 @@ const mendable = [
 
 /** Makes the file of an order, proved, in the private folder; or throws a `Failed`. */
 export async function produce(
-  order: Order,
-  tools: Tools,
+  order: MediaOrder,
+  tools: MediaTools,
   told: (told: AttemptProgress) => void,
   signal: AbortSignal,
 ): Promise<Produced> {
@@ -56,21 +56,21 @@ export async function produce(
 }
 
 /** Reads what the page and the file behind a URL tell, fetching no more than that needs; or throws a `Failed`. */
-export async function inspectUrl(order: Order, tools: Tools, signal: AbortSignal): Promise<Metadata> {
+export async function inspectUrl(order: MediaOrder, tools: MediaTools, signal: AbortSignal): Promise<Metadata> {
   const ends = endable(signal);
-  const driver = openDriver('inspect', order, tools, ends.signal);
+  const driver = startYtDlp('inspect', order, tools, ends.signal);
   const page = await withDeadline(driver.page, tools.limits.inspectSeconds, ends.end);
   return describePage(page, order);
 }
 
 /** Makes the metadata of an inspected URL: the size and the kind of file are those that a download would choose. */
-export function describePage(page: Page, order: Order): Metadata {
-  return readFacts(page, { query: String(order.args.query) }, bestFormat(page));
+export function describePage(page: SourcePage, order: MediaOrder): Metadata {
+  return describeMedia(page, { query: String(order.args.query) }, bestFormat(page));
 }
 
-function bestFormat(page: Page) {
+function bestFormat(page: SourcePage) {
   try {
-    const { parts } = choose({ ...page, live: false }, { endpoint: 'video', args: {} });
+    const { parts } = chooseFormatsFor({ ...page, live: false }, { endpoint: 'video', args: {} });
     return page.formats.find((format) => format.id === parts[0]?.id) ?? null;
   } catch (error) {
     if (error instanceof Failed) return page.formats.at(-1) ?? null;
@@ -82,58 +82,58 @@ function bestFormat(page: Page) {
 class SectionFailed extends Failed {}
 
 async function attempt(
-  order: Order,
-  tools: Tools,
+  order: MediaOrder,
+  tools: MediaTools,
   told: (told: AttemptProgress) => void,
   signal: AbortSignal,
   mayCut: boolean,
 ): Promise<Produced> {
   const ends = endable(signal);
   told({ progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null });
-  const driver = openDriver('download', order, tools, ends.signal);
+  const driver = startYtDlp('download', order, tools, ends.signal);
   try {
-    return await make(driver, order, tools, told, ends, mayCut);
+    const page = await withDeadline(driver.page, tools.limits.inspectSeconds, ends.end);
+    if (page.fields.live_status === 'is_upcoming') throw notStarted(page);
+    const found = chooseFormatsFor(page, order);
+    const choice = mayCut || page.live ? found : { ...found, section: false };
+    const progress = makeOverallProgress(willEncode(choice, page, order), told, Date.now);
+    return await make(driver, order, { page, choice }, { tools, progress, ...ends });
   } finally {
     driver.close();
   }
 }
 
-async function make(
-  driver: Driver,
-  order: Order,
-  tools: Tools,
-  told: (told: AttemptProgress) => void,
-  ends: Endable,
-  mayCut: boolean,
-): Promise<Produced> {
-  const page = await withDeadline(driver.page, tools.limits.inspectSeconds, ends.end);
-  if (page.fields.live_status === 'is_upcoming') throw notStarted(page);
-  const found = choose(page, order);
-  const choice = mayCut || page.live ? found : { ...found, section: false };
-  const progress = makeProgress(willEncode(choice, page, order), told, Date.now);
-  await fetchParts(driver, choice, page, tools, progress, ends);
-  const fetched = await probeParts(choice, page, tools, ends.signal);
+/** The page of an order and the formats chosen there. */
+interface Chosen {
+  readonly page: SourcePage;
+  readonly choice: FormatChoice;
+}
+
+/** What every step of making one file needs. */
+interface Making extends Endable {
+  readonly tools: MediaTools;
+  readonly progress: OverallProgress;
+}
+
+async function make(driver: YtDlp, order: MediaOrder, chosen: Chosen, making: Making): Promise<Produced> {
+  const { page, choice } = chosen;
+  const { tools, progress, signal } = making;
+  await fetchParts(driver, chosen, making);
+  const fetched = await probeParts(choice, page, tools, signal);
   const plan = planConversion(fetched, choice, order);
   const file = join(tools.folder, `media.${plan.container.ext}`);
-  await convert(fetched, plan, file, tools, progress, ends.signal);
+  await convert(fetched, plan, file, making);
   progress.at('prove', 0);
   const known = plan.output === null ? (fetched[0] ?? null) : null;
-  const proof = await prove(file, plan, choice.expected, known, tools, ends.signal);
+  const proof = await prove(file, { plan, promised: choice.expected, known }, tools, signal);
   progress.at('prove', 1);
   const facts = { ext: plan.container.ext, probe: proof.probe };
-  const metadata = readFacts(page, { query: String(order.args.query) }, null, facts);
+  const metadata = describeMedia(page, { query: String(order.args.query) }, null, facts);
   const { ext, content_type } = plan.container;
   return { file, metadata, bytes: proof.bytes, sha256: proof.sha256, content_type, ext };
 }
 
-async function fetchParts(
-  driver: Driver,
-  choice: Choice,
-  page: Page,
-  tools: Tools,
-  progress: Progress,
-  ends: Endable,
-): Promise<void> {
+async function fetchParts(driver: YtDlp, { page, choice }: Chosen, { tools, progress, end }: Making): Promise<void> {
   const expected = choice.parts.map((part) => part.bytes);
   const arrived = choice.parts.map(() => 0);
   let onDisk = 0;
@@ -150,7 +150,7 @@ async function fetchParts(
     onDisk = bytes;
     tell();
   };
-  const stop = watchFetch(tools.folder, tools.limits, page.live, measured, ends.end);
+  const stop = watchFetch(tools.folder, tools.limits, page.live, measured, end);
   try {
     await driver.fetch(choice.parts, choice.section ? choice.seconds : null, ({ part, bytes, total }) => {
       arrived[part] = bytes;
@@ -165,8 +165,13 @@ async function fetchParts(
   }
 }
 
-async function probeParts(choice: Choice, page: Page, tools: Tools, signal: AbortSignal): Promise<Fetched[]> {
-  const fetched: Fetched[] = [];
+async function probeParts(
+  choice: FormatChoice,
+  page: SourcePage,
+  tools: MediaTools,
+  signal: AbortSignal,
+): Promise<FetchedFile[]> {
+  const fetched: FetchedFile[] = [];
   for (const { name } of choice.parts) {
     const file = join(tools.folder, name);
     const { size } = await stat(file).catch(() => ({ size: 0 }));
@@ -185,12 +190,10 @@ async function probeParts(choice: Choice, page: Page, tools: Tools, signal: Abor
 }
 
 async function convert(
-  fetched: readonly Fetched[],
-  plan: Plan,
+  fetched: readonly FetchedFile[],
+  plan: ConversionPlan,
   file: string,
-  tools: Tools,
-  progress: Progress,
-  signal: AbortSignal,
+  { tools, progress, signal }: Making,
 ): Promise<void> {
   progress.at('convert', 0);
   const inputs = fetched.map((each) => each.file);
@@ -220,13 +223,13 @@ async function beginsAsMedia(file: string): Promise<boolean> {
   }
 }
 
-function willEncode(choice: Choice, page: Page, { endpoint, args }: Order): boolean {
+function willEncode(choice: FormatChoice, page: SourcePage, { endpoint, args }: MediaOrder): boolean {
   const format = page.formats.find(({ id }) => id === choice.parts[0]?.id);
   const sound = endpoint === 'audio' || args.download_type === 'audio';
   return sound && !isAudioCopy(args, format?.acodec ?? null, format?.abr ?? format?.tbr ?? null);
 }
 
-function notStarted(page: Page): Failed {
+function notStarted(page: SourcePage): Failed {
   const at = page.fields.release_timestamp;
   const known = typeof at === 'number' && at > 0 && at < 1e11;
   if (!known) return new Failed('not_started');

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import type { Plan } from './plan-conversion.ts';
-import { type Probe, type Probed, probeFile } from './probe-file.ts';
-import { Failed, type Tools } from './tools.ts';
+import type { ConversionPlan } from './plan-conversion.ts';
+import { type FileProbe, type Probed, probeFile } from './probe-file.ts';
+import { Failed, type MediaTools } from './tools.ts';
 
 export interface Proof {
-  readonly probe: Probe;
+  readonly probe: FileProbe;
   readonly bytes: number;
   readonly sha256: string;
 }
@@ -16,16 +16,20 @@ export const damage =
   /partial file|ended prematurely|Truncating packet|truncated|moov atom not found|Error reading header|corrupt input packet/i;
 const oneSecond = 1;
 
-/**
- * Proves that a file is what was promised (D33): it is not empty, has the streams and the length, and all its packets
- * can be read. `promised` is the length by the source's own words, `known` what was read of this very file before.
- */
+/** What a file is proved against. */
+export interface ProofTerms {
+  readonly plan: ConversionPlan;
+  /** Length in seconds as the source states it; `null` when it does not. */
+  readonly promised: number | null;
+  /** An earlier probe of this very file. */
+  readonly known: Probed | null;
+}
+
+/** Proves that a file is what was promised (D33): not empty, with the streams and the length, all packets readable. */
 export async function prove(
   file: string,
-  plan: Plan,
-  promised: number | null,
-  known: Probed | null,
-  tools: Tools,
+  { plan, promised, known }: ProofTerms,
+  tools: MediaTools,
   signal: AbortSignal,
 ): Promise<Proof> {
   const { size } = await stat(file);
@@ -40,7 +44,7 @@ export async function prove(
 }
 
 /** What is wrong with a file by its probe, or null. */
-function findFault(probe: Probe, plan: Plan, promised: number | null): string | null {
+function findFault(probe: FileProbe, plan: ConversionPlan, promised: number | null): string | null {
   if (!probe.format.split(',').includes(plan.container.probed)) return `format ${probe.format}`;
   if (plan.video !== (probe.video !== null)) return plan.video ? 'no picture' : 'an unwanted picture';
   if (plan.audio !== (probe.audio !== null)) return plan.audio ? 'no sound' : 'an unwanted sound';

@@ -1,5 +1,5 @@
 /** One format of a medium, as far as its page tells. `none` is a stream that is known to be absent, null an unknown one. */
-export interface Format {
+export interface SourceFormat {
   readonly id: string;
   readonly ext: string;
   readonly vcodec: string | null;
@@ -18,9 +18,9 @@ export interface Format {
 }
 
 /** What the page of a medium tells. */
-export interface Page {
+export interface SourcePage {
   readonly fields: Readonly<Record<string, unknown>>;
-  readonly formats: readonly Format[];
+  readonly formats: readonly SourceFormat[];
   readonly duration: number | null;
   readonly live: boolean;
   readonly direct: boolean;
@@ -50,7 +50,7 @@ const codecs: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** Reads what the driver tells of a page; nothing in it is believed to have the right type. */
-export function readPage(json: unknown): Page {
+export function readPage(json: unknown): SourcePage {
   const fields = asRecord(json);
   const live = fields.is_live === true || fields.live_status === 'is_live';
   const formats = Array.isArray(fields.formats) ? fields.formats.map(readFormat) : [];
@@ -64,7 +64,7 @@ export function readPage(json: unknown): Page {
   };
 }
 
-function readFormat(json: unknown): Format {
+function readFormat(json: unknown): SourceFormat {
   const fields = asRecord(json);
   const [width, height] = [positive(fields.width), positive(fields.height)];
   return {

@@ -1,15 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { StringDecoder } from 'node:string_decoder';
 import { killGroup } from '../base/child-process.ts';
-import type { Child, Ended, RunOptions } from './tools.ts';
+import type { ChildEnd, RunningChildProcess, RunOptions } from './tools.ts';
 
-const longestLine = 2 ** 20;
-const mostOutput = 2 ** 27;
-const longestStderr = 16_384;
-const latePipeMilliseconds = 1000;
+const maxLineLength = 2 ** 20;
+const maxOutputBytes = 2 ** 27;
+const maxStderrLength = 16_384;
+const latePipeMs = 1000;
 
 /** Starts a child in a process group of its own, with bounds on what it says. */
-export function runChild(command: string, args: readonly string[], options: RunOptions): Child {
+export function spawnChild(command: string, args: readonly string[], options: RunOptions): RunningChildProcess {
   const child = spawn(command, args, { cwd: options.folder, env: options.env, detached: true });
   const kill = () => killGroup(child, 'SIGKILL');
   let excess = false;
@@ -24,10 +24,10 @@ export function runChild(command: string, args: readonly string[], options: RunO
   child.stdout.on('data', splitLines(options.line ?? (() => undefined), tooMuch));
   let stderr = '';
   child.stderr.on('data', (piece: Buffer) => {
-    stderr = (stderr + piece.toString()).slice(-longestStderr);
+    stderr = (stderr + piece.toString()).slice(-maxStderrLength);
   });
-  const ended = new Promise<Ended>((resolve) => {
-    const end = (code: number | null, signal: Ended['signal'], text: string) => {
+  const ended = new Promise<ChildEnd>((resolve) => {
+    const end = (code: number | null, signal: ChildEnd['signal'], text: string) => {
       options.signal.removeEventListener('abort', kill);
       resolve({ code, signal: excess ? 'output' : signal, stderr: text });
     };
@@ -44,7 +44,7 @@ function closeLate(child: ChildProcess, kill: () => void): void {
   setTimeout(() => {
     child.stdout?.destroy();
     child.stderr?.destroy();
-  }, latePipeMilliseconds).unref();
+  }, latePipeMs).unref();
 }
 
 /** Cuts a stream into lines; says `tooMuch` when a line or all of them are too long. */
@@ -56,7 +56,7 @@ function splitLines(line: (text: string) => void, tooMuch: () => void): (piece: 
     total += piece.length;
     const parts = (rest + decoder.write(piece)).split('\n');
     rest = parts.pop() ?? '';
-    if (rest.length > longestLine || total > mostOutput) tooMuch();
+    if (rest.length > maxLineLength || total > maxOutputBytes) tooMuch();
     else for (const text of parts) line(text);
   };
 }

@@ -4,13 +4,13 @@ import type { Metadata } from '../model/metadata.ts';
 import type { Args } from '../model/request-parameters.ts';
 
 /** What a caller asked for. */
-export interface Order {
+export interface MediaOrder {
   readonly endpoint: Endpoint;
   readonly args: Args;
 }
 
 /** Where one job stops whatever its source does. */
-export interface Limits {
+export interface MediaLimits {
   /** Of the delivered file, and of everything fetched for it. */
   readonly fileBytes: number;
   /** For reading the page, before the first byte of media. */
@@ -21,7 +21,7 @@ export interface Limits {
 }
 
 /** What a job works with. All paths are absolute. */
-export interface Tools {
+export interface MediaTools {
   readonly python: string;
   readonly driver: string;
   readonly ffmpeg: string;
@@ -31,16 +31,16 @@ export interface Tools {
   readonly folder: string;
   /** URL of the egress proxy: nothing is reached but through it. */
   readonly proxy: string;
-  readonly limits: Limits;
+  readonly limits: MediaLimits;
   /** Folders of the operator's plugin packages for yt-dlp. */
   readonly plugins: readonly string[];
   /** A file of cookies for this site, which is only read. */
   readonly cookies: string | null;
-  readonly run: Run;
+  readonly run: RunChild;
 }
 
 /** Starts a child; its owner decides what limits and walls are around it. */
-export type Run = (command: string, args: readonly string[], options: RunOptions) => Child;
+export type RunChild = (command: string, args: readonly string[], options: RunOptions) => RunningChildProcess;
 
 export interface RunOptions {
   readonly folder: string;
@@ -52,7 +52,7 @@ export interface RunOptions {
   readonly signal: AbortSignal;
 }
 
-export interface Child {
+export interface RunningChildProcess {
   /** Id of its process and of its group; absent when it is no process of this machine. */
   readonly id?: number;
   /** Writes one line to its standard input. */
@@ -60,10 +60,10 @@ export interface Child {
   /** Closes its standard input. */
   readonly close: () => void;
   /** Settles when it has ended, for whatever reason; never rejects. */
-  readonly ended: Promise<Ended>;
+  readonly ended: Promise<ChildEnd>;
 }
 
-export interface Ended {
+export interface ChildEnd {
   /** Null when a signal ended it or it could not be started. */
   readonly code: number | null;
   /** `output` when it was killed for writing too much. */

@@ -1,12 +1,12 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Failed, type Limits } from './tools.ts';
+import { Failed, type MediaLimits } from './tools.ts';
 
 export interface Watched {
   readonly bytes: number;
 }
 
-const everyMs = 250;
+const checkEveryMs = 250;
 
 /**
  * Measures what a fetch has written, tells it, and ends the fetch with a `Failed` when it is too large or too slow.
@@ -14,7 +14,7 @@ const everyMs = 250;
  */
 export function watchFetch(
   folder: string,
-  limits: Limits,
+  limits: MediaLimits,
   live: boolean,
   told: (bytes: number) => void,
   end: (reason: Failed) => void,
@@ -40,7 +40,7 @@ export function watchFetch(
     void look().finally(() => {
       busy = false;
     });
-  }, everyMs);
+  }, checkEveryMs);
   return () => clearInterval(timer);
 }
 

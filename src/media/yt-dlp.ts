@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import type { Part } from './choose-formats.ts';
-import { classify, readFailure } from './classify-failure.ts';
+import type { ChosenFormat } from './choose-formats.ts';
+import { classifyFailure, readFailure } from './classify-failure.ts';
 import { layWrappers, mediaEnv } from './ffmpeg-arguments.ts';
-import { asRecord, type Page, positive, readPage } from './source-page.ts';
-import { Failed, type Order, type Tools } from './tools.ts';
+import { asRecord, positive, readPage, type SourcePage } from './source-page.ts';
+import { Failed, type MediaOrder, type MediaTools } from './tools.ts';
 
 /** What a fetch tells while it runs. */
 export interface FetchProgress {
@@ -13,12 +13,12 @@ export interface FetchProgress {
 }
 
 /** A process of yt-dlp that has been given a URL. */
-export interface Driver {
+export interface YtDlp {
   /** What the page tells; rejects with a `Failed`. */
-  readonly page: Promise<Page>;
+  readonly page: Promise<SourcePage>;
   /** Fetches parts into files of their names; `seconds` keeps it to the beginning. Rejects with a `Failed`. */
   readonly fetch: (
-    parts: readonly Part[],
+    parts: readonly ChosenFormat[],
     seconds: number | null,
     told: (progress: FetchProgress) => void,
   ) => Promise<void>;
@@ -33,8 +33,13 @@ export const projectPython = join(import.meta.dirname, '..', '..', '.cache', 'py
 export const pythonFlags = ['-I', '-B', '-X', 'utf8'];
 
 /** Starts yt-dlp for the URL of an order. `download` keeps it waiting for a fetch. */
-export function openDriver(action: 'inspect' | 'download', order: Order, tools: Tools, signal: AbortSignal): Driver {
-  const page = Promise.withResolvers<Page>();
+export function startYtDlp(
+  action: 'inspect' | 'download',
+  order: MediaOrder,
+  tools: MediaTools,
+  signal: AbortSignal,
+): YtDlp {
+  const page = Promise.withResolvers<SourcePage>();
   const done = Promise.withResolvers<void>();
   // Whoever waits for one of them hears of the failure.
   page.promise.catch(() => undefined);
@@ -72,7 +77,7 @@ export function openDriver(action: 'inspect' | 'download', order: Order, tools: 
 }
 
 /** The order as the driver reads it. */
-function orderFor(action: 'inspect' | 'download', order: Order, tools: Tools): Record<string, unknown> {
+function orderFor(action: 'inspect' | 'download', order: MediaOrder, tools: MediaTools): Record<string, unknown> {
   const { folder, proxy, node, plugins, cookies, limits } = tools;
   const url = String(order.args.query);
   const bounds = { file_bytes: limits.fileBytes };
@@ -81,7 +86,7 @@ function orderFor(action: 'inspect' | 'download', order: Order, tools: Tools): R
 
 function toFailed(json: unknown, fragmented: boolean): Failed {
   const failure = readFailure(json);
-  return new Failed(classify({ ...failure, fragmented }), `${failure.classes.join(' < ')}: ${failure.message}`);
+  return new Failed(classifyFailure({ ...failure, fragmented }), `${failure.classes.join(' < ')}: ${failure.message}`);
 }
 
 function readProgress(json: unknown): FetchProgress {

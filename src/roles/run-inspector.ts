@@ -8,16 +8,16 @@ import { makeMetrics } from '../base/metrics.ts';
 import { startProbe } from '../base/probe-server.ts';
 import { makeStop } from '../base/shutdown.ts';
 import { inspectUrl } from '../media/produce-file.ts';
-import { chooseWall } from '../worker/choose-sandbox.ts';
+import { chooseSandbox } from '../worker/choose-sandbox.ts';
 import { findPrograms } from '../worker/find-programs.ts';
-import { startInspector } from '../worker/inspector-pool.ts';
+import { startInspectorPool } from '../worker/inspector-pool.ts';
 import { serveInspector } from '../worker/inspector-server.ts';
 import type { Surroundings } from './run-worker.ts';
 
 /** Requests at once for each processor: most of their time they wait for the network. */
-const atOnceEach = 4;
+const maxConcurrentEach = 4;
 /** What leaks in yt-dlp and its libraries goes with the parent. */
-const requestsMax = 1000;
+const maxRequests = 1000;
 const drainSeconds = 20;
 
 const help = `Usage: trawl inspector [--lifeline]
@@ -44,14 +44,16 @@ export async function runInspectorRole(args: readonly string[], { env, out, err 
   const left = waitToLeave(values.lifeline);
   try {
     const root = join(resolve(config.data), 'work');
-    const wall = await chooseWall(config.sandbox, root, (sentence) => log.warn('no sandbox', { reason: sentence }));
-    const inspector = await startInspector({
-      ...{ inspectUrl, wall, log, requestsMax, inspectSeconds: config.inspectSeconds },
+    const sandbox = await chooseSandbox(config.sandbox, root, (sentence) =>
+      log.warn('no sandbox', { reason: sentence }),
+    );
+    const inspector = await startInspectorPool({
+      ...{ inspectUrl, sandbox, log, maxRequests, inspectSeconds: config.inspectSeconds },
       plugins: config.ytdlpPlugins.filter((folder) => isHere(folder, log)),
       egress: config.egressAddress,
       programs: findPrograms(env.PATH ?? ''),
       root,
-      atOnce: atOnceEach * availableParallelism(),
+      maxConcurrent: maxConcurrentEach * availableParallelism(),
     });
     stop.add('inspector', inspector.close);
     const ready = () => (inspector.isReady() ? [] : ['inspector']);
@@ -63,7 +65,7 @@ export async function runInspectorRole(args: readonly string[], { env, out, err 
     const inspection = await serveInspector(inspector, place);
     let drain = drainSeconds;
     stop.add('inspection', () => inspection.close(drain));
-    log.info('inspector listens', { wall });
+    log.info('inspector listens', { sandbox });
     drain = (await left) === 'lifeline' ? 0 : drain;
     return 0;
   } finally {

@@ -22,7 +22,7 @@ export const breaches = {
 
 export type Breach = keyof typeof breaches;
 
-const filesOpenMax = 1024;
+const maxOpenFiles = 1024;
 
 /**
  * Gives the command under limits that the system itself keeps, for each process. Memory is that of data, because programs
@@ -32,7 +32,7 @@ export function limitCommand(command: readonly string[], limits: ChildLimits, co
   return [
     'prlimit',
     '--core=0',
-    `--nofile=${filesOpenMax}`,
+    `--nofile=${maxOpenFiles}`,
     `--fsize=${limits.fileBytes}`,
     `--data=${limits.memoryBytes}`,
     `--cpu=${limits.cpuSeconds}`,

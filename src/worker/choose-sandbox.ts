@@ -2,11 +2,11 @@ import { execFile } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { ChildLimits } from './child-limits.ts';
-import { ownUser, type Wall, wallOff } from './sandbox-command.ts';
+import { ownUser, type Sandbox, sandboxCommand } from './sandbox-command.ts';
 
 export type SandboxMode = 'auto' | 'required' | 'off';
 
-const trialMilliseconds = 5000;
+const trialMs = 5000;
 const trialLimits: ChildLimits = {
   fileBytes: 2 ** 20,
   folderBytes: 2 ** 20,
@@ -16,16 +16,20 @@ const trialLimits: ChildLimits = {
 };
 
 /**
- * Finds the strongest wall that works on this machine, tried around the folder where children will work; `warn` is told when
+ * Finds the strongest sandbox that works on this machine, tried around the folder where children will work; `warn` is told when
  * that is none. Throws when one is required.
  */
-export async function chooseWall(mode: SandboxMode, folder: string, warn: (sentence: string) => void): Promise<Wall> {
+export async function chooseSandbox(
+  mode: SandboxMode,
+  folder: string,
+  warn: (sentence: string) => void,
+): Promise<Sandbox> {
   if (mode === 'off') return 'none';
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const reasons: string[] = [];
-  for (const wall of walls()) {
-    const reason = await tryWall(wall, folder);
-    if (reason === null) return wall;
+  for (const sandbox of candidates()) {
+    const reason = await trySandbox(sandbox, folder);
+    if (reason === null) return sandbox;
     reasons.push(reason);
   }
   const why = `bubblewrap does not work here (${reasons.join('; ')})`;
@@ -34,16 +38,16 @@ export async function chooseWall(mode: SandboxMode, folder: string, warn: (sente
   return 'none';
 }
 
-function walls(): Wall[] {
+function candidates(): Sandbox[] {
   return process.getuid?.() === 0 ? ['user', 'namespace'] : ['namespace'];
 }
 
 /** Gives the reason why it does not work, or null. */
-async function tryWall(wall: Wall, folder: string): Promise<string | null> {
-  const inside = { wall, folder, readable: [], out: null, limits: trialLimits, user: ownUser(), python: 'python3' };
-  const [program = '', ...args] = wallOff(['true'], inside);
+async function trySandbox(sandbox: Sandbox, folder: string): Promise<string | null> {
+  const inside = { sandbox, folder, readable: [], out: null, limits: trialLimits, user: ownUser(), python: 'python3' };
+  const [program = '', ...args] = sandboxCommand(['true'], inside);
   try {
-    await promisify(execFile)(program, args, { timeout: trialMilliseconds });
+    await promisify(execFile)(program, args, { timeout: trialMs });
     return null;
   } catch (error) {
     const said = error instanceof Error && 'stderr' in error && String(error.stderr).trim();

@@ -3,7 +3,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import type { ServerAddress } from '../base/server-address.ts';
 
 /** Carries connections of one worker to the egress proxy. */
-export interface Relay {
+export interface EgressForwarder {
   /** The port when it listens on one, else 0. */
   readonly port: number;
   /** Ends every connection; may be repeated. */
@@ -11,10 +11,10 @@ export interface Relay {
 }
 
 /** One worker needs some tens; a hostile child must not use up what all share. */
-const connectionsMax = 128;
+const maxConnections = 128;
 
 /** Listens on a UNIX socket, or on a free port of the loopback address, and hands every connection on to `to`. */
-export async function startRelay(to: ServerAddress, path: string | null): Promise<Relay> {
+export async function startEgressForwarder(to: ServerAddress, path: string | null): Promise<EgressForwarder> {
   const open = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (near) => {
     const far = connect({ ...to, allowHalfOpen: true, noDelay: true });
@@ -33,7 +33,7 @@ export async function startRelay(to: ServerAddress, path: string | null): Promis
     near.pipe(far);
     far.pipe(near);
   });
-  server.maxConnections = connectionsMax;
+  server.maxConnections = maxConnections;
   if (path === null) server.listen(0, '127.0.0.1');
   else server.listen(path);
   await once(server, 'listening');

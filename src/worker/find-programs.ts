@@ -1,15 +1,15 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import type { Tools } from '../media/tools.ts';
+import type { MediaTools } from '../media/tools.ts';
 import { projectPython } from '../media/yt-dlp.ts';
 
 /** Absolute paths of everything that children run. */
-export type Programs = Pick<Tools, 'python' | 'driver' | 'ffmpeg' | 'ffprobe' | 'node'>;
+export type ProgramPaths = Pick<MediaTools, 'python' | 'driver' | 'ffmpeg' | 'ffprobe' | 'node'>;
 
 const root = join(import.meta.dirname, '..', '..');
 
 /** Finds every program, or throws a sentence that names the missing one. */
-export function findPrograms(path: string): Programs {
+export function findPrograms(path: string): ProgramPaths {
   return {
     python: firstOf('Python with yt-dlp', [projectPython]),
     driver: join(root, 'src', 'media', 'driver.py'),

@@ -13,10 +13,10 @@ import {
 import type { Outcome } from '../model/outcome.ts';
 
 /** The one server that a worker knows. Everything is tried again until an answer comes or the time is up. */
-export interface Gateway {
+export interface GatewayClient {
   readonly readSpec: () => Promise<AttemptSpec>;
   /** Tries once. */
-  readonly tell: (progress: AttemptProgress) => Promise<void>;
+  readonly reportProgress: (progress: AttemptProgress) => Promise<void>;
   readonly askPermit: (upload: UploadRequest) => Promise<UploadPermit>;
   /** Tries once, because the bytes can be read but once. */
   readonly putObject: (bytes: Readable, upload: Omit<UploadRequest, 'parts'>) => Promise<void>;
@@ -24,12 +24,12 @@ export interface Gateway {
 }
 
 /** The job has ended or goes on in another attempt: nobody waits for this one. */
-export class Over extends Error {}
+export class AttemptOver extends Error {}
 
 /** The gateway understood and refused, or what it said makes no sense: asking again changes nothing. */
-export class Refused extends Error {}
+export class GatewayRefusal extends Error {}
 
-export interface GatewayOptions {
+export interface GatewayClientOptions {
   readonly address: ServerAddress;
   /** Gives what is good for this attempt alone. */
   readonly token: () => string;
@@ -38,7 +38,7 @@ export interface GatewayOptions {
   readonly signal: AbortSignal;
 }
 
-const callMilliseconds = 10_000;
+const callTimeoutMs = 10_000;
 /** A permit names up to 128 signed URLs. */
 const maxAnswerBytes = 2 ** 20;
 /** A connection on which nothing moves for so long is given up. */
@@ -52,7 +52,7 @@ export function send(request: Omit<HttpRequest, 'idleMs' | 'maxAnswerBytes'>): P
 }
 
 /** Gives the calls to the gateway. */
-export function openGateway({ address, token, patienceSeconds, signal }: GatewayOptions): Gateway {
+export function openGatewayClient({ address, token, patienceSeconds, signal }: GatewayClientOptions): GatewayClient {
   const callOnce = async (method: 'GET' | 'POST', path: string, json?: unknown) => {
     const body = json === undefined ? '' : JSON.stringify(json);
     const headers = {
@@ -60,7 +60,7 @@ export function openGateway({ address, token, patienceSeconds, signal }: Gateway
       'content-type': 'application/json',
       'content-length': String(Buffer.byteLength(body)),
     };
-    const limited = AbortSignal.any([signal, AbortSignal.timeout(callMilliseconds)]);
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(callTimeoutMs)]);
     return judge(await send({ to: { server: address, path }, method, headers, body, signal: limited }));
   };
   const call = (...request: Parameters<typeof callOnce>) => {
@@ -68,7 +68,7 @@ export function openGateway({ address, token, patienceSeconds, signal }: Gateway
   };
   return {
     readSpec: async () => readSpec(await call('GET', '/v1/attempt')) ?? refuse('The order makes no sense'),
-    tell: async (progress) => {
+    reportProgress: async (progress) => {
       await callOnce('POST', '/v1/attempt/progress', progress);
     },
     askPermit: async (upload) => {
@@ -111,7 +111,8 @@ export async function repeat<T>(
       return await action(renew);
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof Over || error instanceof Refused || performance.now() + wait > end) throw error;
+      if (error instanceof AttemptOver || error instanceof GatewayRefusal || performance.now() + wait > end)
+        throw error;
     }
     await pause(wait, undefined, { signal });
     wait = Math.min(2 * wait, longestPauseMilliseconds);
@@ -119,9 +120,9 @@ export async function repeat<T>(
 }
 
 function judge({ status, text }: HttpAnswer): unknown {
-  if (status === 410) throw new Over('The job is over');
+  if (status === 410) throw new AttemptOver('The job is over');
   if (status >= 500 || status === 429 || status === 408) throw new Error(`The gateway answered with ${status}`);
-  if (status < 200 || status > 299) throw new Refused(`The gateway answered with ${status}`);
+  if (status < 200 || status > 299) throw new GatewayRefusal(`The gateway answered with ${status}`);
   try {
     return text === '' ? null : JSON.parse(text);
   } catch {
@@ -131,5 +132,5 @@ function judge({ status, text }: HttpAnswer): unknown {
 }
 
 function refuse(sentence: string): never {
-  throw new Refused(sentence);
+  throw new GatewayRefusal(sentence);
 }

@@ -1,32 +1,32 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { killGroup } from '../base/child-process.ts';
-import type { Child, Ended, RunOptions } from '../media/tools.ts';
+import type { ChildEnd, RunningChildProcess, RunOptions } from '../media/tools.ts';
 import { type Frame, makeFrameReader } from './inspector-frames.ts';
 
 /** What one request may use. */
-export interface WarmLimits {
+export interface RequestLimits {
   readonly file_bytes: number;
   readonly memory_bytes: number;
   readonly cpu_seconds: number;
   readonly processes: number;
 }
 
-export interface WarmOptions {
-  /** The command of the warm parent, behind its wall. */
+export interface InspectorParentOptions {
+  /** The command of the warm parent, behind its sandbox. */
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly folder: string;
   /** The only port that children reach, and what they may read. */
   readonly port: number;
   readonly paths: readonly string[];
-  readonly limits: WarmLimits;
+  readonly limits: RequestLimits;
 }
 
 /** A parent that has yt-dlp loaded, and the children that it forks. */
-export interface Warm {
+export interface InspectorParent {
   /** Runs the driver in a child of the user; 0 is the user of the parent. */
-  readonly start: (user: number, options: RunOptions) => Child;
+  readonly start: (user: number, options: RunOptions) => RunningChildProcess;
   /** Children started so far, and those that run. */
   readonly counts: () => { readonly started: number; readonly open: number };
   /** Settles when the parent has ended; its children have ended too then. */
@@ -34,35 +34,42 @@ export interface Warm {
   readonly end: () => void;
 }
 
-interface Open {
+interface OpenRequest {
   readonly line: (line: string) => void;
-  readonly resolve: (ended: Ended) => void;
+  readonly resolve: (ended: ChildEnd) => void;
   rest: string;
 }
 
 const signalNames = { 9: 'SIGKILL', 24: 'SIGXCPU', 25: 'SIGXFSZ' } as const;
-const longestStderr = 2000;
+const maxStderrLength = 2000;
 
 /** Starts a parent and waits until it is warm. Rejects when it ends before that. */
-export async function startWarm({ command, env, folder, port, paths, limits }: WarmOptions): Promise<Warm> {
+export async function startInspectorParent({
+  command,
+  env,
+  folder,
+  port,
+  paths,
+  limits,
+}: InspectorParentOptions): Promise<InspectorParent> {
   const [program = '', ...args] = command;
   const parent = spawn(program, args, { cwd: folder, env, detached: true, stdio: 'pipe' });
-  const open = new Map<number, Open>();
+  const open = new Map<number, OpenRequest>();
   let stderr = '';
   let started = 0;
   parent.stderr.on('data', (piece: Buffer) => {
-    stderr = (stderr + piece.toString()).slice(-longestStderr);
+    stderr = (stderr + piece.toString()).slice(-maxStderrLength);
   });
   // A parent that has ended takes no more orders; every open one is told so by its end.
   parent.stdin.on('error', () => undefined);
-  const close = (id: number, ended: Ended) => {
+  const close = (id: number, ended: ChildEnd) => {
     open.get(id)?.resolve(ended);
     open.delete(id);
   };
   const ready = Promise.withResolvers<void>();
   parent.stdout.on(
     'data',
-    makeFrameReader(ready.resolve, (frame) => obey(frame, open, close)),
+    makeFrameReader(ready.resolve, (frame) => handleFrame(frame, open, close)),
   );
   const ended = waitForEnd(parent).then(() => {
     for (const id of [...open.keys()]) close(id, { code: null, signal: 'SIGKILL', stderr });
@@ -70,9 +77,9 @@ export async function startWarm({ command, env, folder, port, paths, limits }: W
   });
   await ready.promise;
   const order = (json: object) => parent.stdin.write(`${JSON.stringify(json)}\n`);
-  const start: Warm['start'] = (user, options) => {
+  const start: InspectorParent['start'] = (user, options) => {
     const id = ++started;
-    const { promise, resolve } = Promise.withResolvers<Ended>();
+    const { promise, resolve } = Promise.withResolvers<ChildEnd>();
     const kill = () => order({ end: id });
     open.set(id, { line: options.line ?? (() => undefined), resolve, rest: '' });
     options.signal.addEventListener('abort', kill, { once: true });
@@ -87,7 +94,11 @@ export async function startWarm({ command, env, folder, port, paths, limits }: W
   return { start, counts: () => ({ started, open: open.size }), ended, end: () => killGroup(parent, 'SIGKILL') };
 }
 
-function obey(frame: Frame, open: ReadonlyMap<number, Open>, close: (id: number, ended: Ended) => void): void {
+function handleFrame(
+  frame: Frame,
+  open: ReadonlyMap<number, OpenRequest>,
+  close: (id: number, ended: ChildEnd) => void,
+): void {
   const child = open.get(frame.id);
   if (!child) return;
   if (frame.is === 'end') {

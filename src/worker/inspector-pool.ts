@@ -5,32 +5,32 @@ import { retry } from '../base/backoff.ts';
 import type { Log } from '../base/log.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import { shareRun } from '../base/single-flight.ts';
-import { Failed, type Tools } from '../media/tools.ts';
+import { Failed, type MediaTools } from '../media/tools.ts';
 import { pythonFlags } from '../media/yt-dlp.ts';
 import type { InspectionResult, Inspector } from '../model/inspection-result.ts';
 import type { ChildLimits } from './child-limits.ts';
-import { startRelay } from './egress-forwarder.ts';
-import type { Programs } from './find-programs.ts';
-import { startWarm, type Warm, type WarmLimits } from './inspector-parent.ts';
-import { type Broom, startBroom } from './orphan-cleaner.ts';
+import { startEgressForwarder } from './egress-forwarder.ts';
+import type { ProgramPaths } from './find-programs.ts';
+import { type InspectorParent, type RequestLimits, startInspectorParent } from './inspector-parent.ts';
+import { type OrphanCleaner, startOrphanCleaner } from './orphan-cleaner.ts';
 import type { Media } from './run-attempt.ts';
-import { homesOf, insidePort, systemPaths, type Wall, wallOff } from './sandbox-command.ts';
+import { insidePort, programFolders, type Sandbox, sandboxCommand, systemPaths } from './sandbox-command.ts';
 
 /** Nothing is known of the URL yet: the caller may ask again soon. */
 export class InspectorBusy extends Error {}
 
-export interface InspectorOptions {
+export interface InspectorPoolOptions {
   readonly inspectUrl: Media['inspectUrl'];
-  readonly programs: Programs;
+  readonly programs: ProgramPaths;
   readonly egress: ServerAddress;
   readonly root: string;
-  readonly wall: Wall;
+  readonly sandbox: Sandbox;
   readonly plugins: readonly string[];
   readonly inspectSeconds: number;
   /** More requests at once are answered as busy. */
-  readonly atOnce: number;
+  readonly maxConcurrent: number;
   /** After so many a fresh parent takes over. */
-  readonly requestsMax: number;
+  readonly maxRequests: number;
   readonly log: Log;
 }
 
@@ -40,24 +40,24 @@ export interface InspectorPool extends Inspector {
 }
 
 const memoryBytes = 2 ** 30;
-const largestFile = 2 ** 26;
-const processesMax = 128;
+const maxFileBytes = 2 ** 26;
+const maxProcesses = 128;
 const backoff = { firstMs: 500, maxMs: 30_000 };
 /** The user of each request is drawn from as many, so that none meets what another left. */
 const users = 1_000_000_000;
 const firstUser = 1_000_000_000;
 
 /** Starts the inspector and waits until it is warm. */
-export async function startInspector(options: InspectorOptions): Promise<InspectorPool> {
-  const place = await openPlace(options);
+export async function startInspectorPool(options: InspectorPoolOptions): Promise<InspectorPool> {
+  const place = await openWorkspace(options);
   const ended = new AbortController();
-  const parents = keepWarm(() => startWarm(warmOptions(options, place)), options, ended.signal);
+  const parents = keepWarm(() => startInspectorParent(parentOptions(options, place)), options, ended.signal);
   await parents.first;
   let open = 0;
   const inspect = async (url: string, signal: AbortSignal): Promise<InspectionResult> => {
     const warm = parents.current();
     if (warm === null) throw new InspectorBusy('the inspector starts');
-    if (open >= options.atOnce) throw new InspectorBusy('too many requests at once');
+    if (open >= options.maxConcurrent) throw new InspectorBusy('too many requests at once');
     open++;
     try {
       return await inspectOne(url, warm, place, options, signal);
@@ -75,30 +75,30 @@ export async function startInspector(options: InspectorOptions): Promise<Inspect
 
 async function inspectOne(
   url: string,
-  warm: Warm,
-  { folder: requests, port }: Place,
-  { programs, inspectSeconds, inspectUrl, wall, log }: InspectorOptions,
+  warm: InspectorParent,
+  { folder: requests, port }: InspectorWorkspace,
+  { programs, inspectSeconds, inspectUrl, sandbox, log }: InspectorPoolOptions,
   gone: AbortSignal,
 ): Promise<InspectionResult> {
   const folder = await mkdtemp(join(requests, 'r'));
-  const user = wall === 'user' ? firstUser + randomInt(users) : 0;
+  const user = sandbox === 'user' ? firstUser + randomInt(users) : 0;
   // Of a child that others have ended nobody knows what it would have said.
   let struck = false;
   const late = AbortSignal.timeout((inspectSeconds + 1) * 1000);
   const signal = AbortSignal.any([gone, late]);
-  const run: Tools['run'] = (_command, _args, running) => {
+  const run: MediaTools['run'] = (_command, _args, running) => {
     const child = warm.start(user, running);
     void child.ended.then((end) => {
       struck = end.signal === 'SIGKILL' && !running.signal.aborted;
     });
     return child;
   };
-  const limits = { fileBytes: largestFile, inspectSeconds, slowBytes: 1, slowSeconds: inspectSeconds };
+  const limits = { fileBytes: maxFileBytes, inspectSeconds, slowBytes: 1, slowSeconds: inspectSeconds };
   const proxy = `http://127.0.0.1:${port}`;
   try {
     if (user) await chown(folder, user, user);
     // The parent has loaded the plugins.
-    const tools: Tools = { ...programs, folder, proxy, plugins: [], cookies: null, limits, run };
+    const tools: MediaTools = { ...programs, folder, proxy, plugins: [], cookies: null, limits, run };
     const metadata = await inspectUrl({ endpoint: 'metadata', args: { query: url } }, tools, signal);
     return { metadata };
   } catch (error) {
@@ -116,16 +116,20 @@ function failure({ code, message: text }: Failed): InspectionResult {
   return { failure: { code, text } };
 }
 
-interface Parents {
+interface WarmParents {
   readonly first: Promise<void>;
-  readonly current: () => Warm | null;
+  readonly current: () => InspectorParent | null;
   readonly end: () => Promise<void>;
 }
 
 /** Keeps one warm parent: a new one when it ended, or when it has done enough and the new one is warm. */
-function keepWarm(start: () => Promise<Warm>, { requestsMax, log }: InspectorOptions, signal: AbortSignal): Parents {
-  let current: Warm | null = null;
-  let leaving: Warm[] = [];
+function keepWarm(
+  start: () => Promise<InspectorParent>,
+  { maxRequests, log }: InspectorPoolOptions,
+  signal: AbortSignal,
+): WarmParents {
+  let current: InspectorParent | null = null;
+  let leaving: InspectorParent[] = [];
   const first = Promise.withResolvers<void>();
   const startNext = async () => {
     const next = await start();
@@ -149,7 +153,7 @@ function keepWarm(start: () => Promise<Warm>, { requestsMax, log }: InspectorOpt
   void replacement.run();
   const timer = setInterval(() => {
     for (const warm of leaving) if (warm.counts().open === 0) warm.end();
-    if (!current || current.counts().started >= requestsMax) void replacement.run();
+    if (!current || current.counts().started >= maxRequests) void replacement.run();
   }, 200);
   const end = async () => {
     clearInterval(timer);
@@ -160,54 +164,54 @@ function keepWarm(start: () => Promise<Warm>, { requestsMax, log }: InspectorOpt
   return { first: first.promise, current: () => current, end };
 }
 
-interface Place {
+interface InspectorWorkspace {
   /** Holds a folder for each request. */
   readonly folder: string;
   readonly port: number;
   readonly socket: string;
-  readonly broom: Broom;
+  readonly cleaner: OrphanCleaner;
   readonly close: () => Promise<void>;
 }
 
-async function openPlace({ root, egress, wall }: InspectorOptions): Promise<Place> {
+async function openWorkspace({ root, egress, sandbox }: InspectorPoolOptions): Promise<InspectorWorkspace> {
   await mkdir(root, { recursive: true, mode: 0o700 });
-  const broom = await startBroom(join(root, 'inspector-'));
-  const home = broom.folder;
+  const cleaner = await startOrphanCleaner(join(root, 'inspector-'));
+  const home = cleaner.folder;
   const folder = join(home, 'requests');
   const socket = join(home, 'egress');
   // A child may step through it to its own folder, but not look around.
   await mkdir(folder, { mode: 0o711 });
-  const relay = await startRelay(egress, wall === 'none' ? null : socket);
-  if (wall !== 'none') await chmod(socket, 0o666);
+  const forwarder = await startEgressForwarder(egress, sandbox === 'none' ? null : socket);
+  if (sandbox !== 'none') await chmod(socket, 0o666);
   const close = async () => {
-    await relay.close();
-    await broom.sweep();
+    await forwarder.close();
+    await cleaner.clean();
   };
-  return { folder, socket, broom, port: wall === 'none' ? relay.port : insidePort, close };
+  return { folder, socket, cleaner, port: sandbox === 'none' ? forwarder.port : insidePort, close };
 }
 
-function warmOptions(options: InspectorOptions, { folder, port, socket }: Place) {
-  const { programs, plugins, wall, inspectSeconds, atOnce } = options;
+function parentOptions(options: InspectorPoolOptions, { folder, port, socket }: InspectorWorkspace) {
+  const { programs, plugins, sandbox, inspectSeconds, maxConcurrent } = options;
   const { python, driver, ffmpeg, ffprobe, node } = programs;
-  const readable = [...homesOf([python, ffmpeg, ffprobe, node]), dirname(driver), ...plugins];
+  const readable = [...programFolders([python, ffmpeg, ffprobe, node]), dirname(driver), ...plugins];
   const limits: ChildLimits = {
-    fileBytes: largestFile,
-    folderBytes: largestFile,
+    fileBytes: maxFileBytes,
+    folderBytes: maxFileBytes,
     memoryBytes,
     cpuSeconds: 2 ** 31,
-    processes: processesMax * atOnce,
+    processes: maxProcesses * maxConcurrent,
   };
   const command = [python, ...pythonFlags, join(import.meta.dirname, 'inspector-parent.py'), driver, plugins.join(':')];
   const capabilities = ['CAP_SETUID', 'CAP_SETGID', 'CAP_KILL'];
-  const inside = { wall, folder, readable, out: { port, socket }, limits, user: 0, python, capabilities };
-  const childLimits: WarmLimits = {
-    file_bytes: largestFile,
+  const inside = { sandbox, folder, readable, out: { port, socket }, limits, user: 0, python, capabilities };
+  const childLimits: RequestLimits = {
+    file_bytes: maxFileBytes,
     memory_bytes: memoryBytes,
     cpu_seconds: inspectSeconds,
-    processes: processesMax,
+    processes: maxProcesses,
   };
   return {
-    command: wallOff(command, inside),
+    command: sandboxCommand(command, inside),
     env: { PATH: '/usr/bin:/bin', HOME: folder, LANG: 'C.UTF-8' },
     folder,
     port,

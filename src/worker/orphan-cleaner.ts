@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 
 /** A process that outlives a worker which is killed, and then removes what that has left. */
-export interface Broom {
+export interface OrphanCleaner {
   /** The folder that it removes. */
   readonly folder: string;
   /** Id of its process. */
@@ -12,7 +12,7 @@ export interface Broom {
   /** Tells which process groups must end with the worker. */
   readonly watch: (groups: Iterable<number>) => void;
   /** Ends the groups, removes the folder and settles when that is done. */
-  readonly sweep: () => Promise<void>;
+  readonly clean: () => Promise<void>;
 }
 
 /**
@@ -28,10 +28,10 @@ rm -rf -- "$1"
 `;
 
 /**
- * Makes a new folder whose path begins so, with a broom that is there before it: in a session of its own so that no signal to the
+ * Makes a new folder whose path begins so, with a cleaner that is there before it: in a session of its own so that no signal to the
  * worker's group reaches it.
  */
-export async function startBroom(beginning: string): Promise<Broom> {
+export async function startOrphanCleaner(beginning: string): Promise<OrphanCleaner> {
   // Short, for there will be a socket in it, whose path has 107 characters at most.
   const folder = beginning + randomBytes(6).toString('base64url');
   const child = spawn('/bin/sh', ['-c', script, 'sh', folder], {
@@ -41,23 +41,23 @@ export async function startBroom(beginning: string): Promise<Broom> {
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   const exited = once(child, 'exit');
-  // Without a broom the worker still removes its folder by itself; only one that is killed too leaves it.
+  // Without a cleaner the worker still removes its folder by itself; only one that is killed too leaves it.
   child.stdin.on('error', () => {});
   await once(child, 'spawn');
-  const sweep = async () => {
+  const clean = async () => {
     child.stdin.end();
     await exited;
   };
   try {
     await mkdir(folder, { mode: 0o700 });
   } catch (error) {
-    await sweep();
+    await clean();
     throw error;
   }
   return {
     folder,
     id: child.pid as number,
     watch: (groups) => child.stdin.write(`${[...groups].join(' ')}\n`),
-    sweep,
+    clean,
   };
 }

@@ -2,14 +2,14 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** What some process groups use now. */
-export interface Usage {
+export interface ProcessUsage {
   readonly processes: number;
   readonly memoryBytes: number;
   /** Processor seconds by process id; one that has ended is missing. */
   readonly cpuSeconds: ReadonlyMap<number, number>;
 }
 
-interface Row {
+interface ProcessRow {
   readonly id: number;
   readonly parent: number;
   readonly group: number;
@@ -20,9 +20,9 @@ interface Row {
 const ticksPerSecond = 100;
 
 /** Reads what the groups and all descendants of their members use, also of those that left the group. */
-export function readUsage(groups: Iterable<number>): Usage {
+export function readUsage(groups: Iterable<number>): ProcessUsage {
   const rows = readRows();
-  const members = new Map<number, Row>();
+  const members = new Map<number, ProcessRow>();
   const wanted = new Set(groups);
   for (let found = -1; found !== members.size; ) {
     found = members.size;
@@ -57,8 +57,8 @@ function list(folder: string) {
   }
 }
 
-function readRows(): Row[] {
-  const rows: Row[] = [];
+function readRows(): ProcessRow[] {
+  const rows: ProcessRow[] = [];
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name)) continue;
     // The name of the program stands in brackets and may hold any character.

@@ -1,18 +1,18 @@
 import type { AttemptProgress } from '../model/attempt-protocol.ts';
-import { type Gateway, Over } from './gateway-client.ts';
+import { AttemptOver, type GatewayClient } from './gateway-client.ts';
 
 /** Tells the gateway how far an attempt is. */
-export interface Teller {
+export interface ProgressReporter {
   /** Remembers what to tell; only the newest is told. */
   readonly note: (progress: AttemptProgress) => void;
   readonly stop: () => void;
 }
 
-export interface TellerOptions {
-  readonly gateway: Gateway;
-  readonly everyMilliseconds: number;
+export interface ProgressReporterOptions {
+  readonly gateway: GatewayClient;
+  readonly everyMs: number;
   /** The gateway is also told when nothing has changed: its answer says whether the job goes on. */
-  readonly atLeastMilliseconds: number;
+  readonly keepaliveMs: number;
   /** For so long it may be away. */
   readonly patienceSeconds: number;
   readonly over: () => void;
@@ -20,8 +20,8 @@ export interface TellerOptions {
 }
 
 /** Starts to tell progress, one call at a time. */
-export function startTeller(options: TellerOptions): Teller {
-  const { gateway, everyMilliseconds, atLeastMilliseconds, patienceSeconds, over, lost } = options;
+export function startProgressReporter(options: ProgressReporterOptions): ProgressReporter {
+  const { gateway, everyMs, keepaliveMs, patienceSeconds, over, lost } = options;
   let newest: AttemptProgress = { progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null };
   let told: AttemptProgress | null = null;
   let toldAt = performance.now();
@@ -29,22 +29,22 @@ export function startTeller(options: TellerOptions): Teller {
   let calling = false;
   const tell = async () => {
     const now = performance.now();
-    if (calling || (newest === told && now - toldAt < atLeastMilliseconds)) return;
+    if (calling || (newest === told && now - toldAt < keepaliveMs)) return;
     calling = true;
     told = newest;
     toldAt = now;
     try {
-      await gateway.tell(newest);
+      await gateway.reportProgress(newest);
       heardAt = performance.now();
     } catch (error) {
-      if (error instanceof Over) over();
+      if (error instanceof AttemptOver) over();
       // Progress may be lost; a gateway that stays away means that nobody waits for this attempt.
       else if (performance.now() - heardAt > patienceSeconds * 1000) lost();
     } finally {
       calling = false;
     }
   };
-  const timer = setInterval(() => void tell(), everyMilliseconds);
+  const timer = setInterval(() => void tell(), everyMs);
   return {
     note: (progress) => {
       newest = progress;

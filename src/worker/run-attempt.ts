@@ -2,38 +2,38 @@ import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import type { Log } from '../base/log.ts';
 import type { ServerAddress } from '../base/server-address.ts';
-import { Failed, type Order, type Produced, type Tools } from '../media/tools.ts';
+import { Failed, type MediaOrder, type MediaTools, type Produced } from '../media/tools.ts';
 import type { AttemptProgress, AttemptSpec } from '../model/attempt-protocol.ts';
 import type { Delivered } from '../model/job.ts';
 import type { Metadata } from '../model/metadata.ts';
 import type { Outcome } from '../model/outcome.ts';
 import { type Breach, breaches, type ChildLimits } from './child-limits.ts';
-import type { Programs } from './find-programs.ts';
-import { type Gateway, Over } from './gateway-client.ts';
-import { startTeller } from './progress-reporter.ts';
-import { homesOf, type Wall } from './sandbox-command.ts';
+import type { ProgramPaths } from './find-programs.ts';
+import { AttemptOver, type GatewayClient } from './gateway-client.ts';
+import { startProgressReporter } from './progress-reporter.ts';
+import { programFolders, type Sandbox } from './sandbox-command.ts';
 import { uploadFile } from './upload-file.ts';
-import { openPlace, type Place, type PlaceOptions } from './workspace.ts';
+import { openWorkspace, type Workspace, type WorkspaceOptions } from './workspace.ts';
 
 /** Makes a file of an order, or only the words about it. */
 export interface Media {
   readonly produce: (
-    order: Order,
-    tools: Tools,
+    order: MediaOrder,
+    tools: MediaTools,
     told: (told: AttemptProgress) => void,
     signal: AbortSignal,
   ) => Promise<Produced>;
-  readonly inspectUrl: (order: Order, tools: Tools, signal: AbortSignal) => Promise<Metadata>;
+  readonly inspectUrl: (order: MediaOrder, tools: MediaTools, signal: AbortSignal) => Promise<Metadata>;
 }
 
 export interface AttemptOptions {
-  readonly gateway: Gateway;
+  readonly gateway: GatewayClient;
   readonly media: Media;
-  readonly programs: Programs;
+  readonly programs: ProgramPaths;
   readonly egress: ServerAddress;
   /** Where private folders are made. */
   readonly root: string;
-  readonly wall: Wall;
+  readonly sandbox: Sandbox;
   readonly plugins: readonly string[];
   readonly memoryBytes: number;
   readonly slowBytes: number;
@@ -46,10 +46,10 @@ export interface AttemptOptions {
 }
 
 /** Why an attempt was cut short. */
-class Cut extends Error {
+class AttemptCut extends Error {
   readonly why: Breach | 'over' | 'lost' | 'stopped';
 
-  constructor(why: Cut['why']) {
+  constructor(why: AttemptCut['why']) {
     super(`cut short: ${why}`);
     this.why = why;
   }
@@ -57,25 +57,25 @@ class Cut extends Error {
 
 /** The file is made then; storing it is the rest. */
 const madePercent = 90;
-const tellMilliseconds = 500;
-const aliveMilliseconds = 5_000;
+const reportEveryMs = 500;
+const keepaliveMs = 5_000;
 /** While a file is converted, it, its parts and the result lie side by side. */
-const copies = 3;
+const maxCopies = 3;
 /** Who fetches counts too, and says why it ends: the system's own limit comes a little later. */
 const overshootBytes = 2 ** 24;
 /** Threads count as processes: of ffmpeg, of Node, and two for each connection. */
-const processesMax = 512;
+const maxProcesses = 512;
 
 /** Runs one attempt from its spec to its outcome, `null` when nobody waits for it. When this settles nothing of it is left but what was stored. */
 export async function runAttempt(options: AttemptOptions): Promise<Outcome | null> {
   const { gateway, signal, log, patienceSeconds } = options;
   const cut = new AbortController();
-  const cutShort = (why: Cut['why']) => cut.abort(new Cut(why));
+  const cutShort = (why: AttemptCut['why']) => cut.abort(new AttemptCut(why));
   const stop = () => cutShort('stopped');
   signal.addEventListener('abort', stop);
   if (signal.aborted) stop();
-  const teller = startTeller({
-    ...{ gateway, patienceSeconds, everyMilliseconds: tellMilliseconds, atLeastMilliseconds: aliveMilliseconds },
+  const reporter = startProgressReporter({
+    ...{ gateway, patienceSeconds, everyMs: reportEveryMs, keepaliveMs: keepaliveMs },
     over: () => cutShort('over'),
     lost: () => cutShort('lost'),
   });
@@ -83,12 +83,12 @@ export async function runAttempt(options: AttemptOptions): Promise<Outcome | nul
   try {
     const spec = await gateway.readSpec();
     timer = setTimeout(() => cutShort('time'), spec.limits.seconds * 1000);
-    return { is: 'done', ...(await work(spec, options, cutShort, teller.note, cut.signal)) };
+    return { is: 'done', ...(await work(spec, options, cutShort, reporter.note, cut.signal)) };
   } catch (error) {
     return outcomeOf(cut.signal.aborted ? cut.signal.reason : error, log);
   } finally {
     clearTimeout(timer);
-    teller.stop();
+    reporter.stop();
     signal.removeEventListener('abort', stop);
   }
 }
@@ -101,7 +101,7 @@ async function work(
   signal: AbortSignal,
 ): Promise<{ metadata: Metadata; delivered: Delivered | null }> {
   const { media, gateway, egress, patienceSeconds } = options;
-  const place = await openPlace(placeOf(spec, options, broken, signal));
+  const place = await openWorkspace(workspaceOptions(spec, options, broken, signal));
   try {
     const tools = toolsOf(spec, options, place);
     if (spec.endpoint === 'metadata') {
@@ -118,37 +118,37 @@ async function work(
   }
 }
 
-function placeOf(
+function workspaceOptions(
   { limits: { file_bytes: fileBytes, seconds }, cookies }: AttemptSpec,
   options: AttemptOptions,
   broken: (breach: Breach) => void,
   signal: AbortSignal,
-): PlaceOptions {
-  const { root, egress, wall, programs, plugins, memoryBytes } = options;
+): WorkspaceOptions {
+  const { root, egress, sandbox, programs, plugins, memoryBytes } = options;
   const { python, driver, ffmpeg, ffprobe, node } = programs;
   const limits: ChildLimits = {
     memoryBytes,
     fileBytes: fileBytes + overshootBytes,
-    folderBytes: copies * fileBytes,
+    folderBytes: maxCopies * fileBytes,
     cpuSeconds: seconds * availableParallelism(),
-    processes: processesMax,
+    processes: maxProcesses,
   };
-  const readable = [...homesOf([python, ffmpeg, ffprobe, node]), dirname(driver), ...plugins];
-  return { root, egress, wall, limits, python, readable, cookies, broken, signal };
+  const readable = [...programFolders([python, ffmpeg, ffprobe, node]), dirname(driver), ...plugins];
+  return { root, egress, sandbox, limits, python, readable, cookies, broken, signal };
 }
 
 function toolsOf(
   { limits: { file_bytes: fileBytes, inspect_seconds: inspectSeconds } }: AttemptSpec,
   { programs, plugins, slowBytes, slowSeconds }: AttemptOptions,
-  { folder, proxy, cookies, run }: Place,
-): Tools {
+  { folder, proxy, cookies, run }: Workspace,
+): MediaTools {
   const limits = { fileBytes, inspectSeconds, slowBytes, slowSeconds };
   return { ...programs, plugins, folder, proxy, cookies, run, limits };
 }
 
 function outcomeOf(thrown: unknown, log: Log): Outcome | null {
-  if (thrown instanceof Cut) return outcomeOfCut(thrown.why);
-  if (thrown instanceof Over) return null;
+  if (thrown instanceof AttemptCut) return outcomeOfCut(thrown.why);
+  if (thrown instanceof AttemptOver) return null;
   if (thrown instanceof Failed) {
     log.info('attempt failed', { code: thrown.code, detail: thrown.detail });
     return { is: 'failed', code: thrown.code, text: thrown.message };
@@ -157,7 +157,7 @@ function outcomeOf(thrown: unknown, log: Log): Outcome | null {
   return { is: 'failed', code: 'worker_failed' };
 }
 
-function outcomeOfCut(why: Cut['why']): Outcome | null {
+function outcomeOfCut(why: AttemptCut['why']): Outcome | null {
   switch (why) {
     case 'over':
       return null;

@@ -6,27 +6,27 @@ import { type ChildLimits, limitCommand } from './child-limits.ts';
  * What stands between a child and everything else. `user`: bubblewrap and a user id of its own, which needs root;
  * `namespace`: bubblewrap with a user namespace; `none`: only Landlock, where the kernel has it.
  */
-export type Wall = 'user' | 'namespace' | 'none';
+export type Sandbox = 'user' | 'namespace' | 'none';
 
 /** The way out of a sandbox: the port inside that leads to the socket outside. */
-export interface WayOut {
+export interface EgressRoute {
   readonly port: number;
   readonly socket: string;
 }
 
-export interface Inside {
-  readonly wall: Wall;
+export interface SandboxOptions {
+  readonly sandbox: Sandbox;
   /** The only folder that may be written. */
   readonly folder: string;
   /** What may be read besides the system. */
   readonly readable: readonly string[];
   /** Null when nothing is to be reached. */
-  readonly out: WayOut | null;
+  readonly out: EgressRoute | null;
   readonly limits: ChildLimits;
-  /** User and group id of a child behind the wall `user`. */
+  /** User and group id of a child behind the sandbox `user`. */
   readonly user: number;
   readonly python: string;
-  /** Rights that the child keeps behind the wall `user`; none unless it needs to part its own children. */
+  /** Rights that the child keeps behind the sandbox `user`; none unless it needs to part its own children. */
   readonly capabilities?: readonly string[];
 }
 
@@ -41,26 +41,33 @@ const systemFolders = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64'];
 const systemSettings = ['ssl', 'ca-certificates', 'pki', 'alternatives', 'ld.so.cache', 'localtime'];
 const keptForUser = ['CAP_SETUID', 'CAP_SETGID'];
 
-/** Gives the command that runs another one behind a wall and under limits. */
-export function wallOff(command: readonly string[], inside: Inside): string[] {
-  const { wall, folder, readable, out, limits, user, python, capabilities } = inside;
-  if (wall === 'none') {
+/** Gives the command that runs another one behind a sandbox and under limits. */
+export function sandboxCommand(command: readonly string[], inside: SandboxOptions): string[] {
+  const { sandbox, folder, readable, out, limits, user, python, capabilities } = inside;
+  if (sandbox === 'none') {
     const port = String(out?.port ?? 0);
     const paths = [...systemPaths(), ...readable, here].join(':');
-    return [...alone(python), join(here, 'landlock.py'), folder, port, paths, ...limitCommand(command, limits, false)];
+    return [
+      ...isolatedPython(python),
+      join(here, 'landlock.py'),
+      folder,
+      port,
+      paths,
+      ...limitCommand(command, limits, false),
+    ];
   }
   const forwarded = out
-    ? [...alone(python), join(here, 'port-forwarder.py'), out.socket, String(out.port), ...command]
+    ? [...isolatedPython(python), join(here, 'port-forwarder.py'), out.socket, String(out.port), ...command]
     : command;
   const limited = limitCommand(forwarded, limits, true);
-  if (wall === 'namespace') return [...bubblewrap(inside), '--unshare-user', ...keep([]), '--', ...limited];
+  if (sandbox === 'namespace') return [...bubblewrap(inside), '--unshare-user', ...keep([]), '--', ...limited];
   if (capabilities) return [...bubblewrap(inside), ...keep(capabilities), '--', ...limited];
   const setUser = ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups', '--no-new-privs'];
   return [...bubblewrap(inside), ...keep(keptForUser), '--', ...setUser, '--inh-caps=-all', ...limited];
 }
 
 /** Names what must be readable for some programs to run: the folder above that of each, links followed too. */
-export function homesOf(programs: readonly string[]): string[] {
+export function programFolders(programs: readonly string[]): string[] {
   const homes = programs.flatMap((program) => [program, realpathSync(program)]).map(homeOf);
   return [...new Set(homes)].filter((home) => !systemFolders.some((folder) => `${home}/`.startsWith(`${folder}/`)));
 }
@@ -75,7 +82,7 @@ export function ownUser(): number {
   return firstUser + process.pid;
 }
 
-function bubblewrap({ folder, readable, out }: Inside): string[] {
+function bubblewrap({ folder, readable, out }: SandboxOptions): string[] {
   const seen = [...systemPaths(), ...readable, here];
   const sockets = out ? [out.socket] : [];
   // Folders that bubblewrap makes by itself on the way to a path are closed to the user inside.
@@ -102,7 +109,7 @@ function keep(capabilities: readonly string[]): string[] {
 }
 
 /** Python without the packages and settings of the machine and of people: it starts faster and finds no foreign code. */
-function alone(python: string): string[] {
+function isolatedPython(python: string): string[] {
   return [python, '-I', '-S'];
 }
 

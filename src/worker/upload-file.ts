@@ -6,13 +6,13 @@ import type { ServerAddress } from '../base/server-address.ts';
 import { Failed, type Produced } from '../media/tools.ts';
 import type { UploadPart } from '../model/attempt-protocol.ts';
 import type { Delivered } from '../model/job.ts';
-import { type Gateway, Over, Refused, repeat, send } from './gateway-client.ts';
+import { AttemptOver, type GatewayClient, GatewayRefusal, repeat, send } from './gateway-client.ts';
 
 const pieceBytes = 2 ** 18;
 const partsAtOnce = 4;
 
 export interface UploadOptions {
-  readonly gateway: Gateway;
+  readonly gateway: GatewayClient;
   /** The way to an object store with a public address. */
   readonly egress: ServerAddress;
   /** Nothing outside of it is ever uploaded. */
@@ -34,7 +34,7 @@ export async function uploadFile(produced: Produced, options: UploadOptions): Pr
     return await repeat(store, patienceSeconds, signal);
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof Over || error instanceof Refused || error instanceof Failed) throw error;
+    if (error instanceof AttemptOver || error instanceof GatewayRefusal || error instanceof Failed) throw error;
     throw new Failed('storage_unavailable', String(error));
   } finally {
     await file.close();
@@ -91,7 +91,7 @@ async function tryUpload({ file, produced, parts, renew }: Try, options: UploadO
   const through = permit.through_egress ? egress : null;
   const putSome = async () => {
     for (let part = left.shift(); part !== undefined; part = left.shift()) {
-      if (part.start + part.bytes > bytes) throw new Refused('The permit is for another size');
+      if (part.start + part.bytes > bytes) throw new GatewayRefusal('The permit is for another size');
       await putPart(file, part, through, signal).catch((error) => {
         left.length = 0;
         throw error;

@@ -1,7 +1,7 @@
 import type { Breach, ChildLimits } from './child-limits.ts';
 import { folderBytes, readUsage } from './process-usage.ts';
 
-export interface Watched {
+export interface WatchLimitsOptions {
   readonly limits: ChildLimits;
   readonly folder: string;
   /** Groups that run now. */
@@ -9,12 +9,12 @@ export interface Watched {
   readonly broken: (breach: Breach) => void;
 }
 
-const everyMilliseconds = 250;
+const checkEveryMs = 250;
 /** The folder is looked at every so many times. */
-const rarely = 4;
+const folderEvery = 4;
 
 /** Looks again and again at what the children use, and says once which limit they broke. Gives what ends it. */
-export function startWatch(watched: Watched): () => void {
+export function watchLimits(watched: WatchLimitsOptions): () => void {
   const { limits, folder, groups, broken } = watched;
   const cpuSeconds = new Map<number, number>();
   let turn = 0;
@@ -24,7 +24,7 @@ export function startWatch(watched: Watched): () => void {
     if (usage.memoryBytes > limits.memoryBytes) return 'memory';
     if (usage.processes > limits.processes) return 'processes';
     if (sum(cpuSeconds.values()) > limits.cpuSeconds) return 'cpu';
-    if (turn++ % rarely !== 0) return null;
+    if (turn++ % folderEvery !== 0) return null;
     return folderBytes(folder) > limits.folderBytes ? 'folder' : null;
   };
   const timer = setInterval(() => {
@@ -32,7 +32,7 @@ export function startWatch(watched: Watched): () => void {
     if (breach === null) return;
     clearInterval(timer);
     broken(breach);
-  }, everyMilliseconds);
+  }, checkEveryMs);
   return () => clearInterval(timer);
 }
 

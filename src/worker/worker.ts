@@ -10,9 +10,9 @@ import type { Log } from '../base/log.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import { metadataFields } from '../model/metadata.ts';
 import type { Outcome } from '../model/outcome.ts';
-import { chooseWall } from './choose-sandbox.ts';
-import type { Programs } from './find-programs.ts';
-import { type Gateway, openGateway } from './gateway-client.ts';
+import { chooseSandbox } from './choose-sandbox.ts';
+import type { ProgramPaths } from './find-programs.ts';
+import { type GatewayClient, openGatewayClient } from './gateway-client.ts';
 import { type Media, runAttempt } from './run-attempt.ts';
 
 /** How the process tells its end: done, a failure that does not pass, one that may, an interruption. */
@@ -25,7 +25,7 @@ export interface WorkerOptions {
   readonly egress: ServerAddress;
   /** File for the end of the attempt in at most 4 KB, where a cluster reads it. */
   readonly terminationFile: string | null;
-  readonly programs: Programs;
+  readonly programs: ProgramPaths;
   readonly media: Media;
   readonly log: Log;
   /** A file that holds the token; its content may change while the attempt runs. */
@@ -50,9 +50,9 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   const stop = () => leave.abort();
   process.once('SIGTERM', stop);
   const root = join(resolve(config.data), 'work');
-  const wall = chooseWall(config.sandbox, root, (sentence) => log.warn('no sandbox', { reason: sentence }));
+  const sandbox = chooseSandbox(config.sandbox, root, (sentence) => log.warn('no sandbox', { reason: sentence }));
   const token = await findToken(options, stop);
-  const gateway = openGateway({ address, token, patienceSeconds, signal: leave.signal });
+  const gateway = openGatewayClient({ address, token, patienceSeconds, signal: leave.signal });
   const outcome = await runAttempt({
     ...{
       gateway,
@@ -67,13 +67,13 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
       signal: leave.signal,
     },
     root,
-    wall: await wall,
+    sandbox: await sandbox,
     plugins: config.ytdlpPlugins,
   });
   if (terminationFile !== null && outcome) await writeFile(terminationFile, shorten(outcome));
   const seconds = leave.signal.aborted ? lastWordSeconds : patienceSeconds;
   const signal = AbortSignal.timeout(seconds * 1000);
-  await sendVerdict(outcome, openGateway({ address, token, patienceSeconds: seconds, signal }), log);
+  await sendVerdict(outcome, openGatewayClient({ address, token, patienceSeconds: seconds, signal }), log);
   options.input.destroy();
   return exitCodeOf(outcome);
 }
@@ -104,7 +104,7 @@ async function findToken({ tokenFile, input }: WorkerOptions, leave: () => void)
   return () => token;
 }
 
-async function sendVerdict(outcome: Outcome | null, gateway: Gateway, log: Log): Promise<void> {
+async function sendVerdict(outcome: Outcome | null, gateway: GatewayClient, log: Log): Promise<void> {
   if (outcome === null) return;
   try {
     await gateway.sendVerdict(outcome);

@@ -1,19 +1,19 @@
 import { chmod, chown, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ServerAddress } from '../base/server-address.ts';
-import type { Run } from '../media/tools.ts';
+import type { RunChild } from '../media/tools.ts';
 import type { Breach, ChildLimits } from './child-limits.ts';
-import { startRelay } from './egress-forwarder.ts';
-import { startBroom } from './orphan-cleaner.ts';
-import { insidePort, ownUser, type Wall } from './sandbox-command.ts';
-import { makeChildren } from './spawn-in-sandbox.ts';
-import { startWatch } from './watch-limits.ts';
+import { startEgressForwarder } from './egress-forwarder.ts';
+import { startOrphanCleaner } from './orphan-cleaner.ts';
+import { insidePort, ownUser, type Sandbox } from './sandbox-command.ts';
+import { makeSandboxedChildren } from './spawn-in-sandbox.ts';
+import { watchLimits } from './watch-limits.ts';
 
-export interface PlaceOptions {
+export interface WorkspaceOptions {
   /** Where private folders are made. */
   readonly root: string;
   readonly egress: ServerAddress;
-  readonly wall: Wall;
+  readonly sandbox: Sandbox;
   readonly limits: ChildLimits;
   readonly python: string;
   readonly readable: readonly string[];
@@ -26,22 +26,22 @@ export interface PlaceOptions {
 }
 
 /** Where one attempt works: a folder, a way out, and children that have nothing else. */
-export interface Place {
+export interface Workspace {
   readonly folder: string;
   /** URL of the way out, as children see it. */
   readonly proxy: string;
   readonly cookies: string | null;
-  readonly run: Run;
+  readonly run: RunChild;
   /** Ends what runs and removes everything. The same happens when this process is killed. */
   readonly close: () => Promise<void>;
 }
 
 /** Makes the place of one attempt. */
-export async function openPlace(options: PlaceOptions): Promise<Place> {
-  const { root, egress, wall, limits, python, broken, signal, cookies: text } = options;
+export async function openWorkspace(options: WorkspaceOptions): Promise<Workspace> {
+  const { root, egress, sandbox, limits, python, broken, signal, cookies: text } = options;
   await mkdir(root, { recursive: true, mode: 0o700 });
-  const broom = await startBroom(join(root, 'job-'));
-  const home = broom.folder;
+  const cleaner = await startOrphanCleaner(join(root, 'job-'));
+  const home = cleaner.folder;
   const folder = join(home, 'job');
   const cookies = text === null ? null : join(home, 'cookies.txt');
   const socket = join(home, 'egress');
@@ -50,28 +50,28 @@ export async function openPlace(options: PlaceOptions): Promise<Place> {
   try {
     // Nobody else comes as far as this folder, but bubblewrap must step into it without the rights of root.
     await mkdir(folder, { mode: 0o711 });
-    if (wall === 'user') await chown(folder, user, user);
+    if (sandbox === 'user') await chown(folder, user, user);
     if (cookies !== null && text !== null) {
       await writeFile(cookies, text, { mode: 0o400 });
-      if (wall === 'user') await chown(cookies, user, user);
+      if (sandbox === 'user') await chown(cookies, user, user);
     }
-    const relay = await startRelay(egress, wall === 'none' ? null : socket);
-    if (wall !== 'none') await chmod(socket, 0o666);
-    const port = wall === 'none' ? relay.port : insidePort;
+    const forwarder = await startEgressForwarder(egress, sandbox === 'none' ? null : socket);
+    if (sandbox !== 'none') await chmod(socket, 0o666);
+    const port = sandbox === 'none' ? forwarder.port : insidePort;
     const readable = cookies ? [...options.readable, cookies] : options.readable;
-    const walls = { wall, folder, readable, out: { port, socket }, limits, user, python };
+    const sandboxes = { sandbox, folder, readable, out: { port, socket }, limits, user, python };
     const both = AbortSignal.any([signal, ended.signal]);
-    const children = makeChildren({ ...walls, signal: both }, broom.watch);
-    const stopWatch = startWatch({ limits, folder, groups: () => children.groups, broken });
+    const children = makeSandboxedChildren({ ...sandboxes, signal: both }, cleaner.watch);
+    const stopWatch = watchLimits({ limits, folder, groups: () => children.groups, broken });
     const close = async () => {
       stopWatch();
       ended.abort();
-      await relay.close();
-      await broom.sweep();
+      await forwarder.close();
+      await cleaner.clean();
     };
     return { folder, proxy: `http://127.0.0.1:${port}`, cookies, run: children.run, close };
   } catch (error) {
-    await broom.sweep();
+    await cleaner.clean();
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { choose } from '../../src/media/choose-formats.ts';
+import { chooseFormatsFor } from '../../src/media/choose-formats.ts';
 import { readPage } from '../../src/media/source-page.ts';
 import { Failed } from '../../src/media/tools.ts';
 
@@ -41,7 +41,10 @@ describe('which formats are fetched', () => {
   const chosen = (formats: readonly Row[], args: Row, page: Row = { duration: 100 }) => {
     const endpoint = 'audio_format' in args ? 'audio' : 'video';
     try {
-      return choose(readPage({ ...page, formats }), { endpoint, args: { query: 'http://x/', ...args } as never });
+      return chooseFormatsFor(readPage({ ...page, formats }), {
+        endpoint,
+        args: { query: 'http://x/', ...args } as never,
+      });
     } catch (error) {
       if (error instanceof Failed) return error.code;
       throw error;

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { failures, isFailureCode } from '../../src/base/errors.ts';
-import { classify, classifyFfmpeg } from '../../src/media/classify-failure.ts';
+import { classifyFailure, classifyFfmpeg } from '../../src/media/classify-failure.ts';
 import { python } from '../support/media.ts';
 
 interface Row {
@@ -51,7 +51,7 @@ describe('what yt-dlp and ffmpeg say of failures', () => {
       expect(isFailureCode(row.code)).to.equal(true);
       expect(find(row).includes(row.find ?? row.message), `${row.file} says it`).to.equal(true);
       if (row.class === 'ffmpeg') return expect(classifyFfmpeg(row.message)).to.equal(row.code);
-      expect(classify(said(row))).to.equal(row.code);
+      expect(classifyFailure(said(row))).to.equal(row.code);
     });
   }
 
@@ -75,9 +75,9 @@ describe('what yt-dlp and ffmpeg say of failures', () => {
     ['something unheard of', { classes: ['DownloadError'], message: 'Oops', stage: 'fetch' }, 'unclassified'],
   ] as const) {
     it(`${what}: ${code}`, () =>
-      expect(classify({ ...said({ message: '', class: 'ExtractorError' }), expected: false, ...failure })).to.equal(
-        code,
-      ));
+      expect(
+        classifyFailure({ ...said({ message: '', class: 'ExtractorError' }), expected: false, ...failure }),
+      ).to.equal(code));
   }
 
   it('has a sentence for each code that a person can read without knowing yt-dlp', () => {

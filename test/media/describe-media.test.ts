@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { readFacts } from '../../src/media/describe-media.ts';
+import { describeMedia } from '../../src/media/describe-media.ts';
 import { ffmpegArguments, ffprobeArguments } from '../../src/media/ffmpeg-arguments.ts';
-import { makeProgress } from '../../src/media/overall-progress.ts';
+import { makeOverallProgress } from '../../src/media/overall-progress.ts';
 import { readProbe } from '../../src/media/probe-file.ts';
 import { describePage } from '../../src/media/produce-file.ts';
 import { readPage } from '../../src/media/source-page.ts';
@@ -63,7 +63,7 @@ describe('what is told of a medium', () => {
 
   it('tells of a delivered file what it is, not what its page said', () => {
     const probe = readProbe({ format: { duration: '3.01' }, streams: [{ codec_type: 'audio' }] });
-    const facts = readFacts(readPage({ duration: 60, width: 1, height: 2, ext: 'webm' }), { query }, null, {
+    const facts = describeMedia(readPage({ duration: 60, width: 1, height: 2, ext: 'webm' }), { query }, null, {
       ext: 'mp3',
       probe,
     });
@@ -99,7 +99,7 @@ describe('progress', () => {
       fc.property(fc.boolean(), steps, (encodes, all) => {
         const told: AttemptProgress[] = [];
         let now = 0;
-        const progress = makeProgress(
+        const progress = makeOverallProgress(
           encodes,
           (each) => told.push(each),
           () => (now += 300),
@@ -116,7 +116,7 @@ describe('progress', () => {
   it('says speed and time left from the bytes', () => {
     const told: AttemptProgress[] = [];
     let now = 0;
-    const progress = makeProgress(
+    const progress = makeOverallProgress(
       false,
       (each) => told.push(each),
       () => now,

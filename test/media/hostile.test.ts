@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { inspectUrl, produce } from '../../src/media/produce-file.ts';
-import { runChild } from '../../src/media/spawn-child.ts';
-import { Failed, type Order, type Tools } from '../../src/media/tools.ts';
+import { spawnChild } from '../../src/media/spawn-child.ts';
+import { Failed, type MediaOrder, type MediaTools } from '../../src/media/tools.ts';
 import { makeFilms } from '../support/films.ts';
 import { aTools, openStudio, type Studio } from '../support/media.ts';
 import { aFolder } from '../support/redis.ts';
@@ -37,12 +37,12 @@ describe('hostile sources', function () {
   });
   afterEach(() => remove());
 
-  const order = (query: string, args = {}): Order => ({
+  const order = (query: string, args = {}): MediaOrder => ({
     endpoint: 'video',
     args: { query, download_type: 'audio_video', video_quality: 'best', video_format: 'mp4', ...args },
   });
   const raw = (type: string, text: string) => `${studio.source.url}/raw?type=${type}&text=${encodeURIComponent(text)}`;
-  const run = async (wanted: Order, tools: Tools = aTools(folder, studio.proxy.url)) => {
+  const run = async (wanted: MediaOrder, tools: MediaTools = aTools(folder, studio.proxy.url)) => {
     const end: unknown = await produce(wanted, tools, () => undefined, new AbortController().signal).catch(
       (error) => error,
     );
@@ -132,8 +132,8 @@ describe('hostile sources', function () {
 
   for (const path of ['/bomb', '/endless-page', '/endless-gzip']) {
     it(`${path} is ended with little memory`, async () => {
-      const few: Tools['run'] = (command, args, options) =>
-        runChild('prlimit', [`--data=${300e6}`, command, ...args], options);
+      const few: MediaTools['run'] = (command, args, options) =>
+        spawnChild('prlimit', [`--data=${300e6}`, command, ...args], options);
       expect(await run(order(studio.source.url + path), { ...aTools(folder, studio.proxy.url), run: few })).to.equal(
         'file_too_large',
       );

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Order } from '../../src/media/tools.ts';
+import type { MediaOrder } from '../../src/media/tools.ts';
 import { clipSeconds } from '../support/films.ts';
 import { decode, look, openStudio, type Studio } from '../support/media.ts';
 import { layHeights } from '../support/pages.ts';
@@ -73,7 +73,7 @@ describe('every combination of type, quality and format', function () {
   }
 });
 
-async function checkFilm(studio: Studio, source: SourceName, order: Order): Promise<void> {
+async function checkFilm(studio: Studio, source: SourceName, order: MediaOrder): Promise<void> {
   const type = order.args.download_type as Type;
   const format = String(order.args.video_format);
   const codecs: Readonly<Record<string, readonly string[]>> = sources[source].codecs;
@@ -101,7 +101,7 @@ async function checkFilm(studio: Studio, source: SourceName, order: Order): Prom
   });
 }
 
-async function checkSound(studio: Studio, order: Order): Promise<void> {
+async function checkSound(studio: Studio, order: MediaOrder): Promise<void> {
   const format = String(order.args.audio_format);
   const asked = Number.parseInt(String(order.args.audio_quality), 10) || null;
   await studio.make(order, ({ produced, failed }) => {

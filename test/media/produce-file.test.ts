@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { Limits, Order } from '../../src/media/tools.ts';
+import type { MediaLimits, MediaOrder } from '../../src/media/tools.ts';
 import { contentTypes } from '../../src/model/content-types.ts';
 import { hourSeconds, manySegments } from '../support/films.ts';
 import { decode, look, type Made, openStudio, type Studio } from '../support/media.ts';
@@ -22,15 +22,19 @@ describe('from a URL to a proved file', function () {
     layPortrait(studio.source);
   });
   after(() => studio.stop());
-  const order = (path: string, args = {}): Order => ({
+  const order = (path: string, args = {}): MediaOrder => ({
     endpoint: 'video',
     args: { query: studio.source.url + path, ...video, ...args },
   });
-  const sound = (path: string, args = {}): Order => ({
+  const sound = (path: string, args = {}): MediaOrder => ({
     endpoint: 'audio',
     args: { query: studio.source.url + path, ...audio, ...args },
   });
-  const good = (wanted: Order, check: (made: Made, seen: ReturnType<typeof look>) => void, limits?: Partial<Limits>) =>
+  const good = (
+    wanted: MediaOrder,
+    check: (made: Made, seen: ReturnType<typeof look>) => void,
+    limits?: Partial<MediaLimits>,
+  ) =>
     studio.make(
       wanted,
       (made) => {
@@ -127,7 +131,7 @@ describe('from a URL to a proved file', function () {
       expect(seen.duration).to.be.closeTo(4, 0.1),
     ));
 
-  const fails = (wanted: Order, code: string, limits?: Partial<Limits>, most = 30) =>
+  const fails = (wanted: MediaOrder, code: string, limits?: Partial<MediaLimits>, most = 30) =>
     studio.make(
       wanted,
       ({ failed, produced, seconds }) => {

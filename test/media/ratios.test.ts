@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { ffmpegArguments } from '../../src/media/ffmpeg-arguments.ts';
-import type { Order } from '../../src/media/tools.ts';
+import type { MediaOrder } from '../../src/media/tools.ts';
 import { longSeconds, makeFilms } from '../support/films.ts';
 import { openStudio, python, type Studio } from '../support/media.ts';
 import { aFolder } from '../support/redis.ts';
@@ -20,7 +20,7 @@ if (process.env.ROUNDS !== undefined)
 
     const produceIn = async (path: string, args = {}) => {
       studio.source.forget();
-      const order: Order = {
+      const order: MediaOrder = {
         endpoint: 'video',
         args: {
           query: studio.source.url + path,

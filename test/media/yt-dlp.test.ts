@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { dirname } from 'node:path';
 import { expect } from 'chai';
 import { produce } from '../../src/media/produce-file.ts';
-import { runChild } from '../../src/media/spawn-child.ts';
-import type { Run } from '../../src/media/tools.ts';
+import { spawnChild } from '../../src/media/spawn-child.ts';
+import type { RunChild } from '../../src/media/tools.ts';
 import { pythonFlags } from '../../src/media/yt-dlp.ts';
 import { aTools, openStudio, plugins, python } from '../support/media.ts';
 import { aFolder } from '../support/redis.ts';
@@ -33,8 +33,8 @@ print(list(ours._ies.items()) == list(theirs._ies.items()), len(ours._ies) > 100
     const query = studio.source.lay('letters', {
       info: { title, formats: [{ format_id: 'x', url: `${studio.source.url}/films/clip.mp4`, ext: 'mp4' }] },
     });
-    const plain: Run = (command, args, options) =>
-      runChild(command, args, { ...options, env: { ...options.env, LANG: 'C', LC_ALL: 'C', PYTHONUTF8: '0' } });
+    const plain: RunChild = (command, args, options) =>
+      spawnChild(command, args, { ...options, env: { ...options.env, LANG: 'C', LC_ALL: 'C', PYTHONUTF8: '0' } });
     const order = { endpoint: 'video', args: { query: `${query}?q=é`, video_format: 'mp4' } } as const;
     const tools = { ...aTools(folder, studio.proxy.url), run: plain };
     try {

@@ -9,7 +9,7 @@ import type { Delivered } from '../../src/model/job.ts';
 import { readMetadata } from '../../src/model/metadata.ts';
 import type { ObjectStore } from '../../src/objects/object-store.ts';
 import { openS3 } from '../../src/objects/s3-store.ts';
-import { openGateway } from '../../src/worker/gateway-client.ts';
+import { openGatewayClient } from '../../src/worker/gateway-client.ts';
 import { uploadFile } from '../../src/worker/upload-file.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { startEgress } from '../support/egress.ts';
@@ -77,7 +77,7 @@ describe('A worker that uploads to S3', function () {
     if (metadata === null) throw new Error('an object is metadata');
     const what = { bytes, sha256: seen.checksum, content_type: 'video/mp4', ext: 'mp4', ...said };
     const { signal } = new AbortController();
-    const own = openGateway({ address: gateway.address, token: () => token, patienceSeconds, signal });
+    const own = openGatewayClient({ address: gateway.address, token: () => token, patienceSeconds, signal });
     return uploadFile(
       { file, metadata, ...what },
       { gateway: own, egress, folder, partBytes, patienceSeconds, signal },

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { json as readJson } from 'node:stream/consumers';
-import type { Order } from '../../src/media/tools.ts';
+import type { MediaOrder } from '../../src/media/tools.ts';
 import type { Permit, Upload } from '../../src/objects/object-store.ts';
 
 export const token = 'token-of-this-attempt';
@@ -31,7 +31,7 @@ interface Received {
 
 export interface TestGatewayOptions {
   readonly folder: string;
-  readonly order: Order;
+  readonly order: MediaOrder;
   readonly limits?: { file_bytes?: number; seconds?: number };
   readonly cookies?: string;
   /** Bytes of each part; without it the file goes to the gateway itself. */

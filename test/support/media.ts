@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Probe, readProbe } from '../../src/media/probe-file.ts';
+import { type FileProbe, readProbe } from '../../src/media/probe-file.ts';
 import { produce } from '../../src/media/produce-file.ts';
-import { runChild } from '../../src/media/spawn-child.ts';
-import { Failed, type Limits, type Order, type Produced, type Tools } from '../../src/media/tools.ts';
+import { spawnChild } from '../../src/media/spawn-child.ts';
+import { Failed, type MediaLimits, type MediaOrder, type MediaTools, type Produced } from '../../src/media/tools.ts';
 import type { AttemptProgress } from '../../src/model/attempt-protocol.ts';
 import { startProxy, type TestProxy } from './proxy.ts';
 import { aFolder } from './redis.ts';
@@ -21,7 +21,11 @@ export interface Studio {
   readonly source: Source;
   readonly proxy: TestProxy;
   /** Runs an order in a new folder that is gone after `look`. */
-  readonly make: <T>(order: Order, look: (made: Made) => T | Promise<T>, limits?: Partial<Limits>) => Promise<T>;
+  readonly make: <T>(
+    order: MediaOrder,
+    look: (made: Made) => T | Promise<T>,
+    limits?: Partial<MediaLimits>,
+  ) => Promise<T>;
   readonly stop: () => Promise<void>;
 }
 
@@ -33,10 +37,10 @@ export interface Made {
   readonly seconds: number;
 }
 
-export const roomy: Limits = { fileBytes: 2 ** 30, inspectSeconds: 50, slowBytes: 10_240, slowSeconds: 60 };
+export const roomy: MediaLimits = { fileBytes: 2 ** 30, inspectSeconds: 50, slowBytes: 10_240, slowSeconds: 60 };
 
 /** Gives tools with a private folder. */
-export function aTools(folder: string, proxy: string, limits: Partial<Limits> = {}): Tools {
+export function aTools(folder: string, proxy: string, limits: Partial<MediaLimits> = {}): MediaTools {
   return {
     python,
     driver: join(root, 'src/media/driver.py'),
@@ -48,7 +52,7 @@ export function aTools(folder: string, proxy: string, limits: Partial<Limits> = 
     limits: { ...roomy, ...limits },
     plugins: [plugins],
     cookies: null,
-    run: runChild,
+    run: spawnChild,
   };
 }
 
@@ -85,7 +89,7 @@ export async function openStudio(): Promise<Studio> {
 }
 
 /** What the machine's own ffprobe says of a delivered file. */
-export function look(file: string): Probe & { readonly kilobits: number } {
+export function look(file: string): FileProbe & { readonly kilobits: number } {
   const words = ['-v', 'error', '-of', 'json', '-show_format', '-show_streams', file];
   const json = JSON.parse(execFileSync('ffprobe', words, { encoding: 'utf8' })) as { format: { bit_rate?: string } };
   return { ...readProbe(json), kilobits: Number(json.format.bit_rate ?? 0) / 1000 };

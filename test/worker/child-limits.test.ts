@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { expect } from 'chai';
 import type { Breach, ChildLimits } from '../../src/worker/child-limits.ts';
-import { openTestPlace, walls } from '../support/place.ts';
 import { until } from '../support/until.ts';
 import { processesOf } from '../support/worker.ts';
+import { openTestWorkspace, sandboxes } from '../support/workspace.ts';
 
 interface Row {
   readonly title: string;
@@ -97,10 +97,10 @@ time.sleep(60)
 describe('Limits of children', function () {
   this.timeout(120_000);
 
-  for (const wall of walls) {
+  for (const sandbox of sandboxes) {
     for (const { title, limits, text, breach, prints } of rows) {
-      it(`end ${title} (${wall})`, async () => {
-        const place = await openTestPlace(wall, 1, limits);
+      it(`end ${title} (${sandbox})`, async () => {
+        const place = await openTestWorkspace(sandbox, 1, limits);
         const { lines, stderr } = await place.python(text);
         expect(place.breaches, stderr).to.deep.equal(breach ? [breach] : []);
         expect(lines).to.deep.equal(prints === undefined ? [] : [prints]);

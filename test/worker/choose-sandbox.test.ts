@@ -2,14 +2,14 @@ import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect } from 'chai';
-import { chooseWall } from '../../src/worker/choose-sandbox.ts';
+import { chooseSandbox } from '../../src/worker/choose-sandbox.ts';
 import { aFolder } from '../support/redis.ts';
 
-describe('The wall', function () {
+describe('The sandbox', function () {
   this.timeout(120_000);
 
   it('is none when the sandbox is off, without a warning', async () => {
-    expect(await chooseWall('off', tmpdir(), (text) => expect.fail(text))).to.equal('none');
+    expect(await chooseSandbox('off', tmpdir(), (text) => expect.fail(text))).to.equal('none');
   });
 
   it('is required or warned about where bubblewrap is missing', async () => {
@@ -17,8 +17,8 @@ describe('The wall', function () {
     process.env.PATH = '/nowhere';
     const warnings: string[] = [];
     try {
-      expect(await chooseWall('auto', tmpdir(), (text) => warnings.push(text))).to.equal('none');
-      const thrown = await chooseWall('required', tmpdir(), () => undefined).catch((error: Error) => error.message);
+      expect(await chooseSandbox('auto', tmpdir(), (text) => warnings.push(text))).to.equal('none');
+      const thrown = await chooseSandbox('required', tmpdir(), () => undefined).catch((error: Error) => error.message);
       expect(thrown).to.match(/^TRAWL_SANDBOX is required, but bubblewrap does not work here/);
     } finally {
       process.env.PATH = PATH;
@@ -29,7 +29,7 @@ describe('The wall', function () {
   it('leaves nothing beside the folder it is tried around, which a kill in the middle would not remove', async () => {
     const { folder, remove } = aFolder();
     const before = readdirSync(tmpdir());
-    const chosen = chooseWall('auto', folder, () => undefined);
+    const chosen = chooseSandbox('auto', folder, () => undefined);
     while (await Promise.race([chosen.then(() => false), nextTurn(true)])) {
       expect(readdirSync(tmpdir())).to.deep.equal(before);
     }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
-import { startRelay } from '../../src/worker/egress-forwarder.ts';
+import { startEgressForwarder } from '../../src/worker/egress-forwarder.ts';
 import { until } from '../support/until.ts';
 
 describe('The way out of one worker', () => {
@@ -10,12 +10,17 @@ describe('The way out of one worker', () => {
       taken++;
     }).listen(0, '127.0.0.1');
     await once(egress, 'listening');
-    const relay = await startRelay({ host: '127.0.0.1', port: (egress.address() as AddressInfo).port }, null);
-    const sockets = Array.from({ length: 200 }, () => connect(relay.port, '127.0.0.1').on('error', () => undefined));
+    const forwarder = await startEgressForwarder(
+      { host: '127.0.0.1', port: (egress.address() as AddressInfo).port },
+      null,
+    );
+    const sockets = Array.from({ length: 200 }, () =>
+      connect(forwarder.port, '127.0.0.1').on('error', () => undefined),
+    );
     await until(() => sockets.filter(({ destroyed }) => destroyed).length === 72, 5, '72 are sent away');
     await until(() => taken === 128, 5, '128 are taken');
     for (const socket of sockets) socket.destroy();
-    await relay.close();
+    await forwarder.close();
     egress.close();
   });
 });

@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { inspectUrl } from '../../src/media/produce-file.ts';
-import { InspectorBusy, type InspectorOptions, startInspector } from '../../src/worker/inspector-pool.ts';
+import { InspectorBusy, type InspectorPoolOptions, startInspectorPool } from '../../src/worker/inspector-pool.ts';
 import { serveInspector } from '../../src/worker/inspector-server.ts';
-import { walls } from '../support/place.ts';
 import { startProxy, type TestProxy } from '../support/proxy.ts';
 import { aFolder, aLog } from '../support/redis.ts';
 import { type Source, startSource } from '../support/source-server.ts';
 import { until } from '../support/until.ts';
 import { processesOf, programs } from '../support/worker.ts';
+import { sandboxes } from '../support/workspace.ts';
 
 const hostile = join(import.meta.dirname, '..', 'support', 'hostile');
 
@@ -50,13 +50,13 @@ describe('The inspector', function () {
     await source.stop();
   });
 
-  async function withInspector(look: (studio: Studio) => Promise<void>, options: Partial<InspectorOptions> = {}) {
+  async function withInspector(look: (studio: Studio) => Promise<void>, options: Partial<InspectorPoolOptions> = {}) {
     const { folder: root, remove } = aFolder();
     const { log } = aLog();
     const egress = { host: '127.0.0.1', port: Number(URL.parse(proxy.url)?.port) };
-    const inspector = await startInspector({
-      ...{ inspectUrl, programs, egress, root, wall: 'user', plugins: [hostile], log },
-      ...{ inspectSeconds: 20, atOnce: 4, requestsMax: 100, ...options },
+    const inspector = await startInspectorPool({
+      ...{ inspectUrl, programs, egress, root, sandbox: 'user', plugins: [hostile], log },
+      ...{ inspectSeconds: 20, maxConcurrent: 4, maxRequests: 100, ...options },
     });
     const inspection = await serveInspector(inspector, { host: '127.0.0.1', port: 0 });
     const place = () => join(root, readdirSync(root)[0] ?? '', 'requests');
@@ -76,8 +76,8 @@ describe('The inspector', function () {
     remove();
   }
 
-  for (const wall of walls) {
-    it(`metadata-closed D66: tells what a URL holds, or why nothing (${wall})`, () =>
+  for (const sandbox of sandboxes) {
+    it(`metadata-closed D66: tells what a URL holds, or why nothing (${sandbox})`, () =>
       withInspector(
         async ({ ask: askFor, requests }) => {
           const found = await askFor(`${source.url}/films/clip.mp4`).answer;
@@ -90,10 +90,10 @@ describe('The inspector', function () {
           expect(inner.json.failure?.code).to.equal('address_not_allowed');
           expect(requests()).to.deep.equal([]);
         },
-        { wall },
+        { sandbox },
       ));
 
-    it(`gives a child nothing of its parent or of another request (${wall})`, () =>
+    it(`gives a child nothing of its parent or of another request (${sandbox})`, () =>
       withInspector(
         async ({ ask: askFor, requests }) => {
           const other = askFor('http://attack.example/sleep');
@@ -103,10 +103,10 @@ describe('The inspector', function () {
           expect(json.metadata?.title, JSON.stringify(json)).to.equal('[]');
           other.leave();
         },
-        { wall },
+        { sandbox },
       ));
 
-    it(`keeps one request from ending another (${wall})`, () =>
+    it(`keeps one request from ending another (${sandbox})`, () =>
       withInspector(
         async ({ ask: askFor, requests }) => {
           const other = askFor('http://attack.example/sleep');
@@ -121,16 +121,16 @@ describe('The inspector', function () {
           expect({ status, answered }).to.deep.equal({ status: 200, answered: false });
           other.leave();
         },
-        { wall },
+        { sandbox },
       ));
 
-    it(`ends a page that eats memory without end (${wall})`, () =>
+    it(`ends a page that eats memory without end (${sandbox})`, () =>
       withInspector(
         async ({ ask: askFor }) => {
           const { json } = await askFor('http://attack.example/bomb').answer;
           expect(json.failure?.code).to.be.a('string');
         },
-        { wall },
+        { sandbox },
       ));
   }
 
@@ -177,7 +177,7 @@ describe('The inspector', function () {
         await until(() => requests().length === 0, 5, 'they have left');
         expect((await askFor(`${source.url}/films/clip.mp4`).answer).status).to.equal(200);
       },
-      { atOnce: 2 },
+      { maxConcurrent: 2 },
     ));
 
   it('gives up when the time is over', () =>
@@ -205,7 +205,7 @@ describe('The inspector', function () {
         );
         expect(new Set(statuses)).to.deep.equal(new Set([200]));
       },
-      { requestsMax: 2 },
+      { maxRequests: 2 },
     ));
 
   const wrong: readonly [string, string][] = [

@@ -8,14 +8,14 @@ import { until } from '../support/until.ts';
 
 const rounds = 20;
 const windowMilliseconds = 10;
-const broom = join(import.meta.dirname, '..', '..', 'src', 'worker', 'orphan-cleaner.ts');
+const cleaner = join(import.meta.dirname, '..', '..', 'src', 'worker', 'orphan-cleaner.ts');
 const words = (beginning: string) => `
-  import { startBroom } from ${JSON.stringify(broom)};
+  import { startOrphanCleaner } from ${JSON.stringify(cleaner)};
   console.log('now');
-  await startBroom(${JSON.stringify(beginning)});
+  await startOrphanCleaner(${JSON.stringify(beginning)});
   setInterval(() => {}, 1e6);`;
 
-describe('the broom of a folder', function () {
+describe('the cleaner of a folder', function () {
   this.timeout(120_000);
 
   it('a worker that is killed while it makes its folder leaves none', async () => {

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { inspectUrl } from '../../src/media/produce-file.ts';
-import { startInspector } from '../../src/worker/inspector-pool.ts';
-import { homesOf, type Wall, wallOff } from '../../src/worker/sandbox-command.ts';
+import { startInspectorPool } from '../../src/worker/inspector-pool.ts';
+import { programFolders, type Sandbox, sandboxCommand } from '../../src/worker/sandbox-command.ts';
 import { startGateway, token } from '../support/gateway.ts';
 import { python } from '../support/media.ts';
 import { startProxy, type TestProxy } from '../support/proxy.ts';
@@ -78,9 +78,9 @@ if (process.env.ROUNDS !== undefined)
       // An extractor that asks nothing of the network: what is left is what yt-dlp itself takes.
       const url = 'http://attack.example/pid';
       const egress = { host: '127.0.0.1', port: Number(URL.parse(proxy.url)?.port) };
-      const inspector = await startInspector({
-        ...{ inspectUrl, programs, egress, root: folder, wall: 'user', plugins: [hostile], log: aLog().log },
-        ...{ inspectSeconds: 20, atOnce: 1, requestsMax: 100 },
+      const inspector = await startInspectorPool({
+        ...{ inspectUrl, programs, egress, root: folder, sandbox: 'user', plugins: [hostile], log: aLog().log },
+        ...{ inspectSeconds: 20, maxConcurrent: 1, maxRequests: 100 },
       });
       const { one, other } = await compare(
         () => inspector.inspect(url, new AbortController().signal),
@@ -94,14 +94,14 @@ if (process.env.ROUNDS !== undefined)
       expect(one / other).to.be.at.most(0.2);
     });
 
-    for (const wall of ['user', 'namespace'] as Wall[]) {
-      it(`the sandbox costs at most 10 ms (${wall})`, async () => {
+    for (const sandbox of ['user', 'namespace'] as Sandbox[]) {
+      it(`the sandbox costs at most 10 ms (${sandbox})`, async () => {
         const limits = { fileBytes: 1, folderBytes: 1, memoryBytes: 2 ** 28, cpuSeconds: 9, processes: 9 };
-        const readable = homesOf([python]);
-        const inside = { wall, folder: '/var/tmp', readable, out: null, limits, user: 2_000_000_000, python };
+        const readable = programFolders([python]);
+        const inside = { sandbox, folder: '/var/tmp', readable, out: null, limits, user: 2_000_000_000, python };
         const start = ([program = '', ...args]: readonly string[]) => execFileSync(program, args, { stdio: 'ignore' });
         const { one, other } = await compare(
-          () => start(wallOff(['true'], inside)),
+          () => start(sandboxCommand(['true'], inside)),
           () => start(['true']),
           ({ one, other }) => one - other <= 10,
           // A few milliseconds: what else the machine does only makes both slower.

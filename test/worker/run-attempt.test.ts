@@ -1,28 +1,28 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { openGateway } from '../../src/worker/gateway-client.ts';
+import { openGatewayClient } from '../../src/worker/gateway-client.ts';
 import { runAttempt } from '../../src/worker/run-attempt.ts';
-import type { Wall } from '../../src/worker/sandbox-command.ts';
+import type { Sandbox } from '../../src/worker/sandbox-command.ts';
 import { startGateway, type TestGateway, token } from '../support/gateway.ts';
-import { walls } from '../support/place.ts';
 import { aFolder, aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { processesOf, programs, scripted } from '../support/worker.ts';
+import { sandboxes } from '../support/workspace.ts';
 
 describe('An attempt', function () {
   this.timeout(120_000);
 
   /** Runs a script as an attempt in this process, with little memory and patience. */
-  async function attempt(script: string, wall: Wall, look: (gateway: TestGateway) => void = () => undefined) {
+  async function attempt(script: string, sandbox: Sandbox, look: (gateway: TestGateway) => void = () => undefined) {
     const { folder, remove } = aFolder();
     const order = { endpoint: 'video' as const, args: { query: 'http://a.example/', script } };
     const server = await startGateway({ folder, order });
     const { signal } = new AbortController();
-    const gateway = openGateway({ address: server.address, token: () => token, patienceSeconds: 1, signal });
+    const gateway = openGatewayClient({ address: server.address, token: () => token, patienceSeconds: 1, signal });
     const root = join(folder, 'work');
     const attempt = runAttempt({
-      ...{ gateway, media: scripted, programs, root, wall, plugins: [], log: aLog().log, signal },
+      ...{ gateway, media: scripted, programs, root, sandbox, plugins: [], log: aLog().log, signal },
       ...{ egress: { host: '127.0.0.1', port: 9 }, memoryBytes: 2 ** 28, slowBytes: 1, slowSeconds: 60 },
       patienceSeconds: 1,
     });
@@ -41,11 +41,11 @@ describe('An attempt', function () {
     expect(outcome).to.deep.equal({ is: 'interrupted', reason: 'The gateway could not be reached' });
   });
 
-  for (const wall of walls) {
-    it(`fails when its children together hold more memory than they may (${wall})`, async () => {
+  for (const sandbox of sandboxes) {
+    it(`fails when its children together hold more memory than they may (${sandbox})`, async () => {
       // Each of them keeps a line without an end, and stays below the limit of one process.
       const hogs = 'for hog in 1 2 3 4; do (head -c 120M /dev/zero; sleep 60) | tail & done; wait';
-      expect(await attempt(hogs, wall)).to.deep.equal({ is: 'failed', code: 'file_damaged' });
+      expect(await attempt(hogs, sandbox)).to.deep.equal({ is: 'failed', code: 'file_damaged' });
     });
   }
 });

@@ -5,9 +5,9 @@ import { createServer as createHttp } from 'node:http';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { openTestPlace, type TestPlace, walls } from '../support/place.ts';
 import { aFolder } from '../support/redis.ts';
 import { processesOf } from '../support/worker.ts';
+import { openTestWorkspace, sandboxes, type TestWorkspace } from '../support/workspace.ts';
 
 /** Tries one thing after the other and tells which of them worked; nothing that stays open may stop the rest. */
 const attacks = `
@@ -65,7 +65,7 @@ print(json.dumps(['environment', sorted(os.environ)]))
 `;
 const allowed = ['write into its own folder', 'reach the proxy'];
 
-describe('A child behind its wall', function () {
+describe('A child behind its sandbox', function () {
   this.timeout(120_000);
   let victim: ReturnType<typeof spawn>;
   let proxy: Server;
@@ -94,12 +94,12 @@ describe('A child behind its wall', function () {
     remove();
   });
 
-  for (const wall of walls) {
+  for (const sandbox of sandboxes) {
     // Without bubblewrap a socket can be reached by its name; what listens there wants a token.
-    const got = wall === 'none' ? [...allowed, 'reach a socket'] : allowed;
-    it(`reaches its own folder and the proxy, and nothing else (${wall})`, async () => {
+    const got = sandbox === 'none' ? [...allowed, 'reach a socket'] : allowed;
+    it(`reaches its own folder and the proxy, and nothing else (${sandbox})`, async () => {
       hits = 0;
-      const place = await openTestPlace(wall, port(proxy));
+      const place = await openTestWorkspace(sandbox, port(proxy));
       const target = {
         ...{ pid: victim.pid, address: 0, secret: join(folder, 'other', 'secret'), port: port(canary) },
         ...{ socket: join(folder, 'gateway'), proxy: Number(URL.parse(place.proxy)?.port) },
@@ -112,16 +112,16 @@ describe('A child behind its wall', function () {
         stderr,
       ).to.have.members(got);
       expect(told).to.have.lengthOf(20);
-      expect(told.at(-1)?.[1]).to.have.members(['HOME', 'LC_CTYPE', 'PATH', ...(wall === 'none' ? [] : ['PWD'])]);
-      expect(hits).to.equal(wall === 'none' ? 1 : 0);
+      expect(told.at(-1)?.[1]).to.have.members(['HOME', 'LC_CTYPE', 'PATH', ...(sandbox === 'none' ? [] : ['PWD'])]);
+      expect(hits).to.equal(sandbox === 'none' ? 1 : 0);
       expect(victim.exitCode).to.equal(null);
     });
 
-    it(`leaves nothing${wall === 'none' ? '' : ', not even what left its group'} (${wall})`, async () => {
-      const place = await openTestPlace(wall, port(proxy));
+    it(`leaves nothing${sandbox === 'none' ? '' : ', not even what left its group'} (${sandbox})`, async () => {
+      const place = await openTestWorkspace(sandbox, port(proxy));
       const { lines } = await place.python(`
 import os, subprocess
-quick = subprocess.Popen(['sleep', '600'], start_new_session=${wall === 'none' ? 'False' : 'True'}, stdout=subprocess.DEVNULL)
+quick = subprocess.Popen(['sleep', '600'], start_new_session=${sandbox === 'none' ? 'False' : 'True'}, stdout=subprocess.DEVNULL)
 print(os.getcwd())
 `);
       expect(lines).to.deep.equal([place.folder]);
@@ -135,8 +135,8 @@ print(os.getcwd())
 describe('A place', function () {
   this.timeout(120_000);
 
-  const withPlace = async (look: (place: TestPlace) => Promise<void>) => {
-    const place = await openTestPlace('user', 1);
+  const withPlace = async (look: (place: TestWorkspace) => Promise<void>) => {
+    const place = await openTestWorkspace('user', 1);
     try {
       await look(place);
     } finally {

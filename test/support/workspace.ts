@@ -1,16 +1,16 @@
-import type { Ended } from '../../src/media/tools.ts';
+import type { ChildEnd } from '../../src/media/tools.ts';
 import type { Breach, ChildLimits } from '../../src/worker/child-limits.ts';
-import { homesOf, type Wall } from '../../src/worker/sandbox-command.ts';
-import { openPlace, type Place } from '../../src/worker/workspace.ts';
+import { programFolders, type Sandbox } from '../../src/worker/sandbox-command.ts';
+import { openWorkspace, type Workspace } from '../../src/worker/workspace.ts';
 import { aFolder } from './redis.ts';
 import { programs } from './worker.ts';
 
-export const walls: readonly Wall[] = ['user', 'namespace', 'none'];
+export const sandboxes: readonly Sandbox[] = ['user', 'namespace', 'none'];
 
-export interface TestPlace extends Place {
+export interface TestWorkspace extends Workspace {
   readonly root: string;
   /** Runs Python text; `signal` of the place ends it. */
-  readonly python: (text: string, ...args: string[]) => Promise<Ended & { readonly lines: string[] }>;
+  readonly python: (text: string, ...args: string[]) => Promise<ChildEnd & { readonly lines: string[] }>;
   readonly breaches: Breach[];
   readonly stop: () => Promise<void>;
 }
@@ -24,12 +24,22 @@ const roomy: ChildLimits = {
 };
 
 /** Opens a place whose children are ended when they break a limit, as those of an attempt. */
-export async function openTestPlace(wall: Wall, egress: number, limits: Partial<ChildLimits> = {}): Promise<TestPlace> {
+export async function openTestWorkspace(
+  sandbox: Sandbox,
+  egress: number,
+  limits: Partial<ChildLimits> = {},
+): Promise<TestWorkspace> {
   const { folder: root, remove } = aFolder();
   const ended = new AbortController();
   const breaches: Breach[] = [];
-  const place = await openPlace({
-    ...{ root, wall, cookies: null, python: programs.python, readable: homesOf([programs.python, programs.node]) },
+  const place = await openWorkspace({
+    ...{
+      root,
+      sandbox,
+      cookies: null,
+      python: programs.python,
+      readable: programFolders([programs.python, programs.node]),
+    },
     egress: { host: '127.0.0.1', port: egress },
     limits: { ...roomy, ...limits },
     broken: (breach) => {
@@ -38,7 +48,7 @@ export async function openTestPlace(wall: Wall, egress: number, limits: Partial<
     },
     signal: ended.signal,
   });
-  const python: TestPlace['python'] = async (text, ...args) => {
+  const python: TestWorkspace['python'] = async (text, ...args) => {
     const lines: string[] = [];
     const child = place.run(programs.python, ['-I', '-c', text, ...args], {
       ...{ folder: place.folder, env: { HOME: place.folder }, signal: ended.signal },
