@@ -6,7 +6,7 @@ import { queueOf } from '../model/queue-position.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
 import { cancelJob } from '../store/jobs/cancel-job.ts';
-import { readAttempts, readJob, readPlaces } from '../store/jobs/read-job.ts';
+import { readAttempts, readJob, readPositions } from '../store/jobs/read-job.ts';
 import { findEntry } from '../store/money/read-ledger.ts';
 import type { RecordStore } from '../store/script.ts';
 import { readDelivery } from '../store/webhooks/read-deliveries.ts';
@@ -81,8 +81,8 @@ async function findJob(store: RecordStore, id: string): Promise<Job> {
 
 async function findQueue(store: RecordStore, job: Job): Promise<ReturnType<typeof queueOf> | null> {
   if (job.status !== 'QueuedJob') return null;
-  const [place] = await readPlaces(store, job.account, [job.id]);
-  return place ? queueOf({ ...place, stage: job.stage }, null) : null;
+  const [position] = await readPositions(store, job.account, [job.id]);
+  return position ? queueOf({ ...position, stage: job.stage }, null) : null;
 }
 
 async function show(job: Job, { store, config, seal }: CommandTools): Promise<CommandResult> {

@@ -4,7 +4,7 @@ import { reducedUsage, usage } from '../model/money.ts';
 import { parseStats, parseView } from '../model/request-parameters.ts';
 import { filterFields } from '../model/select-fields.ts';
 import { type Engine, snapshot } from '../model/stats.ts';
-import { readUsage } from '../store/money/read-usage.ts';
+import { readUsage } from '../store/access/read-usage.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { KeyedHandler } from './app.ts';
 import { enterFree, requireFlags, requireParsed } from './free-call.ts';

@@ -8,14 +8,9 @@ import type { InspectionResult, Inspector } from '../model/inspection-result.ts'
 import { type Endpoint, isEnded, type Job } from '../model/job.ts';
 import { type CreditRequest, parseFlags, parseJobId, parseRequest, requestText } from '../model/request-parameters.ts';
 import { filterFields } from '../model/select-fields.ts';
-import {
-  admit,
-  type CallInHand,
-  chargeCall,
-  type NewJob,
-  type Repeat,
-  releaseCall,
-} from '../store/access/admit-call.ts';
+import { admitCall, type NewJob, type Repeat } from '../store/access/admit-call.ts';
+import { chargeCall, type HeldCall } from '../store/access/charge-call.ts';
+import { releaseCall } from '../store/access/release-call.ts';
 import { readWebhook } from '../store/jobs/read-job.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { KeyedCall, KeyedHandler } from './app.ts';
@@ -33,7 +28,7 @@ export interface CreditRoutes {
   /** Addresses that callers may name although they are not public. */
   readonly exceptions: readonly Exception[];
   /** False while the memory gate of Redis is shut. */
-  readonly hasRoom: () => boolean;
+  readonly hasMemory: () => boolean;
   readonly inspector: Inspector;
   readonly inspectSeconds: number;
 }
@@ -54,9 +49,9 @@ export function getMetadata(credit: CreditRoutes): KeyedHandler {
     if (request.args.is_async === true) return startJob(credit, 'metadata', call, request);
     const repeat = repeatOf(credit, 'metadata', call, textOf(request));
     const held = { id: randomUUID(), account: call.key.account, endpoint: 'metadata', repeat } as const;
-    const work = { holdMilliseconds: (credit.inspectSeconds + graceSeconds) * 1000 };
-    const wanted = { id: held.id, valid: true, room: credit.hasRoom(), repeat, work };
-    const admitted = requireAllowed(call.res, await admit(credit.store, call.key, wanted));
+    const work = { holdMs: (credit.inspectSeconds + graceSeconds) * 1000 };
+    const wanted = { id: held.id, valid: true, hasMemory: credit.hasMemory(), repeat, work };
+    const admitted = requireAllowed(call.res, await admitCall(credit.store, call.key, wanted));
     if ('repeated' in admitted) return metadataReply(call, JSON.parse(admitted.answer));
     return inspect(credit, call, held, String(request.args.query));
   };
@@ -86,8 +81,8 @@ async function readRequest(credit: CreditRoutes, endpoint: Endpoint, call: Keyed
   const request =
     fault === null ? parseRequest(endpoint, call.given, credit.exceptions) : ({ ok: false, sentence: fault } as const);
   if (request.ok) return request;
-  const wanted = { id: '-', valid: false, room: true, repeat: null, work: { holdMilliseconds: 0 } };
-  requireAllowed(call.res, await admit(credit.store, call.key, wanted), request.sentence);
+  const wanted = { id: '-', valid: false, hasMemory: true, repeat: null, work: { holdMs: 0 } };
+  requireAllowed(call.res, await admitCall(credit.store, call.key, wanted), request.sentence);
   throw new Error('a request with wrong parameters was admitted');
 }
 
@@ -122,8 +117,8 @@ async function accept(
   repeat: Repeat | null,
   fault: string | null = null,
 ): Promise<ApiReply> {
-  const wanted = { id: randomUUID(), valid: fault === null, room: credit.hasRoom(), repeat, work };
-  const answer = requireAllowed(call.res, await admit(credit.store, call.key, wanted), fault ?? undefined);
+  const wanted = { id: randomUUID(), valid: fault === null, hasMemory: credit.hasMemory(), repeat, work };
+  const answer = requireAllowed(call.res, await admitCall(credit.store, call.key, wanted), fault ?? undefined);
   const jobId = 'admitted' in answer ? answer.admitted : answer.repeated;
   const headers: Record<string, string> = { location: `/v1/jobs/${jobId}` };
   if ('admitted' in answer) headers['x-credits-held'] = String(answer.held);
@@ -143,7 +138,7 @@ function textOf({ args, webhook_authorization }: CreditRequest): string {
 }
 
 /** Asks the inspector, and charges right before the answer; a caller who has gone is not charged (D41). */
-async function inspect(credit: CreditRoutes, call: KeyedCall, held: CallInHand, url: string): Promise<ApiReply | null> {
+async function inspect(credit: CreditRoutes, call: KeyedCall, held: HeldCall, url: string): Promise<ApiReply | null> {
   const { store } = credit;
   const { req, res, key, caller } = call;
   const tookMs = () => performance.now() - call.began;
@@ -166,8 +161,8 @@ async function inspect(credit: CreditRoutes, call: KeyedCall, held: CallInHand, 
   }
   const body = { metadata: found.metadata };
   const line = { keyId: key.id, line: `${req.method} ${routes.metadata.paths[0]}`, ip: caller.ip };
-  const balance = await chargeCall(store, { ...held, ...line, answer: JSON.stringify(body) }, tookMs());
-  if (balance === 'gone') return errorReply(refuse('internal_error'));
+  const charged = await chargeCall(store, { ...held, ...line, answer: JSON.stringify(body) }, tookMs());
+  if (charged.refused) return errorReply(refuse('internal_error'));
   return { ...metadataReply(call, body), isLogged: true };
 }
 

@@ -1,6 +1,6 @@
 import { refuse } from '../base/errors.ts';
 import { type Flags, parseFlags } from '../model/request-parameters.ts';
-import { enter } from '../store/access/authorize.ts';
+import { authorize } from '../store/access/authorize.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { KeyedCall } from './app.ts';
 import { requireAllowed } from './reply.ts';
@@ -10,7 +10,7 @@ export async function enterFree(
   store: RecordStore,
   { key, res }: KeyedCall,
 ): Promise<{ readonly mayReadStats: boolean }> {
-  return requireAllowed(res, await enter(store, key));
+  return requireAllowed(res, await authorize(store, key));
 }
 
 /** Returns the global parameters; refuses the call for its syntax or for one of them. */

@@ -5,7 +5,7 @@ import { type Flags, parseJobId, parseList, parseWait } from '../model/request-p
 import { filterFields } from '../model/select-fields.ts';
 import { cancelJob } from '../store/jobs/cancel-job.ts';
 import { type Cursor, listJobs } from '../store/jobs/list-jobs.ts';
-import { pollJob } from '../store/jobs/read-job.ts';
+import { pollJob } from '../store/jobs/poll-job.ts';
 import { removeFile } from '../store/jobs/remove-file.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { KeyedCall, KeyedHandler } from './app.ts';
@@ -37,7 +37,7 @@ export function getJob(routes: JobRoutes): KeyedHandler {
     const { fields } = requireFlags(call);
     const { waitSeconds } = requireParsed(parseWait(call.given));
     const job = waitSeconds > 0 ? await call.idle(() => waitForEnd(routes, call, found.job, waitSeconds)) : found.job;
-    return { status: 200, body: filterFields(routes.viewJob(job, found.place), fields) };
+    return { status: 200, body: filterFields(routes.viewJob(job, found.position), fields) };
   };
 }
 

@@ -1,11 +1,11 @@
 import type { Job } from '../model/job.ts';
 import { shownJob } from '../model/job-json.ts';
 import { queueOf } from '../model/queue-position.ts';
-import { type Place, readJob, readPlaces } from '../store/jobs/read-job.ts';
+import { type QueuePosition, readJob, readPositions } from '../store/jobs/read-job.ts';
 import type { RecordStore } from '../store/script.ts';
 
-/** Returns a job as a caller sees it, its link signed now. `place` is its position in the queue. */
-export type ViewJob = (job: Job, place: Place | null) => Record<string, unknown>;
+/** Returns a job as a caller sees it, its link signed now. */
+export type ViewJob = (job: Job, position: QueuePosition | null) => Record<string, unknown>;
 
 export interface JobViewOptions {
   readonly now: () => number;
@@ -15,13 +15,13 @@ export interface JobViewOptions {
   readonly averageSeconds: (endpoint: Job['endpoint']) => number | null;
 }
 
-const taken: Place = { before: null, running: 0, concurrency: null };
+const taken: QueuePosition = { before: null, running: 0, concurrency: null };
 
 export function makeJobView({ now, fileHours, linkOf, averageSeconds }: JobViewOptions): ViewJob {
-  return (job, place) => {
+  return (job, position) => {
     const expires_at = job.ended_at === null ? null : job.ended_at + fileHours * 3_600_000;
     const link = expires_at === null ? null : linkOf(job, expires_at);
-    const queue = queueOf({ ...(place ?? taken), stage: job.stage }, averageSeconds(job.endpoint));
+    const queue = queueOf({ ...(position ?? taken), stage: job.stage }, averageSeconds(job.endpoint));
     return shownJob(job, { now: now(), link, expires_at, queue });
   };
 }
@@ -35,6 +35,6 @@ export async function readOwnJob(store: RecordStore, accountId: string, jobId: s
 /** Returns jobs of one account as a caller sees them, queued ones with their position. */
 export async function viewJobs(store: RecordStore, viewJob: ViewJob, accountId: string, jobs: readonly Job[]) {
   const queued = jobs.filter((job) => job.status === 'QueuedJob').map((job) => job.id);
-  const places = await readPlaces(store, accountId, queued);
-  return jobs.map((job) => viewJob(job, places[queued.indexOf(job.id)] ?? null));
+  const positions = await readPositions(store, accountId, queued);
+  return jobs.map((job) => viewJob(job, positions[queued.indexOf(job.id)] ?? null));
 }

@@ -1,6 +1,6 @@
 import type { Response } from 'express';
 import { type FailureCode, failures, Refusal, type RefusalCode, refusals, refuse } from '../base/errors.ts';
-import type { Rates, Refused } from '../store/access/authorize.ts';
+import type { Rates, RefusedCall } from '../store/access/authorize.ts';
 
 /** The answer of a route. */
 export interface ApiReply {
@@ -56,7 +56,7 @@ export function sendReply(res: Response, { status, headers = {}, body }: ApiRepl
 /** Sets the RateLimit headers of what the record answered; throws a refusal in the words of the contract. */
 export function requireAllowed<T extends { readonly rates: Rates }>(
   res: Response,
-  answer: T | Refused,
+  answer: T | RefusedCall,
   badRequest: string = refusals.bad_request.sentence,
 ): T {
   res.set(rateHeaders(answer.rates));

@@ -93,7 +93,7 @@ export async function serveApi(parts: ApiParts, stop: Stop): Promise<{ port: num
 
 function makeHandlers(
   parts: ApiParts,
-  hasRoom: () => boolean,
+  hasMemory: () => boolean,
   publicUrl: () => string,
   draining: AbortSignal,
 ): ApiHandlers {
@@ -108,7 +108,7 @@ function makeHandlers(
   });
   const jobs: JobRoutes = { store, viewJob, watchJob: makeJobWatches(store, draining), log, rereadMs, draining };
   const { asyncStatus, egressAllow: exceptions, inspectSeconds } = config;
-  const credit: CreditRoutes = { store, seal, asyncStatus, exceptions, hasRoom, inspector, inspectSeconds };
+  const credit: CreditRoutes = { store, seal, asyncStatus, exceptions, hasMemory, inspector, inspectSeconds };
   const [pollJob, removeJob] = [getJob(jobs), deleteJob(jobs)];
   return {
     video: startDownload(credit, 'video'),

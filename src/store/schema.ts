@@ -1,6 +1,24 @@
 import { keys } from './keys.ts';
-import { type RecordStore, run, text } from './script.ts';
-import { migrate } from './scripts/migrate.ts';
+import { type RecordStore, run, script, text } from './script.ts';
+
+/**
+ * Moves the record's layout from one number to the next; a record without a number begins at the newest.
+ * Answers {'at', number}: who asks compares it with the numbers it knows.
+ */
+const migrateScript = script(
+  'migrate',
+  'always',
+  ['schema'] as const,
+  ['from', 'to'] as const,
+  /* lua */ `
+local present = redis.call('GET', schema)
+if not present or present == from then
+  redis.call('SET', schema, to)
+  return { 'at', to }
+end
+return { 'at', present }
+`,
+);
 
 /** The record's layout that this release writes. Neighbouring releases run side by side: each step must allow that. */
 export const schemaNumber = 1;
@@ -33,6 +51,6 @@ export async function prepareSchema(store: RecordStore, target = schemaNumber, s
 }
 
 async function stepTo(store: RecordStore, from: number, to: number): Promise<number> {
-  const reply = await run(store, migrate, { schema: keys.schema }, { from, to });
+  const reply = await run(store, migrateScript, { schema: keys.schema }, { from, to });
   return Number(text(reply[1]));
 }

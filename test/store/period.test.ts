@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { readSnapshot } from '../../src/store/money/read-balances.ts';
 import { rolling } from '../../src/store/money/roll-period.ts';
-import type { Reply } from '../../src/store/script.ts';
+import type { ScriptReply } from '../../src/store/script.ts';
 import { anAccount, storeOf } from '../support/record.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 
@@ -25,8 +25,8 @@ describe('a step that finds its period ended', () => {
   it('D69: is unavailable when rolling takes longer than two seconds, and nothing is begun afterwards', async () => {
     const store = storeOf(redis.connection);
     const { account } = await anAccount(store, { quota: 2 });
-    const hung = Promise.withResolvers<Reply>();
-    const replies: Promise<Reply>[] = [Promise.resolve(['roll']), hung.promise];
+    const hung = Promise.withResolvers<ScriptReply>();
+    const replies: Promise<ScriptReply>[] = [Promise.resolve(['roll']), hung.promise];
     let steps = 0;
     const refused = await rolling(store, account, async () => replies[steps++]!).catch((error: Error) => error);
     expect(refused).to.include({ code: 'unavailable' });

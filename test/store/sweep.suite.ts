@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { makeLog } from '../../src/base/log.ts';
+import { readUsage } from '../../src/store/access/read-usage.ts';
 import { listKeys } from '../../src/store/accounts/read-keys.ts';
 import { noteStoring } from '../../src/store/jobs/note-storing.ts';
 import { readJob } from '../../src/store/jobs/read-job.ts';
@@ -9,7 +10,6 @@ import { keys } from '../../src/store/keys.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { readLedger } from '../../src/store/money/read-ledger.ts';
-import { readUsage } from '../../src/store/money/read-usage.ts';
 import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
 import {
@@ -32,7 +32,7 @@ const quiet = makeLog({ level: 'error', write: () => {}, now: () => 0 });
 export function sweepSuite(store: () => TestStore): void {
   it('releases the holds of synchronous calls that died', async () => {
     const caller = await anAccount(store(), { credits: 1 });
-    await admitted(store(), caller, { work: { holdMilliseconds: 65_000 } });
+    await admitted(store(), caller, { work: { holdMs: 65_000 } });
     await sweepRecord(store(), lifetimes);
     expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
     store().advance(65_000);

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { Quotas } from '../../src/model/account.ts';
 import { makeAccountId, makeKey, readKey } from '../../src/model/api-key.ts';
 import type { Job } from '../../src/model/job.ts';
-import { type Admission, admit, type Call, type NewJob } from '../../src/store/access/admit-call.ts';
+import { type Admission, admitCall, type CreditCall, type NewJob } from '../../src/store/access/admit-call.ts';
 import type { Caller } from '../../src/store/access/authorize.ts';
 import { createAccount } from '../../src/store/accounts/create-account.ts';
 import { createKey } from '../../src/store/accounts/create-key.ts';
@@ -125,12 +125,19 @@ export const aDownload: NewJob = {
 };
 
 /** Asks for a download, or for what is given. */
-export function ask(store: RecordStore, caller: Caller, call: Partial<Call> = {}): Promise<Admission> {
-  return admit(store, caller, { id: randomUUID(), valid: true, room: true, repeat: null, work: aDownload, ...call });
+export function ask(store: RecordStore, caller: Caller, call: Partial<CreditCall> = {}): Promise<Admission> {
+  return admitCall(store, caller, {
+    id: randomUUID(),
+    valid: true,
+    hasMemory: true,
+    repeat: null,
+    work: aDownload,
+    ...call,
+  });
 }
 
 /** The id of a call that must be admitted. */
-export async function admitted(store: RecordStore, caller: Caller, call: Partial<Call> = {}): Promise<string> {
+export async function admitted(store: RecordStore, caller: Caller, call: Partial<CreditCall> = {}): Promise<string> {
   const answer = await ask(store, caller, call);
   if (!('admitted' in answer)) throw new Error(`not admitted: ${JSON.stringify(answer)}`);
   return answer.admitted;
@@ -168,7 +175,7 @@ export async function startNext(store: RecordStore, slots = 1_000_000): Promise<
 }
 
 /** A job of this account alone that runs its first attempt: others' waiting jobs are started on the way. */
-export async function aRunningJob(store: RecordStore, caller: Caller, call: Partial<Call> = {}): Promise<Job> {
+export async function aRunningJob(store: RecordStore, caller: Caller, call: Partial<CreditCall> = {}): Promise<Job> {
   const id = await admitted(store, caller, call);
   while ((await theJob(store, id)).attempt === 0) await startNext(store);
   return theJob(store, id);

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { periodAt } from '../../src/model/billing-period.ts';
 import { type AccountBalances, remaining, subscriptionLeft } from '../../src/model/money.ts';
-import { chargeCall, releaseCall } from '../../src/store/access/admit-call.ts';
 import type { Caller } from '../../src/store/access/authorize.ts';
+import { chargeCall } from '../../src/store/access/charge-call.ts';
+import { releaseCall } from '../../src/store/access/release-call.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { retryJob } from '../../src/store/jobs/retry-job.ts';
@@ -196,7 +197,7 @@ export class World {
     const id = randomUUID();
     const answer = await ask(this.#store, this.#caller, {
       id,
-      ...(isCall ? { work: { holdMilliseconds: 9e12 } } : {}),
+      ...(isCall ? { work: { holdMs: 9e12 } } : {}),
     });
     this.#sync();
     const may = remaining(this.#books) - this.#books.held >= 1;
@@ -242,7 +243,7 @@ export class World {
         : [releaseCall(this.#store, call, 500)];
     const [first] = await Promise.all(ends);
     this.#calls.splice(this.#calls.indexOf(id), 1);
-    const paid = how === 'charge' && first !== 'gone';
+    const paid = how === 'charge' && first?.done === true;
     this.#pay(paid);
   }
 

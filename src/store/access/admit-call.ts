@@ -1,12 +1,140 @@
 import type { Endpoint } from '../../model/job.ts';
 import { channels, keys } from '../keys.ts';
-import { bookKeys, rolling } from '../money/roll-period.ts';
-import { type RecordStore, type Reply, run, text } from '../script.ts';
-import { admit as admitScript } from '../scripts/admit.ts';
-import { charge as chargeScript } from '../scripts/charge.ts';
-import { release as releaseScript } from '../scripts/release.ts';
-import { together } from '../together.ts';
-import { type Caller, doorKeys, type Rates, type Refused, readRates, readRefused } from './authorize.ts';
+import { fairShare, fairShareKeyNames, fairShareKeys } from '../lua/fair-share.ts';
+import { rolling } from '../money/roll-period.ts';
+import { type RecordStore, run, script, text } from '../script.ts';
+import {
+  authorizeArgNames,
+  authorizeKeyNames,
+  authorizeKeys,
+  authorizeLua,
+  type Caller,
+  type Rates,
+  type RefusedCall,
+  readRates,
+  readRefused,
+} from './authorize.ts';
+
+/**
+ * Admits a call of a credit endpoint in the order of D10 and holds one credit, or refuses it and changes nothing but the rate
+ * and the key's mark of use. A job is recorded and queued; a synchronous call gets a hold with a deadline.
+ * Answers {'admitted', id, '', rates, held}, {'repeated', id, stored answer, rates}, {'roll'} or a refusal.
+ */
+const admitScript = script(
+  'admit',
+  'needs memory',
+  [
+    ...authorizeKeyNames,
+    ...fairShareKeyNames.filter((key) => key !== 'account'),
+    'quota',
+    'jobs',
+    'open',
+    'calls',
+    'job',
+    'repeats',
+  ] as const,
+  [
+    ...authorizeArgNames,
+    'workChannel',
+    'kind',
+    'id',
+    'valid',
+    'hasMemory',
+    'holdMs',
+    'repeatKey',
+    'request',
+    'asked',
+    'line',
+    'ip',
+    'receiver',
+  ] as const,
+  /* lua */ `${authorizeLua}${fairShare}
+local day = 86400000
+local refused = authenticate({ 'id', 'total', 'quota_total', 'quota_monthly', 'quota_weekly', 'quota_daily', 'windows' },
+  { 'invoice', 'used', 'packs_left', 'credits_given', 'credits_consumed', 'held', 'running', 'concurrency', 'max_open',
+    'tag' }, true)
+if refused then return refused end
+local quotas = read_windows(quota, api_key.windows,
+  { { 1832, 180, 4 * 3600000 }, { 1156, 168, 3600000 }, { 0, 288, 300000 } })
+local held = tonumber(owner.held)
+
+-- The answer to an earlier call with the same Idempotency-Key, or nil (D12).
+local function repeat_of()
+  if repeatKey == '' then return nil end
+  local old = redis.call('HMGET', repeats, 'id', 'until', 'request', 'answer')
+  if not old[1] or now >= tonumber(old[2]) then return nil end
+  if old[3] ~= request then return answer('idempotency_conflict', 'request') end
+  if old[4] == 'running' then return answer('idempotency_conflict', 'running') end
+  return answer('repeated', old[1], old[4])
+end
+
+local function quota_refusal()
+  if api_key.quota_total ~= '' and tonumber(api_key.total) >= tonumber(api_key.quota_total) then
+    return answer('key_quota_exceeded', 'total')
+  end
+  for n, name in ipairs({ 'monthly', 'weekly', 'daily' }) do
+    local limit = tonumber(api_key['quota_' .. name])
+    if limit and quotas[n].sum >= limit then
+      return answer('key_quota_exceeded', name, wait_of(quotas[n], limit))
+    end
+  end
+end
+
+local function credits_left()
+  return math.max(0, (plan and plan.quota or 0) - tonumber(owner.used)) + tonumber(owner.packs_left)
+    + tonumber(owner.credits_given) - tonumber(owner.credits_consumed) - held
+end
+
+local function has_too_many_open()
+  -- Each open job holds a credit, so there are never more open jobs than holds.
+  return kind == 'job' and held >= tonumber(owner.max_open) and redis.call('ZCARD', open) >= tonumber(owner.max_open)
+end
+
+local function refusal()
+  if owner.suspended == '1' then return answer('forbidden') end
+  local over_quota = quota_refusal()
+  if over_quota then return over_quota end
+  if valid ~= '1' then return answer('bad_request') end
+  if owner.invoice ~= 'paid' or credits_left() < 1 then return answer('payment_required') end
+  if has_too_many_open() then return answer('rate_limited', 'open-jobs') end
+  if hasMemory ~= '1' then return answer('unavailable') end
+end
+
+local over_rate = check_rate()
+refused = over_rate or repeat_of() or refusal()
+if not over_rate then count_rate() end
+if refused then
+  mark_used()
+  return refused
+end
+
+local expires = now + (kind == 'job' and day or tonumber(holdMs))
+redis.call('HSET', account, 'held', string.format('%d', held + 1))
+redis.call('HSET', key, 'total', string.format('%d', api_key.total + 1), 'last_used_at', stamp,
+  'windows', count_in_windows(quotas))
+if repeatKey ~= '' then
+  redis.call('HSET', repeats, 'request', request, 'id', id, 'until', expires, 'answer', kind == 'job' and '' or 'running')
+  redis.call('PEXPIRE', repeats, day)
+end
+if kind == 'job' then
+  redis.call('HSET', job, 'id', id, 'account', accountId, 'key', api_key.id, 'status', 'QueuedJob', 'created_at', stamp,
+    'revision', '1', 'asked', asked, 'line', line, 'ip', ip)
+  if receiver ~= '' then redis.call('HSET', job, 'receiver', receiver) end
+  redis.call('ZADD', jobs, stamp, id)
+  redis.call('ZADD', open, stamp, id)
+  -- Microseconds keep jobs of one millisecond in their order.
+  redis.call('ZADD', queue, string.format('%.3f', now + clock[2] % 1000 / 1000), id)
+  -- An account that already waits has its turn, and the controller knows of it.
+  if redis.call('ZCARD', queue) == 1 then
+    update_ready(accountId, tonumber(owner.running), owner.concurrency, owner.tag)
+    redis.call('PUBLISH', workChannel, '')
+  end
+else
+  redis.call('ZADD', calls, expires, accountId .. '/' .. id)
+end
+return { 'admitted', id, '', rates, held + 1 }
+`,
+);
 
 /** An Idempotency-Key, hashed, and the text of the request it stands for. */
 export interface Repeat {
@@ -14,7 +142,7 @@ export interface Repeat {
   readonly request: string;
 }
 
-/** What the record keeps of a job from its admission. */
+/** A job as the record takes it over from its admission. */
 export interface NewJob {
   readonly endpoint: Endpoint;
   readonly method: string;
@@ -24,152 +152,74 @@ export interface NewJob {
   readonly webhook: { readonly url: string; readonly receiver: string; readonly authorization: string } | null;
 }
 
-/** One call of a credit endpoint: what is asked, whether its parameters are fine, and what is to be recorded. */
-export interface Call {
+/** One call of a credit endpoint, and what is to be recorded when it is admitted. */
+export interface CreditCall {
   readonly id: string;
+  /** False when its parameters are wrong. */
   readonly valid: boolean;
-  /** Whether the record has room for more (the gate at 85 % of its memory). */
-  readonly room: boolean;
+  /** False while Redis has reached the memory gate (85 %). */
+  readonly hasMemory: boolean;
   readonly repeat: Repeat | null;
   /** A job to queue, or for how many milliseconds a synchronous call may hold its credit. */
-  readonly work: NewJob | { readonly holdMilliseconds: number };
+  readonly work: NewJob | { readonly holdMs: number };
 }
 
 export type Admission =
   | { readonly admitted: string; readonly held: number; readonly rates: Rates }
   | { readonly repeated: string; readonly answer: string; readonly rates: Rates }
-  | Refused;
-
-/** What the step is told of a call: the keys of its job and of its repeat, and its words. */
-interface Told {
-  readonly keys: readonly [job: string, repeats: string];
-  readonly words: readonly string[];
-}
+  | RefusedCall;
 
 /** Admits a call in one atomic step, or refuses it (D10). */
-export async function admit(store: RecordStore, caller: Caller, call: Call): Promise<Admission> {
-  const told: Told = { keys: [keys.job(call.id), repeatKey(caller.account, call.repeat)], words: wordsOf(call) };
-  return readAdmission(await judgeTogether(store, caller, told));
-}
-
-const judgeTogether = together<Told>(judge);
-
-function judge(store: RecordStore, caller: Caller, calls: readonly Told[]): Promise<Reply> {
-  return rolling(store, caller.account, () =>
+export async function admitCall(store: RecordStore, caller: Caller, call: CreditCall): Promise<Admission> {
+  const { id, valid, hasMemory, repeat, work } = call;
+  const reply = await rolling(store, caller.account, () =>
     run(
       store,
       admitScript,
       {
-        ...doorKeys(caller),
-        queue: keys.queue(caller.account),
-        ready: keys.ready,
-        turn: keys.turn,
+        ...authorizeKeys(caller),
+        ...fairShareKeys(caller.account),
         quota: keys.quota(caller.hash),
         jobs: keys.jobs(caller.account),
         open: keys.open(caller.account),
         calls: keys.calls,
+        job: keys.job(id),
+        repeats: repeatKey(caller.account, repeat),
       },
-      { accountId: caller.account, workChannel: channels.work },
-      { keys: calls.flatMap((call) => call.keys), args: calls.flatMap((call) => call.words) },
+      {
+        accountId: caller.account,
+        workChannel: channels.work,
+        id,
+        valid: valid ? '1' : '',
+        hasMemory: hasMemory ? '1' : '',
+        repeatKey: repeat?.key ?? '',
+        request: repeat?.request ?? '',
+        ...workArgs(work),
+      },
     ),
   );
-}
-
-/** The words of a call in the order that the step expects. */
-function wordsOf({ id, valid, room, repeat, work }: Call): string[] {
-  const job = 'endpoint' in work ? jobWords(work) : null;
-  return [
-    job ? 'job' : 'call',
-    id,
-    valid ? '1' : '',
-    room ? '1' : '',
-    'holdMilliseconds' in work ? String(work.holdMilliseconds) : '',
-    repeat?.key ?? '',
-    repeat?.request ?? '',
-    ...(job ?? ['', '', '', '']),
-  ];
-}
-
-function readAdmission(reply: Reply): Admission {
-  const word = text(reply[0]);
-  if (word === 'admitted') return { admitted: text(reply[1]), held: Number(reply[7]), rates: readRates(reply) };
-  if (word === 'repeated') return { repeated: text(reply[1]), answer: text(reply[2]), rates: readRates(reply) };
+  const [word, first, second, , held] = reply;
+  if (word === 'admitted') return { admitted: text(first), held: Number(held), rates: readRates(reply) };
+  if (word === 'repeated') return { repeated: text(first), answer: text(second), rates: readRates(reply) };
   const refused = readRefused(reply);
   if (!refused) throw new Error(`admit answered ${word}`);
   return refused;
 }
 
-/** A synchronous call that is about to end. */
-export interface CallInHand {
-  readonly id: string;
-  readonly account: string;
-  readonly endpoint: Endpoint;
-  readonly repeat: Repeat | null;
+/** Key of the stored answer to an Idempotency-Key. */
+export function repeatKey(accountId: string, repeat: Repeat | null): string {
+  return keys.repeat(accountId, repeat?.key ?? 'none');
 }
 
-/** Charges a synchronous call right before its answer; 'gone' when its hold has ended, then nothing is charged. */
-export async function chargeCall(
-  store: RecordStore,
-  call: CallInHand & { keyId: string; line: string; ip: string; answer: string },
-  tookMilliseconds: number,
-): Promise<string | 'gone'> {
-  const reply = await rolling(store, call.account, () =>
-    run(
-      store,
-      chargeScript,
-      {
-        ...bookKeys(call.account),
-        calls: keys.calls,
-        paidLines: keys.paidLines(call.keyId),
-        stats: keys.stats(call.endpoint),
-        repeats: repeatKey(call.account, call.repeat),
-      },
-      {
-        accountId: call.account,
-        id: call.id,
-        endpoint: call.line,
-        took: Math.round(tookMilliseconds),
-        ip: call.ip,
-        answer: call.answer,
-      },
-    ),
-  );
-  return text(reply[0]) === 'charged' ? text(reply[1]) : 'gone';
-}
-
-/** Gives the hold of a synchronous call back, once; `log` is the status it was answered with, `null` when nobody was. */
-export async function releaseCall(
-  store: RecordStore,
-  call: CallInHand,
-  log: number | null,
-  tookMilliseconds = 0,
-): Promise<boolean> {
-  const [word] = await run(
-    store,
-    releaseScript,
-    {
-      account: keys.account(call.account),
-      calls: keys.calls,
-      stats: keys.stats(call.endpoint),
-      repeats: repeatKey(call.account, call.repeat),
-    },
-    { accountId: call.account, id: call.id, log: log ?? '', took: Math.round(tookMilliseconds) },
-  );
-  return word === 'released';
-}
-
-function repeatKey(account: string, repeat: Repeat | null): string {
-  return keys.repeat(account, repeat?.key ?? 'none');
-}
-
-/**
- * What the job's hash takes over: what only this process reads is one text; the steps that end a job read the others.
- */
-function jobWords({ endpoint, method, path, args, ip, webhook }: NewJob): string[] {
-  const asked = { endpoint, path, args, webhook_url: webhook?.url ?? '', authorization: webhook?.authorization ?? '' };
-  const words = [JSON.stringify(asked), `${method} ${path}`, ip, webhook?.receiver ?? ''];
-  // Half a character would arrive as another one.
-  const texts = [...words, asked.webhook_url, asked.authorization];
+/** Arguments that depend on the kind of call. Scripts never read `asked`, so it is one JSON text. */
+function workArgs(work: CreditCall['work']) {
+  if ('holdMs' in work) return { kind: 'call', holdMs: work.holdMs, asked: '', line: '', ip: '', receiver: '' };
+  const { endpoint, method, path, args, ip, webhook } = work;
+  const [webhook_url, authorization] = [webhook?.url ?? '', webhook?.authorization ?? ''];
+  const asked = JSON.stringify({ endpoint, path, args, webhook_url, authorization });
+  const fields = { asked, line: `${method} ${path}`, ip, receiver: webhook?.receiver ?? '' };
+  // Redis would store a lone surrogate as another character.
+  const texts = [...Object.values(fields), webhook_url, authorization];
   if (!texts.every((text) => text.isWellFormed())) throw new Error('a job with half a character cannot be recorded');
-  return words;
+  return { kind: 'job', holdMs: '', ...fields };
 }

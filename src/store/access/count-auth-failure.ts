@@ -8,7 +8,7 @@ import { type RecordStore, run, script } from '../script.ts';
  */
 const failAuthScript = script(
   'fail-auth',
-  'needs room',
+  'needs memory',
   ['failures', 'blocks'] as const,
   ['address', 'most', 'window', 'block', 'blocksChannel'] as const,
   /* lua */ `

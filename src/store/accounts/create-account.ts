@@ -14,7 +14,7 @@ import { type AccountChange, accountFields } from './set-account.ts';
  */
 const createAccountScript = script(
   'create-account',
-  'needs room',
+  'needs memory',
   [...booksKeys, 'slugs', 'planUsers', 'periods'] as const,
   ['accountId', 'slug', 'plan', 'fields', 'start', 'finish'] as const,
   /* lua */ `${books}

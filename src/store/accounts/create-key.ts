@@ -7,7 +7,7 @@ import { type KeyChange, keyFields } from './set-key.ts';
 /** Creates an API key under an alias that is free. Answers {'created'}, {'already_exists'} or {'not_found'}. */
 const createKeyScript = script(
   'create-key',
-  'needs room',
+  'needs memory',
   ['account', 'keyring', 'key'] as const,
   ['accountId', 'alias', 'hash', 'fields'] as const,
   /* lua */ `

@@ -15,7 +15,7 @@ import { readAccount } from './read-accounts.ts';
  */
 const setAccountScript = script(
   'set-account',
-  'needs room',
+  'needs memory',
   [...booksKeys, ...fairShareKeyNames.filter((key) => key !== 'account'), 'planUsers', 'periods'] as const,
   ['accountId', 'plan', 'fields', 'start', 'finish'] as const,
   /* lua */ `${books}${fairShare}

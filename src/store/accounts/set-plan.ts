@@ -5,7 +5,7 @@ import { type RecordStore, run, script } from '../script.ts';
 /** Makes or changes a plan; it holds for the next request of every account that has it. Answers {'set'}. */
 const setPlanScript = script(
   'set-plan',
-  'needs room',
+  'needs memory',
   ['plans'] as const,
   ['plan', 'json'] as const,
   /* lua */ `

@@ -1,8 +1,8 @@
 import type { Job } from '../../model/job.ts';
 import { channels, keys } from '../keys.ts';
 import { books, booksKeys } from '../lua/books.ts';
-import { count } from '../lua/count.ts';
 import { fairShare, fairShareKeyNames, fairShareKeys } from '../lua/fair-share.ts';
+import { statistics } from '../lua/statistics.ts';
 import { bookKeys } from '../money/roll-period.ts';
 import { readOpenJob } from './read-open-job.ts';
 
@@ -69,7 +69,7 @@ export function endJobArgs(job: Pick<Job, 'id' | 'account' | 'endpoint'>) {
  * read_job() → nil, or the reply that refuses ({'not_found'}, {'already_ended', status}). Afterwards `j` has its fields.
  * end_job(end) → the balance that was charged, or ''. end: status, code, error, log, metadata, delivered.
  */
-export const endJob = /* lua */ `${readOpenJob}${books}${fairShare}${count}
+export const endJob = /* lua */ `${readOpenJob}${books}${fairShare}${statistics}
 local j
 
 local function read_job()
@@ -123,7 +123,7 @@ local function end_job(e)
   local balance = completed and draw(jobId) or ''
   redis.call('XADD', paidLines, '*', 'at', at, 'endpoint', j.line, 'status', e.log, 'duration_ms', took,
     'ip', j.ip, 'credits', completed and '1' or '0')
-  count(e.log, took)
+  count_answer(e.log, took)
   send_webhook(at)
   redis.call('PUBLISH', jobChannel, jobId)
   -- A controller that settles a job stops its worker itself; that of a cancelled job must be told.

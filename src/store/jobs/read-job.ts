@@ -1,42 +1,18 @@
 import type { Job, JobStatus } from '../../model/job.ts';
 import type { NewJob } from '../access/admit-call.ts';
-import { type Caller, doorKeys, type Rates, type Refused, readRates, readRefused } from '../access/authorize.ts';
 import { keys } from '../keys.ts';
-import { number, pairs, type RecordStore, run, text } from '../script.ts';
-import { poll as pollScript } from '../scripts/poll.ts';
-import { together } from '../together.ts';
+import { number, pairs, type RecordStore, text } from '../script.ts';
 
 /** What was asked for, as the record keeps it from the admission. */
 type Asked = Pick<Job, 'endpoint' | 'path' | 'args'> & { readonly webhook_url: string; readonly authorization: string };
 
 /** Where a job stands among the account's own. */
-export interface Place {
+export interface QueuePosition {
   /** Jobs of the account that wait before it; `null` when it does not wait for its turn. */
   readonly before: number | null;
   readonly running: number;
   readonly concurrency: number | null;
 }
-
-export type Polled = { readonly job: Job; readonly place: Place; readonly rates: Rates } | Refused;
-
-/** Judges the caller and reads one of the account's jobs, in one call. */
-export async function pollJob(store: RecordStore, caller: Caller, id: string): Promise<Polled> {
-  const reply = await judgeTogether(store, caller, id);
-  const refused = readRefused(reply);
-  if (refused) return refused;
-  const place = { before: number(reply[8]), running: Number(reply[9]), concurrency: number(reply[10]) };
-  return { job: jobOf(pairs(reply[7])), place, rates: readRates(reply) };
-}
-
-const judgeTogether = together<string>((store, caller, ids) =>
-  run(
-    store,
-    pollScript,
-    { ...doorKeys(caller), queue: keys.queue(caller.account) },
-    { accountId: caller.account },
-    { keys: ids.map(keys.job), args: ids },
-  ),
-);
 
 /** The job, or `null` when the record has none of this id. */
 export async function readJob(store: RecordStore, id: string): Promise<Job | null> {
@@ -45,7 +21,11 @@ export async function readJob(store: RecordStore, id: string): Promise<Job | nul
 }
 
 /** Where jobs of one account stand, in their order. */
-export async function readPlaces(store: RecordStore, account: string, ids: readonly string[]): Promise<Place[]> {
+export async function readPositions(
+  store: RecordStore,
+  account: string,
+  ids: readonly string[],
+): Promise<QueuePosition[]> {
   if (ids.length === 0) return [];
   const [queue, key] = [keys.queue(account), keys.account(account)];
   const [fields, ...ranks] = await store.connection.readAll([

@@ -10,7 +10,7 @@ const fields = ['at', 'endpoint', 'status', 'duration_ms', 'ip', 'credits'] as c
  */
 const writeLinesScript = script(
   'write-lines',
-  'needs room',
+  'needs memory',
   ['lines'] as const,
   ['cap'] as const,
   /* lua */ `
@@ -106,7 +106,7 @@ async function writePart(
     for (const name of lineFields) values.push(String(line[name]));
   }
   const writes = [...byKey].map(([keyId, values]) =>
-    run(store, writeLinesScript, { lines: keys.freeLines(keyId) }, { cap }, { args: values }),
+    run(store, writeLinesScript, { lines: keys.freeLines(keyId) }, { cap }, values),
   );
   await Promise.all(writes);
 }

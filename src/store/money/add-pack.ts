@@ -7,7 +7,7 @@ import { bookKeys, rolling } from './roll-period.ts';
 /** Adds a pack to an account, once per pack id. Answers {'added'}, {'already_added'}, {'not_found'} or {'roll'}. */
 const addPackScript = script(
   'add-pack',
-  'needs room',
+  'needs memory',
   booksKeys,
   ['accountId', 'id', 'json', 'total', 'purchasedAt'] as const,
   /* lua */ `${books}

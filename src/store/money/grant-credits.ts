@@ -10,7 +10,7 @@ import { bookKeys, rolling } from './roll-period.ts';
  */
 const grantScript = script(
   'grant',
-  'needs room',
+  'needs memory',
   [...booksKeys, 'grants'] as const,
   ['accountId', 'amount', 'reason', 'id'] as const,
   /* lua */ `${books}

@@ -3,7 +3,7 @@ import { periodAt } from '../../model/billing-period.ts';
 import { keys } from '../keys.ts';
 import { books, booksKeys } from '../lua/books.ts';
 import { inTime, Late } from '../redis/timeout.ts';
-import { number, type RecordStore, type Reply, run, script, text } from '../script.ts';
+import { number, type RecordStore, run, type ScriptReply, script, text } from '../script.ts';
 
 /**
  * Rolls an account into its next billing period (D50): what is left of the quota lapses, used returns to 0, the plan
@@ -49,7 +49,11 @@ const allMilliseconds = 2_000;
  * Periods roll by themselves in this way, whether the sweep has come by or not. All of it takes two seconds at most, or
  * fails with `unavailable`; nothing is begun after that.
  */
-export async function rolling(store: RecordStore, account: string, step: () => Promise<Reply>): Promise<Reply> {
+export async function rolling(
+  store: RecordStore,
+  account: string,
+  step: () => Promise<ScriptReply>,
+): Promise<ScriptReply> {
   const began = performance.now();
   const first = await step();
   if (first[0] !== 'roll') return first;

@@ -4,7 +4,7 @@ import { pairs, type RecordStore, run, script } from '../script.ts';
 /** Changes the automatic top-up setting of an account. Answers {'set'} or {'not_found'}. */
 const setTopupScript = script(
   'set-topup',
-  'needs room',
+  'needs memory',
   ['account', 'topup'] as const,
   ['fields'] as const,
   /* lua */ `

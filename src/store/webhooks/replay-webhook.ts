@@ -8,7 +8,7 @@ import { type RecordStore, run, script } from '../script.ts';
  */
 const replayWebhookScript = script(
   'replay-webhook',
-  'needs room',
+  'needs memory',
   ['job', 'webhooks', 'webhook'] as const,
   ['jobId'] as const,
   /* lua */ `

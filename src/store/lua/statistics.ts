@@ -1,10 +1,10 @@
 /**
- * Platform statistics (D52), in 61 slots of a minute each. Needs the key `stats`.
+ * Platform statistics (D52), in 61 slots of a minute each, under the key `stats`.
  *
- * count(log, took) enters one answer or one end of a job: its request-log status and its milliseconds.
+ * count_answer(log, took) counts one answer or one end of a job: its request-log status and its milliseconds.
  */
-export const count = /* lua */ `
-local function count(log, took)
+export const statistics = /* lua */ `
+local function count_answer(log, took)
   local minute = math.floor(now / 60000)
   local slot = string.format('%d', minute % 61)
   local seen = { minute, 0, 0, 0, 0 }

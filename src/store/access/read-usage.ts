@@ -1,0 +1,61 @@
+import type { Key, Plan } from '../../model/account.ts';
+import { accountOf } from '../accounts/read-accounts.ts';
+import { keyOf } from '../accounts/read-keys.ts';
+import { keys } from '../keys.ts';
+import { type AccountSnapshot, parseBalances } from '../money/read-balances.ts';
+import { rolling } from '../money/roll-period.ts';
+import { pairs, type RecordStore, run, script, text } from '../script.ts';
+import {
+  authorizeArgNames,
+  authorizeKeyNames,
+  authorizeKeys,
+  authorizeLua,
+  type Caller,
+  type Rates,
+  type RefusedCall,
+  readRates,
+  readRefused,
+} from './authorize.ts';
+
+/**
+ * Authorizes a free call and reads all numbers of the account at one moment. Answers {'entered', '', '', rates, fields of the
+ * account, fields of the packs, fields of the key, JSON of the plan or ''}, {'roll'} or a refusal.
+ */
+const usageScript = script(
+  'usage',
+  'always',
+  [...authorizeKeyNames, 'packs'],
+  authorizeArgNames,
+  /* lua */ `${authorizeLua}
+local refused = authorize_free_call({}, {}, true)
+if refused then return refused end
+return { 'entered', '', '', rates, redis.call('HGETALL', account), redis.call('HGETALL', packs),
+  redis.call('HGETALL', key), plan_json or '' }
+`,
+);
+
+type UsageSnapshot = (AccountSnapshot & { readonly key: Key; readonly rates: Rates }) | RefusedCall;
+
+/** Authorizes the caller and reads the usage of its account, in one step. */
+export async function readUsage(store: RecordStore, caller: Caller): Promise<UsageSnapshot> {
+  const reply = await rolling(store, caller.account, () =>
+    run(
+      store,
+      usageScript,
+      { ...authorizeKeys(caller), packs: keys.packs(caller.account) },
+      { accountId: caller.account },
+    ),
+  );
+  const refused = readRefused(reply);
+  if (refused) return refused;
+  const [, , , , account, packs, key, planJson] = reply;
+  const plan = planJson ? (JSON.parse(text(planJson)) as Plan) : null;
+  const fields = pairs(account);
+  return {
+    account: accountOf(fields),
+    plan,
+    balances: { ...parseBalances(fields, pairs(packs)), quota: plan?.quota ?? 0 },
+    key: keyOf(pairs(key)),
+    rates: readRates(reply),
+  };
+}
