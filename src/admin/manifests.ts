@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { parseArgs } from 'node:util';
 import { type ConfigWith, readConfig } from '../base/config.ts';
-import type { Ways } from '../runners/kubernetes/namespace-policies.ts';
+import type { AllowedTargets } from '../runners/kubernetes/namespace-policies.ts';
 import { UsageError } from './command.ts';
 import { reportError, type Terminal } from './terminal.ts';
 
@@ -83,7 +83,7 @@ function readMaxJobs(text: string | undefined): number | null {
   return Number(text);
 }
 
-function readStore(text: string): Ways['stores'][number] {
+function readStore(text: string): AllowedTargets['stores'][number] {
   const [, address = '', prefix, port] = /^\[?([\da-f.:]+?)\]?\/(\d{1,3}):(\d{1,5})$/i.exec(text) ?? [];
   const family = isIP(address);
   const isValid =

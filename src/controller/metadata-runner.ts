@@ -50,7 +50,7 @@ export function openMetadataRunner(
       attempts.set(attempt.name, started);
       void run(attempt, started.stop.signal).then((outcome) => {
         started.outcome = outcome;
-        listeners.tell(attempt.name);
+        listeners.notify(attempt.name);
       });
     },
     async stop(name) {

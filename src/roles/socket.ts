@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import { createConnection } from 'node:net';
 import type { ServerAddress } from '../base/server-address.ts';
 
-const answerMilliseconds = 2_000;
+const answerMs = 2_000;
 
 /** Listens on a UNIX socket that only this user reaches, in place of what an earlier process left; answers how to end it. */
 export async function listenAt(server: Server, path: string): Promise<() => Promise<void>> {
@@ -33,7 +33,7 @@ async function listen(server: Server, begin: (ready: () => void) => void): Promi
 /** Tells whether somebody listens at an address. */
 export function isListening(address: ServerAddress): Promise<boolean> {
   return new Promise((resolve) => {
-    const wire = createConnection({ ...address, timeout: answerMilliseconds });
+    const wire = createConnection({ ...address, timeout: answerMs });
     const settle = (listens: boolean) => {
       wire.destroy();
       resolve(listens);

@@ -1,80 +1,83 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { endChild } from '../base/child-process.ts';
 import type { Log } from '../base/log.ts';
 import type { Outcome } from '../model/outcome.ts';
 import { type AttemptToRun, jobIdOf, makeChangeListeners, outcomeOfExitCode, type Runner } from './runner.ts';
 
 export interface ProcessRunnerOptions {
-  /** The program and arguments that run a worker. */
+  /** Program and arguments of a worker. */
   readonly command: readonly [string, ...string[]];
   readonly env: Readonly<Record<string, string>>;
-  /** What is good for this attempt alone; it reaches the worker on its standard input. */
+  /** Returns the token of an attempt, which the worker reads from its standard input. */
   readonly tokenOf: (attempt: AttemptToRun) => string;
   readonly log: Log;
 }
 
-interface Child {
+interface WorkerProcess {
   readonly process: ChildProcess;
   readonly gone: Promise<void>;
   hasEnded: boolean;
 }
 
-const politeMilliseconds = 5000;
+const stopGraceMs = 5000;
+const maxLoggedChars = 2000;
 
 /** Runs each worker as a child process in a group of its own, which ends with this process. */
 export function openProcessRunner(options: ProcessRunnerOptions): Runner {
-  const children = new Map<string, Child>();
-  const watchers = makeChangeListeners();
+  const workers = new Map<string, WorkerProcess>();
+  const listeners = makeChangeListeners();
 
-  const stop = async (name: string) => {
-    const child = children.get(name);
-    if (!child) return;
-    if (!child.hasEnded) await end(child);
-    children.delete(name);
+  const stop = async (attemptName: string) => {
+    const worker = workers.get(attemptName);
+    if (!worker) return;
+    if (!worker.hasEnded) await endChild(worker.process, worker.gone, stopGraceMs, 'group');
+    workers.delete(attemptName);
   };
 
   return {
     async start(attempt) {
-      if (children.has(attempt.name)) return;
-      children.set(
+      if (workers.has(attempt.name)) return;
+      workers.set(
         attempt.name,
-        launch(options, attempt, () => watchers.tell(attempt.name)),
+        startWorker(options, attempt, () => listeners.notify(attempt.name)),
       );
     },
     stop,
-    async see(name) {
-      const child = children.get(name);
-      if (!child) return { is: 'absent' };
-      if (!child.hasEnded) return { is: 'running' };
-      return { is: 'ended', outcome: outcomeOf(child.process) };
+    async see(attemptName) {
+      const worker = workers.get(attemptName);
+      if (!worker) return { is: 'absent' };
+      if (!worker.hasEnded) return { is: 'running' };
+      return { is: 'ended', outcome: outcomeOf(worker.process) };
     },
-    watch: watchers.watch,
-    list: async (job) => [...children.keys()].filter((name) => job === undefined || jobIdOf(name) === job),
+    watch: listeners.watch,
+    list: async (jobId) => [...workers.keys()].filter((name) => jobId === undefined || jobIdOf(name) === jobId),
     async close() {
-      const names = [...children.keys()];
-      await Promise.all(names.map(stop));
-      return names;
+      const attemptNames = [...workers.keys()];
+      await Promise.all(attemptNames.map(stop));
+      return attemptNames;
     },
   };
 }
 
 /** Starts a worker; `ended` is called at its end, also when it could not be started. */
-function launch({ command, env, tokenOf, log }: ProcessRunnerOptions, attempt: AttemptToRun, ended: () => void): Child {
+function startWorker(options: ProcessRunnerOptions, attempt: AttemptToRun, ended: () => void): WorkerProcess {
+  const { command, env, tokenOf, log } = options;
   const [file, ...args] = command;
   const child = spawn(file, args, { stdio: ['pipe', 'ignore', 'pipe'], detached: true, env });
-  // Its input stays open as a lifeline: it closes when this process ends, however that happens, and the worker leaves.
+  // The standard input stays open: it closes when this process ends, however that happens, and then the worker exits.
   child.stdin.on('error', () => {});
   child.stdin.write(`${tokenOf(attempt)}\n`);
-  let said = '';
+  let stderr = '';
   child.stderr.on('data', (chunk: Buffer) => {
-    said = `${said}${chunk}`.slice(-2000);
+    stderr = `${stderr}${chunk}`.slice(-maxLoggedChars);
   });
-  const known: Child = {
+  const worker: WorkerProcess = {
     process: child,
     hasEnded: false,
-    // 'close' comes after the last output, also when it could not be started.
+    // 'close' comes after the last output.
     gone: new Promise((resolve) => {
       const end = () => {
-        known.hasEnded = true;
+        worker.hasEnded = true;
         resolve();
         ended();
       };
@@ -83,31 +86,16 @@ function launch({ command, env, tokenOf, log }: ProcessRunnerOptions, attempt: A
         end();
       });
       child.once('close', (code, signal) => {
-        log.debug('a worker ended', { attempt: attempt.name, code, signal, said });
+        log.debug('a worker ended', { attempt: attempt.name, code, signal, said: stderr });
         end();
       });
     }),
   };
-  return known;
+  return worker;
 }
 
-/** How an attempt ended that told nobody: only its exit code speaks. */
+/** Returns the outcome of a worker of which only the exit code is known. */
 function outcomeOf({ exitCode, signalCode, pid }: ChildProcess): Outcome {
   if (pid === undefined) return { is: 'interrupted', reason: 'the worker could not be started' };
   return exitCode === null ? { is: 'interrupted', reason: signalCode ?? 'killed' } : outcomeOfExitCode(exitCode);
-}
-
-/** Ends a worker and all that it started: politely, then for good. */
-async function end({ process: child, gone }: Child): Promise<void> {
-  const kill = (signal: NodeJS.Signals) => {
-    try {
-      if (child.pid !== undefined) process.kill(-child.pid, signal);
-    } catch {
-      // It has ended meanwhile.
-    }
-  };
-  kill('SIGTERM');
-  const timer = setTimeout(() => kill('SIGKILL'), politeMilliseconds);
-  await gone;
-  clearTimeout(timer);
 }

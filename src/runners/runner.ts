@@ -54,16 +54,16 @@ export function outcomeOfExitCode(code: number): Outcome {
   return code > 128 ? { is: 'interrupted', reason: `exit code ${code}` } : { is: 'failed', code: 'worker_failed' };
 }
 
-/** Those who watch a runner, and how to tell all of them. */
-export function makeChangeListeners(): Pick<Runner, 'watch'> & { tell(name: string): void } {
-  const watchers = new Set<(name: string) => void>();
+/** Returns the `watch` of a runner, and what calls all of its listeners. */
+export function makeChangeListeners(): Pick<Runner, 'watch'> & { notify(attemptName: string): void } {
+  const listeners = new Set<(attemptName: string) => void>();
   return {
     watch(changed) {
-      watchers.add(changed);
-      return () => watchers.delete(changed);
+      listeners.add(changed);
+      return () => listeners.delete(changed);
     },
-    tell(name) {
-      for (const changed of watchers) changed(name);
+    notify(attemptName) {
+      for (const changed of listeners) changed(attemptName);
     },
   };
 }

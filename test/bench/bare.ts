@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { makeJob } from '../../src/runners/kubernetes/job-manifest.ts';
-import { finalizer, jobLabel } from '../../src/runners/kubernetes/snapshot.ts';
+import { finalizer, jobNameLabel } from '../../src/runners/kubernetes/labels.ts';
 import type { Cluster } from '../support/cluster/cluster.ts';
 import { type Kube, KubeError, openKube } from '../support/cluster/kube.ts';
 import { aShape } from '../support/cluster/runner.ts';
@@ -52,7 +52,7 @@ async function runJobs(kube: Kube, namespace: string, count: number): Promise<Ba
   const [podsGone, jobsGone] = [new Set<string>(), new Set<string>()];
   await follow(kube, pods, (pod, isGone) => {
     if (isGone) podsGone.add(pod.metadata.name);
-    const job = pod.metadata.labels?.[jobLabel] ?? '';
+    const job = pod.metadata.labels?.[jobNameLabel] ?? '';
     if (pod.status?.phase === 'Succeeded') endings.tell(job, pod);
   });
   await follow(kube, jobs, (job, isGone) => {

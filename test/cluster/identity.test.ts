@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { makeWorkerGateway } from '../../src/controller/worker-gateway.ts';
 import { listenOn } from '../../src/roles/socket.ts';
-import { makePod } from '../../src/runners/kubernetes/job-manifest.ts';
-import { openIdentity } from '../../src/runners/kubernetes/pod-identity.ts';
+import { makePodSpec } from '../../src/runners/kubernetes/job-manifest.ts';
+import { openPodIdentity } from '../../src/runners/kubernetes/pod-identity.ts';
 import { type AttemptId, attemptNameOf } from '../../src/runners/runner.ts';
 import { takeLead } from '../../src/store/jobs/leadership.ts';
 import { startAttempt } from '../../src/store/jobs/start-attempt.ts';
@@ -28,7 +28,7 @@ describe('who a worker in a cluster is', function () {
   before(async () => {
     scene = await setScene();
     runner = await openTestRunner({ cluster: scene.cluster, namespace, log });
-    identify = openIdentity({ client: runner.client, view: runner.view, shape: aShape(namespace) });
+    identify = openPodIdentity({ client: runner.client, state: runner.state, shape: aShape(namespace) });
   });
   after(async () => {
     await runner?.close();
@@ -52,7 +52,7 @@ describe('who a worker in a cluster is', function () {
 
   it('it is good before the watch has told of the pod', async () => {
     const { jobId, pod } = await started();
-    const early = openIdentity({ client: runner.client, view: { pod: () => null }, shape: aShape(namespace) });
+    const early = openPodIdentity({ client: runner.client, state: { pod: () => null }, shape: aShape(namespace) });
     expect(await early(await tokenOf(pod))).to.deep.equal({ jobId, attempt: 1 });
   });
 
@@ -62,7 +62,7 @@ describe('who a worker in a cluster is', function () {
       expect(await identify(await tokenOf(pod, wanted)), JSON.stringify(wanted)).to.equal(null);
     }
     const shape = { ...aShape(namespace), serviceAccount: 'another' };
-    const ofAnother = openIdentity({ client: runner.client, view: runner.view, shape });
+    const ofAnother = openPodIdentity({ client: runner.client, state: runner.state, shape });
     expect(await ofAnother(await tokenOf(pod))).to.equal(null);
   });
 
@@ -157,5 +157,5 @@ describe('who a worker in a cluster is', function () {
 
 /** A pod like those of workers that no Job of ours made. */
 function bare(name: string): object {
-  return { metadata: { name }, spec: makePod(aShape(namespace), 600) };
+  return { metadata: { name }, spec: makePodSpec(aShape(namespace), 600) };
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { makeJob, type Shape } from '../../src/runners/kubernetes/job-manifest.ts';
-import { openClient } from '../../src/runners/kubernetes/kube-client.ts';
-import { makePace } from '../../src/runners/kubernetes/rate-limiter.ts';
+import { makeJob, type WorkerShape } from '../../src/runners/kubernetes/job-manifest.ts';
+import { openKubeClient } from '../../src/runners/kubernetes/kube-client.ts';
+import { makeRateLimiter } from '../../src/runners/kubernetes/rate-limiter.ts';
 import { type Cluster, startCluster } from '../support/cluster/cluster.ts';
 import { type FakeKubelet, startFakeKubelet } from '../support/cluster/fake-kubelet.ts';
 import { accessAs, aShape, makeWorkersNamespace } from '../support/cluster/runner.ts';
@@ -81,7 +81,7 @@ describe('the namespace of the workers', function () {
   this.timeout(120_000);
   let cluster: Cluster;
   let kubelet: FakeKubelet;
-  const shape: Shape = aShape(namespace);
+  const shape: WorkerShape = aShape(namespace);
 
   before(async () => {
     cluster = await startCluster();
@@ -110,7 +110,7 @@ describe('the namespace of the workers', function () {
   for (const [title, change, said] of rows) {
     it(`lets nobody in with ${title}, not even our controller`, async () => {
       const access = await accessAs(cluster, namespace, 'trawl-controller');
-      const client = openClient({ access, pace: makePace(100, 100, () => performance.now()) });
+      const client = openKubeClient({ access, rateLimit: makeRateLimiter(100, 100, () => performance.now()) });
       expect(await refusal(client.ask('POST', jobs, { body: aJob(change) }))).to.include(`trawl: ${said}`);
       await client.close();
     });

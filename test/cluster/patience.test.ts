@@ -197,10 +197,10 @@ describe('what waits in a cluster for longer than it passes by itself', function
       const id = await scene.submit((attempt) => (attempt === 1 ? {} : undefined));
       const { metadata } = await scene.runningPod(id);
       for (const node of scene.kubelet.nodes) scene.kubelet.cutOff(node);
-      const isUnheard = () => runner.view.pod(metadata.name)?.unheardSince !== null;
+      const isUnheard = () => runner.state.pod(metadata.name)?.notReadySince !== null;
       await until(isUnheard, 30, 'the cluster hears nothing of the node');
       await until(async () => (await runner.see(`${id}-1`)).is === 'running', 5, 'it is let alone');
-      expect(runner.view.pod(metadata.name)?.deletedAt).to.equal(null);
+      expect(runner.state.pod(metadata.name)?.deletedAt).to.equal(null);
       await pass(controller, id, 125);
       await until(async () => (await scene.job(id)).interruptions === 1, 30, 'the first attempt is lost');
       for (const node of scene.kubelet.nodes) scene.kubelet.restore(node);

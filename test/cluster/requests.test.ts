@@ -4,10 +4,7 @@ import { makeMetrics } from '../../src/base/metrics.ts';
 import { type Controller, startController } from '../../src/controller/controller.ts';
 import { makeWorkerGateway } from '../../src/controller/worker-gateway.ts';
 import { listenOn } from '../../src/roles/socket.ts';
-import { pathsOf } from '../../src/runners/kubernetes/cluster-state.ts';
-import { type Unread, without } from '../../src/runners/kubernetes/informer.ts';
-import { openIdentity } from '../../src/runners/kubernetes/pod-identity.ts';
-import { slimJob, slimPod, unreadOfJob, unreadOfPod } from '../../src/runners/kubernetes/snapshot.ts';
+import { openPodIdentity } from '../../src/runners/kubernetes/pod-identity.ts';
 import { raisedLimits } from '../support/cluster/cluster.ts';
 import { aShape, openTestRunner, type TestRunner } from '../support/cluster/runner.ts';
 import { namespace, type Scene, setScene } from '../support/cluster/scene.ts';
@@ -71,38 +68,9 @@ describe('what an attempt costs the API server', function () {
     expect((await countServed(scene.cluster)) - before).to.be.at.most(17 * count);
   });
 
-  it('most of what it tells is not read, and nothing is missed', async () => {
-    const { admin } = scene.cluster;
-    const { jobs, pods } = pathsOf(namespace);
-    const stop = new AbortController();
-    const parts = { [jobs]: [] as number[], [pods]: [] as number[] };
-    const { metadata } = await admin.ask('GET', pods);
-    const since = `?watch=true&resourceVersion=${metadata.resourceVersion}`;
-    const hear = async (path: string, slim: (raw: never) => object, unread: Unread) => {
-      for await (const { type, object } of admin.watch<object>(path + since, stop.signal)) {
-        const line = JSON.stringify({ type, object });
-        const read = without(line, unread);
-        expect(slim(JSON.parse(read).object as never)).to.deep.equal(slim(object as never));
-        parts[path]?.push(read.length / line.length);
-      }
-    };
-    const hearing = [hear(jobs, slimJob, unreadOfJob), hear(pods, slimPod, unreadOfPod)].map((heard) =>
-      heard.catch((error: unknown) => {
-        if (!stop.signal.aborted) throw error;
-      }),
-    );
-    const id = await scene.submit((_, ending) => ({ runMs: 200, ending }));
-    await scene.ended(id, 60);
-    await scene.cleared(60);
-    await until(() => Object.values(parts).every(({ length }) => length >= 4), 20, 'enough is heard of both');
-    stop.abort();
-    await Promise.all(hearing);
-    for (const [path, read] of Object.entries(parts)) expect(Math.max(...read), path).to.be.below(0.6);
-  });
-
   it('what a worker tells of its progress costs it nothing', async () => {
     const { cluster, store, objects } = scene;
-    const attemptOf = openIdentity({ client: runner.client, view: runner.view, shape: aShape(namespace) });
+    const attemptOf = openPodIdentity({ client: runner.client, state: runner.state, shape: aShape(namespace) });
     const server = makeWorkerGateway({
       ...{ store, objects, attemptOf, maxFileBytes: 1, inspectSeconds: 1, log: aLog().log },
       cookiesOf: async () => null,

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { findMissingRights } from '../../src/runners/kubernetes/check-permissions.ts';
-import { openClient } from '../../src/runners/kubernetes/kube-client.ts';
-import { makePace } from '../../src/runners/kubernetes/rate-limiter.ts';
+import { findMissingPermissions } from '../../src/runners/kubernetes/check-permissions.ts';
+import { openKubeClient } from '../../src/runners/kubernetes/kube-client.ts';
+import { makeRateLimiter } from '../../src/runners/kubernetes/rate-limiter.ts';
 import { itRunsAttempts, type RunnerUnderTest } from '../runners/runner.contract.ts';
 import { type Cluster, startCluster } from '../support/cluster/cluster.ts';
 import { type FakeKubelet, startFakeKubelet } from '../support/cluster/fake-kubelet.ts';
@@ -18,49 +18,51 @@ import { until } from '../support/until.ts';
 
 const namespace = 'workers';
 
-describe('workers as Jobs of a cluster', function () {
-  this.timeout(120_000);
-  let cluster: Cluster;
-  let kubelet: FakeKubelet;
-  let runner: TestRunner;
-  let tested: RunnerUnderTest;
-  const { log } = aLog();
+for (const defersCleanup of [true, false]) {
+  describe(`workers as Jobs of a cluster, with cleanup ${defersCleanup ? 'deferred' : 'at once'}`, function () {
+    this.timeout(120_000);
+    let cluster: Cluster;
+    let kubelet: FakeKubelet;
+    let runner: TestRunner;
+    let tested: RunnerUnderTest;
+    const { log } = aLog();
 
-  before(async () => {
-    cluster = await startCluster();
-    kubelet = await startFakeKubelet(cluster, { nodes: 2 });
-    await makeWorkersNamespace(cluster, namespace);
-    runner = await openTestRunner({ cluster, namespace, log });
-    const endPod = async (name: string, ending: Parameters<FakeKubelet['end']>[1]) => {
-      const pods = () => kubelet.running().map(({ metadata }) => metadata.name);
-      const pod = await until(() => pods().find((one) => one.startsWith(`${name}-`)), 20, `${name} runs`);
-      kubelet.end(pod ?? '', ending);
-    };
-    tested = {
-      runner,
-      end: (name, code) => endPod(name, code === 0 ? endings.success() : endings.failure(code)),
-      kill: (name) => endPod(name, endings.failure(137)),
-      count: (name) => countLeft(cluster, namespace, `${name}-`),
-    };
+    before(async () => {
+      cluster = await startCluster();
+      kubelet = await startFakeKubelet(cluster, { nodes: 2 });
+      await makeWorkersNamespace(cluster, namespace);
+      runner = await openTestRunner({ cluster, namespace, log, defersCleanup });
+      const endPod = async (name: string, ending: Parameters<FakeKubelet['end']>[1]) => {
+        const pods = () => kubelet.running().map(({ metadata }) => metadata.name);
+        const pod = await until(() => pods().find((one) => one.startsWith(`${name}-`)), 20, `${name} runs`);
+        kubelet.end(pod ?? '', ending);
+      };
+      tested = {
+        runner,
+        end: (name, code) => endPod(name, code === 0 ? endings.success() : endings.failure(code)),
+        kill: (name) => endPod(name, endings.failure(137)),
+        count: (name) => countLeft(cluster, namespace, `${name}-`),
+      };
+    });
+    after(async () => {
+      await runner?.close();
+      await kubelet?.stop();
+      await cluster?.stop();
+    });
+
+    itRunsAttempts(() => tested);
+
+    it('the rights that it needs are exactly those of its Role', async () => {
+      expect(await findMissingPermissions(runner.client, namespace)).to.deep.equal([]);
+      const access = await accessAs(cluster, namespace, 'trawl-worker');
+      const other = openKubeClient({ access, rateLimit: makeRateLimiter(100, 100, () => performance.now()) });
+      expect(await findMissingPermissions(other, namespace))
+        .to.have.length(12)
+        .and.include('create jobs');
+      await other.close();
+    });
+
+    it('nothing is left of what was stopped', () =>
+      until(async () => (await countLeft(cluster, namespace)) === 0, 20, 'no Job and no pod is left'));
   });
-  after(async () => {
-    await runner?.close();
-    await kubelet?.stop();
-    await cluster?.stop();
-  });
-
-  itRunsAttempts(() => tested);
-
-  it('the rights that it needs are exactly those of its Role', async () => {
-    expect(await findMissingRights(runner.client, namespace)).to.deep.equal([]);
-    const access = await accessAs(cluster, namespace, 'trawl-worker');
-    const other = openClient({ access, pace: makePace(100, 100, () => performance.now()) });
-    expect(await findMissingRights(other, namespace))
-      .to.have.length(12)
-      .and.include('create jobs');
-    await other.close();
-  });
-
-  it('nothing is left of what was stopped', () =>
-    until(async () => (await countLeft(cluster, namespace)) === 0, 20, 'no Job and no pod is left'));
-});
+}

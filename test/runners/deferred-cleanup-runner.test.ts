@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
-import { type Client, openClient } from '../../src/runners/kubernetes/kube-client.ts';
-import { type KubernetesRunner, openKubernetesRunner } from '../../src/runners/kubernetes/kubernetes-runner.ts';
-import { makePace } from '../../src/runners/kubernetes/rate-limiter.ts';
-import { finalizer, jobLabel } from '../../src/runners/kubernetes/snapshot.ts';
+import { openKubeClient } from '../../src/runners/kubernetes/kube-client.ts';
+import { KubernetesRunner } from '../../src/runners/kubernetes/kubernetes-runner.ts';
+import { finalizer, jobNameLabel } from '../../src/runners/kubernetes/labels.ts';
+import { makeRateLimiter } from '../../src/runners/kubernetes/rate-limiter.ts';
 import { aShape } from '../support/cluster/runner.ts';
 import { type Asked, type StandIn, startStandIn } from '../support/cluster/stand-in.ts';
 import { aLog } from '../support/redis.ts';
@@ -15,28 +15,31 @@ const job = (name: string) => ({
 const pod = (attempt: string, phase: string) => ({
   metadata: {
     ...{ name: `${attempt}-x`, uid: `pod-${attempt}`, resourceVersion: '6', finalizers: [finalizer] },
-    labels: { [jobLabel]: attempt },
+    labels: { [jobNameLabel]: attempt },
   },
   status: { phase },
 });
 const listOf = (...items: object[]) => ({ items, metadata: { resourceVersion: '9' } });
 
-describe('an attempt that is let go later', function () {
+describe('cleanup of an attempt while another Job waits for its pod', function () {
   this.timeout(120_000);
   let server: StandIn;
-  let client: Client;
   let runner: KubernetesRunner;
   let changes: Asked[];
   const { log } = aLog();
   const usualNow = performance.now;
 
   /** Lets the pod of `late-1` come late, while `other-1` still waits for its own. */
-  async function begin({ queue = null as string | null, isSpent = false } = {}): Promise<void> {
+  async function begin({
+    queue = null as string | null,
+    isExhausted = false,
+    defersCleanup = true,
+  } = {}): Promise<void> {
     const access = { server: server.url, tls: {}, headers: async () => ({}) };
-    const pace = { ...makePace(1_000, 1_000, () => performance.now()), isSpent: () => isSpent };
-    client = openClient({ access, pace });
+    const rateLimit = { ...makeRateLimiter(1_000, 1_000, () => performance.now()), isExhausted: () => isExhausted };
+    const client = openKubeClient({ access, rateLimit });
     const shape = { ...aShape('workers'), queue };
-    runner = openKubernetesRunner({ client, shape, now: Date.now, metrics: makeMetrics(), log });
+    runner = new KubernetesRunner({ client, shape, now: Date.now, metrics: makeMetrics(), log, defersCleanup });
     let pods: Asked | undefined;
     for (let answered = 0; answered < 4; answered++) {
       const asked = await server.next();
@@ -50,7 +53,7 @@ describe('an attempt that is let go later', function () {
     }
     performance.now = () => usualNow.call(performance) + 1_000;
     pods?.go(`${JSON.stringify({ type: 'ADDED', object: pod('late-1', 'Pending') })}\n`);
-    await until(() => runner.view.podsOf('late-1').length > 0, 5, 'the late pod is seen');
+    await until(() => runner.state.podsOf('late-1').length > 0, 5, 'the late pod is seen');
   }
   /** Answers changes as they come. */
   async function answerChanges(status: number, count: number): Promise<void> {
@@ -68,40 +71,46 @@ describe('an attempt that is let go later', function () {
   afterEach(async () => {
     performance.now = usualNow;
     await runner.close();
-    await client.close();
     await server.stop();
   });
 
-  it('stays out of sight until then, however long: the next attempt of its job begins meanwhile', async () => {
+  it('hides a postponed attempt from the list until it is removed', async () => {
     await begin();
     await runner.stop('done-1');
     expect(await runner.list('done')).to.deep.equal([]);
     performance.now = () => usualNow.call(performance) + 100_000;
     expect(await runner.list('done')).to.deep.equal([]);
     await answerChanges(200, 3);
-    await until(async () => (await runner.list('done')).length === 0, 5, 'it is gone');
+    await until(async () => (await runner.list('done')).length === 0, 5, 'the attempt is removed');
   });
 
-  it('is told of and seen again when it cannot be let go', async () => {
+  it('notifies of an attempt whose postponed cleanup failed, and lists it again', async () => {
     await begin();
-    const told: string[] = [];
-    runner.watch((name) => told.push(name));
+    const notified: string[] = [];
+    runner.watch((name) => notified.push(name));
     await runner.stop('done-1');
     performance.now = () => usualNow.call(performance) + 100_000;
     await answerChanges(500, 1);
-    await until(() => told.includes('done-1'), 5, 'it is told');
+    await until(() => notified.includes('done-1'), 5, 'listeners are notified');
     expect(await runner.list('done')).to.deep.equal(['done-1']);
   });
 
-  it('is let go at once where a queue of Kueue counts it', async () => {
+  it('removes at once what a Kueue queue counts', async () => {
     await begin({ queue: 'media' });
     void answerChanges(200, 3);
     await runner.stop('done-1');
     expect(changes).to.have.length(3);
   });
 
-  it('is let go at once where our own requests have to wait', async () => {
-    await begin({ isSpent: true });
+  it('removes at once while our own requests wait for the rate limit', async () => {
+    await begin({ isExhausted: true });
+    void answerChanges(200, 3);
+    await runner.stop('done-1');
+    expect(changes).to.have.length(3);
+  });
+
+  it('removes at once when deferral is switched off', async () => {
+    await begin({ defersCleanup: false });
     void answerChanges(200, 3);
     await runner.stop('done-1');
     expect(changes).to.have.length(3);

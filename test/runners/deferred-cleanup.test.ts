@@ -1,94 +1,194 @@
 import { expect } from 'chai';
-import type { Left } from '../../src/runners/kubernetes/cleanup.ts';
-import { type Lag, makeLag } from '../../src/runners/kubernetes/deferred-cleanup.ts';
+import type { AttemptCleanup, Leftovers } from '../../src/runners/kubernetes/cleanup.ts';
+import { DeferredCleanup, PodWatermark } from '../../src/runners/kubernetes/deferred-cleanup.ts';
+import { readPodSnapshot } from '../../src/runners/kubernetes/snapshot.ts';
+import { aRawPod } from '../support/cluster-objects.ts';
 import { aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
-const left: Left = { job: null, pods: [] };
+const leftBy = (phase: string): Leftovers => ({ job: null, pods: [readPodSnapshot(aRawPod({ status: { phase } }))] });
+const ended = leftBy('Succeeded');
 
-describe('what is left of attempts is let go later', () => {
-  let reached: number;
-  let gone: Left[];
+describe('deferred cleanup of attempts', () => {
+  let watermark: number;
+  let isExhausted: boolean;
+  let removed: string[];
   let refusal: Error | null;
   let hold: Promise<void>;
-  let begun: number;
-  let lag: Lag;
+  let started: number;
+  let failed: string[];
+  let cleanup: DeferredCleanup;
   const { log, lines } = aLog();
 
-  beforeEach(() => {
-    reached = Number.NEGATIVE_INFINITY;
-    gone = [];
-    refusal = null;
-    hold = Promise.resolve();
-    begun = 0;
-    lag = makeLag({
-      reached: () => reached,
-      letGo: async (_, one) => {
-        begun++;
+  const open = (hasQueue = false) => {
+    const immediate: AttemptCleanup = {
+      async remove(attemptName) {
+        started++;
         if (refusal) throw refusal;
         await hold;
-        gone.push(one);
+        removed.push(attemptName);
       },
-      longestMilliseconds: 2_000,
-      log,
+      isPostponed: () => false,
+      close: () => {},
+    };
+    cleanup = new DeferredCleanup({
+      ...{ immediate, hasQueue, log, maxDelayMs: 2_000 },
+      state: { hide: () => {} },
+      watermark: { value: () => watermark },
+      isExhausted: () => isExhausted,
+      failed: (attemptName) => failed.push(attemptName),
     });
-  });
-  afterEach(() => lag.close());
+  };
 
-  it('but not while the cluster keeps up', () => {
-    reached = Number.POSITIVE_INFINITY;
-    expect(lag.add('a-1', left)).to.equal(false);
-    expect(lag.has('a-1')).to.equal(false);
+  beforeEach(() => {
+    watermark = Number.NEGATIVE_INFINITY;
+    isExhausted = false;
+    removed = [];
+    refusal = null;
+    hold = Promise.resolve();
+    started = 0;
+    failed = [];
+    open();
+  });
+  afterEach(() => cleanup.close());
+
+  it('removes at once while pods start on time', async () => {
+    watermark = Number.POSITIVE_INFINITY;
+    await cleanup.remove('a-1', ended);
+    expect(removed).to.deep.equal(['a-1']);
+    expect(cleanup.isPostponed('a-1')).to.equal(false);
   });
 
-  it('all of it, once, as soon as the cluster keeps up again', async () => {
+  it('removes at once while our own requests wait for the rate limit', async () => {
+    isExhausted = true;
+    await cleanup.remove('a-1', ended);
+    expect(removed).to.deep.equal(['a-1']);
+  });
+
+  it('removes at once what a pod has not ended by itself, what has no pod, and what Kueue counts', async () => {
+    await cleanup.remove('running-1', leftBy('Running'));
+    await cleanup.remove('empty-1', { job: null, pods: [] });
+    cleanup.close();
+    open(true);
+    await cleanup.remove('queued-1', ended);
+    expect(removed).to.deep.equal(['running-1', 'empty-1', 'queued-1']);
+  });
+
+  it('removes every postponed attempt once as soon as pods start on time again', async () => {
     const names = Array.from({ length: 30 }, (_, n) => `a-${n}`);
-    for (const name of names) expect(lag.add(name, left)).to.equal(true);
-    expect(names.filter(lag.has)).to.deep.equal(names);
-    expect(gone).to.deep.equal([]);
-    reached = Number.POSITIVE_INFINITY;
-    await until(() => !names.some(lag.has), 10, 'all of it is let go');
-    expect(gone).to.have.length(30);
+    for (const name of names) await cleanup.remove(name, ended);
+    expect(names.filter((name) => cleanup.isPostponed(name))).to.deep.equal(names);
+    expect(removed).to.deep.equal([]);
+    watermark = Number.POSITIVE_INFINITY;
+    await until(() => !names.some((name) => cleanup.isPostponed(name)), 10, 'every attempt is removed');
+    expect(removed.toSorted()).to.deep.equal(names.toSorted());
   });
 
-  it('each when its own turn comes, as far as the cluster has come', async () => {
-    expect(lag.add('a-1', left)).to.equal(true);
-    reached = performance.now() + 60_000;
-    expect(lag.add('b-1', left), 'its turn has come already').to.equal(false);
-    await until(() => !lag.has('a-1'), 5, 'the turn of the first has come');
-    reached = performance.now() + 500;
-    expect(lag.add('c-1', left), 'its turn comes later').to.equal(true);
+  it('removes each attempt when the watermark has passed its end', async () => {
+    await cleanup.remove('a-1', ended);
+    expect(cleanup.isPostponed('a-1')).to.equal(true);
+    watermark = performance.now() + 60_000;
+    await cleanup.remove('b-1', ended);
+    expect(cleanup.isPostponed('b-1'), 'the watermark has passed its end already').to.equal(false);
+    await until(() => !cleanup.isPostponed('a-1'), 5, 'the first attempt is removed');
+    watermark = performance.now() + 500;
+    await cleanup.remove('c-1', ended);
+    expect(cleanup.isPostponed('c-1'), 'the watermark passes its end later').to.equal(true);
   });
 
-  it('of a thousand attempts, no more', () => {
-    const isKept = Array.from({ length: 1_002 }, (_, n) => lag.add(`a-${n}`, left));
-    expect(isKept.indexOf(false)).to.equal(1_000);
-    expect(isKept.lastIndexOf(true)).to.equal(999);
+  it('postpones at most 1,000 attempts', async () => {
+    const names = Array.from({ length: 1_002 }, (_, n) => `a-${n}`);
+    for (const name of names) await cleanup.remove(name, ended);
+    expect(names.filter((name) => !cleanup.isPostponed(name))).to.deep.equal(['a-1000', 'a-1001']);
+    expect(removed).to.deep.equal(['a-1000', 'a-1001']);
   });
 
-  it('none for longer than it may, although the cluster is behind for ever', async () => {
-    lag.add('a-1', left);
-    await until(() => !lag.has('a-1'), 10, 'it is let go');
-    expect(gone).to.have.length(1);
+  it('postpones no attempt for longer than its limit, even if pods stay late', async () => {
+    await cleanup.remove('a-1', ended);
+    await until(() => !cleanup.isPostponed('a-1'), 10, 'the attempt is removed');
+    expect(removed).to.deep.equal(['a-1']);
   });
 
-  it('nothing more after the end', async () => {
+  it('starts no further cleanup after it was closed, and removes at most eight attempts at a time', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     hold = promise;
-    for (let n = 0; n < 30; n++) lag.add(`a-${n}`, left);
-    reached = Number.POSITIVE_INFINITY;
-    await until(() => begun > 0, 5, 'it begins');
-    lag.close();
+    for (let n = 0; n < 30; n++) await cleanup.remove(`a-${n}`, ended);
+    watermark = Number.POSITIVE_INFINITY;
+    await until(() => started > 0, 5, 'the cleanup begins');
+    cleanup.close();
     resolve();
-    await until(() => gone.length === 8, 5, 'what had begun is done');
-    expect(begun).to.equal(8);
+    await until(() => removed.length === 8, 5, 'the cleanups under way end');
+    expect(started).to.equal(8);
   });
 
-  it('what cannot be let go is told, and left to who looks around next', async () => {
-    lag.add('a-1', left);
+  it('logs a failed cleanup and leaves the attempt to the controller', async () => {
+    await cleanup.remove('a-1', ended);
     refusal = new Error('not now');
-    reached = Number.POSITIVE_INFINITY;
-    await until(() => !lag.has('a-1'), 10, 'it is left');
-    expect(JSON.parse(lines.at(-1) ?? '')).to.include({ level: 'warn', attempt: 'a-1' });
+    watermark = Number.POSITIVE_INFINITY;
+    await until(() => failed.length > 0, 5, 'the failure is reported');
+    expect(failed).to.deep.equal(['a-1']);
+    expect(cleanup.isPostponed('a-1')).to.equal(false);
+    expect(lines.join('')).to.include('the postponed cleanup of an attempt failed');
+  });
+});
+
+describe('the watermark of pod creation', () => {
+  let at: number;
+  let watermark: PodWatermark;
+  /** Jobs appear, each so long after the one before. */
+  const addJobs = (count: number, apartMs: number) => {
+    for (let n = 0; n < count; n++, at += apartMs) watermark.count(`a-${n}`, true, false);
+  };
+  /** The pods of some of them appear, each so long after the one before. */
+  const addPods = (from: number, to: number, apartMs: number) => {
+    for (let n = from; n < to; n++) {
+      at += apartMs;
+      watermark.count(`a-${n}`, true, true);
+    }
+  };
+
+  beforeEach(() => {
+    at = 1_000;
+    watermark = new PodWatermark(() => at);
+  });
+
+  it('is +Infinity while pods start on time, and while no Job waits for one', () => {
+    expect(watermark.value()).to.equal(Number.POSITIVE_INFINITY);
+    addJobs(5, 10);
+    addPods(0, 4, 40);
+    expect(watermark.value(), 'one Job waits, no pod was late').to.equal(Number.POSITIVE_INFINITY);
+    at += 1_000;
+    addPods(4, 5, 0);
+    expect(watermark.value(), 'one pod was late, no Job waits').to.equal(Number.POSITIVE_INFINITY);
+  });
+
+  it('is -Infinity while pods are late but appear faster than ten a second', () => {
+    addJobs(200, 5);
+    addPods(0, 150, 50);
+    expect(watermark.value()).to.equal(Number.NEGATIVE_INFINITY);
+  });
+
+  it('is the time of the oldest Job without a pod while the API limit makes pods late', () => {
+    addJobs(200, 5);
+    addPods(0, 50, 120);
+    expect(watermark.value()).to.equal(1_000 + 50 * 5);
+    watermark.count('a-50', false, false);
+    expect(watermark.value(), 'a deleted Job does not wait').to.equal(1_000 + 51 * 5);
+  });
+
+  it('is +Infinity again when no pod has appeared for two seconds', () => {
+    addJobs(200, 5);
+    addPods(0, 50, 120);
+    at += 1_999;
+    expect(watermark.value()).to.equal(1_000 + 50 * 5);
+    at += 1;
+    expect(watermark.value()).to.equal(Number.POSITIVE_INFINITY);
+  });
+
+  it('counts each pod once', () => {
+    addJobs(200, 5);
+    addPods(0, 25, 120);
+    for (let n = 0; n < 20; n++) watermark.count('a-0', true, true);
+    expect(watermark.value()).to.equal(1_000 + 25 * 5);
   });
 });

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { makeJob, type Shape } from '../../src/runners/kubernetes/job-manifest.ts';
-import { listRights, makeRole } from '../../src/runners/kubernetes/permissions.ts';
+import { makeJob, type WorkerShape } from '../../src/runners/kubernetes/job-manifest.ts';
+import { listPermissions, makeRole } from '../../src/runners/kubernetes/permissions.ts';
 import { attemptName } from '../support/cluster-objects.ts';
 
-const shape: Shape = {
+const shape: WorkerShape = {
   namespace: 'workers',
   image: 'registry.example/trawl-worker@sha256:00',
   serviceAccount: 'trawl-worker',
@@ -165,7 +165,7 @@ describe('what the controller may do in the cluster', () => {
   });
 
   it('is asked for one by one', () => {
-    expect(listRights()).to.have.length(12);
-    expect(listRights()[0]).to.deep.equal({ group: 'batch', resource: 'jobs', verb: 'create' });
+    expect(listPermissions()).to.have.length(12);
+    expect(listPermissions()[0]).to.deep.equal({ group: 'batch', resource: 'jobs', verb: 'create' });
   });
 });

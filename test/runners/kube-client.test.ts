@@ -1,9 +1,9 @@
 import { createSecureServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { keepFresh } from '../../src/runners/kubernetes/cluster-access.ts';
-import { type Client, KubeError, openClient } from '../../src/runners/kubernetes/kube-client.ts';
-import { makePace, type Pace } from '../../src/runners/kubernetes/rate-limiter.ts';
+import { cacheForMinute } from '../../src/runners/kubernetes/cluster-access.ts';
+import { type KubeClient, KubeError, openKubeClient } from '../../src/runners/kubernetes/kube-client.ts';
+import { type ApiRateLimit, makeRateLimiter } from '../../src/runners/kubernetes/rate-limiter.ts';
 import { makeAuthority } from '../support/certificate.ts';
 import { layLine } from '../support/cluster/line.ts';
 import { type StandIn, startStandIn } from '../support/cluster/stand-in.ts';
@@ -14,15 +14,18 @@ const never = new AbortController().signal;
 describe('the client of an API server', function () {
   this.timeout(120_000);
   let server: StandIn;
-  let client: Client;
+  let client: KubeClient;
   let slowed: number;
   const access = () => ({ server: server.url, tls: {}, headers: async () => ({ authorization: 'Bearer word' }) });
 
   beforeEach(async () => {
     server = await startStandIn();
     slowed = 0;
-    const pace: Pace = { ...makePace(10_000, 10_000, () => performance.now()), slow: () => void slowed++ };
-    client = openClient({ access: access(), pace, answerMilliseconds: 800 });
+    const rateLimit: ApiRateLimit = {
+      ...makeRateLimiter(10_000, 10_000, () => performance.now()),
+      halve: () => void slowed++,
+    };
+    client = openKubeClient({ access: access(), rateLimit, answerMs: 800 });
   });
   afterEach(async () => {
     await client.close();
@@ -35,7 +38,10 @@ describe('the client of an API server', function () {
     );
 
   it('asks over few connections, however much it asks', async () => {
-    const patient = openClient({ access: access(), pace: makePace(10_000, 10_000, () => performance.now()) });
+    const patient = openKubeClient({
+      access: access(),
+      rateLimit: makeRateLimiter(10_000, 10_000, () => performance.now()),
+    });
     const asked = Array.from({ length: 200 }, (_, n) => patient.ask<{ n: number }>('GET', `/${n}`));
     for (let n = 0; n < 200; n++) {
       const { path, say } = await server.next();
@@ -66,7 +72,7 @@ describe('the client of an API server', function () {
 
   it('finds a server that is below a path of its address', async () => {
     const access = { server: `${server.url}/k8s/clusters/c-1/`, tls: {}, headers: async () => ({}) };
-    const below = openClient({ access, pace: makePace(10, 10, () => performance.now()) });
+    const below = openKubeClient({ access, rateLimit: makeRateLimiter(10, 10, () => performance.now()) });
     const asked = below.ask('GET', '/api/v1/pods', { query: { limit: 5 } });
     const { path, query, say } = await server.next();
     say(200, {});
@@ -115,10 +121,10 @@ describe('the client of an API server', function () {
     const secure = createSecureServer(owner, (_, res) => void res.end('{}'));
     await new Promise<void>((resolve) => secure.listen(0, '127.0.0.1', resolve));
     const line = await layLine(`https://127.0.0.1:${(secure.address() as AddressInfo).port}`);
-    const other = openClient({
+    const other = openKubeClient({
       access: { server: line.url, tls: { ca: authority.cert }, headers: async () => ({}) },
-      pace: makePace(1_000, 1_000, () => performance.now()),
-      answerMilliseconds: 500,
+      rateLimit: makeRateLimiter(1_000, 1_000, () => performance.now()),
+      answerMs: 500,
     });
     await other.ask('GET', '/a');
     line.lose();
@@ -144,8 +150,8 @@ describe('the client of an API server', function () {
 
   it('an answer that goes on is not cut for its length', async () => {
     const lines: string[] = [];
-    const following = client.follow('/a', { watch: true }, never, {
-      begun: () => void lines.push('begun'),
+    const following = client.stream('/a', { watch: true }, never, {
+      started: () => void lines.push('started'),
       line: (text) => void lines.push(text),
     });
     const asked = await server.next();
@@ -163,7 +169,7 @@ describe('the client of an API server', function () {
     asked.go(euro.subarray(2));
     asked.end();
     await following;
-    expect(lines).to.deep.equal(['begun', 'one', 'tw€']);
+    expect(lines).to.deep.equal(['started', 'one', 'tw€']);
   });
 
   it('an answer that cannot be read is asked for again', async () => {
@@ -177,8 +183,8 @@ describe('the client of an API server', function () {
 
   it('an answer that has begun and is late leaves others their connection', async () => {
     const lines: string[] = [];
-    const reader = { begun: () => void lines.push('begun'), line: (text: string) => void lines.push(text) };
-    const following = client.follow('/a', {}, never, reader);
+    const reader = { started: () => void lines.push('started'), line: (text: string) => void lines.push(text) };
+    const following = client.stream('/a', {}, never, reader);
     const second = await server.next();
     second.go('one\n');
     await until(() => lines.includes('one'), 5, 'the other answer goes on');
@@ -191,13 +197,13 @@ describe('the client of an API server', function () {
     second.go('two\n');
     second.end();
     await following;
-    expect(lines).to.deep.equal(['begun', 'one', 'two']);
+    expect(lines).to.deep.equal(['started', 'one', 'two']);
   });
 
   it('a hint that an answer will come is none', async () => {
     const heard: string[] = [];
-    const reader = { begun: () => void heard.push('begun'), line: (text: string) => void heard.push(text) };
-    const following = failure(client.follow('/a', {}, never, reader));
+    const reader = { started: () => void heard.push('started'), line: (text: string) => void heard.push(text) };
+    const following = failure(client.stream('/a', {}, never, reader));
     (await server.next()).hint();
     expect(await following).to.have.property('message', 'The API server does not answer');
     expect(heard).to.deep.equal([]);
@@ -206,26 +212,26 @@ describe('the client of an API server', function () {
   it('an answer that goes on ends when its reader breaks or has heard enough, and is refused like any other', async () => {
     const stop = new AbortController();
     const reader = {
-      begun: () => {},
+      started: () => {},
       line: () => {
         throw new Error('it cannot be read');
       },
     };
-    const broken = failure(client.follow('/a', {}, never, reader));
+    const broken = failure(client.stream('/a', {}, never, reader));
     const first = await server.next();
     first.go('one\n');
     expect(await broken).to.have.property('message', 'it cannot be read');
     await until(first.isGone, 5, 'the server hears of it');
-    const left = failure(client.follow('/b', {}, stop.signal, reader));
+    const left = failure(client.stream('/b', {}, stop.signal, reader));
     const second = await server.next();
     stop.abort(new Error('enough'));
     expect(await left).to.have.property('message', 'enough');
     await until(second.isGone, 5, 'the server hears of it');
-    expect(await failure(client.follow('/c', {}, stop.signal, reader)), 'too late').to.have.property(
+    expect(await failure(client.stream('/c', {}, stop.signal, reader)), 'too late').to.have.property(
       'message',
       'enough',
     );
-    const refused = failure(client.follow('/d', {}, never, reader));
+    const refused = failure(client.stream('/d', {}, never, reader));
     (await server.next()).say(410, { reason: 'Expired' });
     expect(await refused).to.include({ status: 410, reason: 'Expired' });
   });
@@ -233,7 +239,7 @@ describe('the client of an API server', function () {
   it('a proof is read again after a minute, and the last one holds while that fails', async () => {
     let now = 0;
     let reading: () => string = () => 'first';
-    const fresh = keepFresh(
+    const fresh = cacheForMinute(
       async () => reading(),
       () => now,
     );
@@ -248,7 +254,7 @@ describe('the client of an API server', function () {
     };
     now = 130_000;
     expect(await fresh()).to.equal('second');
-    const never = keepFresh(async () => reading());
+    const never = cacheForMinute(async () => reading());
     expect(await failure(never())).to.have.property('message', 'the file is being replaced');
   });
 });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import {
-  makeAdmission,
   makeAdmissionBinding,
+  makeAdmissionPolicy,
   makeNetworkPolicies,
   makeQuota,
 } from '../../src/runners/kubernetes/namespace-policies.ts';
@@ -51,7 +51,7 @@ describe('what stands around the Jobs of a cluster', () => {
   });
 
   it('admits what is made and what is changed in this namespace alone, and refuses when it cannot judge', () => {
-    const { metadata, spec } = makeAdmission(shape);
+    const { metadata, spec } = makeAdmissionPolicy(shape);
     expect(spec?.failurePolicy).to.equal('Fail');
     expect(
       spec?.matchConstraints?.resourceRules?.flatMap(({ resources, operations }) => [resources, operations]),
@@ -71,7 +71,7 @@ describe('what stands around the Jobs of a cluster', () => {
 
   it('asks for the runtime class that was set, and for users of the pod alone unless it was said otherwise', () => {
     const expressions = (change: object) =>
-      makeAdmission({ ...shape, ...change })
+      makeAdmissionPolicy({ ...shape, ...change })
         .spec?.validations?.map(({ expression }) => expression)
         .join(' ');
     expect(expressions({ runtimeClass: 'gvisor' })).to.include(`orValue('') == "gvisor"`);

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { makePace } from '../../src/runners/kubernetes/rate-limiter.ts';
+import { makeRateLimiter } from '../../src/runners/kubernetes/rate-limiter.ts';
 
 describe('the pace of requests', () => {
   it('lets a burst through, then one after the other', () => {
     let now = 0;
-    const pace = makePace(10, 3, () => now);
+    const pace = makeRateLimiter(10, 3, () => now);
     expect([1, 2, 3, 4, 5].map(() => pace.take())).to.deep.equal([0, 0, 0, 100, 200]);
     now = 300;
     expect(pace.take()).to.equal(0);
@@ -13,10 +13,10 @@ describe('the pace of requests', () => {
 
   it('is halved when the server has had enough, and comes back', () => {
     let now = 0;
-    const pace = makePace(10, 1, () => now);
-    pace.slow();
+    const pace = makeRateLimiter(10, 1, () => now);
+    pace.halve();
     expect(pace.take()).to.equal(200);
-    pace.slow();
+    pace.halve();
     expect(pace.take()).to.be.above(400);
     now = 60_000;
     expect([pace.take(), pace.take()]).to.deep.equal([0, 100]);
@@ -24,18 +24,18 @@ describe('the pace of requests', () => {
 
   it('is spent while somebody waits for a turn', () => {
     let now = 0;
-    const pace = makePace(10, 1, () => now);
+    const pace = makeRateLimiter(10, 1, () => now);
     pace.take();
-    expect(pace.isSpent()).to.equal(false);
+    expect(pace.isExhausted()).to.equal(false);
     pace.take();
-    expect(pace.isSpent()).to.equal(true);
+    expect(pace.isExhausted()).to.equal(true);
     now = 100;
-    expect(pace.isSpent()).to.equal(false);
+    expect(pace.isExhausted()).to.equal(false);
   });
 
   it('never stops, however often the server has had enough', () => {
-    const pace = makePace(16, 1, () => 0);
-    for (let n = 0; n < 100; n++) pace.slow();
+    const pace = makeRateLimiter(16, 1, () => 0);
+    for (let n = 0; n < 100; n++) pace.halve();
     expect(pace.take()).to.equal(1000);
   });
 
@@ -43,7 +43,7 @@ describe('the pace of requests', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 500 }), { minLength: 1, maxLength: 200 }), (gaps) => {
         let now = 0;
-        const pace = makePace(20, 5, () => now);
+        const pace = makeRateLimiter(20, 5, () => now);
         const at = gaps.map((gap) => {
           now += gap;
           return now + pace.take();

@@ -1,5 +1,6 @@
 import type { V1Job, V1Pod } from '@kubernetes/client-node';
-import { finalizer, jobLabel, ours, type Raw } from '../../src/runners/kubernetes/snapshot.ts';
+import { finalizer, jobNameLabel, workerLabels } from '../../src/runners/kubernetes/labels.ts';
+import type { KubeJson } from '../../src/runners/kubernetes/snapshot.ts';
 
 export const attemptName = '11111111-2222-4333-8444-555555555555-1';
 export const begun = Date.parse('2026-11-21T10:00:00Z');
@@ -8,11 +9,11 @@ const time = '2026-11-21T10:00:00Z';
 /** A Job as the API server shows it: made a moment ago, our finalizer on it. */
 export function aRawJob(
   given: { metadata?: object; conditions?: readonly [string, string][]; activeDeadlineSeconds?: number } = {},
-): Raw<V1Job> {
+): KubeJson<V1Job> {
   const conditions = (given.conditions ?? []).map(([type, reason]) => ({ type, reason, status: 'True' }));
   return {
     metadata: {
-      ...{ name: attemptName, uid: 'job-1', resourceVersion: '10', creationTimestamp: time, labels: ours },
+      ...{ name: attemptName, uid: 'job-1', resourceVersion: '10', creationTimestamp: time, labels: workerLabels },
       finalizers: [finalizer],
       ...given.metadata,
     },
@@ -24,11 +25,11 @@ export function aRawJob(
 }
 
 /** The pod of that Job, scheduled and running, our finalizer on it. */
-export function aRawPod(given: { metadata?: object; status?: object } = {}): Raw<V1Pod> {
+export function aRawPod(given: { metadata?: object; status?: object } = {}): KubeJson<V1Pod> {
   return {
     metadata: {
       ...{ name: `${attemptName}-abcde`, uid: 'pod-1', resourceVersion: '11', creationTimestamp: time },
-      labels: { ...ours, [jobLabel]: attemptName },
+      labels: { ...workerLabels, [jobNameLabel]: attemptName },
       finalizers: [finalizer, 'batch.kubernetes.io/job-tracking'],
       ...given.metadata,
     },

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { Seen } from '../../src/model/next.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
-import { judge } from '../../src/runners/kubernetes/judge-attempt.ts';
-import { slimJob, slimPod } from '../../src/runners/kubernetes/snapshot.ts';
+import { judgeAttempt } from '../../src/runners/kubernetes/judge-attempt.ts';
+import { readJobSnapshot, readPodSnapshot } from '../../src/runners/kubernetes/snapshot.ts';
 import { aRawJob, aRawPod, begun } from './cluster-objects.ts';
 
 /** What there is of an attempt, and how it stands then. */
@@ -28,17 +28,17 @@ export const failed = (code: (Outcome & { is: 'failed' })['code'], text?: string
 export function judgeRows(rows: Readonly<Record<string, Row>>): void {
   for (const [title, row] of Object.entries(rows)) {
     it(title, () => {
-      const judged = judge(
+      const judged = judgeAttempt(
         {
-          job: row.job === null ? null : slimJob(aRawJob(row.job)),
-          pods: (row.pods ?? []).map((pod) => slimPod(aRawPod(pod))),
-          said: row.said ?? [],
+          job: row.job === null ? null : readJobSnapshot(aRawJob(row.job)),
+          pods: (row.pods ?? []).map((pod) => readPodSnapshot(aRawPod(pod))),
+          faults: row.said ?? [],
         },
         { queue: row.queue ?? null, awaySeconds: 60, startSeconds: 180 },
         begun + (row.seconds ?? 1) * 1000,
       );
       expect(judged.seen).to.deep.equal(row.seen);
-      expect(judged.isProved).to.equal(!row.isRead && !row.alarm);
+      expect(judged.isCertain).to.equal(!row.isRead && !row.alarm);
       expect(judged.alarm).to.equal(row.alarm ?? null);
     });
   }

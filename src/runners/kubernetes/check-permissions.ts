@@ -1,15 +1,15 @@
-import type { Client } from './kube-client.ts';
-import { listRights, type Right } from './permissions.ts';
+import type { KubeClient } from './kube-client.ts';
+import { listPermissions, type Permission } from './permissions.ts';
 
 /** Asks the API server which of our permissions are missing in a namespace; answers them as sentences would name them. */
-export async function findMissingRights(client: Client, namespace: string): Promise<string[]> {
+export async function findMissingPermissions(client: KubeClient, namespace: string): Promise<string[]> {
   const answers = await Promise.all(
-    listRights().map(async (right) => ((await mayDo(client, namespace, right)) ? [] : [right])),
+    listPermissions().map(async (right) => ((await mayDo(client, namespace, right)) ? [] : [right])),
   );
   return answers.flat().map(({ verb, resource }) => `${verb} ${resource}`);
 }
 
-async function mayDo(client: Client, namespace: string, { group, resource, verb }: Right): Promise<boolean> {
+async function mayDo(client: KubeClient, namespace: string, { group, resource, verb }: Permission): Promise<boolean> {
   const body = {
     apiVersion: 'authorization.k8s.io/v1',
     kind: 'SelfSubjectAccessReview',

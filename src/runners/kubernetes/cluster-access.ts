@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
 
 /** Where the API server is and what proves to it who asks. */
-export interface Access {
+export interface ClusterAccess {
   readonly server: string;
-  readonly tls: Tls;
+  readonly tls: ClusterTls;
   /** Headers of the next request: a token may be replaced at any time. */
   headers(): Promise<Readonly<Record<string, string>>>;
 }
 
-export interface Tls {
+export interface ClusterTls {
   readonly ca?: string;
   readonly cert?: string;
   readonly key?: string;
@@ -23,18 +23,20 @@ const freshMilliseconds = 60_000;
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Finds the cluster: the one that KUBECONFIG names, else the one that this pod runs in. */
-export async function findAccess(env: Environment): Promise<Access> {
+export async function findClusterAccess(env: Environment): Promise<ClusterAccess> {
   if (env.KUBECONFIG) return readKubeconfig(env.KUBECONFIG);
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env;
   if (!host || !port) throw new Error('There is no cluster: KUBECONFIG is not set, and this is no pod of one.');
   return {
     server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
     tls: { ca: readFileSync(`${account}/ca.crt`, 'utf8') },
-    headers: keepFresh(async () => ({ authorization: `Bearer ${readFileSync(`${account}/token`, 'utf8').trim()}` })),
+    headers: cacheForMinute(async () => ({
+      authorization: `Bearer ${readFileSync(`${account}/token`, 'utf8').trim()}`,
+    })),
   };
 }
 
-async function readKubeconfig(path: string): Promise<Access> {
+async function readKubeconfig(path: string): Promise<ClusterAccess> {
   // Only outside of a cluster: the package is large and takes its time.
   const { KubeConfig } = await import('@kubernetes/client-node/dist/config.js');
   const config = new KubeConfig();
@@ -48,13 +50,13 @@ async function readKubeconfig(path: string): Promise<Access> {
   };
   const { ca, cert, key, servername, rejectUnauthorized } = await ask();
   const known = Object.entries({ ca, cert, key, servername }).filter(([, value]) => value !== undefined);
-  const texts: Omit<Tls, 'rejectUnauthorized'> = Object.fromEntries(
+  const texts: Omit<ClusterTls, 'rejectUnauthorized'> = Object.fromEntries(
     known.map(([name, value]) => [name, String(value)]),
   );
   return {
     server: cluster.server.replace(/\/+$/, ''),
     tls: { ...texts, ...(rejectUnauthorized === false && { rejectUnauthorized }) },
-    headers: keepFresh(async (): Promise<Readonly<Record<string, string>>> => {
+    headers: cacheForMinute(async (): Promise<Readonly<Record<string, string>>> => {
       const { Authorization: authorization } = ((await ask()).headers ?? {}) as { Authorization?: string };
       return authorization === undefined ? {} : { authorization };
     }),
@@ -62,7 +64,10 @@ async function readKubeconfig(path: string): Promise<Access> {
 }
 
 /** Reads again after a minute; what was read last holds while that fails. */
-export function keepFresh<T>(read: () => Promise<T>, now: () => number = () => performance.now()): () => Promise<T> {
+export function cacheForMinute<T>(
+  read: () => Promise<T>,
+  now: () => number = () => performance.now(),
+): () => Promise<T> {
   let kept: { readonly value: T; readonly at: number } | null = null;
   return async () => {
     if (kept && now() - kept.at < freshMilliseconds) return kept.value;

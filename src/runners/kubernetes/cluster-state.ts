@@ -2,125 +2,129 @@ import { isDeepStrictEqual } from 'node:util';
 import type { V1Job } from '@kubernetes/client-node';
 import type { Log } from '../../base/log.ts';
 import { jobIdOf } from '../runner.ts';
-import { type Mirror, type MirrorOptions, openMirror } from './informer.ts';
-import type { Client } from './kube-client.ts';
-import { makeWaits, type Waits } from './pod-latency.ts';
-import {
-  type LiveJob,
-  type LivePod,
-  ownSelector,
-  type Raw,
-  slimJob,
-  slimPod,
-  unreadOfJob,
-  unreadOfPod,
-} from './snapshot.ts';
+import { Informer, type InformerTimes } from './informer.ts';
+import { apiPathsOf, type KubeClient } from './kube-client.ts';
+import { workerSelector } from './labels.ts';
+import { type JobSnapshot, type KubeJson, type PodSnapshot, readJobSnapshot, readPodSnapshot } from './snapshot.ts';
 
-export interface ViewOptions {
-  readonly client: Client;
+export interface ClusterStateOptions {
+  readonly client: KubeClient;
   readonly namespace: string;
-  /** Told the name of an attempt of which something has changed. */
-  readonly changed: (attempt: string) => void;
+  /** Called with the name of an attempt when its Job or a pod of it has changed. */
+  readonly changed: (attemptName: string) => void;
+  /** Called when a Job or pod has appeared or gone, with what the attempt has now. */
+  readonly counted: (attemptName: string, hasJob: boolean, hasPod: boolean) => void;
   readonly log: Log;
-  readonly times?: MirrorOptions<LiveJob>['times'];
+  readonly times?: Partial<InformerTimes>;
 }
 
-/** What is known of our Jobs and pods. What is hidden is not there any more, although it takes the cluster some time. */
-export interface View {
-  jobOf(attempt: string): LiveJob | null;
-  podsOf(attempt: string): LivePod[];
-  pod(name: string): LivePod | null;
-  /** Attempts of which there is a Job or a pod, of all jobs or of one. */
-  attempts(job?: string): string[];
-  learnJob(raw: Raw<V1Job>): void;
-  /** Takes it for gone. If it is still there after that time it is seen again. */
-  hide(uid: string, milliseconds: number): void;
-  /** It is not gone after all. */
-  show(uid: string): void;
-  reached: Waits['reached'];
-  age(): number;
-  refresh(): Promise<void>;
-  close(): Promise<void>;
-}
+/** Cached Jobs and pods of all workers, by attempt. Hidden objects count as gone, although they exist until the cluster has removed them. */
+export class ClusterState {
+  readonly #options: ClusterStateOptions;
+  readonly #jobs: Informer<JobSnapshot>;
+  readonly #pods: Informer<PodSnapshot>;
+  /** Time until which objects are hidden, by uid. */
+  readonly #hiddenUntil = new Map<string, number>();
+  /** Names of the objects of each attempt, by job id: a lookup for one job reads nothing of others. */
+  readonly #index = new Map<string, Map<string, Set<string>>>();
 
-/** Paths of the namespace's Jobs and pods. */
-export function pathsOf(namespace: string): { readonly jobs: string; readonly pods: string; readonly events: string } {
-  const core = `/api/v1/namespaces/${namespace}`;
-  return { jobs: `/apis/batch/v1/namespaces/${namespace}/jobs`, pods: `${core}/pods`, events: `${core}/events` };
-}
+  constructor(options: ClusterStateOptions) {
+    this.#options = options;
+    const { client, namespace, log, times } = options;
+    const paths = apiPathsOf(namespace);
+    const changed = this.#noteChange.bind(this);
+    const shared = { client, log, changed, selector: workerSelector, ...(times && { times }) };
+    this.#jobs = new Informer({ ...shared, path: paths.jobs, read: readJobSnapshot });
+    this.#pods = new Informer({ ...shared, path: paths.pods, read: readPodSnapshot });
+  }
 
-/** Begins to look at the namespace. */
-export function openView({ client, namespace, changed, log, times }: ViewOptions): View {
-  const { jobs: jobsPath, pods: podsPath } = pathsOf(namespace);
-  const hiddenUntil = new Map<string, number>();
-  const attempts = makeIndex();
-  const waits = makeWaits(() => performance.now());
-  const isThere = ({ uid }: LiveJob | LivePod) => {
-    const until = hiddenUntil.get(uid);
-    return until === undefined || performance.now() >= until;
-  };
-  const note = (before: LiveJob | LivePod | null, after: LiveJob | LivePod | null) => {
-    const one = after ?? before;
-    if (!one) return;
-    if (after) attempts.add(after);
-    else attempts.remove(one);
-    if (!before || !after) waits.note(one.attempt, jobOf(one.attempt) !== null, podsOf(one.attempt).length > 0);
-    if (isThere(one) && !isSame(before, after)) changed(one.attempt);
-    if (!after) hiddenUntil.delete(one.uid);
-  };
-  const isDone = (one: LiveJob | LivePod) => !isThere(one);
-  const shared = { client, selector: ownSelector, changed: note, isDone, log, ...(times && { times }) };
-  const jobs: Mirror<LiveJob> = openMirror({ ...shared, path: jobsPath, slim: slimJob, unread: unreadOfJob });
-  const pods: Mirror<LivePod> = openMirror({ ...shared, path: podsPath, slim: slimPod, unread: unreadOfPod });
-  const both = [jobs, pods];
-  const podsOf = (attempt: string) =>
-    attempts.podsOf(attempt).flatMap((name) => {
-      const pod = pods.get(name);
-      return pod && isThere(pod) ? [pod] : [];
+  jobOf(attemptName: string): JobSnapshot | null {
+    const job = this.#jobs.cache.get(attemptName);
+    return job && !this.#isHidden(job) ? job : null;
+  }
+
+  podsOf(attemptName: string): PodSnapshot[] {
+    const names = this.#index.get(jobIdOf(attemptName))?.get(attemptName) ?? [];
+    return [...names].flatMap((name) => {
+      const pod = this.#pods.cache.get(name);
+      return pod && !this.#isHidden(pod) ? [pod] : [];
     });
-  const jobOf = (attempt: string) => {
-    const job = jobs.get(attempt);
-    return job && isThere(job) ? job : null;
-  };
-  return {
-    jobOf,
-    podsOf,
-    pod: (name) => pods.get(name) ?? null,
-    attempts: (job) => attempts.names(job).filter((name) => jobOf(name) !== null || podsOf(name).length > 0),
-    learnJob: (raw) => jobs.learn(raw),
-    hide: (uid, milliseconds) => void hiddenUntil.set(uid, performance.now() + milliseconds),
-    show: (uid) => void hiddenUntil.delete(uid),
-    reached: waits.reached,
-    age: () => Math.max(...both.map((mirror) => mirror.age())),
-    refresh: async () => void (await Promise.all(both.map((mirror) => mirror.refresh()))),
-    close: async () => void (await Promise.all(both.map((mirror) => mirror.close()))),
-  };
+  }
+
+  /** Returns a pod by its own name, hidden or not. */
+  pod(name: string): PodSnapshot | null {
+    return this.#pods.cache.get(name) ?? null;
+  }
+
+  /** Returns the attempts that have a Job or a pod, of all jobs or of one. */
+  attemptNames(jobId?: string): string[] {
+    const indexed = jobId === undefined ? [...this.#index.values()] : [this.#index.get(jobId) ?? new Map()];
+    const names: string[] = indexed.flatMap((attempts) => [...attempts.keys()]);
+    return names.filter((name) => this.jobOf(name) !== null || this.podsOf(name).length > 0);
+  }
+
+  putJob(raw: KubeJson<V1Job>): void {
+    this.#jobs.cache.put(raw);
+  }
+
+  /** Counts objects as gone. Those that still exist after this time are seen again. */
+  hide(objects: readonly { readonly uid: string }[], forMs: number): void {
+    for (const { uid } of objects) this.#hiddenUntil.set(uid, performance.now() + forMs);
+  }
+
+  show(objects: readonly { readonly uid: string }[]): void {
+    for (const { uid } of objects) this.#hiddenUntil.delete(uid);
+  }
+
+  /** Milliseconds since the API server last sent something about Jobs, or about pods. */
+  ageMs(): number {
+    return Math.max(this.#jobs.ageMs(), this.#pods.ageMs());
+  }
+
+  /** Lists everything again unless both watches are alive. */
+  async refresh(): Promise<void> {
+    await Promise.all([this.#jobs.refresh(), this.#pods.refresh()]);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#jobs.close(), this.#pods.close()]);
+  }
+
+  #isHidden({ uid }: JobSnapshot | PodSnapshot): boolean {
+    const until = this.#hiddenUntil.get(uid);
+    return until !== undefined && performance.now() < until;
+  }
+
+  #noteChange(before: JobSnapshot | PodSnapshot | null, after: JobSnapshot | PodSnapshot | null): void {
+    const object = after ?? before;
+    if (!object) return;
+    const { attemptName } = object;
+    if (after) this.#addToIndex(after);
+    else this.#removeFromIndex(object);
+    if (!before || !after) {
+      this.#options.counted(attemptName, this.jobOf(attemptName) !== null, this.podsOf(attemptName).length > 0);
+    }
+    if (!this.#isHidden(object) && !isSame(before, after)) this.#options.changed(attemptName);
+    if (!after) this.#hiddenUntil.delete(object.uid);
+  }
+
+  #addToIndex({ attemptName, name }: JobSnapshot | PodSnapshot): void {
+    const jobId = jobIdOf(attemptName);
+    const attempts = this.#index.get(jobId) ?? new Map<string, Set<string>>();
+    this.#index.set(jobId, attempts.set(attemptName, (attempts.get(attemptName) ?? new Set()).add(name)));
+  }
+
+  #removeFromIndex({ attemptName, name }: JobSnapshot | PodSnapshot): void {
+    const jobId = jobIdOf(attemptName);
+    const attempts = this.#index.get(jobId);
+    const names = attempts?.get(attemptName);
+    names?.delete(name);
+    if (names?.size === 0) attempts?.delete(attemptName);
+    if (attempts?.size === 0) this.#index.delete(jobId);
+  }
 }
 
-/** Whether nothing differs that is kept of an object, but its version. */
-function isSame(before: LiveJob | LivePod | null, after: LiveJob | LivePod | null): boolean {
+/** True when two states differ in nothing that is kept but their version. */
+function isSame(before: JobSnapshot | PodSnapshot | null, after: JobSnapshot | PodSnapshot | null): boolean {
   return before !== null && after !== null && isDeepStrictEqual({ ...before, version: '' }, { ...after, version: '' });
-}
-
-/** Names by their job, so that what belongs to one is found without looking at all. */
-function makeIndex() {
-  const kept = new Map<string, Map<string, Set<string>>>();
-  const ofJob = (attempt: string) => kept.get(jobIdOf(attempt));
-  return {
-    add({ attempt, name }: LiveJob | LivePod) {
-      const job = jobIdOf(attempt);
-      const named = kept.get(job) ?? new Map<string, Set<string>>();
-      kept.set(job, named.set(attempt, (named.get(attempt) ?? new Set()).add(name)));
-    },
-    remove({ attempt, name }: LiveJob | LivePod) {
-      const named = ofJob(attempt);
-      named?.get(attempt)?.delete(name);
-      if (named?.get(attempt)?.size === 0) named.delete(attempt);
-      if (named?.size === 0) kept.delete(jobIdOf(attempt));
-    },
-    /** A Job has the name of its attempt, a pod never has. */
-    podsOf: (attempt: string) => [...(ofJob(attempt)?.get(attempt) ?? [])].filter((name) => name !== attempt),
-    names: (job?: string) =>
-      job === undefined ? [...kept.values()].flatMap((named) => [...named.keys()]) : [...(kept.get(job)?.keys() ?? [])],
-  };
 }

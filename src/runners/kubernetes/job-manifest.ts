@@ -1,48 +1,48 @@
 import type { V1Container, V1Job, V1PodSpec, V1Toleration, V1Volume } from '@kubernetes/client-node';
 import type { AttemptToRun } from '../runner.ts';
-import { finalizer, ours } from './snapshot.ts';
+import { finalizer, workerLabels } from './labels.ts';
 
-/** What the operator says of worker pods. */
-export interface Shape {
+/** Settings of worker pods. */
+export interface WorkerShape {
   readonly namespace: string;
   readonly image: string;
   readonly serviceAccount: string;
-  /** What the worker is told, and nothing secret. */
+  /** Environment of the worker; it holds no secret. */
   readonly env: Readonly<Record<string, string>>;
   readonly cpu: string;
   readonly memory: string;
-  /** Bytes of the folder that it works in. */
+  /** Size limit of its work folder. */
   readonly diskBytes: number;
   readonly runtimeClass: string | null;
   readonly priorityClass: string | null;
-  /** The queue of Kueue that admits it. */
+  /** Kueue queue that admits its Job. */
   readonly queue: string | null;
-  /** After this long without its node a pod is lost. */
+  /** Time that a pod tolerates an unreachable node before Kubernetes evicts it. */
   readonly awaySeconds: number;
-  /** What keeps a worker from starting, such as an image that cannot be fetched, may pass for this long. */
+  /** Time for the cause that keeps a worker from starting, such as an image that cannot be pulled, to pass by itself. */
   readonly startSeconds: number;
-  /** Whether root in the pod is root of the node. */
+  /** True when root in the pod is root of the node. */
   readonly hostUsers: boolean;
 }
 
-/** Whom the token of a pod is for. */
-export const audience = 'trawl-gateway';
+/** Audience of the token that the cluster projects into a worker pod. */
+export const tokenAudience = 'trawl-gateway';
 export const tokenFile = '/var/run/trawl/token';
 
 const user = 65_532;
 const tokenSeconds = 3_600;
 const graceSeconds = 60;
-/** The worker ends by itself at the deadline; the kubelet a little later, then the Job. */
+/** The worker ends by itself at the deadline, the kubelet ends its pod 60 s later, Kubernetes the Job after 120 s. */
 const podLateSeconds = 60;
 const jobLateSeconds = 120;
-/** For what nobody has cleared away. */
-const leftSeconds = 900;
-/** Beside the folder: logs, and what the system writes. */
-const besideBytes = 2 ** 30;
+/** TTL: Kubernetes deletes a finished Job after 15 min if the controller never did. */
+const jobTtlSeconds = 900;
+/** Disk for logs and system files, besides the work folder. */
+const systemBytes = 2 ** 30;
 
-/** Makes the Job of one attempt. It holds no secret: the worker asks the gateway what to do. */
-export function makeJob(attempt: AttemptToRun, shape: Shape, now: number): V1Job {
-  const labels = { 'app.kubernetes.io/name': 'trawl-worker', ...ours, 'trawl/job': attempt.jobId };
+/** Returns the Job of one attempt. It holds no secret: the worker asks the gateway for its task. */
+export function makeJob(attempt: AttemptToRun, shape: WorkerShape, now: number): V1Job {
+  const labels = { 'app.kubernetes.io/name': 'trawl-worker', ...workerLabels, 'trawl/job': attempt.jobId };
   const seconds = Math.max(1, Math.ceil((attempt.deadline - now) / 1000));
   return {
     apiVersion: 'batch/v1',
@@ -56,10 +56,10 @@ export function makeJob(attempt: AttemptToRun, shape: Shape, now: number): V1Job
     spec: {
       completions: 1,
       parallelism: 1,
-      // Only model/next.ts tries again, and a policy of its own would hide the end of a lost node.
+      // Only model/next.ts decides about another attempt, and a pod failure policy would hide the loss of a node.
       backoffLimit: 0,
       activeDeadlineSeconds: seconds + jobLateSeconds,
-      ttlSecondsAfterFinished: leftSeconds,
+      ttlSecondsAfterFinished: jobTtlSeconds,
       template: {
         metadata: {
           labels,
@@ -69,14 +69,14 @@ export function makeJob(attempt: AttemptToRun, shape: Shape, now: number): V1Job
           },
           finalizers: [finalizer],
         },
-        spec: makePod(shape, seconds + podLateSeconds),
+        spec: makePodSpec(shape, seconds + podLateSeconds),
       },
     },
   };
 }
 
-/** Makes what the pod of an attempt is; the kubelet ends it after so many seconds. */
-export function makePod(shape: Shape, activeDeadlineSeconds: number): V1PodSpec {
+/** Returns the pod of an attempt, which the kubelet ends after `activeDeadlineSeconds`. */
+export function makePodSpec(shape: WorkerShape, activeDeadlineSeconds: number): V1PodSpec {
   return {
     restartPolicy: 'Never',
     activeDeadlineSeconds,
@@ -94,7 +94,7 @@ export function makePod(shape: Shape, activeDeadlineSeconds: number): V1PodSpec 
         maxSkew: 5,
         topologyKey: 'kubernetes.io/hostname',
         whenUnsatisfiable: 'ScheduleAnyway',
-        labelSelector: { matchLabels: ours },
+        labelSelector: { matchLabels: workerLabels },
       },
     ],
     securityContext: {
@@ -110,20 +110,20 @@ export function makePod(shape: Shape, activeDeadlineSeconds: number): V1PodSpec 
   };
 }
 
-function makeContainer({ image, env, cpu, memory, diskBytes }: Shape): V1Container {
-  const places = { TRAWL_DATA: '/scratch', HOME: '/scratch', TMPDIR: '/scratch', XDG_CACHE_HOME: '/scratch/cache' };
+function makeContainer({ image, env, cpu, memory, diskBytes }: WorkerShape): V1Container {
+  const folders = { TRAWL_DATA: '/scratch', HOME: '/scratch', TMPDIR: '/scratch', XDG_CACHE_HOME: '/scratch/cache' };
   return {
     name: 'worker',
     image,
     imagePullPolicy: 'IfNotPresent',
     args: ['worker', '--token-file', tokenFile],
-    env: Object.entries({ ...env, ...places, TRAWL_TERMINATION_FILE: '/dev/termination-log' }).map(([name, value]) => {
+    env: Object.entries({ ...env, ...folders, TRAWL_TERMINATION_FILE: '/dev/termination-log' }).map(([name, value]) => {
       return { name, value };
     }),
     resources: {
-      requests: { cpu, memory, 'ephemeral-storage': String(besideBytes) },
-      // No limit of processor: it would only slow ffmpeg down.
-      limits: { memory, 'ephemeral-storage': String(diskBytes + besideBytes) },
+      requests: { cpu, memory, 'ephemeral-storage': String(systemBytes) },
+      // No CPU limit: it would only slow ffmpeg down.
+      limits: { memory, 'ephemeral-storage': String(diskBytes + systemBytes) },
     },
     securityContext: {
       allowPrivilegeEscalation: false,
@@ -132,7 +132,7 @@ function makeContainer({ image, env, cpu, memory, diskBytes }: Shape): V1Contain
       capabilities: { drop: ['ALL'] },
     },
     terminationMessagePath: '/dev/termination-log',
-    // With the end of a log instead, an address that a caller named could come into an object of the cluster.
+    // With the end of the log instead, a URL of a caller could get into an object of the cluster.
     terminationMessagePolicy: 'File',
     volumeMounts: [
       { name: 'work', mountPath: '/scratch' },
@@ -141,8 +141,8 @@ function makeContainer({ image, env, cpu, memory, diskBytes }: Shape): V1Contain
   };
 }
 
-function makeVolumes({ diskBytes }: Shape): V1Volume[] {
-  const serviceAccountToken = { audience, expirationSeconds: tokenSeconds, path: 'token' };
+function makeVolumes({ diskBytes }: WorkerShape): V1Volume[] {
+  const serviceAccountToken = { audience: tokenAudience, expirationSeconds: tokenSeconds, path: 'token' };
   return [
     { name: 'work', emptyDir: { sizeLimit: String(diskBytes) } },
     { name: 'identity', projected: { defaultMode: 0o440, sources: [{ serviceAccountToken }] } },

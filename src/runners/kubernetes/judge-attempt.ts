@@ -1,104 +1,109 @@
 import type { Seen } from '../../model/next.ts';
 import { type Outcome, readVerdict } from '../../model/outcome.ts';
 import { outcomeOfExitCode } from '../runner.ts';
-import type { Shape } from './job-manifest.ts';
-import { explainJob, explainPod } from './pending-reason.ts';
-import type { LiveJob, LivePod } from './snapshot.ts';
+import type { WorkerShape } from './job-manifest.ts';
+import { explainMissingPod, explainPendingPod } from './pending-reason.ts';
+import type { JobSnapshot, PodSnapshot } from './snapshot.ts';
 
-/** What there is of one attempt. */
-export interface Remains {
-  readonly job: LiveJob | null;
-  readonly pods: readonly LivePod[];
-  /** What the cluster said when it could not make the pod, oldest first. */
-  readonly said: readonly string[];
+/** Job and pods of one attempt. */
+export interface AttemptObjects {
+  readonly job: JobSnapshot | null;
+  readonly pods: readonly PodSnapshot[];
+  /** Messages of the cluster about a pod that it could not create, oldest first. */
+  readonly faults: readonly string[];
 }
 
-export interface Judged {
+export interface AttemptJudgement {
   readonly seen: Seen;
-  /** Whether it holds although what is known may be a little old: what is there was there, what is missing proves nothing. */
-  readonly isProved: boolean;
-  /** What a person must look at. */
+  /** True when cached objects, which may be a little old, prove it: an object that a watch shows did exist, a missing one proves nothing. */
+  readonly isCertain: boolean;
+  /** Cause that only the operator can remove. */
   readonly alarm: string | null;
 }
 
-/** What the operator says of how long pods may be without what they need. */
-type Patience = Pick<Shape, 'queue' | 'awaySeconds' | 'startSeconds'>;
+/** Settings that limit how long a pod may wait for a node, its image or a queue. */
+type StartLimits = Pick<WorkerShape, 'queue' | 'awaySeconds' | 'startSeconds'>;
 
-/** A pod that was told to leave and has not is nobody's any more: its node may be dead. */
-export const leaveMilliseconds = 3_000;
-/** Where most nodes are away at once the cluster takes no pod away: then it is lost so long after it should have been. */
-const lateMilliseconds = 120_000;
+/** A pod that still runs so long after its deletion was asked for counts as gone: its node may be dead. */
+export const podLeaveMs = 3_000;
+/** While most nodes are unreachable Kubernetes evicts no pod: then a pod counts as lost so long after its eviction was due. */
+const lostNodeMs = 120_000;
 
-/** Says how an attempt stands. Its pod's last phase is the end; the Job's own end, or a deletion, is one too. */
-export function judge(remains: Remains, patience: Patience, now: number): Judged {
-  const { job, pods, said } = remains;
+/** Returns the state of an attempt. The last phase of its pod ends it, and so does the end of the Job or a deletion. */
+export function judgeAttempt(objects: AttemptObjects, limits: StartLimits, now: number): AttemptJudgement {
+  const { job, pods, faults } = objects;
   const pod =
     pods.find(({ phase }) => phase === 'Succeeded') ?? pods.find((one) => !isTerminal(one)) ?? pods[0] ?? null;
   if (pod && isTerminal(pod)) {
     const seen: Seen = { is: 'ended', outcome: outcomeOfPod(pod, job) };
-    // Of a pod that was taken away without a word, its Job may say why: the two are watched apart.
-    const isSilent = pod.deletedAt !== null && pod.disruption === null && !wordOf(pod);
-    return isSilent ? unproved(seen) : proved(seen);
+    // A deleted pod without a verdict: the condition of its Job may hold the reason but arrives on another watch.
+    const lacksReason = pod.deletedAt !== null && pod.disruption === null && !verdictOf(pod);
+    return lacksReason ? uncertain(seen) : certain(seen);
   }
-  if (!job && !pod) return unproved({ is: 'absent' });
-  const over = whyOver(job, pod, patience, now);
-  if (over) return unproved({ is: 'ended', outcome: over });
-  if (pod && pod.phase !== 'Pending') return proved({ is: 'running' });
-  const wait = pod ? explainPod(pod, patience, now) : explainJob(job?.isSuspended ?? false, said);
-  if (!wait.outcome) return proved({ is: 'waiting', reason: wait.reason });
-  return { ...unproved({ is: 'ended', outcome: wait.outcome }), alarm: alarmOf(pod, said) };
+  if (!job && !pod) return uncertain({ is: 'absent' });
+  const outcome = outcomeWithoutEnd(job, pod, limits, now);
+  if (outcome) return uncertain({ is: 'ended', outcome });
+  if (pod && pod.phase !== 'Pending') return certain({ is: 'running' });
+  const wait = pod ? explainPendingPod(pod, limits, now) : explainMissingPod(job?.isSuspended ?? false, faults);
+  if (!wait.outcome) return certain({ is: 'waiting', reason: wait.reason });
+  return { ...uncertain({ is: 'ended', outcome: wait.outcome }), alarm: alarmOf(pod, faults) };
 }
 
-export function isTerminal({ phase }: LivePod): boolean {
+export function isTerminal({ phase }: PodSnapshot): boolean {
   return phase === 'Succeeded' || phase === 'Failed';
 }
 
-/** Why an attempt is over whose pod has not ended, or is not there. */
-function whyOver(job: LiveJob | null, pod: LivePod | null, patience: Patience, now: number): Outcome | null {
+/** Returns the outcome of an attempt that is over although its pod has not ended, or does not exist. */
+function outcomeWithoutEnd(
+  job: JobSnapshot | null,
+  pod: PodSnapshot | null,
+  limits: StartLimits,
+  now: number,
+): Outcome | null {
   if (isLate(job, pod)) return { is: 'failed', code: 'timeout' };
-  if (job?.over) return interrupted(pod ? (pod.disruption ?? 'its pod was deleted') : 'its pod is gone');
+  if (job?.ending) return interrupted(pod ? (pod.disruption ?? 'its pod was deleted') : 'its pod is gone');
   if (!job) return interrupted('its Job is gone');
   if (job.deletedAt !== null) return interrupted('its Job was deleted');
   if (!pod) return null;
   const isPast = (time: number | null, milliseconds: number) => time !== null && now - time >= milliseconds;
-  if (isPast(pod.deletedAt, leaveMilliseconds)) return interrupted(pod.disruption ?? 'its pod was deleted');
-  const isLost = isPast(pod.unheardSince, patience.awaySeconds * 1000 + lateMilliseconds);
+  if (isPast(pod.deletedAt, podLeaveMs)) return interrupted(pod.disruption ?? 'its pod was deleted');
+  const isLost = isPast(pod.notReadySince, limits.awaySeconds * 1000 + lostNodeMs);
   return isLost ? interrupted('nothing is heard of its node') : null;
 }
 
-/** Whether the cluster ended it for its time. It takes the pod away before it says so. */
-function isLate(job: LiveJob | null, pod: LivePod | null): boolean {
-  if (job?.over?.reason === 'DeadlineExceeded') return true;
+/** True when the cluster ended the attempt at its deadline. It deletes the pod before the Job has the condition. */
+function isLate(job: JobSnapshot | null, pod: PodSnapshot | null): boolean {
+  if (job?.ending?.reason === 'DeadlineExceeded') return true;
   return typeof job?.deadline === 'number' && typeof pod?.deletedAt === 'number' && pod.deletedAt >= job.deadline;
 }
 
-/** How the worker of a pod in its last phase ended. What it said itself counts first: the object store judges the rest. */
-function outcomeOfPod(pod: LivePod, job: LiveJob | null): Outcome {
+/** Returns the outcome of a pod in its last phase. The verdict of the worker counts first; the controller checks its file in the object store. */
+function outcomeOfPod(pod: PodSnapshot, job: JobSnapshot | null): Outcome {
   const { exit, reason, disruption } = pod;
-  const said = wordOf(pod);
-  if (said) return said;
+  const verdict = verdictOf(pod);
+  if (verdict) return verdict;
   if (reason === 'DeadlineExceeded' || isLate(job, pod)) return { is: 'failed', code: 'timeout' };
   if (disruption !== null) return interrupted(disruption);
-  // Without a disruption the kubelet evicts for the pod's own limit of disk.
+  // Without the condition DisruptionTarget the kubelet evicts because of the pod's own disk limit.
   if (reason === 'Evicted') return { is: 'failed', code: 'file_too_large' };
   if (reason !== '' || !exit) return interrupted(reason || 'its node did not run it');
   if (exit.reason === 'OOMKilled') return { is: 'failed', code: 'worker_failed' };
   return outcomeOfExitCode(exit.code);
 }
 
-/** What the worker itself left of its work. That it was told to stop says nothing of why: the cluster does. */
-function wordOf({ exit }: LivePod): Outcome | null {
+/** Returns the verdict in the termination message. `interrupted` only means SIGTERM: the cluster knows the cause. */
+function verdictOf({ exit }: PodSnapshot): Outcome | null {
   try {
-    const said = readVerdict(JSON.parse(exit?.message ?? ''));
-    return said?.is === 'interrupted' ? null : said;
+    const verdict = readVerdict(JSON.parse(exit?.message ?? ''));
+    return verdict?.is === 'interrupted' ? null : verdict;
   } catch {
-    // None, cut off, or the kubelet's own words: the exit code speaks.
+    // No message, a truncated one, or the kubelet's own: the exit code decides.
     return null;
   }
 }
 
-function alarmOf(pod: LivePod | null, said: readonly string[]): string {
-  const cause = pod?.unscheduled ?? pod?.waits;
+function alarmOf(pod: PodSnapshot | null, said: readonly string[]): string {
+  const cause = pod?.unscheduled ?? pod?.waiting;
   return cause ? `${cause.reason}: ${cause.message}` : (said.at(-1) ?? '');
 }
 
@@ -106,10 +111,10 @@ function interrupted(reason: string): Outcome {
   return { is: 'interrupted', reason };
 }
 
-function proved(seen: Seen): Judged {
-  return { seen, isProved: true, alarm: null };
+function certain(seen: Seen): AttemptJudgement {
+  return { seen, isCertain: true, alarm: null };
 }
 
-function unproved(seen: Seen): Judged {
-  return { seen, isProved: false, alarm: null };
+function uncertain(seen: Seen): AttemptJudgement {
+  return { seen, isCertain: false, alarm: null };
 }

@@ -1,20 +1,21 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Agent } from 'undici';
-import type { Access, Tls } from './cluster-access.ts';
-import { type Answer, exchange, Silence } from './kube-request.ts';
-import type { Pace } from './rate-limiter.ts';
+import { retry } from '../../base/backoff.ts';
+import type { ClusterAccess, ClusterTls } from './cluster-access.ts';
+import { type KubeAnswer, NoAnswerError, sendKubeRequest } from './kube-request.ts';
+import type { ApiRateLimit } from './rate-limiter.ts';
 
-/** The API server understood and refused, or failed. */
+/** An answer of the API server with status 300 or above. */
 export class KubeError extends Error {
   readonly status: number;
   readonly reason: string;
-  readonly retryAfterMilliseconds: number | null;
+  readonly retryAfterMs: number | null;
 
-  constructor(asked: string, status: number, body: StatusBody, retryAfterMilliseconds: number | null = null) {
+  constructor(asked: string, status: number, body: StatusBody, retryAfterMs: number | null = null) {
     super(`${asked} was answered with ${status}${body.message ? `: ${body.message}` : ''}`);
     this.status = status;
     this.reason = body.reason ?? '';
-    this.retryAfterMilliseconds = retryAfterMilliseconds;
+    this.retryAfterMs = retryAfterMs;
   }
 }
 
@@ -23,118 +24,128 @@ interface StatusBody {
   readonly reason?: string | undefined;
 }
 
-export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
-export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+export type KubeQuery = Readonly<Record<string, string | number | boolean | undefined>>;
+export type KubeMethod = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
-export interface Ask {
-  readonly query?: Query;
+export interface KubeQuestion {
+  readonly query?: KubeQuery;
   readonly body?: object;
-  /** What is to be answered, when it is not plain JSON. */
+  /** Content type of the answer, when it is not plain JSON. */
   readonly accept?: string;
   readonly signal?: AbortSignal;
 }
 
-/** Speaks with the API server. Everything asked may be asked again: names are ours, so what exists was made by us. */
-export interface Client {
-  ask<T>(method: 'GET' | 'POST', path: string, ask?: Ask): Promise<T>;
-  /** Changes or removes an object; what comes of it is not read. */
+/** Client of the API server. It repeats requests that failed: our names are deterministic, so an object that exists was made by us. */
+export interface KubeClient {
+  ask<T>(method: 'GET' | 'POST', path: string, question?: KubeQuestion): Promise<T>;
+  /** Changes or deletes an object; its new state is not read. */
   change(method: 'PATCH' | 'DELETE', path: string, body: object): Promise<void>;
-  /** Hears an answer line by line until it ends; nothing limits its length. */
-  follow(path: string, query: Query, signal: AbortSignal, reader: Reader): Promise<void>;
-  /** Whether as much is asked as may be. */
-  isSpent(): boolean;
+  /** Hands on an answer of any length line by line until it ends. */
+  stream(path: string, query: KubeQuery, signal: AbortSignal, reader: StreamReader): Promise<void>;
+  /** True while requests wait for the rate limit. */
+  isExhausted(): boolean;
   close(): Promise<void>;
 }
 
-/** Reads an answer that goes on. What it throws ends that. */
-export interface Reader {
-  begun(): void;
+/** Reads a streamed answer; what it throws ends the stream. */
+export interface StreamReader {
+  started(): void;
   line(text: string): void;
 }
 
-export interface ClientOptions {
-  readonly access: Access;
-  readonly pace: Pace;
-  readonly answerMilliseconds?: number;
+export interface KubeClientOptions {
+  readonly access: ClusterAccess;
+  readonly rateLimit: ApiRateLimit;
+  readonly answerMs?: number;
 }
 
-const plain = 'application/json';
-/** Asks the server to tell of an object that was changed its metadata alone. */
-export const metadataOnly = `${plain};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,${plain}`;
-const answerMilliseconds = 10_000;
-const triesMost = 3;
-const firstPause = 200;
-const connections = 8;
+const plainJson = 'application/json';
+/** Content type with which the API server answers only the metadata of an object. */
+export const metadataOnly = `${plainJson};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,${plainJson}`;
+const usualAnswerMs = 10_000;
+const maxTries = 3;
+const backoff = { firstMs: 200, maxMs: 5_000, hasJitter: true };
+const maxConnections = 8;
 const strategicMerge = 'application/strategic-merge-patch+json';
 
-/** Opens few connections and keeps them. */
-export function openClient({ access, pace, answerMilliseconds: patience = answerMilliseconds }: ClientOptions): Client {
+/** Opens a client with at most eight connections, which it keeps. */
+export function openKubeClient({ access, rateLimit, answerMs = usualAnswerMs }: KubeClientOptions): KubeClient {
   const server = new URL(access.server);
-  let dispatcher = connect(access.tls, patience);
+  let dispatcher = connect(access.tls, answerMs);
   let answeredAt = performance.now();
-  /** With HTTP/2 all share one connection, which may be dead without a word: when nothing at all is answered, another one is opened. */
-  const leave = (silent: Agent) => {
-    if (silent !== dispatcher || performance.now() - answeredAt < patience) return;
-    dispatcher = connect(access.tls, patience);
-    void silent.destroy(new Silence());
+  /** With HTTP/2 all requests share one connection, which may be dead without a sign: after a time limit in which nothing was answered it is replaced. */
+  const replaceSilent = (silent: Agent) => {
+    if (silent !== dispatcher || performance.now() - answeredAt < answerMs) return;
+    dispatcher = connect(access.tls, answerMs);
+    void silent.destroy(new NoAnswerError());
   };
-  /** Answers the text, and in time; an answer that is read as it comes has none, and only its beginning is limited. */
-  const send = async (method: Method, path: string, ask: Ask, reader?: Reader): Promise<string> => {
-    const turn = pace.take();
-    if (turn > 0) await pause(turn, undefined, { ...(ask.signal && { signal: ask.signal }) });
-    const content = contentOf(method, ask, await access.headers());
-    const own = dispatcher;
-    const begun = (status: number) => {
-      answeredAt = performance.now();
-      if (status < 300) reader?.begun();
+  /** Returns the text of an answer; a streamed answer has none. */
+  const send = async (method: KubeMethod, path: string, question: KubeQuestion, reader?: StreamReader) => {
+    const { signal } = question;
+    const turnMs = rateLimit.take();
+    if (turnMs > 0) await pause(turnMs, undefined, { ...(signal && { signal }) });
+    const request = {
+      ...{ method, origin: server.origin, path: pathOf(server, path, question.query) },
+      ...contentOf(method, question, await access.headers()),
     };
+    const started = (status: number) => {
+      answeredAt = performance.now();
+      if (status < 300) reader?.started();
+    };
+    const used = dispatcher;
     try {
-      const request = { ...placeOf(server, path, ask.query), method, ...content };
-      const piece = reader && cutLines(reader.line);
-      const answer = await exchange(own, request, { milliseconds: patience, signal: ask.signal, begun, piece });
-      if (answer.status === 429) pace.slow();
-      if (answer.status >= 300) throw faultOf(`${method} ${path}`, answer);
+      const piece = reader && splitLines(reader.line);
+      const answer = await sendKubeRequest(used, request, { timeoutMs: answerMs, signal, started, piece });
+      if (answer.status === 429) rateLimit.halve();
+      if (answer.status >= 300) throw errorOf(`${method} ${path}`, answer);
       return answer.text;
     } catch (error) {
-      if (error instanceof Silence) leave(own);
+      if (error instanceof NoAnswerError) replaceSilent(used);
       throw error;
     }
   };
-  const sendAgain = async <T>(method: Method, path: string, ask: Ask, read: (text: string) => T): Promise<T> => {
-    for (let tries = 1; ; tries++) {
-      try {
-        return read(await send(method, path, ask));
-      } catch (error) {
-        if (tries >= triesMost || ask.signal?.aborted || !passes(error, method)) throw error;
-        const after = error instanceof KubeError ? error.retryAfterMilliseconds : null;
-        const wait = after ?? firstPause * 2 ** (tries - 1) * (0.5 + Math.random());
-        await pause(wait, undefined, { ...(ask.signal && { signal: ask.signal }) });
-      }
-    }
-  };
+  const sendAgain = <T>(method: KubeMethod, path: string, question: KubeQuestion, read: (text: string) => T) =>
+    retry(async () => read(await send(method, path, question)), {
+      ...backoff,
+      ...(question.signal && { signal: question.signal }),
+      delayOf: (error, delayMs, failures) => {
+        if (failures >= maxTries || !mayPass(error, method)) return null;
+        return (error instanceof KubeError ? error.retryAfterMs : null) ?? delayMs;
+      },
+    });
   return {
-    ask: <T>(method: Method, path: string, ask: Ask = {}) =>
-      sendAgain(method, path, ask, (text) => JSON.parse(text) as T),
+    ask: <T>(method: KubeMethod, path: string, question: KubeQuestion = {}) =>
+      sendAgain(method, path, question, (text) => JSON.parse(text) as T),
     change: (method, path, body) => sendAgain(method, path, { body, accept: metadataOnly }, () => undefined),
-    follow: async (path, query, signal, reader) => void (await send('GET', path, { query, signal }, reader)),
-    isSpent: pace.isSpent,
+    stream: async (path, query, signal, reader) => void (await send('GET', path, { query, signal }, reader)),
+    isExhausted: rateLimit.isExhausted,
     close: () => dispatcher.destroy(),
   };
 }
 
-function connect(tls: Tls, patience: number): Agent {
+/** Returns the paths of the Jobs, pods and events of a namespace. */
+export function apiPathsOf(namespace: string): {
+  readonly jobs: string;
+  readonly pods: string;
+  readonly events: string;
+} {
+  const core = `/api/v1/namespaces/${namespace}`;
+  return { jobs: `/apis/batch/v1/namespaces/${namespace}/jobs`, pods: `${core}/pods`, events: `${core}/events` };
+}
+
+function connect(tls: ClusterTls, answerMs: number): Agent {
   return new Agent({
     allowH2: true,
-    connections,
+    connections: maxConnections,
     keepAliveTimeout: 60_000,
     bodyTimeout: 0,
-    // A server that hangs may still go on: who asks has left by then.
-    connect: { ...tls, timeout: 2 * patience, keepAlive: true, keepAliveInitialDelay: 30_000 },
+    // Connecting may take twice the request timeout: the request has failed by then, the connection is still useful.
+    connect: { ...tls, timeout: 2 * answerMs, keepAlive: true, keepAliveInitialDelay: 30_000 },
   });
 }
 
-/** Hands on whole lines of what comes in pieces. */
-function cutLines(line: (text: string) => void): (piece: string) => void {
+/** Returns what takes a text in pieces and hands on its whole lines. */
+function splitLines(line: (text: string) => void): (piece: string) => void {
   let rest: string[] = [];
   return (piece) => {
     const [first = '', ...more] = piece.split('\n');
@@ -147,32 +158,32 @@ function cutLines(line: (text: string) => void): (piece: string) => void {
   };
 }
 
-/** A server may be found below a path of its address. */
-function placeOf({ origin, pathname }: URL, path: string, query: Query = {}): { origin: string; path: string } {
+/** Returns the path below that of the server's own URL, with the query. */
+function pathOf({ pathname }: URL, path: string, query: KubeQuery = {}): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined) search.set(name, String(value));
   }
-  return { origin, path: `${pathname.replace(/\/$/, '')}${path}${search.size > 0 ? `?${search}` : ''}` };
+  return `${pathname.replace(/\/$/, '')}${path}${search.size > 0 ? `?${search}` : ''}`;
 }
 
-function contentOf(method: Method, { body, accept }: Ask, proof: Readonly<Record<string, string>>) {
-  const type = method === 'PATCH' ? strategicMerge : plain;
-  const headers = { accept: accept ?? plain, 'user-agent': 'trawl', ...proof };
+function contentOf(method: KubeMethod, { body, accept }: KubeQuestion, proof: Readonly<Record<string, string>>) {
+  const type = method === 'PATCH' ? strategicMerge : plainJson;
+  const headers = { accept: accept ?? plainJson, 'user-agent': 'trawl', ...proof };
   return body ? { headers: { ...headers, 'content-type': type }, body: JSON.stringify(body) } : { headers };
 }
 
-/** Whether the same request may succeed a moment later. */
-function passes(error: unknown, method: Method): boolean {
-  // Who has waited that long does something else first.
-  if (error instanceof Silence) return false;
+/** True when the same request may succeed a moment later. */
+function mayPass(error: unknown, method: KubeMethod): boolean {
+  // The caller has waited for the whole time limit already.
+  if (error instanceof NoAnswerError) return false;
   if (!(error instanceof KubeError)) return true;
-  // Of those that are made at the same moment, a quota lets some try again.
+  // Of Jobs that are made at the same moment a quota refuses some, which may try again.
   if (method === 'POST' && error.reason === 'Conflict') return true;
-  return error.status === 429 || (error.status >= 500 && error.retryAfterMilliseconds !== null);
+  return error.status === 429 || (error.status >= 500 && error.retryAfterMs !== null);
 }
 
-function faultOf(asked: string, { status, headers, text }: Answer): KubeError {
+function errorOf(asked: string, { status, headers, text }: KubeAnswer): KubeError {
   const seconds = Number(headers['retry-after'] ?? Number.NaN);
   return new KubeError(asked, status, readStatus(text), Number.isFinite(seconds) ? seconds * 1000 : null);
 }
@@ -182,7 +193,7 @@ function readStatus(text: string): StatusBody {
     const { message, reason } = JSON.parse(text) as StatusBody;
     return { message, reason };
   } catch {
-    // Not from the API server itself but from something before it.
+    // A proxy in front of the API server answers no Status object.
     return { message: text.slice(0, 300) };
   }
 }

@@ -1,78 +1,54 @@
-import { StringDecoder } from 'node:string_decoder';
 import type { Dispatcher } from 'undici';
 
-/** Nothing was answered in time. */
-export class Silence extends Error {
+/** The API server did not answer in time. */
+export class NoAnswerError extends Error {
   constructor() {
     super('The API server does not answer');
   }
 }
 
-export interface Answer {
+export interface KubeAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
 }
 
-/** Who waits for an answer. What it throws ends that. */
-export interface Waiting {
-  /** For the whole answer; of one that goes on only for its beginning. */
-  readonly milliseconds: number;
+export interface AnswerOptions {
+  /** Time limit of the whole answer; of a streamed one only until its headers. */
+  readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** The answer begins. */
-  readonly begun: (status: number) => void;
-  /** Hears an answer that goes on, unless it is a refusal; its text is empty then. */
+  readonly started: (status: number) => void;
+  /** Receives the text of a streamed answer, unless it is a refusal; what it throws ends the request. */
   readonly piece?: ((text: string) => void) | undefined;
 }
 
-/**
- * Sends one request and reads what comes back, straight from the connection: streams and promises between would be a third of
- * what it costs. Ends in time also when no connection is had.
- */
-export async function exchange(
+/** Sends one request and reads its answer. The time limit holds even while no connection is free. */
+export async function sendKubeRequest(
   dispatcher: Dispatcher,
   request: Dispatcher.DispatchOptions,
-  { milliseconds, signal, begun, piece }: Waiting,
-): Promise<Answer> {
+  { timeoutMs, signal, started, piece }: AnswerOptions,
+): Promise<KubeAnswer> {
   signal?.throwIfAborted();
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-  const decoder = new StringDecoder('utf8');
-  let answer: Answer = { status: 0, headers: {}, text: '' };
-  let control: Dispatcher.DispatchController | null = null;
-  let failure: Error | null = null;
-  const fail = (error: Error) => {
-    failure = error;
-    reject(error);
-    control?.abort(error);
+  const silence = new AbortController();
+  const timer = setTimeout(() => silence.abort(new NoAnswerError()), timeoutMs);
+  const ended = signal ? AbortSignal.any([silence.signal, signal]) : silence.signal;
+  const read = async (): Promise<KubeAnswer> => {
+    const { statusCode: status, headers, body } = await dispatcher.request({ ...request, signal: ended });
+    started(status);
+    if (!piece || status >= 300) return { status, headers, text: await body.text() };
+    clearTimeout(timer);
+    body.setEncoding('utf8');
+    for await (const text of body) piece(text as string);
+    return { status, headers, text: '' };
   };
-  const timer = setTimeout(() => fail(new Silence()), milliseconds);
-  const leave = () => fail(signal?.reason);
-  const goesOn = () => piece !== undefined && answer.status < 300;
-  signal?.addEventListener('abort', leave, { once: true });
-  dispatcher.dispatch(request, {
-    onRequestStart(given) {
-      control = given;
-      if (failure) given.abort(failure);
-    },
-    onResponseStart(_, status, headers) {
-      // Only a hint that the answer comes later.
-      if (status < 200) return;
-      answer = { status, headers, text: '' };
-      if (goesOn()) clearTimeout(timer);
-      begun(status);
-    },
-    onResponseData(_, chunk) {
-      const text = decoder.write(chunk);
-      if (goesOn()) piece?.(text);
-      else answer = { ...answer, text: answer.text + text };
-    },
-    onResponseEnd: () => resolve(answer),
-    onResponseError: (_, error) => reject(error),
-  });
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(ended.reason);
+  ended.addEventListener('abort', abort);
   try {
-    return await promise;
+    // While no connection is free undici does not hear the signal.
+    return await Promise.race([read(), aborted.promise]);
   } finally {
     clearTimeout(timer);
-    signal?.removeEventListener('abort', leave);
+    ended.removeEventListener('abort', abort);
   }
 }

@@ -2,214 +2,190 @@ import type { V1Job, V1Pod } from '@kubernetes/client-node';
 import type { Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import type { Seen } from '../../model/next.ts';
-import { makeChangeListeners, type Runner } from '../runner.ts';
-import { type Left, release } from './cleanup.ts';
-import { openView, pathsOf, type View, type ViewOptions } from './cluster-state.ts';
-import { type Lag, makeLag } from './deferred-cleanup.ts';
-import { makeJob, type Shape } from './job-manifest.ts';
-import { isTerminal, type Judged, judge, leaveMilliseconds } from './judge-attempt.ts';
-import { type Client, KubeError, metadataOnly } from './kube-client.ts';
-import { jobLabel, type LiveJob, type LivePod, type Raw, slimJob, slimPod } from './snapshot.ts';
+import { type AttemptToRun, makeChangeListeners, type Runner } from '../runner.ts';
+import { type AttemptCleanup, type Leftovers, makeCleanup } from './cleanup.ts';
+import { ClusterState } from './cluster-state.ts';
+import { DeferredCleanup, PodWatermark } from './deferred-cleanup.ts';
+import type { InformerTimes } from './informer.ts';
+import { makeJob, type WorkerShape } from './job-manifest.ts';
+import { type AttemptJudgement, isTerminal, judgeAttempt, podLeaveMs } from './judge-attempt.ts';
+import { apiPathsOf, type KubeClient, KubeError, metadataOnly } from './kube-client.ts';
+import { jobNameLabel } from './labels.ts';
+import { type JobSnapshot, type KubeJson, type PodSnapshot, readJobSnapshot, readPodSnapshot } from './snapshot.ts';
 
-export interface KubernetesOptions {
-  readonly client: Client;
-  readonly shape: Shape;
+export interface KubernetesRunnerOptions {
+  /** Closed with the runner. */
+  readonly client: KubeClient;
+  readonly shape: WorkerShape;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly metrics: Pick<Metrics, 'watch_age_seconds'>;
   readonly log: Log;
-  readonly times?: ViewOptions['times'];
+  readonly times?: Partial<InformerTimes>;
+  /** False to remove what an ended attempt left at once, even while other Jobs wait for their pods. */
+  readonly defersCleanup?: boolean;
 }
 
-/** Runs each attempt as a Job of a cluster, which goes on without this process. */
-export interface KubernetesRunner extends Runner {
-  readonly view: View;
-}
+/** Cached state that is older than this is refreshed before it counts. */
+const maxStateAgeMs = 300_000;
+/** A Job without a pod for this long is read from the API server. */
+const missingPodMs = 5_000;
+const metricMs = 5_000;
+/** The state that the caller of `start` knows already. */
+const startedText = JSON.stringify({ is: 'waiting', reason: null } satisfies Seen);
 
-/** What is known must not be older than this to be acted upon. */
-const oldestMilliseconds = 300_000;
-/** A Job without a pod for this long is looked at closely. */
-const podMilliseconds = 5_000;
-const ageMilliseconds = 5_000;
-/** What was let go is gone by then, or it is looked at again. */
-const goneMilliseconds = 60_000;
-/** Who starts an attempt knows that it waits. */
-const asStarted = JSON.stringify({ is: 'waiting', reason: null } satisfies Seen);
+/** Runs each attempt as a Job of a cluster, which continues without this process. */
+export class KubernetesRunner implements Runner {
+  readonly state: ClusterState;
+  readonly watch: Runner['watch'];
+  readonly #options: KubernetesRunnerOptions;
+  readonly #paths: ReturnType<typeof apiPathsOf>;
+  readonly #cleanup: AttemptCleanup;
+  readonly #notify: (attemptName: string) => void;
+  /** Last state of each attempt that listeners were told of, as JSON. */
+  readonly #notified = new Map<string, string>();
+  readonly #timers = new Set<NodeJS.Timeout>();
 
-/** Begins to look at the namespace of the workers. */
-export function openKubernetesRunner(options: KubernetesOptions): KubernetesRunner {
-  const { client, shape, now, metrics, log } = options;
-  const { namespace } = shape;
-  const { jobs: jobsPath } = pathsOf(namespace);
-  const { watch, tell } = makeChangeListeners();
-  const later = new Set<NodeJS.Timeout>();
-  const news = makeNews();
-  const view = openView({
-    ...{ client, namespace, log },
-    ...(options.times && { times: options.times }),
-    changed: (name) => {
-      if (news.isOne(name, judgeKnown(options, view, name))) tell(name);
-      if (!view.podsOf(name).some((pod) => pod.deletedAt !== null && !isTerminal(pod))) return;
-      const timer = setTimeout(() => later.delete(timer) && tell(name), leaveMilliseconds);
-      later.add(timer);
-    },
-  });
-  const lag = openLag(options, view, tell);
-  const showAge = setInterval(() => metrics.watch_age_seconds.set(view.age() / 1000), ageMilliseconds);
+  constructor(options: KubernetesRunnerOptions) {
+    const { client, shape, metrics, log, times, defersCleanup = true } = options;
+    const { namespace } = shape;
+    const { watch, notify } = makeChangeListeners();
+    const watermark = new PodWatermark();
+    this.#options = options;
+    this.#paths = apiPathsOf(namespace);
+    this.watch = watch;
+    this.#notify = notify;
+    this.state = new ClusterState({
+      ...{ client, namespace, log },
+      changed: (attemptName) => this.#noteChange(attemptName),
+      counted: (attemptName, hasJob, hasPod) => watermark.count(attemptName, hasJob, hasPod),
+      ...(times && { times }),
+    });
+    const immediate = makeCleanup(client, namespace, this.state);
+    const hasQueue = shape.queue !== null;
+    const deferral = { immediate, watermark, hasQueue, log, state: this.state, failed: notify };
+    this.#cleanup = defersCleanup
+      ? new DeferredCleanup({ ...deferral, isExhausted: () => client.isExhausted() })
+      : immediate;
+    this.#timers.add(setInterval(() => metrics.watch_age_seconds.set(this.state.ageMs() / 1000), metricMs));
+  }
 
-  return {
-    view,
-    async start(attempt) {
-      try {
-        const body = makeJob(attempt, shape, now());
-        // All that is kept of a new Job is in its metadata; of this version nothing more is read.
-        view.learnJob(await client.ask<Raw<V1Job>>('POST', jobsPath, { body, accept: metadataOnly }));
-      } catch (error) {
-        // It was made before: by an earlier try, or by who led until now.
-        if (error instanceof KubeError && error.reason === 'AlreadyExists') return;
-        if (isRefused(error)) log.error('the cluster refuses a Job', { attempt: attempt.name, cause: error });
-        throw error;
-      }
-    },
-    async stop(name) {
-      if (lag.has(name)) return;
-      const left = await findLeft(options, view, name);
-      if (mayLag(options, left) && lag.add(name, left)) hide(view, left, Number.POSITIVE_INFINITY);
-      else await letGo(options, view, left);
-      news.forget(name);
-    },
-    async see(name) {
-      const judged = await look(options, view, name);
-      if (judged.alarm !== null) log.error('the cluster cannot run a worker', { attempt: name, cause: judged.alarm });
-      return judged.seen;
-    },
-    watch,
-    async list(job) {
-      if (job === undefined) await view.refresh();
-      return view.attempts(job);
-    },
-    async close() {
-      clearInterval(showAge);
-      lag.close();
-      for (const timer of later) clearTimeout(timer);
-      await view.close();
-      return [];
-    },
-  };
-}
+  async start(attempt: AttemptToRun): Promise<void> {
+    const { client, shape, now, log } = this.#options;
+    try {
+      const body = makeJob(attempt, shape, now());
+      // All that is kept of a new Job is in its metadata.
+      this.state.putJob(await client.ask<KubeJson<V1Job>>('POST', this.#paths.jobs, { body, accept: metadataOnly }));
+    } catch (error) {
+      // An earlier try made it, or the controller that led before.
+      if (error instanceof KubeError && error.reason === 'AlreadyExists') return;
+      if (needsOperator(error)) log.error('the cluster refuses a Job', { attempt: attempt.name, cause: error });
+      throw error;
+    }
+  }
 
-function judgeKnown({ shape, now }: KubernetesOptions, view: View, name: string): Judged {
-  return judge({ job: view.jobOf(name), pods: view.podsOf(name), said: [] }, shape, now());
-}
+  async stop(attemptName: string): Promise<void> {
+    if (this.#cleanup.isPostponed(attemptName)) return;
+    await this.#cleanup.remove(attemptName, await this.#findLeftovers(attemptName));
+    this.#notified.delete(attemptName);
+  }
 
-/** Remembers how attempts were last seen: most changes of an object change nothing about its attempt. */
-function makeNews() {
-  const told = new Map<string, string>();
-  return {
-    /** Whether that is worth telling: it is something else than before, or not for sure the same. */
-    isOne(name: string, { seen, isProved }: Judged): boolean {
-      const text = JSON.stringify(seen);
-      if (isProved && text === (told.get(name) ?? asStarted)) return false;
-      if (seen.is === 'absent') told.delete(name);
-      else told.set(name, text);
-      return true;
-    },
-    forget: (name: string) => void told.delete(name),
-  };
-}
+  async see(attemptName: string): Promise<Seen> {
+    const { seen, alarm } = await this.#judge(attemptName);
+    if (alarm !== null) {
+      this.#options.log.error('the cluster cannot run a worker', { attempt: attemptName, cause: alarm });
+    }
+    return seen;
+  }
 
-/** Judges by what is known, and reads afresh what that does not prove. */
-async function look(options: KubernetesOptions, view: View, name: string): Promise<Judged> {
-  const { shape, now } = options;
-  if (view.age() > oldestMilliseconds) await view.refresh();
-  const job = view.jobOf(name);
-  const known = judgeKnown(options, view, name);
-  const lacksPod = job !== null && view.podsOf(name).length === 0 && now() - job.createdAt >= podMilliseconds;
-  if (known.isProved && !lacksPod) return known;
-  const fresh = await readFresh(options, name);
-  const said = fresh.job !== null && fresh.pods.length === 0 ? await readFaults(options, fresh.job) : [];
-  return judge({ ...fresh, said }, shape, now());
-}
+  async list(jobId?: string): Promise<string[]> {
+    if (jobId === undefined) await this.state.refresh();
+    return this.state.attemptNames(jobId);
+  }
 
-function openLag(options: KubernetesOptions, view: View, tell: (name: string) => void): Lag {
-  return makeLag({
-    // Where our own requests wait, those that let go are what keeps us from asking for more pods than there can be.
-    reached: () => (options.client.isSpent() ? Number.POSITIVE_INFINITY : view.reached()),
-    letGo: async (name, left) => {
-      try {
-        await letGo(options, view, left);
-      } catch (error) {
-        // Whoever looks at it next tries again.
-        tell(name);
-        throw error;
-      }
-    },
-    log: options.log,
-  });
-}
+  async close(): Promise<string[]> {
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.#cleanup.close();
+    await this.state.close();
+    await this.#options.client.close();
+    return [];
+  }
 
-/** Whether it harms nobody that this stays: it has ended by itself, and no queue counts it. */
-function mayLag({ shape }: KubernetesOptions, { pods }: Left): boolean {
-  return shape.queue === null && pods.length > 0 && pods.every((pod) => isTerminal(pod) && pod.deletedAt === null);
-}
+  /** Notifies listeners of a changed attempt, and once more when a pod that was told to leave should have left. */
+  #noteChange(attemptName: string): void {
+    if (this.#isNews(attemptName, this.#judgeCached(attemptName))) this.#notify(attemptName);
+    const isLeaving = this.state.podsOf(attemptName).some((pod) => pod.deletedAt !== null && !isTerminal(pod));
+    if (!isLeaving) return;
+    const timer = setTimeout(() => this.#timers.delete(timer) && this.#notify(attemptName), podLeaveMs);
+    this.#timers.add(timer);
+  }
 
-/** Releases what is left. What becomes of it meanwhile is of our own doing, and no news. */
-async function letGo({ client, shape }: KubernetesOptions, view: View, left: Left): Promise<void> {
-  hide(view, left, goneMilliseconds);
-  try {
-    await release(client, shape.namespace, left);
-  } catch (error) {
-    for (const uid of uidsOf(left)) view.show(uid);
-    throw error;
+  /** Returns false for a certain state of which listeners know: most changes of an object change nothing about its attempt. */
+  #isNews(attemptName: string, { seen, isCertain }: AttemptJudgement): boolean {
+    const text = JSON.stringify(seen);
+    if (isCertain && text === (this.#notified.get(attemptName) ?? startedText)) return false;
+    if (seen.is === 'absent') this.#notified.delete(attemptName);
+    else this.#notified.set(attemptName, text);
+    return true;
+  }
+
+  #judgeCached(attemptName: string): AttemptJudgement {
+    const { shape, now } = this.#options;
+    const objects = { job: this.state.jobOf(attemptName), pods: this.state.podsOf(attemptName), faults: [] };
+    return judgeAttempt(objects, shape, now());
+  }
+
+  /** Judges by the cached state, and by the API server where that is not certain. */
+  async #judge(attemptName: string): Promise<AttemptJudgement> {
+    const { shape, now } = this.#options;
+    if (this.state.ageMs() > maxStateAgeMs) await this.state.refresh();
+    const job = this.state.jobOf(attemptName);
+    const cached = this.#judgeCached(attemptName);
+    const hasPod = this.state.podsOf(attemptName).length > 0;
+    const lacksPod = job !== null && !hasPod && now() - job.createdAt >= missingPodMs;
+    if (cached.isCertain && !lacksPod) return cached;
+    const fresh = await this.#readObjects(attemptName);
+    const faults = fresh.job !== null && fresh.pods.length === 0 ? await this.#readFaults(fresh.job) : [];
+    return judgeAttempt({ ...fresh, faults }, shape, now());
+  }
+
+  async #findLeftovers(attemptName: string): Promise<Leftovers> {
+    const [job, pods] = [this.state.jobOf(attemptName), this.state.podsOf(attemptName)];
+    return job && pods.length > 0 ? { job, pods } : this.#readObjects(attemptName);
+  }
+
+  /** Reads the Job and the pods of an attempt from the API server. */
+  async #readObjects(attemptName: string): Promise<{ job: JobSnapshot | null; pods: PodSnapshot[] }> {
+    const { client } = this.#options;
+    const query = { labelSelector: `${jobNameLabel}=${attemptName}` };
+    const [job, { items }] = await Promise.all([
+      client.ask<KubeJson<V1Job>>('GET', `${this.#paths.jobs}/${attemptName}`).catch(nullWhenMissing),
+      client.ask<{ items: KubeJson<V1Pod>[] }>('GET', this.#paths.pods, { query }),
+    ]);
+    return { job: job && readJobSnapshot(job), pods: items.map(readPodSnapshot) };
+  }
+
+  /** Reads why the cluster could not make the pod of a Job, oldest first. */
+  async #readFaults(job: JobSnapshot): Promise<string[]> {
+    interface FailedCreate {
+      readonly message?: string;
+      readonly lastTimestamp?: string | null;
+    }
+    const query = { fieldSelector: `involvedObject.uid=${job.uid},reason=FailedCreate` };
+    const { items } = await this.#options.client.ask<{ items: FailedCreate[] }>('GET', this.#paths.events, { query });
+    return items
+      .toSorted((a, b) => (a.lastTimestamp ?? '').localeCompare(b.lastTimestamp ?? ''))
+      .map(({ message }) => message ?? '');
   }
 }
 
-function hide(view: View, left: Left, milliseconds: number): void {
-  for (const uid of uidsOf(left)) view.hide(uid, milliseconds);
-}
-
-function uidsOf({ job, pods }: Left): string[] {
-  return [...pods, ...(job ? [job] : [])].map(({ uid }) => uid);
-}
-
-/** What there is to let go: what is known, else what the server still has. */
-async function findLeft(options: KubernetesOptions, view: View, name: string): Promise<Left> {
-  const [job, pods] = [view.jobOf(name), view.podsOf(name)];
-  return job && pods.length > 0 ? { job, pods } : readFresh(options, name);
-}
-
-async function readFresh({ client, shape }: KubernetesOptions, name: string) {
-  const paths = pathsOf(shape.namespace);
-  const query = { labelSelector: `${jobLabel}=${name}` };
-  const [job, pods] = await Promise.all([
-    client.ask<Raw<V1Job>>('GET', `${paths.jobs}/${name}`).then(slimJob, orNothing),
-    client
-      .ask<{ items: Raw<V1Pod>[] }>('GET', paths.pods, { query })
-      .then(({ items }): LivePod[] => items.map(slimPod)),
-  ]);
-  return { job: job as LiveJob | null, pods };
-}
-
-/** What the cluster said when it could not make the pod of a Job, oldest first. */
-async function readFaults({ client, shape }: KubernetesOptions, job: LiveJob): Promise<string[]> {
-  interface Fault {
-    readonly message?: string;
-    readonly lastTimestamp?: string | null;
-  }
-  const query = { fieldSelector: `involvedObject.uid=${job.uid},reason=FailedCreate` };
-  const { items } = await client.ask<{ items: Fault[] }>('GET', pathsOf(shape.namespace).events, { query });
-  return items
-    .toSorted((a, b) => (a.lastTimestamp ?? '').localeCompare(b.lastTimestamp ?? ''))
-    .map(({ message }) => message ?? '');
-}
-
-/** Whether only a person can change that. */
-function isRefused(error: unknown): boolean {
+/** True for a refusal that no repetition changes. */
+function needsOperator(error: unknown): boolean {
   if (!(error instanceof KubeError) || /exceeded quota/.test(error.message)) return false;
   return error.status >= 400 && error.status < 500 && ![409, 429].includes(error.status);
 }
 
-function orNothing(error: unknown): null {
+function nullWhenMissing(error: unknown): null {
   if (error instanceof KubeError && error.status === 404) return null;
   throw error;
 }

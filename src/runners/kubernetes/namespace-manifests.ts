@@ -1,23 +1,23 @@
 import { dumpYaml, type KubernetesObject } from '@kubernetes/client-node';
-import type { Shape } from './job-manifest.ts';
+import type { WorkerShape } from './job-manifest.ts';
 import {
-  makeAdmission,
+  type AllowedTargets,
   makeAdmissionBinding,
+  makeAdmissionPolicy,
   makeNetworkPolicies,
   makeQuota,
-  type Ways,
 } from './namespace-policies.ts';
 import { makeRole, makeRoleBinding } from './permissions.ts';
 
 /** Returns every object that guards the namespace of the workers, in the order in which they are applied. */
-export function listManifests(shape: Shape, ways: Ways, maxJobs: number): KubernetesObject[] {
+export function listManifests(shape: WorkerShape, ways: AllowedTargets, maxJobs: number): KubernetesObject[] {
   const { namespace } = shape;
   return [
     makeRole(namespace),
     makeRoleBinding(namespace, ways.namespace),
     makeQuota(namespace, maxJobs),
     ...makeNetworkPolicies(shape, ways),
-    makeAdmission(shape),
+    makeAdmissionPolicy(shape),
     makeAdmissionBinding(shape),
   ];
 }

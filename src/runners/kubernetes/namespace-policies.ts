@@ -5,11 +5,11 @@ import type {
   V1ValidatingAdmissionPolicy,
   V1ValidatingAdmissionPolicyBinding,
 } from '@kubernetes/client-node';
-import { audience, makePod, type Shape } from './job-manifest.ts';
-import { ours } from './snapshot.ts';
+import { makePodSpec, tokenAudience, type WorkerShape } from './job-manifest.ts';
+import { workerLabels } from './labels.ts';
 
 /** Where workers may connect to, besides the resolver of the cluster. */
-export interface Ways {
+export interface AllowedTargets {
   /** Where controller and egress run. */
   readonly namespace: string;
   readonly gatewayPort: number;
@@ -25,7 +25,7 @@ export function makeQuota(namespace: string, most: number): V1ResourceQuota {
 }
 
 /** Admits Jobs and pods of this shape alone, whoever makes or changes them. It holds where it is bound. */
-export function makeAdmission(shape: Shape): V1ValidatingAdmissionPolicy {
+export function makeAdmissionPolicy(shape: WorkerShape): V1ValidatingAdmissionPolicy {
   return {
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind: 'ValidatingAdmissionPolicy',
@@ -50,7 +50,9 @@ export function makeAdmission(shape: Shape): V1ValidatingAdmissionPolicy {
 }
 
 /** Binds it to the namespace of the workers. */
-export function makeAdmissionBinding({ namespace }: Pick<Shape, 'namespace'>): V1ValidatingAdmissionPolicyBinding {
+export function makeAdmissionBinding({
+  namespace,
+}: Pick<WorkerShape, 'namespace'>): V1ValidatingAdmissionPolicyBinding {
   const name = admissionOf({ namespace });
   return {
     apiVersion: 'admissionregistration.k8s.io/v1',
@@ -65,7 +67,10 @@ export function makeAdmissionBinding({ namespace }: Pick<Shape, 'namespace'>): V
 }
 
 /** Closes every way in and out of the namespace, and opens those that workers need. */
-export function makeNetworkPolicies({ namespace }: Pick<Shape, 'namespace'>, ways: Ways): V1NetworkPolicy[] {
+export function makeNetworkPolicies(
+  { namespace }: Pick<WorkerShape, 'namespace'>,
+  ways: AllowedTargets,
+): V1NetworkPolicy[] {
   const policy = (name: string, spec: V1NetworkPolicy['spec']): V1NetworkPolicy => ({
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',
@@ -75,7 +80,7 @@ export function makeNetworkPolicies({ namespace }: Pick<Shape, 'namespace'>, way
   return [
     policy('trawl-nothing', { podSelector: {}, policyTypes: ['Ingress', 'Egress'] }),
     policy('trawl-workers', {
-      podSelector: { matchLabels: ours },
+      podSelector: { matchLabels: workerLabels },
       policyTypes: ['Egress'],
       egress: [
         {
@@ -97,8 +102,8 @@ const isChanged = `request.operation == 'CREATE' || (request.kind.kind == 'Job'
   ? object.spec.template.spec != oldObject.spec.template.spec : object.spec != oldObject.spec)`;
 
 /** What a pod must be like: what is said when it is not, and the expressions that say whether it is. */
-function listDemands(shape: Shape): [message: string, ...expressions: string[]][] {
-  const { args, env } = makePod(shape, 1).containers[0] ?? {};
+function listDemands(shape: WorkerShape): [message: string, ...expressions: string[]][] {
+  const { args, env } = makePodSpec(shape, 1).containers[0] ?? {};
   const names = env?.map(({ name }) => name).filter((name) => !name.startsWith('TRAWL_'));
   const say = JSON.stringify;
   const lacks = (place: string, ...fields: string[]) => fields.map((field) => `!has(variables.${place}.${field})`);
@@ -126,7 +131,7 @@ function listDemands(shape: Shape): [message: string, ...expressions: string[]][
     [
       'only an empty folder and a token for the gateway as volumes',
       `variables.pod.?volumes.orValue([]).all(v, has(v.emptyDir) || (has(v.projected) && v.projected.sources.all(s,
-        has(s.serviceAccountToken) && s.serviceAccountToken.?audience == optional.of(${say(audience)}))))`,
+        has(s.serviceAccountToken) && s.serviceAccountToken.?audience == optional.of(${say(tokenAudience)}))))`,
     ],
     [
       'nothing of the node',
@@ -148,7 +153,7 @@ function listDemands(shape: Shape): [message: string, ...expressions: string[]][
   ];
 }
 
-function admissionOf({ namespace }: Pick<Shape, 'namespace'>): string {
+function admissionOf({ namespace }: Pick<WorkerShape, 'namespace'>): string {
   return `trawl-workers-in-${namespace}`;
 }
 

@@ -1,16 +1,16 @@
 import type { Outcome } from '../../model/outcome.ts';
-import type { Shape } from './job-manifest.ts';
-import type { LivePod } from './snapshot.ts';
+import type { WorkerShape } from './job-manifest.ts';
+import type { PodSnapshot } from './snapshot.ts';
 
-/** Why a pod does not run yet; with an outcome it never will, and a person must look at it. */
-export interface Wait {
-  /** A sentence for the caller; `null` when there is nothing out of the ordinary. */
+/** Reason why a pod does not run yet; with an outcome it never will, and the operator is told. */
+export interface PendingReason {
+  /** A sentence for the caller; `null` for an ordinary start. */
   readonly reason: string | null;
   readonly outcome: Outcome | null;
 }
 
-/** What keeps a worker from starting, and for which part of the operator's patience that may pass by itself. */
-const hindrances: Readonly<Record<string, { readonly part: number; readonly reason: string }>> = {
+/** Kubelet reasons that keep a worker from starting, and for which part of `startSeconds` each may last. */
+const startFaults: Readonly<Record<string, { readonly part: number; readonly reason: string }>> = {
   ErrImagePull: { part: 1, reason: 'The image of the worker is being fetched' },
   ImagePullBackOff: { part: 1, reason: 'The image of the worker is being fetched' },
   RegistryUnavailable: { part: 1, reason: 'The image of the worker is being fetched' },
@@ -21,36 +21,37 @@ const hindrances: Readonly<Record<string, { readonly part: number; readonly reas
   RunContainerError: { part: 1, reason: 'The worker cannot be started yet' },
 };
 
-/** Room that nobody has made by then is not made by waiting. */
-const roomMilliseconds = 900_000;
-const nothing: Wait = { reason: null, outcome: null };
+/** A pod that no node had room for by then ends its attempt. */
+const unschedulableMs = 900_000;
+const nothing: PendingReason = { reason: null, outcome: null };
 const broken: Outcome = { is: 'failed', code: 'worker_failed' };
-const crowded: Outcome = { is: 'failed', code: 'queue_timeout', text: 'No node of the cluster had room for the job' };
-/** A registry that has had enough for now passes by itself. */
+const noRoom: Outcome = { is: 'failed', code: 'queue_timeout', text: 'No node of the cluster had room for the job' };
+/** A registry that limits the rate of pulls: waiting helps. */
 const throttled = /\b429\b|too ?many ?requests/i;
 
-/** Says why a pod that has not run is still waiting. What a queue of the cluster has admitted waits for as long as it lets it. */
-export function explainPod(
-  pod: LivePod,
-  { queue, startSeconds }: Pick<Shape, 'queue' | 'startSeconds'>,
+/** Returns the reason why a pod has not run yet. With a Kueue queue a pod may wait for a node as long as the job may. */
+export function explainPendingPod(
+  pod: PodSnapshot,
+  { queue, startSeconds }: Pick<WorkerShape, 'queue' | 'startSeconds'>,
   now: number,
-): Wait {
-  const { unscheduled, scheduledAt, createdAt, waits } = pod;
+): PendingReason {
+  const { unscheduled, scheduledAt, createdAt, waiting } = pod;
   if (unscheduled?.reason === 'SchedulingGated') return { ...nothing, reason: 'The cluster has not admitted it yet' };
   if (unscheduled !== null) {
-    const isOver = queue === null && now - createdAt >= roomMilliseconds;
-    return { reason: 'No node of the cluster has room for it', outcome: isOver ? crowded : null };
+    const isOver = queue === null && now - createdAt >= unschedulableMs;
+    return { reason: 'No node of the cluster has room for it', outcome: isOver ? noRoom : null };
   }
-  const known = hindrances[waits?.reason ?? ''];
-  if (!waits || !known) return nothing;
-  const isOver = now - (scheduledAt ?? createdAt) >= known.part * startSeconds * 1000 && !throttled.test(waits.message);
+  const known = startFaults[waiting?.reason ?? ''];
+  if (!waiting || !known) return nothing;
+  const isOver =
+    now - (scheduledAt ?? createdAt) >= known.part * startSeconds * 1000 && !throttled.test(waiting.message);
   return { reason: known.reason, outcome: isOver ? broken : null };
 }
 
-/** Says why a Job has no pod, by what the cluster said when it could not make one. */
-export function explainJob(isSuspended: boolean, said: readonly string[]): Wait {
+/** Returns the reason why a Job has no pod, by the messages of the cluster about it, oldest first. */
+export function explainMissingPod(isSuspended: boolean, faults: readonly string[]): PendingReason {
   if (isSuspended) return { ...nothing, reason: 'The cluster has not admitted it yet' };
-  const last = said.at(-1);
+  const last = faults.at(-1);
   if (last === undefined) return nothing;
   if (/exceeded quota/.test(last)) return { ...nothing, reason: 'The quota of the cluster is used up' };
   const isRefused = /\bforbidden\b|\bdenied\b|violates|\binvalid\b/i.test(last);

@@ -8,14 +8,14 @@ export const permissions = [
 ] as const satisfies readonly Readonly<V1PolicyRule>[];
 
 /** One thing that the controller does. */
-export interface Right {
+export interface Permission {
   readonly group: string;
   readonly resource: string;
   readonly verb: string;
 }
 
 /** Every right by itself, as the API server is asked for it. */
-export function listRights(): Right[] {
+export function listPermissions(): Permission[] {
   return permissions.flatMap(({ apiGroups: [group], resources: [resource], verbs }) =>
     verbs.map((verb) => ({ group, resource, verb })),
   );

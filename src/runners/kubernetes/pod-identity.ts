@@ -1,16 +1,17 @@
 import type { V1Pod } from '@kubernetes/client-node';
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose';
 import { type AttemptId, attemptNumberOf, jobIdOf } from '../runner.ts';
-import { pathsOf, type View } from './cluster-state.ts';
-import { audience, type Shape } from './job-manifest.ts';
+import type { ClusterState } from './cluster-state.ts';
+import { tokenAudience, type WorkerShape } from './job-manifest.ts';
 import { isTerminal } from './judge-attempt.ts';
-import { type Client, KubeError } from './kube-client.ts';
-import { type LivePod, ours, type Raw, slimPod } from './snapshot.ts';
+import { apiPathsOf, type KubeClient, KubeError } from './kube-client.ts';
+import { workerLabels } from './labels.ts';
+import { type KubeJson, type PodSnapshot, readPodSnapshot } from './snapshot.ts';
 
-export interface IdentityOptions {
-  readonly client: Client;
-  readonly view: Pick<View, 'pod'>;
-  readonly shape: Pick<Shape, 'namespace' | 'serviceAccount'>;
+export interface PodIdentityOptions {
+  readonly client: KubeClient;
+  readonly state: Pick<ClusterState, 'pod'>;
+  readonly shape: Pick<WorkerShape, 'namespace' | 'serviceAccount'>;
 }
 
 /** The pod that a token was made for. */
@@ -20,22 +21,22 @@ interface PodOf {
 }
 
 /** Keys are asked for again when one is missing, but not more often than this. */
-const keysMilliseconds = 10_000;
+const minKeysAgeMs = 10_000;
 const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'ES256', 'ES384', 'ES512'];
 
 /**
  * Tells the attempt of a token that the cluster made for one of our pods and for us: its signature is checked with the
  * cluster's published keys, and its pod must be there and not have ended. `null` for every other token.
  */
-export function openIdentity(options: IdentityOptions): (token: string) => Promise<AttemptId | null> {
+export function openPodIdentity(options: PodIdentityOptions): (token: string) => Promise<AttemptId | null> {
   const keys = keepKeys(options.client);
   return async (token) => {
     const payload = await verify(token, keys);
     const told = payload && readPod(payload, options.shape);
     if (!told) return null;
     const pod = await findPod(options, told);
-    if (!pod || pod.uid !== told.uid || isTerminal(pod) || pod.attempt === '') return null;
-    return { jobId: jobIdOf(pod.attempt), attempt: attemptNumberOf(pod.attempt) };
+    if (!pod || pod.uid !== told.uid || isTerminal(pod) || pod.attemptName === '') return null;
+    return { jobId: jobIdOf(pod.attemptName), attempt: attemptNumberOf(pod.attemptName) };
   };
 }
 
@@ -47,7 +48,7 @@ interface Published {
 }
 
 /** What the cluster publishes of its keys; read when it is first needed and when it lacks one. */
-function keepKeys(client: Client) {
+function keepKeys(client: KubeClient) {
   let reading: Promise<Published> | null = null;
   let readAt = Number.NEGATIVE_INFINITY;
   const read = async (): Promise<Published> => {
@@ -69,7 +70,7 @@ function keepKeys(client: Client) {
   return {
     get: () => reading ?? start(),
     /** Newer ones, or `null` when they were read just now. */
-    again: () => (performance.now() - readAt < keysMilliseconds ? null : start()),
+    again: () => (performance.now() - readAt < minKeysAgeMs ? null : start()),
   };
 }
 
@@ -87,7 +88,12 @@ async function verify(token: string, keys: Keys): Promise<JWTPayload | null> {
 
 async function verifyWith(token: string, { issuer, find }: Published): Promise<JWTPayload> {
   const required = ['exp', 'iat', 'sub'];
-  const { payload } = await jwtVerify(token, find, { issuer, audience, algorithms, requiredClaims: required });
+  const { payload } = await jwtVerify(token, find, {
+    issuer,
+    audience: tokenAudience,
+    algorithms,
+    requiredClaims: required,
+  });
   return payload;
 }
 
@@ -97,7 +103,7 @@ function orRefused(error: unknown): null {
   throw error;
 }
 
-function readPod(payload: JWTPayload, { namespace, serviceAccount }: IdentityOptions['shape']): PodOf | null {
+function readPod(payload: JWTPayload, { namespace, serviceAccount }: PodIdentityOptions['shape']): PodOf | null {
   const bound = payload['kubernetes.io'] as { readonly namespace?: unknown; readonly pod?: Partial<PodOf> } | undefined;
   const { name, uid } = bound?.pod ?? {};
   const isOurs =
@@ -106,13 +112,21 @@ function readPod(payload: JWTPayload, { namespace, serviceAccount }: IdentityOpt
 }
 
 /** The pod as it is known; a worker may be faster than the watch. */
-async function findPod({ client, view, shape }: IdentityOptions, { name, uid }: PodOf): Promise<LivePod | null> {
-  const known = view.pod(name);
+async function findPod(
+  { client, state, shape }: PodIdentityOptions,
+  { name, uid }: PodOf,
+): Promise<PodSnapshot | null> {
+  const known = state.pod(name);
   if (known?.uid === uid) return known;
   try {
-    const raw = await client.ask<Raw<V1Pod>>('GET', `${pathsOf(shape.namespace).pods}/${encodeURIComponent(name)}`);
+    const raw = await client.ask<KubeJson<V1Pod>>(
+      'GET',
+      `${apiPathsOf(shape.namespace).pods}/${encodeURIComponent(name)}`,
+    );
     const labels = raw.metadata?.labels ?? {};
-    return Object.entries(ours).every(([label, value]) => labels[label] === value) ? slimPod(raw) : null;
+    return Object.entries(workerLabels).every(([label, value]) => labels[label] === value)
+      ? readPodSnapshot(raw)
+      : null;
   } catch (error) {
     if (error instanceof KubeError && error.status === 404) return null;
     throw error;

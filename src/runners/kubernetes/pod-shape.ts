@@ -1,13 +1,13 @@
 import type { Config } from '../../base/config.ts';
 import type { ServerAddress } from '../../base/server-address.ts';
-import type { Shape } from './job-manifest.ts';
+import type { WorkerShape } from './job-manifest.ts';
 
 /** Disk of a worker: the source, the parts it is made from and the result lie side by side; logs and caches are small. */
 const filesAtOnce = 3;
 const besideBytes = 2 ** 28;
 
 /** Returns the shape of worker pods that these settings describe. */
-export function podShapeOf(config: Config): Shape {
+export function podShapeOf(config: Config): WorkerShape {
   const { kubeNamespace, workerImage, gatewayAddress, egressAddress } = config;
   if (!kubeNamespace || !workerImage || !gatewayAddress || !egressAddress) throw new Error('checked with the settings');
   return {

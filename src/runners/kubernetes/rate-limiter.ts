@@ -1,11 +1,11 @@
 /** How fast requests may follow each other. */
-export interface Pace {
+export interface ApiRateLimit {
   /** Takes the next place in the line; answers how long to wait for it, in milliseconds. */
   take(): number;
   /** Whether somebody waits for a turn. */
-  isSpent(): boolean;
+  isExhausted(): boolean;
   /** Halves the speed: the server has had enough. */
-  slow(): void;
+  halve(): void;
 }
 
 const slowestPart = 1 / 16;
@@ -13,7 +13,7 @@ const slowestPart = 1 / 16;
 const recoverMilliseconds = 10_000;
 
 /** A bucket of `burst` requests that fills at `perSecond`; `now` gives milliseconds that never go back. */
-export function makePace(perSecond: number, burst: number, now: () => number): Pace {
+export function makeRateLimiter(perSecond: number, burst: number, now: () => number): ApiRateLimit {
   let tokens = burst;
   let part = 1;
   let filledAt = now();
@@ -30,11 +30,11 @@ export function makePace(perSecond: number, burst: number, now: () => number): P
       tokens -= 1;
       return tokens >= 0 ? 0 : Math.ceil((-tokens * 1000) / (perSecond * part));
     },
-    isSpent() {
+    isExhausted() {
       fill();
       return tokens < 0;
     },
-    slow() {
+    halve() {
       fill();
       part = Math.max(slowestPart, part / 2);
       tokens = Math.min(tokens, 0);

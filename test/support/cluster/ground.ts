@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { makePod, type Shape } from '../../../src/runners/kubernetes/job-manifest.ts';
+import { makePodSpec, type WorkerShape } from '../../../src/runners/kubernetes/job-manifest.ts';
 import {
-  makeAdmission,
+  type AllowedTargets,
   makeAdmissionBinding,
+  makeAdmissionPolicy,
   makeNetworkPolicies,
   makeQuota,
-  type Ways,
 } from '../../../src/runners/kubernetes/namespace-policies.ts';
 import { makeRole, makeRoleBinding } from '../../../src/runners/kubernetes/permissions.ts';
 import type { Json } from '../json.ts';
@@ -25,7 +25,7 @@ const policies = `${admission}/validatingadmissionpolicies`;
  * Makes a namespace for workers as the chart would: restricted, with their account, our Role for the controller's account, and closed
  * to everything but pods of this shape. Answers when it is closed.
  */
-export async function layGround(ask: Ask, shape: Shape, ways: Omit<Ways, 'namespace'>): Promise<void> {
+export async function layGround(ask: Ask, shape: WorkerShape, ways: Omit<AllowedTargets, 'namespace'>): Promise<void> {
   const { namespace, serviceAccount } = shape;
   const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
   await ask('POST', '/api/v1/namespaces', { metadata: { name: namespace, labels } });
@@ -39,14 +39,14 @@ export async function layGround(ask: Ask, shape: Shape, ways: Omit<Ways, 'namesp
   for (const policy of makeNetworkPolicies(shape, { ...ways, namespace: 'trawl' })) {
     await ask('POST', `/apis/networking.k8s.io/v1/namespaces/${namespace}/networkpolicies`, policy);
   }
-  await ask('POST', policies, makeAdmission(shape));
+  await ask('POST', policies, makeAdmissionPolicy(shape));
   await ask('POST', `${admission}/validatingadmissionpolicybindings`, makeAdmissionBinding(shape));
   await until(() => isGuarded(ask, shape), 20, `${namespace} is closed to what is no worker`);
 }
 
 /** Closes it to everything but pods of another shape, as the chart would with its next release. */
-export async function changeGuard(ask: Ask, shape: Shape): Promise<void> {
-  const policy = makeAdmission(shape);
+export async function changeGuard(ask: Ask, shape: WorkerShape): Promise<void> {
+  const policy = makeAdmissionPolicy(shape);
   const path = `${policies}/${policy.metadata?.name}`;
   const { metadata } = await ask('GET', path);
   await ask('PUT', path, { ...policy, metadata });
@@ -54,10 +54,15 @@ export async function changeGuard(ask: Ask, shape: Shape): Promise<void> {
 }
 
 /** Whether the API server asks the policy: a worker is let in, and what has another image is not. */
-async function isGuarded(ask: Ask, shape: Shape): Promise<boolean> {
+async function isGuarded(ask: Ask, shape: WorkerShape): Promise<boolean> {
   const path = `/api/v1/namespaces/${shape.namespace}/pods?dryRun=All`;
   const refusal = (image: string) => {
-    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'probe' }, spec: makePod({ ...shape, image }, 1) };
+    const pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'probe' },
+      spec: makePodSpec({ ...shape, image }, 1),
+    };
     return ask('POST', path, pod).then(
       () => null,
       (error: Error) => error.message,

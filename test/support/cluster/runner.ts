@@ -1,17 +1,16 @@
 import type { Log } from '../../../src/base/log.ts';
 import { makeMetrics } from '../../../src/base/metrics.ts';
-import type { Access } from '../../../src/runners/kubernetes/cluster-access.ts';
-import { pathsOf } from '../../../src/runners/kubernetes/cluster-state.ts';
-import type { Times } from '../../../src/runners/kubernetes/informer.ts';
-import type { Shape } from '../../../src/runners/kubernetes/job-manifest.ts';
-import { type Client, openClient } from '../../../src/runners/kubernetes/kube-client.ts';
-import { type KubernetesRunner, openKubernetesRunner } from '../../../src/runners/kubernetes/kubernetes-runner.ts';
-import { makePace } from '../../../src/runners/kubernetes/rate-limiter.ts';
+import type { ClusterAccess } from '../../../src/runners/kubernetes/cluster-access.ts';
+import type { InformerTimes } from '../../../src/runners/kubernetes/informer.ts';
+import type { WorkerShape } from '../../../src/runners/kubernetes/job-manifest.ts';
+import { apiPathsOf, type KubeClient, openKubeClient } from '../../../src/runners/kubernetes/kube-client.ts';
+import { KubernetesRunner } from '../../../src/runners/kubernetes/kubernetes-runner.ts';
+import { makeRateLimiter } from '../../../src/runners/kubernetes/rate-limiter.ts';
 import type { Cluster } from './cluster.ts';
 import { layGround } from './ground.ts';
 
 /** What a test's worker pods look like; no container of them ever runs on a fake node. */
-export function aShape(namespace: string): Shape {
+export function aShape(namespace: string): WorkerShape {
   return {
     namespace,
     image: 'local.test/worker:1',
@@ -32,7 +31,7 @@ export async function accessAs(
   { admin, url, authority }: Cluster,
   namespace: string,
   account: string,
-): Promise<Access> {
+): Promise<ClusterAccess> {
   const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`;
   const { status } = await admin.ask('POST', path, { spec: { expirationSeconds: 3600 } });
   return {
@@ -47,36 +46,33 @@ export interface TestRunnerOptions {
   readonly namespace: string;
   readonly log: Log;
   readonly now?: () => number;
-  readonly shape?: Partial<Shape>;
-  readonly times?: Partial<Times>;
-  readonly answerMilliseconds?: number;
+  readonly shape?: Partial<WorkerShape>;
+  readonly times?: Partial<InformerTimes>;
+  readonly answerMs?: number;
+  readonly defersCleanup?: boolean;
   /** Stands between the runner and its client. */
-  readonly between?: (client: Client) => Client;
+  readonly between?: (client: KubeClient) => KubeClient;
 }
 
 export interface TestRunner extends KubernetesRunner {
-  readonly client: Client;
+  readonly client: KubeClient;
 }
 
 /** Opens a runner that may do no more than our permissions say. */
 export async function openTestRunner(options: TestRunnerOptions): Promise<TestRunner> {
-  const { cluster, namespace, log, now = Date.now, times, answerMilliseconds } = options;
+  const { cluster, namespace, log, now = Date.now, times, answerMs, defersCleanup = true } = options;
   const access = await accessAs(cluster, namespace, 'trawl-controller');
-  const plain = openClient({
-    ...{ access, pace: makePace(500, 500, () => performance.now()) },
-    ...(answerMilliseconds && { answerMilliseconds }),
+  const plain = openKubeClient({
+    ...{ access, rateLimit: makeRateLimiter(500, 500, () => performance.now()) },
+    ...(answerMs && { answerMs }),
   });
   const client = options.between ? options.between(plain) : plain;
-  const runner = openKubernetesRunner({
-    ...{ client, shape: { ...aShape(namespace), ...options.shape }, now, metrics: makeMetrics(), log },
+  const shape = { ...aShape(namespace), ...options.shape };
+  const runner = new KubernetesRunner({
+    ...{ client, shape, now, metrics: makeMetrics(), log, defersCleanup },
     ...(times && { times }),
   });
-  const close = async () => {
-    await runner.close();
-    await client.close();
-    return [];
-  };
-  return { ...runner, client, close };
+  return Object.assign(runner, { client });
 }
 
 /** Whether there is a Job or a pod, asked at little cost to who is measured. */
@@ -97,6 +93,6 @@ export async function countLeft({ admin }: Cluster, namespace: string, name?: st
 }
 
 function listPaths(namespace: string): string[] {
-  const { jobs, pods } = pathsOf(namespace);
+  const { jobs, pods } = apiPathsOf(namespace);
   return [jobs, pods];
 }

@@ -1,4 +1,4 @@
-import { audience } from '../../../src/runners/kubernetes/job-manifest.ts';
+import { tokenAudience } from '../../../src/runners/kubernetes/job-manifest.ts';
 import type { Cluster } from './cluster.ts';
 import type { Pod } from './pod.ts';
 
@@ -16,7 +16,7 @@ export async function makeTokenOf(
   { metadata: { name, uid, namespace } }: Pod,
   wanted: Wanted = {},
 ): Promise<string> {
-  const { audiences = [audience], account = 'trawl-worker', in: space = namespace, isBound = true } = wanted;
+  const { audiences = [tokenAudience], account = 'trawl-worker', in: space = namespace, isBound = true } = wanted;
   const boundObjectRef = isBound ? { kind: 'Pod', apiVersion: 'v1', name, uid } : undefined;
   const path = `/api/v1/namespaces/${space}/serviceaccounts/${account}/token`;
   const { status } = await admin.ask('POST', path, { spec: { audiences, expirationSeconds: 600, boundObjectRef } });

@@ -1,0 +1,16 @@
+/** Finalizer that keeps a Job or pod, whoever deletes it, until the record holds how its attempt ended. */
+export const finalizer = 'trawl/unsettled';
+
+/** Labels of every Job and pod of a worker. */
+export const workerLabels = {
+  'app.kubernetes.io/managed-by': 'trawl',
+  'app.kubernetes.io/component': 'worker',
+} as const;
+
+/** Selector of objects that have all of `workerLabels`. */
+export const workerSelector = Object.entries(workerLabels)
+  .map(([name, value]) => `${name}=${value}`)
+  .join(',');
+
+/** Label of a pod that holds the name of its Job. */
+export const jobNameLabel = 'batch.kubernetes.io/job-name';
