@@ -1,4 +1,5 @@
-import { globSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { INSTRUMENTER_CONSTANTS, type InstrumenterContext } from '@stryker-mutator/api/core';
 import { declareClassPlugin, PluginKind } from '@stryker-mutator/api/plugin';
 import {
@@ -26,6 +27,7 @@ class MochaRunner implements TestRunner {
   static readonly inject = [] as const;
   readonly #context: InstrumenterContext;
   readonly #mocha = new Mocha({ reporter: 'base', timeout: 0 });
+  #files = globSync(specs).sort();
   #isLoaded = false;
   #isRecording = false;
 
@@ -48,14 +50,18 @@ class MochaRunner implements TestRunner {
   }
 
   async mutantRun(options: MutantRunOptions): Promise<MutantRunResult> {
-    const { testFilter, hitLimit, activeMutant, mutantActivation, disableBail } = options;
+    const { testFilter, hitLimit, activeMutant, mutantActivation, disableBail, sandboxFileName } = options;
     Object.assign(this.#context, { hitLimit, hitCount: hitLimit ? 0 : undefined });
     this.#mocha.grep(
       testFilter
         ? new RegExp(testFilter.map((title) => `^${title.replace(/[$()*+.?[\\\]^{|}]/g, '\\$&')}$`).join('|'))
         : /^/,
     );
-    if (mutantActivation === 'static') this.#context.activeMutant = activeMutant.id;
+    if (mutantActivation === 'static') {
+      this.#context.activeMutant = activeMutant.id;
+      // Its process runs for this mutant alone.
+      this.#files = this.#files.filter((spec) => loadedWith(spec).has(resolve(sandboxFileName)));
+    }
     return toMutantRunResult(await this.#run(!disableBail, activeMutant.id));
   }
 
@@ -74,7 +80,7 @@ class MochaRunner implements TestRunner {
 
   async #load(): Promise<void> {
     if (this.#isLoaded) return;
-    for (const file of globSync(specs).sort()) this.#mocha.addFile(file);
+    for (const file of this.#files) this.#mocha.addFile(file);
     this.#mocha.cleanReferencesAfterRun(false);
     const beginTest = (title: string) => {
       if (this.#isRecording) this.#context.currentTestId = title;
@@ -109,6 +115,17 @@ class MochaRunner implements TestRunner {
       });
     });
   }
+}
+
+/** Returns the paths of the files that a file loads, sooner or later. */
+function loadedWith(first: string): Set<string> {
+  const found = new Set([resolve(first)]);
+  for (const path of found) {
+    for (const [, from = ''] of readFileSync(path, 'utf8').matchAll(/ from '(\.[^']+)'/g)) {
+      found.add(resolve(path, '..', from));
+    }
+  }
+  return found;
 }
 
 function setBail(suite: Mocha.Suite, bail: boolean): void {
