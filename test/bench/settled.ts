@@ -38,8 +38,10 @@ export async function whileLed<T>(
   scene: Scene,
   env: Settings,
   use: (controller: TestController) => Promise<T>,
+  defersCleanup = true,
 ): Promise<T> {
-  const controller = await startTestController(scene, { isUsual: true, env: { TRAWL_LOG_LEVEL: 'info', ...env } });
+  const settings = { TRAWL_LOG_LEVEL: 'info', ...env };
+  const controller = await startTestController(scene, { isUsual: true, env: settings, defersCleanup });
   try {
     await until(() => controller.isLeading(), 30, 'the controller leads');
     return await use(controller);
@@ -49,8 +51,8 @@ export async function whileLed<T>(
 }
 
 /** Lets our controller settle jobs, and refuses to measure when one is not charged once. */
-export function settleMany(scene: Scene, env: Settings, count: number): Promise<SettledRun> {
-  return whileLed(scene, env, async ({ process }) => {
+export function settleMany(scene: Scene, env: Settings, count: number, defersCleanup = true): Promise<SettledRun> {
+  const settle = async ({ process }: TestController): Promise<SettledRun> => {
     const cpu = () => cpuMicros(process.pid ?? 0) / 1000;
     const used = cpu();
     const { value, ...cost } = await costOf(scene.cluster, async () => {
@@ -64,7 +66,8 @@ export function settleMany(scene: Scene, env: Settings, count: number): Promise<
     const wrongs = await scene.wrongs(value.ids);
     if (wrongs.length > 0) throw new Error(`not as it should be: ${wrongs.slice(0, 3).join(', ')}`);
     return { ...cost, seconds: value.seconds, cpuMilliseconds: value.cpuMilliseconds };
-  });
+  };
+  return whileLed(scene, env, settle, defersCleanup);
 }
 
 /** How many jobs have ended since, by the record's own clock. */

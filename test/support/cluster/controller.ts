@@ -31,38 +31,43 @@ export interface ControllerOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Whether it notices as late as an operator's what nobody told it. */
   readonly isUsual?: boolean;
+  readonly defersCleanup?: boolean;
 }
 
 /** Starts one on a scene; it leads when nobody else does. */
 export async function startTestController(
   scene: Scene,
-  { server = scene.cluster.url, env = {}, isUsual = false }: ControllerOptions = {},
+  { server = scene.cluster.url, env = {}, isUsual = false, defersCleanup = true }: ControllerOptions = {},
 ): Promise<TestController> {
   const { cluster, redis, folder, secret } = scene;
-  const child = spawn(process.execPath, [import.meta.filename, redis.url, isUsual ? 'usual' : 'quick'], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-    env: {
-      PATH: process.env.PATH,
-      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
-      KUBECONFIG: await writeKubeconfig(scene, server),
-      TRAWL_DATA: folder,
-      TRAWL_SECRET: secret.toString('base64'),
-      TRAWL_RUNNER: 'kubernetes',
-      TRAWL_OBJECTS: 's3',
-      TRAWL_S3_BUCKET: 'a-folder-in-this-test',
-      TRAWL_KUBE_NAMESPACE: namespace,
-      TRAWL_WORKER_IMAGE: 'local.test/worker:1',
-      TRAWL_WORKER_MEMORY: '64Mi',
-      TRAWL_WORKER_CPU: '10m',
-      TRAWL_WORKER_AWAY_SECONDS: '2',
-      TRAWL_GATEWAY_ADDRESS: 'http://gateway:8082',
-      TRAWL_EGRESS_ADDRESS: 'http://egress:3128',
-      TRAWL_YTDLP_PLUGINS: '/opt/plugins:/opt/more',
-      TRAWL_WORKERS: '60',
-      TRAWL_LOG_LEVEL: 'debug',
-      ...env,
+  const child = spawn(
+    process.execPath,
+    [import.meta.filename, redis.url, isUsual ? 'usual' : 'quick', String(defersCleanup)],
+    {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      env: {
+        PATH: process.env.PATH,
+        NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+        KUBECONFIG: await writeKubeconfig(scene, server),
+        TRAWL_DATA: folder,
+        TRAWL_SECRET: secret.toString('base64'),
+        TRAWL_RUNNER: 'kubernetes',
+        TRAWL_OBJECTS: 's3',
+        TRAWL_S3_BUCKET: 'a-folder-in-this-test',
+        TRAWL_KUBE_NAMESPACE: namespace,
+        TRAWL_WORKER_IMAGE: 'local.test/worker:1',
+        TRAWL_WORKER_MEMORY: '64Mi',
+        TRAWL_WORKER_CPU: '10m',
+        TRAWL_WORKER_AWAY_SECONDS: '2',
+        TRAWL_GATEWAY_ADDRESS: 'http://gateway:8082',
+        TRAWL_EGRESS_ADDRESS: 'http://egress:3128',
+        TRAWL_YTDLP_PLUGINS: '/opt/plugins:/opt/more',
+        TRAWL_WORKERS: '60',
+        TRAWL_LOG_LEVEL: 'debug',
+        ...env,
+      },
     },
-  });
+  );
   let said = '';
   child.stderr?.on('data', (piece) => {
     said += piece;
@@ -117,7 +122,10 @@ async function work(): Promise<void> {
       objects: await openFolder({ folder: join(config.data, 'objects'), seal, now: store.clock.now }),
       inspector: { inspect: async () => Promise.reject(new Error('no test asks for metadata')) },
       linkOf: () => null,
-      openWorkers: openKubernetesWorkers({ config, env: process.env, now: store.clock.now, metrics, log }),
+      openWorkers: openKubernetesWorkers({
+        ...{ config, env: process.env, now: store.clock.now, metrics, log },
+        defersCleanup: process.argv[4] === 'true',
+      }),
       listen: (server) => listenOn(server, '127.0.0.1', 0),
       egress: { path: join(config.data, 'egress.sock') },
       ...(!isUsual && { times: { leaseMs: 1_500, renewMs: 500, fullPassMs: 5_000 } }),
