@@ -146,8 +146,8 @@ const columns: Readonly<Record<string, (account: Account) => string | number | b
 };
 
 /** Cancels every open job of an account that may not begin new ones; gives how many. */
-async function cancelOpen(store: RecordStore, account: string): Promise<number> {
-  const cancelled = await runInBatches(await listOpen(store, account), async (id) => {
+async function cancelOpen(store: RecordStore, accountId: string): Promise<number> {
+  const cancelled = await runInBatches(await listOpen(store, accountId), async (id) => {
     const job = await readJob(store, id);
     return job !== null && (await cancelJob(store, job, failures.cancelled.sentence)).done;
   });

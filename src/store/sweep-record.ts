@@ -7,13 +7,13 @@ import { sweepLines } from './log/trim-lines.ts';
 import { rollPeriod } from './money/roll-period.ts';
 import type { RecordStore } from './script.ts';
 
-/** How long the record keeps what has ended; milliseconds. */
+/** Lifetimes of ended jobs and of request-log lines, in milliseconds. */
 export interface Lifetimes {
   readonly job: number;
   readonly line: number;
 }
 
-/** What one sweep did. */
+/** Numbers of removed entries, by kind. */
 interface Swept {
   readonly calls: number;
   readonly removals: number;
@@ -25,8 +25,8 @@ interface Swept {
 const pageSize = '100';
 
 /**
- * Removes what is past its lifetime, in bounded steps that may each be repeated: holds of synchronous calls that died,
- * keys of removed accounts, periods of idle accounts, old jobs, old request-log lines, blocks that are over.
+ * Removes entries past their lifetime in bounded, repeatable steps: expired blocks, holds of synchronous calls whose API
+ * died, keys of removed accounts, old jobs and request-log lines; it also rolls the periods of idle accounts.
  */
 export async function sweepRecord(store: RecordStore, lifetimes: Lifetimes): Promise<Swept> {
   const now = store.clock.now();
@@ -40,7 +40,7 @@ export async function sweepRecord(store: RecordStore, lifetimes: Lifetimes): Pro
   };
 }
 
-/** Members of a sorted set that are due, a bounded number at a time, until none is left or none can be worked off. */
+/** Handles the due members of a sorted set, 100 at a time, until none is left or none changes; returns the number done. */
 async function removeDue(
   store: RecordStore,
   key: string,
@@ -68,7 +68,7 @@ async function removeDue(
 function sweepCalls(store: RecordStore, now: number): Promise<number> {
   return removeDue(store, keys.calls, now, async (member) => {
     const [account = '', id = ''] = member.split('/');
-    // Only downloads are jobs: a synchronous call is always a question for metadata. Its Idempotency-Key ends by itself.
+    // Every synchronous call asks for metadata. Its Idempotency-Key expires by itself.
     const endpoint: Endpoint = 'metadata';
     const { done = false } = await releaseCall(store, { id, account, endpoint, repeat: null }, null);
     return done;

@@ -15,7 +15,7 @@ return { 'cleared' }
 `,
 );
 
-/** Ends a block and forgets the failures; false when there was nothing. */
+/** Ends the block of an address and forgets its failures; returns false when it had neither. */
 export async function clearBlock(store: RecordStore, address: string): Promise<boolean> {
   const [word] = await run(
     store,

@@ -2,15 +2,15 @@ import { channels, keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
 
 /**
- * Counts a failed authentication of an address, and blocks it when there were too many in the window (D38). After a block
- * the count starts anew; each further block lasts twice as long, up to a day; a day without a failure forgets that.
+ * Counts a failed authentication of an address, and blocks the address at `max` failures in the window (D38). A block resets
+ * the count; each further block lasts twice as long, up to a day; after a day without a failure the first length holds again.
  * Answers {'counted', failures in the window} or {'blocked', until}.
  */
 const failAuthScript = script(
   'fail-auth',
   'needs memory',
   ['failures', 'blocks'] as const,
-  ['address', 'most', 'window', 'block', 'blocksChannel'] as const,
+  ['address', 'max', 'window', 'block', 'blocksChannel'] as const,
   /* lua */ `
 local day = 86400000
 local seen = redis.call('HMGET', failures, 'times', 'level', 'last')
@@ -21,7 +21,7 @@ for at in string.gmatch(seen[1] or '', '%d+') do
 end
 times[#times + 1] = string.format('%d', now)
 local answer = { 'counted', #times }
-if #times >= tonumber(most) then
+if #times >= tonumber(max) then
   local until_at = now + math.min(day, tonumber(block) * 2 ^ level)
   redis.call('ZADD', blocks, until_at, address)
   redis.call('PUBLISH', blocksChannel, address)
@@ -34,14 +34,14 @@ return answer
 `,
 );
 
-/** When an address is blocked (D38): so many failures in a window; milliseconds. */
+/** Limit of failed authentications of an address (D38), and the length of its first block. */
 export interface BlockRule {
   readonly maxFailures: number;
   readonly windowMs: number;
   readonly blockMs: number;
 }
 
-/** Counts a failed authentication; answers until when the address is blocked by it, or `null`. */
+/** Counts a failed authentication; returns the end of the block that it caused, or `null`. */
 export async function countAuthFailure(store: RecordStore, address: string, rule: BlockRule): Promise<number | null> {
   const reply = await run(
     store,
@@ -49,7 +49,7 @@ export async function countAuthFailure(store: RecordStore, address: string, rule
     { failures: keys.failures(address), blocks: keys.blocks },
     {
       address,
-      most: rule.maxFailures,
+      max: rule.maxFailures,
       window: rule.windowMs,
       block: rule.blockMs,
       blocksChannel: channels.blocks,

@@ -1,7 +1,7 @@
 import { keys } from '../keys.ts';
 import type { RecordStore } from '../script.ts';
 
-/** Addresses that are blocked now, and until when. */
+/** Returns the blocked addresses, each with the end of its block. */
 export async function listBlocks(store: RecordStore): Promise<{ address: string; until: number }[]> {
   const flat = (await store.connection.read([
     'ZRANGEBYSCORE',

@@ -48,10 +48,10 @@ const defaults: Required<Omit<AccountChange, 'name' | 'plan'>> = {
   webhook_secret: null,
 };
 
-/** Creates an account; refuses when the slug is taken or the plan unknown. */
+/** Creates an account. Throws `already_exists` for a slug that is taken, `not_found` for an unknown plan. */
 export async function createAccount(
   store: RecordStore,
-  id: string,
+  accountId: string,
   slug: string,
   wanted: AccountChange & { name: string },
 ): Promise<Account> {
@@ -60,9 +60,9 @@ export async function createAccount(
   const [word] = await run(
     store,
     createAccountScript,
-    { ...bookKeys(id), slugs: keys.slugs, planUsers: keys.planUsers, periods: keys.periods },
+    { ...bookKeys(accountId), slugs: keys.slugs, planUsers: keys.planUsers, periods: keys.periods },
     {
-      accountId: id,
+      accountId,
       slug,
       plan,
       fields: JSON.stringify(accountFields({ ...defaults, ...wanted })),
@@ -72,5 +72,5 @@ export async function createAccount(
   );
   if (word === 'already_exists') throw refuse('already_exists', `An account ${slug} exists already`);
   if (word === 'no_plan') throw refuse('not_found', `There is no plan ${plan}`);
-  return readAccount(store, id);
+  return readAccount(store, accountId);
 }

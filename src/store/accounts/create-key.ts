@@ -21,19 +21,19 @@ return { 'created' }
 `,
 );
 
-/** Creates a key from the hash of its text; refuses when the alias is taken. */
+/** Creates a key; the record keeps the hash of its text alone. Throws `already_exists` for an alias that is taken. */
 export async function createKey(
   store: RecordStore,
-  account: string,
+  accountId: string,
   made: KeyChange & { id: string; alias: string; hash: string },
 ): Promise<void> {
   const fields = { category: '', active: true, expires: null, quotas: {}, ...made };
   const [word] = await run(
     store,
     createKeyScript,
-    { account: keys.account(account), keyring: keys.keyring(account), key: keys.key(made.hash) },
+    { account: keys.account(accountId), keyring: keys.keyring(accountId), key: keys.key(made.hash) },
     {
-      accountId: account,
+      accountId,
       alias: made.alias,
       hash: made.hash,
       fields: JSON.stringify({ id: made.id, ...noQuotas, ...keyFields(fields) }),

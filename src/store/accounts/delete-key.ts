@@ -4,7 +4,7 @@ import { type RecordStore, run, script } from '../script.ts';
 import { findKeyHash, readKeyByHash } from './read-keys.ts';
 
 /**
- * Deletes a key that no request was ever made with (D40). With force, for a removed account, whatever its history.
+ * Deletes a key that was never used (D40), or with force, for a removed account, any key.
  * Answers {'deleted'}, {'not_found'} or {'key_has_history'}.
  */
 const deleteKeyScript = script(
@@ -21,15 +21,15 @@ return { 'deleted' }
 `,
 );
 
-/** Deletes a key that was never used; with force, for a removed account, any key. */
-export async function deleteKey(store: RecordStore, account: string, alias: string, force = false): Promise<void> {
-  const hash = await findKeyHash(store, account, alias);
+/** Deletes a key with its quota and its request log. Throws `key_has_history` for a used key unless forced. */
+export async function deleteKey(store: RecordStore, accountId: string, alias: string, force = false): Promise<void> {
+  const hash = await findKeyHash(store, accountId, alias);
   const { id } = await readKeyByHash(store, hash);
   const [word] = await run(
     store,
     deleteKeyScript,
     {
-      keyring: keys.keyring(account),
+      keyring: keys.keyring(accountId),
       key: keys.key(hash),
       quota: keys.quota(hash),
       freeLines: keys.freeLines(id),

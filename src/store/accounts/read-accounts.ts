@@ -3,14 +3,14 @@ import type { Account } from '../../model/account.ts';
 import { keys } from '../keys.ts';
 import { number, pairs, type RecordStore, text } from '../script.ts';
 
-/** Id of the account with this slug; refuses when there is none. */
+/** Returns the id of the account with this slug; throws `not_found`. */
 export async function findAccount(store: RecordStore, slug: string): Promise<string> {
   const id = await store.connection.read(['HGET', keys.slugs, slug]);
   if (id === null) throw refuse('not_found', `There is no account ${slug}`);
   return String(id);
 }
 
-/** Like findAccount, but also finds the account that was removed last: its ledger stays. */
+/** Returns the id of the account with this slug, else of the last one removed under it: ledgers outlive their accounts. */
 export async function findLedgerAccount(store: RecordStore, slug: string): Promise<string> {
   const removed = await store.connection.read(['HGET', keys.removed, slug]);
   const present = await store.connection.read(['HGET', keys.slugs, slug]);
@@ -18,15 +18,15 @@ export async function findLedgerAccount(store: RecordStore, slug: string): Promi
   return String(present ?? idsIn(removed)[0]);
 }
 
-/** Slugs and ids of all accounts, by slug. */
+/** Returns slug and id of every account, sorted by slug. */
 export async function listAccounts(store: RecordStore): Promise<[slug: string, id: string][]> {
   const found = pairs(await store.connection.read(['HGETALL', keys.slugs]));
   return Object.entries(found).sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** Slugs and ids of all accounts that have a ledger, also of removed ones. */
+/** Returns slug and id of every account that has a ledger, removed accounts included. */
 export async function listLedgerAccounts(store: RecordStore): Promise<[slug: string, id: string][]> {
-  // Read first: who is removed meanwhile is in both lists, not in none.
+  // Read in this order, an account that is removed meanwhile is in both lists, never in none.
   const present = await listAccounts(store);
   const found = pairs(await store.connection.read(['HGETALL', keys.removed]));
   const removed = Object.entries(found).flatMap(([slug, ids]) => idsIn(ids).map((id): [string, string] => [slug, id]));
@@ -37,13 +37,13 @@ function idsIn(removed: unknown): string[] {
   return String(removed).split(' ');
 }
 
-export async function readAccount(store: RecordStore, id: string): Promise<Account> {
-  const fields = pairs(await store.connection.read(['HGETALL', keys.account(id)]));
+export async function readAccount(store: RecordStore, accountId: string): Promise<Account> {
+  const fields = pairs(await store.connection.read(['HGETALL', keys.account(accountId)]));
   if (!fields.id) throw refuse('not_found', 'There is no such account');
   return accountOf(fields);
 }
 
-/** The account in the fields of its hash. */
+/** Parses the fields of an account's hash. */
 export function accountOf(fields: Readonly<Record<string, string>>): Account {
   return {
     id: text(fields.id),

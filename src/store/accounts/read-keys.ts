@@ -3,9 +3,9 @@ import { type Key, type Quotas, quotaWindows } from '../../model/account.ts';
 import { keys } from '../keys.ts';
 import { number, pairs, type RecordStore, text } from '../script.ts';
 
-/** All keys of an account, oldest first. */
-export async function listKeys(store: RecordStore, account: string): Promise<Key[]> {
-  const ring = pairs(await store.connection.read(['HGETALL', keys.keyring(account)]));
+/** Returns the keys of an account, oldest first. */
+export async function listKeys(store: RecordStore, accountId: string): Promise<Key[]> {
+  const ring = pairs(await store.connection.read(['HGETALL', keys.keyring(accountId)]));
   const found = await store.connection.readAll(Object.values(ring).map((hash) => ['HGETALL', keys.key(hash)]));
   return found
     .map(pairs)
@@ -14,7 +14,7 @@ export async function listKeys(store: RecordStore, account: string): Promise<Key
     .sort((a, b) => a.created_at - b.created_at || (a.alias < b.alias ? -1 : 1));
 }
 
-/** The key in the fields of its hash. */
+/** Parses the fields of a key's hash. */
 export function keyOf(fields: Readonly<Record<string, string>>): Key {
   const quotas = Object.fromEntries(
     quotaWindows.map((window) => [window, number(fields[`quota_${window}`])]),
@@ -32,8 +32,8 @@ export function keyOf(fields: Readonly<Record<string, string>>): Key {
   };
 }
 
-export async function findKeyHash(store: RecordStore, account: string, alias: string): Promise<string> {
-  const hash = await store.connection.read(['HGET', keys.keyring(account), alias]);
+export async function findKeyHash(store: RecordStore, accountId: string, alias: string): Promise<string> {
+  const hash = await store.connection.read(['HGET', keys.keyring(accountId), alias]);
   if (hash === null) throw refuse('not_found', `The account has no key ${alias}`);
   return String(hash);
 }

@@ -5,8 +5,8 @@ import { deleteKey } from './delete-key.ts';
 import { listKeys } from './read-keys.ts';
 
 /**
- * Removes an account without open jobs or holds: its slug is free from now on, its keys are to be deleted next; its record
- * and ledger stay. A purchase that was not tried yet is dropped; one that was may be paid, and has to end first.
+ * Removes an account without open jobs or holds and frees its slug; its keys are deleted next, its record and ledger stay.
+ * A purchase that was never tried is dropped; a tried one may be paid, so it must end first.
  * Answers {'removed'}, {'not_found'}, {'has_open_jobs'} or {'in_use'}.
  */
 const removeAccountScript = script(
@@ -34,38 +34,38 @@ return { 'removed' }
 `,
 );
 
-/** Removes an account without open jobs and purchases, and its keys; its record and ledger stay. */
-export async function removeAccount(store: RecordStore, id: string, slug: string): Promise<void> {
+/** Removes an account and its keys; its ledger stays. Throws `in_use` during a purchase, `has_open_jobs` or `not_found`. */
+export async function removeAccount(store: RecordStore, accountId: string, slug: string): Promise<void> {
   const [word] = await run(
     store,
     removeAccountScript,
     {
-      account: keys.account(id),
-      open: keys.open(id),
+      account: keys.account(accountId),
+      open: keys.open(accountId),
       slugs: keys.slugs,
       removed: keys.removed,
       leaving: keys.leaving,
       planUsers: keys.planUsers,
       periods: keys.periods,
       ready: keys.ready,
-      topup: keys.topup(id),
+      topup: keys.topup(accountId),
       purchases: keys.purchases,
     },
-    { accountId: id, slug },
+    { accountId, slug },
   );
   if (word === 'in_use') throw refuse('in_use', 'A purchase of the account is under way: try again when it has ended');
   if (word !== 'removed') throw refuse(word === 'has_open_jobs' ? 'has_open_jobs' : 'not_found');
-  await deleteKeys(store, id);
+  await deleteKeys(store, accountId);
 }
 
-/** Deletes the keys of accounts whose removal broke off after its first step; answers how many accounts there were. */
+/** Deletes the keys of accounts whose removal was interrupted after its first script; returns the number of accounts. */
 export async function finishRemovals(store: RecordStore): Promise<number> {
   const leaving = (await store.connection.read(['SMEMBERS', keys.leaving])) as string[];
   for (const id of leaving) await deleteKeys(store, id);
   return leaving.length;
 }
 
-async function deleteKeys(store: RecordStore, id: string): Promise<void> {
-  for (const { alias } of await listKeys(store, id)) await deleteKey(store, id, alias, true);
-  await store.connection.send(['SREM', keys.leaving, id]);
+async function deleteKeys(store: RecordStore, accountId: string): Promise<void> {
+  for (const { alias } of await listKeys(store, accountId)) await deleteKey(store, accountId, alias, true);
+  await store.connection.send(['SREM', keys.leaving, accountId]);
 }

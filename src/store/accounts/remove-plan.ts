@@ -17,7 +17,7 @@ return { 'removed' }
 `,
 );
 
-/** Removes a plan; refuses when it is unknown or an account has it. */
+/** Removes a plan. Throws `in_use` while an account has it, `not_found` for an unknown one. */
 export async function removePlan(store: RecordStore, name: string): Promise<void> {
   const [word] = await run(store, removePlanScript, { plans: keys.plans, planUsers: keys.planUsers }, { plan: name });
   if (word === 'not_found') throw refuse('not_found', `There is no plan ${name}`);

@@ -9,8 +9,8 @@ import { type RecordStore, run, script } from '../script.ts';
 import { readAccount } from './read-accounts.ts';
 
 /**
- * Changes fields of an account and, when one is named, its plan: another plan keeps the period and what was used, the
- * first one begins a period, none ends it (D50). `plan` is '' to leave it, '-' for none.
+ * Changes fields of an account and its plan: another plan keeps the period and the used quota, a first plan begins a
+ * period, no plan ends it (D50). `plan` is '' to keep the plan, '-' to remove it.
  * Answers {'set'}, {'not_found'}, {'no_plan'} or {'roll'}.
  */
 const setAccountScript = script(
@@ -55,7 +55,7 @@ return { 'set' }
 `,
 );
 
-/** What an operator may change of an account; what is not named stays. */
+/** Fields of an account that an operator may change; an absent field keeps its value. */
 export interface AccountChange {
   readonly name?: string;
   readonly plan?: string | null;
@@ -65,28 +65,28 @@ export interface AccountChange {
   readonly concurrency?: number | null;
   readonly weight?: number;
   readonly max_open?: number;
-  /** Sealed. */
+  /** Sealed with TRAWL_SECRET. */
   readonly webhook_secret?: string | null;
 }
 
-/** Changes what is named of an account and answers it. */
-export async function setAccount(store: RecordStore, id: string, change: AccountChange): Promise<Account> {
+/** Changes fields of an account and returns the account. Throws `not_found` for an unknown account or plan. */
+export async function setAccount(store: RecordStore, accountId: string, change: AccountChange): Promise<Account> {
   const plan = change.plan === undefined ? '' : (change.plan ?? '-');
   const period = periodAt(store.clock.now(), store.clock.now());
-  const [word] = await rolling(store, id, () =>
+  const [word] = await rolling(store, accountId, () =>
     run(
       store,
       setAccountScript,
       {
-        ...bookKeys(id),
-        queue: keys.queue(id),
+        ...bookKeys(accountId),
+        queue: keys.queue(accountId),
         ready: keys.ready,
         turn: keys.turn,
         planUsers: keys.planUsers,
         periods: keys.periods,
       },
       {
-        accountId: id,
+        accountId,
         plan,
         fields: JSON.stringify(accountFields(change)),
         start: period.start,
@@ -96,10 +96,10 @@ export async function setAccount(store: RecordStore, id: string, change: Account
   );
   if (word === 'no_plan') throw refuse('not_found', `There is no plan ${change.plan}`);
   if (word === 'not_found') throw refuse('not_found', 'There is no such account');
-  return readAccount(store, id);
+  return readAccount(store, accountId);
 }
 
-/** Values of a hash: everything is text, nothing is ''. */
+/** Returns the fields of the hash: every value is text, `null` is ''. */
 export function accountFields(change: AccountChange): Record<string, string> {
   const { plan: _, ...rest } = change;
   const fields: Record<string, string> = {};

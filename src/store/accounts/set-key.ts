@@ -4,7 +4,7 @@ import { keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { findKeyHash, readKeyByHash } from './read-keys.ts';
 
-/** Changes fields of a key; they hold for the next request. Answers {'set'} or {'not_found'}. */
+/** Changes fields of a key from the next request on. Answers {'set'} or {'not_found'}. */
 const setKeyScript = script(
   'set-key',
   'always',
@@ -17,7 +17,7 @@ return { 'set' }
 `,
 );
 
-/** What may be changed of a key; what is not named stays. */
+/** Fields of a key that an operator may change; an absent field keeps its value. */
 export interface KeyChange {
   readonly category?: string;
   readonly active?: boolean;
@@ -25,27 +25,27 @@ export interface KeyChange {
   readonly quotas?: Partial<Quotas>;
 }
 
-/** Changes what is named of a key; it holds for the next request. */
-export async function setKey(store: RecordStore, account: string, alias: string, change: KeyChange): Promise<Key> {
-  const hash = await findKeyHash(store, account, alias);
+/** Changes fields of a key from the next request on, and returns the key. Throws `not_found`. */
+export async function setKey(store: RecordStore, accountId: string, alias: string, change: KeyChange): Promise<Key> {
+  const hash = await findKeyHash(store, accountId, alias);
   const [word] = await run(
     store,
     setKeyScript,
-    { keyring: keys.keyring(account), key: keys.key(hash) },
+    { keyring: keys.keyring(accountId), key: keys.key(hash) },
     { alias, hash, fields: JSON.stringify(keyFields(change)) },
   );
   if (word !== 'set') throw refuse('not_found', `The account has no key ${alias}`);
   return readKeyByHash(store, hash);
 }
 
-/** Values of a hash: everything is text, nothing is ''. */
+/** Returns the fields of the hash: every value is text, `null` is ''. */
 export function keyFields(change: KeyChange): Record<string, string> {
   const fields: Record<string, string> = {};
   if (change.category !== undefined) fields.category = change.category;
   if (change.active !== undefined) fields.active = change.active ? '1' : '0';
   if (change.expires !== undefined) fields.expires = change.expires === null ? '' : String(change.expires);
-  for (const [window, most] of Object.entries(change.quotas ?? {})) {
-    fields[`quota_${window}`] = most === null ? '' : String(most);
+  for (const [window, max] of Object.entries(change.quotas ?? {})) {
+    fields[`quota_${window}`] = max === null ? '' : String(max);
   }
   return fields;
 }

@@ -2,7 +2,7 @@ import type { Plan } from '../../model/account.ts';
 import { keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
 
-/** Makes or changes a plan; it holds for the next request of every account that has it. Answers {'set'}. */
+/** Creates or changes a plan, for every account that has it from the next request on. Answers {'set'}. */
 const setPlanScript = script(
   'set-plan',
   'needs memory',

@@ -2,15 +2,15 @@ import { refuse } from '../../base/errors.ts';
 import type { Opening } from '../../model/ledger.ts';
 import { pairs, type RecordStore } from '../script.ts';
 
-/** Anything that a stream holds, with its place in it. */
+/** An entry of a Redis stream. */
 export interface StreamEntry {
-  /** Id in the stream: it grows. */
+  /** Id in the stream, which only grows. */
   readonly entry: string;
   /** Milliseconds. */
   readonly at: number;
 }
 
-/** A stream whose ended days are moved to the object store. */
+/** A stream of a ledger or a request log, whose ended days are archived in the object store. */
 export interface EntryStream<T extends StreamEntry> {
   readonly kind: 'ledger' | 'paid' | 'free';
   readonly id: string;
@@ -19,13 +19,13 @@ export interface EntryStream<T extends StreamEntry> {
   readonly read: (entry: string, fields: Readonly<Record<string, string>>) => T;
 }
 
-/** Entries of a stream that were moved together. */
+/** Entries of a stream that one object holds. */
 export interface ArchivedPart {
-  /** Key of their object. */
+  /** Key of the object. */
   readonly object: string;
-  /** The newest of them. */
+  /** Id of the newest entry. */
   readonly last: string;
-  /** For a ledger: the balances after them. */
+  /** Of a ledger: the balances after the newest entry. */
   readonly closing?: ClosingBalances;
 }
 
@@ -34,23 +34,23 @@ export type ClosingBalances = Omit<Opening, 'packs'> & {
   readonly packs: readonly (readonly [id: string, pack: { readonly total: number; readonly used: number }])[];
 };
 
-/** Gives the entries that were moved to an object; `null` when it is not there. */
+/** Reads the entries of an object; `null` when the object is missing. */
 export type ReadArchivedPart = (object: string) => Promise<readonly unknown[] | null>;
 
-/** Where the first entries of a stream begin. */
+/** Id before every entry of a stream. */
 export const beforeFirstEntry = '0-0';
 
-/** Entries of a stream behind one of them, else from its beginning, a bounded number. */
+/** Returns at most `max` entries after `behind`, oldest first. */
 export async function readOldestEntries<T extends StreamEntry>(
   store: RecordStore,
   { stream, read }: EntryStream<T>,
-  most: number,
+  max: number,
   { behind = beforeFirstEntry, last = '+' } = {},
 ): Promise<T[]> {
-  return parseEntries(await store.connection.read(['XRANGE', stream, `(${behind}`, last, 'COUNT', String(most)]), read);
+  return parseEntries(await store.connection.read(['XRANGE', stream, `(${behind}`, last, 'COUNT', String(max)]), read);
 }
 
-/** Entries newest first: those of the record, then, where they can be opened, those that were moved. */
+/** Returns entries newest first: those in Redis, then, where `open` is given, archived ones. */
 export async function readNewestEntries<T extends StreamEntry>(
   store: RecordStore,
   origin: EntryStream<T>,
@@ -63,7 +63,7 @@ export async function readNewestEntries<T extends StreamEntry>(
     read,
   );
   if (open === undefined || found.length >= limit) return found;
-  // What is moved just now was perhaps seen already.
+  // An entry that is archived during this read is in both.
   const seen = new Set(found.map(({ entry }) => entry));
   for (const { object } of (await listArchivedParts(store, origin)).reverse()) {
     const moved = await readArchivedEntries(origin, object, open);
@@ -73,7 +73,7 @@ export async function readNewestEntries<T extends StreamEntry>(
   return found.slice(0, limit);
 }
 
-/** Entries that were moved to an object. Lines whose time is over may be gone meanwhile; a part of a ledger may not. */
+/** Reads an archived part. Expired request-log lines may be gone; a missing part of a ledger throws `unavailable`. */
 async function readArchivedEntries<T extends StreamEntry>(
   { kind }: EntryStream<T>,
   object: string,
@@ -84,7 +84,7 @@ async function readArchivedEntries<T extends StreamEntry>(
   return found ?? [];
 }
 
-/** What was moved of a stream, oldest first. */
+/** Returns the archived parts of a stream, oldest first. */
 export async function listArchivedParts(
   store: RecordStore,
   { list }: Pick<EntryStream<StreamEntry>, 'list'>,
@@ -93,7 +93,7 @@ export async function listArchivedParts(
   return found.map((json) => JSON.parse(json) as ArchivedPart);
 }
 
-/** What was moved of a stream last. */
+/** Returns the newest archived part of a stream. */
 export async function newestArchivedPart(
   store: RecordStore,
   { list }: Pick<EntryStream<StreamEntry>, 'list'>,
@@ -103,8 +103,8 @@ export async function newestArchivedPart(
 }
 
 /**
- * Key of the object for what comes behind an entry. It depends on nothing that changes until it is noted, so whoever
- * repeats a move that broke off finds what was written before.
+ * Returns the key of the object that holds the entries after `from`. Nothing in it changes before the part is noted, so a
+ * repetition after a crash finds the object that was written before.
  */
 export function archivedPartKey({ kind, id }: Pick<EntryStream<StreamEntry>, 'kind' | 'id'>, from: string): string {
   return `days/${kind}/${id}/${from}/lines.gz`;

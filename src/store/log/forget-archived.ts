@@ -2,7 +2,7 @@ import { keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { archivedPartKey } from './archived-parts.ts';
 
-/** Forgets a moved part of a stream, whose object is removed. Answers {'dropped'}. */
+/** Forgets an archived part of a stream, whose object is removed. Answers {'dropped'}. */
 const dropDaysScript = script(
   'drop-days',
   'always',
@@ -17,14 +17,14 @@ return { 'dropped' }
 `,
 );
 
-/** Moved lines that are all older than a moment. */
+/** Archived request-log lines that are all past their lifetime. */
 interface ExpiredPart {
   readonly member: string;
   readonly object: string;
   readonly list: string;
 }
 
-/** Moved lines that are all older than a moment; a bounded number. */
+/** Returns up to 100 archived parts whose lines are all older than `before`. */
 export async function listExpiredParts(store: RecordStore, before: number): Promise<ExpiredPart[]> {
   const members = (await store.connection.read([
     'ZRANGEBYSCORE',
@@ -42,7 +42,7 @@ export async function listExpiredParts(store: RecordStore, before: number): Prom
   });
 }
 
-/** Forgets moved lines whose object is removed. */
+/** Forgets an archived part whose object is removed. */
 export async function forgetArchived(store: RecordStore, { member, list, object }: ExpiredPart): Promise<void> {
   await run(store, dropDaysScript, { list, days: keys.days }, { member, object });
 }

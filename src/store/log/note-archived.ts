@@ -3,8 +3,8 @@ import { type RecordStore, run, script } from '../script.ts';
 import type { ArchivedPart, EntryStream, StreamEntry } from './archived-parts.ts';
 
 /**
- * Removes the oldest entries of a stream, up to one of them, and notes in the same step where they were moved to.
- * `from` is the last entry that was moved before: when another has been moved since, nothing is changed.
+ * Removes the oldest entries of a stream and notes, in the same step, the object that holds them. `from` is the last entry
+ * that was archived before: when another one has been archived since, nothing changes.
  * Answers {'moved'} or {'stale'}.
  */
 const moveDaysScript = script(
@@ -23,8 +23,8 @@ return { 'moved' }
 );
 
 /**
- * Removes from the record what an object holds, up to its newest entry; `from` is the newest that was moved before.
- * Answers false when somebody else has moved entries since.
+ * Removes archived entries from Redis, up to `newest`; `from` is the newest entry that was archived before. Returns false
+ * when another process has archived entries since.
  */
 export async function noteArchived(
   store: RecordStore,
@@ -42,7 +42,7 @@ export async function noteArchived(
       from,
       after: `${milliseconds}-${Number(number) + 1}`,
       json: JSON.stringify({ ...days, last: newest.entry }),
-      // A ledger stays for ever.
+      // A ledger is kept for ever, so it is never listed as expired.
       member: origin.kind === 'ledger' ? '' : `${origin.kind}/${origin.id}/${from}`,
       at: newest.at,
     },

@@ -4,27 +4,27 @@ import type { RecordStore } from '../script.ts';
 import { type EntryStream, type ReadArchivedPart, readNewestEntries, type StreamEntry } from './archived-parts.ts';
 import type { LogLine } from './write-lines.ts';
 
-/** A line with its place in the record. */
+/** A request-log line with its id in the stream. */
 type StoredLogLine = LogLine & StreamEntry;
 
-/** Lines of a key that carry money, as what is moved to the object store when their days have ended. */
+/** Describes a key's request-log lines that carry money, for the archive. */
 export function paidLineStream(keyId: string): EntryStream<StoredLogLine> {
   return { kind: 'paid', id: keyId, stream: keys.paidLines(keyId), list: keys.paidDays(keyId), read: lineOf };
 }
 
-/** The other lines of a key, likewise. */
+/** Describes a key's other request-log lines, for the archive. */
 export function freeLineStream(keyId: string): EntryStream<StoredLogLine> {
   return { kind: 'free', id: keyId, stream: keys.freeLines(keyId), list: keys.freeDays(keyId), read: lineOf };
 }
 
-/** Newest lines first, of all keys of an account or of one alias; those that were moved too, where they can be opened. */
+/** Returns request-log lines of an account or of one key, newest first; archived ones only where `open` is given. */
 export async function readLines(
   store: RecordStore,
-  account: string,
+  accountId: string,
   limit: number,
   { alias, open }: { readonly alias?: string | undefined; readonly open?: ReadArchivedPart } = {},
 ): Promise<(LogLine & { key: string })[]> {
-  const wanted = (await listKeys(store, account)).filter((key) => alias === undefined || key.alias === alias);
+  const wanted = (await listKeys(store, accountId)).filter((key) => alias === undefined || key.alias === alias);
   const found = await Promise.all(
     wanted.flatMap((key) =>
       [freeLineStream(key.id), paidLineStream(key.id)].map(async (origin) => {

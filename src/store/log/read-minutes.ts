@@ -3,7 +3,7 @@ import type { MinuteBucket } from '../../model/stats.ts';
 import { keys } from '../keys.ts';
 import { pairs, type RecordStore } from '../script.ts';
 
-/** The minutes that were counted for an endpoint, of the last hour and perhaps older ones. */
+/** Returns the counted minutes of an endpoint: those of the last hour, and perhaps older ones. */
 export async function readMinutes(store: RecordStore, endpoint: Endpoint): Promise<MinuteBucket[]> {
   const slots = pairs(await store.connection.read(['HGETALL', keys.stats(endpoint)]));
   return Object.values(slots).map((line) => {

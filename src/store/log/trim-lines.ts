@@ -6,8 +6,8 @@ import { type RecordStore, run, script } from '../script.ts';
 const pageSize = 100;
 
 /**
- * Removes up to 100 request-log lines that are older than a moment from the head of a stream.
- * Answers {'trimmed', how many}: 100 says that more may be there.
+ * Removes up to 100 request-log lines that are older than `before` from the head of a stream. Answers {'trimmed', number of
+ * removed lines}; after 100, more may be there.
  */
 const trimScript = script(
   'trim',

@@ -5,8 +5,8 @@ import { type RecordStore, run, script } from '../script.ts';
 const fields = ['at', 'endpoint', 'status', 'duration_ms', 'ip', 'credits'] as const;
 
 /**
- * Writes lines of the request log of one key and keeps about as many as `cap`. The lines stand behind the arguments, each
- * as the values of `lineFields`. Answers {'written'}.
+ * Writes request-log lines of one key and keeps about the `cap` newest. The lines follow the named arguments, each as the
+ * values of `lineFields`. Answers {'written'}.
  */
 const writeLinesScript = script(
   'write-lines',
@@ -21,7 +21,7 @@ return { 'written' }
 `,
 );
 
-/** What a line consists of, in its order. */
+/** Fields of a line, in the order of its values. */
 const lineFields = fields;
 
 /** One line of the request log. */
@@ -34,11 +34,11 @@ export interface LogLine {
   readonly credits: number;
 }
 
-/** Collects the lines that carry no money and writes them in batches. */
+/** Collects request-log lines that carry no money and writes them in batches. */
 export interface RequestLogWriter {
   add(keyId: string, line: LogLine): void;
   flush(): Promise<void>;
-  /** Writes what is left and stops. */
+  /** Writes the remaining lines and stops. */
   close(): Promise<void>;
 }
 
@@ -46,12 +46,12 @@ const flushMs = 500;
 
 const maxWaitingLines = 20_000;
 
-/** A part that fails is written again as a whole: the smaller it is, the fewer lines can be there twice. */
+/** Lines of one batch. A batch that fails is written again as a whole, so it bounds the lines that can be there twice. */
 const maxLinesAtOnce = 500;
 
 /**
- * Lines are written twice a second, so a SIGKILL loses at most one second of them; lines that carry money are written by
- * the script that moves it and are never lost. `cap` lines are kept of each key.
+ * Writes lines every 500 ms, so a SIGKILL loses at most one second of them; at most 20,000 wait while Redis is away. Lines
+ * that carry money are written by the script that moves it, and are never lost. Each key keeps `cap` lines.
  */
 export function openRequestLog(store: RecordStore, cap: number, log: Log): RequestLogWriter {
   const waiting: { keyId: string; line: LogLine }[] = [];
@@ -82,7 +82,7 @@ export function openRequestLog(store: RecordStore, cap: number, log: Log): Reque
     add(keyId, line) {
       if (waiting.length < maxWaitingLines) waiting.push({ keyId, line });
       else dropped++;
-      // What waits long is what the collector of garbage has to copy again and again.
+      // Written early, because lines that wait longer get promoted and cost the garbage collector more.
       if (waiting.length === maxLinesAtOnce) void flush();
     },
     flush,
@@ -93,7 +93,7 @@ export function openRequestLog(store: RecordStore, cap: number, log: Log): Reque
   };
 }
 
-/** Writes all lines of a key in one step: a command for each would cost as much as the call that it tells of. */
+/** Writes all lines of a key in one script: a command per line would cost as much as the call that it logs. */
 async function writePart(
   store: RecordStore,
   cap: number,

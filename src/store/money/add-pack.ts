@@ -20,12 +20,12 @@ return { 'added' }
 `,
 );
 
-/** Adds a pack; adding the same id again changes nothing. */
-export async function addPack(store: RecordStore, account: string, pack: Omit<Pack, 'used'>): Promise<void> {
+/** Adds a pack; a repetition with the same id changes nothing. Throws `not_found`. */
+export async function addPack(store: RecordStore, accountId: string, pack: Omit<Pack, 'used'>): Promise<void> {
   const { id, title, purchased_at, total } = pack;
-  const [word] = await rolling(store, account, () =>
-    run(store, addPackScript, bookKeys(account), {
-      accountId: account,
+  const [word] = await rolling(store, accountId, () =>
+    run(store, addPackScript, bookKeys(accountId), {
+      accountId,
       id,
       json: JSON.stringify({ title, purchased_at, total }),
       total,

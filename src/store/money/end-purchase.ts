@@ -32,7 +32,7 @@ return { 'declined' }
 `,
 );
 
-/** Ends a purchase once: paid adds its pack, declined disables the setting. */
+/** Ends a purchase; `stale` when it has ended before. */
 export async function endPurchase(
   store: RecordStore,
   purchase: Purchase,

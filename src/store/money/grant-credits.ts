@@ -28,21 +28,21 @@ return { 'granted', b.credits_given, b.credits_consumed }
 );
 
 /**
- * Grants credits to an account, with the reason for its ledger, and answers its credits. With an id it may be repeated:
- * that grants nothing more.
+ * Grants credits to an account, with a reason for its ledger, and returns all that it was given and has consumed. A
+ * repetition with the same id grants nothing more. Throws `already_exists` when the id had another amount, or `not_found`.
  */
 export async function grantCredits(
   store: RecordStore,
-  account: string,
+  accountId: string,
   amount: number,
   { reason = '', id = '' }: { readonly reason?: string | undefined; readonly id?: string | undefined } = {},
 ): Promise<{ given: number; consumed: number }> {
-  const reply = await rolling(store, account, () =>
+  const reply = await rolling(store, accountId, () =>
     run(
       store,
       grantScript,
-      { ...bookKeys(account), grants: keys.grants(account) },
-      { accountId: account, amount, reason, id },
+      { ...bookKeys(accountId), grants: keys.grants(accountId) },
+      { accountId, amount, reason, id },
     ),
   );
   if (reply[0] === 'conflict') throw refuse('already_exists', `Another number of credits was added with the id ${id}`);

@@ -8,8 +8,8 @@ import { number, pairs, type RecordStore, run, script, text } from '../script.ts
 import { rollPeriod } from './roll-period.ts';
 
 /**
- * Reads the money of one account at one moment. Answers {'read', fields of the account, fields of the packs, how many of
- * its jobs and synchronous calls are open, the newest of its ledger's moved days or ''}.
+ * Reads the money of one account at one moment. Answers {'read', fields of the account, fields of the packs, number of its
+ * open jobs and synchronous calls, JSON of the newest archived part of its ledger or ''}.
  */
 const readBalancesScript = script(
   'read-books',
@@ -29,24 +29,24 @@ return { 'read', redis.call('HGETALL', account), redis.call('HGETALL', packs), i
 export interface RawBalances {
   readonly fields: Record<string, string>;
   readonly packs: Record<string, string>;
-  /** Open jobs and synchronous calls in hand. */
+  /** Number of open jobs and of synchronous calls under way: each has one hold. */
   readonly open: number;
-  /** What was moved of its ledger last. */
+  /** Newest archived part of the ledger. */
   readonly moved: ArchivedPart | null;
 }
 
-export async function readRawBalances(store: RecordStore, account: string): Promise<RawBalances> {
+export async function readRawBalances(store: RecordStore, accountId: string): Promise<RawBalances> {
   const reply = await run(
     store,
     readBalancesScript,
     {
-      account: keys.account(account),
-      packs: keys.packs(account),
-      open: keys.open(account),
+      account: keys.account(accountId),
+      packs: keys.packs(accountId),
+      open: keys.open(accountId),
       calls: keys.calls,
-      days: keys.ledgerDays(account),
+      days: keys.ledgerDays(accountId),
     },
-    { accountId: account },
+    { accountId },
   );
   const fields = pairs(reply[1]);
   if (fields.id === undefined) throw refuse('not_found', 'There is no such account');
@@ -54,7 +54,7 @@ export async function readRawBalances(store: RecordStore, account: string): Prom
   return { fields, packs: pairs(reply[2]), open: Number(reply[3]), moved };
 }
 
-/** Money in the fields of an account and its packs. */
+/** Parses the balances in the fields of an account and of its packs. */
 export function parseBalances(
   fields: Readonly<Record<string, string>>,
   packs: Readonly<Record<string, string>>,
@@ -77,19 +77,19 @@ export function parseBalances(
   };
 }
 
-/** An account with all its numbers at one moment. */
+/** An account with its plan and balances at one moment. */
 export interface AccountSnapshot {
   readonly account: Account;
   readonly plan: Plan | null;
   readonly balances: AccountBalances;
 }
 
-/** The same for the operator: the plan's quota as it holds now. */
-export async function readSnapshot(store: RecordStore, account: string): Promise<AccountSnapshot> {
-  let seen = await readRawBalances(store, account);
+/** Reads an account with its balances, and rolls its billing period first when that has ended. Throws `not_found`. */
+export async function readSnapshot(store: RecordStore, accountId: string): Promise<AccountSnapshot> {
+  let seen = await readRawBalances(store, accountId);
   const ends = number(seen.fields.period_end);
-  if (ends !== null && ends <= store.clock.now() && (await rollPeriod(store, account)))
-    seen = await readRawBalances(store, account);
+  if (ends !== null && ends <= store.clock.now() && (await rollPeriod(store, accountId)))
+    seen = await readRawBalances(store, accountId);
   const json = seen.fields.plan ? await store.connection.read(['HGET', keys.plans, seen.fields.plan]) : null;
   const plan = json === null ? null : (JSON.parse(String(json)) as Plan);
   const booked = parseBalances(seen.fields, seen.packs);

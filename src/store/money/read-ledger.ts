@@ -4,28 +4,28 @@ import { keys } from '../keys.ts';
 import { type EntryStream, type ReadArchivedPart, readNewestEntries } from '../log/archived-parts.ts';
 import { pairs, type RecordStore } from '../script.ts';
 
-/** The ledger of an account as what is moved to the object store when its days have ended. */
-export function ledgerStream(account: string): EntryStream<LedgerEntry> {
+/** Describes the ledger of an account for the archive. */
+export function ledgerStream(accountId: string): EntryStream<LedgerEntry> {
   return {
     kind: 'ledger',
-    id: account,
-    stream: keys.ledger(account),
-    list: keys.ledgerDays(account),
+    id: accountId,
+    stream: keys.ledger(accountId),
+    list: keys.ledgerDays(accountId),
     read: entryOf,
   };
 }
 
-/** Newest entries of the ledger first; those that were moved too, where they can be opened. */
+/** Returns entries of a ledger, newest first; archived ones only where `open` is given. */
 export function readLedger(
   store: RecordStore,
-  account: string,
+  accountId: string,
   limit: number,
   open?: ReadArchivedPart,
 ): Promise<LedgerEntry[]> {
-  return readNewestEntries(store, ledgerStream(account), limit, open);
+  return readNewestEntries(store, ledgerStream(accountId), limit, open);
 }
 
-/** The entry that a job has made in its account's ledger; `null` when it has moved no money. */
+/** Returns the ledger entry of a job, or `null` when the job moved no money. */
 export async function findEntry(
   store: RecordStore,
   job: Pick<Job, 'id' | 'account' | 'created_at'>,

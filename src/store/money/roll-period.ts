@@ -6,8 +6,8 @@ import { inTime, Late } from '../redis/timeout.ts';
 import { number, type RecordStore, run, type ScriptReply, script, text } from '../script.ts';
 
 /**
- * Rolls an account into its next billing period (D50): what is left of the quota lapses, used returns to 0, the plan
- * grants its quota anew. Only when the present one has ended, so a repetition changes nothing.
+ * Rolls an account into its next billing period (D50): the unused quota lapses, `used` returns to 0 and the plan grants its
+ * quota again. Nothing happens before the present period has ended, so a repetition changes nothing.
  * Answers {'rolled'}, {'already_rolled'} or {'not_found'}.
  */
 const rollScript = script(
@@ -29,29 +29,28 @@ return { 'rolled' }
 `,
 );
 
-/** Keys of the books of one account, as every script that moves money takes them. */
-export function bookKeys(account: string) {
+/** Redis keys of one account's balances, for every script that moves money. */
+export function bookKeys(accountId: string) {
   return {
-    account: keys.account(account),
+    account: keys.account(accountId),
     plans: keys.plans,
-    packs: keys.packs(account),
-    packQueue: keys.packQueue(account),
-    ledger: keys.ledger(account),
-    topup: keys.topup(account),
+    packs: keys.packs(accountId),
+    packQueue: keys.packQueue(accountId),
+    ledger: keys.ledger(accountId),
+    topup: keys.topup(accountId),
     purchases: keys.purchases,
   };
 }
 
-const allMilliseconds = 2_000;
+const maxRollMs = 2_000;
 
 /**
- * Runs a step that may find the account's billing period ended: then the period is rolled and the step runs again.
- * Periods roll by themselves in this way, whether the sweep has come by or not. All of it takes two seconds at most, or
- * fails with `unavailable`; nothing is begun after that.
+ * Runs a script that may find the account's billing period over: the period is then rolled and the script runs again, so
+ * billing never waits for the sweep. Fails with `unavailable` after 2 s, and starts nothing after that.
  */
 export async function rolling(
   store: RecordStore,
-  account: string,
+  accountId: string,
   step: () => Promise<ScriptReply>,
 ): Promise<ScriptReply> {
   const began = performance.now();
@@ -60,15 +59,15 @@ export async function rolling(
   let isOver = false;
   const rollAndRun = async () => {
     for (let tries = 0; tries < 5 && !isOver; tries++) {
-      await rollPeriod(store, account);
+      await rollPeriod(store, accountId);
       if (isOver) break;
       const reply = await step();
       if (reply[0] !== 'roll') return reply;
     }
-    throw new Error(`the billing period of account ${account} does not roll`);
+    throw new Error(`the billing period of account ${accountId} does not roll`);
   };
   try {
-    return await inTime(rollAndRun(), allMilliseconds - (performance.now() - began));
+    return await inTime(rollAndRun(), maxRollMs - (performance.now() - began));
   } catch (error) {
     throw error instanceof Late ? Object.assign(refuse('unavailable'), { cause: error }) : error;
   } finally {
@@ -76,28 +75,28 @@ export async function rolling(
   }
 }
 
-/** When the billing period of an account began, as far as it was rolled; `null` without a plan. */
-export async function readPeriodStart(store: RecordStore, account: string): Promise<number | null> {
-  const key = keys.account(account);
+/** Returns the start of the account's last rolled billing period, or `null` without a plan. */
+export async function readPeriodStart(store: RecordStore, accountId: string): Promise<number | null> {
+  const key = keys.account(accountId);
   return number(await store.connection.read(['HGET', key, 'period_start']));
 }
 
-/** Rolls an account into the period that holds the present moment, when its last one has ended. */
-export async function rollPeriod(store: RecordStore, account: string): Promise<boolean> {
+/** Rolls an account into the present billing period; returns false when its period has not ended. */
+export async function rollPeriod(store: RecordStore, accountId: string): Promise<boolean> {
   const [ended, anchor] = (await store.connection.read([
     'HMGET',
-    keys.account(account),
+    keys.account(accountId),
     'period_end',
     'period_anchor',
   ])) as (string | null)[];
   if (!ended || !anchor) return false;
-  // Redis's clock decides whether the period has ended; ours only names the next one, so it may not lie before that.
+  // Redis's clock decides that the period has ended; ours may be slower, and must not name a period before that end.
   const next = periodAt(Number(anchor), Math.max(store.clock.now(), Number(ended)));
   const reply = await run(
     store,
     rollScript,
-    { ...bookKeys(account), periods: keys.periods },
-    { accountId: account, start: next.start, finish: next.end },
+    { ...bookKeys(accountId), periods: keys.periods },
+    { accountId, start: next.start, finish: next.end },
   );
   return text(reply[0]) === 'rolled';
 }

@@ -15,21 +15,21 @@ return { 'set' }
 `,
 );
 
-/** Changes fields of an account's top-up setting; everything is text, nothing is ''. */
+/** Changes fields of an account's top-up setting; every value is text, '' for none. */
 export async function setTopup(
   store: RecordStore,
-  account: string,
+  accountId: string,
   fields: Readonly<Record<string, string>>,
 ): Promise<void> {
   await run(
     store,
     setTopupScript,
-    { account: keys.account(account), topup: keys.topup(account) },
+    { account: keys.account(accountId), topup: keys.topup(accountId) },
     { fields: JSON.stringify(fields) },
   );
 }
 
-/** Fields of an account's top-up setting. */
-export async function readTopup(store: RecordStore, account: string): Promise<Record<string, string>> {
-  return pairs(await store.connection.read(['HGETALL', keys.topup(account)]));
+/** Returns the fields of an account's top-up setting and of its purchase. */
+export async function readTopup(store: RecordStore, accountId: string): Promise<Record<string, string>> {
+  return pairs(await store.connection.read(['HGETALL', keys.topup(accountId)]));
 }

@@ -3,9 +3,8 @@ import { keys } from '../keys.ts';
 import { type RecordStore, run, script, text } from '../script.ts';
 
 /**
- * Claims the purchase that an account's charge asked for, and leases it: one at a time, with an id and terms that stay the
- * same over all its tries. One that would pass the monthly cap, or whose setting was disabled, is dropped, but never after
- * its first try: it may be paid already.
+ * Claims the purchase that a charge asked for, and leases it; its id and terms stay the same over all tries. Past the
+ * monthly cap, or with top-up disabled, it is dropped, but never after its first try: it may be paid already.
  * Answers {'taken', id, JSON of its terms}, {'capped'}, {'dropped'}, {'early'} or {'gone'}.
  */
 const takePurchaseScript = script(
@@ -43,7 +42,7 @@ return { 'taken', t[1], terms }
 `,
 );
 
-/** A purchase that was claimed: its id and its terms stay the same over all its tries. */
+/** A claimed purchase; id and terms stay the same over all tries. */
 export interface Purchase {
   readonly id: string;
   readonly account: string;
@@ -55,7 +54,7 @@ export interface Purchase {
   readonly payment_method: string;
 }
 
-/** Accounts whose purchase is to be tried now. */
+/** Returns up to 100 accounts whose purchase is to be tried now. */
 export async function duePurchases(store: RecordStore): Promise<string[]> {
   return (await store.connection.read([
     'ZRANGEBYSCORE',
@@ -68,24 +67,24 @@ export async function duePurchases(store: RecordStore): Promise<string[]> {
   ])) as string[];
 }
 
-/** Claims the purchase of an account; 'capped' when the month's cap forbids it, `null` when there is none to make. */
+/** Claims the purchase of an account; 'capped' when the monthly cap forbids it, `null` when none is due. */
 export async function takePurchase(
   store: RecordStore,
-  account: string,
-  leaseMilliseconds: number,
+  accountId: string,
+  leaseMs: number,
 ): Promise<Purchase | 'capped' | null> {
   const reply = await run(
     store,
     takePurchaseScript,
-    { topup: keys.topup(account), purchases: keys.purchases },
-    { accountId: account, lease: leaseMilliseconds, month: monthOf(store.clock.now()).start },
+    { topup: keys.topup(accountId), purchases: keys.purchases },
+    { accountId, lease: leaseMs, month: monthOf(store.clock.now()).start },
   );
   if (reply[0] === 'capped') return 'capped';
   if (reply[0] !== 'taken') return null;
   const fields = JSON.parse(text(reply[2])) as Record<string, string>;
   return {
     id: text(reply[1]),
-    account,
+    account: accountId,
     pack_title: text(fields.pack_title),
     pack_total: Number(fields.pack_total),
     price_cents: Number(fields.price_cents),

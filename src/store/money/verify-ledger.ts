@@ -13,33 +13,37 @@ import { ledgerStream } from './read-ledger.ts';
 
 const pageEntries = 1000;
 
-/** What `ledger verify` finds in one account: how many entries, and a sentence for each difference. */
+/** Result of `ledger verify` for one account: the number of entries, and a sentence for each difference. */
 interface LedgerCheck {
   readonly entries: number;
   readonly problems: readonly string[];
 }
 
 /**
- * Replays an account's ledger page by page and compares every balance, and its holds with its open jobs and calls. The
- * numbers are read in one step and name the last entry that they contain, so money may go on moving meanwhile. It begins
- * with the first entry of all where moved ones can be opened, else with the balances after the last one that was moved.
+ * Replays an account's ledger and compares every balance, and the holds with the open jobs and calls. The balances name
+ * the last entry that they contain, so money may move meanwhile. The replay begins with the first entry of all where
+ * `open` reads archived ones, else with the balances after the last archived one.
  */
-export async function verifyLedger(store: RecordStore, account: string, open?: ReadArchivedPart): Promise<LedgerCheck> {
+export async function verifyLedger(
+  store: RecordStore,
+  accountId: string,
+  open?: ReadArchivedPart,
+): Promise<LedgerCheck> {
   for (;;) {
-    const seen = await readRawBalances(store, account);
-    const verified = await verifyRaw(store, account, seen, open);
-    // Entries that were moved meanwhile may be missing in what was replayed.
-    if ((await newestArchivedPart(store, ledgerStream(account)))?.last === seen.moved?.last) return verified;
+    const seen = await readRawBalances(store, accountId);
+    const verified = await verifyRaw(store, accountId, seen, open);
+    // Entries that were archived meanwhile may be missing in the replay: it runs again.
+    if ((await newestArchivedPart(store, ledgerStream(accountId)))?.last === seen.moved?.last) return verified;
   }
 }
 
 async function verifyRaw(
   store: RecordStore,
-  account: string,
+  accountId: string,
   seen: RawBalances,
   open?: ReadArchivedPart,
 ): Promise<LedgerCheck> {
-  const origin = ledgerStream(account);
+  const origin = ledgerStream(accountId);
   let replaying = beginReplay(open ? undefined : openingBalances(seen.moved?.closing));
   const problems: string[] = [];
   let entries = 0;
@@ -71,7 +75,7 @@ async function verifyRaw(
   return { entries, problems };
 }
 
-/** Balances from JSON; nothing where no entry was moved. */
+/** Parses the balances that are noted with an archived part; `undefined` without one. */
 export function openingBalances(closing: ClosingBalances | undefined): Opening | undefined {
   return closing && { ...closing, packs: new Map(closing.packs) };
 }

@@ -2,8 +2,8 @@ import { keys } from '../keys.ts';
 import { pairs, type RecordStore, run, script } from '../script.ts';
 
 /**
- * Reads the webhooks whose next attempt may begin now, from a time on. Whatever becomes due later has a time that is not
- * before the answered one. Answers {'due', now, {member, time, …}}.
+ * Reads the webhooks whose next attempt may begin now and was due at `from` or later. A webhook that becomes due afterwards
+ * has a time of at least the answered `now`. Answers {'due', now, {member, time, …}}.
  */
 const dueWebhooksScript = script(
   'due-webhooks',
@@ -15,13 +15,13 @@ return { 'due', now, redis.call('ZRANGEBYSCORE', webhooks, from, now, 'WITHSCORE
 `,
 );
 
-/** A webhook that waits for its delivery: its receiver and its job. */
+/** A webhook that awaits its delivery. */
 export interface DueWebhook {
   readonly receiver: string;
   readonly jobId: string;
 }
 
-/** Webhooks whose next attempt may begin, earliest first, and the time up to which there are no others if these are fewer than the limit. */
+/** Returns webhooks whose next attempt may begin, earliest first; fewer than `limit` means that no other is due before `now`. */
 export async function dueWebhooks(
   store: RecordStore,
   limit: number,

@@ -4,19 +4,19 @@ import type { DueWebhook } from './due-webhooks.ts';
 import { maxWebhookAttempts } from './take-webhook.ts';
 
 /**
- * Ends one attempt of a delivery: delivered, or again after the gap, or failed after the last attempt or by a refusal that
- * is final (D55). The gap counts from now. An attempt that another one has overtaken changes nothing.
+ * Ends one attempt of a delivery: delivered, or due again `gap` milliseconds from now, or failed after the last attempt or a
+ * final refusal (D55). An attempt whose lease another attempt has taken over changes nothing.
  * Answers {'delivered'}, {'again', at}, {'failed'} or {'stale'}.
  */
 const endWebhookScript = script(
   'end-webhook',
   'always',
   ['webhooks', 'webhook'] as const,
-  ['member', 'attempt', 'verdict', 'status', 'gap', 'most'] as const,
+  ['member', 'attempt', 'verdict', 'status', 'gap', 'max'] as const,
   /* lua */ `
 if redis.call('HGET', webhook, 'attempts') ~= attempt or not redis.call('ZSCORE', webhooks, member) then return { 'stale' } end
 redis.call('HSET', webhook, 'last_status', status)
-if verdict == 'again' and tonumber(attempt) < tonumber(most) then
+if verdict == 'again' and tonumber(attempt) < tonumber(max) then
   local at = now + tonumber(gap)
   redis.call('HSET', webhook, 'next_at', at)
   redis.call('ZADD', webhooks, at, member)
@@ -29,13 +29,13 @@ return { state }
 `,
 );
 
-/** Ends one attempt: `again` is tried after the gap while attempts are left, `refused` is final. */
+/** Ends one attempt: `again` is retried after the gap while attempts are left, `refused` is final. */
 export async function endWebhook(
   store: RecordStore,
   due: DueWebhook,
   attempt: number,
   ended: { verdict: 'delivered' | 'again' | 'refused'; status: number | null },
-  gapMilliseconds: number,
+  gapMs: number,
 ): Promise<'delivered' | 'again' | 'failed' | 'stale'> {
   const [word] = await run(
     store,
@@ -46,8 +46,8 @@ export async function endWebhook(
       attempt,
       verdict: ended.verdict,
       status: ended.status ?? '',
-      gap: gapMilliseconds,
-      most: maxWebhookAttempts,
+      gap: gapMs,
+      max: maxWebhookAttempts,
     },
   );
   return text(word) as 'delivered' | 'again' | 'failed' | 'stale';

@@ -5,7 +5,7 @@ import { number, pairs, type RecordStore, text } from '../script.ts';
 
 const pageSize = 100;
 
-/** The delivery of one job's webhook as the record keeps it. */
+/** Delivery of one job's webhook. */
 export interface StoredDelivery {
   readonly jobId: string;
   readonly state: 'due' | 'delivered' | 'failed';
@@ -13,22 +13,22 @@ export interface StoredDelivery {
   readonly last_status: number | null;
   readonly next_at: number | null;
   readonly created_at: number;
-  /** When the last attempt began. */
+  /** Start of the last attempt. */
   readonly last_at: number | null;
 }
 
-/** What a webhook is made of. The sealed texts are '' where there are none. */
+/** Content of a webhook; `authorization` and `secret` are sealed, '' where the account has none. */
 export interface OutgoingWebhook {
   readonly job: Job;
   readonly url: string;
   readonly authorization: string;
-  /** What the account signs its webhooks with now. */
+  /** Present signing secret of the account. */
   readonly secret: string;
 }
 
-/** Reads what the webhook of a job is made of; `null` when the record has no such job any more. */
-export async function readOutgoingWebhook(store: RecordStore, job: string): Promise<OutgoingWebhook | null> {
-  const fields = pairs(await store.connection.read(['HGETALL', keys.job(job)]));
+/** Reads the content of a job's webhook; `null` when the job is no longer in the record. */
+export async function readOutgoingWebhook(store: RecordStore, jobId: string): Promise<OutgoingWebhook | null> {
+  const fields = pairs(await store.connection.read(['HGETALL', keys.job(jobId)]));
   const webhook = webhookOf(fields.asked, fields.receiver);
   if (!fields.id || webhook === null) return null;
   const account = keys.account(text(fields.account));
@@ -41,20 +41,20 @@ export async function readOutgoingWebhook(store: RecordStore, job: string): Prom
   };
 }
 
-/** The delivery of a job's webhook, or `null` when the job has none or has not ended. */
-export async function readDelivery(store: RecordStore, job: string): Promise<StoredDelivery | null> {
-  const fields = pairs(await store.connection.read(['HGETALL', keys.webhook(job)]));
-  return deliveryOf(job, fields);
+/** Returns the delivery of a job's webhook, or `null` when the job has none or has not ended. */
+export async function readDelivery(store: RecordStore, jobId: string): Promise<StoredDelivery | null> {
+  const fields = pairs(await store.connection.read(['HGETALL', keys.webhook(jobId)]));
+  return deliveryOf(jobId, fields);
 }
 
-/** Deliveries of an account with their URLs, newest first: all, or those that have failed. */
+/** Returns deliveries of an account with their URLs, newest first: all, or failed ones only. */
 export async function listDeliveries(
   store: RecordStore,
-  account: string,
+  accountId: string,
   limit: number,
   failedOnly: boolean,
 ): Promise<(StoredDelivery & { url: string })[]> {
-  const key = keys.deliveries(account);
+  const key = keys.deliveries(accountId);
   const found: (StoredDelivery & { url: string })[] = [];
   for (let start = 0; ; start += pageSize) {
     const jobs = (await store.connection.read([

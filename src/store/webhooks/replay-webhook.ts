@@ -3,7 +3,7 @@ import { keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
 
 /**
- * Makes a delivery that has ended due again, as if nothing had been sent; its id stays. Answers {'replayed'},
+ * Makes an ended delivery due again, as if nothing had been sent; its id stays. Answers {'replayed'},
  * {'not_ended'} while attempts are left, or {'not_found'}.
  */
 const replayWebhookScript = script(
@@ -22,14 +22,14 @@ return { 'replayed' }
 `,
 );
 
-/** Makes a delivery that has ended due again, with all its attempts. */
-export async function replayWebhook(store: RecordStore, job: string): Promise<void> {
+/** Makes an ended delivery due again with all its attempts. Throws `not_found` or `not_ended`. */
+export async function replayWebhook(store: RecordStore, jobId: string): Promise<void> {
   const [word] = await run(
     store,
     replayWebhookScript,
-    { job: keys.job(job), webhooks: keys.webhooks, webhook: keys.webhook(job) },
-    { jobId: job },
+    { job: keys.job(jobId), webhooks: keys.webhooks, webhook: keys.webhook(jobId) },
+    { jobId },
   );
-  if (word === 'not_found') throw refuse('not_found', `There is no delivery of a webhook for ${job}`);
+  if (word === 'not_found') throw refuse('not_found', `There is no delivery of a webhook for ${jobId}`);
   if (word === 'not_ended') throw refuse('not_ended', 'The delivery has not ended yet');
 }

@@ -3,20 +3,20 @@ import { type RecordStore, run, script } from '../script.ts';
 import type { DueWebhook } from './due-webhooks.ts';
 
 /**
- * Claims the delivery of a webhook that is due: counts the attempt before it is sent, and leases it. A sender that died
- * after its last attempt has failed. Answers {'taken', attempt}, {'failed'}, {'early'} or {'gone'}.
+ * Claims the delivery of a due webhook: counts the attempt before it is sent, and leases it. When a sender died during
+ * the last attempt, the delivery has failed. Answers {'taken', attempt}, {'failed'}, {'early'} or {'gone'}.
  */
 const takeWebhookScript = script(
   'take-webhook',
   'always',
   ['webhooks', 'webhook'] as const,
-  ['member', 'lease', 'most'] as const,
+  ['member', 'lease', 'max'] as const,
   /* lua */ `
 local at = redis.call('ZSCORE', webhooks, member)
 if not at then return { 'gone' } end
 if now < tonumber(at) then return { 'early' } end
-local seen = tonumber(redis.call('HGET', webhook, 'attempts') or most)
-if seen >= tonumber(most) then
+local seen = tonumber(redis.call('HGET', webhook, 'attempts') or max)
+if seen >= tonumber(max) then
   redis.call('ZREM', webhooks, member)
   redis.call('HSET', webhook, 'state', 'failed', 'next_at', '')
   return { 'failed' }
@@ -29,17 +29,13 @@ return { 'taken', seen + 1 }
 
 export const maxWebhookAttempts = 3;
 
-/** Claims one attempt of a delivery, counted before it is sent; `null` when there is none to make. */
-export async function takeWebhook(
-  store: RecordStore,
-  due: DueWebhook,
-  leaseMilliseconds: number,
-): Promise<number | null> {
+/** Claims one attempt of a delivery and returns its number; `null` when none is due. */
+export async function takeWebhook(store: RecordStore, due: DueWebhook, leaseMs: number): Promise<number | null> {
   const reply = await run(
     store,
     takeWebhookScript,
     { webhooks: keys.webhooks, webhook: keys.webhook(due.jobId) },
-    { member: `${due.receiver}/${due.jobId}`, lease: leaseMilliseconds, most: maxWebhookAttempts },
+    { member: `${due.receiver}/${due.jobId}`, lease: leaseMs, max: maxWebhookAttempts },
   );
   return reply[0] === 'taken' ? Number(reply[1]) : null;
 }
