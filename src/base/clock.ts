@@ -13,7 +13,7 @@ export interface Clock {
   readonly close: () => void;
 }
 
-/** Gives the clock of the machine, or of a rehearsal: then ahead by the seconds that the file holds, read again every 100 ms. */
+/** Returns the machine's clock, or for a rehearsal one ahead by the seconds in the file, which is read again every 100 ms. */
 export function makeClock(file?: string): Clock {
   let offsetMs = 0;
   const read = (path: string) => {

@@ -23,12 +23,12 @@ type LinkStarts = { readonly publicUrl: string; readonly dashboardUrl: string };
 /** The value of every setting; `null` where there is none. */
 export type Config = Omit<Settings, keyof LinkStarts> & LinkStarts;
 
-/** The same, where these settings have a value. */
+/** Config in which these settings have a value. */
 export type ConfigWith<N extends SettingName> = Config & {
   readonly [F in Field<N> & keyof Config]: NonNullable<Config[F]>;
 };
 
-/** Why the program does not start: one sentence for each thing that is wrong with its settings. */
+/** The program cannot start: one sentence per problem in its settings. */
 export class ConfigError extends Error {
   readonly problems: readonly string[];
 
@@ -41,13 +41,13 @@ export class ConfigError extends Error {
 type Environment = Readonly<Record<string, string | undefined>>;
 type ReadFile = (path: string) => string;
 
-/** What must not be. A setting that is wrong by itself is `undefined` here, and breaks no rule. */
+/** Contradiction between settings. A setting that is invalid by itself is `undefined` here and breaks no rule. */
 export interface Rule {
   readonly broken: (config: Partial<Config>) => boolean;
   readonly sentence: string;
 }
 
-/** What one role asks of the settings besides. */
+/** Settings and rules that one role demands in addition. */
 export interface Needs<N extends SettingName> {
   /** Settings that must have a value. */
   readonly required?: readonly N[];

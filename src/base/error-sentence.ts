@@ -4,7 +4,7 @@ import { Refusal } from './errors.ts';
 /** Codes whose messages are sentences already. */
 const saidInFull = /^(?:EACCES|EADDRNOTAVAIL|ENOSPC|EROFS|ERR_PARSE_ARGS_.*)$/;
 
-/** Says why a program ends before its work: a sentence for the person who started it; what nobody expected keeps its place in the code. */
+/** Returns the sentence for the person who started a program that failed; an unexpected error keeps its stack. */
 export function sentenceOf(error: unknown): string {
   if (error instanceof Refusal || error instanceof ConfigError) return error.message;
   if (!(error instanceof Error)) return String(error);

@@ -1,4 +1,4 @@
-/** Who caused a failure. It decides billing, retry, statistics and alerts at once. */
+/** Cause of a failure: decides billing, retry, statistics and alerts at once. */
 export type Blame = 'caller' | 'site' | 'us';
 
 interface RefusalRow {
@@ -6,7 +6,7 @@ interface RefusalRow {
   readonly sentence: string;
 }
 
-/** What is answered to a caller or an operator whose request is not carried out. Scripts answer with these codes. */
+/** Answers to callers and operators whose request is not carried out. Scripts answer with these codes. */
 export const refusals = {
   bad_request: { status: 400, sentence: 'Bad Request' },
   invalid_api_key: { status: 401, sentence: 'Invalid API Key' },
@@ -46,7 +46,7 @@ interface FailureRow {
   readonly sentence: string;
 }
 
-/** Why a job ended without a file. */
+/** Reasons for which a job ended without a file. */
 export const failures = {
   address_not_allowed: row('caller', false, 'BadRequest', 400, 'The address of this URL is not allowed'),
   age_restricted: row('caller', false, 'Error', 400, 'This content is age restricted and cannot be downloaded'),

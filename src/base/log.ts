@@ -14,7 +14,7 @@ type Write = (sentence: string, fields?: Fields) => void;
 
 /** Writes lines of a constant lower-case sentence with values beside it. */
 export interface Log extends Readonly<Record<Level, Write>> {
-  /** The same log, where every line carries these fields too. */
+  /** Child log: each of its lines carries these fields too. */
   readonly with: (fields: Fields) => Log;
 }
 
@@ -27,7 +27,7 @@ export interface LogOptions {
   readonly now: () => number;
 }
 
-/** Gives a log that writes one JSON object a line, never a secret, and never throws because of a value. */
+/** Returns a log that writes one JSON object per line, never a secret, and never throws because of a value. */
 export function makeLog({ level, write, now }: LogOptions): Log {
   const written = levels.slice(0, levels.indexOf(level) + 1);
   return makeChild([], (level, sentence, fields) => {

@@ -107,7 +107,7 @@ export async function showMetrics(metrics: Pick<Metrics, 'registry' | 'looks'>):
   return (await metrics.registry.metrics()).replaceAll(/ Nan$/gm, ' NaN');
 }
 
-/** Gives every metric, fresh, on a registry of its own. */
+/** Makes every metric on a registry of its own. */
 export function makeMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix });

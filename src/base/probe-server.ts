@@ -8,7 +8,7 @@ export interface ProbeOptions {
   readonly port: number;
   readonly host: string;
   readonly metrics: Pick<Metrics, 'registry' | 'looks'>;
-  /** Names what is missing before the role can do its work; nothing when it is ready. */
+  /** Returns the parts that are not ready yet; none when the role can do its work. */
   readonly ready: () => readonly string[] | Promise<readonly string[]>;
 }
 
@@ -24,7 +24,7 @@ interface Answer {
   readonly body: string;
 }
 
-/** Answers /healthz, /readyz and /metrics on the inner port that every role has. */
+/** Serves /healthz, /readyz and /metrics on the inner port that every role has. */
 export async function startProbe({ port, host, metrics, ready }: ProbeOptions): Promise<Probe> {
   const server = createServer(async (request, response) => {
     const { status, type, body } = await answer(request, metrics, ready).catch((error) => plain(500, String(error)));

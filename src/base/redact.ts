@@ -10,19 +10,19 @@ const awsKey = /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/g;
 const awsSigned = /\b(X-Amz-(?:Credential|Security-Token|Signature)|Signature)=[^\s"'&,;]+/gi;
 const bearer = /\b(Bearer)\s+[^\s"',;]+/gi;
 
-/** What is known while a value is read: the objects around it, and how many values may still follow. */
+/** State of one redaction: the objects around the present value (against cycles), and how many values may still follow. */
 interface Reading {
   readonly above: Set<object>;
   left: number;
 }
 
-/** Gives fields as plain JSON values: without secrets, bounded in size; whatever they hold, it never throws. */
+/** Returns fields as plain JSON values, without secrets and bounded in size; never throws, whatever they hold. */
 export function redactFields(fields: object): object {
   const read = redactValue(fields, { above: new Set(), left: mostValues });
   return read instanceof Object ? read : { fields: read };
 }
 
-/** Gives a text without API keys, bearer values, keys and signatures of S3 and the private parts of URLs, of 2,000 characters at most. */
+/** Returns a text without API keys, bearer values, S3 keys and signatures and private parts of URLs, cut to 2,000 characters. */
 export function redactText(text: string): string {
   // Cut last: a key that the cut divides would no longer look like one.
   const clean = text

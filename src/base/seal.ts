@@ -14,13 +14,13 @@ export interface SealOptions {
 
 /** Signs and seals texts. What is made for one purpose is worth nothing for another. */
 export interface Seal {
-  /** Gives a signature that only who knows the secret can make, in base64url. */
+  /** Returns a signature in base64url that cannot be made without the secret. */
   readonly sign: (purpose: string, text: string) => string;
-  /** Tells whether `sign` gave this signature for the same purpose and text. */
+  /** Returns true if `sign` made this signature for the same purpose and text. */
   readonly verify: (purpose: string, text: string, signature: string) => boolean;
-  /** Gives the text encrypted, different each time. */
+  /** Encrypts the text; the result differs each time. */
   readonly seal: (purpose: string, plain: string) => string;
-  /** Gives the text that was sealed for this purpose, or `null` for anything else. */
+  /** Returns the text that was sealed for this purpose, or `null` for anything else. */
   readonly open: (purpose: string, sealed: string) => string | null;
 }
 
@@ -57,7 +57,7 @@ function seal(secret: Uint8Array, purpose: string, plain: string): string {
   return version + Buffer.concat([nonce, cipher.getAuthTag(), hidden]).toString('base64url');
 }
 
-/** Gives the bytes of a sealed text, if it is spelled exactly as `seal` spells them. */
+/** Returns the bytes of a sealed text, or `null` unless it is spelled exactly as `seal` spells them. */
 function readSealed(sealed: string): Buffer | null {
   const text = sealed.slice(version.length);
   const bytes = Buffer.from(text, 'base64url');

@@ -42,7 +42,7 @@ export function makeStop(): Stop {
   };
 }
 
-/** Gives what went wrong, with the name of what was to be released. */
+/** Returns the error of a release, with the name of the thing that was to be released. */
 async function releaseOne({ name, release, limitSeconds }: Opened): Promise<Error | undefined> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer =

@@ -16,7 +16,7 @@ export type Judgement = Extract<
   'open' | 'refused_name' | 'refused_address' | 'refused_port' | 'failed_dns'
 >;
 
-/** What follows from a host and a port alone: a refusal, addresses to connect to, or a name to resolve and judge. */
+/** Judgement of a host and port before DNS: a refusal, addresses to connect to, or a name to resolve and judge. */
 export type HostJudgement =
   | { readonly verdict: Exclude<Judgement, 'open'> }
   | { readonly verdict: 'open'; readonly addresses: readonly string[] }
@@ -46,7 +46,7 @@ const gravest: readonly Judgement[] = ['refused_name', 'refused_address', 'refus
 /** A localhost name means this machine, whatever a resolver says (RFC 6761). */
 const loopbacks = ['127.0.0.1', '::1'];
 
-/** Gives the rules of what may be reached. */
+/** Returns the rules of which host, address and port may be reached. */
 export function makePolicy({ ports, allow, deny, ownAddresses }: PolicyOptions): Policy {
   const denied = deny.map(readRange);
   const excepted = allow.map((exception) => ({ range: readRange(exception), port: exception.port }));

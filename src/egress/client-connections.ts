@@ -8,11 +8,11 @@ export interface GuestLimits {
 
 /** A client's connection to the proxy. */
 export interface Guest {
-  /** Who it belongs to: an address, or the socket of ours that it came through. */
+  /** Address of the client, or path of the UNIX socket that it came through. */
   readonly client: string;
-  /** Whether its client already had as many connections as it may have. */
+  /** The client already had as many connections as it may have: requests on this one are refused. */
   readonly surplus: boolean;
-  /** Whether something is asked that has not ended. */
+  /** A request is under way. */
   busy: boolean;
 }
 

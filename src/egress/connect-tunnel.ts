@@ -5,7 +5,7 @@ import type { Exchange } from './proxied-connection.ts';
 import { readFraming, readTunnelTarget } from './proxy-request.ts';
 import { refusalOf, sendRefusal } from './refusal-response.ts';
 
-/** Answers a CONNECT: bytes go both ways until one side ends, or the client is told the verdict. */
+/** Serves a CONNECT: copies bytes both ways until one side ends, or refuses with the verdict. */
 export async function tunnel(
   request: IncomingMessage,
   client: Socket,

@@ -58,7 +58,7 @@ export function startWatch({ bytes, idleSeconds, totalSeconds }: WatchLimits, ev
   };
 }
 
-/** What has passed through a socket, in both directions. */
+/** Returns the bytes that a socket has carried in both directions. */
 export function bytesOf({ bytesRead, bytesWritten }: Socket): number {
   return bytesRead + bytesWritten;
 }

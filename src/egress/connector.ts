@@ -29,7 +29,7 @@ type Dial = (options: TcpNetConnectOpts) => Socket;
 
 const mostAttempts = 3;
 
-/** Gives the only way to the world: a connection to an address that was judged, or the verdict why there is none. */
+/** Returns the only function that opens sockets to the Internet: it connects to an address that was judged, or returns the verdict. */
 export function makeReach({ policy, resolve, connectSeconds, dial = connect }: ReachOptions): Reach {
   const judge = async ({ host, port }: Target, signal: AbortSignal): Promise<Judged> => {
     const judged = policy.judgeHost(host, port);

@@ -30,7 +30,7 @@ export interface EgressOptions {
   readonly metrics: Metrics;
   /** Where clients come in. */
   readonly places: readonly Place[];
-  /** What the process that started this one holds open: when it ends, everything here ends at once. */
+  /** Held open by the process that started this one: when it ends, egress ends at once. */
   readonly lifeline?: Readable;
 }
 

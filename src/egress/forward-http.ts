@@ -6,7 +6,7 @@ import type { Exchange } from './proxied-connection.ts';
 import { type PlainTarget, passOn, readFraming, readPlainTarget } from './proxy-request.ts';
 import { refusalOf } from './refusal-response.ts';
 
-/** Answers a plain HTTP request with what its source says, or with the verdict why it is not asked. */
+/** Forwards a plain HTTP request to its server and the answer back, or refuses with the verdict. */
 export async function forward(request: IncomingMessage, response: ServerResponse, exchange: Exchange): Promise<void> {
   const target = readPlainTarget(request.url ?? '');
   const framing = readFraming(request);
@@ -70,7 +70,7 @@ function relay(
   });
 }
 
-/** Tells a client why it gets no answer; one that has part of an answer sees it break off. */
+/** Refuses with the verdict; a client that already has part of an answer is cut off. */
 function refuse(
   response: ServerResponse,
   verdict: Exclude<EgressVerdict, 'open'>,

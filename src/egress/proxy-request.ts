@@ -39,7 +39,7 @@ export function readTunnelTarget(text: string): Target | null {
   return host && port > 0 && port <= 65_535 ? { host, port } : null;
 }
 
-/** How the body of a request is framed; null when its headers contradict each other or name a coding that is not passed on. */
+/** Returns the headers that frame the body; null when they contradict each other or name a coding that is not passed on. */
 export function readFraming({ headers }: IncomingMessage): readonly string[] | null {
   const { 'content-length': length, 'transfer-encoding': coding } = headers;
   if (coding !== undefined) {

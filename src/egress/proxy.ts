@@ -42,7 +42,7 @@ const statuses: Record<string, number> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_RE
 
 type Begin = (socket: Socket) => Exchange | undefined;
 
-/** Gives a forward proxy for plain HTTP and CONNECT that reaches only what is judged open. */
+/** Makes a forward proxy for plain HTTP and CONNECT that connects only to addresses that the policy opens. */
 export function makeProxy({ reach, limits, log, metrics }: ProxyOptions): Proxy {
   const guests = makeGuests(limits);
   const watch = startWatch(limits);

@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import type { EgressVerdict } from '../base/egress-verdict.ts';
 import { proxyVerdictHeader } from '../base/egress-verdict.ts';
 
-/** How long a refused client may still send before it is cut off, so that it reads why. */
+/** A refused client may send for so long before it is cut off: a reset at once could lose the answer. */
 const lingerMs = 1000;
 
 export interface Refusal {
@@ -24,7 +24,7 @@ const table: Record<Exclude<EgressVerdict, 'open'>, readonly [status: number, se
   limited: [503, 'A limit of the proxy is reached.'],
 };
 
-/** What a client is told when it gets no connection. `late` tells that somebody did not answer in time. */
+/** Returns the answer for a verdict. `late` means that DNS or the server did not answer in time: 504 instead of 502. */
 export function refusalOf(verdict: Exclude<EgressVerdict, 'open'>, late = false, status = table[verdict][0]): Refusal {
   const body = `${table[verdict][1]}\n`;
   return {

@@ -20,7 +20,7 @@ export type Resolve = (name: string, signal: AbortSignal) => Promise<Resolved>;
 
 const unknown: Resolved = { addresses: [], late: false };
 
-/** Gives a function that asks once for the addresses of a name, of both families, and always answers in time. */
+/** Returns a function that looks up both address families of a name once and answers within the limit. */
 export async function makeResolve({ servers, limitSeconds }: ResolveOptions): Promise<Resolve> {
   const resolvers = await Promise.all(servers.map(addressOf));
   const limitMs = limitSeconds * 1000;

@@ -18,7 +18,7 @@ export function makeKey(account: string, bytes: Uint8Array): string {
   return start + checksumOf(start);
 }
 
-/** What a key's text tells: its account, the hash that the record knows it by, and its id, which is how that begins. */
+/** Parts of a key's text: its account, the hash that the record stores, and its id, the first 24 characters of the hash. */
 export interface KeyText {
   readonly account: string;
   readonly hash: string;

@@ -11,7 +11,7 @@ export interface PartialHeaders {
   readonly 'if-none-match'?: string | undefined;
 }
 
-/** Gives the one part that is asked for; what is not understood, is several parts or was meant for another file asks for the whole. */
+/** Returns the one part that is asked for; a range that is not understood, has several parts or is for another file means the whole. */
 export function readRange(headers: PartialHeaders, bytes: number, etag: string): ByteRange | 'whole' | 'unsatisfiable' {
   const condition = headers['if-range'];
   const asked = /^bytes=(?:(\d+)-(\d*)|-(\d+))$/i.exec(headers.range ?? '');
@@ -22,7 +22,7 @@ export function readRange(headers: PartialHeaders, bytes: number, etag: string):
   return rangeWithin(Number(first), last ? Math.min(Number(last), bytes - 1) : bytes - 1, bytes);
 }
 
-/** Tells whether the caller has this very file already. */
+/** Returns true if the caller has this very file already. */
 export function isHeld(headers: PartialHeaders, etag: string): boolean {
   const held = (headers['if-none-match'] ?? '').split(',').map((one) => one.trim().replace(/^W\//, ''));
   return held.includes(etag) || held.includes('*');

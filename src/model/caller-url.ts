@@ -23,17 +23,17 @@ export const notUrl = 'must be an http or https URL';
 const loopbacks = ['127.0.0.1', '::1'].map((text) => readAddress(text) as IpAddress);
 const unfitCharacters = /[\p{Cc}\p{Cs}]/u;
 
-/** Says whether a caller may name this media URL (D28), and how it is handed on: serialised, without its fragment. */
+/** Judges a media URL of a caller (D28) and returns it as it is handed on: serialised, without its fragment. */
 export function judgeUrl(text: string, exceptions: readonly Exception[]): JudgedUrl {
   return judge(text, queryLengthMax, exceptions);
 }
 
-/** The same for a URL that receives a webhook (D55). */
+/** Judges a webhook URL in the same way (D55). */
 export function judgeWebhookUrl(text: string, exceptions: readonly Exception[]): JudgedUrl {
   return judge(text, webhookUrlLengthMax, exceptions);
 }
 
-/** Names who receives what is posted to a URL: its host and, behind a slash, a mark of its path. */
+/** Returns the receiver of a webhook: its host and, behind a slash, a short hash of its path. */
 export function receiverOf(url: string): string {
   const { host, pathname } = new URL(url);
   return `${host}/${createHash('sha256').update(pathname).digest('base64url').slice(0, 8)}`;
@@ -56,7 +56,7 @@ function judge(text: string, lengthMax: number, exceptions: readonly Exception[]
   return { ok: true, href: url.href };
 }
 
-/** What is wrong with the host, or null. URL has already written every odd form of an address in the plain one. */
+/** Returns the sentence about a host that is not allowed, or null. URL has already written every odd form of an address in the plain one. */
 function judgeHost({ hostname, port: given, protocol }: URL, exceptions: readonly Exception[]): string | null {
   const port = given === '' ? (protocol === 'https:' ? 443 : 80) : Number(given);
   const open = exceptions.filter((exception) => exception.port === null || exception.port === port).map(readRange);

@@ -2,7 +2,7 @@ import type { Seal } from '../base/seal.ts';
 import { extensions, isContentType } from './content-types.ts';
 import type { Job } from './job.ts';
 
-/** What a link opens, or why it opens nothing (D85). */
+/** Result of checking a link: the job and file name, or the reason for which it opens nothing (D85). */
 export type JudgedLink =
   | { readonly is: 'good'; readonly job: string; readonly name: string }
   | { readonly is: 'altered' }
@@ -35,7 +35,7 @@ export function judgeLink(target: string, now: number, verify: Seal['verify']): 
   return now < Number(link.exp) * 1000 ? { is: 'good', job: link.job, name: link.name } : { is: 'expired' };
 }
 
-/** Names a file after its title, in characters that every file system takes and that do not disguise how the name ends. */
+/** Returns a file name from a title: in characters that every file system takes and that do not disguise the extension. */
 export function displayName(title: unknown, contentType: string): string {
   const extension = isContentType(contentType) ? extensions[contentType] : 'bin';
   // Of the invisible characters only the two joiners stay: Persian, Indic scripts and emoji are written with them.
@@ -63,7 +63,7 @@ function readLink(target: string): Link | null {
   return { job, name, exp, sig };
 }
 
-/** What is signed: no two links have the same text. */
+/** Returns the text that is signed: no two links have the same. */
 function textOf({ job, name, exp }: Omit<Link, 'sig'>): string {
   return JSON.stringify([job, name, exp]);
 }

@@ -1,7 +1,7 @@
 import { failures } from '../base/errors.ts';
 import { isEnded, type Job } from './job.ts';
 
-/** What is known about a job when it is shown, but not kept in its record. */
+/** Facts that are shown with a job but not kept in its record. */
 export interface Beside {
   readonly now: number;
   /** A link to its file, signed now. */
@@ -39,7 +39,7 @@ export function shownJob(job: Job, beside: Beside) {
   };
 }
 
-/** Tells a receiver how a job ended, in exactly the words of the contract (D94). */
+/** Returns the body of a job's webhook, in exactly the words of the contract (D94). */
 export function webhookBody(job: Job, link: string | null) {
   if (job.status === 'CompletedJob') {
     return { id: job.id, status: 'CompletedJob', result: { metadata: job.metadata, response: link } };
@@ -47,7 +47,7 @@ export function webhookBody(job: Job, link: string | null) {
   return { id: job.id, status: 'Error', error: job.error ?? failures[job.error_code ?? 'unclassified'].sentence };
 }
 
-/** Gives the progress after a report: a whole number that never falls and is at most 99 (D20). */
+/** Returns the progress after a report: a whole number that never falls and is at most 99 (D20). */
 export function raiseProgress(before: number, reported: number): number {
   const whole = Number.isNaN(reported) ? 0 : Math.floor(reported);
   return Math.max(before, Math.min(whole, 99));

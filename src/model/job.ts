@@ -14,7 +14,7 @@ export const endpoints = ['video', 'audio', 'metadata'] as const;
 /** The three operations that cost a credit. */
 export type Endpoint = (typeof endpoints)[number];
 
-/** What a produced file is, as proved by the worker and confirmed by the object store. */
+/** File of a job, as proved by the worker and confirmed by the object store. */
 export interface Delivered {
   readonly key: string;
   readonly bytes: number;
@@ -54,7 +54,7 @@ export interface Job {
   readonly deadline: number | null;
   /** Since when its worker has ended well while the object store cannot be asked (D75). */
   readonly storing_since: number | null;
-  /** What the worker of its open attempt said of its end. */
+  /** Verdict that the worker of the open attempt has reported. */
   readonly verdict: Outcome | null;
   readonly error_code: FailureCode | null;
   readonly error: string | null;

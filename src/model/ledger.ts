@@ -8,14 +8,14 @@ export interface LedgerEntry {
   readonly kind: 'grant' | 'charge' | 'lapse' | 'overdraft';
   readonly balance: Balance;
   readonly amount: number;
-  /** What a charge or an overdraft is for: the job, or the hold of a synchronous call. */
+  /** Job that a charge or an overdraft is for, or the hold of a synchronous call. */
   readonly job: string | null;
   readonly pack: string | null;
-  /** Why the operator granted it, where that was said. */
+  /** Reason that the operator gave for a grant. */
   readonly reason?: string;
 }
 
-/** What a replay starts from: the balances at the end of the entries that were moved away. */
+/** Start of a replay: the balances after the entries that were archived. */
 export interface Opening {
   readonly subscription: number;
   readonly credits_given: number;
@@ -23,7 +23,7 @@ export interface Opening {
   readonly packs: ReadonlyMap<string, { readonly total: number; readonly used: number }>;
 }
 
-/** What a replay comes to, what its entries moved, and one sentence for each entry that cannot be right. */
+/** Result of a replay: balances, sums by kind, and one sentence for each entry that cannot be right. */
 export interface Balances extends Opening {
   readonly granted: number;
   readonly charged: number;
@@ -146,7 +146,7 @@ function movePack(packs: Running['packs'], id: string, isGrant: boolean, amount:
   return sinks(pack.total - pack.used, isGrant, amount) ? [`takes pack ${id} below zero`] : [];
 }
 
-/** Whether taking this amount is what brought a balance below zero, so that one fault is told once. */
+/** Returns true if this very amount brought the balance below zero, so that one fault is reported once. */
 function sinks(left: number, isGrant: boolean, amount: number): boolean {
   return !isGrant && left < 0 && left + amount >= 0;
 }

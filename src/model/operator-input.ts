@@ -1,6 +1,6 @@
 import { readTime } from './timestamp.ts';
 
-/** What was read, or one sentence that says what is allowed. */
+/** Value that was read, or one sentence that says which values are allowed. */
 export type Read<T> =
   | { readonly value: T; readonly problem?: undefined }
   | { readonly problem: string; readonly value?: undefined };

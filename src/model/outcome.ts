@@ -3,7 +3,7 @@ import { isContentType } from './content-types.ts';
 import type { Delivered } from './job.ts';
 import { type Metadata, readMetadata } from './metadata.ts';
 
-/** How an attempt ended. `delivered` is null when only metadata was asked for. */
+/** End of an attempt. `delivered` is null when only metadata was asked for. */
 export type Outcome =
   | { readonly is: 'done'; readonly metadata: Metadata; readonly delivered: Delivered | null }
   | { readonly is: 'failed'; readonly code: FailureCode; readonly text?: string }
@@ -15,12 +15,12 @@ export const longestKey = 200;
 /** These are for the controller to find, never for a worker to say. */
 const neverSaid: readonly FailureCode[] = ['cancelled', 'queue_timeout', 'worker_lost'];
 
-/** Names the beginning of every object key that an attempt may upload to. */
+/** Returns the prefix of every object key that an attempt may upload to. */
 export function objectPrefix(jobId: string, attempt: number): string {
   return `${jobId}/${attempt}/`;
 }
 
-/** Judges what a worker says: an outcome that fits the contract and every limit, or null when it is not to be believed. */
+/** Checks the verdict of a worker; null unless it fits the contract and every limit. */
 export function readVerdict(json: unknown): Outcome | null {
   if (!isObject(json)) return null;
   switch (json.is) {

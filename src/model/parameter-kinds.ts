@@ -128,7 +128,7 @@ export function fieldPaths(description: string): Parameter<readonly Path[], read
   return { schema, required: false, absent: [], read };
 }
 
-/** The same parameter, not to be left out. */
+/** Makes a parameter required. */
 export function required<T>(parameter: Parameter<T>): Parameter<T, never> {
   return { ...parameter, required: true, absent: undefined as never };
 }

@@ -5,11 +5,11 @@ export interface Standing {
   /** Jobs of the account that run. */
   readonly running: number;
   readonly concurrency: number | null;
-  /** What the runner says it waits for. */
+  /** Reason for which the runner has not started it yet. */
   readonly stage: string | null;
 }
 
-/** What a caller sees of a queued job: its position among the account's own, why it waits, and an estimate. */
+/** Returns the queue position as callers see it: among the account's own jobs, with the reason for the wait and an estimate. */
 export function queueOf(
   standing: Standing,
   averageSeconds: number | null,

@@ -164,7 +164,7 @@ export function parseFlags(given: Given): Parsed<Flags> {
   return read.ok ? { ok: true, ...read.value } : read;
 }
 
-/** Whether errors are answered as 200, however wrong the other parameters are; false when `soft_fail` itself is wrong. */
+/** Returns true if errors are to be answered as 200, however wrong the other parameters are; false when `soft_fail` itself is wrong. */
 export function wantsSoftFail(given: Given): boolean {
   const read = readParameters({ soft_fail: globalParameters.soft_fail }, given);
   return read.ok && read.value.soft_fail;

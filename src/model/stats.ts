@@ -13,7 +13,7 @@ export type JudgedStats =
   | { readonly ok: true; readonly engine: Engine; readonly path: string | null }
   | { readonly ok: false; readonly code: RefusalCode; readonly sentence: string };
 
-/** What one minute saw of one engine or path (D52). */
+/** Calls of one engine or path within one minute (D52). */
 export interface MinuteBucket {
   /** Whole minutes since 1970. */
   readonly minute: number;
@@ -22,7 +22,7 @@ export interface MinuteBucket {
   readonly good: number;
   /** Those of `count` that took at most 60 s. */
   readonly timed: number;
-  /** What the timed ones took together. */
+  /** Sum of the times of the timed calls. */
   readonly milliseconds: number;
 }
 
@@ -45,7 +45,7 @@ const enoughCalls = 20;
 const operationalPercent = 90;
 const degradedPercent = 50;
 
-/** Says what a question about health is about, or why it cannot be answered; undefined means not given. */
+/** Checks a question about health; undefined means not given. */
 export function judgeStats(engine: string | undefined, path: string | undefined): JudgedStats {
   if (engine !== undefined) {
     if (engine === '') return bad(`engine must be one of ${Object.keys(catalogue).join(', ')}`);

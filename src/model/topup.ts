@@ -3,7 +3,7 @@ import type { Plan } from './account.ts';
 import { monthOf } from './billing-period.ts';
 import { type Read, readPackTitle, readSwitch, readWhole, readWholeOrNone } from './operator-input.ts';
 
-/** What an owner or an operator chooses; `null` where nothing was chosen yet. */
+/** Choice of an owner or an operator; `null` where nothing was chosen yet. */
 export interface TopupChoice {
   readonly enabled: boolean;
   readonly threshold_percent: number;
@@ -25,7 +25,7 @@ export interface Topup extends TopupChoice {
   readonly cap_mailed_at: number | null;
 }
 
-/** What a charge may set off. */
+/** State after a charge, which may cause a purchase. */
 export interface AfterCharge {
   readonly remaining: number;
   /** Of the plan. */
@@ -57,7 +57,7 @@ export const noTopup: Topup = {
   cap_mailed_at: null,
 };
 
-/** Whether a charge that left this much sets off a purchase, or would but for the monthly cap (D49, D82). */
+/** Returns `buy` if a charge that left this much causes a purchase, `capped` if only the monthly cap prevents it (D49, D82). */
 export function shouldBuy(topup: Topup, after: AfterCharge, now: number): 'buy' | 'capped' | 'no' {
   if (!topup.enabled || !isComplete(topup) || after.purchaseUnderWay) return 'no';
   const { pack_total, price_cents, threshold_percent, monthly_cap_cents } = topup;
@@ -72,12 +72,12 @@ export function nextPossibleAt(topup: Pick<Topup, 'last_purchase_at'>): number |
   return topup.last_purchase_at === null ? null : topup.last_purchase_at + topupCooldownMs;
 }
 
-/** Whether reaching the cap is told by mail now: once in a UTC calendar month (D82). */
+/** Returns true if a mail about the cap is due: once in a UTC calendar month (D82). */
 export function isCapMailDue(topup: Pick<Topup, 'cap_mailed_at'>, now: number): boolean {
   return topup.cap_mailed_at === null || topup.cap_mailed_at < monthOf(now).start;
 }
 
-/** Why automatic top-up cannot be enabled; `null` when it can. */
+/** Returns the refusal for which automatic top-up cannot be enabled; `null` when it can. */
 export function enablingProblem(
   topup: TopupChoice,
   plan: Pick<Plan, 'paid'> | null,
@@ -88,7 +88,7 @@ export function enablingProblem(
   return providerConfigured ? null : 'no_provider';
 }
 
-/** Whether all that a purchase needs was chosen. */
+/** Returns true if everything that a purchase needs was chosen. */
 function isComplete<T extends TopupChoice>(topup: T): topup is T & Needed {
   return needed.every((name) => topup[name] !== null);
 }

@@ -154,7 +154,7 @@ export function oneOf<const T extends string | number>(...words: readonly T[]): 
   return { allowed, read: (text) => words.find((word) => String(word) === text) };
 }
 
-/** The same kind, where one word stands for a value that is found out. */
+/** Adds one word to a kind; its value is computed, such as the number of processors. */
 export function orWord<T>(word: string, find: () => T, kind: Kind<T>): Kind<T> {
   return {
     allowed: `${kind.allowed}, or ${word}`,

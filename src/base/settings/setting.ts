@@ -6,10 +6,10 @@ export interface Setting {
   readonly kind: Kind<unknown>;
   /** As one would write it; `null` when there is no value without the setting. */
   readonly default: string | null;
-  /** What holds without the setting, in words, where the default does not say it. */
+  /** Default in words, where `default` does not say it. */
   readonly absent?: string;
-  /** It may come from the file that NAME_FILE names, and is never shown. */
+  /** The value may come from the file that NAME_FILE names, and is never shown. */
   readonly secret?: true;
-  /** What the value limits, its unit, and what happens at the limit. */
+  /** Meaning for the operator: the thing that the value limits, its unit, and the consequence at the limit. */
   readonly text: string;
 }
