@@ -1,19 +1,19 @@
 import { isIP } from 'node:net';
 import { readExpiry } from '../model/api-key.ts';
-import { type Read, readSlug, readSwitch, readWhole, readWholeOrNone } from '../model/operator-input.ts';
+import { type ReadInput, readSlug, readSwitch, readWhole, readWholeOrNone } from '../model/operator-input.ts';
 import type { Operand, ParseValue } from './command.ts';
 
 /** The account that a command is about. */
 export const slug = { read: readSlug, text: 'Slug of the account.' } as const satisfies Operand;
 
 /** A whole number within limits. */
-export function wholeNumber(least: number, most?: number): ParseValue<number> {
-  return (text, what) => readWhole(text, { least, what, ...(most === undefined ? {} : { most }) });
+export function wholeNumber(min: number, max?: number): ParseValue<number> {
+  return (text, subject) => readWhole(text, { min, subject, ...(max === undefined ? {} : { max }) });
 }
 
 /** A whole number within limits, or `none` for no limit. */
-export function wholeNumberOrNone(least: number): ParseValue<number | null> {
-  return (text, what) => readWholeOrNone(text, { least, what });
+export function wholeNumberOrNone(min: number): ParseValue<number | null> {
+  return (text, subject) => readWholeOrNone(text, { min, subject });
 }
 
 /** A name that stands alone: it is there. */
@@ -38,7 +38,7 @@ export function oneOf<const T extends string>(...words: readonly T[]): ParseValu
 
 /** One word instead of a value: it is read as `null`. */
 export function orNull<T>(word: string, judge: ParseValue<T>): ParseValue<T | null> {
-  return (text, what): Read<T | null> => {
+  return (text, what): ReadInput<T | null> => {
     if (text === word) return { value: null };
     const read = judge(text, what);
     return read.problem === undefined ? read : { problem: `${read.problem}, or ${word}` };

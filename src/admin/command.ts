@@ -1,11 +1,11 @@
 import type { Config } from '../base/config.ts';
 import type { Seal } from '../base/seal.ts';
-import type { Read } from '../model/operator-input.ts';
+import type { ReadInput } from '../model/operator-input.ts';
 import type { ReadArchivedPart } from '../store/log/archived-parts.ts';
 import type { RecordStore } from '../store/script.ts';
 
 /** Judges a text; `what` is what a sentence calls it. */
-export type ParseValue<T> = (text: string, what: string) => Read<T>;
+export type ParseValue<T> = (text: string, what: string) => ReadInput<T>;
 
 /** A value that stands on the line by its place. */
 export interface Operand {

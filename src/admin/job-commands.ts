@@ -2,7 +2,7 @@ import { failures, refuse } from '../base/errors.ts';
 import { makeLink } from '../model/file-link.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import { shownJob } from '../model/job-json.ts';
-import { queueOf } from '../model/queue-position.ts';
+import { queueJson } from '../model/queue-position.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
 import { cancelJob } from '../store/jobs/cancel-job.ts';
@@ -79,10 +79,10 @@ async function findJob(store: RecordStore, id: string): Promise<Job> {
   return job;
 }
 
-async function findQueue(store: RecordStore, job: Job): Promise<ReturnType<typeof queueOf> | null> {
+async function findQueue(store: RecordStore, job: Job): Promise<ReturnType<typeof queueJson> | null> {
   if (job.status !== 'QueuedJob') return null;
   const [position] = await readPositions(store, job.account, [job.id]);
-  return position ? queueOf({ ...position, stage: job.stage }, null) : null;
+  return position ? queueJson({ ...position, stage: job.stage }, null) : null;
 }
 
 async function show(job: Job, { store, config, seal }: CommandTools): Promise<CommandResult> {

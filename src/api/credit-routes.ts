@@ -2,7 +2,7 @@ import { hash, randomUUID } from 'node:crypto';
 import { failures, refuse } from '../base/errors.ts';
 import { hasBrokenOff } from '../base/http-client.ts';
 import type { Seal } from '../base/seal.ts';
-import type { Exception } from '../base/settings/kinds.ts';
+import type { AddressException } from '../base/settings/kinds.ts';
 import { receiverOf } from '../model/caller-url.ts';
 import type { InspectionResult, Inspector } from '../model/inspection-result.ts';
 import { type Endpoint, isEnded, type Job } from '../model/job.ts';
@@ -26,7 +26,7 @@ export interface CreditRoutes {
   /** Status of an accepted call (D1). */
   readonly asyncStatus: number;
   /** Addresses that callers may name although they are not public. */
-  readonly exceptions: readonly Exception[];
+  readonly exceptions: readonly AddressException[];
   /** False while the memory gate of Redis is shut. */
   readonly hasMemory: () => boolean;
   readonly inspector: Inspector;

@@ -4,7 +4,7 @@ import { refuse } from '../base/errors.ts';
 import type { Seal } from '../base/seal.ts';
 import { isHeld, readRange } from '../model/byte-range.ts';
 import { isContentType } from '../model/content-types.ts';
-import { dispositionOf, judgeLink } from '../model/file-link.ts';
+import { checkLink, dispositionOf } from '../model/file-link.ts';
 import type { Delivered, Job } from '../model/job.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import type { OpenHandler } from './app.ts';
@@ -30,7 +30,7 @@ const caching = 'private, no-store';
 /** GET or HEAD of a result link: the file, a part of it, or why not (D23, D68, D85). */
 export function deliverFile(routes: FileRoutes): OpenHandler {
   return async ({ req, res }) => {
-    const link = judgeLink(req.originalUrl, routes.now(), routes.verify);
+    const link = checkLink(req.originalUrl, routes.now(), routes.verify);
     if (link.is === 'altered') throw refuse('forbidden');
     if (link.is === 'expired') return gone('this link has expired');
     const job = await routes.readJob(link.job);

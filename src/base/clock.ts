@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 const everyMs = 100;
 /** About 3,000 years: beyond it a time could no longer be written as a date. */
-const mostSeconds = 1e11;
+const maxOffsetSeconds = 1e11;
 
 export interface Clock {
   /** Milliseconds since 1970, the offset included. */
@@ -32,7 +32,7 @@ function readOffsetMs(path: string): number | undefined {
   try {
     const text = readFileSync(path, 'utf8').trim();
     const seconds = /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
-    return Math.abs(seconds) <= mostSeconds ? Math.round(seconds * 1000) : undefined;
+    return Math.abs(seconds) <= maxOffsetSeconds ? Math.round(seconds * 1000) : undefined;
   } catch {
     // The file may be missing while it is replaced: the last value holds until the next reading.
     return undefined;

@@ -1,31 +1,31 @@
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { tableOf } from './markdown-table.ts';
-import type { Kind } from './settings/kinds.ts';
+import type { SettingKind } from './settings/kinds.ts';
 import type { Setting } from './settings/setting.ts';
 import { settings } from './settings/settings.ts';
 
-type Row = (typeof settings)[number];
-export type SettingName = Row['name'];
+type SettingRow = (typeof settings)[number];
+export type SettingName = SettingRow['name'];
 
 /** TRAWL_S3_PUBLIC_ENDPOINT is `s3PublicEndpoint`. */
-type Field<Name extends string> = Name extends `TRAWL_${infer Rest}` ? Camel<Rest> : never;
+type FieldName<Name extends string> = Name extends `TRAWL_${infer Rest}` ? Camel<Rest> : never;
 type Camel<Words extends string> = Words extends `${infer First}_${infer Rest}`
   ? `${Lowercase<First>}${Capitalize<Camel<Rest>>}`
   : Lowercase<Words>;
-type Value<R extends Row> = R extends { kind: Kind<infer T>; default: infer D }
+type SettingValue<R extends SettingRow> = R extends { kind: SettingKind<infer T>; default: infer D }
   ? D extends null
     ? T | null
     : T
   : never;
-type Settings = { readonly [R in Row as Field<R['name']>]: Value<R> };
+type SettingValues = { readonly [R in SettingRow as FieldName<R['name']>]: SettingValue<R> };
 type LinkStarts = { readonly publicUrl: string; readonly dashboardUrl: string };
 
 /** The value of every setting; `null` where there is none. */
-export type Config = Omit<Settings, keyof LinkStarts> & LinkStarts;
+export type Config = Omit<SettingValues, keyof LinkStarts> & LinkStarts;
 
 /** Config in which these settings have a value. */
 export type ConfigWith<N extends SettingName> = Config & {
-  readonly [F in Field<N> & keyof Config]: NonNullable<Config[F]>;
+  readonly [F in FieldName<N> & keyof Config]: NonNullable<Config[F]>;
 };
 
 /** The program cannot start: one sentence per problem in its settings. */
@@ -38,23 +38,23 @@ export class ConfigError extends Error {
   }
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
+type SettingEnvironment = Readonly<Record<string, string | undefined>>;
 type ReadFile = (path: string) => string;
 
 /** Contradiction between settings. A setting that is invalid by itself is `undefined` here and breaks no rule. */
-export interface Rule {
+export interface ConfigRule {
   readonly broken: (config: Partial<Config>) => boolean;
   readonly sentence: string;
 }
 
 /** Settings and rules that one role demands in addition. */
-export interface Needs<N extends SettingName> {
+export interface RoleNeeds<N extends SettingName> {
   /** Settings that must have a value. */
   readonly required?: readonly N[];
-  readonly rules?: readonly Rule[];
+  readonly rules?: readonly ConfigRule[];
 }
 
-const rules: readonly Rule[] = [
+const rules: readonly ConfigRule[] = [
   {
     broken: ({ objects, s3Bucket }) => objects === 's3' && s3Bucket === null,
     sentence: 'TRAWL_OBJECTS=s3 needs TRAWL_S3_BUCKET.',
@@ -108,9 +108,9 @@ const rules: readonly Rule[] = [
 
 /** Reads every setting, or throws a ConfigError that tells all that is wrong at once. */
 export function readConfig<const N extends SettingName = never>(
-  env: Environment,
+  env: SettingEnvironment,
   readFile: ReadFile,
-  { required = [], rules: own = [] }: Needs<N> = {},
+  { required = [], rules: own = [] }: RoleNeeds<N> = {},
 ): ConfigWith<N> {
   const isRequired = (name: SettingName) => (required as readonly SettingName[]).includes(name);
   const problems = unknownNames(env).map((name) => `${name} is not a setting of trawl.`);
@@ -122,7 +122,7 @@ export function readConfig<const N extends SettingName = never>(
       problems.push(error instanceof Error ? error.message : String(error));
     }
   }
-  const config = values as Settings;
+  const config = values as SettingValues;
   const broken = [...rules, ...own].filter((rule) => rule.broken(config as Partial<Config>));
   problems.push(...broken.map((rule) => rule.sentence));
   if (problems.length) throw new ConfigError(problems);
@@ -149,14 +149,14 @@ function describe(setting: Setting): string[] {
   return [`\`${setting.name}\``, shown, setting.kind.allowed, setting.text + secret];
 }
 
-function unknownNames(env: Environment): string[] {
+function unknownNames(env: SettingEnvironment): string[] {
   const known = new Set(settings.flatMap(({ name, secret }: Setting) => (secret ? [name, `${name}_FILE`] : [name])));
   return Object.keys(env)
     .filter((name) => name.startsWith('TRAWL_') && !known.has(name))
     .sort();
 }
 
-function readSetting(setting: Setting, required: boolean, env: Environment, readFile: ReadFile): unknown {
+function readSetting(setting: Setting, required: boolean, env: SettingEnvironment, readFile: ReadFile): unknown {
   const text = readText(setting, env, readFile) || setting.default;
   if (text === null) {
     if (required) throw new Error(`${setting.name} is required here.`);
@@ -168,7 +168,7 @@ function readSetting(setting: Setting, required: boolean, env: Environment, read
 }
 
 /** The text of a setting; an empty one counts as not set. */
-function readText({ name, secret }: Setting, env: Environment, readFile: ReadFile): string | null {
+function readText({ name, secret }: Setting, env: SettingEnvironment, readFile: ReadFile): string | null {
   const path = secret ? env[`${name}_FILE`] : undefined;
   if (!path) return env[name] || null;
   if (env[name]) throw new Error(`${name} and ${name}_FILE are both set: one of them must go.`);

@@ -81,7 +81,7 @@ const declared = {
 } as const;
 
 type Declared = typeof declared;
-type Made<M> = M extends { kind: 'counter'; labels: readonly (infer L extends string)[] }
+type MetricInstance<M> = M extends { kind: 'counter'; labels: readonly (infer L extends string)[] }
   ? Counter<L>
   : M extends { kind: 'gauge'; labels: readonly (infer L extends string)[] }
     ? Gauge<L>
@@ -90,19 +90,19 @@ type Made<M> = M extends { kind: 'counter'; labels: readonly (infer L extends st
       : never;
 
 /** Every metric by its name without the prefix, the registry that shows them, and what looks anew before they are shown. */
-export type Metrics = { readonly [Name in keyof Declared]: Made<Declared[Name]> } & {
+export type Metrics = { readonly [Name in keyof Declared]: MetricInstance<Declared[Name]> } & {
   readonly registry: Registry;
-  readonly looks: Set<() => Promise<void>>;
+  readonly refreshers: Set<() => Promise<void>>;
 };
 
 /** Brings those that are only set when somebody looks up to this moment. */
-export async function lookAnew({ looks }: Pick<Metrics, 'looks'>): Promise<void> {
-  await Promise.all([...looks].map((look) => look()));
+export async function refreshMetrics({ refreshers }: Pick<Metrics, 'refreshers'>): Promise<void> {
+  await Promise.all([...refreshers].map((look) => look()));
 }
 
 /** The text of all metrics as they are now, in the format of Prometheus. */
-export async function showMetrics(metrics: Pick<Metrics, 'registry' | 'looks'>): Promise<string> {
-  await lookAnew(metrics);
+export async function renderMetrics(metrics: Pick<Metrics, 'registry' | 'refreshers'>): Promise<string> {
+  await refreshMetrics(metrics);
   // prom-client writes a mean of nothing as Nan, which the format spells NaN.
   return (await metrics.registry.metrics()).replaceAll(/ Nan$/gm, ' NaN');
 }
@@ -112,7 +112,7 @@ export function makeMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix });
   const made = Object.entries(declared).map(([name, metric]) => [name, make(name, metric, registry)]);
-  return { ...Object.fromEntries(made), registry, looks: new Set() };
+  return { ...Object.fromEntries(made), registry, refreshers: new Set() };
 }
 
 /** The tables of docs/metrics.md. */

@@ -1,31 +1,31 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Metrics, showMetrics } from './metrics.ts';
+import { type Metrics, renderMetrics } from './metrics.ts';
 
 export interface ProbeOptions {
   /** 0 for any free one. */
   readonly port: number;
   readonly host: string;
-  readonly metrics: Pick<Metrics, 'registry' | 'looks'>;
+  readonly metrics: Pick<Metrics, 'registry' | 'refreshers'>;
   /** Returns the parts that are not ready yet; none when the role can do its work. */
   readonly ready: () => readonly string[] | Promise<readonly string[]>;
 }
 
-export interface Probe {
+export interface ProbeServer {
   readonly port: number;
   /** Stops answering, open connections included; may be repeated. */
   readonly close: () => Promise<void>;
 }
 
-interface Answer {
+interface ProbeAnswer {
   readonly status: number;
   readonly type: string;
   readonly body: string;
 }
 
 /** Serves /healthz, /readyz and /metrics on the inner port that every role has. */
-export async function startProbe({ port, host, metrics, ready }: ProbeOptions): Promise<Probe> {
+export async function startProbeServer({ port, host, metrics, ready }: ProbeOptions): Promise<ProbeServer> {
   const server = createServer(async (request, response) => {
     const { status, type, body } = await answer(request, metrics, ready).catch((error) => plain(500, String(error)));
     response.writeHead(status, {
@@ -45,22 +45,22 @@ async function answer(
   { method, url = '' }: IncomingMessage,
   metrics: ProbeOptions['metrics'],
   ready: ProbeOptions['ready'],
-): Promise<Answer> {
+): Promise<ProbeAnswer> {
   if (method !== 'GET' && method !== 'HEAD') return plain(405, 'method not allowed');
   const path = url.split('?')[0];
   if (path === '/healthz') return plain(200, 'ok');
   if (path === '/readyz') return readiness(await ready());
   if (path !== '/metrics') return plain(404, 'not found');
-  return { status: 200, type: metrics.registry.contentType, body: await showMetrics(metrics) };
+  return { status: 200, type: metrics.registry.contentType, body: await renderMetrics(metrics) };
 }
 
-function readiness(missing: readonly string[]): Answer {
+function readiness(missing: readonly string[]): ProbeAnswer {
   const ready = missing.length === 0;
   const body = JSON.stringify(ready ? { ready } : { ready, missing });
   return { status: ready ? 200 : 503, type: 'application/json', body };
 }
 
-function plain(status: number, body: string): Answer {
+function plain(status: number, body: string): ProbeAnswer {
   return { status, type: 'text/plain; charset=utf-8', body };
 }
 

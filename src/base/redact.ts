@@ -1,7 +1,7 @@
 const hidden = '***';
-const longestText = 2_000;
-const deepest = 6;
-const mostValues = 1_000;
+const maxTextLength = 2_000;
+const maxDepth = 6;
+const maxValues = 1_000;
 
 /** Compared with the small letters of a field's name alone, so that x-api-key, x_api_key and xApiKey are one. */
 const secretName = /authorization|cookie|apikey|stripekey|secret|password|token|credential/;
@@ -11,14 +11,14 @@ const awsSigned = /\b(X-Amz-(?:Credential|Security-Token|Signature)|Signature)=[
 const bearer = /\b(Bearer)\s+[^\s"',;]+/gi;
 
 /** State of one redaction: the objects around the present value (against cycles), and how many values may still follow. */
-interface Reading {
+interface Redaction {
   readonly above: Set<object>;
   left: number;
 }
 
 /** Returns fields as plain JSON values, without secrets and bounded in size; never throws, whatever they hold. */
 export function redactFields(fields: object): object {
-  const read = redactValue(fields, { above: new Set(), left: mostValues });
+  const read = redactValue(fields, { above: new Set(), left: maxValues });
   return read instanceof Object ? read : { fields: read };
 }
 
@@ -31,7 +31,7 @@ export function redactText(text: string): string {
     .replace(awsSigned, `$1=${hidden}`)
     .replace(bearer, `$1 ${hidden}`)
     .replace(/[^\s"'<>]+/g, (word) => (word.includes('/') ? stripUrl(word) : word));
-  return clean.length > longestText ? `${clean.slice(0, longestText - 1)}…` : clean;
+  return clean.length > maxTextLength ? `${clean.slice(0, maxTextLength - 1)}…` : clean;
 }
 
 function stripUrl(word: string): string {
@@ -39,14 +39,14 @@ function stripUrl(word: string): string {
   return (end < 0 ? word : word.slice(0, end)).replace(/\/\/[^/]*@/g, '//');
 }
 
-function redactValue(value: unknown, reading: Reading): unknown {
+function redactValue(value: unknown, reading: Redaction): unknown {
   reading.left -= 1;
   if (typeof value === 'string') return redactText(value);
   if (typeof value === 'function') return '[function]';
   if (typeof value === 'bigint' || typeof value === 'symbol') return String(value);
   if (typeof value !== 'object' || value === null) return value;
   if (reading.above.has(value)) return '[cycle]';
-  if (reading.above.size > deepest) return '[deeper]';
+  if (reading.above.size > maxDepth) return '[deeper]';
   reading.above.add(value);
   try {
     return redactObject(value, reading);
@@ -58,7 +58,7 @@ function redactValue(value: unknown, reading: Reading): unknown {
   }
 }
 
-function redactObject(value: object, reading: Reading): unknown {
+function redactObject(value: object, reading: Redaction): unknown {
   if (value instanceof Date) return value.toISOString();
   if (value instanceof URL) return redactText(value.href);
   if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
@@ -69,7 +69,7 @@ function redactObject(value: object, reading: Reading): unknown {
   return redactMembers(names, (name) => Reflect.get(value, name), reading);
 }
 
-function redactItems(items: Iterable<unknown>, reading: Reading): unknown[] {
+function redactItems(items: Iterable<unknown>, reading: Redaction): unknown[] {
   const read: unknown[] = [];
   for (const item of items) {
     if (reading.left <= 0) break;
@@ -78,7 +78,7 @@ function redactItems(items: Iterable<unknown>, reading: Reading): unknown[] {
   return read;
 }
 
-function redactMembers<Name>(names: readonly Name[], get: (name: Name) => unknown, reading: Reading): object {
+function redactMembers<Name>(names: readonly Name[], get: (name: Name) => unknown, reading: Redaction): object {
   const read: [string, unknown][] = [];
   for (const name of names) {
     if (reading.left <= 0) break;
@@ -87,7 +87,7 @@ function redactMembers<Name>(names: readonly Name[], get: (name: Name) => unknow
   return Object.fromEntries(read);
 }
 
-function redactMember(name: string, get: () => unknown, reading: Reading): unknown {
+function redactMember(name: string, get: () => unknown, reading: Redaction): unknown {
   if (secretName.test(name.toLowerCase().replace(/[^a-z]/g, ''))) return hidden;
   try {
     return redactValue(get(), reading);

@@ -1,21 +1,21 @@
 /** Releases one thing that was opened. */
-export type Release = () => unknown;
+export type ReleaseResource = () => unknown;
 
-export interface Stop {
+export interface Shutdown {
   /** Remembers how to release something; with a limit, it is not waited for longer than that. */
-  readonly add: (name: string, release: Release, limitSeconds?: number) => void;
+  readonly add: (name: string, release: ReleaseResource, limitSeconds?: number) => void;
   /** Releases everything, last opened first; throws one AggregateError at the end. Repeating it gives the same promise. */
   readonly run: () => Promise<void>;
 }
 
 interface Opened {
   readonly name: string;
-  readonly release: Release;
+  readonly release: ReleaseResource;
   readonly limitSeconds: number | undefined;
 }
 
 /** Collects what was opened, so that it is released whatever goes wrong. */
-export function makeStop(): Stop {
+export function makeShutdown(): Shutdown {
   const opened: Opened[] = [];
   let running: Promise<void> | undefined;
   let ended = false;

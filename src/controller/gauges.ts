@@ -33,11 +33,11 @@ export function startGauges({ store, metrics, isLeading, oldestUnsettled, log }:
       verifiedAt = performance.now();
     }, complain);
   });
-  metrics.looks.add(look.run);
+  metrics.refreshers.add(look.run);
   const timer = setInterval(verify.run, checkMs);
   return {
     async close() {
-      metrics.looks.delete(look.run);
+      metrics.refreshers.delete(look.run);
       clearInterval(timer);
       await Promise.all([look.settled(), verify.settled()]);
     },

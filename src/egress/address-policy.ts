@@ -1,5 +1,5 @@
 import type { EgressVerdict } from '../base/egress-verdict.ts';
-import type { Exception, Network } from '../base/settings/kinds.ts';
+import type { AddressException, Network } from '../base/settings/kinds.ts';
 import {
   type IpAddress,
   isInRange,
@@ -26,7 +26,7 @@ export interface PolicyOptions {
   /** Ports that are open on public addresses. */
   readonly ports: readonly number[];
   /** Addresses that are open on their port although they are not public, whatever their name. */
-  readonly allow: readonly Exception[];
+  readonly allow: readonly AddressException[];
   /** Addresses that are never open, not even as an exception. */
   readonly deny: readonly Network[];
   /** The addresses of this machine: public or not, only an exception opens them. */
@@ -41,7 +41,7 @@ export interface Policy {
 }
 
 /** Which verdict is told when addresses have several. */
-const gravest: readonly Judgement[] = ['refused_name', 'refused_address', 'refused_port'];
+const bySeverity: readonly Judgement[] = ['refused_name', 'refused_address', 'refused_port'];
 
 /** A localhost name means this machine, whatever a resolver says (RFC 6761). */
 const loopbacks = ['127.0.0.1', '::1'];
@@ -91,7 +91,7 @@ export function makePolicy({ ports, allow, deny, ownAddresses }: PolicyOptions):
       if (addresses.length === 0) return local ? 'refused_name' : 'failed_dns';
       const isOwn = compareOwn();
       const judged = addresses.map((address) => judge(local, address, port, isOwn));
-      return gravest.find((verdict) => judged.includes(verdict)) ?? 'open';
+      return bySeverity.find((verdict) => judged.includes(verdict)) ?? 'open';
     },
   };
 }

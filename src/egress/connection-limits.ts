@@ -1,39 +1,39 @@
 import type { Socket } from 'node:net';
 
-/** Which limit ended a connection. */
-export type Cut = 'bytes' | 'idle' | 'time';
+/** Limit that ended a connection. */
+export type ConnectionLimit = 'bytes' | 'idle' | 'time';
 
-export interface WatchLimits {
-  /** Of one connection, both directions together. */
+export interface ConnectionLimits {
+  /** Sum of both directions of one connection. */
   readonly bytes: number;
-  /** Without a single byte in either direction. */
+  /** Longest time without a byte in either direction. */
   readonly idleSeconds: number;
   readonly totalSeconds: number;
 }
 
 /** The two sides of one connection through the proxy. */
-export interface Sides {
+export interface ConnectionSides {
   readonly client: Socket;
   readonly upstream: Socket;
 }
 
-export interface Watch {
+export interface LimitWatch {
   /** Calls `cut` once when a limit is passed, until the returned function is called. */
-  readonly add: (sides: Sides, cut: (limit: Cut) => void) => () => void;
+  readonly add: (sides: ConnectionSides, cut: (limit: ConnectionLimit) => void) => () => void;
   readonly close: () => void;
 }
 
-interface Watched extends Sides {
-  readonly cut: (limit: Cut) => void;
+interface WatchedConnection extends ConnectionSides {
+  readonly cut: (limit: ConnectionLimit) => void;
   readonly startMs: number;
   moved: number;
   movedMs: number;
 }
 
-/** Looks at all connections together, a few times a second: a limit is passed by no more than what flows in between. */
-export function startWatch({ bytes, idleSeconds, totalSeconds }: WatchLimits, everyMs = 250): Watch {
-  const all = new Set<Watched>();
-  const judge = (watched: Watched, nowMs: number): Cut | undefined => {
+/** Checks every connection each 250 ms, with one timer: a limit is exceeded by at most the bytes of one interval. */
+export function startLimitWatch({ bytes, idleSeconds, totalSeconds }: ConnectionLimits, everyMs = 250): LimitWatch {
+  const all = new Set<WatchedConnection>();
+  const judge = (watched: WatchedConnection, nowMs: number): ConnectionLimit | undefined => {
     const moved = bytesOf(watched.client) + bytesOf(watched.upstream);
     if (moved !== watched.moved) Object.assign(watched, { moved, movedMs: nowMs });
     if (bytesOf(watched.upstream) > bytes) return 'bytes';

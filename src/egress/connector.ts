@@ -10,14 +10,14 @@ export interface Target {
   readonly port: number;
 }
 
-export type Reached =
+export type ConnectResult =
   | { readonly verdict: 'open'; readonly socket: Socket; readonly address: string }
   /** `late` tells that somebody did not answer in time. */
   | { readonly verdict: Exclude<EgressVerdict, 'open'>; readonly late?: boolean };
 
-export type Reach = (target: Target, signal: AbortSignal) => Promise<Reached>;
+export type Connect = (target: Target, signal: AbortSignal) => Promise<ConnectResult>;
 
-export interface ReachOptions {
+export interface ConnectorOptions {
   readonly policy: Policy;
   readonly resolve: Resolve;
   /** For all attempts together, of which each has its part. */
@@ -27,11 +27,11 @@ export interface ReachOptions {
 
 type Dial = (options: TcpNetConnectOpts) => Socket;
 
-const mostAttempts = 3;
+const maxAddresses = 3;
 
 /** Returns the only function that opens sockets to the Internet: it connects to an address that was judged, or returns the verdict. */
-export function makeReach({ policy, resolve, connectSeconds, dial = connect }: ReachOptions): Reach {
-  const judge = async ({ host, port }: Target, signal: AbortSignal): Promise<Judged> => {
+export function makeConnector({ policy, resolve, connectSeconds, dial = connect }: ConnectorOptions): Connect {
+  const judge = async ({ host, port }: Target, signal: AbortSignal): Promise<JudgedTarget> => {
     const judged = policy.judgeHost(host, port);
     if (judged.verdict !== 'resolve') return { addresses: [], late: false, ...judged };
     const resolved = await resolve(host, signal);
@@ -40,11 +40,11 @@ export function makeReach({ policy, resolve, connectSeconds, dial = connect }: R
   return async (target, signal) => {
     const { verdict, addresses, late } = await judge(target, signal);
     if (verdict !== 'open') return { verdict, late };
-    return connectToAny(addresses.slice(0, mostAttempts), target.port, connectSeconds * 1000, dial, signal);
+    return connectToAny(addresses.slice(0, maxAddresses), target.port, connectSeconds * 1000, dial, signal);
   };
 }
 
-type Judged = Resolved & { readonly verdict: Judgement };
+type JudgedTarget = Resolved & { readonly verdict: Judgement };
 
 async function connectToAny(
   addresses: readonly string[],
@@ -52,7 +52,7 @@ async function connectToAny(
   limitMs: number,
   dial: Dial,
   signal: AbortSignal,
-): Promise<Reached> {
+): Promise<ConnectResult> {
   const endMs = performance.now() + limitMs;
   let late = false;
   for (const [at, address] of addresses.entries()) {
@@ -89,7 +89,7 @@ function waitForConnect(
 }
 
 /** A connection counts only if it leads to the very address that was judged. */
-function checkPeer(socket: Socket, address: string): Reached {
+function checkPeer(socket: Socket, address: string): ConnectResult {
   if (isSameAddress(socket.remoteAddress ?? '', address)) return { verdict: 'open', socket, address };
   socket.destroy();
   return { verdict: 'refused_address' };

@@ -4,11 +4,12 @@ import type { Readable } from 'node:stream';
 import type { Config } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
-import { startProbe } from '../base/probe-server.ts';
-import { makeStop } from '../base/shutdown.ts';
+import { startProbeServer } from '../base/probe-server.ts';
+import type { ServerAddress } from '../base/server-address.ts';
+import { makeShutdown } from '../base/shutdown.ts';
 import { makePolicy } from './address-policy.ts';
-import { makeReach } from './connector.ts';
-import { makeProxy, type Place, type ProxyLimits } from './proxy.ts';
+import { makeConnector } from './connector.ts';
+import { makeProxy, type ProxyLimits } from './proxy.ts';
 import { makeResolve } from './resolver.ts';
 
 type EgressConfig = Pick<
@@ -29,7 +30,7 @@ export interface EgressOptions {
   readonly log: Log;
   readonly metrics: Metrics;
   /** Where clients come in. */
-  readonly places: readonly Place[];
+  readonly places: readonly ServerAddress[];
   /** Held open by the process that started this one: when it ends, egress ends at once. */
   readonly lifeline?: Readable;
 }
@@ -45,15 +46,15 @@ const longestPath = 107;
 
 /** Runs the proxy until SIGTERM or the end of its lifeline; without a lifeline SIGINT ends it too. */
 export async function runEgress({ config, log, metrics, places, lifeline }: EgressOptions): Promise<void> {
-  const stop = makeStop();
+  const stop = makeShutdown();
   const end = waitForEnd(lifeline);
   let ready = false;
   let drain = drainSeconds;
   try {
     const missing = () => (ready ? [] : ['proxy']);
-    const probe = await startProbe({ port: config.probePort, host: config.host, metrics, ready: missing });
+    const probe = await startProbeServer({ port: config.probePort, host: config.host, metrics, ready: missing });
     stop.add('probe', probe.close);
-    const proxy = makeProxy({ reach: await openReach(config), limits: limitsOf(config), log, metrics });
+    const proxy = makeProxy({ connect: await openConnector(config), limits: limitsOf(config), log, metrics });
     stop.add('proxy', () => proxy.close(drain));
     for (const place of places) {
       if ('path' in place) await clearPath(place.path);
@@ -72,16 +73,16 @@ export async function runEgress({ config, log, metrics, places, lifeline }: Egre
 }
 
 /** Reads where to listen: the absolute path of a socket, or a port of the given host. */
-export function readPlace(text: string, host: string): Place | undefined {
+export function readListenAddress(text: string, host: string): ServerAddress | undefined {
   if (text.startsWith('/')) return Buffer.byteLength(text) <= longestPath ? { path: text } : undefined;
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 65_536;
   return port <= 65_535 ? { host, port } : undefined;
 }
 
-async function openReach({ egressPorts, egressAllow, egressDeny, dnsServers }: EgressConfig) {
+async function openConnector({ egressPorts, egressAllow, egressDeny, dnsServers }: EgressConfig) {
   const policy = makePolicy({ ports: egressPorts, allow: egressAllow, deny: egressDeny, ownAddresses });
   const resolve = await makeResolve({ servers: dnsServers, limitSeconds: dnsSeconds });
-  return makeReach({ policy, resolve, connectSeconds });
+  return makeConnector({ policy, resolve, connectSeconds });
 }
 
 function ownAddresses(): string[] {

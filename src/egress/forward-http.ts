@@ -2,24 +2,28 @@ import { request as ask, type IncomingMessage, type ServerResponse } from 'node:
 import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream';
 import type { EgressVerdict } from '../base/egress-verdict.ts';
-import type { Exchange } from './proxied-connection.ts';
-import { type PlainTarget, passOn, readFraming, readPlainTarget } from './proxy-request.ts';
-import { refusalOf } from './refusal-response.ts';
+import type { ProxiedConnection } from './proxied-connection.ts';
+import { endToEndHeaders, type PlainTarget, readFraming, readPlainTarget } from './proxy-request.ts';
+import { refusalResponse } from './refusal-response.ts';
 
 /** Forwards a plain HTTP request to its server and the answer back, or refuses with the verdict. */
-export async function forward(request: IncomingMessage, response: ServerResponse, exchange: Exchange): Promise<void> {
+export async function forwardHttp(
+  request: IncomingMessage,
+  response: ServerResponse,
+  connection: ProxiedConnection,
+): Promise<void> {
   const target = readPlainTarget(request.url ?? '');
   const framing = readFraming(request);
-  if (target === null || framing === null) return refuse(response, 'refused_request', exchange);
-  const reached = await exchange.reach(target);
-  if (reached.verdict !== 'open') return refuse(response, reached.verdict, exchange, reached.late);
-  if (response.destroyed) return exchange.end('open');
-  response.once('close', () => exchange.end('open'));
-  exchange.watch(reached.socket, (limit) => {
+  if (target === null || framing === null) return refuse(response, 'refused_request', connection);
+  const reached = await connection.connect(target);
+  if (reached.verdict !== 'open') return refuse(response, reached.verdict, connection, reached.late);
+  if (response.destroyed) return connection.end('open');
+  response.once('close', () => connection.end('open'));
+  connection.limit(reached.socket, (limit) => {
     const silent = limit === 'idle' && !response.headersSent;
-    refuse(response, silent ? 'failed_answer' : 'limited', exchange, silent);
+    refuse(response, silent ? 'failed_answer' : 'limited', connection, silent);
   });
-  relay(request, response, send(request, target, framing, reached.socket), exchange);
+  relay(request, response, send(request, target, framing, reached.socket), connection);
 }
 
 /** Sends the request on over a connection that serves nothing else. */
@@ -30,7 +34,14 @@ function send(request: IncomingMessage, target: PlainTarget, framing: readonly s
     createConnection: () => upstream,
     method,
     path: target.path,
-    headers: ['Host', target.authority, ...passOn(rawHeaders, headers.connection), ...framing, 'Connection', 'close'],
+    headers: [
+      'Host',
+      target.authority,
+      ...endToEndHeaders(rawHeaders, headers.connection),
+      ...framing,
+      'Connection',
+      'close',
+    ],
     insecureHTTPParser: false,
     maxHeaderSize: 65_536,
   });
@@ -43,10 +54,10 @@ function relay(
   request: IncomingMessage,
   response: ServerResponse,
   asked: ReturnType<typeof ask>,
-  exchange: Exchange,
+  connection: ProxiedConnection,
 ): void {
   const fail = () => {
-    if (!response.headersSent) refuse(response, 'failed_answer', exchange);
+    if (!response.headersSent) refuse(response, 'failed_answer', connection);
   };
   asked.on('error', fail);
   // A change of protocol that nobody asked for is followed by this alone.
@@ -61,12 +72,12 @@ function relay(
     if (!request.complete) response.shouldKeepAlive = false;
     response.sendDate = false;
     try {
-      response.writeHead(statusCode, [...passOn(rawHeaders, headers.connection), ...frame]);
+      response.writeHead(statusCode, [...endToEndHeaders(rawHeaders, headers.connection), ...frame]);
     } catch {
       // A status below 100 or a header that the platform would not write.
-      return refuse(response, 'failed_answer', exchange);
+      return refuse(response, 'failed_answer', connection);
     }
-    pipeline(answer, response, () => exchange.end('open'));
+    pipeline(answer, response, () => connection.end('open'));
   });
 }
 
@@ -74,15 +85,15 @@ function relay(
 function refuse(
   response: ServerResponse,
   verdict: Exclude<EgressVerdict, 'open'>,
-  exchange: Exchange,
+  connection: ProxiedConnection,
   late?: boolean,
 ): void {
-  exchange.end(verdict);
+  connection.end(verdict);
   if (response.headersSent) {
     response.destroy();
     return;
   }
-  const { status, reason, headers, body } = refusalOf(verdict, late);
+  const { status, reason, headers, body } = refusalResponse(verdict, late);
   response.writeHead(status, reason, headers);
   response.end(body);
 }

@@ -3,7 +3,7 @@ import { proxyVerdictHeader } from '../base/egress-verdict.ts';
 import type { Target } from './connector.ts';
 
 /** Headers of one connection only, those that frame a body, and those that a proxy answers itself (RFC 9110, 7.6.1). */
-const ofOneHop = new Set([
+const hopHeaders = new Set([
   'connection',
   'content-length',
   'expect',
@@ -49,13 +49,13 @@ export function readFraming({ headers }: IncomingMessage): readonly string[] | n
 }
 
 /** The headers of a message that its other side may see, as name, value, name, value. */
-export function passOn(rawHeaders: readonly string[], connection: string | undefined): string[] {
+export function endToEndHeaders(rawHeaders: readonly string[], connection: string | undefined): string[] {
   const named = new Set(connection?.toLowerCase().split(/[\s,]+/));
   const kept: string[] = [];
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     const [name = '', value = ''] = rawHeaders.slice(at, at + 2);
     const word = name.toLowerCase();
-    const hidden = ofOneHop.has(word) || named.has(word) || word.startsWith('proxy-') || word === proxyVerdictHeader;
+    const hidden = hopHeaders.has(word) || named.has(word) || word.startsWith('proxy-') || word === proxyVerdictHeader;
     if (!hidden) kept.push(name, value);
   }
   return kept;

@@ -5,7 +5,7 @@ import { proxyVerdictHeader } from '../base/egress-verdict.ts';
 /** A refused client may send for so long before it is cut off: a reset at once could lose the answer. */
 const lingerMs = 1000;
 
-export interface Refusal {
+export interface RefusalResponse {
   readonly status: number;
   /** The verdict: some clients show nothing else of a refused CONNECT. */
   readonly reason: string;
@@ -25,7 +25,11 @@ const table: Record<Exclude<EgressVerdict, 'open'>, readonly [status: number, se
 };
 
 /** Returns the answer for a verdict. `late` means that DNS or the server did not answer in time: 504 instead of 502. */
-export function refusalOf(verdict: Exclude<EgressVerdict, 'open'>, late = false, status = table[verdict][0]): Refusal {
+export function refusalResponse(
+  verdict: Exclude<EgressVerdict, 'open'>,
+  late = false,
+  status = table[verdict][0],
+): RefusalResponse {
   const body = `${table[verdict][1]}\n`;
   return {
     status: late && status === 502 ? 504 : status,
@@ -41,7 +45,7 @@ export function refusalOf(verdict: Exclude<EgressVerdict, 'open'>, late = false,
 }
 
 /** Sends it to a client that speaks no HTTP, or no more. What still comes from there is dropped: it is no request. */
-export function sendRefusal(client: Duplex, { status, reason, headers, body }: Refusal): void {
+export function sendRefusal(client: Duplex, { status, reason, headers, body }: RefusalResponse): void {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   client.end(`HTTP/1.1 ${status} ${reason}\r\n${lines.join('')}\r\n${body}`);
   client.resume();

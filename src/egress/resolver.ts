@@ -1,11 +1,11 @@
 import { lookup, Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import type { Peer } from '../base/settings/kinds.ts';
+import type { HostPort } from '../base/settings/kinds.ts';
 import { isLocalName } from '../model/public-address.ts';
 
 export interface ResolveOptions {
   /** Resolvers to ask; none for those of the system. */
-  readonly servers: readonly Peer[];
+  readonly servers: readonly HostPort[];
   readonly limitSeconds: number;
 }
 
@@ -18,7 +18,7 @@ export interface Resolved {
 /** With the signal the answer is wanted no more. */
 export type Resolve = (name: string, signal: AbortSignal) => Promise<Resolved>;
 
-const unknown: Resolved = { addresses: [], late: false };
+const noAddress: Resolved = { addresses: [], late: false };
 
 /** Returns a function that looks up both address families of a name once and answers within the limit. */
 export async function makeResolve({ servers, limitSeconds }: ResolveOptions): Promise<Resolve> {
@@ -61,7 +61,7 @@ function askSystem(name: string, limitMs: number): Promise<Resolved> {
     };
     lookup(name, { all: true }).then(
       (found) => end({ addresses: found.map(({ address }) => address), late: false }),
-      () => end(unknown),
+      () => end(noAddress),
     );
   });
 }
@@ -73,7 +73,7 @@ function mix(v4: readonly string[], v6: readonly string[]): string[] {
 }
 
 /** A resolver as the platform wants it: an address with its port. A name is looked up once. */
-async function addressOf({ host, port }: Peer): Promise<string> {
+async function addressOf({ host, port }: HostPort): Promise<string> {
   const address = isIP(host) ? host : (await lookup(host)).address;
   return `${isIP(address) === 6 ? `[${address}]` : address}:${port ?? 53}`;
 }

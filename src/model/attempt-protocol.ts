@@ -1,7 +1,7 @@
 import { Ajv } from 'ajv';
 import { contentTypes } from './content-types.ts';
 import { type Endpoint, endpoints } from './job.ts';
-import { longestKey } from './outcome.ts';
+import { maxKeyLength } from './outcome.ts';
 import type { Args } from './request-parameters.ts';
 
 /*
@@ -107,7 +107,7 @@ const uploadPart = objectOf<UploadPart>({
 });
 
 export const readPermit = makeReader<UploadPermit>({
-  key: { type: 'string', maxLength: longestKey },
+  key: { type: 'string', maxLength: maxKeyLength },
   parts: orNull({ type: 'array', items: uploadPart }),
   through_egress: { type: 'boolean' },
 });

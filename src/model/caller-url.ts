@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Exception } from '../base/settings/kinds.ts';
+import type { AddressException } from '../base/settings/kinds.ts';
 import {
   type IpAddress,
   type IpRange,
@@ -16,21 +16,21 @@ export type JudgedUrl =
   | { readonly ok: true; readonly href: string }
   | { readonly ok: false; readonly sentence: string };
 
-export const queryLengthMax = 8192;
-export const webhookUrlLengthMax = 2048;
+export const maxUrlLength = 8192;
+export const maxWebhookUrlLength = 2048;
 export const notUrl = 'must be an http or https URL';
 
 const loopbacks = ['127.0.0.1', '::1'].map((text) => readAddress(text) as IpAddress);
 const unfitCharacters = /[\p{Cc}\p{Cs}]/u;
 
 /** Judges a media URL of a caller (D28) and returns it as it is handed on: serialised, without its fragment. */
-export function judgeUrl(text: string, exceptions: readonly Exception[]): JudgedUrl {
-  return judge(text, queryLengthMax, exceptions);
+export function judgeUrl(text: string, exceptions: readonly AddressException[]): JudgedUrl {
+  return judge(text, maxUrlLength, exceptions);
 }
 
 /** Judges a webhook URL in the same way (D55). */
-export function judgeWebhookUrl(text: string, exceptions: readonly Exception[]): JudgedUrl {
-  return judge(text, webhookUrlLengthMax, exceptions);
+export function judgeWebhookUrl(text: string, exceptions: readonly AddressException[]): JudgedUrl {
+  return judge(text, maxWebhookUrlLength, exceptions);
 }
 
 /** Returns the receiver of a webhook: its host and, behind a slash, a short hash of its path. */
@@ -39,7 +39,7 @@ export function receiverOf(url: string): string {
   return `${host}/${createHash('sha256').update(pathname).digest('base64url').slice(0, 8)}`;
 }
 
-function judge(text: string, lengthMax: number, exceptions: readonly Exception[]): JudgedUrl {
+function judge(text: string, lengthMax: number, exceptions: readonly AddressException[]): JudgedUrl {
   const url = unfitCharacters.test(text) ? null : URL.parse(text);
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
     return refused(notUrl);
@@ -57,7 +57,7 @@ function judge(text: string, lengthMax: number, exceptions: readonly Exception[]
 }
 
 /** Returns the sentence about a host that is not allowed, or null. URL has already written every odd form of an address in the plain one. */
-function judgeHost({ hostname, port: given, protocol }: URL, exceptions: readonly Exception[]): string | null {
+function judgeHost({ hostname, port: given, protocol }: URL, exceptions: readonly AddressException[]): string | null {
   const port = given === '' ? (protocol === 'https:' ? 443 : 80) : Number(given);
   const open = exceptions.filter((exception) => exception.port === null || exception.port === port).map(readRange);
   const literal = readLiteral(hostname);

@@ -3,12 +3,12 @@ import { extensions, isContentType } from './content-types.ts';
 import type { Job } from './job.ts';
 
 /** Result of checking a link: the job and file name, or the reason for which it opens nothing (D85). */
-export type JudgedLink =
+export type LinkCheck =
   | { readonly is: 'good'; readonly job: string; readonly name: string }
   | { readonly is: 'altered' }
   | { readonly is: 'expired' };
 
-interface Link {
+interface LinkParts {
   readonly job: string;
   readonly name: string;
   /** Seconds since 1970, as text. */
@@ -17,7 +17,7 @@ interface Link {
 }
 
 const purpose = 'link';
-const longestNameBytes = 150;
+const maxNameBytes = 150;
 
 /** Makes the link to the file of a job, good until a time; `null` when there is no file. */
 export function makeLink(job: Job, expiresAt: number, publicUrl: string, sign: Seal['sign']): string | null {
@@ -29,7 +29,7 @@ export function makeLink(job: Job, expiresAt: number, publicUrl: string, sign: S
 }
 
 /** Judges the path and query of a request for a file. The path may be encoded in another way than it was made. */
-export function judgeLink(target: string, now: number, verify: Seal['verify']): JudgedLink {
+export function checkLink(target: string, now: number, verify: Seal['verify']): LinkCheck {
   const link = readLink(target);
   if (link === null || !verify(purpose, textOf(link), link.sig)) return { is: 'altered' };
   return now < Number(link.exp) * 1000 ? { is: 'good', job: link.job, name: link.name } : { is: 'expired' };
@@ -44,7 +44,7 @@ export function displayName(title: unknown, contentType: string): string {
     .replace(/(?:(?![\u200c\u200d])[\p{C}\p{Z}\\/:*?"<>|])+/gu, ' ')
     .replace(/^[\s.~-]+/, '')
     .replace(new RegExp(`\\.${extension} ?$`, 'i'), '');
-  const stem = cutBytes(words, longestNameBytes - extension.length - 1).replace(/[\s.\u200c\u200d]+$/, '');
+  const stem = cutBytes(words, maxNameBytes - extension.length - 1).replace(/[\s.\u200c\u200d]+$/, '');
   return `${stem || 'media'}.${extension}`;
 }
 
@@ -54,7 +54,7 @@ export function dispositionOf(name: string): string {
   return `attachment; filename="${ascii}"; filename*=UTF-8''${encodeStrictly(name)}`;
 }
 
-function readLink(target: string): Link | null {
+function readLink(target: string): LinkParts | null {
   const [, path = '', query = ''] = /^\/files\/([^?#]+)\?([^#]*)$/.exec(target) ?? [];
   const [job, name, ...deeper] = path.split('/').map(decode);
   const parameters = new URLSearchParams(query);
@@ -64,7 +64,7 @@ function readLink(target: string): Link | null {
 }
 
 /** Returns the text that is signed: no two links have the same. */
-function textOf({ job, name, exp }: Omit<Link, 'sig'>): string {
+function textOf({ job, name, exp }: Omit<LinkParts, 'sig'>): string {
   return JSON.stringify([job, name, exp]);
 }
 

@@ -1,7 +1,7 @@
 import { type FailureCode, failures, isFailureCode } from '../base/errors.ts';
 import { type Metadata, readMetadata } from './metadata.ts';
 
-/** What the inspector found at a URL. */
+/** Answer of the inspector about a URL. */
 export type InspectionResult =
   | { readonly metadata: Metadata }
   | { readonly failure: { readonly code: FailureCode; readonly text: string } };
@@ -11,8 +11,8 @@ export interface Inspector {
   inspect(url: string, signal: AbortSignal): Promise<InspectionResult>;
 }
 
-/** Judges what an inspector says before it is believed; `null` when it is neither an answer nor a failure. */
-export function readInspected(json: unknown): InspectionResult | null {
+/** Checks an answer of the inspector; `null` when it is neither metadata nor a failure. */
+export function readInspection(json: unknown): InspectionResult | null {
   if (typeof json !== 'object' || json === null) return null;
   const { metadata, failure } = json as { metadata?: unknown; failure?: unknown };
   const read = metadata === undefined ? null : readMetadata(metadata);

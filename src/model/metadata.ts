@@ -23,7 +23,7 @@ export const metadataFields = {
 
 export const liveStatuses = ['not_live', 'is_live', 'is_upcoming', 'was_live', 'post_live'] as const;
 
-interface Values {
+interface FieldValues {
   readonly string: string;
   readonly url: string;
   readonly integer: number;
@@ -32,14 +32,14 @@ interface Values {
   readonly live_status: (typeof liveStatuses)[number];
 }
 
-type Kind = keyof Values;
+type FieldKind = keyof FieldValues;
 
 export type Metadata = {
-  readonly [Name in keyof typeof metadataFields]: Values[(typeof metadataFields)[Name]] | null;
+  readonly [Name in keyof typeof metadataFields]: FieldValues[(typeof metadataFields)[Name]] | null;
 };
 
-export const longestString = 10_000;
-export const longestUrl = 4_096;
+export const maxStringLength = 10_000;
+export const maxUrlLength = 4_096;
 
 /**
  * Keeps of an object exactly the 19 fields: a value that is missing or of another type is null,
@@ -52,7 +52,7 @@ export function readMetadata(json: unknown): Metadata | null {
   return Object.fromEntries(kept) as Metadata;
 }
 
-function readValue(kind: Kind, value: unknown): string | number | boolean | null {
+function readValue(kind: FieldKind, value: unknown): string | number | boolean | null {
   switch (kind) {
     case 'string':
       return typeof value === 'string' ? cleanString(value) : null;
@@ -71,11 +71,11 @@ function readValue(kind: Kind, value: unknown): string | number | boolean | null
 
 function cleanString(value: string): string {
   return value
-    .slice(0, longestString)
+    .slice(0, maxStringLength)
     .replace(/[^\P{Cc}\n\t]/gu, '')
     .toWellFormed();
 }
 
 function isWebUrl(value: string): boolean {
-  return value.length <= longestUrl && /^https?:\/\/[^\s\p{Cc}]+$/iu.test(value) && URL.canParse(value);
+  return value.length <= maxUrlLength && /^https?:\/\/[^\s\p{Cc}]+$/iu.test(value) && URL.canParse(value);
 }

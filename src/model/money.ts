@@ -2,7 +2,7 @@ import type { Account, Key, Plan, Quotas } from './account.ts';
 import { monthOf } from './billing-period.ts';
 import { writeTime } from './timestamp.ts';
 
-/** What a credit is drawn from; `overdraft` when all three are empty (D71). */
+/** Balance that a credit is drawn from; `overdraft` when all three are empty (D71). */
 export type Balance = 'subscription' | 'packs' | 'credits' | 'overdraft';
 
 export interface Pack {
@@ -14,9 +14,9 @@ export interface Pack {
   readonly used: number;
 }
 
-/** What the record keeps of the money of one account. Times are milliseconds, `null` without a plan. */
+/** Money of one account in the record. Times are milliseconds, `null` without a plan. */
 export interface AccountBalances {
-  /** What the plan granted for this period as last booked; 0 without a plan. */
+  /** Quota that the plan granted for this period as last booked; 0 without a plan. */
   readonly quota: number;
   readonly used: number;
   readonly period_start: number | null;
@@ -78,7 +78,7 @@ export interface Usage {
   } | null;
 }
 
-/** What is left of the plan's quota; 0 also when more was used than a lowered quota grants. */
+/** Returns the rest of the plan's quota; 0 also when more was used than a lowered quota grants. */
 export function subscriptionLeft(books: Pick<AccountBalances, 'quota' | 'used'>): number {
   return leftOf(books.quota, books.used);
 }
@@ -88,7 +88,7 @@ export function packOrder(packs: readonly Pack[]): Pack[] {
   return packs.toSorted((a, b) => a.purchased_at - b.purchased_at || Number(a.id > b.id) - Number(a.id < b.id));
 }
 
-/** What is left of all balances; what is held still counts as left (D41). */
+/** Returns the rest of all balances; credits on hold count as left (D41). */
 export function remaining(books: AccountBalances): number {
   return subscriptionLeft(books) + sum(books.packs.map(packLeft)) + leftOf(books.credits_given, books.credits_consumed);
 }

@@ -1,29 +1,29 @@
 import { readTime } from './timestamp.ts';
 
 /** Value that was read, or one sentence that says which values are allowed. */
-export type Read<T> =
+export type ReadInput<T> =
   | { readonly value: T; readonly problem?: undefined }
   | { readonly problem: string; readonly value?: undefined };
 
 /** The limits of a whole number, and the name by which a sentence calls it. */
-interface Whole {
-  readonly least?: number;
-  readonly most?: number;
-  readonly what?: string;
+interface WholeLimits {
+  readonly min?: number;
+  readonly max?: number;
+  readonly subject?: string;
 }
 
-const greatest = 1e12;
-const longest = 100;
+const maxNumber = 1e12;
+const maxLength = 100;
 const switches: Readonly<Record<string, boolean>> = { yes: true, on: true, no: false, off: false };
 
 /** The slug of an account. */
-export function readSlug(text: unknown): Read<string> {
+export function readSlug(text: unknown): ReadInput<string> {
   if (typeof text === 'string' && /^[a-z0-9][a-z0-9-]{0,62}$/.test(text)) return { value: text };
   return { problem: 'A slug has 1 to 63 characters of a-z, 0-9 and -, and does not begin with -' };
 }
 
 /** The name of a plan; `none` stands for having no plan. */
-export function readPlanName(text: unknown): Read<string> {
+export function readPlanName(text: unknown): ReadInput<string> {
   if (typeof text !== 'string' || !/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(text)) {
     return { problem: 'The name of a plan has 1 to 63 letters, digits, . _ and -, and begins with a letter or digit' };
   }
@@ -31,64 +31,64 @@ export function readPlanName(text: unknown): Read<string> {
 }
 
 /** The alias of a key. */
-export function readAlias(text: unknown): Read<string> {
+export function readAlias(text: unknown): ReadInput<string> {
   // An address cannot end in these: URL parsers take them, encoded or not, for a step in the path.
   if (text === '.' || text === '..') return { problem: 'An alias cannot be one dot or two dots' };
   return readPrintable(text, 'An alias', 1);
 }
 
 /** The category of a key, which may be empty. */
-export function readCategory(text: unknown): Read<string> {
+export function readCategory(text: unknown): ReadInput<string> {
   return readPrintable(text, 'A category', 0);
 }
 
 /** The title of a pack. */
-export function readPackTitle(text: unknown): Read<string> {
+export function readPackTitle(text: unknown): ReadInput<string> {
   return readPrintable(text, 'The title of a pack', 1);
 }
 
 /** The name of an account. */
-export function readAccountName(text: unknown): Read<string> {
+export function readAccountName(text: unknown): ReadInput<string> {
   return readPrintable(text, 'The name of an account', 1);
 }
 
 /** A whole number within limits, of digits alone when it is text. */
 export function readWhole(
   value: unknown,
-  { least = 0, most = greatest, what = 'The number' }: Whole = {},
-): Read<number> {
-  const top = Math.min(most, greatest);
+  { min = 0, max = maxNumber, subject = 'The number' }: WholeLimits = {},
+): ReadInput<number> {
+  const top = Math.min(max, maxNumber);
   const text = typeof value === 'number' ? String(value) : value;
   const whole = typeof text === 'string' && /^\d{1,13}$/.test(text) ? Number(text) : Number.NaN;
-  if (isBetween(whole, least, top)) return { value: whole };
-  return { problem: `${what} must be a whole number from ${least} to ${top}` };
+  if (isBetween(whole, min, top)) return { value: whole };
+  return { problem: `${subject} must be a whole number from ${min} to ${top}` };
 }
 
 /** A whole number within limits, or `null` for no limit, which is the word `none`. */
-export function readWholeOrNone(value: unknown, limits: Whole = {}): Read<number | null> {
+export function readWholeOrNone(value: unknown, limits: WholeLimits = {}): ReadInput<number | null> {
   if (value === null || value === 'none') return { value: null };
   const read = readWhole(value, limits);
   return read.problem === undefined ? read : { problem: `${read.problem}, or none` };
 }
 
 /** The answer to a yes or no question. */
-export function readSwitch(value: unknown, what = 'The switch'): Read<boolean> {
+export function readSwitch(value: unknown, what = 'The switch'): ReadInput<boolean> {
   if (typeof value === 'boolean') return { value };
   const found = typeof value === 'string' && Object.hasOwn(switches, value) ? switches[value] : undefined;
   return found === undefined ? { problem: `${what} must be yes or no (or on, off)` } : { value: found };
 }
 
 /** When a pack was purchased, in milliseconds: a date means the beginning of that UTC day. */
-export function readPurchasedAt(text: unknown): Read<number> {
+export function readPurchasedAt(text: unknown): ReadInput<number> {
   const time = readTime(text, 'first');
   if (time !== null) return { value: time };
   return { problem: 'The time of a purchase is a date (2026-03-04) or a time with its zone (2026-03-04T12:00:00Z)' };
 }
 
-function readPrintable(text: unknown, what: string, least: number): Read<string> {
+function readPrintable(text: unknown, what: string, least: number): ReadInput<string> {
   const isPrintable = typeof text === 'string' && !/[\p{C}\p{Zl}\p{Zp}]/u.test(text) && text.trim() === text;
-  if (isPrintable && isBetween([...text].length, least, longest)) return { value: text };
-  return { problem: `${what} has ${least} to ${longest} printable characters and no space at its ends` };
+  if (isPrintable && isBetween([...text].length, least, maxLength)) return { value: text };
+  return { problem: `${what} has ${least} to ${maxLength} printable characters and no space at its ends` };
 }
 
 function isBetween(number: number, least: number, most: number): boolean {

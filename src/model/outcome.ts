@@ -9,11 +9,11 @@ export type Outcome =
   | { readonly is: 'failed'; readonly code: FailureCode; readonly text?: string }
   | { readonly is: 'interrupted'; readonly reason: string };
 
-export const longestText = 600;
-export const longestKey = 200;
+export const maxTextLength = 600;
+export const maxKeyLength = 200;
 
 /** These are for the controller to find, never for a worker to say. */
-const neverSaid: readonly FailureCode[] = ['cancelled', 'queue_timeout', 'worker_lost'];
+const controllerOnly: readonly FailureCode[] = ['cancelled', 'queue_timeout', 'worker_lost'];
 
 /** Returns the prefix of every object key that an attempt may upload to. */
 export function objectPrefix(jobId: string, attempt: number): string {
@@ -45,7 +45,7 @@ function readDone(saidMetadata: unknown, saidDelivered: unknown): Outcome | null
 
 function readFailed(code: unknown, text: unknown): Outcome | null {
   if (typeof code !== 'string') return null;
-  const known = isFailureCode(code) && !neverSaid.includes(code) ? code : 'unclassified';
+  const known = isFailureCode(code) && !controllerOnly.includes(code) ? code : 'unclassified';
   if (text === undefined || text === null) return { is: 'failed', code: known };
   if (typeof text !== 'string') return null;
   const clean = cleanText(text);
@@ -64,15 +64,15 @@ function readDelivered(said: unknown): Delivered | null {
 
 /** A key is also a path in a folder: no part of it begins with a dot or is empty. */
 function isKey(key: string): boolean {
-  return key.length <= longestKey && /^[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)*$/.test(key);
+  return key.length <= maxKeyLength && /^[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)*$/.test(key);
 }
 
 function cleanText(text: string): string {
   return text
-    .slice(0, 4 * longestText)
+    .slice(0, 4 * maxTextLength)
     .replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')
     .trim()
-    .slice(0, longestText)
+    .slice(0, maxTextLength)
     .trimEnd()
     .toWellFormed();
 }

@@ -1,5 +1,5 @@
 import { Ajv } from 'ajv';
-import type { Exception } from '../base/settings/kinds.ts';
+import type { AddressException } from '../base/settings/kinds.ts';
 import { type JudgedUrl, notUrl } from './caller-url.ts';
 import { fieldsAllowed, fieldsBytesMax, type Path, parseFields } from './select-fields.ts';
 
@@ -12,7 +12,7 @@ export interface Refused {
 }
 
 type Judged<T> = { readonly ok: true; readonly value: T } | Refused;
-type Exceptions = readonly Exception[];
+type Exceptions = readonly AddressException[];
 
 /** One parameter: its value is a T, or an A when it is not given. */
 export interface Parameter<T = unknown, A = unknown> {

@@ -1,5 +1,5 @@
 /** Where a job stands among the waiting jobs of its account. */
-export interface Standing {
+export interface JobStanding {
   /** Jobs of the account that wait before it; `null` when it was taken and is about to start. */
   readonly before: number | null;
   /** Jobs of the account that run. */
@@ -10,8 +10,8 @@ export interface Standing {
 }
 
 /** Returns the queue position as callers see it: among the account's own jobs, with the reason for the wait and an estimate. */
-export function queueOf(
-  standing: Standing,
+export function queueJson(
+  standing: JobStanding,
   averageSeconds: number | null,
 ): { position: number; eta_seconds: number | null; reason: string } {
   const { before, running, concurrency, stage } = standing;

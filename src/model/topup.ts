@@ -1,7 +1,7 @@
 import type { RefusalCode } from '../base/errors.ts';
 import type { Plan } from './account.ts';
 import { monthOf } from './billing-period.ts';
-import { type Read, readPackTitle, readSwitch, readWhole, readWholeOrNone } from './operator-input.ts';
+import { type ReadInput, readPackTitle, readSwitch, readWhole, readWholeOrNone } from './operator-input.ts';
 
 /** Choice of an owner or an operator; `null` where nothing was chosen yet. */
 export interface TopupChoice {
@@ -94,7 +94,7 @@ function isComplete<T extends TopupChoice>(topup: T): topup is T & Needed {
 }
 
 /** The chosen values, read from the words of a command or from JSON; one that is `undefined` is not chosen. */
-export function readTopupChoice(values: Readonly<Record<string, unknown>>): Read<Partial<TopupChoice>> {
+export function readTopupChoice(values: Readonly<Record<string, unknown>>): ReadInput<Partial<TopupChoice>> {
   const choice: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(values)) {
     if (value === undefined) continue;
@@ -106,28 +106,28 @@ export function readTopupChoice(values: Readonly<Record<string, unknown>>): Read
   return { value: choice };
 }
 
-const readers: { readonly [F in keyof TopupChoice]: (value: unknown) => Read<TopupChoice[F]> } = {
+const readers: { readonly [F in keyof TopupChoice]: (value: unknown) => ReadInput<TopupChoice[F]> } = {
   enabled: (value) => readSwitch(value, 'enabled'),
-  threshold_percent: (value) => readWhole(value, { least: 10, most: 30, what: 'threshold_percent' }),
+  threshold_percent: (value) => readWhole(value, { min: 10, max: 30, subject: 'threshold_percent' }),
   pack_title: orNull(readPackTitle),
-  pack_total: orNull((value) => readWhole(value, { least: 1, what: 'pack_total' })),
-  price_cents: orNull((value) => readWhole(value, { least: 1, what: 'price_cents' })),
+  pack_total: orNull((value) => readWhole(value, { min: 1, subject: 'pack_total' })),
+  price_cents: orNull((value) => readWhole(value, { min: 1, subject: 'price_cents' })),
   currency: orNull(readCurrency),
   customer: orNull((value) => readReference(value, 'customer')),
   payment_method: orNull((value) => readReference(value, 'payment_method')),
-  monthly_cap_cents: (value) => readWholeOrNone(value, { least: 1, what: 'monthly_cap_cents' }),
+  monthly_cap_cents: (value) => readWholeOrNone(value, { min: 1, subject: 'monthly_cap_cents' }),
 };
 
-function orNull<T>(read: (value: unknown) => Read<T>): (value: unknown) => Read<T | null> {
+function orNull<T>(read: (value: unknown) => ReadInput<T>): (value: unknown) => ReadInput<T | null> {
   return (value) => (value === null ? { value: null } : read(value));
 }
 
-function readCurrency(value: unknown): Read<string> {
+function readCurrency(value: unknown): ReadInput<string> {
   if (typeof value === 'string' && /^[A-Za-z]{3}$/.test(value)) return { value: value.toLowerCase() };
   return { problem: 'currency must be three letters, as eur' };
 }
 
-function readReference(value: unknown, what: string): Read<string> {
+function readReference(value: unknown, what: string): ReadInput<string> {
   if (typeof value === 'string' && /^[A-Za-z0-9_-]{1,255}$/.test(value)) return { value };
   return { problem: `${what} must be an id of the payment provider: letters, digits, _ and -` };
 }

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { UploadPart, UploadPermit, UploadRequest } from '../model/attempt-protocol.ts';
 import type { ByteRange } from '../model/byte-range.ts';
-import { longestKey } from '../model/outcome.ts';
+import { maxKeyLength } from '../model/outcome.ts';
 
 /**
  * Keeps finished files, each under a key. Everything may be repeated. When the storage cannot be reached, read or written,
@@ -71,7 +71,9 @@ export type OpenedObject =
 
 /** Tells whether something may be kept under a key. Every key is also a path: two to five names, none of which begins with a dot. */
 export function isObjectKey(key: unknown): key is string {
-  return typeof key === 'string' && key.length <= longestKey && /^[a-z0-9-]+(?:\/[a-z0-9-][a-z0-9.-]*){1,4}$/.test(key);
+  return (
+    typeof key === 'string' && key.length <= maxKeyLength && /^[a-z0-9-]+(?:\/[a-z0-9-][a-z0-9.-]*){1,4}$/.test(key)
+  );
 }
 
 /** Tells whether a text is what keys begin with: one to four of their names, each with its slash. */

@@ -4,7 +4,7 @@ import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Seal } from '../base/seal.ts';
 import type { ServerAddress } from '../base/server-address.ts';
-import type { Stop } from '../base/shutdown.ts';
+import type { Shutdown } from '../base/shutdown.ts';
 import { type Controller, type ControllerTimes, startController } from '../controller/controller.ts';
 import { readCookies } from '../controller/cookies.ts';
 import { startGauges } from '../controller/gauges.ts';
@@ -54,7 +54,7 @@ const hour = 3_600_000;
 const maxInterruptions = 10;
 
 /** Starts a controller with its gateway, workers and sweeps; released in reverse. */
-export async function buildController(parts: ControllerParts, stop: Stop): Promise<Controller> {
+export async function buildController(parts: ControllerParts, stop: Shutdown): Promise<Controller> {
   const { config, store, seal, objects, inspector, log, metrics } = parts;
   const limits: JobLimits = {
     maxAttempts: config.attempts,

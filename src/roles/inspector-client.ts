@@ -1,7 +1,7 @@
 import { refuse } from '../base/errors.ts';
 import { postJson } from '../base/http-client.ts';
 import type { ServerAddress } from '../base/server-address.ts';
-import { type Inspector, readInspected } from '../model/inspection-result.ts';
+import { type Inspector, readInspection } from '../model/inspection-result.ts';
 
 /** The inspector at an address; refuses with `unavailable` when it is away or can take no more. */
 export function askInspector(at: ServerAddress): Inspector {
@@ -9,7 +9,7 @@ export function askInspector(at: ServerAddress): Inspector {
     async inspect(url, signal) {
       const { status, text } = await postJson(at, '/inspect', { url }, signal);
       if (status === 503) throw refuse('unavailable');
-      const found = readInspected(JSON.parse(text));
+      const found = readInspection(JSON.parse(text));
       if (found === null) throw new Error(`the inspector answered ${status} with something else`);
       return found;
     },

@@ -1,4 +1,4 @@
-import { startProbe } from '../base/probe-server.ts';
+import { startProbeServer } from '../base/probe-server.ts';
 import type { RunningRole } from './run-role.ts';
 
 /** What must hold before the work can be done, by the name of the part that it needs. */
@@ -10,7 +10,7 @@ export async function openChecks(
   names: readonly string[],
 ): Promise<Checks> {
   const checks: Checks = new Map(names.map((name) => [name, () => false]));
-  const probe = await startProbe({
+  const probe = await startProbeServer({
     port: config.probePort,
     host: config.host,
     metrics,

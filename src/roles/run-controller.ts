@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 import type { Terminal } from '../admin/terminal.ts';
-import type { Rule } from '../base/config.ts';
+import type { ConfigRule } from '../base/config.ts';
 import { buildController } from './build-controller.ts';
 import { makeFileLinks } from './file-links.ts';
 import { openKubernetesWorkers } from './kubernetes-workers.ts';
@@ -16,7 +16,7 @@ All settings are environment variables: docs/config.md lists them.
 `;
 
 const required = [...sharedSettings, 'TRAWL_EGRESS_ADDRESS'] as const;
-const rules: readonly Rule[] = [
+const rules: readonly ConfigRule[] = [
   ...sharedRules,
   {
     broken: ({ runner }) => runner === 'process',

@@ -4,7 +4,7 @@ import type { Terminal } from '../admin/terminal.ts';
 import { readConfig } from '../base/config.ts';
 import { makeLog } from '../base/log.ts';
 import { makeMetrics } from '../base/metrics.ts';
-import { egressPort, readPlace, runEgress } from '../egress/egress.ts';
+import { egressPort, readListenAddress, runEgress } from '../egress/egress.ts';
 
 const help = `Usage: trawl egress [--at PLACE] [--lifeline]
 
@@ -24,7 +24,7 @@ export async function runEgressRole(args: readonly string[], terminal: Terminal)
     return 0;
   }
   const config = readConfig(terminal.env, (path) => readFileSync(path, 'utf8'));
-  const place = readPlace(values.at ?? String(egressPort), config.host);
+  const place = readListenAddress(values.at ?? String(egressPort), config.host);
   if (!place) {
     terminal.err(help);
     return 2;

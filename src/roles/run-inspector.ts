@@ -5,8 +5,8 @@ import { parseArgs } from 'node:util';
 import { readConfig } from '../base/config.ts';
 import { type Log, makeLog } from '../base/log.ts';
 import { makeMetrics } from '../base/metrics.ts';
-import { startProbe } from '../base/probe-server.ts';
-import { makeStop } from '../base/shutdown.ts';
+import { startProbeServer } from '../base/probe-server.ts';
+import { makeShutdown } from '../base/shutdown.ts';
 import { inspectUrl } from '../media/produce-file.ts';
 import { chooseSandbox } from '../worker/choose-sandbox.ts';
 import { findPrograms } from '../worker/find-programs.ts';
@@ -40,7 +40,7 @@ export async function runInspectorRole(args: readonly string[], { env, out, err 
     required: ['TRAWL_INSPECTOR_ADDRESS', 'TRAWL_EGRESS_ADDRESS'],
   });
   const log = makeLog({ level: config.logLevel, write: err, now: Date.now });
-  const stop = makeStop();
+  const stop = makeShutdown();
   const left = waitToLeave(values.lifeline);
   try {
     const root = join(resolve(config.data), 'work');
@@ -57,7 +57,7 @@ export async function runInspectorRole(args: readonly string[], { env, out, err 
     });
     stop.add('inspector', inspector.close);
     const ready = () => (inspector.isReady() ? [] : ['inspector']);
-    const probe = await startProbe({ port: config.probePort, host: config.host, metrics: makeMetrics(), ready });
+    const probe = await startProbeServer({ port: config.probePort, host: config.host, metrics: makeMetrics(), ready });
     stop.add('probe', probe.close);
     const at = config.inspectorAddress;
     // Others find it by a name that may stand for several; it listens at that port of its own.

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import type { Terminal } from '../admin/terminal.ts';
-import { type ConfigWith, type Needs, readConfig, type SettingName } from '../base/config.ts';
+import { type ConfigWith, type RoleNeeds, readConfig, type SettingName } from '../base/config.ts';
 import { sentenceOf } from '../base/error-sentence.ts';
 import { type Log, makeLog } from '../base/log.ts';
 import { type Metrics, makeMetrics } from '../base/metrics.ts';
-import { makeStop, type Stop } from '../base/shutdown.ts';
+import { makeShutdown, type Shutdown } from '../base/shutdown.ts';
 
 /** What a role has from its start to its end. */
 export interface RunningRole<N extends SettingName = never> {
@@ -13,13 +13,13 @@ export interface RunningRole<N extends SettingName = never> {
   readonly log: Log;
   readonly metrics: Metrics;
   /** What is opened is released at the end. */
-  readonly stop: Stop;
+  readonly stop: Shutdown;
   readonly terminal: Terminal;
 }
 
 export interface Role<N extends SettingName> {
   readonly help: string;
-  readonly needs?: Needs<N>;
+  readonly needs?: RoleNeeds<N>;
   /** Begins its work; it refuses with a sentence. */
   readonly start: (running: RunningRole<N>) => Promise<void>;
 }
@@ -40,7 +40,7 @@ export async function runRole<const N extends SettingName = never>(
     terminal.err(`${error instanceof Error ? error.message : error}\n\n${help}`);
     return 2;
   }
-  const stop = makeStop();
+  const stop = makeShutdown();
   const ended = new Promise<void>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve());
   });

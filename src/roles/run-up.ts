@@ -7,7 +7,7 @@ import type { Config } from '../base/config.ts';
 import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { makeSeal } from '../base/seal.ts';
-import type { Stop } from '../base/shutdown.ts';
+import type { Shutdown } from '../base/shutdown.ts';
 import type { Inspector } from '../model/inspection-result.ts';
 import { buildController, type ControllerParts } from './build-controller.ts';
 import { childEnv, ownCommand } from './child-env.ts';
@@ -110,7 +110,7 @@ interface Readers {
 }
 
 /** Starts what reaches the outside beside the workers: egress, and the inspector, which warms up meanwhile. */
-function startReaders({ home, env, checks, log }: Readers, stop: Stop): Inspector {
+function startReaders({ home, env, checks, log }: Readers, stop: Shutdown): Inspector {
   const egressSocket = join(home, 'egress.sock');
   const inspectorSocket = join(home, 'inspector.sock');
   const egress = keepChild({

@@ -15,7 +15,7 @@ import type { Config } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Seal } from '../base/seal.ts';
-import type { Stop } from '../base/shutdown.ts';
+import type { Shutdown } from '../base/shutdown.ts';
 import { makeLink } from '../model/file-link.ts';
 import type { Inspector } from '../model/inspection-result.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
@@ -48,7 +48,7 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
 };
 
 /** Serves the public API until it is stopped; returns its port. */
-export async function serveApi(parts: ApiParts, stop: Stop): Promise<{ port: number; publicUrl: string }> {
+export async function serveApi(parts: ApiParts, stop: Shutdown): Promise<{ port: number; publicUrl: string }> {
   const { config, store, log, metrics } = parts;
   const draining = new AbortController();
   const room = await watchRoom(store.connection, metrics, log);

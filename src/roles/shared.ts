@@ -1,4 +1,4 @@
-import type { Rule } from '../base/config.ts';
+import type { ConfigRule } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import { makeSeal } from '../base/seal.ts';
 import type { ServerAddress } from '../base/server-address.ts';
@@ -18,7 +18,7 @@ export const sharedSettings = [
   'TRAWL_INSPECTOR_ADDRESS',
 ] as const;
 
-export const sharedRules: readonly Rule[] = [
+export const sharedRules: readonly ConfigRule[] = [
   {
     broken: ({ objects }) => objects === 'folder',
     sentence: 'TRAWL_OBJECTS must be s3 here: parts that run apart share no folder.',

@@ -1,4 +1,4 @@
-import { lookAnew, type Metrics } from '../base/metrics.ts';
+import { type Metrics, refreshMetrics } from '../base/metrics.ts';
 
 /** Where a person may watch. */
 export interface Screen {
@@ -6,7 +6,7 @@ export interface Screen {
   write(text: string): unknown;
 }
 
-type StatusMetrics = Pick<Metrics, 'jobs_open' | 'jobs_total' | 'looks'>;
+type StatusMetrics = Pick<Metrics, 'jobs_open' | 'jobs_total' | 'refreshers'>;
 
 /** Each look asks for every account. */
 const lookMilliseconds = 2_000;
@@ -17,7 +17,7 @@ const clear = '\x1b[K';
 export function showStatusLine(metrics: StatusMetrics, screen: Screen): { close(): void } {
   if (!screen.isTTY) return { close: () => {} };
   const show = async () => {
-    await lookAnew(metrics);
+    await refreshMetrics(metrics);
     const sentence = await countJobs(metrics);
     // The cursor goes back to where the line begins, so that whatever else is written covers it.
     screen.write(`${clear}${sentence}\r`);

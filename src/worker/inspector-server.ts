@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { closeServer } from '../base/close-server.ts';
 import { readBody } from '../base/read-body.ts';
 import { listenAt, type ServerAddress } from '../base/server-address.ts';
-import { queryLengthMax } from '../model/caller-url.ts';
+import { maxUrlLength } from '../model/caller-url.ts';
 import type { Inspector } from '../model/inspection-result.ts';
 import { InspectorBusy } from './inspector-pool.ts';
 
@@ -49,7 +49,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, inspec
 function readUrl(body: Buffer | null): string | null {
   try {
     const { url } = JSON.parse(String(body));
-    return typeof url === 'string' && url.length <= queryLengthMax && /^https?:/i.test(url) ? url : null;
+    return typeof url === 'string' && url.length <= maxUrlLength && /^https?:/i.test(url) ? url : null;
   } catch {
     // Not JSON, or no object.
     return null;

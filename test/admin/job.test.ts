@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { makeSeal } from '../../src/base/seal.ts';
-import { judgeLink } from '../../src/model/file-link.ts';
+import { checkLink } from '../../src/model/file-link.ts';
 import { noteProgress } from '../../src/store/jobs/note-progress.ts';
 import { removeFile } from '../../src/store/jobs/remove-file.ts';
 import { retryJob } from '../../src/store/jobs/retry-job.ts';
@@ -47,7 +47,7 @@ describe('jobs', () => {
     const link = new URL(shown.result.response);
     expect(link.origin).to.equal('https://trawl.example.com');
     const { verify } = makeSeal({ secret });
-    expect(judgeLink(link.pathname + link.search, Date.now(), verify)).to.include({ is: 'good', job: job.id });
+    expect(checkLink(link.pathname + link.search, Date.now(), verify)).to.include({ is: 'good', job: job.id });
     const unsealed = await operator.run(['job', 'show', job.id, '--json']);
     expect([unsealed.code, JSON.parse(unsealed.out).code]).to.deep.equal([1, 'unavailable']);
   });

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
-import { makeStop } from '../../src/base/shutdown.ts';
+import { makeShutdown } from '../../src/base/shutdown.ts';
 import { type ApiParts, serveApi } from '../../src/roles/serve-api.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { startApi, type TestApi } from '../support/api.ts';
@@ -71,7 +71,7 @@ describe('a replica that stops', () => {
       return given;
     });
     const desk = await first.desk();
-    const stop = makeStop();
+    const stop = makeShutdown();
     const { port } = await serveApi(parts!, stop);
     const calls = Array.from({ length: 50 }, () =>
       fetch(`http://127.0.0.1:${port}/v1/usage`, { headers: { 'x-api-key': desk.key } }),

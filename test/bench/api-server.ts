@@ -5,7 +5,7 @@ import { readConfig } from '../../src/base/config.ts';
 import { makeLog } from '../../src/base/log.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
-import { makeStop } from '../../src/base/shutdown.ts';
+import { makeShutdown } from '../../src/base/shutdown.ts';
 import { readKey } from '../../src/model/api-key.ts';
 import { parseRequest } from '../../src/model/request-parameters.ts';
 import { openFolder } from '../../src/objects/folder-store.ts';
@@ -64,7 +64,7 @@ async function serve(): Promise<number> {
   const inspector = askInspector({ path: `${folder}/none` });
   const config = readConfig({ TRAWL_PORT: '0' }, () => '');
   const parts = { config, store, seal, objects, inspector, log, metrics };
-  return (await serveApi(parts, makeStop())).port;
+  return (await serveApi(parts, makeShutdown())).port;
 }
 
 function listen(answer: (req: IncomingMessage, res: ServerResponse) => unknown): Promise<number> {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { makeLog } from '../../src/base/log.ts';
-import { makeMetrics, showMetrics } from '../../src/base/metrics.ts';
+import { makeMetrics, renderMetrics } from '../../src/base/metrics.ts';
 import { startGauges } from '../../src/controller/gauges.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { admitted, anAccount, storeOf, type TestStore, theJob } from '../support/record.ts';
@@ -26,34 +26,34 @@ describe('gauges of the record', () => {
     const { metrics, gauges } = begin(true);
     const caller = await anAccount(store, { credits: 2 });
     const id = await admitted(store, caller);
-    expect(await showMetrics(metrics))
+    expect(await renderMetrics(metrics))
       .to.match(/^trawl_holds_open 1$/m)
       .and.match(/^trawl_jobs_open\{state="queued"\} 1$/m);
     await cancelJob(store, await theJob(store, id), 'Cancelled');
-    expect(await showMetrics(metrics))
+    expect(await renderMetrics(metrics))
       .to.match(/^trawl_holds_open 0$/m)
       .and.match(/^trawl_jobs_open\{state="queued"\} 0$/m);
     await until(
-      async () => /^trawl_ledger_problems 0$/m.test(await showMetrics(metrics)),
+      async () => /^trawl_ledger_problems 0$/m.test(await renderMetrics(metrics)),
       10,
       'the ledgers are verified',
     );
     await gauges.close();
-    expect(metrics.looks.size).to.equal(0);
+    expect(metrics.refreshers.size).to.equal(0);
   });
 
   it('show how long the oldest job waits to be settled, and 0 when none waits', async () => {
     let since: number | null = store.clock.now() - 90_000;
     const { metrics, gauges } = begin(true, () => since);
-    expect(await showMetrics(metrics)).to.match(/^trawl_oldest_unsettled_seconds 9\d(\.\d+)?$/m);
+    expect(await renderMetrics(metrics)).to.match(/^trawl_oldest_unsettled_seconds 9\d(\.\d+)?$/m);
     since = null;
-    expect(await showMetrics(metrics)).to.match(/^trawl_oldest_unsettled_seconds 0$/m);
+    expect(await renderMetrics(metrics)).to.match(/^trawl_oldest_unsettled_seconds 0$/m);
     await gauges.close();
   });
 
   it('are absent where another controller leads', async () => {
     const { metrics, gauges } = begin(false);
-    expect(await showMetrics(metrics)).not.to.match(/^trawl_holds_open /m);
+    expect(await renderMetrics(metrics)).not.to.match(/^trawl_holds_open /m);
     await gauges.close();
   });
 });

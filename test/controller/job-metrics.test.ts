@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { makeMetrics, showMetrics } from '../../src/base/metrics.ts';
+import { makeMetrics, renderMetrics } from '../../src/base/metrics.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { takeLead } from '../../src/store/jobs/leadership.ts';
@@ -30,7 +30,7 @@ describe('metrics of jobs', () => {
     const objects = { finish: async () => {}, see, remove: async () => {} };
     const advance = advanceWith(store, runner, { metrics, objects, limits: { ...jobLimits, ...limits } });
     for (let n = 0; n < 3; n++) await advance(job.id);
-    return { job, metrics, advance, text: await showMetrics(metrics) };
+    return { job, metrics, advance, text: await renderMetrics(metrics) };
   };
   const done = (jobId: string): Outcome => {
     return { is: 'done', metadata: someMetadata, delivered: { ...someDelivered(1), key: `${jobId}/1/media.mp4` } };
@@ -64,7 +64,7 @@ describe('metrics of jobs', () => {
     await advance(job.id);
     await cancelJob(store, job, 'The job was cancelled');
     for (let n = 0; n < 2; n++) await advance(job.id);
-    expect(countsOf(await showMetrics(metrics))).to.deep.equal(['trawl_attempts_total{class="interrupted"} 1']);
+    expect(countsOf(await renderMetrics(metrics))).to.deep.equal(['trawl_attempts_total{class="interrupted"} 1']);
   });
 
   it('trawl_attempts_total does not count an end that another controller has recorded', async () => {
@@ -72,7 +72,7 @@ describe('metrics of jobs', () => {
     const metrics = makeMetrics();
     const runner = aRunner({ [`${job.id}-1`]: { is: 'interrupted', reason: 'gone' } });
     await advanceWith(store, runner, { metrics, holder: 'a former leader' })(job.id);
-    expect(countsOf(await showMetrics(metrics))).to.deep.equal([]);
+    expect(countsOf(await renderMetrics(metrics))).to.deep.equal([]);
   });
 
   it('trawl_job_seconds splits the life of a job into queue, work and storage', async () => {
@@ -91,7 +91,7 @@ describe('metrics of jobs', () => {
     store.advance(40_000);
     await takeLead(store, holder);
     await advance(job.id);
-    const text = await showMetrics(metrics);
+    const text = await renderMetrics(metrics);
     for (const stage of ['queue', 'work', 'storage']) {
       expect(text).to.contain(`trawl_job_seconds_count{endpoint="video",stage="${stage}"} 1\n`);
     }
@@ -120,6 +120,6 @@ describe('metrics of jobs', () => {
     while ((await takeJob(store, holder, 1_000_000)) !== job.id);
     await advance(job.id);
     expect(await theJob(store, job.id)).to.include({ attempt: 2 });
-    expect(countsOf(await showMetrics(metrics))).to.deep.equal(['trawl_attempts_total{class="interrupted"} 1']);
+    expect(countsOf(await renderMetrics(metrics))).to.deep.equal(['trawl_attempts_total{class="interrupted"} 1']);
   });
 });

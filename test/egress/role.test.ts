@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { buffer } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { readPlace } from '../../src/egress/egress.ts';
+import { readListenAddress } from '../../src/egress/egress.ts';
 import { ask, openAddress, openTunnel, startSource, type TestSource } from '../support/egress.ts';
 import { aFolder } from '../support/redis.ts';
 import { root } from '../support/tree.ts';
@@ -184,7 +184,7 @@ describe('the role egress', () => {
   });
 });
 
-describe('readPlace', () => {
+describe('readListenAddress', () => {
   const rows: [text: string, place: unknown][] = [
     ['/run/a.sock', { path: '/run/a.sock' }],
     ['4750', { host: '127.0.0.1', port: 4750 }],
@@ -197,7 +197,7 @@ describe('readPlace', () => {
   ];
   for (const [text, place] of rows) {
     it(`${text || 'nothing'} is ${place ? 'a place' : 'none'}`, () => {
-      expect(readPlace(text, '127.0.0.1')).to.deep.equal(place);
+      expect(readListenAddress(text, '127.0.0.1')).to.deep.equal(place);
     });
   }
 });

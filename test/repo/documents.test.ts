@@ -14,7 +14,7 @@ const lists: Record<string, () => readonly string[]> = {
   'config.md': () => settings.map(({ name }) => name),
   'metrics.md': () =>
     Object.keys(makeMetrics())
-      .filter((name) => !['registry', 'looks'].includes(name))
+      .filter((name) => !['registry', 'refreshers'].includes(name))
       .map((name) => `trawl_${name}`),
 };
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { readConfig } from '../../src/base/config.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
-import { makeStop } from '../../src/base/shutdown.ts';
+import { makeShutdown } from '../../src/base/shutdown.ts';
 import { makeKey, readKey } from '../../src/model/api-key.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
 import { askInspector } from '../../src/roles/inspector-client.ts';
@@ -73,7 +73,7 @@ export async function startApi(
   let answer: Inspect = () => ({ metadata: aFilm });
   const inspector = await serveInspector(socketPath, (url) => answer(url));
   const config = readConfig({ TRAWL_PORT: '0', TRAWL_DATA: folder, ...env }, () => '');
-  const stop = makeStop();
+  const stop = makeShutdown();
   const parts = { config, store, seal, objects, inspector: askInspector({ path: socketPath }), log, metrics };
   const api = await serveApi(change(parts), stop);
   const url = `http://127.0.0.1:${api.port}`;

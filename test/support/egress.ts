@@ -10,10 +10,11 @@ import { type AddressInfo, connect, createServer as createTcpServer, type Socket
 import { buffer } from 'node:stream/consumers';
 import { makeLog } from '../../src/base/log.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
+import type { ServerAddress } from '../../src/base/server-address.ts';
 import { exceptions, networks } from '../../src/base/settings/kinds.ts';
 import { makePolicy } from '../../src/egress/address-policy.ts';
-import { makeReach, type ReachOptions } from '../../src/egress/connector.ts';
-import { makeProxy, type Place, type ProxyLimits } from '../../src/egress/proxy.ts';
+import { type ConnectorOptions, makeConnector } from '../../src/egress/connector.ts';
+import { makeProxy, type ProxyLimits } from '../../src/egress/proxy.ts';
 import { makeResolve } from '../../src/egress/resolver.ts';
 
 export interface EgressOptions {
@@ -25,12 +26,12 @@ export interface EgressOptions {
   readonly dnsPort?: number;
   readonly dnsSeconds?: number;
   readonly connectSeconds?: number;
-  readonly dial?: ReachOptions['dial'];
-  readonly place?: Place;
+  readonly dial?: ConnectorOptions['dial'];
+  readonly place?: ServerAddress;
 }
 
 export interface TestEgress {
-  readonly place: Place;
+  readonly place: ServerAddress;
   /** The lines of its log. */
   readonly lines: Record<string, unknown>[];
   /** How many connections there were, by verdict. */
@@ -71,11 +72,11 @@ export async function startEgress(options: EgressOptions = {}): Promise<TestEgre
   });
   const servers = [{ host: '127.0.0.1', port: dnsPort }];
   const resolve = await makeResolve({ servers, limitSeconds: dnsSeconds });
-  const reach = makeReach({ policy, resolve, connectSeconds, ...(options.dial && { dial: options.dial }) });
+  const reach = makeConnector({ policy, resolve, connectSeconds, ...(options.dial && { dial: options.dial }) });
   const lines: Record<string, unknown>[] = [];
   const log = makeLog({ level: 'info', now: Date.now, write: (line) => lines.push(JSON.parse(line)) });
   const metrics = makeMetrics();
-  const proxy = makeProxy({ reach, limits: { ...limits, ...options.limits }, log, metrics });
+  const proxy = makeProxy({ connect: reach, limits: { ...limits, ...options.limits }, log, metrics });
   const asked = options.place ?? { host: '127.0.0.1', port: 0 };
   const port = await proxy.listen(asked);
   return {
@@ -142,7 +143,7 @@ export interface Question {
 
 /** Asks for a URL through a proxy. */
 export async function ask(
-  place: Place,
+  place: ServerAddress,
   url: string,
   { method = 'GET', headers = {}, body }: Question = {},
 ): Promise<Answer> {
@@ -164,7 +165,11 @@ export interface Tunnel {
 }
 
 /** Asks a proxy for a tunnel. */
-export async function openTunnel(place: Place, authority: string, headers: OutgoingHttpHeaders = {}): Promise<Tunnel> {
+export async function openTunnel(
+  place: ServerAddress,
+  authority: string,
+  headers: OutgoingHttpHeaders = {},
+): Promise<Tunnel> {
   const target = 'path' in place ? { socketPath: place.path } : place;
   const asked = request({ ...target, method: 'CONNECT', path: authority, headers, agent: false });
   asked.end();
@@ -175,7 +180,7 @@ export async function openTunnel(place: Place, authority: string, headers: Outgo
 }
 
 /** Opens a plain connection to a place. */
-export async function dialPlace(place: Place): Promise<Socket> {
+export async function dialPlace(place: ServerAddress): Promise<Socket> {
   const socket = connect({ ...place, allowHalfOpen: true });
   socket.on('error', () => undefined);
   await once(socket, 'connect');
@@ -183,7 +188,7 @@ export async function dialPlace(place: Place): Promise<Socket> {
 }
 
 /** Sends bytes as they are and gives all that comes back until the other side closes. */
-export async function talk(place: Place, ...parts: (string | Buffer)[]): Promise<string> {
+export async function talk(place: ServerAddress, ...parts: (string | Buffer)[]): Promise<string> {
   const socket = await dialPlace(place);
   for (const part of parts) socket.write(part);
   const chunks: Buffer[] = [];

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { makeSeal } from '../../src/base/seal.ts';
-import { displayName, dispositionOf, judgeLink, makeLink } from '../../src/model/file-link.ts';
+import { checkLink, displayName, dispositionOf, makeLink } from '../../src/model/file-link.ts';
 import { aJob, someDelivered } from '../support/jobs.ts';
 
 const { sign, verify } = makeSeal({ secret: Buffer.alloc(32, 1) });
@@ -18,7 +18,7 @@ const target = link.slice('https://example.com'.length);
 const other = makeLink({ ...done, id: done.id.replace('1', '2') }, expiresAt, '', sign) ?? '';
 
 function judge(asked: string, now = expiresAt - 1): unknown {
-  return judgeLink(asked, now, verify);
+  return checkLink(asked, now, verify);
 }
 
 describe('a result link', () => {
@@ -78,7 +78,7 @@ describe('a result link', () => {
 
   it('is worth nothing with another secret', () => {
     const stranger = makeSeal({ secret: Buffer.alloc(32, 2) });
-    expect(judgeLink(target, 0, stranger.verify)).to.deep.equal({ is: 'altered' });
+    expect(checkLink(target, 0, stranger.verify)).to.deep.equal({ is: 'altered' });
   });
 
   it('is refused with any letter altered', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { longestString, longestUrl, metadataFields, readMetadata } from '../../src/model/metadata.ts';
+import { maxStringLength, maxUrlLength, metadataFields, readMetadata } from '../../src/model/metadata.ts';
 
 const names = Object.keys(metadataFields);
 const whole = {
@@ -53,7 +53,7 @@ describe('readMetadata', () => {
       'channel_url',
       ['example.com', 'javascript:alert(1)', 'data:text/html,x', 'https://', 'https://a b/', 'https://a/\n', 7],
     ],
-    ['thumbnail', [`https://example.com/${'a'.repeat(longestUrl)}`]],
+    ['thumbnail', [`https://example.com/${'a'.repeat(maxUrlLength)}`]],
   ];
   for (const [name, values] of refused) {
     for (const value of values) {
@@ -63,7 +63,7 @@ describe('readMetadata', () => {
     }
   }
 
-  const longUrl = `https://example.com/${'a'.repeat(longestUrl - 20)}`;
+  const longUrl = `https://example.com/${'a'.repeat(maxUrlLength - 20)}`;
   const kept: [keyof typeof metadataFields, unknown][] = [
     ['duration', 0],
     ['thumbnail', longUrl],
@@ -77,12 +77,12 @@ describe('readMetadata', () => {
   }
 
   const strings: [string, string, string][] = [
-    ['a long string is cut', 'a'.repeat(longestString + 1), 'a'.repeat(longestString)],
+    ['a long string is cut', 'a'.repeat(maxStringLength + 1), 'a'.repeat(maxStringLength)],
     ['control characters are removed, line ends and tabs stay', 'a\0b\u001b[1m\u0085\u007f\n\tc', 'ab[1m\n\tc'],
     [
       'half a character at the end becomes a replacement',
-      `${'a'.repeat(longestString - 1)}😀`,
-      `${'a'.repeat(longestString - 1)}\ufffd`,
+      `${'a'.repeat(maxStringLength - 1)}😀`,
+      `${'a'.repeat(maxStringLength - 1)}\ufffd`,
     ],
     ['other scripts stay as they are', 'Ünïcödé 日本語 👨‍👩‍👧', 'Ünïcödé 日本語 👨‍👩‍👧'],
   ];

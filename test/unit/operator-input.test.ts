@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import {
-  type Read,
+  type ReadInput,
   readAccountName,
   readAlias,
   readCategory,
@@ -28,7 +28,7 @@ const unprintable = [
   ' ',
 ];
 
-const words: [read: (text: unknown) => Read<string>, allowed: string[], refused: unknown[]][] = [
+const words: [read: (text: unknown) => ReadInput<string>, allowed: string[], refused: unknown[]][] = [
   [
     readSlug,
     ['a', '0', '9', 'acme', 'acme-2', 'a-', 'a'.repeat(63)],
@@ -57,7 +57,7 @@ for (const [read, allowed, refused] of words) {
 }
 
 describe('readWhole', () => {
-  const limits = { least: 1, most: 30 };
+  const limits = { min: 1, max: 30 };
   const allowed: [value: unknown, whole: number][] = [
     ['1', 1],
     ['30', 30],
@@ -117,10 +117,10 @@ describe('readWhole', () => {
       expectSentence(readWhole(above));
   });
 
-  it('never goes above 10^12, whatever it is told', () => expectSentence(readWhole('1000000000001', { most: 2e12 })));
+  it('never goes above 10^12, whatever it is told', () => expectSentence(readWhole('1000000000001', { max: 2e12 })));
 
   it('names what is asked for and its limits', () => {
-    expect(readWhole('x', { ...limits, what: '--total' }).problem).to.equal(
+    expect(readWhole('x', { ...limits, subject: '--total' }).problem).to.equal(
       '--total must be a whole number from 1 to 30',
     );
   });
@@ -140,7 +140,7 @@ describe('readWholeOrNone', () => {
     it(`refuses ${shown(value)} with a sentence`, () => expectSentence(readWholeOrNone(value)));
   }
   it('says that none is allowed', () => {
-    const { problem } = readWholeOrNone('x', { least: 1, most: 9, what: '--per-second' });
+    const { problem } = readWholeOrNone('x', { min: 1, max: 9, subject: '--per-second' });
     expect(problem).to.equal('--per-second must be a whole number from 1 to 9, or none');
   });
 });
@@ -186,7 +186,7 @@ describe('readPurchasedAt', () => {
   }
 });
 
-function expectSentence({ value, problem }: Read<unknown>): void {
+function expectSentence({ value, problem }: ReadInput<unknown>): void {
   expect(value).to.equal(undefined);
   expect(problem).to.match(/^\S.{15,150}[^.\s]$/);
 }

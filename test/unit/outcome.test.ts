@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { contentTypes } from '../../src/model/content-types.ts';
-import { longestKey, longestText, objectPrefix, readVerdict } from '../../src/model/outcome.ts';
+import { maxKeyLength, maxTextLength, objectPrefix, readVerdict } from '../../src/model/outcome.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
 
 const delivered = someDelivered(1);
@@ -15,7 +15,7 @@ function doneWith(wrong: object): object {
 const believed: [string, unknown, unknown][] = [
   ['a delivered file', done, done],
   ['the smallest file', doneWith({ bytes: 1 }), doneWith({ bytes: 1 })],
-  ['the longest key', doneWith({ key: 'a'.repeat(longestKey) }), doneWith({ key: 'a'.repeat(longestKey) })],
+  ['the longest key', doneWith({ key: 'a'.repeat(maxKeyLength) }), doneWith({ key: 'a'.repeat(maxKeyLength) })],
   ['metadata alone', { ...done, delivered: null }, { ...done, delivered: null }],
   ['what is said beyond the words is dropped', { ...doneWith({ mode: 1 }), exit: 0 }, done],
   [
@@ -39,7 +39,7 @@ const believed: [string, unknown, unknown][] = [
   [
     'long words are cut',
     { is: 'failed', code: 'private', text: 'a'.repeat(9000) },
-    { is: 'failed', code: 'private', text: 'a'.repeat(longestText) },
+    { is: 'failed', code: 'private', text: 'a'.repeat(maxTextLength) },
   ],
   [
     'words cut at a space end before it',
@@ -85,7 +85,7 @@ const disbelieved: [string, unknown][] = [
   ['an interruption without a reason', { is: 'interrupted' }],
   ['a file without a key', doneWith({ key: undefined })],
   ['an empty key', doneWith({ key: '' })],
-  ['a key that is too long', doneWith({ key: 'a'.repeat(longestKey + 1) })],
+  ['a key that is too long', doneWith({ key: 'a'.repeat(maxKeyLength + 1) })],
   ['an absolute key', doneWith({ key: '/etc/passwd' })],
   ['a key that leaves its folder', doneWith({ key: 'a/../../b' })],
   ['a hidden key', doneWith({ key: 'a/.b' })],

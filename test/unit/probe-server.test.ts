@@ -2,19 +2,19 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
-import { type Probe, startProbe } from '../../src/base/probe-server.ts';
+import { type ProbeServer, startProbeServer } from '../../src/base/probe-server.ts';
 
 describe('the probe', () => {
   const metrics = makeMetrics();
   let missing: string[] | Error = [];
-  let probe: Probe;
+  let probe: ProbeServer;
 
   const ready = () => {
     if (missing instanceof Error) throw missing;
     return missing;
   };
   before(async () => {
-    probe = await startProbe({ port: 0, host: '127.0.0.1', metrics, ready });
+    probe = await startProbeServer({ port: 0, host: '127.0.0.1', metrics, ready });
   });
   beforeEach(() => {
     missing = [];
@@ -93,12 +93,12 @@ describe('the probe', () => {
   });
 
   it('refuses a port that is taken with an error that names it', async () => {
-    const second = startProbe({ port: probe.port, host: '127.0.0.1', metrics, ready });
+    const second = startProbeServer({ port: probe.port, host: '127.0.0.1', metrics, ready });
     expect(await second.then(() => 'started', String)).to.contain(`:${probe.port}`);
   });
 
   it('closes connections that are open, and may be closed again', async () => {
-    const other = await startProbe({ port: 0, host: '127.0.0.1', metrics, ready });
+    const other = await startProbeServer({ port: 0, host: '127.0.0.1', metrics, ready });
     const socket = connect(other.port, '127.0.0.1');
     const closed = once(socket, 'close');
     await once(socket, 'connect');

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
-import { makeStop } from '../../src/base/shutdown.ts';
+import { makeShutdown } from '../../src/base/shutdown.ts';
 
 const never = () => new Promise<void>(() => {});
 
@@ -16,7 +16,7 @@ async function errorsOf(running: Promise<void>): Promise<string[]> {
 
 describe('stop', () => {
   it('releases last what was opened first, and waits for each', async () => {
-    const stop = makeStop();
+    const stop = makeShutdown();
     const seen: string[] = [];
     stop.add('a', () => seen.push('a'));
     stop.add('b', async () => {
@@ -30,7 +30,7 @@ describe('stop', () => {
   });
 
   it('releases all although some throw, and tells every one by name', async () => {
-    const stop = makeStop();
+    const stop = makeShutdown();
     const seen: string[] = [];
     stop.add('first', () => seen.push('first'));
     stop.add('second', () => Promise.reject(new Error('late')));
@@ -42,7 +42,7 @@ describe('stop', () => {
   });
 
   it('keeps what was thrown as the cause', async () => {
-    const stop = makeStop();
+    const stop = makeShutdown();
     const cause = new Error('why');
     stop.add('one', () => Promise.reject(cause));
     const thrown: unknown = await stop.run().catch((error) => error);
@@ -51,7 +51,7 @@ describe('stop', () => {
   });
 
   it('gives the same promise when run again, and releases once', async () => {
-    const stop = makeStop();
+    const stop = makeShutdown();
     let times = 0;
     stop.add('one', () => {
       times += 1;
@@ -64,7 +64,7 @@ describe('stop', () => {
   });
 
   it('gives the same promise to a release that runs it again', async () => {
-    const stop = makeStop();
+    const stop = makeShutdown();
     const promises: Promise<void>[] = [];
     stop.add('one', () => void promises.push(stop.run()));
     const running = stop.run();
@@ -74,7 +74,7 @@ describe('stop', () => {
   });
 
   it('does not wait longer than the limit, and names what was not released', async () => {
-    const stop = makeStop();
+    const stop = makeShutdown();
     const seen: string[] = [];
     stop.add('first', () => seen.push('first'));
     stop.add('hung', never, 0.01);
@@ -83,13 +83,13 @@ describe('stop', () => {
   });
 
   it('waits for what ends within its limit', async () => {
-    const stop = makeStop();
+    const stop = makeShutdown();
     stop.add('slow', () => turn(), 4);
     expect(await errorsOf(stop.run())).to.deep.equal([]);
   });
 
   it('ignores a failure that comes after the limit', async () => {
-    const stop = makeStop();
+    const stop = makeShutdown();
     const { promise, reject } = Promise.withResolvers<void>();
     stop.add('hung', () => promise, 0.001);
     expect(await errorsOf(stop.run())).to.have.length(1);
@@ -99,7 +99,7 @@ describe('stop', () => {
   });
 
   it('releases what is opened while it runs', async () => {
-    const stop = makeStop();
+    const stop = makeShutdown();
     const seen: string[] = [];
     stop.add('opener', () => stop.add('inner', () => seen.push('inner')));
     await stop.run();
@@ -107,7 +107,7 @@ describe('stop', () => {
   });
 
   it('refuses what is opened after its end', async () => {
-    const stop = makeStop();
+    const stop = makeShutdown();
     await stop.run();
     expect(() => stop.add('late', () => {})).to.throw('late was opened after everything was released');
   });

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import type { ServerAddress } from '../server-address.ts';
 
 /** One kind of value: what is allowed, in words that follow "must be", and how its text is read; `undefined` when it is not allowed. */
-export interface Kind<T> {
+export interface SettingKind<T> {
   readonly allowed: string;
   readonly read: (text: string) => T | undefined;
 }
@@ -15,44 +15,47 @@ export interface Network {
 }
 
 /** Addresses that may be reached on one port, or on every port when it is `null`. */
-export interface Exception extends Network {
+export interface AddressException extends Network {
   readonly port: number | null;
 }
 
 /** A name or address; `port` is `null` when none is given. */
-export interface Peer {
+export interface HostPort {
   readonly host: string;
   readonly port: number | null;
 }
 
-const biggestPort = 65_535;
+const maxPort = 65_535;
 const hostName = /^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$/i;
 /** A name that ends in a number would be taken for an address, so 10.0.0.999 is neither. */
 const numberAtEnd = /(^|\.)\d+$/;
 
-export const text: Kind<string> = { allowed: 'one line of text', read: (text) => matching(/^[^\r\n\0]+$/, text) };
-
-export const host: Kind<string> = { allowed: 'a host name or an IP address', read: readHost };
-
-/** A port to listen on. */
-export const port: Kind<number> = {
-  allowed: `a port from 1 to ${biggestPort}, or 0 for any free one`,
-  read: (text) => readWhole(text, 0, biggestPort),
+export const text: SettingKind<string> = {
+  allowed: 'one line of text',
+  read: (text) => matching(/^[^\r\n\0]+$/, text),
 };
 
-export const count: Kind<number> = {
+export const host: SettingKind<string> = { allowed: 'a host name or an IP address', read: readHost };
+
+/** A port to listen on. */
+export const port: SettingKind<number> = {
+  allowed: `a port from 1 to ${maxPort}, or 0 for any free one`,
+  read: (text) => readWhole(text, 0, maxPort),
+};
+
+export const count: SettingKind<number> = {
   allowed: 'a whole number of 1 or more',
   read: (text) => readWhole(text, 1, Number.MAX_SAFE_INTEGER),
 };
 
 /** Bounded, because a timer of more than 24 days fires at once. */
-export const seconds: Kind<number> = {
+export const seconds: SettingKind<number> = {
   allowed: 'a whole number of seconds from 1 to 1000000',
   read: (text) => readWhole(text, 1, 1_000_000),
 };
 
 /** A length of time in hours or days. */
-export const duration: Kind<number> = {
+export const duration: SettingKind<number> = {
   allowed: 'a number above 0 and up to 100000, fractions allowed',
   read: (text) => {
     const value = Number(matching(/^\d+(\.\d+)?$/, text));
@@ -60,12 +63,12 @@ export const duration: Kind<number> = {
   },
 };
 
-export const flag: Kind<boolean> = {
+export const flag: SettingKind<boolean> = {
   allowed: 'true or false',
   read: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
 };
 
-export const secretKey: Kind<Buffer> = {
+export const secretKey: SettingKind<Buffer> = {
   allowed: '32 bytes in base64',
   read: (text) => {
     const bytes = Buffer.from(text, 'base64');
@@ -73,25 +76,25 @@ export const secretKey: Kind<Buffer> = {
   },
 };
 
-export const webUrl: Kind<string> = {
+export const webUrl: SettingKind<string> = {
   allowed: 'an http:// or https:// URL without user, query and fragment',
   read: (text) => (isPlainWebUrl(text) ? text : undefined),
 };
 
 /** A URL that paths are appended to: it is read without the slash at its end. */
-export const linkStart: Kind<string> = {
+export const linkStart: SettingKind<string> = {
   allowed: webUrl.allowed,
   read: (text) => webUrl.read(text)?.replace(/\/+$/, ''),
 };
 
 /** A URL of a whole server, read without the slash at its end. */
-export const serverUrl: Kind<string> = {
+export const serverUrl: SettingKind<string> = {
   allowed: 'an http:// or https:// URL of a server, without user, path, query and fragment',
   read: (text) => (isPlainWebUrl(text) && URL.parse(text)?.pathname === '/' ? new URL(text).origin : undefined),
 };
 
 /** As every S3 service takes it; one that looks like an address is refused. */
-export const bucket: Kind<string> = {
+export const bucket: SettingKind<string> = {
   allowed: 'the name of a bucket: 3 to 63 small letters, digits, hyphens and single dots',
   read: (text) =>
     isIP(text)
@@ -99,46 +102,46 @@ export const bucket: Kind<string> = {
       : matching(/^(?=.{3,63}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/, text),
 };
 
-export const region: Kind<string> = {
+export const region: SettingKind<string> = {
   allowed: 'the name of a region, such as eu-central-1',
   read: (text) => matching(/^[a-z0-9][a-z0-9-]{0,62}$/, text),
 };
 
-export const mailUrl: Kind<string> = {
+export const mailUrl: SettingKind<string> = {
   allowed: 'an smtp:// or smtps:// URL',
   read: (text) => (hasHost(text, ['smtp:', 'smtps:']) ? text : undefined),
 };
 
-export const mailAddress: Kind<string> = {
+export const mailAddress: SettingKind<string> = {
   allowed: 'a mail address',
   read: (text) => matching(/^[^@\r\n]+@[^@\s]+$/, text),
 };
 
-export const redisUrl: Kind<string> = {
+export const redisUrl: SettingKind<string> = {
   allowed:
     'a redis:// or rediss:// URL, several with commas between for a Cluster, or redis+sentinel://host:port,host:port/name',
   read: (text) => (isRedisUrl(text) ? text : undefined),
 };
 
-export const namespace: Kind<string> = {
+export const namespace: SettingKind<string> = {
   allowed: 'the name of a Kubernetes namespace',
   read: (text) => matching(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, text),
 };
 
-export const kubeName: Kind<string> = {
+export const kubeName: SettingKind<string> = {
   allowed: 'the name of an object of Kubernetes',
   read: (text) => matching(/^(?=.{1,253}$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/, text),
 };
 
 /** An amount of processor, memory or disk. */
-export const quantity: Kind<string> = {
+export const quantity: SettingKind<string> = {
   allowed: 'a quantity of Kubernetes such as 250m or 3Gi',
   read: (text) => matching(/^[1-9]\d*(\.\d+)?(m|[kKMGTP]i?)?$/, text),
 };
 
-export const address: Kind<ServerAddress> = { allowed: 'unix:/path or http://host:port', read: readAddress };
+export const address: SettingKind<ServerAddress> = { allowed: 'unix:/path or http://host:port', read: readAddress };
 
-export const ports = list(`ports from 1 to ${biggestPort}`, ',', (text) => readWhole(text, 1, biggestPort));
+export const ports = list(`ports from 1 to ${maxPort}`, ',', (text) => readWhole(text, 1, maxPort));
 
 export const networks = list('IP addresses or CIDRs such as 10.0.0.0/8', ',', readNetwork);
 
@@ -149,13 +152,13 @@ export const peers = list('host or host:port', ',', readPeer);
 export const folders = list('folders', ':', text.read);
 
 /** One of a few words or numbers. */
-export function oneOf<const T extends string | number>(...words: readonly T[]): Kind<T> {
+export function oneOf<const T extends string | number>(...words: readonly T[]): SettingKind<T> {
   const allowed = `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
   return { allowed, read: (text) => words.find((word) => String(word) === text) };
 }
 
 /** Adds one word to a kind; its value is computed, such as the number of processors. */
-export function orWord<T>(word: string, find: () => T, kind: Kind<T>): Kind<T> {
+export function orWord<T>(word: string, find: () => T, kind: SettingKind<T>): SettingKind<T> {
   return {
     allowed: `${kind.allowed}, or ${word}`,
     read: (text) => (text === word ? find() : kind.read(text)),
@@ -163,7 +166,7 @@ export function orWord<T>(word: string, find: () => T, kind: Kind<T>): Kind<T> {
 }
 
 /** Several values in one text; an empty text is an empty list. */
-function list<T>(each: string, separator: ',' | ':', read: (text: string) => T | undefined): Kind<readonly T[]> {
+function list<T>(each: string, separator: ',' | ':', read: (text: string) => T | undefined): SettingKind<readonly T[]> {
   const between = separator === ',' ? 'commas' : 'colons';
   return {
     allowed: `${each}, several with ${between} between`,
@@ -198,22 +201,22 @@ function readNetwork(text: string): Network | undefined {
   return prefix === undefined ? undefined : { family, address, prefix };
 }
 
-function readException(text: string): Exception | undefined {
+function readException(text: string): AddressException | undefined {
   const colon = text.lastIndexOf(':');
   const [cidr, last] = [text.slice(0, colon), text.slice(colon + 1)];
   const bracketed = cidr.startsWith('[') && cidr.endsWith(']');
   const network = readNetwork(bracketed ? cidr.slice(1, -1) : cidr);
   // A bare IPv6 address would not show where it ends and its port begins.
   const clear = network?.family === 'ipv6' ? bracketed || cidr.includes('/') : !bracketed;
-  const port = last === '*' ? null : readWhole(last, 1, biggestPort);
+  const port = last === '*' ? null : readWhole(last, 1, maxPort);
   return network && clear && port !== undefined ? { ...network, port } : undefined;
 }
 
-function readPeer(text: string): Peer | undefined {
+function readPeer(text: string): HostPort | undefined {
   if (readHost(text)) return { host: text, port: null };
   const [, bracketed, bare, digits] = /^(?:\[(.+)\]|([^:]+))(?::(\d+))?$/.exec(text) ?? [];
   const host = bracketed === undefined ? readHost(bare ?? '') : isIP(bracketed) === 6 ? bracketed : undefined;
-  const port = digits === undefined ? null : readWhole(digits, 1, biggestPort);
+  const port = digits === undefined ? null : readWhole(digits, 1, maxPort);
   return host !== undefined && port !== undefined ? { host, port } : undefined;
 }
 

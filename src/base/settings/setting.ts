@@ -1,9 +1,9 @@
-import type { Kind } from './kinds.ts';
+import type { SettingKind } from './kinds.ts';
 
 /** One setting, an environment variable. It is read as its default when it is not set or empty. */
 export interface Setting {
   readonly name: `TRAWL_${string}`;
-  readonly kind: Kind<unknown>;
+  readonly kind: SettingKind<unknown>;
   /** As one would write it; `null` when there is no value without the setting. */
   readonly default: string | null;
   /** Default in words, where `default` does not say it. */

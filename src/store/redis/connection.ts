@@ -1,6 +1,6 @@
 import type { Log } from '../../base/log.ts';
 import { Caller } from './command-sender.ts';
-import { readPlace } from './discovery.ts';
+import { readListenAddress } from './discovery.ts';
 import { Channels, type Listener } from './subscriptions.ts';
 
 /** A command that changes nothing, with its arguments. */
@@ -42,7 +42,7 @@ export interface Connection {
 
 /** Connects to Redis, and again whenever that is lost; fails when Redis does not answer at first. */
 export async function connect(url: string, { log }: { readonly log: Log }): Promise<Connection> {
-  const place = readPlace(url);
+  const place = readListenAddress(url);
   const caller = new Caller(place, log);
   await caller.open();
   let channels: Channels | undefined;

@@ -16,7 +16,7 @@ const sentinelUrl = /^redis\+sentinel:\/\/(?:([^@/]*)@)?([^@/]+)\/([^/?#]+)(?:\/
 const sentinelPort = '26379';
 
 /** Reads a Redis URL: one, several with commas between for a Cluster, `redis+sentinel://`, or `unix://` with a path. */
-export function readPlace(url: string): Place {
+export function readListenAddress(url: string): Place {
   const sentinels = sentinelUrl.exec(url);
   if (sentinels) return behindSentinels(sentinels);
   const nodes = url.split(',').map((part) => part.trim());

@@ -6,7 +6,7 @@ import { readConfig } from '../../../src/base/config.ts';
 import { makeLog } from '../../../src/base/log.ts';
 import { makeMetrics } from '../../../src/base/metrics.ts';
 import { makeSeal } from '../../../src/base/seal.ts';
-import { makeStop } from '../../../src/base/shutdown.ts';
+import { makeShutdown } from '../../../src/base/shutdown.ts';
 import { openFolder } from '../../../src/objects/folder-store.ts';
 import { buildController } from '../../../src/roles/build-controller.ts';
 import { openKubernetesWorkers } from '../../../src/roles/kubernetes-workers.ts';
@@ -112,7 +112,7 @@ async function work(): Promise<void> {
   const isUsual = process.argv[3] === 'usual';
   const log = makeLog({ level: config.logLevel, write: (line) => process.stderr.write(line), now: Date.now });
   const metrics = makeMetrics();
-  const stop = makeStop();
+  const stop = makeShutdown();
   const { store, close } = await openStore({ ...config, redisUrl: process.argv[2] ?? null }, log);
   stop.add('record', close);
   const seal = makeSeal({ secret: config.secret ?? Buffer.alloc(32), old: null });
