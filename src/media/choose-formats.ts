@@ -3,25 +3,25 @@ import { type Container, canHold, containersFor, isAudioCopy } from './container
 import type { SourceFormat, SourcePage } from './source-page.ts';
 import { Failed, type MediaOrder } from './tools.ts';
 
-/** One file to fetch, and what of it goes into the delivered one. */
+/** One format to fetch, and which of its streams the delivered file gets. */
 export interface ChosenFormat {
   readonly id: string;
   readonly name: string;
   readonly video: boolean;
   readonly audio: boolean;
-  /** Bytes expected, null when nobody knows. */
+  /** Expected bytes, `null` when the page does not say. */
   readonly bytes: number | null;
-  /** Whether it comes in many pieces. */
+  /** True for HLS, DASH and other protocols of many pieces. */
   readonly fragmented: boolean;
 }
 
 export interface FormatChoice {
   readonly parts: readonly ChosenFormat[];
-  /** What the delivered file is cut to. */
+  /** Seconds that the delivered file is cut to, `null` for the whole. */
   readonly seconds: number | null;
-  /** Whether only the beginning of the source is fetched. */
+  /** True when only the beginning of the source is fetched. */
   readonly section: boolean;
-  /** How long the delivered file should be, as far as the source says. */
+  /** Seconds that the delivered file must last according to the source, `null` when the source does not say. */
   readonly expected: number | null;
 }
 
@@ -30,7 +30,7 @@ const hour = 3600;
 const slack = 8;
 const preferredVideo = ['h264', 'av1', 'hevc', 'vp9', 'vp8'];
 
-/** Decides which formats are fetched for an order (D29, D30, D32, D63, D64), or throws why none can be. */
+/** Returns the formats to fetch for an order (D29, D30, D32, D63, D64); throws a `Failed` when none fits. */
 export function chooseFormatsFor(page: SourcePage, order: MediaOrder): FormatChoice {
   const { args } = order;
   const seconds = typeof args.max_duration === 'number' ? args.max_duration : null;
@@ -77,7 +77,7 @@ function chooseFormats(page: SourcePage, { endpoint, args }: MediaOrder, length:
   return audio === undefined ? [taken] : [taken, { format: audio, video: false, audio: true }];
 }
 
-/** The greatest shorter side of a picture that is wanted. */
+/** Returns the limit of the picture's shorter side; 720 for more than an hour. */
 function sideLimit(quality: string, length: number | null): number {
   const asked = quality === 'best' ? Number.POSITIVE_INFINITY : Number.parseInt(quality, 10);
   return length === null || length > hour ? Math.min(asked, 720) : asked;
@@ -119,7 +119,7 @@ function chooseAudio(formats: readonly SourceFormat[], args: Args): SourceFormat
     (format) => Number(format.vcodec === 'none'),
     (format) => Number(isAudioCopy(args, format.acodec, format.abr ?? (format.vcodec === 'none' ? format.tbr : null))),
     (format) => format.abr ?? (format.vcodec === 'none' ? (format.tbr ?? 0) : 0),
-    // With a picture beside it that is thrown away: a small one, but not so small that its sound is poor.
+    // The picture is thrown away: a small one costs less, but below 360 rows the sound is poor too.
     (format) => Number((format.side ?? 0) >= 360),
     (format) => -(format.tbr ?? 0),
   ]);
@@ -127,7 +127,7 @@ function chooseAudio(formats: readonly SourceFormat[], args: Args): SourceFormat
   return found;
 }
 
-/** The one with the greatest marks, compared in turn; of equal ones the last, as yt-dlp sorts the best last. */
+/** Returns the format with the greatest marks, compared in turn; of equals the last, because yt-dlp sorts the best last. */
 function best(
   formats: readonly SourceFormat[],
   marks: readonly ((format: SourceFormat) => number)[],

@@ -1,24 +1,24 @@
 import type { FailureCode } from '../base/errors.ts';
 import { asRecord } from './source-page.ts';
 
-/** An exception of yt-dlp, as the driver tells it. */
+/** An exception of yt-dlp, as `driver.py` reports it. */
 export interface YtDlpFailure {
   /** Names of the exception's class and of those that caused it, outermost first. */
   readonly classes: readonly string[];
   readonly message: string;
   readonly stage: 'inspect' | 'fetch';
   readonly http: number | null;
-  /** The extractor itself says that the page is to blame, not its own code. */
+  /** True when the extractor blames the page, not its own code. */
   readonly expected: boolean;
-  /** What egress said, when it was egress that refused. */
+  /** Verdict of the egress proxy, when the proxy refused. */
   readonly verdict: string | null;
-  /** Whether the file comes in many pieces, of which one may be missing. */
+  /** True when the file comes in many pieces, of which one may be missing. */
   readonly fragmented?: boolean;
 }
 
 const maxWordsLength = 4000;
 
-/** Classes that say all by themselves. */
+/** Failure code by exception class, where the class alone decides. */
 const byClass: Readonly<Record<string, FailureCode>> = {
   TooLarge: 'file_too_large',
   Playlist: 'playlist_only',
@@ -29,14 +29,14 @@ const byClass: Readonly<Record<string, FailureCode>> = {
   MemoryError: 'file_too_large',
 };
 
-/** Classes of broken connections, judged after the words. */
+/** Classes of broken connections; the message decides before them. */
 const transports = new Set(
   'TransportError IncompleteRead ProxyError SSLError CertificateVerifyError TimeoutError ConnectionResetError RemoteDisconnected RetryError'.split(
     ' ',
   ),
 );
 
-/** Words, in the order in which they decide: what a person can do about it comes before what is merely not there. */
+/** Patterns of the message; the first match decides. Failures that a caller can act on stand before missing content. */
 const byWords: readonly (readonly [FailureCode, RegExp])[] = [
   ['address_not_allowed', /tunnel connection failed: 403/],
   ['source_incomplete', /fragment \d+ not found|write to closed file|initialization fragment found after/],
@@ -103,11 +103,11 @@ const byWords: readonly (readonly [FailureCode, RegExp])[] = [
   ],
 ];
 
-/** What is no word of the source itself: answers of HTTP, addresses, names of extractors, advice on yt-dlp's options. */
+/** Parts of a message that are not the source's own words: HTTP statuses, URLs, extractor names, advice on yt-dlp's options. */
 const noise =
   /http error \d{3}(: [\w' -]+)?(\(caused by[^|]*)?|https?:\/\/\S+|^error:|\[[\w:+.-]+\] (?:[^\s:|]+: )?|use --cookies[^|]*|(;|\.) please report this issue[^|]*|you may want to use --cookies[^|]*|try --[^|]*/g;
 
-/** Reads what the driver tells of an exception. */
+/** Reads an exception as `driver.py` writes it. */
 export function readFailure(json: unknown): YtDlpFailure {
   const fields = asRecord(json);
   const causes = Array.isArray(fields.causes) ? fields.causes.map(String) : [];
@@ -121,7 +121,7 @@ export function readFailure(json: unknown): YtDlpFailure {
   };
 }
 
-/** Finds the code of a failure: first what egress and the classes say, then the words, then the status, then the kind. */
+/** Returns the code of a failure: egress verdict and class decide first, then the message, then the HTTP status. */
 export function classifyFailure(failure: YtDlpFailure): FailureCode {
   if (failure.verdict?.startsWith('refused')) return 'address_not_allowed';
   if (failure.verdict !== null) return 'source_broken';
@@ -147,7 +147,7 @@ function byStatus(status: number, { stage, fragmented }: YtDlpFailure): FailureC
   return status >= 400 ? 'source_blocked' : null;
 }
 
-/** Words of ffmpeg and ffprobe about a file, and what they mean. */
+/** Failure code by message of ffmpeg and ffprobe. */
 const ofFfmpeg: readonly (readonly [FailureCode, RegExp])[] = [
   ['file_too_large', /File too large/],
   ['worker_failed', /No space left on device|Cannot allocate memory/],
@@ -157,7 +157,7 @@ const ofFfmpeg: readonly (readonly [FailureCode, RegExp])[] = [
   ],
 ];
 
-/** Finds the code of what ffmpeg wrote to standard error, `unclassified` when it says nothing known. */
+/** Returns the code of ffmpeg's standard error, `unclassified` for an unknown message. */
 export function classifyFfmpeg(stderr: string): FailureCode {
   return ofFfmpeg.find(([, pattern]) => pattern.test(stderr))?.[0] ?? 'unclassified';
 }

@@ -32,27 +32,27 @@ export const containers = {
   mka: container('audio/x-matroska', 'matroska', 'matroska', [], anything),
 } as const satisfies Record<string, Container>;
 
-/** The containers for a film, the wanted one first (D32). */
+/** Returns the containers for a film, the wanted one first (D32). */
 export function containersFor(format: string): readonly Container[] {
   const { mp4, webm, mkv } = containers;
   if (format === 'mkv') return [mkv];
   return format === 'webm' ? [webm, mp4, mkv] : [mp4, webm, mkv];
 }
 
-/** Whether a container takes these streams as they are; null is a stream that does not count. */
+/** Returns true when a container takes these streams without encoding; `null` stands for no stream. */
 export function canHold(container: Container, video: string | null, audio: string | null): boolean {
   const takes = (list: readonly string[], codec: string | null) =>
     codec === null || list === anything || list.includes(codec);
   return takes(container.video, video) && takes(container.audio, audio);
 }
 
-/** Kilobits a second that were asked for, null for the best. */
+/** Returns the wanted kilobits a second, `null` for the best. */
 export function askedRate(args: Args): number | null {
   const asked = Number.parseInt(String(args.audio_quality ?? 'best'), 10);
   return Number.isNaN(asked) ? null : asked;
 }
 
-/** Whether sound of this codec and bit rate is delivered as it is (D63, D64). */
+/** Returns true when sound of this codec and bit rate is copied, not encoded (D63, D64). */
 export function isAudioCopy(args: Args, codec: string | null, kilobits: number | null): boolean {
   if (codec === null) return false;
   if (args.video_format !== undefined) return canHold(familyOf(String(args.video_format)), null, codec);
@@ -62,7 +62,7 @@ export function isAudioCopy(args: Args, codec: string | null, kilobits: number |
   return codec === 'mp3' && asked === null;
 }
 
-/** The container for the sound of a film that was asked for in a video format (D64). */
+/** Returns the container for sound alone that belongs to a wanted video format (D64). */
 export function familyOf(format: string): Container {
   if (format === 'mkv') return containers.mka;
   return format === 'webm' ? containers.webmAudio : containers.m4a;

@@ -2,13 +2,13 @@ import { type Metadata, readMetadata } from '../model/metadata.ts';
 import { type FileProbe, readProbe } from './probe-file.ts';
 import type { SourceFormat, SourcePage } from './source-page.ts';
 
-/** What is told of a delivered file in place of what its page says (D66). */
+/** Facts of a delivered file, which replace those of its page (D66). */
 export interface DeliveredFacts {
   readonly ext: string;
   readonly probe: FileProbe;
 }
 
-/** Makes the 19 fields (D26) of what a page tells, the best of its formats, and the file itself. */
+/** Returns the 19 metadata fields (D26) from the page, its best format, and the file itself. */
 export function describeMedia(
   page: SourcePage,
   order: { readonly query: string },
@@ -42,7 +42,7 @@ export function describeMedia(
   return metadata;
 }
 
-/** What has a length or is a plain file is no live stream; of a page without a word nobody knows. */
+/** Returns `not_live` for media with a length and for plain files, `null` when the page does not say. */
 function liveStatus(page: SourcePage, whole: boolean): unknown {
   const { fields } = page;
   if (typeof fields.live_status === 'string') return fields.live_status;
@@ -59,7 +59,7 @@ function readDate(text: unknown): number | null {
   return typeof text === 'string' && /^\d{8}$/.test(text) ? Number(text) : null;
 }
 
-/** Pages give counts as fractions now and then. */
+/** Returns a whole number: some pages give counts as fractions. */
 function whole(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? Math.round(value) : null;
 }

@@ -6,7 +6,7 @@ import type { MediaTools } from './tools.ts';
 const plainFormats =
   'mov,matroska,mp3,wav,w64,aiff,caf,ogg,flac,mpegts,mpeg,aac,ac3,eac3,flv,avi,asf,amr,dts,m4v,h264,hevc';
 const localRules = ['-protocol_whitelist', 'file,pipe', '-format_whitelist', plainFormats];
-/** What a URL leads to never reaches the disk; playlists may be read, for they name URLs only. */
+/** Rules for URLs: no local file can be named; playlists may be read, because they name URLs only. */
 const remoteRules = [
   '-protocol_whitelist',
   'http,https,httpproxy,tls,tcp,crypto,data',
@@ -15,14 +15,14 @@ const remoteRules = [
 ];
 const memory = ['-max_alloc', String(512 * 2 ** 20)];
 
-/** The arguments of ffmpeg that reads local files and writes one file. */
+/** Returns the arguments of an ffmpeg that reads local files and writes one file. */
 export function ffmpegArguments(inputs: readonly string[], output: readonly string[], file: string): string[] {
   const read = inputs.flatMap((input) => [...localRules, '-i', `file:${input}`]);
   const quiet = ['-nostdin', '-hide_banner', '-v', 'error', '-progress', 'pipe:1', '-nostats'];
   return [...quiet, ...memory, '-y', ...read, ...output, `file:${file}`];
 }
 
-/** The arguments of ffprobe that reads one local file; with `counting` it reads every packet. */
+/** Returns the arguments of an ffprobe that reads one local file; with `counting` it reads every packet. */
 export function ffprobeArguments(file: string, counting: boolean): string[] {
   const fields = [
     'format=format_name,duration,bit_rate',
@@ -33,12 +33,12 @@ export function ffprobeArguments(file: string, counting: boolean): string[] {
   return [...how, '-show_entries', fields.join(':'), ...localRules, '-i', `file:${file}`];
 }
 
-/** The environment of ffmpeg and ffprobe: what they have to know and no more. */
+/** Returns the whole environment of ffmpeg and ffprobe. */
 export function mediaEnv(folder: string): Record<string, string> {
   return { PATH: '/usr/bin:/bin', HOME: folder, TMPDIR: folder, LANG: 'C.UTF-8' };
 }
 
-/** Lays programs for yt-dlp's own use, which put the same rules before every input, and answers their folder. */
+/** Writes wrappers of ffmpeg and ffprobe for yt-dlp, which put the rules before every input; returns their folder. */
 export function layWrappers(tools: Pick<MediaTools, 'folder' | 'ffmpeg' | 'ffprobe'>): string {
   const folder = join(tools.folder, 'tools');
   mkdirSync(folder, { recursive: true });

@@ -1,6 +1,6 @@
 import type { AttemptProgress } from '../model/attempt-protocol.ts';
 
-/** How a job's whole cost is shared by its stages, in percent; what is left is for the upload. */
+/** Percent of the whole job that each stage takes; the remaining 10 are the upload's. */
 interface Shares {
   readonly inspect: number;
   readonly fetch: number;
@@ -14,11 +14,11 @@ const stages = ['inspect', 'fetch', 'convert', 'prove'] as const;
 type Stage = (typeof stages)[number];
 
 export interface OverallProgress {
-  /** Says how far a stage has come, from 0 to 1, and for a fetch how many bytes have arrived. */
+  /** Notes the progress of a stage, from 0 to 1, and for a fetch the bytes that have arrived. */
   readonly at: (stage: Stage, fraction: number, bytes?: number) => void;
 }
 
-/** Makes one number, which never falls, of all stages. `encodes` says whether the conversion will take long. */
+/** Combines the stages into one percentage that never falls; `encodes` gives the conversion a larger share. */
 export function makeOverallProgress(
   encodes: boolean,
   told: (told: AttemptProgress) => void,

@@ -5,22 +5,22 @@ import { askedRate, type Container, canHold, containers, containersFor, familyOf
 import type { Probed, Stream } from './probe-file.ts';
 import { Failed, type MediaOrder } from './tools.ts';
 
-/** A file that was fetched, and what it turned out to be. */
+/** A fetched file with its probe. */
 export interface FetchedFile extends Probed {
   readonly file: string;
 }
 
-/** How the delivered file is made of the fetched ones. */
+/** Recipe that makes the delivered file out of the fetched ones. */
 export interface ConversionPlan {
   readonly container: Container;
-  /** The kinds of streams that it must have. */
+  /** Streams that the result must have. */
   readonly video: boolean;
   readonly audio: boolean;
-  /** Arguments of ffmpeg after its inputs; null when the one fetched file is delivered as it is. */
+  /** Arguments of ffmpeg after its inputs; `null` when the one fetched file is delivered unchanged. */
   readonly output: readonly string[] | null;
-  /** Whether sound is encoded, which takes time. */
+  /** True when sound is encoded, which takes long. */
   readonly encodes: boolean;
-  /** How long the result must be by what the fetched files say of themselves, null when they cannot know. */
+  /** Seconds that the result must last according to the fetched files, `null` when their formats only estimate. */
   readonly length: number | null;
 }
 
@@ -64,13 +64,13 @@ export function planConversion(
   };
 }
 
-interface Made {
+interface MuxPlan {
   readonly container: Container;
   readonly encoding: readonly string[];
   readonly encodes: boolean;
 }
 
-function filmPlan(video: SourceStream | null, audio: SourceStream | null, args: Args): Made {
+function filmPlan(video: SourceStream | null, audio: SourceStream | null, args: Args): MuxPlan {
   const [picture, sound] = [video?.stream.codec ?? null, audio?.stream.codec ?? null];
   const wanted = containersFor(String(args.video_format ?? 'mp4'));
   for (const container of wanted) {
@@ -82,7 +82,7 @@ function filmPlan(video: SourceStream | null, audio: SourceStream | null, args: 
   return { container: containers.mkv, encoding: ['-c', 'copy'], encodes: false };
 }
 
-function soundPlan({ stream }: SourceStream, args: Args, endpoint: Endpoint): Made {
+function soundPlan({ stream }: SourceStream, args: Args, endpoint: Endpoint): MuxPlan {
   const container =
     endpoint === 'audio' ? audioContainer(String(args.audio_format ?? 'mp3')) : familyOf(String(args.video_format));
   if (isAudioCopy(args, stream.codec, stream.kilobits))
@@ -103,7 +103,7 @@ function audioContainer(format: string): Container {
   return [mp3, m4a, wav].find(({ ext }) => ext === format) ?? mp3;
 }
 
-function output(sources: readonly SourceStream[], made: Made, choice: FormatChoice): string[] {
+function output(sources: readonly SourceStream[], made: MuxPlan, choice: FormatChoice): string[] {
   const maps = sources.flatMap(({ input, stream }) => ['-map', `${input}:${stream.index}`]);
   const cut = choice.seconds === null ? [] : ['-t', String(choice.seconds)];
   const front = /^(mp4|ipod)$/.test(made.container.muxer) ? ['-movflags', '+faststart'] : [];
@@ -111,7 +111,7 @@ function output(sources: readonly SourceStream[], made: Made, choice: FormatChoi
   return [...maps, ...clean, ...made.encoding, ...cut, ...front, '-threads', '2', '-f', made.container.muxer];
 }
 
-/** Only an mp4 is delivered as it came: its index tells how many packets must be found in it. */
+/** Returns true for an mp4 that needs no change: only its index promises the number of packets, which the proof counts. */
 function isAlready(fetched: readonly FetchedFile[], sources: readonly SourceStream[], container: Container): boolean {
   const only = fetched.length === 1 ? fetched[0]?.probe : undefined;
   return (

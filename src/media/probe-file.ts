@@ -12,12 +12,12 @@ export interface Stream {
   readonly kilobits: number | null;
   readonly sampleRate: number | null;
   readonly channels: number | null;
-  /** Packets that the index promises, and those that were read. */
+  /** Number of packets that the index promises, and of those that were read. */
   readonly promised: number | null;
   readonly counted: number | null;
 }
 
-/** What ffprobe tells of a file. */
+/** Answer of ffprobe about a file. */
 export interface FileProbe {
   readonly format: string;
   readonly duration: number | null;
@@ -29,11 +29,11 @@ export interface FileProbe {
 export interface Probed {
   readonly probe: FileProbe;
   readonly ended: ChildEnd;
-  /** Whether every packet was read. */
+  /** True when ffprobe read every packet. */
   readonly counting: boolean;
 }
 
-/** Asks ffprobe about a local file; with `counting` it reads every packet of it. */
+/** Runs ffprobe on a local file; with `counting` it reads every packet. */
 export async function probeFile(
   file: string,
   counting: boolean,
@@ -52,7 +52,7 @@ export async function probeFile(
   return { probe: readProbe(parse(lines.join('\n'))), ended, counting };
 }
 
-/** Reads what ffprobe answers as JSON. */
+/** Reads the JSON of ffprobe. */
 export function readProbe(json: unknown): FileProbe {
   const fields = asRecord(json);
   const streams = Array.isArray(fields.streams) ? fields.streams.map(readStream) : [];
@@ -69,7 +69,7 @@ export function readProbe(json: unknown): FileProbe {
 function readStream(json: unknown): Stream {
   const fields = asRecord(json);
   const kind = fields.codec_type;
-  // The cover of a sound file is no picture.
+  // Cover art of a sound file does not count as video.
   const cover = asRecord(fields.disposition).attached_pic === 1;
   const bits = positive(fields.bit_rate);
   return {

@@ -16,10 +16,10 @@ import { Failed, type MediaOrder, type MediaTools, type Produced } from './tools
 import { watchFetch } from './watch-fetch.ts';
 import { startYtDlp, type YtDlp } from './yt-dlp.ts';
 
-/** How Matroska and WebM begin. */
+/** First four bytes of Matroska and WebM. */
 const ebml = 0x1a45dfa3;
 const smallBytes = 2 ** 26;
-/** What a second look at the source may mend. */
+/** Failures of a cut fetch after which the whole is fetched instead. */
 const mendable = [
   'file_damaged',
   'source_incomplete',
@@ -30,7 +30,7 @@ const mendable = [
   'unsupported_url',
 ];
 
-/** Makes the file of an order, proved, in the private folder; or throws a `Failed`. */
+/** Makes the file of an order in the private folder and proves it; throws a `Failed`. Tries twice when that may help. */
 export async function produce(
   order: MediaOrder,
   tools: MediaTools,
@@ -55,7 +55,7 @@ export async function produce(
   }
 }
 
-/** Reads what the page and the file behind a URL tell, fetching no more than that needs; or throws a `Failed`. */
+/** Returns the metadata of a URL and fetches no more than that needs; throws a `Failed`. */
 export async function inspectUrl(order: MediaOrder, tools: MediaTools, signal: AbortSignal): Promise<Metadata> {
   const ends = endable(signal);
   const driver = startYtDlp('inspect', order, tools, ends.signal);
@@ -63,7 +63,7 @@ export async function inspectUrl(order: MediaOrder, tools: MediaTools, signal: A
   return describePage(page, order);
 }
 
-/** Makes the metadata of an inspected URL: the size and the kind of file are those that a download would choose. */
+/** Returns the metadata of an inspected page; size and kind of file are those that a download would choose. */
 export function describePage(page: SourcePage, order: MediaOrder): Metadata {
   return describeMedia(page, { query: String(order.args.query) }, bestFormat(page));
 }
@@ -78,7 +78,7 @@ function bestFormat(page: SourcePage) {
   }
 }
 
-/** A failure of fetching only the beginning, which fetching the whole may not have. */
+/** Fetching only the beginning failed; fetching the whole may succeed. */
 class SectionFailed extends Failed {}
 
 async function attempt(
@@ -109,7 +109,7 @@ interface Chosen {
   readonly choice: FormatChoice;
 }
 
-/** What every step of making one file needs. */
+/** Context of the steps that make one file. */
 interface Making extends Endable {
   readonly tools: MediaTools;
   readonly progress: OverallProgress;
@@ -176,7 +176,7 @@ async function probeParts(
     const file = join(tools.folder, name);
     const { size } = await stat(file).catch(() => ({ size: 0 }));
     if (size === 0) throw new Failed('file_damaged', `${name} is empty`);
-    // It may be delivered as it is: a small file is read to its end sooner than ffprobe is started twice.
+    // A small file is read whole at once, in case it is delivered unchanged: that is faster than a second ffprobe.
     const probed = await probeFile(file, size <= smallBytes, tools, signal);
     const { probe, ended } = probed;
     if (ended.code !== 0 || probe.streams.length === 0) {
@@ -211,7 +211,7 @@ async function convert(
   await Promise.all(inputs.map((input) => rm(input, { force: true })));
 }
 
-/** Whether a file begins as files of media do, however damaged the rest of it is. */
+/** Returns true when a file begins with the signature of a media format, however damaged the rest is. */
 async function beginsAsMedia(file: string): Promise<boolean> {
   const handle = await open(file);
   try {
@@ -250,7 +250,7 @@ interface Endable {
   readonly end: (reason: Failed) => void;
 }
 
-/** A signal that fires with the given one, or at `end` with its reason. */
+/** Returns a signal that fires with the given one, or at `end` with its reason. */
 function endable(signal: AbortSignal): Endable {
   const own = new AbortController();
   return { signal: AbortSignal.any([signal, own.signal]), end: (reason) => own.abort(reason) };

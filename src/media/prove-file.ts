@@ -11,12 +11,12 @@ export interface Proof {
   readonly sha256: string;
 }
 
-/** What ffmpeg and ffprobe say of a file that is not whole, though they go on and end well. */
+/** Messages of ffmpeg and ffprobe about a damaged file for which they still exit with 0. */
 export const damage =
   /partial file|ended prematurely|Truncating packet|truncated|moov atom not found|Error reading header|corrupt input packet/i;
 const oneSecond = 1;
 
-/** What a file is proved against. */
+/** Expectations that a file must meet. */
 export interface ProofTerms {
   readonly plan: ConversionPlan;
   /** Length in seconds as the source states it; `null` when it does not. */
@@ -43,7 +43,7 @@ export async function prove(
   return { probe, bytes: size, sha256 };
 }
 
-/** What is wrong with a file by its probe, or null. */
+/** Returns the first fault that a probe shows, `null` when there is none. */
 function findFault(probe: FileProbe, plan: ConversionPlan, promised: number | null): string | null {
   if (!probe.format.split(',').includes(plan.container.probed)) return `format ${probe.format}`;
   if (plan.video !== (probe.video !== null)) return plan.video ? 'no picture' : 'an unwanted picture';
@@ -58,14 +58,14 @@ function findFault(probe: FileProbe, plan: ConversionPlan, promised: number | nu
   if (promised !== null && Math.abs(probe.duration - promised) > tolerance(promised)) {
     return `lasts ${probe.duration} s, promised were ${promised} s`;
   }
-  // Our own muxers wrote it from files that know their length: there is little room for error.
+  // ffmpeg wrote the file from inputs of known length: 1 s and 1 % are enough.
   if (plan.length !== null && plan.length - probe.duration > oneSecond + plan.length * 0.01) {
     return `lasts ${probe.duration} s of ${plan.length} s`;
   }
   return null;
 }
 
-/** How far a length may be from what the source promised (D92). */
+/** Returns the seconds that a length may differ from the source's own (D92). */
 export function tolerance(seconds: number): number {
   return Math.max(2, 0.05 * seconds);
 }

@@ -1,4 +1,4 @@
-/** One format of a medium, as far as its page tells. `none` is a stream that is known to be absent, null an unknown one. */
+/** One format of a medium, as its page describes it. A codec is `none` for an absent stream, `null` for an unknown one. */
 export interface SourceFormat {
   readonly id: string;
   readonly ext: string;
@@ -17,18 +17,18 @@ export interface SourceFormat {
   readonly language: number;
 }
 
-/** What the page of a medium tells. */
+/** Description of a medium, as yt-dlp reads it from the page. */
 export interface SourcePage {
   readonly fields: Readonly<Record<string, unknown>>;
   readonly formats: readonly SourceFormat[];
   readonly duration: number | null;
   readonly live: boolean;
   readonly direct: boolean;
-  /** What ffprobe says of the source itself, where the page knows too little. */
+  /** Answer of ffprobe about the source itself, when the page says too little. */
   readonly probe: unknown;
 }
 
-/** The families of codecs, by the beginnings of the names that pages use. */
+/** Codec families by the beginnings of the names that pages use. */
 const codecs: readonly (readonly [RegExp, string])[] = [
   [/^none$/, 'none'],
   [/^(avc|h\.?264|x264)/, 'h264'],
@@ -49,7 +49,7 @@ const codecs: readonly (readonly [RegExp, string])[] = [
   [/^pcm/, 'pcm'],
 ];
 
-/** Reads what the driver tells of a page; nothing in it is believed to have the right type. */
+/** Reads a page as `driver.py` writes it; trusts no type in it. */
 export function readPage(json: unknown): SourcePage {
   const fields = asRecord(json);
   const live = fields.is_live === true || fields.live_status === 'is_live';
@@ -85,20 +85,20 @@ function readFormat(json: unknown): SourceFormat {
   };
 }
 
-/** Names a codec by its family, as ffprobe does. */
+/** Returns the codec family, named as ffprobe names it. */
 export function readCodec(value: unknown): string | null {
   if (typeof value !== 'string' || value === '') return null;
   const name = value.toLowerCase();
   return codecs.find(([pattern]) => pattern.test(name))?.[1] ?? name;
 }
 
-/** A positive number, or null. */
+/** Returns a positive number, or `null`. */
 export function positive(value: unknown): number | null {
   const number = typeof value === 'string' ? Number(value) : value;
   return typeof number === 'number' && Number.isFinite(number) && number > 0 ? number : null;
 }
 
-/** An object as it is, anything else as an empty one. */
+/** Returns an object as it is, and an empty one for anything else. */
 export function asRecord(json: unknown): Readonly<Record<string, unknown>> {
   return typeof json === 'object' && json !== null ? (json as Readonly<Record<string, unknown>>) : {};
 }

@@ -8,7 +8,7 @@ const maxOutputBytes = 2 ** 27;
 const maxStderrLength = 16_384;
 const latePipeMs = 1000;
 
-/** Starts a child in a process group of its own, with bounds on what it says. */
+/** Starts a child in a process group of its own; too much output ends it. */
 export function spawnChild(command: string, args: readonly string[], options: RunOptions): RunningChildProcess {
   const child = spawn(command, args, { cwd: options.folder, env: options.env, detached: true });
   const kill = () => killGroup(child, 'SIGKILL');
@@ -19,7 +19,7 @@ export function spawnChild(command: string, args: readonly string[], options: Ru
   };
   options.signal.addEventListener('abort', kill, { once: true });
   if (options.signal.aborted) kill();
-  // A child that ends before it has read its input is judged by how it ended.
+  // EPIPE: the child ended before it read its input; its exit code tells why.
   child.stdin.on('error', () => undefined);
   child.stdout.on('data', splitLines(options.line ?? (() => undefined), tooMuch));
   let stderr = '';
@@ -38,7 +38,7 @@ export function spawnChild(command: string, args: readonly string[], options: Ru
   return { id: child.pid, write: (line) => child.stdin.write(`${line}\n`), close: () => child.stdin.end(), ended };
 }
 
-/** What a child started must not outlive it; a process that left the group may still hold its pipes. */
+/** Kills the rest of the group; closes the pipes a second later, because a process that left the group may hold them. */
 function closeLate(child: ChildProcess, kill: () => void): void {
   kill();
   setTimeout(() => {
@@ -47,7 +47,7 @@ function closeLate(child: ChildProcess, kill: () => void): void {
   }, latePipeMs).unref();
 }
 
-/** Cuts a stream into lines; says `tooMuch` when a line or all of them are too long. */
+/** Cuts a stream into lines; calls `tooMuch` when one line or all together are too long. */
 function splitLines(line: (text: string) => void, tooMuch: () => void): (piece: Buffer) => void {
   const decoder = new StringDecoder('utf8');
   let rest = '';

@@ -3,13 +3,13 @@ import type { Endpoint } from '../model/job.ts';
 import type { Metadata } from '../model/metadata.ts';
 import type { Args } from '../model/request-parameters.ts';
 
-/** What a caller asked for. */
+/** Endpoint and parameters of a caller's request. */
 export interface MediaOrder {
   readonly endpoint: Endpoint;
   readonly args: Args;
 }
 
-/** Where one job stops whatever its source does. */
+/** Limits of one job. */
 export interface MediaLimits {
   /** Of the delivered file, and of everything fetched for it. */
   readonly fileBytes: number;
@@ -20,7 +20,7 @@ export interface MediaLimits {
   readonly slowSeconds: number;
 }
 
-/** What a job works with. All paths are absolute. */
+/** Programs, folder, proxy and limits of a job. All paths are absolute. */
 export interface MediaTools {
   readonly python: string;
   readonly driver: string;
@@ -39,27 +39,27 @@ export interface MediaTools {
   readonly run: RunChild;
 }
 
-/** Starts a child; its owner decides what limits and walls are around it. */
+/** Starts a child; the implementation decides its limits and its sandbox. */
 export type RunChild = (command: string, args: readonly string[], options: RunOptions) => RunningChildProcess;
 
 export interface RunOptions {
   readonly folder: string;
   /** The whole environment. */
   readonly env: Readonly<Record<string, string>>;
-  /** Told each line of its standard output. */
+  /** Called with each line of standard output. */
   readonly line?: (line: string) => void;
-  /** When it fires the child and everything it started is killed. */
+  /** Kills the child and everything that it started. */
   readonly signal: AbortSignal;
 }
 
 export interface RunningChildProcess {
-  /** Id of its process and of its group; absent when it is no process of this machine. */
+  /** Process and group id; absent for a child that the inspector parent forked. */
   readonly id?: number;
   /** Writes one line to its standard input. */
   readonly write: (line: string) => void;
   /** Closes its standard input. */
   readonly close: () => void;
-  /** Settles when it has ended, for whatever reason; never rejects. */
+  /** Resolves when the child has ended; never rejects. */
   readonly ended: Promise<ChildEnd>;
 }
 
@@ -72,7 +72,7 @@ export interface ChildEnd {
   readonly stderr: string;
 }
 
-/** A file that was proved, and the words about it. */
+/** A proved file with its metadata. */
 export interface Produced {
   readonly file: string;
   readonly metadata: Metadata;
@@ -82,10 +82,10 @@ export interface Produced {
   readonly ext: string;
 }
 
-/** Why there is no file. The message is safe for the caller to read. */
+/** The job fails with this code. The message is safe for the caller to read. */
 export class Failed extends Error {
   readonly code: FailureCode;
-  /** For the log alone: what the tools themselves said. */
+  /** Output of the programs, for the log only. */
   readonly detail: string;
 
   constructor(code: FailureCode, detail = '', text: string = failures[code].sentence) {

@@ -2,15 +2,11 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Failed, type MediaLimits } from './tools.ts';
 
-export interface Watched {
-  readonly bytes: number;
-}
-
 const checkEveryMs = 250;
 
 /**
- * Measures what a fetch has written, tells it, and ends the fetch with a `Failed` when it is too large or too slow.
- * Answers how to stop watching. A live source is slow by nature: it only must not stand still.
+ * Measures the bytes of a fetch and ends the fetch with a `Failed` when it is too large or too slow. Returns a function that
+ * stops the watch. A live source is slow by nature: one byte in `slowSeconds` is enough.
  */
 export function watchFetch(
   folder: string,

@@ -5,31 +5,31 @@ import { layWrappers, mediaEnv } from './ffmpeg-arguments.ts';
 import { asRecord, positive, readPage, type SourcePage } from './source-page.ts';
 import { Failed, type MediaOrder, type MediaTools } from './tools.ts';
 
-/** What a fetch tells while it runs. */
+/** Progress of one part of a fetch. */
 export interface FetchProgress {
   readonly part: number;
   readonly bytes: number;
   readonly total: number | null;
 }
 
-/** A process of yt-dlp that has been given a URL. */
+/** A process of yt-dlp that works on one URL. */
 export interface YtDlp {
-  /** What the page tells; rejects with a `Failed`. */
+  /** Resolves when yt-dlp has read the page; rejects with a `Failed`. */
   readonly page: Promise<SourcePage>;
-  /** Fetches parts into files of their names; `seconds` keeps it to the beginning. Rejects with a `Failed`. */
+  /** Fetches parts into files of their names, only the first `seconds` of each unless `null`. Rejects with a `Failed`. */
   readonly fetch: (
     parts: readonly ChosenFormat[],
     seconds: number | null,
     told: (progress: FetchProgress) => void,
   ) => Promise<void>;
-  /** Tells it that nothing more is asked: one that waits for a fetch ends. */
+  /** Closes the input: a process that waits for the order to fetch ends. */
   readonly close: () => void;
 }
 
 /** The project's own Python, which has yt-dlp. */
 export const projectPython = join(import.meta.dirname, '..', '..', '.cache', 'python', 'bin', 'python3');
 
-/** Python that takes nothing from its surroundings and writes nothing beside its programs; texts are UTF-8 in every locale. */
+/** Flags of Python: no user packages or environment, no bytecode files, UTF-8 in every locale. */
 export const pythonFlags = ['-I', '-B', '-X', 'utf8'];
 
 /** Starts yt-dlp for the URL of an order. `download` keeps it waiting for a fetch. */
@@ -41,7 +41,7 @@ export function startYtDlp(
 ): YtDlp {
   const page = Promise.withResolvers<SourcePage>();
   const done = Promise.withResolvers<void>();
-  // Whoever waits for one of them hears of the failure.
+  // A promise that nobody awaits must not end the process.
   page.promise.catch(() => undefined);
   done.promise.catch(() => undefined);
   let fragmented = false;
@@ -98,7 +98,7 @@ function parseLine(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // A library may print: only JSON is an answer.
+    // A library may print; only JSON lines are answers.
     return null;
   }
 }

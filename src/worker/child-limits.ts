@@ -1,6 +1,6 @@
 import type { FailureCode } from '../base/errors.ts';
 
-/** What all children of one attempt together may use; `processes` counts threads where the system counts them. */
+/** Limits of all children of one attempt together; `processes` counts threads where the system counts them. */
 export interface ChildLimits {
   readonly fileBytes: number;
   /** Of the whole folder: parts, the joined file and its conversion lie there at the same time. */
@@ -10,7 +10,7 @@ export interface ChildLimits {
   readonly processes: number;
 }
 
-/** Which limit was broken, and what that says about the job. */
+/** Failure code of the job by the limit that its children broke. */
 export const breaches = {
   folder: 'file_too_large',
   // A page or a file that unpacks without end is its source's doing.
@@ -25,8 +25,8 @@ export type Breach = keyof typeof breaches;
 const maxOpenFiles = 1024;
 
 /**
- * Gives the command under limits that the system itself keeps, for each process. Memory is that of data, because programs
- * with a heap of their own reserve far more addresses than they use.
+ * Returns the command under limits that the kernel enforces on each process. The memory limit counts data only, because
+ * programs with a heap of their own reserve far more addresses than they use.
  */
 export function limitCommand(command: readonly string[], limits: ChildLimits, countsProcesses: boolean): string[] {
   return [

@@ -16,8 +16,8 @@ const trialLimits: ChildLimits = {
 };
 
 /**
- * Finds the strongest sandbox that works on this machine, tried around the folder where children will work; `warn` is told when
- * that is none. Throws when one is required.
+ * Returns the strongest sandbox that works on this machine, tried around the folder where children will work. With `none` left
+ * it warns, or throws when a sandbox is required.
  */
 export async function chooseSandbox(
   mode: SandboxMode,
@@ -42,7 +42,7 @@ function candidates(): Sandbox[] {
   return process.getuid?.() === 0 ? ['user', 'namespace'] : ['namespace'];
 }
 
-/** Gives the reason why it does not work, or null. */
+/** Returns the reason why the sandbox does not work, `null` when it does. */
 async function trySandbox(sandbox: Sandbox, folder: string): Promise<string | null> {
   const inside = { sandbox, folder, readable: [], out: null, limits: trialLimits, user: ownUser(), python: 'python3' };
   const [program = '', ...args] = sandboxCommand(['true'], inside);

@@ -2,18 +2,18 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import type { ServerAddress } from '../base/server-address.ts';
 
-/** Carries connections of one worker to the egress proxy. */
+/** Forwards connections of one worker's children to the egress proxy. */
 export interface EgressForwarder {
-  /** The port when it listens on one, else 0. */
+  /** The port, 0 for a socket. */
   readonly port: number;
   /** Ends every connection; may be repeated. */
   readonly close: () => Promise<void>;
 }
 
-/** One worker needs some tens; a hostile child must not use up what all share. */
+/** One worker needs a few dozen; a hostile child must not use up the proxy's connections, which all workers share. */
 const maxConnections = 128;
 
-/** Listens on a UNIX socket, or on a free port of the loopback address, and hands every connection on to `to`. */
+/** Listens on a UNIX socket, or on a free port of the loopback address, and forwards every connection to `to`. */
 export async function startEgressForwarder(to: ServerAddress, path: string | null): Promise<EgressForwarder> {
   const open = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (near) => {
@@ -23,7 +23,7 @@ export async function startEgressForwarder(to: ServerAddress, path: string | nul
       [far, near],
     ] as const) {
       open.add(one);
-      // A broken side shows itself by its close, which ends the other one.
+      // A broken side closes, and its close ends the other side.
       one.on('error', () => {});
       one.on('close', () => {
         open.delete(one);

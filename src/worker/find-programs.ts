@@ -3,12 +3,12 @@ import { delimiter, join } from 'node:path';
 import type { MediaTools } from '../media/tools.ts';
 import { projectPython } from '../media/yt-dlp.ts';
 
-/** Absolute paths of everything that children run. */
+/** Absolute paths of the programs that children run. */
 export type ProgramPaths = Pick<MediaTools, 'python' | 'driver' | 'ffmpeg' | 'ffprobe' | 'node'>;
 
 const root = join(import.meta.dirname, '..', '..');
 
-/** Finds every program, or throws a sentence that names the missing one. */
+/** Returns every program's path; throws a sentence that names the missing one. */
 export function findPrograms(path: string): ProgramPaths {
   return {
     python: firstOf('Python with yt-dlp', [projectPython]),
@@ -37,7 +37,7 @@ function isProgram(path: string): boolean {
     accessSync(path, constants.X_OK);
     return true;
   } catch {
-    // Not there, or not to be run: the next place is tried.
+    // Missing or not executable.
     return false;
   }
 }

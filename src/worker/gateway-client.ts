@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { setTimeout as pause } from 'node:timers/promises';
+import { retry } from '../base/backoff.ts';
 import { type HttpAnswer, type HttpRequest, sendRequest } from '../base/http-client.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import {
@@ -12,28 +12,28 @@ import {
 } from '../model/attempt-protocol.ts';
 import type { Outcome } from '../model/outcome.ts';
 
-/** The one server that a worker knows. Everything is tried again until an answer comes or the time is up. */
+/** Calls to the gateway of the controller; each is retried until `patienceSeconds` are over, unless it says otherwise. */
 export interface GatewayClient {
   readonly readSpec: () => Promise<AttemptSpec>;
-  /** Tries once. */
+  /** Not retried: the next report follows anyway. */
   readonly reportProgress: (progress: AttemptProgress) => Promise<void>;
   readonly askPermit: (upload: UploadRequest) => Promise<UploadPermit>;
-  /** Tries once, because the bytes can be read but once. */
+  /** Not retried: the stream can be read only once. */
   readonly putObject: (bytes: Readable, upload: Omit<UploadRequest, 'parts'>) => Promise<void>;
   readonly sendVerdict: (outcome: Outcome) => Promise<void>;
 }
 
-/** The job has ended or goes on in another attempt: nobody waits for this one. */
+/** 410: the job has ended or goes on in another attempt. */
 export class AttemptOver extends Error {}
 
-/** The gateway understood and refused, or what it said makes no sense: asking again changes nothing. */
+/** The gateway refused, or its answer does not fit the protocol: a retry changes nothing. */
 export class GatewayRefusal extends Error {}
 
 export interface GatewayClientOptions {
   readonly address: ServerAddress;
-  /** Gives what is good for this attempt alone. */
+  /** Returns the bearer token of this attempt, read anew for each call because a cluster rotates it. */
   readonly token: () => string;
-  /** How long a call is repeated. */
+  /** Time limit of one call with its retries. */
   readonly patienceSeconds: number;
   readonly signal: AbortSignal;
 }
@@ -41,17 +41,15 @@ export interface GatewayClientOptions {
 const callTimeoutMs = 10_000;
 /** A permit names up to 128 signed URLs. */
 const maxAnswerBytes = 2 ** 20;
-/** A connection on which nothing moves for so long is given up. */
+/** A connection without traffic for so long is given up. */
 const idleMs = 30_000;
-const firstPauseMilliseconds = 100;
-const longestPauseMilliseconds = 5_000;
+const backoff = { firstMs: 100, maxMs: 5_000 };
 
 /** Sends one request to the gateway or to the object store. */
 export function send(request: Omit<HttpRequest, 'idleMs' | 'maxAnswerBytes'>): Promise<HttpAnswer> {
   return sendRequest({ ...request, idleMs, maxAnswerBytes });
 }
 
-/** Gives the calls to the gateway. */
 export function openGatewayClient({ address, token, patienceSeconds, signal }: GatewayClientOptions): GatewayClient {
   const callOnce = async (method: 'GET' | 'POST', path: string, json?: unknown) => {
     const body = json === undefined ? '' : JSON.stringify(json);
@@ -91,32 +89,21 @@ export function openGatewayClient({ address, token, patienceSeconds, signal }: G
 }
 
 /**
- * Tries until it succeeds, is refused for good, or the time is up; then it throws what happened last. What succeeds in part
- * calls `renew`, and has all the time again.
+ * Retries until the action succeeds, is refused for good, or the time is up; then it throws the last error. An action that
+ * succeeds in part calls `renew` and has all the time again.
  */
-export async function repeat<T>(
-  action: (renew: () => void) => Promise<T>,
-  seconds: number,
-  signal: AbortSignal,
-): Promise<T> {
-  let end = 0;
-  let wait = 0;
-  const renew = () => {
-    end = performance.now() + seconds * 1000;
-    wait = firstPauseMilliseconds;
+export function repeat<T>(action: (renew: () => void) => Promise<T>, seconds: number, signal: AbortSignal): Promise<T> {
+  let endMs = performance.now() + seconds * 1000;
+  const delayOf = (error: unknown, delayMs: number) => {
+    const isFinal = error instanceof AttemptOver || error instanceof GatewayRefusal;
+    return isFinal || performance.now() + delayMs > endMs ? null : delayMs;
   };
-  renew();
-  for (;;) {
-    try {
-      return await action(renew);
-    } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof AttemptOver || error instanceof GatewayRefusal || performance.now() + wait > end)
-        throw error;
-    }
-    await pause(wait, undefined, { signal });
-    wait = Math.min(2 * wait, longestPauseMilliseconds);
-  }
+  const attempt = (reset: () => void) =>
+    action(() => {
+      endMs = performance.now() + seconds * 1000;
+      reset();
+    });
+  return retry(attempt, { ...backoff, signal, delayOf });
 }
 
 function judge({ status, text }: HttpAnswer): unknown {
@@ -126,7 +113,7 @@ function judge({ status, text }: HttpAnswer): unknown {
   try {
     return text === '' ? null : JSON.parse(text);
   } catch {
-    // Cut off or not ours: what it says is judged as if it said nothing.
+    // Cut off or not JSON: the readers of the protocol refuse it.
     return null;
   }
 }

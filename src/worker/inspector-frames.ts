@@ -1,9 +1,9 @@
-/** What the warm parent says of one of its children. */
+/** Message of the inspector parent about one of its children: a piece of output, or the exit code. */
 export type Frame =
   | { readonly is: 'out'; readonly id: number; readonly bytes: Buffer }
   | { readonly is: 'end'; readonly id: number; readonly code: number };
 
-/** Gives a reader of the parent's output: the line `ready`, then frames in any pieces. Throws on what is no frame. */
+/** Returns a parser of the parent's output: the line `ready`, then frames, cut anywhere. It throws on anything else. */
 export function makeFrameReader(ready: () => void, told: (frame: Frame) => void): (piece: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0);
   const readOne = (): boolean => {

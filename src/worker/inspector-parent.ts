@@ -4,7 +4,7 @@ import { killGroup } from '../base/child-process.ts';
 import type { ChildEnd, RunningChildProcess, RunOptions } from '../media/tools.ts';
 import { type Frame, makeFrameReader } from './inspector-frames.ts';
 
-/** What one request may use. */
+/** Limits of one request, as `inspector-parent.py` reads them. */
 export interface RequestLimits {
   readonly file_bytes: number;
   readonly memory_bytes: number;
@@ -13,23 +13,23 @@ export interface RequestLimits {
 }
 
 export interface InspectorParentOptions {
-  /** The command of the warm parent, behind its sandbox. */
+  /** Command that starts the parent in its sandbox. */
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly folder: string;
-  /** The only port that children reach, and what they may read. */
+  /** The only port that children can reach, and the paths that they may read. */
   readonly port: number;
   readonly paths: readonly string[];
   readonly limits: RequestLimits;
 }
 
-/** A parent that has yt-dlp loaded, and the children that it forks. */
+/** A process with yt-dlp loaded, which forks one child for each request. */
 export interface InspectorParent {
-  /** Runs the driver in a child of the user; 0 is the user of the parent. */
+  /** Runs the driver in a child with this user id; 0 keeps the parent's. */
   readonly start: (user: number, options: RunOptions) => RunningChildProcess;
-  /** Children started so far, and those that run. */
+  /** Number of children started so far, and of those that run. */
   readonly counts: () => { readonly started: number; readonly open: number };
-  /** Settles when the parent has ended; its children have ended too then. */
+  /** Resolves when the parent and all its children have ended. */
   readonly ended: Promise<void>;
   readonly end: () => void;
 }
@@ -43,7 +43,7 @@ interface OpenRequest {
 const signalNames = { 9: 'SIGKILL', 24: 'SIGXCPU', 25: 'SIGXFSZ' } as const;
 const maxStderrLength = 2000;
 
-/** Starts a parent and waits until it is warm. Rejects when it ends before that. */
+/** Starts a parent and waits until yt-dlp is loaded; rejects when the parent ends before that. */
 export async function startInspectorParent({
   command,
   env,
@@ -60,7 +60,7 @@ export async function startInspectorParent({
   parent.stderr.on('data', (piece: Buffer) => {
     stderr = (stderr + piece.toString()).slice(-maxStderrLength);
   });
-  // A parent that has ended takes no more orders; every open one is told so by its end.
+  // A parent that has ended reads no orders; its end resolves every open request.
   parent.stdin.on('error', () => undefined);
   const close = (id: number, ended: ChildEnd) => {
     open.get(id)?.resolve(ended);
@@ -116,7 +116,7 @@ async function waitForEnd(parent: ChildProcessWithoutNullStreams): Promise<void>
   try {
     await once(parent, 'exit');
   } catch {
-    // It could not be started: it has ended all the same.
+    // The parent could not be started, which counts as its end.
   }
   killGroup(parent, 'SIGKILL');
   parent.stdout.destroy();

@@ -16,7 +16,7 @@ import { type OrphanCleaner, startOrphanCleaner } from './orphan-cleaner.ts';
 import type { Media } from './run-attempt.ts';
 import { insidePort, programFolders, type Sandbox, sandboxCommand, systemPaths } from './sandbox-command.ts';
 
-/** Nothing is known of the URL yet: the caller may ask again soon. */
+/** The inspector cannot answer now; the caller may ask again in a few seconds. */
 export class InspectorBusy extends Error {}
 
 export interface InspectorPoolOptions {
@@ -27,9 +27,9 @@ export interface InspectorPoolOptions {
   readonly sandbox: Sandbox;
   readonly plugins: readonly string[];
   readonly inspectSeconds: number;
-  /** More requests at once are answered as busy. */
+  /** Further requests fail with `InspectorBusy`. */
   readonly maxConcurrent: number;
-  /** After so many a fresh parent takes over. */
+  /** A fresh parent takes over after so many requests, because yt-dlp and its libraries leak memory. */
   readonly maxRequests: number;
   readonly log: Log;
 }
@@ -43,11 +43,11 @@ const memoryBytes = 2 ** 30;
 const maxFileBytes = 2 ** 26;
 const maxProcesses = 128;
 const backoff = { firstMs: 500, maxMs: 30_000 };
-/** The user of each request is drawn from as many, so that none meets what another left. */
+/** Each request runs as a random user out of so many, so that it meets no process or file of an earlier one. */
 const users = 1_000_000_000;
 const firstUser = 1_000_000_000;
 
-/** Starts the inspector and waits until it is warm. */
+/** Starts the inspector and waits until its first parent has loaded yt-dlp. */
 export async function startInspectorPool(options: InspectorPoolOptions): Promise<InspectorPool> {
   const place = await openWorkspace(options);
   const ended = new AbortController();
@@ -82,7 +82,7 @@ async function inspectOne(
 ): Promise<InspectionResult> {
   const folder = await mkdtemp(join(requests, 'r'));
   const user = sandbox === 'user' ? firstUser + randomInt(users) : 0;
-  // Of a child that others have ended nobody knows what it would have said.
+  // A child that was killed from outside says nothing about its URL.
   let struck = false;
   const late = AbortSignal.timeout((inspectSeconds + 1) * 1000);
   const signal = AbortSignal.any([gone, late]);
@@ -97,7 +97,7 @@ async function inspectOne(
   const proxy = `http://127.0.0.1:${port}`;
   try {
     if (user) await chown(folder, user, user);
-    // The parent has loaded the plugins.
+    // The parent has loaded the plugins already.
     const tools: MediaTools = { ...programs, folder, proxy, plugins: [], cookies: null, limits, run };
     const metadata = await inspectUrl({ endpoint: 'metadata', args: { query: url } }, tools, signal);
     return { metadata };
@@ -122,7 +122,7 @@ interface WarmParents {
   readonly end: () => Promise<void>;
 }
 
-/** Keeps one warm parent: a new one when it ended, or when it has done enough and the new one is warm. */
+/** Keeps one parent warm: replaces it when it has ended, or after `maxRequests` as soon as its successor is warm. */
 function keepWarm(
   start: () => Promise<InspectorParent>,
   { maxRequests, log }: InspectorPoolOptions,
@@ -165,7 +165,7 @@ function keepWarm(
 }
 
 interface InspectorWorkspace {
-  /** Holds a folder for each request. */
+  /** Parent of the folders of requests. */
   readonly folder: string;
   readonly port: number;
   readonly socket: string;
@@ -179,7 +179,7 @@ async function openWorkspace({ root, egress, sandbox }: InspectorPoolOptions): P
   const home = cleaner.folder;
   const folder = join(home, 'requests');
   const socket = join(home, 'egress');
-  // A child may step through it to its own folder, but not look around.
+  // Mode 0711: a child can reach its own folder but not list those of others.
   await mkdir(folder, { mode: 0o711 });
   const forwarder = await startEgressForwarder(egress, sandbox === 'none' ? null : socket);
   if (sandbox !== 'none') await chmod(socket, 0o666);

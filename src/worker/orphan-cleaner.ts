@@ -3,21 +3,21 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 
-/** A process that outlives a worker which is killed, and then removes what that has left. */
+/** A process that outlives a killed worker, ends its children and removes its folder. */
 export interface OrphanCleaner {
-  /** The folder that it removes. */
+  /** The folder to remove. */
   readonly folder: string;
-  /** Id of its process. */
+  /** Process id of the cleaner. */
   readonly id: number;
-  /** Tells which process groups must end with the worker. */
+  /** Replaces the list of process groups that must end with the worker. */
   readonly watch: (groups: Iterable<number>) => void;
-  /** Ends the groups, removes the folder and settles when that is done. */
+  /** Ends the groups and removes the folder; resolves when both are done. */
   readonly clean: () => Promise<void>;
 }
 
 /**
- * Each line that it reads replaces the list of groups. Its input ends with this process, however that ends.
- * Processes that are dying may still create files: removing is tried again.
+ * Each line of input replaces the list of groups. The input ends with the worker, however the worker ends. Removal is retried
+ * because dying processes may still create files.
  */
 const script = `
 trap '' INT TERM HUP
@@ -28,11 +28,11 @@ rm -rf -- "$1"
 `;
 
 /**
- * Makes a new folder whose path begins so, with a cleaner that is there before it: in a session of its own so that no signal to the
- * worker's group reaches it.
+ * Makes a new folder whose path begins so. The cleaner runs before the folder exists, so that no kill leaves it, and in a
+ * session of its own, so that signals to the worker's group do not reach the cleaner.
  */
 export async function startOrphanCleaner(beginning: string): Promise<OrphanCleaner> {
-  // Short, for there will be a socket in it, whose path has 107 characters at most.
+  // Short: the folder holds a UNIX socket, whose path may have 107 characters.
   const folder = beginning + randomBytes(6).toString('base64url');
   const child = spawn('/bin/sh', ['-c', script, 'sh', folder], {
     cwd: '/',
@@ -41,7 +41,7 @@ export async function startOrphanCleaner(beginning: string): Promise<OrphanClean
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   const exited = once(child, 'exit');
-  // Without a cleaner the worker still removes its folder by itself; only one that is killed too leaves it.
+  // EPIPE: somebody killed the cleaner; the folder then stays.
   child.stdin.on('error', () => {});
   await once(child, 'spawn');
   const clean = async () => {

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What some process groups use now. */
+/** Resources that some process groups use now. */
 export interface ProcessUsage {
   readonly processes: number;
   readonly memoryBytes: number;
-  /** Processor seconds by process id; one that has ended is missing. */
+  /** Processor seconds by process id, of processes that still run. */
   readonly cpuSeconds: ReadonlyMap<number, number>;
 }
 
@@ -16,10 +16,10 @@ interface ProcessRow {
   readonly cpuSeconds: number;
 }
 
-/** The kernel tells times in these units to every program, whatever it uses itself. */
+/** USER_HZ: the unit of times in /proc, 100 a second on every Linux that Node supports. */
 const ticksPerSecond = 100;
 
-/** Reads what the groups and all descendants of their members use, also of those that left the group. */
+/** Returns the usage of the groups and of all descendants of their members, also of those that left the group. */
 export function readUsage(groups: Iterable<number>): ProcessUsage {
   const rows = readRows();
   const members = new Map<number, ProcessRow>();
@@ -36,13 +36,13 @@ export function readUsage(groups: Iterable<number>): ProcessUsage {
   return { processes: members.size, memoryBytes, cpuSeconds };
 }
 
-/** Sums the sizes on disk of all files below a folder. */
+/** Returns the bytes on disk of all files below a folder. */
 export function folderBytes(folder: string): number {
   let total = 0;
   for (const entry of list(folder)) {
     const path = join(folder, entry.name);
     if (entry.isDirectory()) total += folderBytes(path);
-    // A file may vanish between being listed and being looked at.
+    // A file may vanish between readdir and stat.
     else total += (statSync(path, { throwIfNoEntry: false })?.blocks ?? 0) * 512;
   }
   return total;
@@ -61,7 +61,7 @@ function readRows(): ProcessRow[] {
   const rows: ProcessRow[] = [];
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name)) continue;
-    // The name of the program stands in brackets and may hold any character.
+    // The second field is the program's name in brackets, which may hold any character.
     const [, parent, group, ...rest] = (readProc(name, 'stat').split(') ').at(-1) ?? '').split(' ');
     if (parent === undefined || group === undefined) continue;
     const ticks = Number(rest[8]) + Number(rest[9]);
@@ -70,7 +70,7 @@ function readRows(): ProcessRow[] {
   return rows;
 }
 
-/** Counts what a process holds for itself alone: pages of files can be dropped at any time. */
+/** Returns the bytes of anonymous and shared memory; the kernel can drop cached pages of files at any time. */
 function readMemory(id: number): number {
   const status = readProc(String(id), 'status');
   const kilobytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0);
@@ -81,7 +81,7 @@ function readProc(id: string, file: string): string {
   try {
     return readFileSync(join('/proc', id, file), 'utf8');
   } catch {
-    // It has ended since it was listed.
+    // The process ended after it was listed.
     return '';
   }
 }

@@ -1,9 +1,9 @@
 import type { AttemptProgress } from '../model/attempt-protocol.ts';
 import { AttemptOver, type GatewayClient } from './gateway-client.ts';
 
-/** Tells the gateway how far an attempt is. */
+/** Sends the progress of an attempt to the gateway. */
 export interface ProgressReporter {
-  /** Remembers what to tell; only the newest is told. */
+  /** Keeps the newest progress for the next report. */
   readonly note: (progress: AttemptProgress) => void;
   readonly stop: () => void;
 }
@@ -11,15 +11,15 @@ export interface ProgressReporter {
 export interface ProgressReporterOptions {
   readonly gateway: GatewayClient;
   readonly everyMs: number;
-  /** The gateway is also told when nothing has changed: its answer says whether the job goes on. */
+  /** Reports at least so often, also without a change: the answer says whether the job goes on. */
   readonly keepaliveMs: number;
-  /** For so long it may be away. */
+  /** Longest absence of the gateway before `lost` is called. */
   readonly patienceSeconds: number;
   readonly over: () => void;
   readonly lost: () => void;
 }
 
-/** Starts to tell progress, one call at a time. */
+/** Starts to report, one call at a time. */
 export function startProgressReporter(options: ProgressReporterOptions): ProgressReporter {
   const { gateway, everyMs, keepaliveMs, patienceSeconds, over, lost } = options;
   let newest: AttemptProgress = { progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null };
@@ -38,7 +38,7 @@ export function startProgressReporter(options: ProgressReporterOptions): Progres
       heardAt = performance.now();
     } catch (error) {
       if (error instanceof AttemptOver) over();
-      // Progress may be lost; a gateway that stays away means that nobody waits for this attempt.
+      // One lost report is harmless; a gateway that stays away cannot take the verdict either.
       else if (performance.now() - heardAt > patienceSeconds * 1000) lost();
     } finally {
       calling = false;

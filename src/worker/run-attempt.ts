@@ -15,7 +15,7 @@ import { programFolders, type Sandbox } from './sandbox-command.ts';
 import { uploadFile } from './upload-file.ts';
 import { openWorkspace, type Workspace, type WorkspaceOptions } from './workspace.ts';
 
-/** Makes a file of an order, or only the words about it. */
+/** Makes the file of an order, or its metadata alone. */
 export interface Media {
   readonly produce: (
     order: MediaOrder,
@@ -31,21 +31,21 @@ export interface AttemptOptions {
   readonly media: Media;
   readonly programs: ProgramPaths;
   readonly egress: ServerAddress;
-  /** Where private folders are made. */
+  /** Parent of the private folders. */
   readonly root: string;
   readonly sandbox: Sandbox;
   readonly plugins: readonly string[];
   readonly memoryBytes: number;
   readonly slowBytes: number;
   readonly slowSeconds: number;
-  /** How long gateway and object store may be away. */
+  /** Longest absence of gateway and object store. */
   readonly patienceSeconds: number;
   readonly log: Log;
-  /** Fires when the attempt is to be left. */
+  /** Interrupts the attempt. */
   readonly signal: AbortSignal;
 }
 
-/** Why an attempt was cut short. */
+/** Ends an attempt before its work is done. */
 class AttemptCut extends Error {
   readonly why: Breach | 'over' | 'lost' | 'stopped';
 
@@ -55,18 +55,18 @@ class AttemptCut extends Error {
   }
 }
 
-/** The file is made then; storing it is the rest. */
+/** Progress when the file is made; the upload is the rest. */
 const madePercent = 90;
 const reportEveryMs = 500;
 const keepaliveMs = 5_000;
-/** While a file is converted, it, its parts and the result lie side by side. */
+/** During a conversion the parts, the joined file and the result exist at once. */
 const maxCopies = 3;
-/** Who fetches counts too, and says why it ends: the system's own limit comes a little later. */
+/** yt-dlp counts bytes too and reports a clear failure: the kernel's limit comes a little later. */
 const overshootBytes = 2 ** 24;
-/** Threads count as processes: of ffmpeg, of Node, and two for each connection. */
+/** Threads count as processes: those of ffmpeg and Node, and two for each connection. */
 const maxProcesses = 512;
 
-/** Runs one attempt from its spec to its outcome, `null` when nobody waits for it. When this settles nothing of it is left but what was stored. */
+/** Runs one attempt; returns its outcome, `null` when the job is over. Afterwards nothing is left but the stored file. */
 export async function runAttempt(options: AttemptOptions): Promise<Outcome | null> {
   const { gateway, signal, log, patienceSeconds } = options;
   const cut = new AbortController();

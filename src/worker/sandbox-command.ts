@@ -3,12 +3,12 @@ import { dirname, join } from 'node:path';
 import { type ChildLimits, limitCommand } from './child-limits.ts';
 
 /**
- * What stands between a child and everything else. `user`: bubblewrap and a user id of its own, which needs root;
+ * Kind of isolation of a child. `user`: bubblewrap and a user id of its own, which needs root;
  * `namespace`: bubblewrap with a user namespace; `none`: only Landlock, where the kernel has it.
  */
 export type Sandbox = 'user' | 'namespace' | 'none';
 
-/** The way out of a sandbox: the port inside that leads to the socket outside. */
+/** The only network route out of a sandbox: the port inside leads to the socket outside. */
 export interface EgressRoute {
   readonly port: number;
   readonly socket: string;
@@ -16,32 +16,32 @@ export interface EgressRoute {
 
 export interface SandboxOptions {
   readonly sandbox: Sandbox;
-  /** The only folder that may be written. */
+  /** The only writable folder. */
   readonly folder: string;
-  /** What may be read besides the system. */
+  /** Readable paths besides those of the system. */
   readonly readable: readonly string[];
-  /** Null when nothing is to be reached. */
+  /** `null` for a child without network. */
   readonly out: EgressRoute | null;
   readonly limits: ChildLimits;
-  /** User and group id of a child behind the sandbox `user`. */
+  /** User and group id in the sandbox `user`. */
   readonly user: number;
   readonly python: string;
-  /** Rights that the child keeps behind the sandbox `user`; none unless it needs to part its own children. */
+  /** Capabilities that the child keeps in the sandbox `user`; only the inspector parent needs some, to isolate its children. */
   readonly capabilities?: readonly string[];
 }
 
-/** The port inside a network of its own, where nothing else listens. */
+/** Port inside the sandbox's own network, where nothing else listens. */
 export const insidePort = 3128;
 
-/** Far above the ids of people and services. */
+/** First user id of children, far above those of people and services. */
 const firstUser = 2_000_000_000;
 const here = import.meta.dirname;
 const systemFolders = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64'];
-/** Certificates of authorities, time zone and what the linker needs; never names of users, hosts or secrets. */
+/** Certificate authorities, time zone and linker cache; never names of users, hosts or secrets. */
 const systemSettings = ['ssl', 'ca-certificates', 'pki', 'alternatives', 'ld.so.cache', 'localtime'];
 const keptForUser = ['CAP_SETUID', 'CAP_SETGID'];
 
-/** Gives the command that runs another one behind a sandbox and under limits. */
+/** Returns the command that runs another one in a sandbox and under limits. */
 export function sandboxCommand(command: readonly string[], inside: SandboxOptions): string[] {
   const { sandbox, folder, readable, out, limits, user, python, capabilities } = inside;
   if (sandbox === 'none') {
@@ -66,18 +66,18 @@ export function sandboxCommand(command: readonly string[], inside: SandboxOption
   return [...bubblewrap(inside), ...keep(keptForUser), '--', ...setUser, '--inh-caps=-all', ...limited];
 }
 
-/** Names what must be readable for some programs to run: the folder above that of each, links followed too. */
+/** Returns the folders that programs need to run: the parent of each one's `bin`, also where links lead. */
 export function programFolders(programs: readonly string[]): string[] {
   const homes = programs.flatMap((program) => [program, realpathSync(program)]).map(homeOf);
   return [...new Set(homes)].filter((home) => !systemFolders.some((folder) => `${home}/`.startsWith(`${folder}/`)));
 }
 
-/** Names what every program needs of the system, and nothing of people. */
+/** Returns the paths of the system that every program needs; none holds data of people. */
 export function systemPaths(): string[] {
   return [...systemFolders, ...systemSettings.map((name) => `/etc/${name}`)].filter((path) => existsSync(path));
 }
 
-/** A user id that no other process has. */
+/** Returns a user id that no other worker has. */
 export function ownUser(): number {
   return firstUser + process.pid;
 }
@@ -85,7 +85,7 @@ export function ownUser(): number {
 function bubblewrap({ folder, readable, out }: SandboxOptions): string[] {
   const seen = [...systemPaths(), ...readable, here];
   const sockets = out ? [out.socket] : [];
-  // Folders that bubblewrap makes by itself on the way to a path are closed to the user inside.
+  // Parent folders that bubblewrap makes implicitly are closed to the user inside, so each is made explicitly.
   const onTheWay = new Set([...seen, ...sockets, folder].flatMap(foldersAbove));
   return [
     'bwrap',
@@ -94,7 +94,7 @@ function bubblewrap({ folder, readable, out }: SandboxOptions): string[] {
     ...[...onTheWay].flatMap((path) => ['--dir', path]),
     ...[...seen, ...sockets].flatMap((path) => ['--ro-bind', path, path]),
     ...['--proc', '/proc', '--dev', '/dev', '--bind', folder, folder, '--chdir', folder],
-    // What lies on these is in memory that nobody counts.
+    // Files there would take memory that no limit counts.
     ...['--remount-ro', '/dev', '--remount-ro', '/'],
   ];
 }
@@ -108,12 +108,12 @@ function keep(capabilities: readonly string[]): string[] {
   return ['--cap-drop', 'ALL', ...capabilities.flatMap((name) => ['--cap-add', name])];
 }
 
-/** Python without the packages and settings of the machine and of people: it starts faster and finds no foreign code. */
+/** Python without site packages and user settings: it starts faster and loads no foreign code. */
 function isolatedPython(python: string): string[] {
   return [python, '-I', '-S'];
 }
 
-/** The folder above `bin`. One so near the root would open too much: then it is only the folder of the program. */
+/** Returns the folder above `bin`; directly below the root, where that would expose too much, the program's own folder. */
 function homeOf(program: string): string {
   const home = dirname(dirname(program));
   return home.split('/').length > 2 ? home : dirname(program);

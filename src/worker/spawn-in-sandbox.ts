@@ -4,11 +4,11 @@ import type { ChildEnd, RunChild } from '../media/tools.ts';
 import { type SandboxOptions, sandboxCommand } from './sandbox-command.ts';
 
 export interface ChildrenOptions extends SandboxOptions {
-  /** Ends every child. */
+  /** Kills every child. */
   readonly signal: AbortSignal;
 }
 
-/** The children that run now. */
+/** Starts children and knows those that run. */
 export interface SandboxedChildren {
   readonly run: RunChild;
   readonly groups: ReadonlySet<number>;
@@ -17,8 +17,8 @@ export interface SandboxedChildren {
 const systemPath = '/usr/bin:/bin:/usr/sbin:/sbin';
 
 /**
- * Gives a way to run children, each walled off and in a group of its own; `changed` is told of each start and end.
- * Only what runs Python needs the network.
+ * Runs children, each in a sandbox and a process group of its own; calls `changed` at each start and end. Only Python, for
+ * yt-dlp, gets the network.
  */
 export function makeSandboxedChildren(
   sandboxes: ChildrenOptions,
@@ -47,7 +47,7 @@ export function makeSandboxedChildren(
   return { run, groups };
 }
 
-/** Bubblewrap and the forwarder end by themselves, with 128 more than the signal that ended what they ran. */
+/** Restores the signal: bubblewrap and port-forwarder.py exit with 128 plus the signal that ended their command. */
 function tellSignal(ended: ChildEnd): ChildEnd {
   const number = (ended.code ?? 0) - 128;
   const name = Object.entries(constants.signals).find(([, signal]) => signal === number)?.[0];

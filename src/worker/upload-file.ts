@@ -13,18 +13,18 @@ const partsAtOnce = 4;
 
 export interface UploadOptions {
   readonly gateway: GatewayClient;
-  /** The way to an object store with a public address. */
+  /** Egress proxy, for an object store with a public address. */
   readonly egress: ServerAddress;
-  /** Nothing outside of it is ever uploaded. */
+  /** No file outside of this folder is uploaded. */
   readonly folder: string;
   /** Bytes of every part but the last; `null` when the file goes whole to the gateway. */
   readonly partBytes: number | null;
-  /** Given up when nothing was stored for so long. */
+  /** Gives up when no part was stored for so long. */
   readonly patienceSeconds: number;
   readonly signal: AbortSignal;
 }
 
-/** Stores a proved file where the gateway permits. Each try asks for a new permit, because permits expire. */
+/** Uploads a proved file to where the gateway permits. Each try asks for a new permit, because permits expire. */
 export async function uploadFile(produced: Produced, options: UploadOptions): Promise<Delivered> {
   const { folder, partBytes, patienceSeconds, signal } = options;
   const file = await openProduced(produced, folder);
@@ -41,7 +41,7 @@ export async function uploadFile(produced: Produced, options: UploadOptions): Pr
   }
 }
 
-/** The children wrote this file and its name: neither may lead out of their folder. */
+/** Opens the file without following links: hostile children wrote it, so it must not lead out of their folder. */
 async function openProduced({ file, bytes }: Produced, folder: string): Promise<FileHandle> {
   const real = await realpath(file);
   if (real !== file || !real.startsWith(`${await realpath(folder)}/`)) {
@@ -54,7 +54,7 @@ async function openProduced({ file, bytes }: Produced, folder: string): Promise<
   throw new Failed('worker_failed', 'the produced file has changed');
 }
 
-/** Reads the file once for the checksums of its parts, and makes sure that together they are the file that was proved. */
+/** Returns the checksums of the parts; throws when together they are not the file that was proved. */
 async function hashParts(file: FileHandle, { bytes, sha256 }: Produced, partBytes: number): Promise<string[]> {
   const whole = createHash('sha256');
   const parts: string[] = [];
@@ -99,7 +99,7 @@ async function tryUpload({ file, produced, parts, renew }: Try, options: UploadO
       renew();
     }
   };
-  // After a failure the parts that are under way still arrive: the next permit does not name them again.
+  // After a failure, parts under way still arrive; the next permit leaves them out.
   const ends = await Promise.allSettled(Array.from({ length: partsAtOnce }, putSome));
   for (const end of ends) if (end.status === 'rejected') throw end.reason;
   return delivered;
@@ -118,7 +118,7 @@ async function putPart(
   if (status < 200 || status > 299) throw new Error(`The object store answered with ${status}`);
 }
 
-/** A stream that leaves the file open at its end, so that the next try can read it again. */
+/** Returns a stream that leaves the file open at its end, so that the next try can read it again. */
 function readPart(file: FileHandle, start: number, bytes: number): Readable {
   return Readable.from(readPieces(file, start, start + bytes), { objectMode: false });
 }

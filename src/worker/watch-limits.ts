@@ -4,16 +4,16 @@ import { folderBytes, readUsage } from './process-usage.ts';
 export interface WatchLimitsOptions {
   readonly limits: ChildLimits;
   readonly folder: string;
-  /** Groups that run now. */
+  /** Returns the process groups that run now. */
   readonly groups: () => Iterable<number>;
   readonly broken: (breach: Breach) => void;
 }
 
 const checkEveryMs = 250;
-/** The folder is looked at every so many times. */
+/** The folder is measured at every fourth check, because reading it takes longer. */
 const folderEvery = 4;
 
-/** Looks again and again at what the children use, and says once which limit they broke. Gives what ends it. */
+/** Checks the usage of the children regularly and calls `broken` once with the limit they broke. Returns a function that stops. */
 export function watchLimits(watched: WatchLimitsOptions): () => void {
   const { limits, folder, groups, broken } = watched;
   const cpuSeconds = new Map<number, number>();

@@ -15,24 +15,24 @@ import type { ProgramPaths } from './find-programs.ts';
 import { type GatewayClient, openGatewayClient } from './gateway-client.ts';
 import { type Media, runAttempt } from './run-attempt.ts';
 
-/** How the process tells its end: done, a failure that does not pass, one that may, an interruption. */
+/** Exit codes: a permanent failure is `failed`, one that a new attempt may avoid is `retryable`. */
 const exitCodes = { done: 0, failed: 64, retryable: 75, interrupted: 143 } as const;
 
-/** What the role is told besides the settings. */
+/** Settings, addresses and streams of the role. */
 export interface WorkerOptions {
   readonly config: Pick<Config, 'data' | 'sandbox' | 'ytdlpPlugins'>;
   readonly gateway: ServerAddress;
   readonly egress: ServerAddress;
-  /** File for the end of the attempt in at most 4 KB, where a cluster reads it. */
+  /** File for the outcome, at most 4 KB, which Kubernetes puts into the pod's status; `null` outside a cluster. */
   readonly terminationFile: string | null;
   readonly programs: ProgramPaths;
   readonly media: Media;
   readonly log: Log;
-  /** A file that holds the token; its content may change while the attempt runs. */
+  /** File with the token; its content may change while the attempt runs. */
   readonly tokenFile: string | null;
-  /** Without a file its first line is the token, and its end is a sign to leave. */
+  /** Without a file, the first line is the token, and the end of input interrupts the attempt. */
   readonly input: Readable;
-  /** A fetch that stays below 10 KiB a second for so long is ended. */
+  /** Ends a fetch that stays below 10 KiB a second for so long. */
   readonly slowSeconds: number;
 }
 
@@ -40,10 +40,10 @@ const terminationBytes = 4096;
 const memoryBytes = 2 ** 31;
 const slowBytes = 10 * 1024;
 const patienceSeconds = 300;
-/** A worker that was told to stop has little time left for its last word. */
+/** Time limit of the verdict after SIGTERM, when SIGKILL follows soon. */
 const lastWordSeconds = 2;
 
-/** Runs one attempt and gives the exit code. SIGTERM ends it early. */
+/** Runs one attempt and returns the exit code. SIGTERM interrupts the attempt. */
 export async function runWorker(options: WorkerOptions): Promise<number> {
   const { config, gateway: address, egress, terminationFile, programs, media, slowSeconds, log } = options;
   const leave = new AbortController();
@@ -79,8 +79,8 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
 }
 
 /**
- * Gives an outcome as JSON of at most 4 KB: what a caller would miss least goes first. Whoever may read pods reads it too,
- * so it holds no URL: the query of one may be all that protects what it leads to.
+ * Returns an outcome as JSON of at most 4 KB; drops the least important fields first. Everyone who may read pods can read
+ * it, so it holds no URL: the query of a URL may be a secret.
  */
 export function shorten(outcome: Outcome): string {
   if (outcome.is !== 'done') return JSON.stringify(outcome);
@@ -109,7 +109,7 @@ async function sendVerdict(outcome: Outcome | null, gateway: GatewayClient, log:
   try {
     await gateway.sendVerdict(outcome);
   } catch (error) {
-    // The exit code still tells the class of the end, and a new attempt does no harm.
+    // The exit code still tells the class of the end; at worst a new attempt repeats the work.
     log.warn('verdict not delivered', { error: String(error) });
   }
 }

@@ -10,33 +10,33 @@ import { makeSandboxedChildren } from './spawn-in-sandbox.ts';
 import { watchLimits } from './watch-limits.ts';
 
 export interface WorkspaceOptions {
-  /** Where private folders are made. */
+  /** Parent of the private folders. */
   readonly root: string;
   readonly egress: ServerAddress;
   readonly sandbox: Sandbox;
   readonly limits: ChildLimits;
   readonly python: string;
   readonly readable: readonly string[];
-  /** The text of a file of cookies that children may read. */
+  /** Text of a cookie file that children may read. */
   readonly cookies: string | null;
-  /** Told once, when the children broke a limit. */
+  /** Called once, when the children broke a limit. */
   readonly broken: (breach: Breach) => void;
-  /** Ends every child. */
+  /** Kills every child. */
   readonly signal: AbortSignal;
 }
 
-/** Where one attempt works: a folder, a way out, and children that have nothing else. */
+/** Folder, egress proxy and children of one attempt; the children can reach nothing else. */
 export interface Workspace {
   readonly folder: string;
-  /** URL of the way out, as children see it. */
+  /** URL of the egress proxy, as children see it. */
   readonly proxy: string;
   readonly cookies: string | null;
   readonly run: RunChild;
-  /** Ends what runs and removes everything. The same happens when this process is killed. */
+  /** Kills the children and removes the folder; the orphan cleaner does the same when this process is killed. */
   readonly close: () => Promise<void>;
 }
 
-/** Makes the place of one attempt. */
+/** Makes the workspace of one attempt. */
 export async function openWorkspace(options: WorkspaceOptions): Promise<Workspace> {
   const { root, egress, sandbox, limits, python, broken, signal, cookies: text } = options;
   await mkdir(root, { recursive: true, mode: 0o700 });
@@ -48,7 +48,7 @@ export async function openWorkspace(options: WorkspaceOptions): Promise<Workspac
   const user = ownUser();
   const ended = new AbortController();
   try {
-    // Nobody else comes as far as this folder, but bubblewrap must step into it without the rights of root.
+    // Mode 0711: bubblewrap must enter this folder without root's rights; the folder above is closed to everyone else.
     await mkdir(folder, { mode: 0o711 });
     if (sandbox === 'user') await chown(folder, user, user);
     if (cookies !== null && text !== null) {
