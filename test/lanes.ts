@@ -9,44 +9,67 @@ export interface Tally {
   skipped: number;
 }
 
-/** Files that run in one process, after what they need has been built. */
+/** Files of tests that run in one process, after what they need has been built, or a command. */
 export interface Batch {
   readonly group: string;
-  readonly files: string;
+  readonly what: string;
+  readonly command?: readonly string[];
   readonly build?: string;
 }
 
 /** Where `./trawl` keeps compiled code too. */
 const compiled = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'trawl', 'compile');
 
-/** Runs batches, so many at a time, in their order; what each says is shown when it is over, so that they do not mix. */
+/** Batches that compute and run at once: as many as there are processors. */
+const mostBusy = 2;
+/** Batches that mostly wait and run at once beside one that computes. */
+const mostWaiting = 2;
+
+/**
+ * Runs batches that compute and, beside them, batches that mostly wait, each kind in its order. When all that wait are over,
+ * two that compute run at once. The output of a batch is shown when it is over, so that outputs do not mix.
+ */
 export async function runInLanes(
-  batches: readonly Batch[],
-  lanes: number,
+  busy: readonly Batch[],
+  waiting: readonly Batch[],
   over: (batch: Batch, tally: Tally, milliseconds: number) => void,
 ): Promise<void> {
-  const waiting = [...batches];
-  const lane = async () => {
-    for (let batch = waiting.shift(); batch !== undefined; batch = waiting.shift()) {
-      const start = performance.now();
-      const tally = await runBatch(batch, batches.length === 1 ? 'inherit' : 'pipe');
-      over(batch, tally, performance.now() - start);
-    }
+  const left = { busy: [...busy], waiting: [...waiting] };
+  const output = busy.length + waiting.length === 1 ? 'inherit' : 'pipe';
+  let running = 0;
+  const runNext = async (first: 'busy' | 'waiting'): Promise<boolean> => {
+    const isBusy = left[first].length > 0 ? first === 'busy' : first === 'waiting';
+    if (isBusy && running === mostBusy) return false;
+    const batch = left[isBusy ? 'busy' : 'waiting'].shift();
+    if (batch === undefined) return false;
+    const start = performance.now();
+    running += Number(isBusy);
+    const tally = await runBatch(batch, output);
+    running -= Number(isBusy);
+    over(batch, tally, performance.now() - start);
+    return true;
   };
-  await Promise.all(Array.from({ length: lanes }, lane));
+  const lane = async (first: 'busy' | 'waiting') => {
+    while (await runNext(first));
+  };
+  await Promise.all([lane('busy'), ...Array.from({ length: mostWaiting }, () => lane('waiting'))]);
 }
 
 /** Runs one; it is skipped when what it needs cannot be built. */
-export async function runBatch({ files, build }: Batch, output: 'inherit' | 'pipe'): Promise<Tally> {
-  if (build !== undefined && !(await succeeds(build, output))) {
+export async function runBatch({ what, command, build }: Batch, output: 'inherit' | 'pipe'): Promise<Tally> {
+  if (command !== undefined) {
+    const passed = await succeeds(command, output);
+    return { passed: Number(passed), failed: Number(!passed), skipped: 0 };
+  }
+  if (build !== undefined && !(await succeeds([build], output))) {
     console.log(`skipped: ${build} failed`);
     return { passed: 0, failed: 0, skipped: 1 };
   }
-  return runMocha(files, output);
+  return runMocha(what, output);
 }
 
-async function succeeds(command: string, output: 'inherit' | 'pipe'): Promise<boolean> {
-  const child = spawn(command, { stdio: ['ignore', output, output] });
+async function succeeds([command = '', ...args]: readonly string[], output: 'inherit' | 'pipe'): Promise<boolean> {
+  const child = spawn(command, args, { stdio: ['ignore', output, output] });
   const said = hear(child);
   // A command that is not there is closed too.
   child.on('error', () => undefined);

@@ -1,8 +1,7 @@
-import { spawnSync } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type Batch, runBatch, runInLanes, type Tally } from './lanes.ts';
+import { type Batch, runInLanes, type Tally } from './lanes.ts';
 import { toolFolders } from './support/tools.ts';
 
 /** The groups that are one command each; every other group is a folder of test/ with `*.test.ts` files. */
@@ -34,7 +33,7 @@ const needs: Record<string, readonly string[]> = {
 };
 /** What a group is built from first; it is skipped when that cannot be built here. */
 const builds: Record<string, string> = { e2e: 'docker/build' };
-/** Groups that mostly wait: they run last, in lanes, each file or each group in a process of its own; what takes longest begins. */
+/** Groups that mostly wait, each file or each group in a process of its own: they run beside the others; what takes longest begins. */
 const waiting: Record<string, 'by file' | 'whole'> = {
   e2e: 'by file',
   cluster: 'by file',
@@ -42,31 +41,19 @@ const waiting: Record<string, 'by file' | 'whole'> = {
   images: 'whole',
   node: 'by file',
   runners: 'whole',
+  repo: 'by file',
 };
+/** The first of the other groups: what fails soon, then what takes long. */
+const firstGroups = ['types', 'lint', 'unit', 'flow', 'api', 'media', 'store', 'worker', 'admin'];
 /** Groups of the long form: they run when ROUNDS is set, or when they are named. */
 const longGroups = ['mutation'];
-const lanes = 3;
-const firstFolders = [
-  'unit',
-  'repo',
-  'store',
-  'objects',
-  'egress',
-  'media',
-  'worker',
-  'controller',
-  'webhooks',
-  'archive',
-  'api',
-  'flow',
-];
 
 const root = join(import.meta.dirname, '..');
 process.chdir(root);
 process.env.PATH = [join(root, 'node_modules', '.bin'), ...toolFolders(), process.env.PATH].join(':');
 
 const { values } = parseArgs({ options: { groups: { type: 'string' } } });
-const all = [...Object.keys(commands), ...testFolders()];
+const all = listGroups();
 const isLong = process.env.ROUNDS !== undefined;
 const groups = values.groups?.split(',') ?? all.filter((group) => isLong || !longGroups.includes(group));
 const unknown = groups.filter((group) => !all.includes(group));
@@ -83,22 +70,20 @@ const able = groups.filter((group) => {
   total.skipped++;
   return false;
 });
-for (const group of able.filter((name) => !(name in waiting))) {
-  const start = performance.now();
-  console.log(`== ${group}`);
-  const command = commands[group];
-  const tally = command ? runCommand(command) : await runBatch({ group, files: patternOf(group) }, 'inherit');
-  end(group, tally, performance.now() - start);
-}
-await runWaiting(Object.keys(waiting).filter((name) => able.includes(name)));
+const start = performance.now();
+await runGroups(able);
 if (total.passed + total.failed === 0) console.log('Nothing ran, which counts as a failure');
 process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0;
+console.log(`== ${able.join(', ')} in ${inSeconds(performance.now() - start)}`);
 console.log(inWords(total));
 
-function testFolders(): string[] {
-  const folders = new Set(globSync('test/*/**/*.test.ts').map((path) => path.split('/')[1]!));
-  folders.delete('support');
-  return [...new Set([...firstFolders, ...[...folders].sort()])].filter((name) => folders.has(name));
+/** Returns every group, in the order in which they begin. */
+function listGroups(): string[] {
+  const there = new Set([
+    ...Object.keys(commands),
+    ...globSync('test/*/**/*.test.ts').map((path) => path.split('/')[1]!),
+  ]);
+  return [...new Set([...firstGroups, ...[...there].sort()])].filter((name) => there.has(name));
 }
 
 function patternOf(group: string): string {
@@ -111,32 +96,30 @@ function isInstalled(command: string): boolean {
   return process.env.PATH!.split(':').some((folder) => existsSync(join(folder, command)));
 }
 
-function runCommand([name, ...rest]: readonly string[]): Tally {
-  const passed = spawnSync(name!, rest, { stdio: 'inherit' }).status === 0;
-  return { passed: Number(passed), failed: Number(!passed), skipped: 0 };
-}
-
 /** Runs groups in lanes, and tells of each when the last of its files is over; its time is that of its files. */
-async function runWaiting(names: readonly string[]): Promise<void> {
-  const start = performance.now();
-  const batches = names.flatMap(batchesOf);
+async function runGroups(names: readonly string[]): Promise<void> {
+  const busy = names.filter((name) => !(name in waiting)).flatMap(batchesOf);
+  const idle = Object.keys(waiting)
+    .filter((name) => names.includes(name))
+    .flatMap(batchesOf);
   const sums = new Map(names.map((group) => [group, { passed: 0, failed: 0, skipped: 0, milliseconds: 0 }]));
-  const left = batches.map(({ group }) => group);
-  await runInLanes(batches, lanes, ({ group, files }, tally, milliseconds) => {
+  const left = [...busy, ...idle].map(({ group }) => group);
+  await runInLanes(busy, idle, ({ group, what }, tally, milliseconds) => {
     const sum = sums.get(group)!;
     add(sum, tally);
     sum.milliseconds += milliseconds;
-    console.log(`-- ${files}: ${inWords(tally)} in ${inSeconds(milliseconds)}`);
+    if (waiting[group] === 'by file') console.log(`-- ${what}: ${inWords(tally)} in ${inSeconds(milliseconds)}`);
     left.splice(left.indexOf(group), 1);
     if (!left.includes(group)) end(group, sum, sum.milliseconds);
   });
-  if (names.length > 1) console.log(`== ${names.join(', ')} together in ${inSeconds(performance.now() - start)}`);
 }
 
 function batchesOf(group: string): Batch[] {
+  const command = commands[group];
+  if (command) return [{ group, what: command.join(' '), command }];
   const build = builds[group];
-  const files = waiting[group] === 'whole' ? [patternOf(group)] : globSync(patternOf(group)).sort();
-  return files.map((name) => ({ group, files: name, ...(build && { build }) }));
+  const files = waiting[group] === 'by file' ? globSync(patternOf(group)).sort() : [patternOf(group)];
+  return files.map((what) => ({ group, what, ...(build && { build }) }));
 }
 
 function end(group: string, tally: Tally, milliseconds: number): void {
