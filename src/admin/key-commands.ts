@@ -34,15 +34,15 @@ export const keyCommands = [
     run: async (given, { store }) => {
       const account = await findAccount(store, given.SLUG);
       const key = makeKey(account, randomBytes(32));
-      const { id, hash } = readKey(key)!;
+      const { keyId, hash } = readKey(key)!;
       await createKey(store, account, {
-        id,
+        id: keyId,
         alias: given.alias,
         hash,
         quotas: quotasOf(given),
         ...withoutUndefined({ category: given.category, expires: given.expires }),
       });
-      const value = { id, alias: given.alias, key };
+      const value = { id: keyId, alias: given.alias, key };
       return { value, text: `${fieldText(value)}The key cannot be shown again: only its hash is kept.\n` };
     },
   }),

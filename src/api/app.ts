@@ -156,7 +156,7 @@ async function answerKeyed(server: ApiServer, call: ApiCall, handle: KeyedHandle
 
   const key = readKey(req.get('x-api-key') || x_api_key);
   if (key === null) throw refuse('invalid_api_key');
-  call.keyId = key.id;
+  call.keyId = key.keyId;
 
   const isPrefetch = route?.endpoint !== undefined && /\bprefetch\b/.test(req.get('sec-purpose') ?? '');
   const prefetchFault = isPrefetch ? 'Bad Request: a prefetch starts nothing' : null;

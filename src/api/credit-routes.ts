@@ -48,7 +48,7 @@ export function getMetadata(credit: CreditRoutes): KeyedHandler {
     const request = await readRequest(credit, 'metadata', call);
     if (request.args.is_async === true) return startJob(credit, 'metadata', call, request);
     const repeat = repeatOf(credit, 'metadata', call, textOf(request));
-    const held = { id: randomUUID(), account: call.key.account, endpoint: 'metadata', repeat } as const;
+    const held = { id: randomUUID(), accountId: call.key.accountId, endpoint: 'metadata', repeat } as const;
     const work = { holdMs: (credit.inspectSeconds + graceSeconds) * 1000 };
     const wanted = { id: held.id, valid: true, hasMemory: credit.hasMemory(), repeat, work };
     const admitted = requireAllowed(call.res, await admitCall(credit.store, call.key, wanted));
@@ -61,7 +61,7 @@ export function getMetadata(credit: CreditRoutes): KeyedHandler {
 export function retryJob(credit: CreditRoutes): KeyedHandler {
   return async (call) => {
     const id = parseJobId(String(call.req.params.id));
-    const old = id.ok ? await readOwnJob(credit.store, call.key.account, id.jobId) : null;
+    const old = id.ok ? await readOwnJob(credit.store, call.key.accountId, id.jobId) : null;
     if (old === null || !isEnded(old.status)) {
       await enterFree(credit.store, call);
       requireFlags(call);
@@ -160,7 +160,7 @@ async function inspect(credit: CreditRoutes, call: KeyedCall, held: HeldCall, ur
     return null;
   }
   const body = { metadata: found.metadata };
-  const line = { keyId: key.id, line: `${req.method} ${routes.metadata.paths[0]}`, ip: caller.ip };
+  const line = { keyId: key.keyId, line: `${req.method} ${routes.metadata.paths[0]}`, ip: caller.ip };
   const charged = await chargeCall(store, { ...held, ...line, answer: JSON.stringify(body) }, tookMs());
   if (charged.refused) return errorReply(refuse('internal_error'));
   return { ...metadataReply(call, body), isLogged: true };

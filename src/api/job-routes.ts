@@ -48,7 +48,7 @@ export function getJobs({ store, viewJob }: JobRoutes): KeyedHandler {
     const { fields } = requireFlags(call);
     const { cursor, ...wanted } = requireParsed(parseList(call.given));
     const after = cursor === undefined ? null : readCursor(cursor);
-    const { account: accountId } = call.key;
+    const { accountId } = call.key;
     const { jobs, next } = await listJobs(store, accountId, { ...wanted, after });
     const body = { jobs: await viewJobs(store, viewJob, accountId, jobs), next_cursor: next && writeCursor(next) };
     return { status: 200, body: filterFields(body, fields) };
@@ -61,7 +61,7 @@ export function deleteJob(routes: JobRoutes): KeyedHandler {
     const { job, fields } = await enterJob(routes, call);
     if (!isEnded(job.status)) await cancelJob(routes.store, job, failures.cancelled.sentence);
     else if (job.delivered !== null) await removeFile(routes.store, job);
-    const after = (await readOwnJob(routes.store, call.key.account, job.id)) ?? job;
+    const after = (await readOwnJob(routes.store, call.key.accountId, job.id)) ?? job;
     return { status: 200, body: filterFields(routes.viewJob(after, null), fields) };
   };
 }
@@ -71,7 +71,7 @@ export async function enterJob({ store }: JobRoutes, call: KeyedCall): Promise<F
   await enterFree(store, call);
   const flags = requireFlags(call);
   const { jobId } = requireParsed(parseJobId(String(call.req.params.id)));
-  const job = await readOwnJob(store, call.key.account, jobId);
+  const job = await readOwnJob(store, call.key.accountId, jobId);
   if (job === null) throw refuse('not_found');
   return { ...flags, job };
 }

@@ -20,9 +20,9 @@ export function makeKey(account: string, bytes: Uint8Array): string {
 
 /** Parts of a key's text: its account, the hash that the record stores, and its id, the first 24 characters of the hash. */
 export interface KeyText {
-  readonly account: string;
+  readonly accountId: string;
   readonly hash: string;
-  readonly id: string;
+  readonly keyId: string;
 }
 
 /** Reads the text of a key; `null`, without throwing, for anything else. */
@@ -31,7 +31,7 @@ export function readKey(text: unknown): KeyText | null {
   if (!keyForm.test(text)) return null;
   if (checksumOf(text.slice(0, -checksumLength)) !== text.slice(-checksumLength)) return null;
   const digest = hash('sha256', text);
-  return { account: text.slice(6, 18), hash: digest, id: digest.slice(0, 24) };
+  return { accountId: text.slice(6, 18), hash: digest, keyId: digest.slice(0, 24) };
 }
 
 /** An account id, 12 characters of a-z and 0-9, made of 16 bytes. */

@@ -30,7 +30,7 @@ export async function makeSampleAccount(
   const file = join(folder, name);
   const begun = seal.open(name, await readFile(file, 'utf8').catch(absent));
   const ids = (await listAccounts(store)).map(([, id]) => id);
-  if (ids.length > 0 && !ids.some((id) => id === readKey(begun)?.account)) return rm(file, { force: true });
+  if (ids.length > 0 && !ids.some((id) => id === readKey(begun)?.accountId)) return rm(file, { force: true });
   const key = begun ?? makeKey(makeAccountId(randomBytes(16)), randomBytes(32));
   if (begun === null) await writePrivateFile(file, seal.seal(name, key));
   await makeAccount(store, key);
@@ -53,11 +53,11 @@ export function linesToTry(url: string, key: string): string[] {
 async function makeAccount(store: RecordStore, key: string): Promise<void> {
   const read = readKey(key);
   if (read === null) throw new Error('the key of the sample account cannot be read');
-  const { account, id, hash } = read;
+  const { accountId, keyId, hash } = read;
   await setPlan(store, { name, quota: 0, per_second: null, per_minute: null, paid: false });
-  await createAccount(store, account, name, { name: 'Sample', plan: name }).catch(present);
-  await grantCredits(store, account, credits, { id: name });
-  await createKey(store, account, { id, alias: name, hash }).catch(present);
+  await createAccount(store, accountId, name, { name: 'Sample', plan: name }).catch(present);
+  await grantCredits(store, accountId, credits, { id: name });
+  await createKey(store, accountId, { id: keyId, alias: name, hash }).catch(present);
 }
 
 function present(error: unknown): void {

@@ -67,10 +67,10 @@ async function removeDue(
 
 function sweepCalls(store: RecordStore, now: number): Promise<number> {
   return removeDue(store, keys.calls, now, async (member) => {
-    const [account = '', id = ''] = member.split('/');
+    const [accountId = '', id = ''] = member.split('/');
     // Every synchronous call asks for metadata. Its Idempotency-Key expires by itself.
     const endpoint: Endpoint = 'metadata';
-    const { done = false } = await releaseCall(store, { id, account, endpoint, repeat: null }, null);
+    const { done = false } = await releaseCall(store, { id, accountId, endpoint, repeat: null }, null);
     return done;
   });
 }
@@ -81,7 +81,7 @@ function sweepPeriods(store: RecordStore, now: number): Promise<number> {
 
 function sweepJobs(store: RecordStore, before: number): Promise<number> {
   return removeDue(store, keys.ended, before, async (member) => {
-    const [account = '', id = ''] = member.split('/');
-    return removeJob(store, account, id, before);
+    const [accountId = '', id = ''] = member.split('/');
+    return removeJob(store, accountId, id, before);
   });
 }

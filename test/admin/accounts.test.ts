@@ -154,12 +154,12 @@ describe('plans, accounts and keys', () => {
 
     it('is removed with its keys but not with open jobs, and its ledger stays', async () => {
       const caller = await anAccount(operator.store, { credits: 2 });
-      const second = await aKey(operator.store, caller.account);
+      const second = await aKey(operator.store, caller.accountId);
       await admitted(operator.store, caller);
       expect(await operator.refused('account', 'remove', caller.slug)).to.include({ code: 'has_open_jobs' });
       await operator.json('account', 'set', caller.slug, '--suspended', 'yes');
       expect(await operator.json('account', 'remove', caller.slug)).to.deep.equal({ removed: caller.slug });
-      const left = [keys.key(caller.hash), keys.key(second.hash), keys.keyring(caller.account)];
+      const left = [keys.key(caller.hash), keys.key(second.hash), keys.keyring(caller.accountId)];
       expect(await operator.store.connection.send(['EXISTS', ...left])).to.equal(0);
       expect(await operator.refused('account', 'show', caller.slug)).to.include({ code: 'not_found' });
       expect((await operator.json<Shape[]>('ledger', 'show', caller.slug)).length).to.equal(1);
@@ -203,7 +203,7 @@ describe('plans, accounts and keys', () => {
       ];
       const made = await operator.json('key', 'create', 'owner', '--alias', 'k', ...options);
       expect(made.alias).to.equal('k');
-      expect(readKey(made.key)).to.include({ id: made.id });
+      expect(readKey(made.key)).to.include({ keyId: made.id });
       const [listed] = await operator.json<[Shape]>('key', 'list', 'owner');
       expect(JSON.stringify(listed)).to.not.contain(made.key.slice(-20));
       expect(listed.created_at).to.match(iso);

@@ -87,7 +87,7 @@ describe('money, logs and blocks', () => {
   });
 
   it('the ledger is verified, for one account and for all, with exit code 1 for a difference', async () => {
-    const { slug, account } = await anAccount(operator.store, { credits: 3 });
+    const { slug, accountId } = await anAccount(operator.store, { credits: 3 });
     expect(await operator.json('ledger', 'verify', slug)).to.deep.equal({
       accounts: 1,
       entries: 1,
@@ -99,7 +99,7 @@ describe('money, logs and blocks', () => {
     expect(all.accounts).to.be.above(1);
 
     const add = (amount: number) =>
-      operator.store.connection.send(['HINCRBY', keys.account(account), 'credits_given', String(amount)]);
+      operator.store.connection.send(['HINCRBY', keys.account(accountId), 'credits_given', String(amount)]);
     await add(2);
     const { code, out } = await operator.run(['ledger', 'verify', '--json']);
     expect({ code, seen: JSON.parse(out) }).to.deep.equal({
@@ -120,7 +120,7 @@ describe('money, logs and blocks', () => {
 
   it('log and ledger go on into the days that were moved to the object store', async () => {
     const { store, data } = operator;
-    const { slug, account, keyId } = await anAccount(store, { credits: 3 });
+    const { slug, accountId, keyId } = await anAccount(store, { credits: 3 });
     const lines = openRequestLog(store, 100, aLog().log);
     const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 1.5, ip: '192.0.2.1', credits: 0 };
     for (let n = 0; n < 3; n++) lines.add(keyId, { ...line, at: n });
@@ -139,8 +139,8 @@ describe('money, logs and blocks', () => {
     const objects = await openFolder({ folder: join(data, 'objects'), seal, now });
     const later = { ...store, clock: { now, offset: () => 100 * 86_400_000 } };
     await archiveDays({ store: later, objects, lifetimes: { job: 0 }, goOn: () => true, log: aLog().log });
-    expect(await readLines(store, account, 9)).to.deep.equal([]);
-    expect(await readLedger(store, account, 9)).to.deep.equal([]);
+    expect(await readLines(store, accountId, 9)).to.deep.equal([]);
+    expect(await readLedger(store, accountId, 9)).to.deep.equal([]);
     expect(await answers()).to.deep.equal(before);
     const two = await operator.json<Shape[]>('log', 'show', slug, '--limit', '2');
     expect(two.map(({ at }) => Date.parse(String(at)))).to.deep.equal([2, 1]);
@@ -157,7 +157,7 @@ describe('money, logs and blocks', () => {
 
   it('log-entry: the request log is newest first, narrowed by key and limit', async () => {
     const caller = await anAccount(operator.store);
-    const other = await aKey(operator.store, caller.account);
+    const other = await aKey(operator.store, caller.accountId);
     const lines = openRequestLog(operator.store, 100, aLog().log);
     const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 1.5, ip: '192.0.2.1', credits: 0 };
     for (let n = 0; n < 3; n++) lines.add(caller.keyId, { ...line, at: 1000 + n });

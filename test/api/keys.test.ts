@@ -32,7 +32,7 @@ describe('the API key', () => {
     before(async () => {
       const desk = await api.desk();
       const [deleted, known] = [await anotherKey(api.store, desk.account), desk.key];
-      await deleteKey(api.store, desk.account, `k${readKey(deleted)!.id}`);
+      await deleteKey(api.store, desk.account, `k${readKey(deleted)!.keyId}`);
       Object.assign(wrong, {
         deleted,
         'of nobody': makeKey(desk.account, randomBytes(32)),

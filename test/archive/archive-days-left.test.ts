@@ -35,7 +35,7 @@ describe('ended days that cannot be moved now', () => {
   it('whose object is damaged keep nothing else from being moved, and are left for the next day', async () => {
     const [damaged, whole] = [await anOldAccount(store), await anOldAccount(store)];
     const before = [await allOfIt(damaged), await allOfIt(whole)];
-    const origins = [ledgerStream(damaged.account), paidLineStream(damaged.keyId), freeLineStream(damaged.keyId)];
+    const origins = [ledgerStream(damaged.accountId), paidLineStream(damaged.keyId), freeLineStream(damaged.keyId)];
     for (const origin of origins)
       await objects.keep(archivedPartKey(origin, beforeFirstEntry), Buffer.from('no lines'));
     const { log, lines } = aLog();
@@ -44,7 +44,7 @@ describe('ended days that cannot be moved now', () => {
       origins.map(({ id }) => id),
     );
     expect(await allOfIt(damaged)).to.deep.equal(before[0]);
-    expect(await listArchivedParts(store, ledgerStream(whole.account))).to.have.length(1);
+    expect(await listArchivedParts(store, ledgerStream(whole.accountId))).to.have.length(1);
     expect(await allOfIt(whole)).to.deep.equal(before[1]);
   });
 

@@ -50,12 +50,12 @@ describe('ended days', () => {
   /** Everything is there once, in the books, in the log and in the object store. */
   const expectWhole = async (caller: OldAccount, before: Awaited<ReturnType<typeof all>>) => {
     expect(await all(caller)).to.deep.equal(before);
-    expect((await verifyLedger(store, caller.account)).problems).to.deep.equal([]);
-    expect(await verifyLedger(store, caller.account, open)).to.deep.equal({
+    expect((await verifyLedger(store, caller.accountId)).problems).to.deep.equal([]);
+    expect(await verifyLedger(store, caller.accountId, open)).to.deep.equal({
       entries: before.ledger.length,
       problems: [],
     });
-    const origins = [ledgerStream(caller.account), freeLineStream(caller.keyId), paidLineStream(caller.keyId)];
+    const origins = [ledgerStream(caller.accountId), freeLineStream(caller.keyId), paidLineStream(caller.keyId)];
     const listed = (await Promise.all(origins.map((origin) => listArchivedParts(store, origin)))).flat();
     expect(objectsIn(place.folder)).to.have.length(listed.length);
   };
@@ -85,13 +85,13 @@ describe('ended days', () => {
     const moved = await move();
     expect(await lengthOf(keys.freeLines(caller.keyId))).to.equal(1);
     expect(await lengthOf(keys.paidLines(caller.keyId))).to.equal(1);
-    const ledger = await lengthOf(keys.ledger(caller.account));
+    const ledger = await lengthOf(keys.ledger(caller.accountId));
     expect(ledger).to.be.within(1, before.ledger.length - 10);
     expect(moved).to.equal(freeLines + 12 + before.ledger.length - ledger);
     expect(await move()).to.equal(0);
     await expectWhole(caller, before);
-    expect(await readLedger(store, caller.account, 12, open)).to.deep.equal(before.ledger.slice(0, 12));
-    expect(await verifyLedger(store, caller.account)).to.deep.include({ entries: ledger });
+    expect(await readLedger(store, caller.accountId, 12, open)).to.deep.equal(before.ledger.slice(0, 12));
+    expect(await verifyLedger(store, caller.accountId)).to.deep.include({ entries: ledger });
   });
 
   it('are moved by the sweep, once a day, and removed by it', async () => {
@@ -113,7 +113,11 @@ describe('ended days', () => {
       await expectWhole(caller, before);
       store.advance(300 * day);
       sweeping.wake();
-      await until(async () => (await readLines(store, caller.account, 9, { open })).length === 2, 5, 'old lines to go');
+      await until(
+        async () => (await readLines(store, caller.accountId, 9, { open })).length === 2,
+        5,
+        'old lines to go',
+      );
     } finally {
       await sweeping.close();
     }
@@ -125,9 +129,9 @@ describe('ended days', () => {
     store.advance(29 * day);
     await settleJob(store, holder, await aRunningJob(store, caller), completed);
     store.advance(5 * day);
-    await rollPeriod(store, caller.account);
+    await rollPeriod(store, caller.accountId);
     await move();
-    const kept = await readLedger(store, caller.account, 9);
+    const kept = await readLedger(store, caller.accountId, 9);
     expect(kept.map(({ kind }) => kind)).to.deep.equal(['grant', 'lapse', 'charge']);
   });
 
@@ -157,7 +161,7 @@ describe('ended days', () => {
     const before = await all(caller);
     for (let n = 0; n < rounds; n++) {
       await moveAndDie('', 1, 1 + Math.random() * 60);
-      expect((await verifyLedger(store, caller.account)).problems).to.deep.equal([]);
+      expect((await verifyLedger(store, caller.accountId)).problems).to.deep.equal([]);
     }
     await move();
     await objects.sweepTemporary(0);
@@ -201,25 +205,25 @@ describe('ended days', () => {
   it('are removed when their time is over, but never the ledger', async () => {
     const caller = await anOldAccount(store);
     await move();
-    const ledger = await readLedger(store, caller.account, 1000, open);
+    const ledger = await readLedger(store, caller.accountId, 1000, open);
     expect(await removeArchivedDays(store, objects, store.clock.now() - 200 * day, goOn)).to.equal(0);
     store.advance(91 * day);
     await move();
     expect(await removeArchivedDays(store, objects, store.clock.now() - 90 * day, goOn)).to.be.above(2);
-    expect(await readLines(store, caller.account, 9, { open })).to.deep.equal([]);
+    expect(await readLines(store, caller.accountId, 9, { open })).to.deep.equal([]);
     expect(await listArchivedParts(store, paidLineStream(caller.keyId))).to.deep.equal([]);
     expect(objectsIn(place.folder).every((path) => path.startsWith('days/ledger/'))).to.equal(true);
-    expect((await readLedger(store, caller.account, 1000, open)).slice(-ledger.length)).to.deep.equal(ledger);
-    expect((await verifyLedger(store, caller.account, open)).problems).to.deep.equal([]);
+    expect((await readLedger(store, caller.accountId, 1000, open)).slice(-ledger.length)).to.deep.equal(ledger);
+    expect((await verifyLedger(store, caller.accountId, open)).problems).to.deep.equal([]);
   });
 
   it('of a removed account: its ledger can be read, its lines go with their time', async () => {
     const caller = await anOldAccount(store);
     const { ledger } = await all(caller);
     await move();
-    await removeAccount(store, caller.account, caller.slug);
+    await removeAccount(store, caller.accountId, caller.slug);
     await move();
-    expect(await readLedger(store, caller.account, 1000, open)).to.deep.equal(ledger);
+    expect(await readLedger(store, caller.accountId, 1000, open)).to.deep.equal(ledger);
     await removeArchivedDays(store, objects, store.clock.now(), goOn);
     expect(objectsIn(place.folder).every((path) => path.startsWith('days/ledger/'))).to.equal(true);
   });
@@ -227,38 +231,38 @@ describe('ended days', () => {
   it('stay in the record when an object of another one lies where they would go', async () => {
     const caller = await anOldAccount(store);
     const before = await all(caller);
-    const entries = (await readLedger(store, caller.account, 99)).reverse();
+    const entries = (await readLedger(store, caller.accountId, 99)).reverse();
     const others = entries.slice(0, 5).map((entry, n) => ({ ...entry, entry: `${n + 1}-0` }));
-    await writeJsonLines(objects, archivedPartKey(ledgerStream(caller.account), beforeFirstEntry), others);
+    await writeJsonLines(objects, archivedPartKey(ledgerStream(caller.accountId), beforeFirstEntry), others);
     await move();
-    expect(await lengthOf(keys.ledger(caller.account))).to.equal(entries.length);
+    expect(await lengthOf(keys.ledger(caller.accountId))).to.equal(entries.length);
     expect(await all(caller)).to.deep.equal(before);
-    expect((await verifyLedger(store, caller.account, open)).problems).to.deep.equal([]);
+    expect((await verifyLedger(store, caller.accountId, open)).problems).to.deep.equal([]);
   });
 
   it('of a ledger with a problem stay in the record', async () => {
     const caller = await anOldAccount(store);
-    const ledger = keys.ledger(caller.account);
-    const entries = await readLedger(store, caller.account, 99);
+    const ledger = keys.ledger(caller.accountId);
+    const entries = await readLedger(store, caller.accountId, 99);
     const given = entries.findLast(({ kind, balance }) => kind === 'grant' && balance === 'credits');
     await store.connection.send(['XDEL', ledger, given!.entry]);
-    const { problems } = await verifyLedger(store, caller.account);
+    const { problems } = await verifyLedger(store, caller.accountId);
     expect(problems[0]).to.match(/^Entry \S+ takes the credits below zero$/);
     await move();
     expect(await lengthOf(ledger)).to.equal(entries.length - 1);
-    expect(await verifyLedger(store, caller.account)).to.deep.include({ problems });
+    expect(await verifyLedger(store, caller.accountId)).to.deep.include({ problems });
   });
 
   it('that are gone from the object store are named by who verifies, and do not hide what comes after', async () => {
     const caller = await anOldAccount(store);
     await move();
-    const [first] = await listArchivedParts(store, ledgerStream(caller.account));
+    const [first] = await listArchivedParts(store, ledgerStream(caller.accountId));
     await rm(join(place.folder, 'days/ledger'), { recursive: true });
-    expect((await verifyLedger(store, caller.account, open)).problems).to.deep.equal([
+    expect((await verifyLedger(store, caller.accountId, open)).problems).to.deep.equal([
       `Its entries in ${first!.object} are not in the object store`,
     ]);
-    expect((await verifyLedger(store, caller.account)).problems).to.deep.equal([]);
-    const refused = await readLedger(store, caller.account, 1000, open).catch((error: Error) => error);
+    expect((await verifyLedger(store, caller.accountId)).problems).to.deep.equal([]);
+    const refused = await readLedger(store, caller.accountId, 1000, open).catch((error: Error) => error);
     expect(refused).to.include({ code: 'unavailable' });
   });
 });

@@ -47,7 +47,7 @@ function answerPlain(store: RecordStore) {
     const text = JSON.stringify({ job_id: 'admitted' in answer ? answer.admitted : null });
     res.writeHead(202, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text);
     const line = { endpoint: 'GET /v1/video/download', status: 202, ip: '127.0.0.1', credits: 0 };
-    lines.add(key.id, { at: Date.now(), duration_ms: Math.round(performance.now() - began), ...line });
+    lines.add(key.keyId, { at: Date.now(), duration_ms: Math.round(performance.now() - began), ...line });
     return res;
   };
 }

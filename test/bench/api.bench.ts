@@ -34,9 +34,9 @@ async function measureWith(redis: Redis, folder: string): Promise<Measured[]> {
   // While Redis waits for the disk the server would be idle, and an idle one costs more per request.
   await redis.connection.send(['CONFIG', 'SET', 'appendonly', 'no']);
   const store = storeOf(redis.connection);
-  const { account } = await aBusyAccount(store);
-  const key = await anotherKey(store, account);
-  const own = await ownJob(store, account);
+  const { accountId } = await aBusyAccount(store);
+  const key = await anotherKey(store, accountId);
+  const own = await ownJob(store, accountId);
   const admit = { key, path: '/v1/video/download?query=https%3A%2F%2Fexample.com%2Fwatch%3Fv%3Dabc&video_format=mp4' };
   const poll = { key, path: `/v1/jobs/${own}` };
   const api = await serve('api', redis.url, join(folder, 'objects'));

@@ -34,7 +34,7 @@ export function compareSettles(): Promise<Measured> {
 async function settles(redis: TestRedis): Promise<Stretch> {
   const store = storeOf(redis.connection);
   const caller = await aBusyAccount(store);
-  const job = { account: caller.account, key: caller.keyId, endpoint: 'video' as const, attempt: 1 };
+  const job = { account: caller.accountId, key: caller.keyId, endpoint: 'video' as const, attempt: 1 };
   let running: Pick<Job, 'id' | 'account' | 'key' | 'endpoint' | 'attempt'>[] = [];
   const prepare = async (): Promise<void> => {
     await takeLead(store, holder);

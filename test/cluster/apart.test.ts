@@ -184,8 +184,8 @@ describe('two APIs and two controllers, each apart', function () {
   });
 
   it('rates are counted, and addresses blocked, for all APIs together', async () => {
-    const { account } = await anAccount(scene.store, { credits: 1, perMinute: 5 });
-    const limited = { 'x-api-key': await anotherKey(scene.store, account) };
+    const { accountId } = await anAccount(scene.store, { credits: 1, perMinute: 5 });
+    const limited = { 'x-api-key': await anotherKey(scene.store, accountId) };
     const statuses = [];
     for (let n = 0; n < 6; n++) statuses.push((await ask(n % 2 === 0 ? 0 : 1, '/v1/usage', limited)).status);
     expect(statuses).to.deep.equal([200, 200, 200, 200, 200, 429]);

@@ -111,7 +111,7 @@ describe('a sweep', () => {
     const id = await admitted(store, caller);
     await cancelJob(store, { ...delivered, id }, 'The job was cancelled');
     // What nobody may fetch goes first, and at once.
-    expect(await waiting()).to.deep.equal([without, delivered].map((job) => `${caller.account}/${job.id}`));
+    expect(await waiting()).to.deep.equal([without, delivered].map((job) => `${caller.accountId}/${job.id}`));
     const key = keys.files;
     expect(await store.connection.read(['ZCOUNT', key, '0', '0'])).to.satisfy((n: unknown) => Number(n) === 1);
   });

@@ -136,7 +136,7 @@ describe('the first start', function () {
         expect([slug, others, (await listPlans(store)).length]).to.deep.equal(['sample', [], 1]);
         expect((await readSnapshot(store, account)).balances).to.include({ credits_given: 100, credits_consumed: 0 });
         expect(await verifyLedger(store, account)).to.deep.equal({ entries: 1, problems: [] });
-        expect((await listKeys(store, account)).map(({ id }) => id)).to.deep.equal([readKey(second.key)?.id]);
+        expect((await listKeys(store, account)).map(({ id }) => id)).to.deep.equal([readKey(second.key)?.keyId]);
         expect(readdirSync(folder)).to.deep.equal([]);
       }
       expect(start(Number.POSITIVE_INFINITY).key).to.equal('');

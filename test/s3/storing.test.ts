@@ -78,8 +78,8 @@ describe('a job whose worker has uploaded every part', function () {
     for (let round = 0; round < 2; round++) await apply();
     expect(await theJob(store, job.id)).to.include({ status: 'CompletedJob' });
     expect(await s3.list()).to.deep.equal({ objects: [key], uploads: [] });
-    expect((await readSnapshot(store, account.account)).balances).to.include({ held: 0, credits_consumed: 1 });
-    expect(await verifyLedger(store, account.account)).to.deep.include({ problems: [] });
+    expect((await readSnapshot(store, account.accountId)).balances).to.include({ held: 0, credits_consumed: 1 });
+    expect(await verifyLedger(store, account.accountId)).to.deep.include({ problems: [] });
     await open().remove(`${job.id}/`);
   });
 

@@ -23,7 +23,7 @@ export function admitSuite(store: () => TestStore): void {
     const polled = await pollJob(store(), caller, id);
     expect('job' in polled && polled.job).to.deep.include({ id, status: 'QueuedJob', progress: 0, attempt: 0 });
     expect('position' in polled && polled.position).to.deep.equal({ before: 0, running: 0, concurrency: null });
-    expect(await held(caller.account)).to.equal(1);
+    expect(await held(caller.accountId)).to.equal(1);
   });
 
   it('admits one of 200 simultaneous calls on one credit', async () => {
@@ -33,38 +33,38 @@ export function admitSuite(store: () => TestStore): void {
     expect(answers.filter((answer) => 'refused' in answer && answer.refused === 'payment_required')).to.have.length(
       199,
     );
-    expect(await held(caller.account)).to.equal(1);
+    expect(await held(caller.accountId)).to.equal(1);
   });
 
   it('D10: refuses in the order of D10, and changes nothing', async () => {
     const caller = await anAccount(store(), { quotas: { total: 0 } });
-    const { alias } = (await listKeys(store(), caller.account))[0]!;
+    const { alias } = (await listKeys(store(), caller.accountId))[0]!;
     const word = async () => {
       const answer = await ask(store(), caller, { valid: false, hasMemory: false });
       return 'refused' in answer ? answer.refused : 'admitted';
     };
-    await setAccount(store(), caller.account, { suspended: true });
+    await setAccount(store(), caller.accountId, { suspended: true });
     expect(await word()).to.equal('forbidden');
-    await setAccount(store(), caller.account, { suspended: false });
+    await setAccount(store(), caller.accountId, { suspended: false });
     expect(await word()).to.equal('key_quota_exceeded');
-    await setKey(store(), caller.account, alias, { quotas: { total: null } });
+    await setKey(store(), caller.accountId, alias, { quotas: { total: null } });
     expect(await word()).to.equal('bad_request');
     const poor = await ask(store(), caller, { hasMemory: false });
     expect('refused' in poor && poor.refused).to.equal('payment_required');
-    expect(await held(caller.account)).to.equal(0);
+    expect(await held(caller.accountId)).to.equal(0);
   });
 
   it('asks for payment when the invoice is not paid', async () => {
     const caller = await anAccount(store(), { credits: 5, invoice: 'unpaid' });
     expect(await ask(store(), caller)).to.deep.include({ refused: 'payment_required' });
-    await setAccount(store(), caller.account, { invoice: 'paid' });
+    await setAccount(store(), caller.accountId, { invoice: 'paid' });
     expect(await ask(store(), caller)).to.have.property('admitted');
   });
 
   it('refuses without changing anything when the record has no room', async () => {
     const caller = await anAccount(store(), { credits: 5 });
     expect(await ask(store(), caller, { hasMemory: false })).to.deep.include({ refused: 'unavailable' });
-    expect(await held(caller.account)).to.equal(0);
+    expect(await held(caller.accountId)).to.equal(0);
   });
 
   it('refuses more open jobs than the account may have, and admits again when one has ended', async () => {
@@ -83,8 +83,8 @@ export function admitSuite(store: () => TestStore): void {
     expect(await ask(store(), caller, { repeat })).to.deep.include({ repeated: first });
     const other = await ask(store(), caller, { repeat: { key: 'k', request: 'b' } });
     expect(other).to.deep.include({ refused: 'idempotency_conflict' });
-    expect(await held(caller.account)).to.equal(1);
-    const key = keys.repeat(caller.account, 'k');
+    expect(await held(caller.accountId)).to.equal(1);
+    const key = keys.repeat(caller.accountId, 'k');
     expect(Number(await store().connection.send(['PTTL', key]))).to.be.within(1, 24 * hours);
     store().advance(24 * hours);
     expect(await admitted(store(), caller, { repeat })).not.to.equal(first);
@@ -95,8 +95,8 @@ export function admitSuite(store: () => TestStore): void {
     const webhook = { url: 'https://example.com/\ud800', receiver: 'example.com', authorization: '' };
     const failure = await ask(store(), caller, { work: { ...aDownload, webhook } }).catch((error: Error) => error);
     expect(failure).to.be.instanceOf(Error);
-    expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
-    expect(await held(caller.account)).to.equal(0);
+    expect((await verifyLedger(store(), caller.accountId)).problems).to.deep.equal([]);
+    expect(await held(caller.accountId)).to.equal(0);
     await admitted(store(), caller);
   });
 
@@ -142,8 +142,8 @@ export function admitSuite(store: () => TestStore): void {
       'rate_limited open-jobs 0',
       'rate_limited per-minute 0',
     ]);
-    expect(await held(caller.account)).to.equal(4);
-    expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
+    expect(await held(caller.accountId)).to.equal(4);
+    expect((await verifyLedger(store(), caller.accountId)).problems).to.deep.equal([]);
   });
 
   const limits = [
@@ -170,7 +170,7 @@ export function admitSuite(store: () => TestStore): void {
   it('queues jobs of one moment in their order', async () => {
     const caller = await anAccount(store(), { credits: 70 });
     const ids = await Promise.all([...Array(70)].map(() => admitted(store(), caller)));
-    const queue = keys.queue(caller.account);
+    const queue = keys.queue(caller.accountId);
     expect(await store().connection.read(['ZRANGE', queue, '0', '-1'])).to.deep.equal(ids);
   });
 
@@ -201,11 +201,11 @@ export function admitSuite(store: () => TestStore): void {
 
   it('limit-total: blocks a total quota for ever, names the quotas in their order, and works again when it is raised', async () => {
     const caller = await anAccount(store(), { credits: 50, quotas: { total: 1, monthly: 1, weekly: 1, daily: 1 } });
-    const { alias } = (await listKeys(store(), caller.account))[0]!;
+    const { alias } = (await listKeys(store(), caller.accountId))[0]!;
     await admitted(store(), caller);
     for (const window of ['total', 'monthly', 'weekly', 'daily'] as const) {
       expect(await ask(store(), caller)).to.deep.include({ refused: 'key_quota_exceeded', detail: window });
-      await setKey(store(), caller.account, alias, { quotas: { [window]: 2 } });
+      await setKey(store(), caller.accountId, alias, { quotas: { [window]: 2 } });
     }
     await admitted(store(), caller);
     store().advance(400 * 24 * hours);
@@ -221,9 +221,9 @@ export function admitSuite(store: () => TestStore): void {
 
   it('counts the calls made before a quota was set', async () => {
     const caller = await anAccount(store(), { credits: 50 });
-    const { alias } = (await listKeys(store(), caller.account))[0]!;
+    const { alias } = (await listKeys(store(), caller.accountId))[0]!;
     for (let n = 0; n < 3; n++) await admitted(store(), caller);
-    await setKey(store(), caller.account, alias, { quotas: { weekly: 3 } });
+    await setKey(store(), caller.accountId, alias, { quotas: { weekly: 3 } });
     expect(await ask(store(), caller)).to.deep.include({ refused: 'key_quota_exceeded', detail: 'weekly' });
   });
 

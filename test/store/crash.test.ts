@@ -81,13 +81,13 @@ describe('a redis that crashes', () => {
     for (const [n, answer] of before.entries()) {
       if (answer?.done) expect(after[n]?.refused, 'an acknowledged settle was lost').to.equal('already_ended');
     }
-    const { balances } = await readSnapshot(store, caller.account);
+    const { balances } = await readSnapshot(store, caller.accountId);
     expect(balances).to.deep.include({ credits_consumed: settles, held: 0 });
-    const charges = (await readLedger(store, caller.account, settles * 2)).filter((entry) => entry.kind === 'charge');
+    const charges = (await readLedger(store, caller.accountId, settles * 2)).filter((entry) => entry.kind === 'charge');
     expect(new Set(charges.map((entry) => entry.job)).size).to.equal(settles);
     expect(charges).to.have.length(settles);
-    expect(await readLines(store, caller.account, settles * 2)).to.have.length(settles);
-    expect((await verifyLedger(store, caller.account)).problems).to.deep.equal([]);
+    expect(await readLines(store, caller.accountId, settles * 2)).to.have.length(settles);
+    expect((await verifyLedger(store, caller.accountId)).problems).to.deep.equal([]);
   });
 
   it('has books that balance after its file of changes was cut at any byte of its end', async function () {
@@ -108,8 +108,8 @@ describe('a redis that crashes', () => {
       const connection = await connect(server.url, { log: quiet });
       try {
         const cutStore = storeOf(connection);
-        expect((await verifyLedger(cutStore, caller.account)).problems, `${cut} bytes`).to.deep.equal([]);
-        const { balances } = await readSnapshot(cutStore, caller.account);
+        expect((await verifyLedger(cutStore, caller.accountId)).problems, `${cut} bytes`).to.deep.equal([]);
+        const { balances } = await readSnapshot(cutStore, caller.accountId);
         expect(
           balances.held + balances.used + balances.credits_consumed + balances.packs[0]!.used,
           `${cut} bytes`,
@@ -153,7 +153,7 @@ describe('a redis without memory', () => {
       expect(await settleJob(store, holder, fail, failed)).to.deep.equal({ done: true, balance: '' });
       const waiting = await startNext(store);
       expect(await cancelJob(store, waiting!, 'Cancelled')).to.deep.equal({ done: true });
-      expect((await verifyLedger(store, caller.account)).problems).to.deep.equal([]);
+      expect((await verifyLedger(store, caller.accountId)).problems).to.deep.equal([]);
     } finally {
       await redis.stop();
     }

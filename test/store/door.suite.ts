@@ -24,7 +24,7 @@ export function doorSuite(store: () => TestStore): void {
     const one = await anAccount(store());
     const other = await anAccount(store());
     expect(await word(readUsage(store(), { ...one, hash: 'f'.repeat(64) }))).to.equal('invalid_api_key');
-    const mixed = { account: other.account, hash: one.hash };
+    const mixed = { accountId: other.accountId, hash: one.hash };
     expect(await word(readUsage(store(), mixed))).to.equal('invalid_api_key');
     const simultaneous = [ask(store(), one), ask(store(), mixed)].map(word);
     expect(await Promise.all(simultaneous)).to.deep.equal(['payment_required', 'invalid_api_key']);
@@ -32,19 +32,19 @@ export function doorSuite(store: () => TestStore): void {
 
   it('D39: reports inactive before expired, and works again once both are lifted', async () => {
     const caller = await anAccount(store());
-    const { alias } = await only(store(), caller.account);
-    await setKey(store(), caller.account, alias, { active: false, expires: 1000 });
+    const { alias } = await only(store(), caller.accountId);
+    await setKey(store(), caller.accountId, alias, { active: false, expires: 1000 });
     expect(await word(readUsage(store(), caller))).to.equal('inactive_api_key');
-    await setKey(store(), caller.account, alias, { active: true });
+    await setKey(store(), caller.accountId, alias, { active: true });
     expect(await word(readUsage(store(), caller))).to.equal('expired_api_key');
-    await setKey(store(), caller.account, alias, { expires: null });
+    await setKey(store(), caller.accountId, alias, { expires: null });
     expect(await word(readUsage(store(), caller))).to.equal('entered');
   });
 
   it('D40: marks a key as used by every call, also by a refused one, and not before', async () => {
     const caller = await anAccount(store(), { credits: 1 });
-    const { alias } = await only(store(), caller.account);
-    const used = async () => (await only(store(), caller.account)).last_used_at;
+    const { alias } = await only(store(), caller.accountId);
+    const used = async () => (await only(store(), caller.accountId)).last_used_at;
     expect(await used()).to.equal(null);
     const calls = [
       ['entered', () => readUsage(store(), caller)],
@@ -55,7 +55,7 @@ export function doorSuite(store: () => TestStore): void {
     ] as const;
     for (const [expected, call] of calls) {
       store().advance(60_000);
-      if (expected === 'inactive_api_key') await setKey(store(), caller.account, alias, { active: false });
+      if (expected === 'inactive_api_key') await setKey(store(), caller.accountId, alias, { active: false });
       const answer = await call();
       expect('refused' in answer ? answer.refused : 'admitted' in answer ? 'admitted' : 'entered').to.equal(expected);
       expect(await used(), expected).to.be.closeTo(store().clock.now(), 5000);
@@ -64,7 +64,7 @@ export function doorSuite(store: () => TestStore): void {
 
   it('D76: refuses a suspended account on everything', async () => {
     const caller = await anAccount(store(), { credits: 1 });
-    await setAccount(store(), caller.account, { suspended: true });
+    await setAccount(store(), caller.accountId, { suspended: true });
     expect(await word(readUsage(store(), caller))).to.equal('forbidden');
     expect(await word(ask(store(), caller))).to.equal('forbidden');
   });
@@ -75,13 +75,13 @@ export function doorSuite(store: () => TestStore): void {
     expect(await word(readUsage(store(), caller))).to.equal('invalid_api_key');
     await finishRemovals(store());
     expect(await word(readUsage(store(), caller))).to.equal('invalid_api_key');
-    const refused = await aKey(store(), caller.account).catch((error: Error) => error);
+    const refused = await aKey(store(), caller.accountId).catch((error: Error) => error);
     expect(refused).to.include({ code: 'not_found' });
   });
 
   it('counts a plan rate over all keys of the account, names it, and says when to come back', async () => {
     const caller = await anAccount(store(), { perMinute: 3 });
-    const second = await aKey(store(), caller.account);
+    const second = await aKey(store(), caller.accountId);
     for (const one of [caller, second, caller]) expect(await word(readUsage(store(), one))).to.equal('entered');
     const refused = await readUsage(store(), second);
     expect(refused).to.deep.include({ refused: 'rate_limited', detail: 'per-minute' });

@@ -43,13 +43,13 @@ export function jobsSuite(store: () => TestStore): void {
     const job = await aRunningJob(store(), caller, { work: { ...aDownload, webhook } });
     const answers = await Promise.all([...Array(100)].map(() => settleJob(store(), holder, job, completed)));
     expect(answers.filter(({ done }) => done)).to.deep.equal([{ done: true, balance: 'credits' }]);
-    expect(await readLedger(store(), caller.account, 10)).to.have.length(2);
-    expect((await readLines(store(), caller.account, 10)).map((line) => [line.status, line.credits])).to.deep.equal([
+    expect(await readLedger(store(), caller.accountId, 10)).to.have.length(2);
+    expect((await readLines(store(), caller.accountId, 10)).map((line) => [line.status, line.credits])).to.deep.equal([
       [201, 1],
     ]);
     const members = (await store().connection.read(['ZRANGE', keys.webhooks, '0', '-1'])) as string[];
     expect(members.filter((member) => member.endsWith(job.id))).to.deep.equal([`example.com/${job.id}`]);
-    expect(await books(caller.account)).to.deep.include({ credits_consumed: 1, held: 0 });
+    expect(await books(caller.accountId)).to.deep.include({ credits_consumed: 1, held: 0 });
     expect(await theJob(store(), job.id)).to.deep.include({
       status: 'CompletedJob',
       progress: 100,
@@ -61,8 +61,8 @@ export function jobsSuite(store: () => TestStore): void {
     const caller = await anAccount(store(), { credits: 1 });
     const job = await aRunningJob(store(), caller);
     await settleJob(store(), holder, job, failed);
-    expect(await books(caller.account)).to.deep.include({ credits_consumed: 0, held: 0 });
-    expect((await readLines(store(), caller.account, 10)).map((line) => [line.status, line.credits])).to.deep.equal([
+    expect(await books(caller.accountId)).to.deep.include({ credits_consumed: 0, held: 0 });
+    expect((await readLines(store(), caller.accountId, 10)).map((line) => [line.status, line.credits])).to.deep.equal([
       [400, 0],
     ]);
     expect(await theJob(store(), job.id)).to.deep.include({
@@ -82,10 +82,10 @@ export function jobsSuite(store: () => TestStore): void {
         settleJob(store(), holder, job, completed),
       ]);
       const { status } = await theJob(store(), job.id);
-      const { credits_consumed, held } = await books(caller.account);
+      const { credits_consumed, held } = await books(caller.accountId);
       expect([credits_consumed, held]).to.deep.equal([status === 'CompletedJob' ? 1 : 0, 0]);
-      expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
-      expect(await readLines(store(), caller.account, 10)).to.have.length(1);
+      expect((await verifyLedger(store(), caller.accountId)).problems).to.deep.equal([]);
+      expect(await readLines(store(), caller.accountId, 10)).to.have.length(1);
     }
   });
 
@@ -172,7 +172,7 @@ export function jobsSuite(store: () => TestStore): void {
     await retryJob(store(), holder, again!, { counts: 'interruption', code: 'worker_lost', notBefore: 0 });
     expect(await startNext(store())).to.deep.include({ id: job.id, attempt: 3, failures: 1, interruptions: 1 });
     await settleJob(store(), holder, await theJob(store(), job.id), completed);
-    expect(await books(caller.account)).to.deep.include({ held: 0, credits_consumed: 1 });
+    expect(await books(caller.accountId)).to.deep.include({ held: 0, credits_consumed: 1 });
   });
 
   it('counts an attempt once, and lets only an open one complete the job', async () => {
@@ -188,7 +188,7 @@ export function jobsSuite(store: () => TestStore): void {
     await cancelJob(store(), job, 'Cancelled');
     const attempts = (await store().connection.read(['LRANGE', keys.attempts(job.id), '0', '-1'])) as string[];
     expect(attempts.map((json) => JSON.parse(json).code)).to.deep.equal([undefined, 'timeout']);
-    expect(await books(caller.account)).to.deep.include({ held: 0, credits_consumed: 0 });
+    expect(await books(caller.accountId)).to.deep.include({ held: 0, credits_consumed: 0 });
   });
 
   it('completes no job that was never started', async () => {
@@ -204,7 +204,7 @@ export function jobsSuite(store: () => TestStore): void {
     const job = await aRunningJob(store(), caller);
     store().advance(-5000);
     await settleJob(store(), holder, job, completed);
-    expect((await readLines(store(), caller.account, 1)).map((line) => line.duration_ms)).to.deep.equal([0]);
+    expect((await readLines(store(), caller.accountId, 1)).map((line) => line.duration_ms)).to.deep.equal([0]);
   });
 
   it('cancels a job that waits, that waits for another attempt, and that runs; each hold is released once', async () => {
@@ -221,11 +221,11 @@ export function jobsSuite(store: () => TestStore): void {
       expect(await cancelJob(store(), job, 'Cancelled')).to.deep.equal({ done: true });
       expect(await cancelJob(store(), job, 'Cancelled')).to.deep.equal({ refused: 'already_ended' });
     }
-    expect(await books(caller.account)).to.deep.include({ held: 0, credits_consumed: 0 });
-    expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
-    const fields = (await store().connection.read(['HMGET', keys.account(caller.account), 'running'])) as string[];
+    expect(await books(caller.accountId)).to.deep.include({ held: 0, credits_consumed: 0 });
+    expect((await verifyLedger(store(), caller.accountId)).problems).to.deep.equal([]);
+    const fields = (await store().connection.read(['HMGET', keys.account(caller.accountId), 'running'])) as string[];
     expect(fields).to.deep.equal(['0']);
-    for (const key of [keys.active, keys.delayed, keys.queue(caller.account)]) {
+    for (const key of [keys.active, keys.delayed, keys.queue(caller.accountId)]) {
       const members = (await store().connection.read(['ZRANGE', key, '0', '-1'])) as string[];
       expect(members.filter((id) => [running.id, delayed.id, waiting.id].includes(id))).to.deep.equal([]);
     }
@@ -278,7 +278,7 @@ export function jobsSuite(store: () => TestStore): void {
     for (const [n, id] of ids.entries()) {
       expect(await pollJob(store(), caller, id)).to.have.nested.property('position.before', n);
     }
-    await setAccount(store(), caller.account, { concurrency: 1 });
+    await setAccount(store(), caller.accountId, { concurrency: 1 });
     expect((await startNext(store()))?.id).to.equal(ids[0]);
     expect(await pollJob(store(), caller, ids[2]!)).to.have.nested.property('position.before', 1);
   });

@@ -21,17 +21,17 @@ describe('a long ledger', () => {
   it(`of ${entries} entries is verified by a process that has ${heapMegabytes} MB`, async function () {
     this.timeout(120_000);
     const store = storeOf(redis.connection);
-    const { account } = await anAccount(store);
+    const { accountId } = await anAccount(store);
     const grants = `
       for n = 1, ${entries / pages} do
         local id = redis.call('XADD', KEYS[1], '*', 'at', 1, 'kind', 'grant', 'balance', 'credits', 'amount', 1, 'job', '', 'pack', '')
         redis.call('HSET', KEYS[2], 'last_entry', id)
         redis.call('HINCRBY', KEYS[2], 'credits_given', 1)
       end`;
-    const touched = [keys.ledger(account), keys.account(account)];
+    const touched = [keys.ledger(accountId), keys.account(accountId)];
     for (let n = 0; n < pages; n++) await redis.connection.send(['EVAL', grants, '2', ...touched]);
     const program = join(root, 'test/support/days-child.ts');
-    const line = [`--max-old-space-size=${heapMegabytes}`, program, 'verify', redis.url, account];
+    const line = [`--max-old-space-size=${heapMegabytes}`, program, 'verify', redis.url, accountId];
     const { code, out, err } = await runProgram(process.execPath, line, { PATH: process.env.PATH ?? '' });
     expect({ code, out: out && JSON.parse(out) }, err).to.deep.equal({ code: 0, out: { entries, problems: [] } });
   });

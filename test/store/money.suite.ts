@@ -35,18 +35,18 @@ const day = 86_400_000;
 export function moneySuite(store: () => TestStore): void {
   type Caller = Awaited<ReturnType<typeof anAccount>>;
   const spend = async (caller: Caller) => settleJob(store(), holder, await aRunningJob(store(), caller), completed);
-  const books = async (caller: Caller) => (await readSnapshot(store(), caller.account)).balances;
+  const books = async (caller: Caller) => (await readSnapshot(store(), caller.accountId)).balances;
   const kinds = async (caller: Caller) =>
-    (await readLedger(store(), caller.account, 100))
+    (await readLedger(store(), caller.accountId, 100))
       .reverse()
       .map((entry) => `${entry.kind} ${entry.balance} ${entry.amount}`);
   const verified = async (caller: Caller) =>
-    expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
+    expect((await verifyLedger(store(), caller.accountId)).problems).to.deep.equal([]);
 
   it('billing-8 packs-order D42: draws the subscription, then packs in purchase order, then credits, then nothing', async () => {
     const caller = await anAccount(store(), { quota: 1, credits: 1 });
-    const late = await aPack(store(), caller.account, 1, 5);
-    const early = await aPack(store(), caller.account, 1, 1);
+    const late = await aPack(store(), caller.accountId, 1, 5);
+    const early = await aPack(store(), caller.accountId, 1, 1);
     const balances = [];
     for (let n = 0; n < 4; n++) balances.push(await spend(caller));
     expect(balances.map((one) => 'balance' in one && one.balance)).to.deep.equal([
@@ -55,7 +55,7 @@ export function moneySuite(store: () => TestStore): void {
       'packs',
       'credits',
     ]);
-    const charges = (await readLedger(store(), caller.account, 100))
+    const charges = (await readLedger(store(), caller.accountId, 100))
       .filter((entry) => entry.kind === 'charge')
       .reverse();
     expect(charges.map((entry) => entry.pack)).to.deep.equal([null, early, late, null]);
@@ -102,7 +102,7 @@ export function moneySuite(store: () => TestStore): void {
     expect([seen.balances.used, remaining(seen.balances)]).to.deep.equal([0, 6]);
     expect((await kinds(caller)).slice(-2)).to.deep.equal(['lapse subscription 2', 'grant subscription 3']);
     expect(seen.balances.period_end! - store().clock.now()).to.be.within(0, 31 * day);
-    expect(await rollPeriod(store(), caller.account)).to.equal(false);
+    expect(await rollPeriod(store(), caller.accountId)).to.equal(false);
     await verified(caller);
   });
 
@@ -132,13 +132,13 @@ export function moneySuite(store: () => TestStore): void {
     await spend(caller);
     const { period_end } = await books(caller);
     await setPlan(store(), { name: `${caller.plan}x`, quota: 9, per_second: null, per_minute: null, paid: false });
-    await setAccount(store(), caller.account, { plan: `${caller.plan}x` });
+    await setAccount(store(), caller.accountId, { plan: `${caller.plan}x` });
     expect(await books(caller)).to.deep.include({ quota: 9, used: 1, period_end });
-    await setAccount(store(), caller.account, { plan: null });
+    await setAccount(store(), caller.accountId, { plan: null });
     expect(await books(caller)).to.deep.include({ quota: 0, used: 0, period_end: null });
-    expect(await store().connection.send(['ZSCORE', keys.periods, caller.account])).to.equal(null);
+    expect(await store().connection.send(['ZSCORE', keys.periods, caller.accountId])).to.equal(null);
     await verified(caller);
-    await setAccount(store(), caller.account, { plan: caller.plan });
+    await setAccount(store(), caller.accountId, { plan: caller.plan });
     expect(await books(caller)).to.deep.include({ quota: 4, used: 0 });
     await verified(caller);
   });
@@ -147,7 +147,7 @@ export function moneySuite(store: () => TestStore): void {
     const caller = await anAccount(store());
     const pack = { id: 'once', title: 'Pack', total: 3, purchased_at: store().clock.now() };
     for (let n = 0; n < 3; n++) {
-      await addPack(store(), caller.account, pack);
+      await addPack(store(), caller.accountId, pack);
       await spend(caller);
     }
     expect(await ask(store(), caller)).to.deep.include({ refused: 'payment_required' });
@@ -159,31 +159,31 @@ export function moneySuite(store: () => TestStore): void {
     const caller = await anAccount(store(), { quota: 1 });
     const refused = await removePlan(store(), caller.plan).catch((error: Error) => error);
     expect(refused).to.include({ code: 'in_use' });
-    await removeAccount(store(), caller.account, caller.slug);
+    await removeAccount(store(), caller.accountId, caller.slug);
     await removePlan(store(), caller.plan);
   });
 
   it('names each entry that was tampered with', async () => {
     const caller = await anAccount(store(), { credits: 3 });
     await spend(caller);
-    await store().connection.send(['HINCRBY', keys.account(caller.account), 'credits_consumed', '-1']);
-    expect((await verifyLedger(store(), caller.account)).problems.join()).to.match(/credits/);
-    await store().connection.send(['HINCRBY', keys.account(caller.account), 'credits_consumed', '1']);
+    await store().connection.send(['HINCRBY', keys.account(caller.accountId), 'credits_consumed', '-1']);
+    expect((await verifyLedger(store(), caller.accountId)).problems.join()).to.match(/credits/);
+    await store().connection.send(['HINCRBY', keys.account(caller.accountId), 'credits_consumed', '1']);
     await verified(caller);
-    await store().connection.send(['HINCRBY', keys.account(caller.account), 'held', '1']);
-    expect((await verifyLedger(store(), caller.account)).problems).to.have.length(1);
-    await store().connection.send(['HINCRBY', keys.account(caller.account), 'packs_left', '7']);
-    expect((await verifyLedger(store(), caller.account)).problems.join()).to.match(/all packs is 0, but 7/);
+    await store().connection.send(['HINCRBY', keys.account(caller.accountId), 'held', '1']);
+    expect((await verifyLedger(store(), caller.accountId)).problems).to.have.length(1);
+    await store().connection.send(['HINCRBY', keys.account(caller.accountId), 'packs_left', '7']);
+    expect((await verifyLedger(store(), caller.accountId)).problems.join()).to.match(/all packs is 0, but 7/);
   });
 
   describe('synchronous calls', () => {
     const call = async (caller: Caller) => {
       const repeat = { key: 'c', request: 'x' };
       const id = await admitted(store(), caller, { work: { holdMs: 65_000 }, repeat });
-      return { id, account: caller.account, endpoint: 'metadata', repeat } as const;
+      return { id, accountId: caller.accountId, endpoint: 'metadata', repeat } as const;
     };
     const charge = async (caller: Caller, inHand: Awaited<ReturnType<typeof call>>) => {
-      const [key] = await listKeys(store(), caller.account);
+      const [key] = await listKeys(store(), caller.accountId);
       const rest = { keyId: key!.id, line: 'GET /v1/media/metadata', ip: '192.0.2.1', answer: '{"metadata":{}}' };
       return chargeCall(store(), { ...inHand, ...rest }, 120);
     };
@@ -202,7 +202,7 @@ export function moneySuite(store: () => TestStore): void {
         repeated: inHand.id,
         answer: '{"metadata":{}}',
       });
-      expect(await readLines(store(), caller.account, 9)).to.have.length(1);
+      expect(await readLines(store(), caller.accountId, 9)).to.have.length(1);
       expect(await books(caller)).to.deep.include({ credits_consumed: 1, held: 0 });
       await verified(caller);
     });
@@ -210,7 +210,7 @@ export function moneySuite(store: () => TestStore): void {
     it('releases a call once, and forgets its Idempotency-Key', async () => {
       const caller = await anAccount(store(), { credits: 1 });
       const inHand = await call(caller);
-      expect((await readSnapshot(store(), caller.account)).balances.held).to.equal(1);
+      expect((await readSnapshot(store(), caller.accountId)).balances.held).to.equal(1);
       expect(await releaseCall(store(), inHand, 404, 10)).to.deep.equal({ done: true });
       expect(await releaseCall(store(), inHand, 404, 10)).to.deep.equal({ refused: 'gone' });
       expect(await charge(caller, inHand)).to.deep.equal({ refused: 'gone' });
@@ -229,7 +229,7 @@ export function moneySuite(store: () => TestStore): void {
       await charge(caller, await call(caller));
       const repeatless = async () => ({
         id: await admitted(store(), caller, { work: { holdMs: 65_000 } }),
-        account: caller.account,
+        accountId: caller.accountId,
         endpoint: 'metadata' as const,
         repeat: null,
       });
@@ -242,10 +242,10 @@ export function moneySuite(store: () => TestStore): void {
     it('keeps an account that has a call in hand from being removed', async () => {
       const caller = await anAccount(store(), { credits: 1 });
       const inHand = await call(caller);
-      const refused = await removeAccount(store(), caller.account, caller.slug).catch((error: Error) => error);
+      const refused = await removeAccount(store(), caller.accountId, caller.slug).catch((error: Error) => error);
       expect(refused).to.include({ code: 'has_open_jobs' });
       await releaseCall(store(), inHand, 404);
-      await removeAccount(store(), caller.account, caller.slug);
+      await removeAccount(store(), caller.accountId, caller.slug);
     });
 
     it('D41: refuses a charge after the deadline of the hold', async () => {

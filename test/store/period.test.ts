@@ -14,21 +14,21 @@ describe('a step that finds its period ended', () => {
 
   it('runs again in the new period', async () => {
     const store = storeOf(redis.connection);
-    const { account } = await anAccount(store, { quota: 2 });
+    const { accountId } = await anAccount(store, { quota: 2 });
     store.advance(40 * 86_400_000);
     let steps = 0;
-    const answer = await rolling(store, account, async () => (++steps === 1 ? ['roll'] : ['done']));
+    const answer = await rolling(store, accountId, async () => (++steps === 1 ? ['roll'] : ['done']));
     expect([answer, steps]).to.deep.equal([['done'], 2]);
-    expect((await readSnapshot(store, account)).balances.period_end).to.be.above(store.clock.now());
+    expect((await readSnapshot(store, accountId)).balances.period_end).to.be.above(store.clock.now());
   });
 
   it('D69: is unavailable when rolling takes longer than two seconds, and nothing is begun afterwards', async () => {
     const store = storeOf(redis.connection);
-    const { account } = await anAccount(store, { quota: 2 });
+    const { accountId } = await anAccount(store, { quota: 2 });
     const hung = Promise.withResolvers<ScriptReply>();
     const replies: Promise<ScriptReply>[] = [Promise.resolve(['roll']), hung.promise];
     let steps = 0;
-    const refused = await rolling(store, account, async () => replies[steps++]!).catch((error: Error) => error);
+    const refused = await rolling(store, accountId, async () => replies[steps++]!).catch((error: Error) => error);
     expect(refused).to.include({ code: 'unavailable' });
     const sent = redis.connection.calls();
     hung.resolve(['roll']);

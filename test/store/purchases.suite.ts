@@ -24,19 +24,19 @@ const topup = {
 export function purchasesSuite(store: () => TestStore): void {
   type Caller = Awaited<ReturnType<typeof anAccount>>;
   const spend = async (caller: Caller) => settleJob(store(), holder, await aRunningJob(store(), caller), completed);
-  const books = async (caller: Caller) => (await readSnapshot(store(), caller.account)).balances;
+  const books = async (caller: Caller) => (await readSnapshot(store(), caller.accountId)).balances;
   const verified = async (caller: Caller) =>
-    expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
+    expect((await verifyLedger(store(), caller.accountId)).problems).to.deep.equal([]);
   const low = async () => {
     const caller = await anAccount(store(), { quota: 10, paid: true });
-    await setTopup(store(), caller.account, topup);
+    await setTopup(store(), caller.accountId, topup);
     for (let n = 0; n < 4; n++) await spend(caller);
-    expect(await duePurchases(store())).not.to.include(caller.account);
+    expect(await duePurchases(store())).not.to.include(caller.accountId);
     await spend(caller);
     return caller;
   };
   const take = async (caller: Caller) => {
-    const purchase = await takePurchase(store(), caller.account, 60_000);
+    const purchase = await takePurchase(store(), caller.accountId, 60_000);
     if (purchase === null || purchase === 'capped') throw new Error(`no purchase: ${purchase}`);
     return purchase;
   };
@@ -44,9 +44,9 @@ export function purchasesSuite(store: () => TestStore): void {
   it('topup-buy D49: asks for one purchase below the threshold, with one id over all its tries, and adds its pack once', async () => {
     const caller = await low();
     await spend(caller);
-    expect(await duePurchases(store())).to.include(caller.account);
+    expect(await duePurchases(store())).to.include(caller.accountId);
     const purchase = await take(caller);
-    expect(await takePurchase(store(), caller.account, 60_000)).to.equal(null);
+    expect(await takePurchase(store(), caller.accountId, 60_000)).to.equal(null);
     await spend(caller);
     store().advance(60_001);
     expect((await take(caller)).id).to.equal(purchase.id);
@@ -60,7 +60,7 @@ export function purchasesSuite(store: () => TestStore): void {
     const caller = await low();
     const purchase = await take(caller);
     const change = { enabled: '0', price_cents: '99000', pack_total: '1', monthly_cap_cents: '1' };
-    await setTopup(store(), caller.account, change);
+    await setTopup(store(), caller.accountId, change);
     store().advance(60_001);
     const again = await take(caller);
     expect(again).to.deep.equal(purchase);
@@ -70,21 +70,21 @@ export function purchasesSuite(store: () => TestStore): void {
 
   it('buys nothing for a removed account, which goes only when a purchase under way has ended', async () => {
     const idle = await low();
-    await removeAccount(store(), idle.account, idle.slug);
-    expect(await takePurchase(store(), idle.account, 60_000)).to.equal(null);
+    await removeAccount(store(), idle.accountId, idle.slug);
+    expect(await takePurchase(store(), idle.accountId, 60_000)).to.equal(null);
     const buying = await low();
     const purchase = await take(buying);
-    const refused = await removeAccount(store(), buying.account, buying.slug).catch((error: Error) => error);
+    const refused = await removeAccount(store(), buying.accountId, buying.slug).catch((error: Error) => error);
     expect(refused).to.include({ code: 'in_use' });
     await endPurchase(store(), purchase, 'paid');
-    await removeAccount(store(), buying.account, buying.slug);
+    await removeAccount(store(), buying.accountId, buying.slug);
     await verified(buying);
   });
 
   it('buys nothing when it was disabled before the first try', async () => {
     const caller = await low();
-    await setTopup(store(), caller.account, { enabled: '0' });
-    expect(await takePurchase(store(), caller.account, 60_000)).to.equal(null);
+    await setTopup(store(), caller.accountId, { enabled: '0' });
+    expect(await takePurchase(store(), caller.accountId, 60_000)).to.equal(null);
   });
 
   it('limit-topup-cooldown: buys again only 72 hours after a purchase that succeeded', async () => {
@@ -92,57 +92,57 @@ export function purchasesSuite(store: () => TestStore): void {
     await endPurchase(store(), await take(caller), 'paid');
     await aPlan(store(), caller.plan, { quota: 1, paid: true });
     for (let n = 0; n < 9; n++) await spend(caller);
-    expect(await duePurchases(store())).not.to.include(caller.account);
+    expect(await duePurchases(store())).not.to.include(caller.accountId);
     store().advance(72 * 3_600_000);
     await spend(caller);
-    expect(await duePurchases(store())).to.include(caller.account);
+    expect(await duePurchases(store())).to.include(caller.accountId);
   });
 
   it('topup-fail: is disabled by a declined charge, and adds nothing', async () => {
     const caller = await low();
     expect(await endPurchase(store(), await take(caller), 'declined')).to.equal('declined');
-    expect((await readTopup(store(), caller.account)).enabled).to.equal('0');
+    expect((await readTopup(store(), caller.accountId)).enabled).to.equal('0');
     await spend(caller);
-    expect(await duePurchases(store())).not.to.include(caller.account);
+    expect(await duePurchases(store())).not.to.include(caller.accountId);
     expect((await books(caller)).packs).to.deep.equal([]);
   });
 
   it('adds up what a month has cost, and buys nothing more that would pass its cap', async () => {
     const caller = await low();
-    await setTopup(store(), caller.account, { monthly_cap_cents: '2500' });
+    await setTopup(store(), caller.accountId, { monthly_cap_cents: '2500' });
     const buy = async () => endPurchase(store(), await take(caller), 'paid');
     const lowAgain = async () => {
-      await setTopup(store(), caller.account, { last_purchase_at: '' });
-      while (!(await duePurchases(store())).includes(caller.account)) await spend(caller);
+      await setTopup(store(), caller.accountId, { last_purchase_at: '' });
+      while (!(await duePurchases(store())).includes(caller.accountId)) await spend(caller);
     };
     for (const month of [990, 1980]) {
       await buy();
-      expect((await readTopup(store(), caller.account)).spent_cents).to.equal(String(month));
+      expect((await readTopup(store(), caller.accountId)).spent_cents).to.equal(String(month));
       await lowAgain();
     }
-    expect(await takePurchase(store(), caller.account, 60_000)).to.equal('capped');
+    expect(await takePurchase(store(), caller.accountId, 60_000)).to.equal('capped');
   });
 
   it('buys nothing for an account whose plan is not paid for', async () => {
     const caller = await anAccount(store(), { quota: 10, paid: false });
-    await setTopup(store(), caller.account, topup);
+    await setTopup(store(), caller.accountId, topup);
     for (let n = 0; n < 6; n++) await spend(caller);
-    expect(await duePurchases(store())).not.to.include(caller.account);
+    expect(await duePurchases(store())).not.to.include(caller.accountId);
   });
 
   it('does not read the top-up of an account that has none when a job is charged', async () => {
     const caller = await anAccount(store(), { quota: 10, paid: true });
     // A charge that read it would fail: this key is no hash.
-    await store().connection.send(['SET', keys.topup(caller.account), 'no hash']);
+    await store().connection.send(['SET', keys.topup(caller.accountId), 'no hash']);
     await spend(caller);
     expect((await books(caller)).used).to.equal(1);
   });
 
   it('buys nothing past the monthly cap, and stays enabled', async () => {
     const caller = await low();
-    await setTopup(store(), caller.account, { monthly_cap_cents: '500' });
-    expect(await takePurchase(store(), caller.account, 60_000)).to.equal('capped');
-    expect(await takePurchase(store(), caller.account, 60_000)).to.equal(null);
-    expect((await readTopup(store(), caller.account)).enabled).to.equal('1');
+    await setTopup(store(), caller.accountId, { monthly_cap_cents: '500' });
+    expect(await takePurchase(store(), caller.accountId, 60_000)).to.equal('capped');
+    expect(await takePurchase(store(), caller.accountId, 60_000)).to.equal(null);
+    expect((await readTopup(store(), caller.accountId)).enabled).to.equal('1');
   });
 }

@@ -24,7 +24,7 @@ export function shareSuite(store: () => TestStore): void {
     const [big, small] = [await anAccount(store(), { credits: 99 }), await anAccount(store(), { credits: 9 })];
     await fill(big, 40);
     await fill(small, 3);
-    expect(shareOf(await turns(6), small.account)).to.equal(3);
+    expect(shareOf(await turns(6), small.accountId)).to.equal(3);
   });
 
   it('lets a newcomer start at the next turn but one at the latest', async () => {
@@ -32,7 +32,7 @@ export function shareSuite(store: () => TestStore): void {
     await fill(big, 60);
     await turns(25);
     await fill(late, 1);
-    expect(await turns(2)).to.include(late.account);
+    expect(await turns(2)).to.include(late.accountId);
   });
 
   it('lets nobody save up turns while idle', async () => {
@@ -40,7 +40,7 @@ export function shareSuite(store: () => TestStore): void {
     await fill(busy, 50);
     await turns(25);
     await fill(idle, 12);
-    expect(shareOf(await turns(10), idle.account)).to.be.within(4, 6);
+    expect(shareOf(await turns(10), idle.accountId)).to.be.within(4, 6);
   });
 
   it('gives turns by weight', async () => {
@@ -50,7 +50,7 @@ export function shareSuite(store: () => TestStore): void {
     ];
     await fill(heavy, 40);
     await fill(light, 40);
-    expect(shareOf(await turns(24), heavy.account)).to.be.within(17, 19);
+    expect(shareOf(await turns(24), heavy.accountId)).to.be.within(17, 19);
   });
 
   it('leaves the share of an account that is idle or at its own limit to the others', async () => {
@@ -60,9 +60,9 @@ export function shareSuite(store: () => TestStore): void {
     ];
     await fill(limited, 10);
     await fill(other, 10);
-    expect(shareOf(await turns(10), limited.account)).to.equal(2);
-    await setAccount(store(), limited.account, { concurrency: 3 });
-    expect(shareOf(await turns(2), limited.account)).to.equal(1);
+    expect(shareOf(await turns(10), limited.accountId)).to.equal(2);
+    await setAccount(store(), limited.accountId, { concurrency: 3 });
+    expect(shareOf(await turns(2), limited.accountId)).to.equal(1);
   });
 
   it('starts the next job of a limited account when one has ended', async () => {
@@ -71,7 +71,7 @@ export function shareSuite(store: () => TestStore): void {
     const first = await startNext(store());
     expect(await startNext(store())).to.equal(null);
     await settleJob(store(), holder, await theJob(store(), first!.id), failed);
-    expect((await startNext(store()))?.account).to.equal(limited.account);
+    expect((await startNext(store()))?.account).to.equal(limited.accountId);
   });
 
   it('gives who goes on taking the same turns, as long as they last', async () => {
@@ -91,7 +91,7 @@ export function shareSuite(store: () => TestStore): void {
       // It waits as soon as it is there, however far the taking has come.
       if (taken.length === 8) await fill(small, 1);
     }
-    expect(shareOf(taken.slice(0, 6), small.account)).to.equal(3);
+    expect(shareOf(taken.slice(0, 6), small.accountId)).to.equal(3);
     expect(taken).to.have.length(10);
     expect(await all(take())).to.deep.equal([]);
     await fill(small, 1);

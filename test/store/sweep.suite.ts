@@ -34,12 +34,12 @@ export function sweepSuite(store: () => TestStore): void {
     const caller = await anAccount(store(), { credits: 1 });
     await admitted(store(), caller, { work: { holdMs: 65_000 } });
     await sweepRecord(store(), lifetimes);
-    expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
+    expect((await verifyLedger(store(), caller.accountId)).problems).to.deep.equal([]);
     store().advance(65_000);
     expect((await sweepRecord(store(), lifetimes)).calls).to.be.at.least(1);
     expect((await sweepRecord(store(), lifetimes)).calls).to.equal(0);
     await admitted(store(), caller);
-    expect((await verifyLedger(store(), caller.account)).problems).to.deep.equal([]);
+    expect((await verifyLedger(store(), caller.accountId)).problems).to.deep.equal([]);
   });
 
   it('deletes the keys of an account whose removal broke off half-way, with all that belongs to them', async () => {
@@ -49,7 +49,7 @@ export function sweepSuite(store: () => TestStore): void {
     await readUsage(store(), caller);
     await dieWhileRemoving(store(), caller);
     const left = async () => {
-      const names = [keys.keyring(caller.account), keys.key(caller.hash), keys.quota(caller.hash)];
+      const names = [keys.keyring(caller.accountId), keys.key(caller.hash), keys.quota(caller.hash)];
       names.push(keys.paidLines(caller.keyId), keys.freeLines(caller.keyId));
       const there = await Promise.all(names.map((key) => store().connection.send(['EXISTS', key])));
       return there.filter((one) => Number(one) === 1).length;
@@ -58,15 +58,15 @@ export function sweepSuite(store: () => TestStore): void {
     expect((await sweepRecord(store(), lifetimes)).removals).to.equal(1);
     expect(await left()).to.equal(0);
     expect((await sweepRecord(store(), lifetimes)).removals).to.equal(0);
-    expect(await listKeys(store(), other.account)).to.have.length(1);
-    expect((await readLedger(store(), caller.account, 9)).map(({ kind }) => kind)).to.deep.equal(['charge', 'grant']);
+    expect(await listKeys(store(), other.accountId)).to.have.length(1);
+    expect((await readLedger(store(), caller.accountId, 9)).map(({ kind }) => kind)).to.deep.equal(['charge', 'grant']);
   });
 
   it('rolls the periods of idle accounts', async () => {
     const caller = await anAccount(store(), { quota: 2 });
     store().advance(100 * day);
     expect((await sweepRecord(store(), lifetimes)).periods).to.be.at.least(1);
-    const kinds = (await readLedger(store(), caller.account, 9)).map((entry) => entry.kind);
+    const kinds = (await readLedger(store(), caller.accountId, 9)).map((entry) => entry.kind);
     expect(kinds).to.deep.equal(['grant', 'lapse', 'grant']);
     expect((await sweepRecord(store(), lifetimes)).periods).to.equal(0);
   });
@@ -88,9 +88,9 @@ export function sweepSuite(store: () => TestStore): void {
       [keys.attempts(ended.id), keys.webhook(ended.id)].map((key) => store().connection.send(['EXISTS', key])),
     );
     expect(left.map(Number)).to.deep.equal([0, 0]);
-    const jobs = await store().connection.read(['ZRANGE', keys.jobs(caller.account), '0', '-1']);
+    const jobs = await store().connection.read(['ZRANGE', keys.jobs(caller.accountId), '0', '-1']);
     expect(jobs).to.deep.equal([open.id]);
-    for (const key of [keys.webhooks, keys.deliveries(caller.account), keys.ended]) {
+    for (const key of [keys.webhooks, keys.deliveries(caller.accountId), keys.ended]) {
       const members = (await store().connection.read(['ZRANGE', key, '0', '-1'])) as string[];
       expect(members.filter((member) => member.endsWith(ended.id))).to.deep.equal([]);
     }
@@ -99,7 +99,7 @@ export function sweepSuite(store: () => TestStore): void {
   it('asks once for the removal of a file, and never for that of an open job', async () => {
     const caller = await anAccount(store(), { credits: 1 });
     const job = await aRunningJob(store(), caller);
-    const asked = () => store().connection.send(['ZSCORE', keys.files, `${caller.account}/${job.id}`]);
+    const asked = () => store().connection.send(['ZSCORE', keys.files, `${caller.accountId}/${job.id}`]);
     await noteStoring(store(), holder, job, { metadata: {}, delivered: completed.delivered });
     await removeFile(store(), job);
     expect(await asked()).to.equal(null);
@@ -117,10 +117,10 @@ export function sweepSuite(store: () => TestStore): void {
     await settleJob(store(), holder, await aRunningJob(store(), caller), completed);
     store().advance(89 * day);
     await sweepRecord(store(), lifetimes);
-    expect(await readLines(store(), caller.account, 9)).to.have.length(1);
+    expect(await readLines(store(), caller.accountId, 9)).to.have.length(1);
     store().advance(2 * day);
     expect((await sweepRecord(store(), lifetimes)).lines).to.be.at.least(1);
-    expect(await readLines(store(), caller.account, 9)).to.have.length(0);
+    expect(await readLines(store(), caller.accountId, 9)).to.have.length(0);
   });
 
   it('removes an old free line in whatever order its fields were given', async () => {
@@ -128,9 +128,9 @@ export function sweepSuite(store: () => TestStore): void {
     const lines = openRequestLog(store(), 200, quiet);
     lines.add(caller.keyId, { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '', credits: 0, at: 1 });
     await lines.close();
-    expect(await readLines(store(), caller.account, 9)).to.have.length(1);
+    expect(await readLines(store(), caller.accountId, 9)).to.have.length(1);
     await sweepRecord(store(), lifetimes);
-    expect(await readLines(store(), caller.account, 9)).to.have.length(0);
+    expect(await readLines(store(), caller.accountId, 9)).to.have.length(0);
   });
 
   it('writes what an outage has left over once each, and lets other calls through meanwhile', async () => {
@@ -152,7 +152,7 @@ export function sweepSuite(store: () => TestStore): void {
     const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '192.0.2.1', credits: 0 };
     for (let n = 0; n < 10; n++) lines.add(callers[n % 2]!.keyId, { ...line, at: n });
     await lines.close();
-    const seen = await Promise.all(callers.map(({ account }) => readLines(store(), account, 9)));
+    const seen = await Promise.all(callers.map(({ accountId }) => readLines(store(), accountId, 9)));
     const expected = (last: number) => [8, 6, 4, 2, 0].map((at) => at + last);
     expect(seen.map((all) => all.map(({ at }) => at))).to.deep.equal([expected(0), expected(1)]);
     expect(seen[0]![0]).to.deep.include(line);
@@ -160,16 +160,16 @@ export function sweepSuite(store: () => TestStore): void {
 
   it('writes free lines in batches, newest first beside the paid ones, and keeps about as many as the cap', async () => {
     const caller = await anAccount(store(), { credits: 1 });
-    const [key] = await listKeys(store(), caller.account);
+    const [key] = await listKeys(store(), caller.accountId);
     const lines = openRequestLog(store(), 200, quiet);
     const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '192.0.2.1', credits: 0 };
     for (let n = 0; n < 1000; n++) lines.add(key!.id, { ...line, at: n });
     await lines.close();
     await settleJob(store(), holder, await aRunningJob(store(), caller), completed);
-    const seen = await readLines(store(), caller.account, 5000);
+    const seen = await readLines(store(), caller.accountId, 5000);
     expect(seen.map((one) => one.at)).to.deep.equal(seen.map((one) => one.at).toSorted((a, b) => b - a));
     expect(seen[0]).to.deep.include({ status: 201, credits: 1, endpoint: 'GET /v1/video/download', key: key!.alias });
     expect(seen.length).to.be.within(201, 401);
-    expect(await readLines(store(), caller.account, 5, { alias: 'nobody' })).to.deep.equal([]);
+    expect(await readLines(store(), caller.accountId, 5, { alias: 'nobody' })).to.deep.equal([]);
   });
 }

@@ -106,15 +106,15 @@ export async function anotherKey(store: TestStore, account: string, quotas = {})
   const key = makeKey(account, randomBytes(32));
   const read = readKey(key);
   if (!read) throw new Error('a fresh key cannot be read');
-  await createKey(store, account, { id: read.id, alias: `k${read.id}`, hash: read.hash, quotas });
+  await createKey(store, account, { id: read.keyId, alias: `k${read.keyId}`, hash: read.hash, quotas });
   return key;
 }
 
 async function aDesk(store: TestStore, { quotas, ...wanted }: Wanted): Promise<Desk> {
-  const { account, slug, plan } = await anAccount(store, { credits: 100, ...wanted });
-  const key = await anotherKey(store, account, quotas);
-  const { id, hash } = readKey(key)!;
-  return { key, account, slug, plan, keyId: id, hash };
+  const { accountId, slug, plan } = await anAccount(store, { credits: 100, ...wanted });
+  const key = await anotherKey(store, accountId, quotas);
+  const { keyId, hash } = readKey(key)!;
+  return { key, account: accountId, slug, plan, keyId, hash };
 }
 
 async function ask(url: string, method: string, path: string, options: CallOptions): Promise<Answer> {

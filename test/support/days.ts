@@ -32,7 +32,7 @@ export async function anOldAccount(store: TestStore): Promise<OldAccount> {
   for (let month = 0; month < 3; month++) {
     for (let n = 0; n < 4; n++) await settleJob(store, holder, await aRunningJob(store, caller), completed);
     store.advance(31 * day);
-    await rollPeriod(store, caller.account);
+    await rollPeriod(store, caller.accountId);
   }
   await settleJob(store, holder, await aRunningJob(store, caller), completed);
   lines.add(caller.keyId, { ...free, at: store.clock.now(), duration_ms: freeLines });
@@ -41,9 +41,9 @@ export async function anOldAccount(store: TestStore): Promise<OldAccount> {
 }
 
 /** The ledger and the request log of an account, with what was moved. */
-export async function allOf(store: TestStore, { account }: OldAccount, open: ReadArchivedPart) {
+export async function allOf(store: TestStore, { accountId }: OldAccount, open: ReadArchivedPart) {
   return {
-    ledger: await readLedger(store, account, 100_000, open),
-    lines: (await readLines(store, account, 100_000, { open })).map((line) => JSON.stringify(line)).sort(),
+    ledger: await readLedger(store, accountId, 100_000, open),
+    lines: (await readLines(store, accountId, 100_000, { open })).map((line) => JSON.stringify(line)).sort(),
   };
 }

@@ -72,7 +72,7 @@ export async function anAccount(
 /** Removes an account as far as a process comes that dies after the first step. */
 export async function dieWhileRemoving(
   store: RecordStore,
-  { account, slug }: { account: string; slug: string },
+  { accountId, slug }: { accountId: string; slug: string },
 ): Promise<void> {
   const connection: Connection = {
     ...store.connection,
@@ -84,7 +84,7 @@ export async function dieWhileRemoving(
       throw new Error('it has died');
     },
   };
-  const died = await removeAccount({ ...store, connection }, account, slug).catch((error: Error) => error.message);
+  const died = await removeAccount({ ...store, connection }, accountId, slug).catch((error: Error) => error.message);
   if (died !== 'it has died') throw new Error('the account was removed whole');
 }
 
@@ -111,8 +111,8 @@ export async function aKey(
 ): Promise<Caller & { keyId: string }> {
   const key = readKey(makeKey(account, randomBytes(32)));
   if (!key) throw new Error('a fresh key cannot be read');
-  await createKey(store, account, { id: key.id, alias: key.id.slice(0, 8), hash: key.hash, quotas });
-  return { ...key, keyId: key.id };
+  await createKey(store, account, { id: key.keyId, alias: key.keyId.slice(0, 8), hash: key.hash, quotas });
+  return { ...key, keyId: key.keyId };
 }
 
 export const aDownload: NewJob = {

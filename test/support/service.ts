@@ -96,8 +96,8 @@ export function makeService(settings: Readonly<Record<string, string>> = {}): Se
     },
     aCustomer: (wanted = {}) =>
       withStore(async (store) => {
-        const { account } = await anAccount(store, { credits: 100_000, max_open: 10_000, ...wanted });
-        return { account, key: await anotherKey(store, account) };
+        const { accountId } = await anAccount(store, { credits: 100_000, max_open: 10_000, ...wanted });
+        return { account: accountId, key: await anotherKey(store, accountId) };
       }),
     ask,
     async submit(key, path) {

@@ -83,7 +83,7 @@ export class World {
   }
 
   async live({ what, which, amount }: Happening): Promise<void> {
-    const { account, plan } = this.#caller;
+    const { accountId, plan } = this.#caller;
     const pick = (from: readonly string[]): string | undefined => from[which % Math.max(1, from.length)];
     const job = pick(this.#open);
     switch (what) {
@@ -113,12 +113,12 @@ export class World {
       case 'release':
         return this.#endCall(pick(this.#calls), what);
       case 'grant':
-        await grantCredits(this.#store, account, amount + 1);
+        await grantCredits(this.#store, accountId, amount + 1);
         this.#sync();
         this.#books = { ...this.#books, credits_given: this.#books.credits_given + amount + 1 };
         return;
       case 'pack': {
-        const id = await aPack(this.#store, account, amount + 1, which);
+        const id = await aPack(this.#store, accountId, amount + 1, which);
         this.#sync();
         const pack = { id, title: '', purchased_at: Date.UTC(2026, 0, 1 + which), total: amount + 1, used: 0 };
         this.#books = { ...this.#books, packs: [...this.#books.packs, pack] };
@@ -132,7 +132,7 @@ export class World {
         return this.#changePlan();
       case 'month':
         this.#store.advance(31 * 86_400_000);
-        await rollPeriod(this.#store, account);
+        await rollPeriod(this.#store, accountId);
         this.#sync();
         return;
       case 'restart':
@@ -142,10 +142,10 @@ export class World {
 
   /** Throws a sentence when an invariant of the books does not hold. */
   async check(): Promise<void> {
-    const { account } = this.#caller;
-    const { entries, problems } = await verifyLedger(this.#store, account);
+    const { accountId } = this.#caller;
+    const { entries, problems } = await verifyLedger(this.#store, accountId);
     if (problems.length > 0) throw new Error(`${entries} entries: ${problems.join('; ')}`);
-    const { balances } = await readSnapshot(this.#store, account);
+    const { balances } = await readSnapshot(this.#store, accountId);
     this.#sync();
     const numbers = (one: AccountBalances) => {
       const { quota, used, credits_given, credits_consumed, held } = one;
@@ -163,12 +163,12 @@ export class World {
     if (numbers(balances) !== numbers(wanted)) throw new Error(`wanted ${numbers(wanted)}, saw ${numbers(balances)}`);
     if (Math.min(remaining(balances), subscriptionLeft(balances), balances.held) < 0)
       throw new Error(`negative: ${numbers(balances)}`);
-    const paid = (await readLedger(this.#store, account, 1000)).filter((one) => one.job !== null);
+    const paid = (await readLedger(this.#store, accountId, 1000)).filter((one) => one.job !== null);
     const charges = new Set(paid.map((one) => one.job));
     if (charges.size !== paid.length || paid.length !== this.#charged) {
       throw new Error(`${this.#charged} completed, ${paid.length} charged, ${charges.size} different`);
     }
-    const lines = await readLines(this.#store, account, 1000);
+    const lines = await readLines(this.#store, accountId, 1000);
     const credits = lines.reduce((sum, line) => sum + line.credits, 0);
     if (credits !== this.#charged) throw new Error(`${this.#charged} completed, the request log shows ${credits}`);
   }
@@ -234,7 +234,7 @@ export class World {
 
   async #endCall(id: string | undefined, how: 'charge' | 'release'): Promise<void> {
     if (id === undefined) return;
-    const call = { id, account: this.#caller.account, endpoint: 'metadata', repeat: null } as const;
+    const call = { id, accountId: this.#caller.accountId, endpoint: 'metadata', repeat: null } as const;
     const charge = () =>
       chargeCall(this.#store, { ...call, keyId: this.#caller.keyId, line: 'GET /x', ip: '', answer: '' }, 1);
     const ends =
@@ -256,10 +256,10 @@ export class World {
   }
 
   async #changePlan(): Promise<void> {
-    const { account, plan } = this.#caller;
+    const { accountId, plan } = this.#caller;
     const now = this.#store.clock.now();
     const has = this.#anchor !== null;
-    await setAccount(this.#store, account, { plan: has ? null : plan });
+    await setAccount(this.#store, accountId, { plan: has ? null : plan });
     this.#anchor = has ? null : now;
     const { start, end } = periodAt(now, now);
     this.#books = has

@@ -42,7 +42,7 @@ describe('makeKey', () => {
         const text = makeKey(id, bytes);
         expect(text).to.match(/^trawl_[a-z0-9]{12}_[0-9A-Za-z]{49}$/);
         const digest = createHash('sha256').update(text).digest('hex');
-        expect(readKey(text)).to.eql({ account: id, hash: digest, id: digest.slice(0, 24) });
+        expect(readKey(text)).to.eql({ accountId: id, hash: digest, keyId: digest.slice(0, 24) });
         expect(text === makeKey(id, others)).to.equal(Buffer.from(bytes).equals(others));
       }),
     );
@@ -112,7 +112,7 @@ describe('makeAccountId', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 16, maxLength: 16 }), (bytes) => {
         const id = makeAccountId(bytes);
-        expect(readKey(makeKey(id, zeros))?.account).to.equal(id);
+        expect(readKey(makeKey(id, zeros))?.accountId).to.equal(id);
       }),
     );
   });

@@ -239,9 +239,9 @@ describe('the delivery of webhooks', () => {
 
   it('events-6: is signed while the account has a secret, with the newest one', async () => {
     forwarder.answer('good.test', 500, 200);
-    const { id, account } = await aWebhook('http://good.test/');
+    const { id, accountId } = await aWebhook('http://good.test/');
     const secret = async (text: string | null) => {
-      await setAccount(store, account, { webhook_secret: text && seal.seal('webhook_secret', text) });
+      await setAccount(store, accountId, { webhook_secret: text && seal.seal('webhook_secret', text) });
       return text?.slice('whsec_'.length) ?? '';
     };
     const first = await secret(`whsec_${randomBytes(32).toString('base64')}`);

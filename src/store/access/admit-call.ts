@@ -172,22 +172,22 @@ export type Admission =
 /** Admits a call in one atomic step, or refuses it (D10). */
 export async function admitCall(store: RecordStore, caller: Caller, call: CreditCall): Promise<Admission> {
   const { id, valid, hasMemory, repeat, work } = call;
-  const reply = await rolling(store, caller.account, () =>
+  const reply = await rolling(store, caller.accountId, () =>
     run(
       store,
       admitScript,
       {
         ...authorizeKeys(caller),
-        ...fairShareKeys(caller.account),
+        ...fairShareKeys(caller.accountId),
         quota: keys.quota(caller.hash),
-        jobs: keys.jobs(caller.account),
-        open: keys.open(caller.account),
+        jobs: keys.jobs(caller.accountId),
+        open: keys.open(caller.accountId),
         calls: keys.calls,
         job: keys.job(id),
-        repeats: repeatKey(caller.account, repeat),
+        repeats: repeatKey(caller.accountId, repeat),
       },
       {
-        accountId: caller.account,
+        accountId: caller.accountId,
         workChannel: channels.work,
         id,
         valid: valid ? '1' : '',

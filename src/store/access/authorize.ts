@@ -5,7 +5,7 @@ import { number, type RecordStore, run, type ScriptReply, script, text } from '.
 
 /** The account named in the text of an API key, and the hash of that text. */
 export interface Caller {
-  readonly account: string;
+  readonly accountId: string;
   readonly hash: string;
 }
 
@@ -34,9 +34,9 @@ export const authorizeArgNames = ['accountId'] as const;
 
 export function authorizeKeys(caller: Caller) {
   return {
-    account: keys.account(caller.account),
+    account: keys.account(caller.accountId),
     key: keys.key(caller.hash),
-    rate: keys.rate(caller.account),
+    rate: keys.rate(caller.accountId),
     plans: keys.plans,
   };
 }
@@ -136,7 +136,7 @@ export async function authorize(
   store: RecordStore,
   caller: Caller,
 ): Promise<{ rates: Rates; mayReadStats: boolean } | RefusedCall> {
-  const reply = await run(store, enterScript, authorizeKeys(caller), { accountId: caller.account });
+  const reply = await run(store, enterScript, authorizeKeys(caller), { accountId: caller.accountId });
   return readRefused(reply) ?? { rates: readRates(reply), mayReadStats: reply[4] === '1' };
 }
 

@@ -39,7 +39,7 @@ return { 'charged', balance }
 /** A synchronous call that was admitted and is about to end. */
 export interface HeldCall {
   readonly id: string;
-  readonly account: string;
+  readonly accountId: string;
   readonly endpoint: Endpoint;
   readonly repeat: Repeat | null;
 }
@@ -50,19 +50,19 @@ export async function chargeCall(
   call: HeldCall & { keyId: string; line: string; ip: string; answer: string },
   tookMs: number,
 ): Promise<Change<'gone', { readonly balance: string }>> {
-  const reply = await rolling(store, call.account, () =>
+  const reply = await rolling(store, call.accountId, () =>
     run(
       store,
       chargeScript,
       {
-        ...bookKeys(call.account),
+        ...bookKeys(call.accountId),
         calls: keys.calls,
         paidLines: keys.paidLines(call.keyId),
         stats: keys.stats(call.endpoint),
-        repeats: repeatKey(call.account, call.repeat),
+        repeats: repeatKey(call.accountId, call.repeat),
       },
       {
-        accountId: call.account,
+        accountId: call.accountId,
         id: call.id,
         endpoint: call.line,
         took: Math.round(tookMs),

@@ -38,12 +38,12 @@ type UsageSnapshot = (AccountSnapshot & { readonly key: Key; readonly rates: Rat
 
 /** Authorizes the caller and reads the usage of its account, in one step. */
 export async function readUsage(store: RecordStore, caller: Caller): Promise<UsageSnapshot> {
-  const reply = await rolling(store, caller.account, () =>
+  const reply = await rolling(store, caller.accountId, () =>
     run(
       store,
       usageScript,
-      { ...authorizeKeys(caller), packs: keys.packs(caller.account) },
-      { accountId: caller.account },
+      { ...authorizeKeys(caller), packs: keys.packs(caller.accountId) },
+      { accountId: caller.accountId },
     ),
   );
   const refused = readRefused(reply);

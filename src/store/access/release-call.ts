@@ -34,12 +34,12 @@ export async function releaseCall(
     store,
     releaseScript,
     {
-      account: keys.account(call.account),
+      account: keys.account(call.accountId),
       calls: keys.calls,
       stats: keys.stats(call.endpoint),
-      repeats: repeatKey(call.account, call.repeat),
+      repeats: repeatKey(call.accountId, call.repeat),
     },
-    { accountId: call.account, id: call.id, log: log ?? '', took: Math.round(tookMs) },
+    { accountId: call.accountId, id: call.id, log: log ?? '', took: Math.round(tookMs) },
   );
   return changeOf(reply, 'released');
 }

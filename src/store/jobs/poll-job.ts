@@ -40,8 +40,8 @@ export async function pollJob(store: RecordStore, caller: Caller, jobId: string)
   const reply = await run(
     store,
     pollScript,
-    { ...authorizeKeys(caller), job: keys.job(jobId), queue: keys.queue(caller.account) },
-    { accountId: caller.account, jobId },
+    { ...authorizeKeys(caller), job: keys.job(jobId), queue: keys.queue(caller.accountId) },
+    { accountId: caller.accountId, jobId },
   );
   const refused = readRefused(reply);
   if (refused) return refused;

@@ -43,14 +43,14 @@ export interface Facts {
 export async function anOrder(store: TestStore, query: string, receiver: string) {
   const canary = (name: string) => `Canary${name}${randomBytes(8).toString('hex')}`;
   const [token, place, authorization] = [canary('Query'), canary('Webhook'), canary('Authorization')];
-  const { account, slug } = await anAccount(store, { credits: 10 });
-  const key = await anotherKey(store, account);
+  const { accountId, slug } = await anAccount(store, { credits: 10 });
+  const key = await anotherKey(store, accountId);
   const words = new URLSearchParams({
     query: `${query}?token=${token}`,
     webhook_url: `${receiver}/${place}`,
     webhook_authorization: `Bearer ${authorization}`,
   });
-  return { order: { account, key }, words, canaries: [token, place, authorization, slug, key] };
+  return { order: { account: accountId, key }, words, canaries: [token, place, authorization, slug, key] };
 }
 
 /** Waits until a job has ended and nothing of it is in the cluster any more; answers what it has left behind elsewhere. */

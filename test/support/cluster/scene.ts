@@ -88,7 +88,7 @@ export async function setScene({ nodes = 2, ...options }: SceneOptions = {}): Pr
 
   const job = (id: string) => theJob(store, id);
   return {
-    ...{ cluster, kubelet, redis, store, folder, secret, objects, job, account: caller.account },
+    ...{ cluster, kubelet, redis, store, folder, secret, objects, job, account: caller.accountId },
     async submit(plan = () => undefined) {
       const id = randomUUID();
       plans.set(id, plan);
@@ -109,7 +109,7 @@ export async function setScene({ nodes = 2, ...options }: SceneOptions = {}): Pr
         30,
         `attempt ${attempt} of ${id} runs`,
       ) as Promise<Pod>,
-    wrongs: (ids) => findWrongs(store, caller.account, ids),
+    wrongs: (ids) => findWrongs(store, caller.accountId, ids),
     cleared: async (seconds, id) => {
       await until(async () => (await countLeft(cluster, namespace, id)) === 0, seconds, 'no Job and no pod is left');
     },
