@@ -1,9 +1,9 @@
-"""Keeps yt-dlp loaded and warm, and forks one walled-off child for each request.
+"""Keeps yt-dlp loaded and warm, and forks one isolated child for each request.
 
 Usage: inspector-parent.py DRIVER PLUGINS (folders with `:` between them). Requests are JSON lines on standard input:
 {id, input, folder, user, env, port, paths, limits} starts a child, {end: id} ends it.
 Answers are frames on standard output: a line `ID out BYTES` with so many bytes of a child, or `ID end CODE`.
-This process never looks at what a child says, holds no secret and reaches nothing.
+This process never parses output of a child, holds no secret and has no network.
 """
 
 import gc
@@ -144,7 +144,7 @@ def run_child(request, driver, near_in, far_out):
         os.chdir(request['folder'])
         os.environ.clear()
         os.environ.update(request['env'])
-        landlock.wall_off(request['folder'], request['port'], request['paths'])
+        landlock.restrict(request['folder'], request['port'], request['paths'])
         with open(0, encoding='utf-8') as orders, open(1, 'w', encoding='utf-8') as answers:
             print(json.dumps(driver.answer_inspect(json.loads(orders.readline()))), file=answers)
         code = 0

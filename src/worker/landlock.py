@@ -1,4 +1,4 @@
-"""Walls a process off from its siblings and its parent, where there is no sandbox, and runs a command there.
+"""Runs a command under Landlock, isolated from siblings and parent, where there is no other sandbox.
 
 Usage: landlock.py FOLDER PORT PATHS COMMAND...
 FOLDER may be written, PATHS (`:` between them) may be read, PORT is the only one that TCP may reach (0: none).
@@ -28,7 +28,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def hide():
-    """No other process of this user may trace this one, read its memory or take its open files from now on."""
+    """From now on no other process of this user can trace this one, read its memory or take its open files."""
     control(PR_SET_DUMPABLE, 0)
 
 
@@ -41,16 +41,16 @@ def die_with_parent():
 
 
 def drop_rights():
-    """What is run from now on has none of the rights of root, even as root."""
+    """Drops all capabilities of root for programs started from now on, even when they run as root."""
     right = 0
     while libc.prctl(PR_DROP_RIGHT, ctypes.c_ulong(right), 0, 0, 0) == 0:
         right += 1
 
 
-def wall_off(folder, port, paths):
-    """Leaves the process one folder to write, some paths to read and one port. False when the kernel has no Landlock.
+def restrict(folder, port, paths):
+    """Restricts the process to one writable folder, some readable paths and one port. Returns False without Landlock in the kernel.
 
-    Behind this wall it cannot trace, or read the memory of, a process that is not behind it.
+    The process can then neither trace nor read the memory of an unrestricted one.
     """
     version = libc.syscall(CREATE_RULESET, None, 0, 1)
     if version < 1:
@@ -101,5 +101,5 @@ def call(number, *args):
 if __name__ == '__main__':
     die_with_parent()
     drop_rights()
-    wall_off(sys.argv[1], int(sys.argv[2]), sys.argv[3].split(':'))
+    restrict(sys.argv[1], int(sys.argv[2]), sys.argv[3].split(':'))
     os.execvp(sys.argv[4], sys.argv[4:])

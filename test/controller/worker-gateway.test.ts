@@ -18,7 +18,7 @@ const film = Buffer.from('a film');
 const sha256 = createHash('sha256').update(film).digest('hex');
 const upload = { bytes: film.length, sha256, content_type: 'video/mp4', ext: 'mp4', parts: [] };
 
-describe('the gateway of each of several controllers', () => {
+describe('The worker gateway of two controllers', () => {
   let redis: TestRedis;
   let store: TestStore;
   let place: ReturnType<typeof aFolder>;
@@ -58,7 +58,7 @@ describe('the gateway of each of several controllers', () => {
     call(at, job, '/object', { method: 'PUT', body, headers: { 'content-type': 'video/mp4', ...headers } });
   const words = { 'x-sha256': sha256, 'x-ext': 'mp4' };
 
-  it('a worker is given the cookies of its own site, and no other is', async () => {
+  it('hands a worker the cookies of its site, and of no other site', async () => {
     const caller = await anAccount(store, { credits: 2 });
     const given = [];
     for (const query of ['https://own.example/film', 'https://example.com/?https://own.example/']) {
@@ -69,7 +69,7 @@ describe('the gateway of each of several controllers', () => {
     expect(given).to.deep.equal(['its own', null]);
   });
 
-  it('a file is asked for at one and sent to another, and its verdict is told to either', async () => {
+  it('takes permit, file and verdict of one attempt at different controllers', async () => {
     const job = await aJob();
     const key = `${job.id}/1/media.mp4`;
     expect(await (await post(0, job, '/permit', upload)).json()).to.deep.equal({
@@ -85,7 +85,7 @@ describe('the gateway of each of several controllers', () => {
     expect((await theJob(store, job.id)).verdict).to.deep.equal(verdict);
   });
 
-  it('a file that is too large, of another kind, or not what it says is refused', async () => {
+  it('refuses a file that is too large, of another content type, or with another checksum', async () => {
     const job = await aJob();
     const refused: [object, Buffer<ArrayBuffer>?][] = [
       [words, Buffer.alloc(1_001)],
@@ -100,14 +100,14 @@ describe('the gateway of each of several controllers', () => {
     }
   });
 
-  it('a verdict that makes no sense is a failure of the worker, and one that is too long is refused', async () => {
+  it('records an invalid verdict as worker_failed and refuses one that is too long', async () => {
     const job = await aJob();
     expect((await post(0, job, '/verdict', { is: 'rich' })).status).to.equal(200);
     expect((await theJob(store, job.id)).verdict).to.deep.equal({ is: 'failed', code: 'worker_failed' });
     expect((await post(0, job, '/verdict', { is: 'x'.repeat(65 * 1024) })).status).to.equal(400);
   });
 
-  it('an attempt that is counted, and one whose job has ended, is told that it is over', async () => {
+  it('answers 410 to an attempt that is counted and to one whose job has ended', async () => {
     const [counted, cancelled] = [await aJob(), await aJob()];
     await retryJob(store, holder, counted, { counts: 'failure', code: 'timeout', notBefore: 9e15 });
     await cancelJob(store, cancelled, 'Cancelled');

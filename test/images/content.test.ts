@@ -30,7 +30,7 @@ const ours = [
 ];
 const version = (JSON.parse(read('package.json')) as { version: string }).version;
 
-describe('What the images hold', function () {
+describe('The content of the images', function () {
   this.timeout(120_000);
   let images: Images;
   before(function () {
@@ -56,7 +56,7 @@ describe('What the images hold', function () {
         expect(named.filter((path) => !known.has(path.split('/').at(-1)))).to.deep.equal([]);
       });
 
-      it('gives its user no file to write to and nobody the rights of another', () => {
+      it('has no file that its user can write and none with setuid or setgid', () => {
         const all = globSync('**', { cwd: open().root, withFileTypes: true }).map((entry) =>
           join(entry.parentPath, entry.name),
         );
@@ -68,7 +68,7 @@ describe('What the images hold', function () {
         expect(open().settings.User).to.equal('65532:65532');
       });
 
-      it('has every file of Debian as its package brought it, and lists every such package', () => {
+      it('has every file of Debian unchanged, and lists every package', () => {
         const sums = new Map(listSums(open().root));
         const changed = listed()
           .filter((path) => lstatSync(inside(path)).isFile() && !ours.some((pattern) => pattern.test(path)))
@@ -101,7 +101,7 @@ describe('What the images hold', function () {
         );
       });
 
-      it('holds the sources of this tree and nothing else of it', () => {
+      it('holds the sources of the tree and no other file of it', () => {
         const kept = listed().filter((path) =>
           /^opt\/trawl\/(?!node_modules\/|\.cache\/|.*\/__pycache__\/)/.test(path),
         );
@@ -112,7 +112,7 @@ describe('What the images hold', function () {
         expect(changed).to.deep.equal([]);
       });
 
-      it('says what it is', () => {
+      it('has labels that describe it', () => {
         const { Labels, WorkingDir, Cmd } = open().settings;
         const told = Object.entries(Labels).map(([key, value]) => [
           key.replace('org.opencontainers.image.', ''),
@@ -132,7 +132,7 @@ describe('What the images hold', function () {
         );
       });
 
-      it('tells nothing of the machine that built it', () => {
+      it('names nothing of the machine that built it', () => {
         expect(JSON.stringify(open().settings)).to.not.match(/run\/secrets/);
         const secret = [tree, join(homedir(), '.cache', 'trawl'), '/run/secrets'];
         const written = listed().filter((path) => /^etc\/|^opt\/trawl\/(?!node_modules\/|src\/)/.test(path));
@@ -146,7 +146,7 @@ describe('What the images hold', function () {
         ).to.deep.equal([]);
       });
 
-      it('has every link lead to a file', () => {
+      it('has no dangling link', () => {
         const links = listed().filter((path) => lstatSync(inside(path)).isSymbolicLink());
         const lost = links.filter((path) => !leadsSomewhere(open().root, path));
         expect(lost).to.deep.equal([]);

@@ -27,7 +27,7 @@ const jobs = {
   },
 };
 
-describe('What the worker image does under a read-only root', function () {
+describe('The worker image under a read-only root', function () {
   this.timeout(120_000);
   let images: Images;
   let source: Source;
@@ -46,7 +46,7 @@ describe('What the worker image does under a read-only root', function () {
   });
 
   for (const [title, { path, args, type }] of Object.entries(jobs)) {
-    it(`a whole job: ${title}`, async () => {
+    it(`finishes a whole job: ${title}`, async () => {
       const { folder, remove } = aFolder();
       const endpoint = type.startsWith('audio') ? 'audio' : 'video';
       const gateway = await startGateway({ folder, order: { endpoint, args: { query: source.url + path, ...args } } });
@@ -69,7 +69,7 @@ describe('What the worker image does under a read-only root', function () {
         expect(gateway.verdicts[0], err).to.deep.include({ is: 'done' });
         expect(gateway.objects.get('object')?.type).to.equal(type);
         expect(code, err).to.equal(0);
-        // The pod is the wall: that there is no other is no news.
+        // The pod is the sandbox, so a worker without its own does not warn.
         expect(err).to.not.include('sandbox');
       } finally {
         await gateway.stop();
@@ -78,7 +78,7 @@ describe('What the worker image does under a read-only root', function () {
     });
   }
 
-  it('an inspector tells what is known of a film', async () => {
+  it('answers the metadata of a film as the inspector', async () => {
     const { folder, remove } = aFolder();
     chmodSync(folder, 0o777);
     const inspector = startImage(images.worker, {

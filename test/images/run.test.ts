@@ -28,7 +28,7 @@ describe('The images under a read-only root', function () {
     return out.trim();
   };
 
-  it('are not built a second time', () => {
+  it('are not rebuilt without a change', () => {
     const stamps = () => readdirSync(images.folder).map((name) => statSync(join(images.folder, name)).ino);
     const before = stamps();
     const { status, stdout } = spawnSync(script, { encoding: 'utf8' });
@@ -37,7 +37,7 @@ describe('The images under a read-only root', function () {
     expect(stamps()).to.deep.equal(before);
   });
 
-  it('every role starts, and finds its code compiled', async () => {
+  it('start every role from compiled code', async () => {
     for (const [image, unfit] of [
       [images.server, ['up', 'worker', 'inspector']],
       [images.worker, ['up']],
@@ -61,7 +61,7 @@ describe('The images under a read-only root', function () {
     }
   });
 
-  it('versions are those of the list', async () => {
+  it('have the programs in the listed versions', async () => {
     const bom = JSON.parse(readFileSync(join(images.folder, 'worker.cdx.json'), 'utf8')) as {
       components: { name: string; version: string; purl: string }[];
     };
@@ -77,7 +77,7 @@ describe('The images under a read-only root', function () {
     );
   });
 
-  it('Python compiles nothing of what yt-dlp loads', async () => {
+  it('load yt-dlp without compiling Python', async () => {
     for (const [command, least] of [
       [[python, '-v', '-m', 'yt_dlp', '--version'], 200],
       [
@@ -102,7 +102,7 @@ describe('The images under a read-only root', function () {
     }
   });
 
-  it('Python knows the authorities whose certificates count', async () => {
+  it('give Python the certificate authorities', async () => {
     const count = await ask(
       images.worker,
       python,
@@ -112,13 +112,13 @@ describe('The images under a read-only root', function () {
     expect(Number(count)).to.be.above(100);
   });
 
-  it('nothing but the folder of work can be written', async () => {
+  it('have no writable folder but the work folder', async () => {
     const tried = `for place in / /tmp /opt/trawl /usr/bin /scratch; do ( : >"$place/x" ) && echo "$place"; done 2>/dev/null; true`;
     expect(await ask(images.worker, 'sh', '-c', tried)).to.equal('/scratch');
   });
 
   if (process.env.ROUNDS !== undefined)
-    it('yt-dlp starts as fast as from a folder that may be written, where its bytecode is warm', async () => {
+    it('start yt-dlp as fast as a writable folder with warm bytecode', async () => {
       const other = openImage(join(images.folder, 'worker.tar'));
       try {
         const places = ['/usr/lib/python3.13', packages].map((place) => other.root + place);

@@ -37,7 +37,7 @@ const site = [m4a, opus, ...avc, ...vp9];
 const film = { download_type: 'audio_video', video_quality: 'best', video_format: 'mp4' };
 const sound = { download_type: 'audio', audio_quality: 'best', audio_format: 'mp3' };
 
-describe('which formats are fetched', () => {
+describe('The choice of formats', () => {
   const chosen = (formats: readonly Row[], args: Row, page: Row = { duration: 100 }) => {
     const endpoint = 'audio_format' in args ? 'audio' : 'video';
     try {

@@ -23,7 +23,7 @@ const rows = readFileSync(corpus, 'utf8')
   .split('\n')
   .map((line) => JSON.parse(line) as Row);
 
-describe('what yt-dlp and ffmpeg say of failures', () => {
+describe('The failure code of a message of yt-dlp or ffmpeg', () => {
   const texts = new Map<string, string>();
   let folder: string;
   let libraries: string;
@@ -40,7 +40,7 @@ describe('what yt-dlp and ffmpeg say of failures', () => {
     return text;
   };
 
-  it('has at least 150 messages, none of them twice', () => {
+  it('is tested with at least 150 messages, none of them twice', () => {
     expect(new Set(rows.map(({ message, class: name }) => `${name} ${message}`)).size)
       .to.equal(rows.length)
       .and.to.be.at.least(150);
@@ -80,7 +80,7 @@ describe('what yt-dlp and ffmpeg say of failures', () => {
       ).to.equal(code));
   }
 
-  it('has a sentence for each code that a person can read without knowing yt-dlp', () => {
+  it('has a sentence that needs no knowledge of yt-dlp', () => {
     for (const { sentence } of Object.values(failures)) expect(sentence).to.not.match(/yt-dlp|ffmpeg|--/);
   });
 });

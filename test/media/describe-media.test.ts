@@ -12,8 +12,8 @@ import { metadataFields } from '../../src/model/metadata.ts';
 const query = 'http://example.com/film';
 const describe19 = (fields: unknown) => describePage(readPage(fields), { endpoint: 'metadata', args: { query } });
 
-describe('what is told of a medium', () => {
-  it('metadata-live_status metadata-upload_date: keeps the words of a page and rounds its counts', () => {
+describe('The metadata of a medium', () => {
+  it('metadata-live_status metadata-upload_date: keeps the texts of a page and rounds its counts', () => {
     const words = {
       id: '7',
       title: 'A film',
@@ -48,7 +48,7 @@ describe('what is told of a medium', () => {
     });
   });
 
-  it('D66: asks the file what its page does not say', () => {
+  it('D66: takes from the file what its page does not say', () => {
     const probe = { format: { duration: '9.9' }, streams: [{ codec_type: 'video', width: 640, height: 360 }] };
     const facts = describe19({ direct: true, probe, formats: [{ format_id: 'x', ext: 'mp4' }] });
     expect(facts).to.include({
@@ -61,7 +61,7 @@ describe('what is told of a medium', () => {
     });
   });
 
-  it('tells of a delivered file what it is, not what its page said', () => {
+  it('describes a delivered file by its own facts, not by its page', () => {
     const probe = readProbe({ format: { duration: '3.01' }, streams: [{ codec_type: 'audio' }] });
     const facts = describeMedia(readPage({ duration: 60, width: 1, height: 2, ext: 'webm' }), { query }, null, {
       ext: 'mp3',
@@ -70,7 +70,7 @@ describe('what is told of a medium', () => {
     expect(facts).to.include({ ext: 'mp3', width: null, height: null, duration: 3.01 });
   });
 
-  it('D26: knows nothing of a page that says nothing', () => {
+  it('D26: is null for everything that a page does not say', () => {
     expect(describe19({ formats: [{ format_id: 'x', ext: 'unknown_video' }] })).to.include({
       ext: null,
       live_status: null,
@@ -79,7 +79,7 @@ describe('what is told of a medium', () => {
     });
   });
 
-  it('metadata-fields: answers 19 fields for whatever a page says', () => {
+  it('metadata-fields: has 19 fields whatever a page says', () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.constantFrom('formats', 'probe', ...Object.keys(metadataFields)), fc.anything()),
@@ -91,7 +91,7 @@ describe('what is told of a medium', () => {
   });
 });
 
-describe('progress', () => {
+describe('The progress of a job', () => {
   it('D20: never falls, stays below 91 and ends at 90, whatever the stages say', () => {
     const stage = fc.constantFrom('inspect', 'fetch', 'convert', 'prove');
     const steps = fc.array(fc.tuple(stage, fc.double({ noNaN: true }), fc.option(fc.nat(), { nil: undefined })));
@@ -113,7 +113,7 @@ describe('progress', () => {
     );
   });
 
-  it('says speed and time left from the bytes', () => {
+  it('derives speed and remaining seconds from the bytes', () => {
     const told: AttemptProgress[] = [];
     let now = 0;
     const progress = makeOverallProgress(
@@ -128,7 +128,7 @@ describe('progress', () => {
   });
 });
 
-describe('the arguments of ffmpeg and ffprobe', () => {
+describe('The arguments of ffmpeg and ffprobe', () => {
   it('put both whitelists before every input', () => {
     for (const words of [ffmpegArguments(['/a', '-b'], ['-c', 'copy'], '/out'), ffprobeArguments('/a', true)]) {
       for (const [n, word] of words.entries()) {

@@ -11,7 +11,7 @@ import { makeFilms } from '../support/films.ts';
 import { aTools, openStudio, type Studio } from '../support/media.ts';
 import { aFolder } from '../support/redis.ts';
 
-describe('hostile sources', function () {
+describe('A hostile source', function () {
   this.timeout(120_000);
   let studio: Studio;
   let folder: string;
@@ -95,7 +95,7 @@ describe('hostile sources', function () {
     'a file of the machine': () => raw(m3u8, playlist('#EXTINF:9,\nfile:///etc/hostname')),
   };
   for (const [name, trap] of Object.entries(traps)) {
-    it(`${name} that leads inside is not followed, neither whole, nor in part, nor for metadata`, async () => {
+    it(`${name} that points to an internal host or file is not followed, neither whole, nor in part, nor for metadata`, async () => {
       const folders = [aFolder(), aFolder()];
       const [one, other] = folders.map((each) => aTools(each.folder, studio.proxy.url));
       const metadata = { endpoint: 'metadata', args: { query: trap() } } as const;
@@ -113,7 +113,7 @@ describe('hostile sources', function () {
     });
   }
 
-  it('the wrapper for yt-dlp refuses files from the net, and the net and lists from files', async () => {
+  it('the ffmpeg wrapper refuses files named by URLs, and URLs and playlists named by files', async () => {
     await run(order(`${studio.source.url}/status/404`));
     const wrapper = join(folder, 'tools/ffmpeg');
     writeFileSync(join(folder, 'trap.mp4'), lists['a concat list']);
@@ -140,7 +140,7 @@ describe('hostile sources', function () {
     });
   }
 
-  it('leaves no process when it is given up', async () => {
+  it('leaves no process when the job is cancelled', async () => {
     const stop = new AbortController();
     const wanted = order(`${studio.source.url}/rate/20000/clip.mp4`);
     const told = ({ stage }: { stage: string }) => stage === 'fetch' && stop.abort(new Error('enough'));

@@ -38,7 +38,7 @@ function isShort(source: SourceName, type: string, quality: string, format: stri
   return quality === '720p' || (type === 'video' && quality === 'best' && format === 'webm');
 }
 
-describe('every combination of type, quality and format', function () {
+describe('Every combination of type, quality and format', function () {
   this.timeout(120_000);
   let studio: Studio;
   let page: string;

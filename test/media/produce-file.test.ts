@@ -12,7 +12,7 @@ const full = process.env.ROUNDS !== undefined;
 const video = { download_type: 'audio_video', video_quality: 'best', video_format: 'mp4' };
 const audio = { download_type: 'audio', audio_quality: 'best', audio_format: 'mp3' };
 
-describe('from a URL to a proved file', function () {
+describe('From a URL to a proved file', function () {
   this.timeout(120_000);
   let studio: Studio;
   before(async () => {
@@ -46,7 +46,7 @@ describe('from a URL to a proved file', function () {
       limits,
     );
 
-  it('D33: says size, checksum and kind of the file, and progress that never falls', () =>
+  it('D33: returns size, checksum and content type of the file, and its progress never falls', () =>
     good(order('/rate/150000/clip.mp4'), ({ produced, told, folder }) => {
       const bytes = readFileSync(produced?.file ?? '');
       expect(produced).to.deep.include({ bytes: bytes.length, content_type: 'video/mp4', ext: 'mp4' });
@@ -63,20 +63,20 @@ describe('from a URL to a proved file', function () {
       expect(contentTypes).to.include(produced?.content_type);
     }));
 
-  it('video-hour limit-hour: lowers a film of more than an hour to 720 lines', () =>
+  it('video-hour limit-hour: delivers a film of more than an hour with 720 lines', () =>
     good(order('/page/hour', { video_quality: '1080p' }), (_, seen) => {
       expect([seen.video?.height, seen.duration]).to.deep.equal([720, hourSeconds]);
     }));
 
-  it('does not lower it when it is cut to less than an hour', () =>
+  it('delivers more than 720 lines when a long film is cut to less than an hour', () =>
     good(order('/page/hour', { max_duration: 100 }), (_, seen) => expect(seen.video?.height).to.equal(1080)));
 
-  it('counts the shorter side of an upright film', () =>
+  it('applies the quality to the shorter side of an upright film', () =>
     good(order('/page/portrait', { video_quality: '720p' }), (_, seen) => {
       expect([seen.video?.width, seen.video?.height]).to.deep.equal([720, 1280]);
     }));
 
-  it('delivers a film that has no sound as it is', () =>
+  it('delivers a film without sound unchanged', () =>
     good(order('/films/silent.mp4'), (_, seen) =>
       expect(seen.streams.map(({ kind }) => kind)).to.deep.equal(['video']),
     ));
@@ -92,7 +92,7 @@ describe('from a URL to a proved file', function () {
       expect(seen.audio?.kilobits).to.be.closeTo(192, 5);
     }));
 
-  it('takes the one entry of a list for the medium', () => {
+  it('downloads the only entry of a playlist', () => {
     const entries = [`${studio.source.url}/page/heights`];
     studio.source.lay('list-of-one', { entries });
     return good(order('/page/list-of-one', { video_quality: '360p' }), (_, seen) =>
@@ -100,7 +100,7 @@ describe('from a URL to a proved file', function () {
     );
   });
 
-  it('delivers the film of a page with a title of 40 MB, and the beginning of that title', () =>
+  it('delivers the film of a page with a title of 40 MB, with the title shortened', () =>
     good(order('/title'), ({ produced }, seen) => {
       expect(produced?.metadata.title).to.equal('a'.repeat(10_000));
       expect(seen.video?.height).to.equal(360);
@@ -126,7 +126,7 @@ describe('from a URL to a proved file', function () {
       }));
   }
 
-  it('audio-max_duration: does not cut what is short already', () =>
+  it('audio-max_duration: does not cut a source that is shorter than max_duration', () =>
     good(sound('/films/audio.m4a', { max_duration: 100, audio_format: 'm4a' }), (_, seen) =>
       expect(seen.duration).to.be.closeTo(4, 0.1),
     ));
@@ -177,7 +177,7 @@ describe('from a URL to a proved file', function () {
 
   it('sound of a film without any ends as no_audio', () => fails(sound('/films/silent.mp4'), 'no_audio'));
 
-  it('an endless body ends at the limit of size, and the disk holds little more', () =>
+  it('an endless body ends at the size limit, and the disk holds little more', () =>
     fails(order('/endless'), 'file_too_large', { fileBytes: 3e7 }));
 
   it('a body of one byte a second ends as too slow', () =>
@@ -185,7 +185,7 @@ describe('from a URL to a proved file', function () {
 
   it('a body that stands still ends as too slow', () => fails(order('/hang'), 'too_slow', { slowSeconds: 2 }, 8));
 
-  it('a page that does not come ends as a time-out', () =>
+  it('a page that never answers ends as a timeout', () =>
     fails(order('/silence'), 'timeout', { inspectSeconds: 2 }, 8));
 
   for (const [raises, text, code] of [
@@ -206,14 +206,14 @@ describe('from a URL to a proved file', function () {
     });
   }
 
-  it('D28: a list of several is refused, however many they are', () => {
+  it('D28: a playlist of several entries is refused, however many they are', () => {
     studio.source.lay('list', {
       entries: Array.from({ length: 500 }, (_, n) => `${studio.source.url}/page/heights?${n}`),
     });
     return fails(order('/page/list'), 'playlist_only');
   });
 
-  it('D59: a premiere says when it starts', () => {
+  it('D59: the failure of a premiere names its start', () => {
     studio.source.lay('premiere', {
       info: { formats: [], live_status: 'is_upcoming', release_timestamp: 1_900_000_000 },
     });
@@ -230,7 +230,7 @@ describe('from a URL to a proved file', function () {
     return fails(order('/page/live'), 'live_unbounded');
   });
 
-  it('D65: a live stream is recorded at the pace of the clock', async () => {
+  it('D65: a live stream is recorded in real time', async () => {
     const live = await openStudio();
     const query = live.source.lay('live', {
       info: {
@@ -261,7 +261,7 @@ describe('from a URL to a proved file', function () {
     return fails(sound('/page/liar'), 'file_damaged');
   });
 
-  it('orders inside a URL are taken from nobody but the extractors', async () => {
+  it('smuggled data in a URL is taken from the extractors alone', async () => {
     const smuggled = encodeURIComponent(JSON.stringify({ force_videoid: 'mine', referer: 'http://mine/' }));
     const to = `/films/clip.mp4#__youtubedl_smuggle=${smuggled}`;
     await good(order(`/to?to=${to}`), ({ produced }) => expect(produced?.metadata.id).to.equal('clip'));

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { tolerance } from '../../src/media/prove-file.ts';
 
-describe('how far a length may be from what was promised (D92)', () => {
+describe('The tolerance of a length (D92)', () => {
   for (const [title, promised, seconds] of [
     ['two seconds of a short film', 10, 2],
     ['two seconds of forty', 40, 2],

@@ -10,7 +10,7 @@ import { aFolder } from '../support/redis.ts';
 /** What both sides of a ratio are measured with, in this one run. */
 // Ratios are judged where little else runs: in the long form of the suite.
 if (process.env.ROUNDS !== undefined)
-  describe('how much faster than the plain way', function () {
+  describe('Speed compared with the plain way', function () {
     this.timeout(120_000);
     let studio: Studio;
     before(async () => {
@@ -62,7 +62,7 @@ if (process.env.ROUNDS !== undefined)
     };
     const show = (what: string, ratio: number) => console.log(`      ${what}: ${ratio.toFixed(3)}`);
 
-    it('a sixth of a film takes at most 0.25 of its bytes and 0.4 of the time of fetching it all', async () => {
+    it('the first sixth of a film takes at most 0.25 of the bytes and 0.4 of the time of the whole', async () => {
       const path = '/rate/1500000/long.mp4';
       const whole = await produceIn(path);
       const part = await produceIn(path, { max_duration: longSeconds / 6 });
@@ -72,7 +72,7 @@ if (process.env.ROUNDS !== undefined)
       expect(part.seconds / whole.seconds).to.be.at.most(0.4);
     });
 
-    it('pieces side by side come at least 3 times as fast as one after the other from a throttled source', async () => {
+    it('parallel fragments arrive at least 3 times as fast as sequential ones from a throttled source', async () => {
       const path = '/rate/450000/fast/list.m3u8';
       const alone = await commandIn(path, '-N', '1', '--fixup', 'never');
       const ours = await produceIn(path);
@@ -80,7 +80,7 @@ if (process.env.ROUNDS !== undefined)
       expect(alone.seconds / ours.seconds).to.be.at.least(3);
     });
 
-    it('another container takes at most 0.02 of the time of another encoding', () => {
+    it('a remux takes at most 0.02 of the time of an encoding', () => {
       const { folder, remove } = aFolder();
       const time = (output: string[], file: string) => {
         const begun = performance.now();

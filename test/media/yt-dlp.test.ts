@@ -8,10 +8,10 @@ import { pythonFlags } from '../../src/media/yt-dlp.ts';
 import { aTools, openStudio, plugins, python } from '../support/media.ts';
 import { aFolder } from '../support/redis.ts';
 
-describe('the driver of yt-dlp', function () {
+describe('The driver of yt-dlp', function () {
   this.timeout(120_000);
 
-  it('knows the same extractors in the same order as yt-dlp itself, those of plugins too', () => {
+  it('has the same extractors in the same order as yt-dlp, plugins included', () => {
     const { driver } = aTools('', '');
     const text = `
 import sys
@@ -26,7 +26,7 @@ print(list(ours._ies.items()) == list(theirs._ies.items()), len(ours._ies) > 100
     expect(said.trim()).to.equal('True True True');
   });
 
-  it('reads and tells every letter where the system speaks ASCII only', async () => {
+  it('reads and writes every letter in an ASCII locale', async () => {
     const studio = await openStudio();
     const { folder, remove } = aFolder();
     const title = 'Über ein Café – 映画 🎬';

@@ -94,12 +94,12 @@ time.sleep(60)
   },
 ];
 
-describe('Limits of children', function () {
+describe('Limits of the children of an attempt', function () {
   this.timeout(120_000);
 
   for (const sandbox of sandboxes) {
     for (const { title, limits, text, breach, prints } of rows) {
-      it(`end ${title} (${sandbox})`, async () => {
+      it(`end ${title} (sandbox ${sandbox})`, async () => {
         const place = await openTestWorkspace(sandbox, 1, limits);
         const { lines, stderr } = await place.python(text);
         expect(place.breaches, stderr).to.deep.equal(breach ? [breach] : []);

@@ -5,14 +5,14 @@ import { expect } from 'chai';
 import { chooseSandbox } from '../../src/worker/choose-sandbox.ts';
 import { aFolder } from '../support/redis.ts';
 
-describe('The sandbox', function () {
+describe('The choice of a sandbox', function () {
   this.timeout(120_000);
 
-  it('is none when the sandbox is off, without a warning', async () => {
+  it('returns none without a warning when TRAWL_SANDBOX is off', async () => {
     expect(await chooseSandbox('off', tmpdir(), (text) => expect.fail(text))).to.equal('none');
   });
 
-  it('is required or warned about where bubblewrap is missing', async () => {
+  it('warns, or throws when a sandbox is required, where bubblewrap is missing', async () => {
     const { PATH } = process.env;
     process.env.PATH = '/nowhere';
     const warnings: string[] = [];
@@ -26,7 +26,7 @@ describe('The sandbox', function () {
     expect(warnings).to.have.lengthOf(1);
   });
 
-  it('leaves nothing beside the folder it is tried around, which a kill in the middle would not remove', async () => {
+  it('writes only into the folder that it tries the sandbox around', async () => {
     const { folder, remove } = aFolder();
     const before = readdirSync(tmpdir());
     const chosen = chooseSandbox('auto', folder, () => undefined);

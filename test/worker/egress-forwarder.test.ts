@@ -3,8 +3,8 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { startEgressForwarder } from '../../src/worker/egress-forwarder.ts';
 import { until } from '../support/until.ts';
 
-describe('The way out of one worker', () => {
-  it('takes so many connections that the others have room', async () => {
+describe('The egress forwarder of one worker', () => {
+  it('accepts 128 of 200 connections at once and closes the others', async () => {
     let taken = 0;
     const egress = createServer(() => {
       taken++;

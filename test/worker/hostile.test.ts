@@ -40,7 +40,7 @@ describe('A worker with a source that never ends', function () {
 
   for (const sandbox of ['required', 'off'] as const) {
     for (const { title, path, codes, slowSeconds } of rows) {
-      it(`ends ${title}, and leaves nothing (sandbox ${sandbox})`, async () => {
+      it(`ends ${title} and leaves no process and no file (sandbox ${sandbox})`, async () => {
         const { folder, remove } = aFolder();
         const work = join(folder, 'work');
         const query = source.url + path;

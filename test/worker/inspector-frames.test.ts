@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { type Frame, makeFrameReader } from '../../src/worker/inspector-frames.ts';
 
-describe('Frames of the warm parent', () => {
+describe('Frames of the inspector parent', () => {
   const whole = Buffer.from('ready\n1 out 3\na\nb2 end 0\n1 out 2\n\u00e41 end -9\n');
   for (const size of [1, 2, 7, 1000]) {
-    it(`are read from pieces of ${size} bytes`, () => {
+    it(`are parsed from chunks of ${size} bytes`, () => {
       const told: Frame[] = [];
       let ready = 0;
       const read = makeFrameReader(

@@ -77,7 +77,7 @@ describe('The inspector', function () {
   }
 
   for (const sandbox of sandboxes) {
-    it(`metadata-closed D66: tells what a URL holds, or why nothing (${sandbox})`, () =>
+    it(`metadata-closed D66: answers the metadata of a URL, or the failure of a URL without media (sandbox ${sandbox})`, () =>
       withInspector(
         async ({ ask: askFor, requests }) => {
           const found = await askFor(`${source.url}/films/clip.mp4`).answer;
@@ -93,7 +93,7 @@ describe('The inspector', function () {
         { sandbox },
       ));
 
-    it(`gives a child nothing of its parent or of another request (${sandbox})`, () =>
+    it(`hides the parent and other requests from a child (sandbox ${sandbox})`, () =>
       withInspector(
         async ({ ask: askFor, requests }) => {
           const other = askFor('http://attack.example/sleep');
@@ -106,7 +106,7 @@ describe('The inspector', function () {
         { sandbox },
       ));
 
-    it(`keeps one request from ending another (${sandbox})`, () =>
+    it(`keeps a child from killing another request (sandbox ${sandbox})`, () =>
       withInspector(
         async ({ ask: askFor, requests }) => {
           const other = askFor('http://attack.example/sleep');
@@ -124,7 +124,7 @@ describe('The inspector', function () {
         { sandbox },
       ));
 
-    it(`ends a page that eats memory without end (${sandbox})`, () =>
+    it(`fails a page that takes memory without end (sandbox ${sandbox})`, () =>
       withInspector(
         async ({ ask: askFor }) => {
           const { json } = await askFor('http://attack.example/bomb').answer;
@@ -134,7 +134,7 @@ describe('The inspector', function () {
       ));
   }
 
-  it('ends the child when its caller leaves', () =>
+  it('ends the child when its caller hangs up', () =>
     withInspector(async ({ ask: askFor, requests, processes }) => {
       const before = processes().length;
       const asked = askFor('http://attack.example/sleep');
@@ -143,7 +143,7 @@ describe('The inspector', function () {
       await until(() => processes().length === before && requests().length === 0, 2, 'the child is gone');
     }));
 
-  it('answers 503 when a child was struck down, and goes on', () =>
+  it('answers 503 when a child is killed, and answers the next request', () =>
     withInspector(async ({ ask: askFor, processes }) => {
       const before = processes();
       const asked = askFor('http://attack.example/sleep');
@@ -153,7 +153,7 @@ describe('The inspector', function () {
       expect((await askFor(`${source.url}/films/clip.mp4`).answer).status).to.equal(200);
     }));
 
-  it('D93: answers 503 when the warm parent was struck down, and soon goes on', () =>
+  it('D93: answers 503 when the warm parent is killed, and starts another parent', () =>
     withInspector(async ({ ask: askFor, processes }) => {
       const parents = processes();
       const asked = askFor('http://attack.example/sleep');
@@ -165,7 +165,7 @@ describe('The inspector', function () {
       await until(async () => (await again()).status === 200, 15, 'it answers again');
     }));
 
-  it('takes so many at once and tells the others to come back', () =>
+  it('answers 503 with Retry-After to requests above its limit', () =>
     withInspector(
       async ({ ask: askFor, requests }) => {
         const first = [1, 2].map(() => askFor('http://attack.example/sleep'));
@@ -180,7 +180,7 @@ describe('The inspector', function () {
       { maxConcurrent: 2 },
     ));
 
-  it('gives up when the time is over', () =>
+  it('answers the failure timeout when the time for a page is over', () =>
     withInspector(
       async ({ ask: askFor }) => {
         const begin = performance.now();
@@ -190,7 +190,7 @@ describe('The inspector', function () {
       { inspectSeconds: 1 },
     ));
 
-  it('lets a fresh parent take over after so many requests, without a gap', () =>
+  it('replaces the parent after its last request without refusing one', () =>
     withInspector(
       async ({ ask: askFor, processes }) => {
         const first = processes().filter(isParent);
@@ -214,14 +214,14 @@ describe('The inspector', function () {
     ['another scheme', '{"url": "file:///etc/passwd"}'],
     ['a body without end', JSON.stringify({ url: `http://a.example/${'x'.repeat(20_000)}` })],
   ];
-  it(`refuses ${wrong.map(([title]) => title).join(', ')}`, async () => {
+  it(`answers 400 to ${wrong.map(([title]) => title).join(', ')}`, async () => {
     const inspect = () => Promise.reject(new Error('never asked'));
     const { port, close } = await serveInspector({ inspect }, { host: '127.0.0.1', port: 0 });
     for (const [title, body] of wrong) expect((await ask(port, body).answer).status, title).to.equal(400);
     await close(0);
   });
 
-  it('at its end answers what is under way, but does not wait for ever', async () => {
+  it('answers requests under way when it closes, and cuts them when the drain time is over', async () => {
     for (const [drainSeconds, status] of [
       [20, 503],
       [0, 'ECONNRESET'],

@@ -36,7 +36,7 @@ describe(`A part of a job that is killed at a random moment (SEED=${seed})`, fun
 
   for (const sandbox of ['required', 'off'] as const) {
     for (const victim of ['worker', 'parent', 'proxy'] as const) {
-      it(`leaves no process, no folder and the right end: the ${victim} (sandbox ${sandbox})`, async () => {
+      it(`leaves no process, no folder and the right outcome when it is the ${victim} (sandbox ${sandbox})`, async () => {
         for (let round = 0; round < rounds; round++) {
           const after = random() * jobMilliseconds;
           const outcomes = await killDuring(source, victim, after, sandbox);

@@ -23,7 +23,7 @@ interface Asked {
   readonly cookie: string | undefined;
 }
 
-describe('What the operator gives to workers', function () {
+describe('Cookies and plugins of the operator', function () {
   this.timeout(120_000);
   let source: Source;
   let proxy: TestProxy;
@@ -73,7 +73,7 @@ describe('What the operator gives to workers', function () {
   }
 
   for (const sandbox of ['required', 'off'] as const) {
-    it(`cookies reach the site they are for and no other, and are never told (sandbox ${sandbox})`, async () => {
+    it(`cookies reach their own site alone and appear in no log or answer (sandbox ${sandbox})`, async () => {
       const { verdict, said } = await run(`http://${nameOf('127.0.0.1')}/elsewhere`, { sandbox });
       expect(verdict, said).to.include({ is: 'done' });
       const own = asked.filter(({ host }) => host === nameOf('127.0.0.1'));
@@ -83,14 +83,14 @@ describe('What the operator gives to workers', function () {
       expect(said).to.not.include(secret);
     });
 
-    it(`cookies are not told by a job that fails either (sandbox ${sandbox})`, async () => {
+    it(`cookies appear in no log or answer of a job that fails (sandbox ${sandbox})`, async () => {
       const { verdict, said } = await run(`http://${nameOf('127.0.0.1')}/gone`, { sandbox });
       expect(verdict, said).to.include({ is: 'failed', code: 'deleted' });
       expect(asked[0]?.cookie).to.equal(`session=${secret}`);
       expect(said).to.not.include(secret);
     });
 
-    it(`plugins of yt-dlp are loaded, and only in jobs that are given them (sandbox ${sandbox})`, async () => {
+    it(`plugins of yt-dlp are loaded only where the settings name them (sandbox ${sandbox})`, async () => {
       const formats = [{ format_id: 'x', url: `${source.url}/films/clip.mp4`, ext: 'mp4' }];
       const query = source.lay('a-film', { info: { title: 'By a plugin', formats } });
       const { verdict, said } = await run(query, { sandbox, plugins: [plugins] });
@@ -99,7 +99,7 @@ describe('What the operator gives to workers', function () {
     });
   }
 
-  it('the inspector starts where a folder of plugins is not, for in a cluster it may be in the image of workers alone', async () => {
+  it('the inspector starts without a plugin folder that only the worker image has', async () => {
     const { folder, remove } = aFolder();
     const child = spawn(process.execPath, [...ownCommand.slice(1), 'inspector', '--lifeline'], {
       stdio: 'pipe',

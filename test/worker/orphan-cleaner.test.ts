@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { until } from '../support/until.ts';
 
 const rounds = 20;
-const windowMilliseconds = 10;
+const windowMs = 10;
 const cleaner = join(import.meta.dirname, '..', '..', 'src', 'worker', 'orphan-cleaner.ts');
 const words = (beginning: string) => `
   import { startOrphanCleaner } from ${JSON.stringify(cleaner)};
@@ -15,19 +15,20 @@ const words = (beginning: string) => `
   await startOrphanCleaner(${JSON.stringify(beginning)});
   setInterval(() => {}, 1e6);`;
 
-describe('the cleaner of a folder', function () {
+describe('The orphan cleaner', function () {
   this.timeout(120_000);
 
-  it('a worker that is killed while it makes its folder leaves none', async () => {
+  it('removes the folder of a worker that is killed while it makes the folder', async () => {
     const root = mkdtempSync(join(tmpdir(), 'trawl-test-'));
     try {
       for (let round = 0; round < rounds; round++) {
         const args = ['--input-type=module-typescript', '--eval', words(join(root, 'job-'))];
         const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-        await once(child.stdout, 'data');
-        await pause((round / rounds) * windowMilliseconds);
+        const early = once(child, 'exit').then(() => Promise.reject(new Error('the worker ended before it began')));
+        await Promise.race([once(child.stdout, 'data'), early]);
+        await pause((round / rounds) * windowMs);
         child.kill('SIGKILL');
-        await once(child, 'exit');
+        await early.catch(() => undefined);
         await until(() => readdirSync(root).length === 0, 10, `no folder is left after round ${round}`);
       }
     } finally {

@@ -52,7 +52,7 @@ async function measure(action: () => unknown): Promise<number> {
 
 // Ratios are judged where little else runs: in the long form of the suite.
 if (process.env.ROUNDS !== undefined)
-  describe('In one run on one machine', function () {
+  describe('Costs compared with the yt-dlp command in one run', function () {
     this.timeout(120_000);
     let source: Source;
     let proxy: TestProxy;
@@ -74,7 +74,7 @@ if (process.env.ROUNDS !== undefined)
       expect(code).to.equal(0);
     };
 
-    it('warm metadata takes at most 0.2 of what the command takes', async () => {
+    it('warm metadata takes at most 0.2 of the time of the command', async () => {
       // An extractor that asks nothing of the network: what is left is what yt-dlp itself takes.
       const url = 'http://attack.example/pid';
       const egress = { host: '127.0.0.1', port: Number(URL.parse(proxy.url)?.port) };
@@ -95,7 +95,7 @@ if (process.env.ROUNDS !== undefined)
     });
 
     for (const sandbox of ['user', 'namespace'] as Sandbox[]) {
-      it(`the sandbox costs at most 10 ms (${sandbox})`, async () => {
+      it(`the sandbox adds at most 10 ms to a child (sandbox ${sandbox})`, async () => {
         const limits = { fileBytes: 1, folderBytes: 1, memoryBytes: 2 ** 28, cpuSeconds: 9, processes: 9 };
         const readable = programFolders([python]);
         const inside = { sandbox, folder: '/var/tmp', readable, out: null, limits, user: 2_000_000_000, python };
@@ -112,7 +112,7 @@ if (process.env.ROUNDS !== undefined)
       });
     }
 
-    it('a whole small job takes at most 1.5 of what the command takes', async () => {
+    it('a whole small job takes at most 1.5 times the time of the command', async () => {
       const query = `${source.url}/films/clip.mp4`;
       const args = { query, download_type: 'audio_video', video_quality: 'best', video_format: 'mp4' };
       const gateway = await startGateway({ folder, order: { endpoint: 'video', args } });

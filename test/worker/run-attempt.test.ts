@@ -35,14 +35,14 @@ describe('An attempt', function () {
     return outcome;
   }
 
-  it('is interrupted and leaves nothing when its gateway is gone', async () => {
+  it('is interrupted and leaves no process and no file when its gateway stays away', async () => {
     const leave = (gateway: TestGateway) => setTimeout(() => void gateway.stop(), 1000);
     const outcome = await attempt('sleep 60', 'none', leave);
     expect(outcome).to.deep.equal({ is: 'interrupted', reason: 'The gateway could not be reached' });
   });
 
   for (const sandbox of sandboxes) {
-    it(`fails when its children together hold more memory than they may (${sandbox})`, async () => {
+    it(`fails when its children together exceed the memory limit (sandbox ${sandbox})`, async () => {
       // Each of them keeps a line without an end, and stays below the limit of one process.
       const hogs = 'for hog in 1 2 3 4; do (head -c 120M /dev/zero; sleep 60) | tail & done; wait';
       expect(await attempt(hogs, sandbox)).to.deep.equal({ is: 'failed', code: 'file_damaged' });

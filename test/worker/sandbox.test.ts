@@ -65,7 +65,7 @@ print(json.dumps(['environment', sorted(os.environ)]))
 `;
 const allowed = ['write into its own folder', 'reach the proxy'];
 
-describe('A child behind its sandbox', function () {
+describe('A child in its sandbox', function () {
   this.timeout(120_000);
   let victim: ReturnType<typeof spawn>;
   let proxy: Server;
@@ -97,7 +97,7 @@ describe('A child behind its sandbox', function () {
   for (const sandbox of sandboxes) {
     // Without bubblewrap a socket can be reached by its name; what listens there wants a token.
     const got = sandbox === 'none' ? [...allowed, 'reach a socket'] : allowed;
-    it(`reaches its own folder and the proxy, and nothing else (${sandbox})`, async () => {
+    it(`reaches its own folder and the proxy, and nothing else (sandbox ${sandbox})`, async () => {
       hits = 0;
       const place = await openTestWorkspace(sandbox, port(proxy));
       const target = {
@@ -117,7 +117,7 @@ describe('A child behind its sandbox', function () {
       expect(victim.exitCode).to.equal(null);
     });
 
-    it(`leaves nothing${sandbox === 'none' ? '' : ', not even what left its group'} (${sandbox})`, async () => {
+    it(`leaves no process${sandbox === 'none' ? '' : ', not even one that left its group'} (sandbox ${sandbox})`, async () => {
       const place = await openTestWorkspace(sandbox, port(proxy));
       const { lines } = await place.python(`
 import os, subprocess
@@ -132,7 +132,7 @@ print(os.getcwd())
   }
 });
 
-describe('A place', function () {
+describe('A workspace', function () {
   this.timeout(120_000);
 
   const withPlace = async (look: (place: TestWorkspace) => Promise<void>) => {
@@ -144,7 +144,7 @@ describe('A place', function () {
     }
   };
 
-  it('is closed to everybody else', () =>
+  it('is closed to other users', () =>
     withPlace(async ({ root }) => {
       const [home = ''] = readdirSync(root);
       const { code } = await new Promise<{ code: number | null }>((resolve) => {
@@ -160,7 +160,7 @@ describe('A place', function () {
       expect(code).to.equal(2);
     }));
 
-  it('gives its children a user of their own who is not root', () =>
+  it('runs its children as a user of their own, never as root', () =>
     withPlace(async ({ python }) => {
       const { lines } = await python(
         'import os; print(os.getuid() >= 2_000_000_000, os.getgid() == os.getuid(), os.getgroups())',
@@ -168,7 +168,7 @@ describe('A place', function () {
       expect(lines).to.deep.equal(['True True []']);
     }));
 
-  it('shows its children no process of the machine', () =>
+  it('hides the processes of the machine from its children', () =>
     withPlace(async ({ python }) => {
       const { lines } = await python(
         "import os; print(len([name for name in os.listdir('/proc') if name.isdigit()]) < 6)",

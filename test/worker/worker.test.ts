@@ -41,7 +41,7 @@ describe('A worker', function () {
   }
 
   for (const sandbox of ['required', 'off'] as const) {
-    it(`makes a file, stores it and says so (sandbox ${sandbox})`, () =>
+    it(`makes a file, uploads it and sends the verdict (sandbox ${sandbox})`, () =>
       withWorker(
         film,
         async ({ worker, gateway }) => {
@@ -62,7 +62,7 @@ describe('A worker', function () {
       ));
   }
 
-  it('uploads part by part where the permit names parts', () =>
+  it('uploads each part that the permit names', () =>
     withWorker(
       film,
       async ({ worker, gateway }) => {
@@ -74,7 +74,7 @@ describe('A worker', function () {
       { partBytes: 128_000 },
     ));
 
-  it('uploads a part that failed again, and no other one', () =>
+  it('uploads a failed part again, and no other part', () =>
     withWorker(
       film,
       async ({ worker, gateway }) => {
@@ -87,7 +87,7 @@ describe('A worker', function () {
       (gateway) => gateway.refuse('/parts/1', 500, 503),
     ));
 
-  it('asks again while gateway and store fail, with a new permit for each try', () =>
+  it('retries while gateway and store fail, with a new permit for each try', () =>
     withWorker(
       film,
       async ({ worker, gateway }) => {
@@ -123,7 +123,7 @@ describe('A worker', function () {
     { title: 'names a link for its file', script: 'ln -s /etc/hostname media.mp4', code: 'worker_failed', exit: 75 },
   ];
   for (const { title, script, limits, code, exit } of ends) {
-    it(`tells the class of the end when its child ${title}`, () =>
+    it(`exits with the code of its outcome when its child ${title}`, () =>
       withWorker(
         script,
         async ({ worker, gateway }) => {
@@ -135,7 +135,7 @@ describe('A worker', function () {
       ));
   }
 
-  it('leaves without a word when the job is over', () =>
+  it('exits without a verdict when the job is over', () =>
     withWorker(
       'sleep 60',
       async ({ worker, gateway }) => {
@@ -146,7 +146,7 @@ describe('A worker', function () {
       (gateway) => gateway.refuse('/v1/attempt/progress', 410),
     ));
 
-  it('leaves without a word when its token is not taken', () =>
+  it('exits without a verdict when the gateway refuses its token', () =>
     withWorker(
       film,
       async ({ worker }) => {
@@ -161,7 +161,7 @@ describe('A worker', function () {
     ['the one that started it is gone', ({ process }) => process.stdin.destroy()],
   ];
   for (const [title, leave] of leavings) {
-    it(`says that it was interrupted when ${title}`, () =>
+    it(`sends the verdict interrupted when ${title}`, () =>
       withWorker('sleep 60', async ({ worker, gateway, folder }) => {
         await until(() => processesOf(join(folder, 'work')).length > 2, 10, 'the child runs');
         leave(worker);
@@ -172,7 +172,7 @@ describe('A worker', function () {
 
   for (const sandbox of ['required', 'off'] as const) {
     const deaf = `trap '' TERM INT HUP; (while true; do sleep 1; done) & ${film}`;
-    it(`lets no child outlive its job that hears no signal (sandbox ${sandbox})`, () =>
+    it(`kills a child that ignores signals when the job ends (sandbox ${sandbox})`, () =>
       withWorker(
         deaf,
         async ({ worker }) => {
@@ -181,7 +181,7 @@ describe('A worker', function () {
         { sandbox },
       ));
 
-    it(`ends a child that hears no signal when it is told to stop (sandbox ${sandbox})`, () =>
+    it(`kills a child that ignores signals when the worker gets SIGTERM (sandbox ${sandbox})`, () =>
       withWorker(
         `${deaf}; wait`,
         async ({ worker, folder }) => {
@@ -193,7 +193,7 @@ describe('A worker', function () {
       ));
   }
 
-  it('writes its end in at most 4 KB for the cluster', async () => {
+  it('writes its outcome into the termination file in at most 4 KB', async () => {
     const { folder, remove } = aFolder();
     const terminationFile = join(folder, 'end');
     await withWorker(
@@ -209,7 +209,7 @@ describe('A worker', function () {
     remove();
   });
 
-  it('never shows its token to a child or in its log', () =>
+  it('shows its token neither to a child nor in its log', () =>
     withWorker(
       'env; cat /proc/*/cmdline /proc/*/environ 2>/dev/null | tr "\\0" " " >&2; exit 1',
       async ({ worker }) => {
@@ -219,21 +219,21 @@ describe('A worker', function () {
     ));
 });
 
-describe('The end of an attempt in 4 KB', () => {
-  it('loses what a caller would miss least', () => {
+describe('The outcome of an attempt in 4 KB', () => {
+  it('drops the least important metadata first', () => {
     const metadata = { ...someMetadata, title: 'x'.repeat(500), description: '"'.repeat(10_000) };
     const short = JSON.parse(shorten({ is: 'done', metadata, delivered: null }));
     expect(short.metadata).to.deep.equal({ ...metadata, description: null });
   });
 
-  it('holds no URL, which may be all that protects what it leads to', () => {
+  it('holds no URL, because its query may be a secret', () => {
     const url = 'https://site.example/film?token=canary';
     const urls = { original_url: url, webpage_url: url, thumbnail: url, channel_url: url };
     const outcome = { is: 'done', metadata: { ...someMetadata, ...urls }, delivered: null } as const;
     expect(JSON.parse(shorten(outcome))).to.deep.equal({ ...outcome, metadata: someMetadata });
   });
 
-  it('stays whole when it fits', () => {
+  it('keeps all fields when they fit', () => {
     const outcome = { is: 'failed', code: 'timeout' } as const;
     expect(JSON.parse(shorten(outcome))).to.deep.equal(outcome);
   });
