@@ -8,7 +8,7 @@ export type LinkCheck =
   | { readonly is: 'altered' }
   | { readonly is: 'expired' };
 
-interface LinkParts {
+interface SignedLink {
   readonly job: string;
   readonly name: string;
   /** Seconds since 1970, as text. */
@@ -54,7 +54,7 @@ export function dispositionOf(name: string): string {
   return `attachment; filename="${ascii}"; filename*=UTF-8''${encodeStrictly(name)}`;
 }
 
-function readLink(target: string): LinkParts | null {
+function readLink(target: string): SignedLink | null {
   const [, path = '', query = ''] = /^\/files\/([^?#]+)\?([^#]*)$/.exec(target) ?? [];
   const [job, name, ...deeper] = path.split('/').map(decode);
   const parameters = new URLSearchParams(query);
@@ -64,7 +64,7 @@ function readLink(target: string): LinkParts | null {
 }
 
 /** Returns the text that is signed: no two links have the same. */
-function textOf({ job, name, exp }: Omit<LinkParts, 'sig'>): string {
+function textOf({ job, name, exp }: Omit<SignedLink, 'sig'>): string {
   return JSON.stringify([job, name, exp]);
 }
 

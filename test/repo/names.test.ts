@@ -1,0 +1,38 @@
+import { posix } from 'node:path';
+import { expect } from 'chai';
+import { texts } from '../support/tree.ts';
+
+/** Exceptions; each list may only shrink. */
+const sharedTypes = ['Caller', 'Schema'];
+const sharedFiles: readonly string[] = [];
+/** Doc comments that still begin with a word that names no subject; may only shrink. */
+const maxOpenings = 138;
+
+const sources = [...texts].filter(([path]) => /^src\/.*\.ts$/.test(path));
+
+describe('names', () => {
+  it('a type name is declared in one file of src', () => {
+    const found = sources.flatMap(([path, text]) =>
+      [...text.matchAll(/^(?:export )?(?:interface|type|class) (\w+)/gm)].map(([, name]) => [name!, path] as const),
+    );
+    expect(listShared(found).filter((name) => !sharedTypes.includes(name))).to.deep.equal([]);
+  });
+
+  it('a file name stands once in src', () => {
+    const found = sources.map(([path]) => [posix.basename(path), path] as const);
+    expect(listShared(found).filter((name) => !sharedFiles.includes(name))).to.deep.equal([]);
+  });
+
+  it('a doc comment begins with its subject', () => {
+    const opening = /\/\*\*\s*(?:\*\s*)?(?:What|Who|Whoever|Whether|Why|How|That|It|Nobody|There)\b[^\n*]{0,70}/g;
+    const found = sources.flatMap(([path, text]) => [...text.matchAll(opening)].map(([words]) => `${path}: ${words}`));
+    expect(found.length, found.slice(0, 20).join('\n')).to.be.at.most(maxOpenings);
+  });
+});
+
+/** Names that stand in more than one file. */
+function listShared(found: readonly (readonly [name: string, path: string])[]): string[] {
+  const files = new Map<string, Set<string>>();
+  for (const [name, path] of found) files.set(name, (files.get(name) ?? new Set()).add(path));
+  return [...files].filter(([, paths]) => paths.size > 1).map(([name]) => name);
+}
