@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { readSnapshot } from '../../src/store/money/read-balances.ts';
-import { rolling } from '../../src/store/money/roll-period.ts';
+import { withRolledPeriod } from '../../src/store/money/roll-period.ts';
 import type { ScriptReply } from '../../src/store/script.ts';
 import { anAccount, storeOf } from '../support/record.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
@@ -17,7 +17,7 @@ describe('a step that finds its period ended', () => {
     const { accountId } = await anAccount(store, { quota: 2 });
     store.advance(40 * 86_400_000);
     let steps = 0;
-    const answer = await rolling(store, accountId, async () => (++steps === 1 ? ['roll'] : ['done']));
+    const answer = await withRolledPeriod(store, accountId, async () => (++steps === 1 ? ['roll'] : ['done']));
     expect([answer, steps]).to.deep.equal([['done'], 2]);
     expect((await readSnapshot(store, accountId)).balances.period_end).to.be.above(store.clock.now());
   });
@@ -28,7 +28,9 @@ describe('a step that finds its period ended', () => {
     const hung = Promise.withResolvers<ScriptReply>();
     const replies: Promise<ScriptReply>[] = [Promise.resolve(['roll']), hung.promise];
     let steps = 0;
-    const refused = await rolling(store, accountId, async () => replies[steps++]!).catch((error: Error) => error);
+    const refused = await withRolledPeriod(store, accountId, async () => replies[steps++]!).catch(
+      (error: Error) => error,
+    );
     expect(refused).to.include({ code: 'unavailable' });
     const sent = redis.connection.calls();
     hung.resolve(['roll']);

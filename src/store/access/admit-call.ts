@@ -1,7 +1,7 @@
 import type { Endpoint } from '../../model/job.ts';
 import { channels, keys } from '../keys.ts';
 import { fairShare, fairShareKeyNames, fairShareKeys } from '../lua/fair-share.ts';
-import { rolling } from '../money/roll-period.ts';
+import { withRolledPeriod } from '../money/roll-period.ts';
 import { type RecordStore, run, script, text } from '../script.ts';
 import {
   authorizeArgNames,
@@ -172,7 +172,7 @@ export type Admission =
 /** Admits a call in one atomic step, or refuses it (D10). */
 export async function admitCall(store: RecordStore, caller: Caller, call: CreditCall): Promise<Admission> {
   const { id, valid, hasMemory, repeat, work } = call;
-  const reply = await rolling(store, caller.accountId, () =>
+  const reply = await withRolledPeriod(store, caller.accountId, () =>
     run(
       store,
       admitScript,

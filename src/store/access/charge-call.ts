@@ -1,8 +1,8 @@
 import type { Endpoint } from '../../model/job.ts';
 import { keys } from '../keys.ts';
-import { books, booksKeys } from '../lua/books.ts';
+import { balanceKeyNames, balanceKeys, balances } from '../lua/balances.ts';
 import { statistics } from '../lua/statistics.ts';
-import { bookKeys, rolling } from '../money/roll-period.ts';
+import { withRolledPeriod } from '../money/roll-period.ts';
 import { type Change, changeOf, type RecordStore, run, script, text } from '../script.ts';
 import { type Repeat, repeatKey } from './admit-call.ts';
 
@@ -13,15 +13,15 @@ import { type Repeat, repeatKey } from './admit-call.ts';
 const chargeScript = script(
   'charge',
   'always',
-  [...booksKeys, 'calls', 'paidLines', 'stats', 'repeats'] as const,
+  [...balanceKeyNames, 'calls', 'paidLines', 'stats', 'repeats'] as const,
   ['accountId', 'id', 'endpoint', 'took', 'ip', 'answer'] as const,
-  /* lua */ `${books}${statistics}
+  /* lua */ `${balances}${statistics}
 local deadline = redis.call('ZSCORE', calls, accountId .. '/' .. id)
 if not deadline or now >= tonumber(deadline) then return { 'gone' } end
-local refused = open_books()
+local refused = read_balances()
 if refused then return refused end
 redis.call('ZREM', calls, accountId .. '/' .. id)
-keep('held', b.held - 1)
+set_field('held', b.held - 1)
 local balance = draw(id)
 redis.call('XADD', paidLines, '*', 'at', now, 'endpoint', endpoint, 'status', 200, 'duration_ms', took, 'ip', ip, 'credits', 1)
 count_answer(200, tonumber(took))
@@ -50,12 +50,12 @@ export async function chargeCall(
   call: HeldCall & { keyId: string; line: string; ip: string; answer: string },
   tookMs: number,
 ): Promise<Change<'gone', { readonly balance: string }>> {
-  const reply = await rolling(store, call.accountId, () =>
+  const reply = await withRolledPeriod(store, call.accountId, () =>
     run(
       store,
       chargeScript,
       {
-        ...bookKeys(call.accountId),
+        ...balanceKeys(call.accountId),
         calls: keys.calls,
         paidLines: keys.paidLines(call.keyId),
         stats: keys.stats(call.endpoint),

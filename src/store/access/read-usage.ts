@@ -3,7 +3,7 @@ import { accountOf } from '../accounts/read-accounts.ts';
 import { keyOf } from '../accounts/read-keys.ts';
 import { keys } from '../keys.ts';
 import { type AccountSnapshot, parseBalances } from '../money/read-balances.ts';
-import { rolling } from '../money/roll-period.ts';
+import { withRolledPeriod } from '../money/roll-period.ts';
 import { pairs, type RecordStore, run, script, text } from '../script.ts';
 import {
   authorizeArgNames,
@@ -38,7 +38,7 @@ type UsageSnapshot = (AccountSnapshot & { readonly key: Key; readonly rates: Rat
 
 /** Authorizes the caller and reads the usage of its account, in one step. */
 export async function readUsage(store: RecordStore, caller: Caller): Promise<UsageSnapshot> {
-  const reply = await rolling(store, caller.accountId, () =>
+  const reply = await withRolledPeriod(store, caller.accountId, () =>
     run(
       store,
       usageScript,

@@ -2,8 +2,7 @@ import { refuse } from '../../base/errors.ts';
 import type { Account } from '../../model/account.ts';
 import { periodAt } from '../../model/billing-period.ts';
 import { keys } from '../keys.ts';
-import { books, booksKeys } from '../lua/books.ts';
-import { bookKeys } from '../money/roll-period.ts';
+import { balanceKeyNames, balanceKeys, balances } from '../lua/balances.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { readAccount } from './read-accounts.ts';
 import { type AccountChange, accountFields } from './set-account.ts';
@@ -15,9 +14,9 @@ import { type AccountChange, accountFields } from './set-account.ts';
 const createAccountScript = script(
   'create-account',
   'needs memory',
-  [...booksKeys, 'slugs', 'planUsers', 'periods'] as const,
+  [...balanceKeyNames, 'slugs', 'planUsers', 'periods'] as const,
   ['accountId', 'slug', 'plan', 'fields', 'start', 'finish'] as const,
-  /* lua */ `${books}
+  /* lua */ `${balances}
 if redis.call('HEXISTS', slugs, slug) == 1 or redis.call('EXISTS', account) == 1 then return { 'already_exists' } end
 if plan ~= '' and redis.call('HEXISTS', plans, plan) == 0 then return { 'no_plan' } end
 local flat = { 'id', accountId, 'slug', slug, 'plan', plan, 'created_at', now, 'quota', 0, 'used', 0, 'packs_left', 0,
@@ -29,10 +28,10 @@ redis.call('HSET', slugs, slug, accountId)
 if plan ~= '' then
   redis.call('HSET', account, 'period_anchor', start, 'period_start', start)
   redis.call('HINCRBY', planUsers, plan, 1)
-  open_books()
-  keep('period_end', finish)
+  read_balances()
+  set_field('period_end', finish)
   redis.call('ZADD', periods, finish, accountId)
-  sync()
+  book_plan_quota()
 end
 return { 'created' }
 `,
@@ -60,7 +59,7 @@ export async function createAccount(
   const [word] = await run(
     store,
     createAccountScript,
-    { ...bookKeys(accountId), slugs: keys.slugs, planUsers: keys.planUsers, periods: keys.periods },
+    { ...balanceKeys(accountId), slugs: keys.slugs, planUsers: keys.planUsers, periods: keys.periods },
     {
       accountId,
       slug,

@@ -2,9 +2,9 @@ import { refuse } from '../../base/errors.ts';
 import type { Account } from '../../model/account.ts';
 import { periodAt } from '../../model/billing-period.ts';
 import { keys } from '../keys.ts';
-import { books, booksKeys } from '../lua/books.ts';
+import { balanceKeyNames, balanceKeys, balances } from '../lua/balances.ts';
 import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
-import { bookKeys, rolling } from '../money/roll-period.ts';
+import { withRolledPeriod } from '../money/roll-period.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { readAccount } from './read-accounts.ts';
 
@@ -16,10 +16,10 @@ import { readAccount } from './read-accounts.ts';
 const setAccountScript = script(
   'set-account',
   'needs memory',
-  [...booksKeys, ...fairShareKeyNames.filter((key) => key !== 'account'), 'planUsers', 'periods'] as const,
+  [...balanceKeyNames, ...fairShareKeyNames.filter((key) => key !== 'account'), 'planUsers', 'periods'] as const,
   ['accountId', 'plan', 'fields', 'start', 'finish'] as const,
-  /* lua */ `${books}${fairShare}
-local refused = open_books()
+  /* lua */ `${balances}${fairShare}
+local refused = read_balances()
 if refused then return refused end
 local changes = cjson.decode(fields)
 local wanted = plan == '-' and '' or plan
@@ -30,26 +30,26 @@ local function change_plan()
   if b.plan ~= '' then redis.call('HINCRBY', planUsers, b.plan, -1) end
   if wanted ~= '' then redis.call('HINCRBY', planUsers, wanted, 1) end
   local first, last = b.plan == '', wanted == ''
-  keep('plan', wanted)
+  set_field('plan', wanted)
   b.terms = wanted ~= '' and cjson.decode(redis.call('HGET', plans, wanted)) or nil
-  sync()
+  book_plan_quota()
   if first then
-    keep('period_anchor', start)
-    keep('period_start', start)
-    keep('period_end', finish)
+    set_field('period_anchor', start)
+    set_field('period_start', start)
+    set_field('period_end', finish)
     redis.call('ZADD', periods, finish, accountId)
   end
   if last then
-    keep('used', 0)
-    keep('period_anchor', '')
-    keep('period_start', '')
-    keep('period_end', '')
+    set_field('used', 0)
+    set_field('period_anchor', '')
+    set_field('period_start', '')
+    set_field('period_end', '')
     redis.call('ZREM', periods, accountId)
   end
 end
 
 if plan ~= '' then change_plan() end
-for name, value in pairs(changes) do keep(name, value) end
+for name, value in pairs(changes) do set_field(name, value) end
 update_ready(accountId, tonumber(b.running), b.concurrency, b.tag)
 return { 'set' }
 `,
@@ -73,12 +73,12 @@ export interface AccountChange {
 export async function setAccount(store: RecordStore, accountId: string, change: AccountChange): Promise<Account> {
   const plan = change.plan === undefined ? '' : (change.plan ?? '-');
   const period = periodAt(store.clock.now(), store.clock.now());
-  const [word] = await rolling(store, accountId, () =>
+  const [word] = await withRolledPeriod(store, accountId, () =>
     run(
       store,
       setAccountScript,
       {
-        ...bookKeys(accountId),
+        ...balanceKeys(accountId),
         queue: keys.queue(accountId),
         ready: keys.ready,
         turn: keys.turn,

@@ -1,5 +1,5 @@
 import type { Job } from '../../model/job.ts';
-import { rolling } from '../money/roll-period.ts';
+import { withRolledPeriod } from '../money/roll-period.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
 import { endJob, endJobArgNames, endJobArgs, endJobKeyNames, endJobKeys } from './end-job.ts';
 
@@ -13,7 +13,7 @@ const cancelScript = script(
   endJobKeyNames,
   [...endJobArgNames, 'sentence'] as const,
   /* lua */ `${endJob}
-local refused = read_job() or open_books()
+local refused = read_job() or read_balances()
 if refused then return refused end
 end_job({ status = 'Error', code = 'cancelled', error = sentence, log = 400, metadata = '', delivered = '' })
 return { 'cancelled' }
@@ -26,7 +26,7 @@ export async function cancelJob(
   job: Pick<Job, 'id' | 'account' | 'key' | 'endpoint'>,
   sentence: string,
 ): Promise<Change<'already_ended' | 'not_found'>> {
-  const reply = await rolling(store, job.account, () =>
+  const reply = await withRolledPeriod(store, job.account, () =>
     run(store, cancelScript, endJobKeys(job), { ...endJobArgs(job), sentence }),
   );
   return changeOf(reply, 'cancelled');

@@ -1,9 +1,8 @@
 import type { Job } from '../../model/job.ts';
 import { channels, keys } from '../keys.ts';
-import { books, booksKeys } from '../lua/books.ts';
+import { balanceKeyNames, balanceKeys, balances } from '../lua/balances.ts';
 import { fairShare, fairShareKeyNames, fairShareKeys } from '../lua/fair-share.ts';
 import { statistics } from '../lua/statistics.ts';
-import { bookKeys } from '../money/roll-period.ts';
 import { readOpenJob } from './read-open-job.ts';
 
 export const endJobKeyNames = [
@@ -19,7 +18,7 @@ export const endJobKeyNames = [
   'webhook',
   'deliveries',
   'stats',
-  ...booksKeys,
+  ...balanceKeyNames,
   ...fairShareKeyNames.filter((key) => key !== 'account'),
 ] as const;
 export const endJobArgNames = [
@@ -34,7 +33,7 @@ export const endJobArgNames = [
 /** Keys of the scripts that end a job. */
 export function endJobKeys(job: Pick<Job, 'id' | 'account' | 'key' | 'endpoint'>) {
   return {
-    ...bookKeys(job.account),
+    ...balanceKeys(job.account),
     ...fairShareKeys(job.account),
     job: keys.job(job.id),
     open: keys.open(job.account),
@@ -69,7 +68,7 @@ export function endJobArgs(job: Pick<Job, 'id' | 'account' | 'endpoint'>) {
  * read_job() → nil, or the reply that refuses ({'not_found'}, {'already_ended', status}). Afterwards `j` has its fields.
  * end_job(end) → the balance that was charged, or ''. end: status, code, error, log, metadata, delivered.
  */
-export const endJob = /* lua */ `${readOpenJob}${books}${fairShare}${statistics}
+export const endJob = /* lua */ `${readOpenJob}${balances}${fairShare}${statistics}
 local j
 
 local function read_job()
@@ -119,7 +118,7 @@ local function end_job(e)
   redis.call('ZADD', ended, at, accountId .. '/' .. jobId)
   keep_file(at, e.delivered ~= '')
   leave()
-  keep('held', b.held - 1)
+  set_field('held', b.held - 1)
   local balance = completed and draw(jobId) or ''
   redis.call('XADD', paidLines, '*', 'at', at, 'endpoint', j.line, 'status', e.log, 'duration_ms', took,
     'ip', j.ip, 'credits', completed and '1' or '0')

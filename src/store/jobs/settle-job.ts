@@ -1,6 +1,6 @@
 import type { Job, JobStatus } from '../../model/job.ts';
 import { keys } from '../keys.ts';
-import { rolling } from '../money/roll-period.ts';
+import { withRolledPeriod } from '../money/roll-period.ts';
 import { type Change, changeOf, type RecordStore, run, script, text } from '../script.ts';
 import { endJob, endJobArgNames, endJobArgs, endJobKeyNames, endJobKeys } from './end-job.ts';
 
@@ -20,7 +20,7 @@ if redis.call('GET', lead) ~= holder then return { 'not_leading' } end
 local refused = read_job()
 if refused then return refused end
 if j.attempt ~= attempt or (status == 'CompletedJob' and is_counted(j)) then return { 'stale' } end
-refused = open_books()
+refused = read_balances()
 if refused then return refused end
 return { 'settled', end_job({ status = status, code = code, error = sentence, log = log, metadata = metadata, delivered = delivered }) }
 `,
@@ -43,7 +43,7 @@ export async function settleJob(
   job: Pick<Job, 'id' | 'account' | 'key' | 'endpoint' | 'attempt'>,
   end: JobEnding,
 ): Promise<Change<'already_ended' | 'stale' | 'not_found' | 'not_leading', { readonly balance: string }>> {
-  const reply = await rolling(store, job.account, () =>
+  const reply = await withRolledPeriod(store, job.account, () =>
     run(
       store,
       settleScript,

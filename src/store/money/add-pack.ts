@@ -1,20 +1,20 @@
 import { refuse } from '../../base/errors.ts';
 import type { Pack } from '../../model/money.ts';
-import { books, booksKeys } from '../lua/books.ts';
+import { balanceKeyNames, balanceKeys, balances } from '../lua/balances.ts';
 import { type RecordStore, run, script } from '../script.ts';
-import { bookKeys, rolling } from './roll-period.ts';
+import { withRolledPeriod } from './roll-period.ts';
 
 /** Adds a pack to an account, once per pack id. Answers {'added'}, {'already_added'}, {'not_found'} or {'roll'}. */
 const addPackScript = script(
   'add-pack',
   'needs memory',
-  booksKeys,
+  balanceKeyNames,
   ['accountId', 'id', 'json', 'total', 'purchasedAt'] as const,
-  /* lua */ `${books}
-local refused = open_books()
+  /* lua */ `${balances}
+local refused = read_balances()
 if refused then return refused end
 if redis.call('HEXISTS', packs, id) == 1 then return { 'already_added' } end
-sync()
+book_plan_quota()
 grant_pack(id, json, tonumber(total), purchasedAt)
 return { 'added' }
 `,
@@ -23,8 +23,8 @@ return { 'added' }
 /** Adds a pack; a repetition with the same id changes nothing. Throws `not_found`. */
 export async function addPack(store: RecordStore, accountId: string, pack: Omit<Pack, 'used'>): Promise<void> {
   const { id, title, purchased_at, total } = pack;
-  const [word] = await rolling(store, accountId, () =>
-    run(store, addPackScript, bookKeys(accountId), {
+  const [word] = await withRolledPeriod(store, accountId, () =>
+    run(store, addPackScript, balanceKeys(accountId), {
       accountId,
       id,
       json: JSON.stringify({ title, purchased_at, total }),

@@ -1,7 +1,7 @@
 import { monthOf } from '../../model/billing-period.ts';
-import { books, booksKeys } from '../lua/books.ts';
+import { balanceKeyNames, balanceKeys, balances } from '../lua/balances.ts';
 import { type RecordStore, run, script } from '../script.ts';
-import { bookKeys, rolling } from './roll-period.ts';
+import { withRolledPeriod } from './roll-period.ts';
 import type { Purchase } from './take-purchase.ts';
 
 /**
@@ -11,23 +11,23 @@ import type { Purchase } from './take-purchase.ts';
 const endPurchaseScript = script(
   'end-purchase',
   'always',
-  booksKeys,
+  balanceKeyNames,
   ['accountId', 'id', 'verdict', 'json', 'total', 'cents', 'month', 'purchasedAt'] as const,
-  /* lua */ `${books}
+  /* lua */ `${balances}
 if redis.call('HGET', topup, 'purchase') ~= id then return { 'stale' } end
-local refused = open_books()
+local refused = read_balances()
 if refused then return refused end
 redis.call('ZREM', purchases, accountId)
 if verdict == 'paid' then
   local seen = redis.call('HMGET', topup, 'spent_month', 'spent_cents')
   local spent = seen[1] == month and tonumber(seen[2] or '0') or 0
   redis.call('HSET', topup, 'purchase', '', 'last_purchase_at', now, 'spent_month', month, 'spent_cents', spent + tonumber(cents))
-  sync()
+  book_plan_quota()
   grant_pack(id, json, tonumber(total), purchasedAt)
   return { 'paid' }
 end
 redis.call('HSET', topup, 'purchase', '', 'enabled', '0')
-keep('topup', '')
+set_field('topup', '')
 return { 'declined' }
 `,
 );
@@ -40,8 +40,8 @@ export async function endPurchase(
 ): Promise<'paid' | 'declined' | 'stale'> {
   const now = store.clock.now();
   const { id, account, pack_title, pack_total, price_cents } = purchase;
-  const [word] = await rolling(store, account, () =>
-    run(store, endPurchaseScript, bookKeys(account), {
+  const [word] = await withRolledPeriod(store, account, () =>
+    run(store, endPurchaseScript, balanceKeys(account), {
       accountId: account,
       id,
       verdict,

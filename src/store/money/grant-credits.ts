@@ -1,8 +1,8 @@
 import { refuse } from '../../base/errors.ts';
 import { keys } from '../keys.ts';
-import { books, booksKeys } from '../lua/books.ts';
+import { balanceKeyNames, balanceKeys, balances } from '../lua/balances.ts';
 import { type RecordStore, run, script } from '../script.ts';
-import { bookKeys, rolling } from './roll-period.ts';
+import { withRolledPeriod } from './roll-period.ts';
 
 /**
  * Grants credits to an account, once per id where one is given. Answers {'granted', given, consumed}, also to a repetition,
@@ -11,16 +11,16 @@ import { bookKeys, rolling } from './roll-period.ts';
 const grantScript = script(
   'grant',
   'needs memory',
-  [...booksKeys, 'grants'] as const,
+  [...balanceKeyNames, 'grants'] as const,
   ['accountId', 'amount', 'reason', 'id'] as const,
-  /* lua */ `${books}
-local refused = open_books()
+  /* lua */ `${balances}
+local refused = read_balances()
 if refused then return refused end
 local granted = id ~= '' and redis.call('HGET', grants, id)
 if granted and granted ~= amount then return { 'conflict' } end
 if not granted then
   if id ~= '' then redis.call('HSET', grants, id, amount) end
-  sync()
+  book_plan_quota()
   grant_credits(tonumber(amount), reason)
 end
 return { 'granted', b.credits_given, b.credits_consumed }
@@ -37,11 +37,11 @@ export async function grantCredits(
   amount: number,
   { reason = '', id = '' }: { readonly reason?: string | undefined; readonly id?: string | undefined } = {},
 ): Promise<{ given: number; consumed: number }> {
-  const reply = await rolling(store, accountId, () =>
+  const reply = await withRolledPeriod(store, accountId, () =>
     run(
       store,
       grantScript,
-      { ...bookKeys(accountId), grants: keys.grants(accountId) },
+      { ...balanceKeys(accountId), grants: keys.grants(accountId) },
       { accountId, amount, reason, id },
     ),
   );

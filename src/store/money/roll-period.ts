@@ -1,7 +1,7 @@
 import { refuse } from '../../base/errors.ts';
 import { periodAt } from '../../model/billing-period.ts';
 import { keys } from '../keys.ts';
-import { books, booksKeys } from '../lua/books.ts';
+import { balanceKeyNames, balanceKeys, balances } from '../lua/balances.ts';
 import { inTime, Late } from '../redis/timeout.ts';
 import { number, type RecordStore, run, type ScriptReply, script, text } from '../script.ts';
 
@@ -13,34 +13,21 @@ import { number, type RecordStore, run, type ScriptReply, script, text } from '.
 const rollScript = script(
   'roll',
   'always',
-  [...booksKeys, 'periods'] as const,
+  [...balanceKeyNames, 'periods'] as const,
   ['accountId', 'start', 'finish'] as const,
-  /* lua */ `${books}
-local state = open_books()
+  /* lua */ `${balances}
+local state = read_balances()
 if not state then return { 'already_rolled' } end
 if state[1] ~= 'roll' then return state end
 set_quota(0)
-keep('used', 0)
-keep('period_start', start)
-keep('period_end', finish)
+set_field('used', 0)
+set_field('period_start', start)
+set_field('period_end', finish)
 redis.call('ZADD', periods, finish, accountId)
-sync()
+book_plan_quota()
 return { 'rolled' }
 `,
 );
-
-/** Redis keys of one account's balances, for every script that moves money. */
-export function bookKeys(accountId: string) {
-  return {
-    account: keys.account(accountId),
-    plans: keys.plans,
-    packs: keys.packs(accountId),
-    packQueue: keys.packQueue(accountId),
-    ledger: keys.ledger(accountId),
-    topup: keys.topup(accountId),
-    purchases: keys.purchases,
-  };
-}
 
 const maxRollMs = 2_000;
 
@@ -48,7 +35,7 @@ const maxRollMs = 2_000;
  * Runs a script that may find the account's billing period over: the period is then rolled and the script runs again, so
  * billing never waits for the sweep. Fails with `unavailable` after 2 s, and starts nothing after that.
  */
-export async function rolling(
+export async function withRolledPeriod(
   store: RecordStore,
   accountId: string,
   step: () => Promise<ScriptReply>,
@@ -95,7 +82,7 @@ export async function rollPeriod(store: RecordStore, accountId: string): Promise
   const reply = await run(
     store,
     rollScript,
-    { ...bookKeys(accountId), periods: keys.periods },
+    { ...balanceKeys(accountId), periods: keys.periods },
     { accountId, start: next.start, finish: next.end },
   );
   return text(reply[0]) === 'rolled';

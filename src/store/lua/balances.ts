@@ -1,18 +1,32 @@
-/** Keys that every step that moves money needs. */
-export const booksKeys = ['account', 'plans', 'packs', 'packQueue', 'ledger', 'topup', 'purchases'] as const;
+import { keys } from '../keys.ts';
+
+/** Keys of every script that moves money. */
+export const balanceKeyNames = ['account', 'plans', 'packs', 'packQueue', 'ledger', 'topup', 'purchases'] as const;
+
+export function balanceKeys(accountId: string) {
+  return {
+    account: keys.account(accountId),
+    plans: keys.plans,
+    packs: keys.packs(accountId),
+    packQueue: keys.packQueue(accountId),
+    ledger: keys.ledger(accountId),
+    topup: keys.topup(accountId),
+    purchases: keys.purchases,
+  };
+}
 
 /**
- * The books of one account. Each change of a balance and its ledger entry are made by the same function.
+ * Lua of one account's balances: a balance and its ledger entry change in the same function.
  *
- * open_books() reads them → nil, or {'roll'} when the billing period has ended and must be rolled first, or {'not_found'}.
- * sync() books what the plan grants now against what was booked last (a plan or its quota may have changed).
- * grant(balance, amount, pack) puts money in. draw(job) → the balance that one credit was taken from, in the order of
- * D42; 'overdraft' when all are empty (D71). buy_when_low() notes a purchase when the rest falls below the threshold (D49).
+ * read_balances() → nil, {'roll'} when the billing period is over and must be rolled first, or {'not_found'}; sets b.
+ * book_plan_quota() books the plan's present quota, because the plan may have changed since the last booking.
+ * draw(jobId) → the balance that paid one credit, in the order of D42, or 'overdraft' when all are empty (D71).
+ * request_topup() asks for a purchase when the rest falls below the threshold (D49); it reads nothing without a top-up.
  */
-export const books = /* lua */ `
+export const balances = /* lua */ `
 local b
 
-local function open_books()
+local function read_balances()
   local f = redis.call('HMGET', account, 'plan', 'period_end', 'quota', 'used', 'packs_left', 'credits_given',
     'credits_consumed', 'held', 'running', 'concurrency', 'tag', 'topup')
   if not f[1] then return { 'not_found' } end
@@ -25,13 +39,13 @@ local function open_books()
   return nil
 end
 
-local function write(kind, balance, amount, jobId, pack, reason)
+local function write_entry(kind, balance, amount, jobId, pack, reason)
   local id = redis.call('XADD', ledger, '*', 'at', string.format('%d', now), 'kind', kind, 'balance', balance, 'amount', amount, 'job', jobId or '', 'pack', pack or '',
     'reason', reason or '')
   redis.call('HSET', account, 'last_entry', id)
 end
 
-local function keep(name, value)
+local function set_field(name, value)
   b[name] = value
   redis.call('HSET', account, name, value)
 end
@@ -41,66 +55,66 @@ local function quota_left() return math.max(0, b.quota - b.used) end
 local function set_quota(quota)
   local before = quota_left()
   if quota == b.quota then return end
-  keep('quota', quota)
+  set_field('quota', quota)
   local after = quota_left()
-  if after > before then write('grant', 'subscription', after - before) end
-  if after < before then write('lapse', 'subscription', before - after) end
+  if after > before then write_entry('grant', 'subscription', after - before) end
+  if after < before then write_entry('lapse', 'subscription', before - after) end
 end
 
-local function sync() set_quota(b.terms and b.terms.quota or 0) end
+local function book_plan_quota() set_quota(b.terms and b.terms.quota or 0) end
 
-local function left() return quota_left() + b.packs_left + b.credits_given - b.credits_consumed end
+local function remaining() return quota_left() + b.packs_left + b.credits_given - b.credits_consumed end
 
 local function grant_credits(amount, reason)
-  keep('credits_given', b.credits_given + amount)
-  write('grant', 'credits', amount, nil, nil, reason)
+  set_field('credits_given', b.credits_given + amount)
+  write_entry('grant', 'credits', amount, nil, nil, reason)
 end
 
 local function grant_pack(id, json, total, purchased)
   redis.call('HSET', packs, id, json, 'used:' .. id, 0)
   redis.call('ZADD', packQueue, purchased, id)
-  keep('packs_left', b.packs_left + total)
-  write('grant', 'packs', total, nil, id)
+  set_field('packs_left', b.packs_left + total)
+  write_entry('grant', 'packs', total, nil, id)
 end
 
 local function draw_from_pack(jobId)
   local id = redis.call('ZRANGE', packQueue, 0, 0)[1]
   local used = redis.call('HINCRBY', packs, 'used:' .. id, 1)
   if used >= cjson.decode(redis.call('HGET', packs, id)).total then redis.call('ZREM', packQueue, id) end
-  keep('packs_left', b.packs_left - 1)
-  write('charge', 'packs', 1, jobId, id)
+  set_field('packs_left', b.packs_left - 1)
+  write_entry('charge', 'packs', 1, jobId, id)
 end
 
-local function buy_when_low()
+local function request_topup()
   if b.topup ~= '1' or not (b.terms and b.terms.paid) then return end
   local t = redis.call('HMGET', topup, 'threshold_percent', 'pack_total', 'last_purchase_at', 'purchase')
   local threshold, size = tonumber(t[1] or ''), tonumber(t[2] or '')
   if not threshold or not size then return end
   if t[4] and t[4] ~= '' then return end
   if t[3] and t[3] ~= '' and now - tonumber(t[3]) < 72 * 3600000 then return end
-  if left() * 100 >= threshold * (b.quota + size) then return end
+  if remaining() * 100 >= threshold * (b.quota + size) then return end
   redis.call('HSET', topup, 'purchase', accountId .. '-' .. now, 'purchase_attempts', 0, 'purchase_since', now)
   redis.call('ZADD', purchases, now, accountId)
 end
 
 local function draw(jobId)
-  sync()
+  book_plan_quota()
   local balance = 'overdraft'
   if quota_left() > 0 then
     balance = 'subscription'
-    keep('used', b.used + 1)
-    write('charge', balance, 1, jobId)
+    set_field('used', b.used + 1)
+    write_entry('charge', balance, 1, jobId)
   elseif b.packs_left > 0 then
     balance = 'packs'
     draw_from_pack(jobId)
   elseif b.credits_given > b.credits_consumed then
     balance = 'credits'
-    keep('credits_consumed', b.credits_consumed + 1)
-    write('charge', balance, 1, jobId)
+    set_field('credits_consumed', b.credits_consumed + 1)
+    write_entry('charge', balance, 1, jobId)
   else
-    write('overdraft', balance, 1, jobId)
+    write_entry('overdraft', balance, 1, jobId)
   end
-  buy_when_low()
+  request_topup()
   return balance
 end
 `;
