@@ -7,8 +7,8 @@ const sentences: Readonly<Record<string, string>> = {
   EROFS: 'The storage of finished files can only be read',
 };
 
-/** Waits for the storage; an error of the system becomes the refusal `unavailable`, any other stays what it is. */
-export async function reach<T>(asked: Promise<T>): Promise<T> {
+/** Awaits a call of the file system; its errors become the refusal `unavailable`, other errors pass unchanged. */
+export async function callDisk<T>(asked: Promise<T>): Promise<T> {
   try {
     return await asked;
   } catch (cause) {
@@ -18,12 +18,12 @@ export async function reach<T>(asked: Promise<T>): Promise<T> {
   }
 }
 
-/** Gives the system's word for an error, such as ENOENT; empty when it has none. */
+/** Returns the error code of the system, such as ENOENT; empty for other errors. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
-/** Makes sure that what was created, renamed or removed in a folder outlives a power cut. */
+/** Makes changes of the entries of a folder durable: they outlive a power cut. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r');
   try {

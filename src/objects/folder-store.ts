@@ -5,20 +5,20 @@ import { buffer } from 'node:stream/consumers';
 import { Refusal, refuse } from '../base/errors.ts';
 import type { Seal } from '../base/seal.ts';
 import type { ByteRange } from '../model/byte-range.ts';
-import { codeOf, reach, syncFolder } from './file-system.ts';
-import { receiveObject, sweepUploads, uploadsIn } from './folder-upload.ts';
+import { callDisk, codeOf, syncFolder } from './file-system.ts';
+import { receiveObject, sweepUploads, uploadsFolder } from './folder-upload.ts';
 import {
   isObjectKey,
   isObjectPrefix,
   type ObjectStore,
   type OpenedObject,
-  type SeenObject,
+  type StoredObject,
   type Upload,
   type WholePermit,
 } from './object-store.ts';
 
 export interface FolderOptions {
-  /** Made when it is missing. */
+  /** Created when it is missing. */
   readonly folder: string;
   readonly seal: Pick<Seal, 'sign' | 'verify'>;
   /** Milliseconds since 1970. */
@@ -34,10 +34,10 @@ export interface FolderStore extends ObjectStore {
 const purpose = 'permit';
 const permitMs = 3_600_000;
 
-/** Opens a folder as an object store. Its path may lead over links, paths in it may not. */
+/** Opens a folder as an object store. The folder's own path may contain symbolic links, paths inside it may not. */
 export async function openFolder({ folder, seal, now }: FolderOptions): Promise<FolderStore> {
-  await reach(mkdir(uploadsIn(folder), { recursive: true, mode: 0o700 }));
-  const root = await reach(realpath(folder));
+  await callDisk(mkdir(uploadsFolder(folder), { recursive: true, mode: 0o700 }));
+  const root = await callDisk(realpath(folder));
   const store: FolderStore = {
     partBytes: null,
     permit: async (key, { bytes }) => {
@@ -45,22 +45,22 @@ export async function openFolder({ folder, seal, now }: FolderOptions): Promise<
       if (!Number.isSafeInteger(bytes) || bytes < 1)
         throw refuse('bad_request', 'Bad Request: bytes must be 1 or more');
       const permit = { is: 'whole', key, bytes, expires_at: now() + permitMs } as const;
-      return { ...permit, signature: seal.sign(purpose, textOf(permit)) };
+      return { ...permit, signature: seal.sign(purpose, permitText(permit)) };
     },
     receive: async (permit, body) => {
       const { key, bytes, expires_at, signature } = permit;
       const isOurs =
         isObjectKey(key) &&
         typeof signature === 'string' &&
-        seal.verify(purpose, textOf({ key, bytes, expires_at }), signature);
+        seal.verify(purpose, permitText({ key, bytes, expires_at }), signature);
       if (!isOurs || now() >= expires_at) throw refuse('forbidden', 'Forbidden: this permit is not good');
-      await reach(checkPresence(root));
+      await callDisk(checkPresence(root));
       return receiveObject(root, key, bytes, body);
     },
-    // It is complete when it was received.
+    // A received file is complete.
     finish: async () => {},
-    see: (key) => reach(find(root, () => seeObject(root, key))),
-    open: (key, _, range) => reach(find(root, () => openObject(root, key, range))),
+    see: (key) => callDisk(find(root, () => seeObject(root, key))),
+    open: (key, _, range) => callDisk(find(root, () => openObject(root, key, range))),
     keep: async (key, body) => {
       const permit = await store.permit(key, { bytes: body.length });
       await store.receive(permit, oneChunk(body)).catch((error: unknown) => {
@@ -69,15 +69,15 @@ export async function openFolder({ folder, seal, now }: FolderOptions): Promise<
     },
     read: async (key) => {
       const opened = await store.open(key);
-      return opened?.is === 'stream' ? reach(buffer(opened.stream)) : null;
+      return opened?.is === 'stream' ? callDisk(buffer(opened.stream)) : null;
     },
     remove: async (prefix) => {
       if (!isObjectPrefix(prefix)) throw new Error(`${JSON.stringify(prefix)} is not what keys begin with`);
-      await reach(find(root, () => removeFolder(root, prefix)));
+      await callDisk(find(root, () => removeFolder(root, prefix)));
     },
     sweepTemporary: async (olderThanMs) => {
-      await reach(checkPresence(root));
-      return reach(sweepUploads(root, olderThanMs));
+      await callDisk(checkPresence(root));
+      return callDisk(sweepUploads(root, olderThanMs));
     },
   };
   return store;
@@ -87,11 +87,11 @@ async function* oneChunk(body: Uint8Array): AsyncGenerator<Uint8Array> {
   yield body;
 }
 
-function textOf({ key, bytes, expires_at }: Pick<WholePermit, 'key' | 'bytes' | 'expires_at'>): string {
+function permitText({ key, bytes, expires_at }: Pick<WholePermit, 'key' | 'bytes' | 'expires_at'>): string {
   return JSON.stringify([key, bytes, expires_at]);
 }
 
-/** Gives `null` when what is looked for is not there, but throws when the whole folder is not. */
+/** Returns `null` for a missing file; throws when the whole folder is missing. */
 async function find<T>(root: string, look: () => Promise<T>): Promise<T | null> {
   try {
     return await look();
@@ -102,12 +102,12 @@ async function find<T>(root: string, look: () => Promise<T>): Promise<T | null> 
   }
 }
 
-/** Fails where this is not the folder that was opened: where a disk is not mounted, there may be an empty one. */
+/** Throws when this is not the folder that was opened: without its disk an empty mount point may stand there. */
 async function checkPresence(root: string): Promise<void> {
-  await refuseLinks(uploadsIn(root));
+  await refuseLinks(uploadsFolder(root));
 }
 
-async function seeObject(root: string, key: string): Promise<SeenObject | null> {
+async function seeObject(root: string, key: string): Promise<StoredObject | null> {
   const file = await findFile(root, key);
   return file && { bytes: (await lstat(file.path)).size, checksum: file.checksum };
 }
@@ -133,7 +133,7 @@ async function removeFolder(root: string, prefix: string): Promise<void> {
   await syncFolder(dirname(path));
 }
 
-/** The file of an object, named by its checksum. */
+/** Returns the file of an object; its name is its checksum. */
 async function findFile(root: string, key: string): Promise<{ path: string; checksum: string } | null> {
   if (!isObjectKey(key)) return null;
   const folder = join(root, key);

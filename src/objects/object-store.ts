@@ -4,36 +4,36 @@ import type { ByteRange } from '../model/byte-range.ts';
 import { maxKeyLength } from '../model/outcome.ts';
 
 /**
- * Keeps finished files, each under a key. Everything may be repeated. When the storage cannot be reached, read or written,
- * it throws the refusal `unavailable` with the cause.
+ * Keeps finished files, each under a key. Every method may be repeated. Each throws the refusal `unavailable` with the cause while the
+ * storage cannot be reached, read or written.
  */
 export interface ObjectStore {
   /** Bytes of every part of an upload but the last; `null` when files come whole, through the gateway. */
   readonly partBytes: number | null;
-  /** Gives what a worker needs to upload exactly this file. Asked again, it names only the parts that are missing. */
+  /** Returns what a worker needs to upload exactly this file. A second call names only the parts that are missing. */
   readonly permit: (key: string, upload: Upload) => Promise<Permit>;
-  /** Takes in the whole file of a permit. The body is not read when the permit is not good. */
-  readonly receive: (permit: WholePermit, body: AsyncIterable<Uint8Array>) => Promise<SeenObject>;
-  /** Lets parts that were uploaded become the object; does nothing where there are none. */
+  /** Stores the whole file of a permit. The body is not read when the permit is invalid. */
+  readonly receive: (permit: WholePermit, body: AsyncIterable<Uint8Array>) => Promise<StoredObject>;
+  /** Joins uploaded parts into the object; does nothing when there are none. */
   readonly finish: (key: string) => Promise<void>;
-  /** Tells what is kept under a key, as the store itself verified it; `null` when nothing is. */
-  readonly see: (key: string) => Promise<SeenObject | null>;
-  /** Opens an object or a part of it; `null` when nothing is kept under the key. Who gets a stream reads it to its end or destroys it. */
-  readonly open: (key: string, shown: Shown, range?: ByteRange) => Promise<OpenedObject | null>;
-  /** Keeps bytes of our own, as one object. What is kept under the key already stays as it is. */
+  /** Returns size and checksum of an object, as the store itself verified them; `null` without an object. */
+  readonly see: (key: string) => Promise<StoredObject | null>;
+  /** Opens an object or a part of it; `null` without an object. The caller reads a stream to its end or destroys it. */
+  readonly open: (key: string, shown: LinkHeaders, range?: ByteRange) => Promise<OpenedObject | null>;
+  /** Stores our own bytes as one object. An object that exists under the key stays unchanged. */
   readonly keep: (key: string, body: Uint8Array) => Promise<void>;
-  /** Gives all bytes of an object, which must fit into memory; `null` when nothing is kept under the key. */
+  /** Returns all bytes of an object, which must fit into memory; `null` without an object. */
   readonly read: (key: string) => Promise<Buffer | null>;
   /** Removes every object and every upload whose key begins with a prefix; the prefix ends with a slash. */
   readonly remove: (prefix: string) => Promise<void>;
-  /** Removes what broken uploads left, once nothing was written to it for some time; gives their number. */
+  /** Removes uploads that were not written to for some time; returns their number. */
   readonly sweepTemporary: (olderThanMs: number) => Promise<number>;
 }
 
 /** A file that is to be uploaded. A store that takes files whole does not read `parts`. */
 export type Upload = Omit<UploadRequest, 'ext'>;
 
-/** Plain data with which one object may be uploaded, and nothing else be done. */
+/** Plain data that permits the upload of one object and nothing else. */
 export type Permit = WholePermit | PartsPermit;
 
 /** The file goes through the gateway. */
@@ -52,15 +52,15 @@ export interface PartsPermit extends UploadPermit {
   readonly parts: readonly UploadPart[];
 }
 
-/** What the one who downloads an object is told about it, where the store itself tells it. */
-export interface Shown {
+/** Headers of a download link, where the store itself answers the download. */
+export interface LinkHeaders {
   readonly content_type: string;
   readonly disposition: string;
 }
 
-export interface SeenObject {
+export interface StoredObject {
   readonly bytes: number;
-  /** SHA-256 of its bytes, in hex; `null` when what is kept is not what was permitted. */
+  /** SHA-256 of its bytes, in hex; `null` when the object is not the permitted one. */
   readonly checksum: string | null;
 }
 
@@ -69,14 +69,14 @@ export type OpenedObject =
   | { readonly is: 'stream'; readonly bytes: number; readonly stream: Readable }
   | { readonly is: 'redirect'; readonly url: string };
 
-/** Tells whether something may be kept under a key. Every key is also a path: two to five names, none of which begins with a dot. */
+/** Returns true for a valid key. Every key is also a path: two to five names, none of which begins with a dot. */
 export function isObjectKey(key: unknown): key is string {
   return (
     typeof key === 'string' && key.length <= maxKeyLength && /^[a-z0-9-]+(?:\/[a-z0-9-][a-z0-9.-]*){1,4}$/.test(key)
   );
 }
 
-/** Tells whether a text is what keys begin with: one to four of their names, each with its slash. */
+/** Returns true for a prefix of keys: one to four names, each with its slash. */
 export function isObjectPrefix(prefix: string): boolean {
   return prefix.endsWith('/') && isObjectKey(`${prefix}x`);
 }

@@ -11,43 +11,43 @@ import { refuse } from '../base/errors.ts';
 import {
   isObjectKey,
   isObjectPrefix,
+  type LinkHeaders,
   type ObjectStore,
-  type SeenObject,
-  type Shown,
+  type StoredObject,
   type Upload,
 } from './object-store.ts';
 import {
   type Bucket,
   type BucketSettings,
+  callBucket,
   checkBucket,
-  limit,
   openBucket,
-  reachBucket,
   statusOf,
+  timeLimit,
 } from './s3-bucket.ts';
-import { dropUploads, finishUpload, type Permitted, permitParts, signUrl } from './s3-multipart.ts';
+import { abortUploads, finishUpload, type PermittedMetadata, permitParts, signUrl } from './s3-multipart.ts';
 
 export interface S3Options {
   readonly settings: BucketSettings;
   /** Bytes of every part but the last. */
   readonly partBytes: number;
-  /** Whether workers are to upload through egress: the service has a public address. */
+  /** Returns true when workers upload through egress because the service has a public address. */
   readonly throughEgress: () => Promise<boolean>;
 }
 
-/** S3 takes up to 10,000 parts, but each needs a signed URL in one answer of the gateway. */
-const partsMost = 128;
-const leastPartBytes = 64 * 1024 ** 2;
+/** S3 allows 10,000 parts, but the gateway answers all signed URLs at once. */
+const maxParts = 128;
+const minPartBytes = 64 * 1024 ** 2;
 const linkSeconds = 15 * 60;
-/** For an object that is sent or read as one. */
-const wholeMilliseconds = 60_000;
-/** What S3 answers when only a new object is to be written. */
-const isThere = 412;
-const checksumForm = /^[0-9a-f]{64}$/;
+/** Time limit for sending or reading a whole object. */
+const wholeObjectTimeoutMs = 60_000;
+/** Answer of S3 to a write with `If-None-Match: *` when the object exists. */
+const preconditionFailed = 412;
+const checksumPattern = /^[0-9a-f]{64}$/;
 
-/** Gives the size of parts with which a file of some bytes has few enough of them. */
+/** Returns the part size with which a file of so many bytes has at most 128 parts. */
 export function partBytesFor(fileBytes: number): number {
-  return Math.max(leastPartBytes, Math.ceil(fileBytes / partsMost));
+  return Math.max(minPartBytes, Math.ceil(fileBytes / maxParts));
 }
 
 /**
@@ -61,8 +61,8 @@ export function openS3({ settings, partBytes, throughEgress }: S3Options): Objec
     permit: async (key, upload) => {
       if (!isObjectKey(key)) throw refuse('bad_request', 'Bad Request: nothing can be kept under this key');
       checkUpload(upload, partBytes);
-      // Where its name cannot be resolved, the store cannot be reached.
-      const through_egress = (await reachBucket(throughEgress())) !== false;
+      // A name that cannot be resolved means that the store cannot be reached.
+      const through_egress = (await callBucket(throughEgress())) !== false;
       return { is: 'parts', key, through_egress, parts: await permitParts(bucket, key, upload, partBytes) };
     },
     receive: async () => {
@@ -80,10 +80,10 @@ export function openS3({ settings, partBytes, throughEgress }: S3Options): Objec
     read: (key) => readObject(bucket, key),
     remove: async (prefix) => {
       if (!isObjectPrefix(prefix)) throw new Error(`${JSON.stringify(prefix)} is not what keys begin with`);
-      await dropUploads(bucket, prefix, Number.POSITIVE_INFINITY);
+      await abortUploads(bucket, prefix, Number.POSITIVE_INFINITY);
       await removeObjects(bucket, prefix);
     },
-    sweepTemporary: (olderThanMs) => dropUploads(bucket, '', Date.now() - olderThanMs),
+    sweepTemporary: (olderThanMs) => abortUploads(bucket, '', Date.now() - olderThanMs),
   };
 }
 
@@ -91,20 +91,20 @@ function checkUpload({ bytes, sha256, parts }: Upload, partBytes: number): void 
   if (!Number.isSafeInteger(bytes) || bytes < 1) throw refuse('bad_request', 'Bad Request: bytes must be 1 or more');
   const wanted = Math.ceil(bytes / partBytes);
   if (parts.length !== wanted) throw refuse('bad_request', `Bad Request: the file must have ${wanted} parts`);
-  if (![sha256, ...parts].every((text) => checksumForm.test(text)))
+  if (![sha256, ...parts].every((text) => checksumPattern.test(text)))
     throw refuse('bad_request', 'Bad Request: a checksum must be SHA-256 in hex');
 }
 
-async function seeObject(bucket: Bucket, key: string): Promise<SeenObject | null> {
+async function seeObject(bucket: Bucket, key: string): Promise<StoredObject | null> {
   if (!isObjectKey(key)) return null;
   const command = new HeadObjectCommand({ Bucket: bucket.name, Key: key, ChecksumMode: 'ENABLED' });
-  const head = await reachBucket(bucket.client.send(command, limit()));
+  const head = await callBucket(bucket.client.send(command, timeLimit()));
   if (head === null) {
-    // The answer to HEAD does not tell an object from a bucket that is not there.
+    // HEAD answers the same for a missing object and a missing bucket.
     await checkBucket(bucket);
     return null;
   }
-  const { sha256, parts }: Partial<Permitted> = head.Metadata ?? {};
+  const { sha256, parts }: Partial<PermittedMetadata> = head.Metadata ?? {};
   const isPermitted = sha256 !== undefined && parts !== undefined && head.ChecksumSHA256 === parts;
   return { bytes: head.ContentLength ?? 0, checksum: isPermitted ? sha256 : null };
 }
@@ -112,15 +112,15 @@ async function seeObject(bucket: Bucket, key: string): Promise<SeenObject | null
 async function keepObject({ client, name }: Bucket, key: string, body: Uint8Array): Promise<void> {
   const checksum = createHash('sha256').update(body).digest();
   const [sha256, parts] = [checksum.toString('hex'), checksum.toString('base64')];
-  const permitted: Permitted = { sha256, parts };
+  const permitted: PermittedMetadata = { sha256, parts };
   const command = new PutObjectCommand({
     ...{ Bucket: name, Key: key, Body: body, ContentLength: body.length },
     ...{ ChecksumSHA256: parts, Metadata: { ...permitted }, IfNoneMatch: '*' },
   });
-  const asked = client.send(command, limit(wholeMilliseconds)).catch((error: unknown) => {
-    if (statusOf(error) !== isThere) throw error;
+  const asked = client.send(command, timeLimit(wholeObjectTimeoutMs)).catch((error: unknown) => {
+    if (statusOf(error) !== preconditionFailed) throw error;
   });
-  await reachBucket(asked);
+  await callBucket(asked);
 }
 
 async function readObject(bucket: Bucket, key: string): Promise<Buffer | null> {
@@ -128,13 +128,13 @@ async function readObject(bucket: Bucket, key: string): Promise<Buffer | null> {
   if (seen === null) return null;
   const read = async () => {
     const command = new GetObjectCommand({ Bucket: bucket.name, Key: key });
-    const { Body } = await bucket.client.send(command, limit(wholeMilliseconds));
+    const { Body } = await bucket.client.send(command, timeLimit(wholeObjectTimeoutMs));
     return Buffer.from((await Body?.transformToByteArray()) ?? []);
   };
-  return reachBucket(read());
+  return callBucket(read());
 }
 
-async function signLink(bucket: Bucket, key: string, { content_type, disposition }: Shown): Promise<string> {
+async function signLink(bucket: Bucket, key: string, { content_type, disposition }: LinkHeaders): Promise<string> {
   const command = new GetObjectCommand({
     ...{ Bucket: bucket.name, Key: key, ResponseCacheControl: 'private, no-store' },
     ...{ ResponseContentType: content_type, ResponseContentDisposition: disposition },
@@ -145,9 +145,9 @@ async function signLink(bucket: Bucket, key: string, { content_type, disposition
 async function removeObjects({ client, name }: Bucket, prefix: string): Promise<void> {
   const keys: string[] = [];
   const list = async () => {
-    const pages = paginateListObjectsV2({ client }, { Bucket: name, Prefix: prefix }, limit());
+    const pages = paginateListObjectsV2({ client }, { Bucket: name, Prefix: prefix }, timeLimit());
     for await (const { Contents = [] } of pages) keys.push(...Contents.flatMap(({ Key }) => Key ?? []));
   };
-  await reachBucket(list());
-  for (const Key of keys) await reachBucket(client.send(new DeleteObjectCommand({ Bucket: name, Key }), limit()));
+  await callBucket(list());
+  for (const Key of keys) await callBucket(client.send(new DeleteObjectCommand({ Bucket: name, Key }), timeLimit()));
 }

@@ -2,54 +2,54 @@ import type { Endpoint } from '../model/job.ts';
 import type { Seen } from '../model/next.ts';
 import type { Outcome } from '../model/outcome.ts';
 
-/** One attempt of one job that is to run. */
+/** An attempt that is to start. */
 export interface AttemptToRun {
   readonly name: string;
   readonly jobId: string;
   readonly attempt: number;
   readonly endpoint: Endpoint;
-  /** When it must have ended. */
+  /** Milliseconds since 1970; the worker ends by then. */
   readonly deadline: number;
 }
 
-/** The attempt that a token is good for. */
+/** An attempt, as a worker's token names it. */
 export interface AttemptId {
   readonly jobId: string;
   readonly attempt: number;
 }
 
-/** Runs the workers of attempts somewhere. Every method may be called again at any time. */
+/** Runs the workers of attempts as processes or as Jobs of a cluster. Every method may be repeated at any time. */
 export interface Runner {
   /** Starts the attempt's worker unless it already exists. */
   start(attempt: AttemptToRun): Promise<void>;
-  /** Ends the worker, running or ended, and removes what it left. */
-  stop(name: string): Promise<void>;
-  /** Tells what is there now. Throws when it cannot know. */
-  see(name: string): Promise<Seen>;
-  /** Calls back with the name of an attempt whose worker may have changed: a hint, late, repeated or lost. */
-  watch(changed: (name: string) => void): () => void;
-  /** Names of all workers that are known to exist, or of those of one job. */
-  list(job?: string): Promise<string[]>;
-  /** Leaves. Workers that cannot outlive this process end, and their names are answered; others go on. */
+  /** Ends a running worker and removes its leftovers, at once or a little later. */
+  stop(attemptName: string): Promise<void>;
+  /** Returns the state of the worker now. Throws when it is not known. */
+  see(attemptName: string): Promise<Seen>;
+  /** Calls back with the name of an attempt whose worker may have changed. A call is a hint: it may be late, repeated or lost. */
+  watch(changed: (attemptName: string) => void): () => void;
+  /** Returns the names of the attempts that have a worker, of all jobs or of one. */
+  list(jobId?: string): Promise<string[]>;
+  /** Ends workers that cannot outlive this process and returns their attempts' names; other workers continue. */
   close(): Promise<string[]>;
 }
 
-/** The name of an attempt, the same wherever it runs. */
-export function attemptNameOf(job: string, attempt: number): string {
-  return `${job}-${attempt}`;
+/** Returns the name of an attempt, the same for every runner. */
+export function attemptNameOf(jobId: string, attempt: number): string {
+  return `${jobId}-${attempt}`;
 }
 
-/** The job in the name of an attempt. */
-export function jobIdOf(name: string): string {
-  return name.slice(0, name.lastIndexOf('-'));
+/** Returns the job id in the name of an attempt. */
+export function jobIdOf(attemptName: string): string {
+  return attemptName.slice(0, attemptName.lastIndexOf('-'));
 }
 
-/** The number of the attempt in its name. */
-export function attemptNumberOf(name: string): number {
-  return Number(name.slice(name.lastIndexOf('-') + 1));
+/** Returns the number of an attempt in its name. */
+export function attemptNumberOf(attemptName: string): number {
+  return Number(attemptName.slice(attemptName.lastIndexOf('-') + 1));
 }
 
-/** How an attempt ended that said nothing: by its exit code. Those above 128 are the signals that ended it. */
+/** Returns the outcome of an attempt without a verdict. Exit codes above 128 mean a signal. */
 export function outcomeOfExitCode(code: number): Outcome {
   return code > 128 ? { is: 'interrupted', reason: `exit code ${code}` } : { is: 'failed', code: 'worker_failed' };
 }

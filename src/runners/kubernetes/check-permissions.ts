@@ -1,7 +1,7 @@
 import type { KubeClient } from './kube-client.ts';
 import { listPermissions, type Permission } from './permissions.ts';
 
-/** Asks the API server which of our permissions are missing in a namespace; answers them as sentences would name them. */
+/** Returns the permissions that we lack in a namespace, such as `create jobs`. */
 export async function findMissingPermissions(client: KubeClient, namespace: string): Promise<string[]> {
   const answers = await Promise.all(
     listPermissions().map(async (right) => ((await mayDo(client, namespace, right)) ? [] : [right])),

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
 
-/** Where the API server is and what proves to it who asks. */
+/** URL of the API server and the credentials for it. */
 export interface ClusterAccess {
   readonly server: string;
   readonly tls: ClusterTls;
-  /** Headers of the next request: a token may be replaced at any time. */
+  /** Returns the headers of the next request: the token may change at any time. */
   headers(): Promise<Readonly<Record<string, string>>>;
 }
 
@@ -18,11 +18,11 @@ export interface ClusterTls {
 }
 
 const account = '/var/run/secrets/kubernetes.io/serviceaccount';
-const freshMilliseconds = 60_000;
+const cacheMs = 60_000;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Finds the cluster: the one that KUBECONFIG names, else the one that this pod runs in. */
+/** Returns the access to the cluster of KUBECONFIG, else to the one that this pod runs in. */
 export async function findClusterAccess(env: Environment): Promise<ClusterAccess> {
   if (env.KUBECONFIG) return readKubeconfig(env.KUBECONFIG);
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env;
@@ -37,7 +37,7 @@ export async function findClusterAccess(env: Environment): Promise<ClusterAccess
 }
 
 async function readKubeconfig(path: string): Promise<ClusterAccess> {
-  // Only outside of a cluster: the package is large and takes its time.
+  // Loaded only outside of a cluster: the package is large and slow to load.
   const { KubeConfig } = await import('@kubernetes/client-node/dist/config.js');
   const config = new KubeConfig();
   config.loadFromFile(path);
@@ -63,14 +63,14 @@ async function readKubeconfig(path: string): Promise<ClusterAccess> {
   };
 }
 
-/** Reads again after a minute; what was read last holds while that fails. */
+/** Reads a value again after a minute; the last value holds while reading fails. */
 export function cacheForMinute<T>(
   read: () => Promise<T>,
   now: () => number = () => performance.now(),
 ): () => Promise<T> {
   let kept: { readonly value: T; readonly at: number } | null = null;
   return async () => {
-    if (kept && now() - kept.at < freshMilliseconds) return kept.value;
+    if (kept && now() - kept.at < cacheMs) return kept.value;
     try {
       kept = { value: await read(), at: now() };
     } catch (error) {

@@ -33,8 +33,8 @@ const user = 65_532;
 const tokenSeconds = 3_600;
 const graceSeconds = 60;
 /** The worker ends by itself at the deadline, the kubelet ends its pod 60 s later, Kubernetes the Job after 120 s. */
-const podLateSeconds = 60;
-const jobLateSeconds = 120;
+const podGraceSeconds = 60;
+const jobGraceSeconds = 120;
 /** TTL: Kubernetes deletes a finished Job after 15 min if the controller never did. */
 const jobTtlSeconds = 900;
 /** Disk for logs and system files, besides the work folder. */
@@ -58,7 +58,7 @@ export function makeJob(attempt: AttemptToRun, shape: WorkerShape, now: number):
       parallelism: 1,
       // Only model/next.ts decides about another attempt, and a pod failure policy would hide the loss of a node.
       backoffLimit: 0,
-      activeDeadlineSeconds: seconds + jobLateSeconds,
+      activeDeadlineSeconds: seconds + jobGraceSeconds,
       ttlSecondsAfterFinished: jobTtlSeconds,
       template: {
         metadata: {
@@ -69,7 +69,7 @@ export function makeJob(attempt: AttemptToRun, shape: WorkerShape, now: number):
           },
           finalizers: [finalizer],
         },
-        spec: makePodSpec(shape, seconds + podLateSeconds),
+        spec: makePodSpec(shape, seconds + podGraceSeconds),
       },
     },
   };

@@ -73,7 +73,7 @@ export function openKubeClient({ access, rateLimit, answerMs = usualAnswerMs }: 
   const server = new URL(access.server);
   let dispatcher = connect(access.tls, answerMs);
   let answeredAt = performance.now();
-  /** With HTTP/2 all requests share one connection, which may be dead without a sign: after a time limit in which nothing was answered it is replaced. */
+  /** With HTTP/2 all requests share one connection, which may die unnoticed: it is replaced when nothing was answered for the time limit. */
   const replaceSilent = (silent: Agent) => {
     if (silent !== dispatcher || performance.now() - answeredAt < answerMs) return;
     dispatcher = connect(access.tls, answerMs);

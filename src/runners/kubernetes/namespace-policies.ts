@@ -8,9 +8,9 @@ import type {
 import { makePodSpec, tokenAudience, type WorkerShape } from './job-manifest.ts';
 import { workerLabels } from './labels.ts';
 
-/** Where workers may connect to, besides the resolver of the cluster. */
+/** Destinations of workers besides the cluster's DNS. */
 export interface AllowedTargets {
-  /** Where controller and egress run. */
+  /** Namespace of controller and egress. */
   readonly namespace: string;
   readonly gatewayPort: number;
   readonly egressPort: number;
@@ -18,13 +18,13 @@ export interface AllowedTargets {
   readonly stores: readonly { readonly cidr: string; readonly port: number }[];
 }
 
-/** Limits how many Jobs and pods there are at once, ended ones that nobody has let go yet too. */
+/** Returns a quota of Jobs and pods; finished ones count until their cleanup. */
 export function makeQuota(namespace: string, most: number): V1ResourceQuota {
   const hard = { 'count/jobs.batch': String(most), 'count/pods': String(most) };
   return { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'trawl-workers', namespace }, spec: { hard } };
 }
 
-/** Admits Jobs and pods of this shape alone, whoever makes or changes them. It holds where it is bound. */
+/** Returns the policy that admits only Jobs and pods of this shape, whoever creates or changes them. */
 export function makeAdmissionPolicy(shape: WorkerShape): V1ValidatingAdmissionPolicy {
   return {
     apiVersion: 'admissionregistration.k8s.io/v1',
@@ -35,13 +35,13 @@ export function makeAdmissionPolicy(shape: WorkerShape): V1ValidatingAdmissionPo
       matchConstraints: {
         resourceRules: [rule('batch', 'jobs'), rule('', 'pods', 'pods/ephemeralcontainers')],
       },
-      // What was admitted once may be let go, although another image is the right one now.
+      // A Job with yesterday's image can be cleaned up under today's policy.
       matchConditions: [{ name: 'changed', expression: isChanged }],
       variables: [
         { name: 'pod', expression: `request.kind.kind == 'Job' ? object.spec.template.spec : object.spec` },
         { name: 'worker', expression: 'variables.pod.containers[0]' },
       ],
-      validations: listDemands(shape).map(([message, ...expressions]) => ({
+      validations: listRules(shape).map(([message, ...expressions]) => ({
         message: `trawl: ${message}`,
         expression: expressions.map((expression) => `(${expression})`).join(' && '),
       })),
@@ -49,7 +49,7 @@ export function makeAdmissionPolicy(shape: WorkerShape): V1ValidatingAdmissionPo
   };
 }
 
-/** Binds it to the namespace of the workers. */
+/** Returns the binding of that policy to the namespace of the workers. */
 export function makeAdmissionBinding({
   namespace,
 }: Pick<WorkerShape, 'namespace'>): V1ValidatingAdmissionPolicyBinding {
@@ -66,7 +66,7 @@ export function makeAdmissionBinding({
   };
 }
 
-/** Closes every way in and out of the namespace, and opens those that workers need. */
+/** Returns network policies that deny all traffic of the namespace except to the destinations of workers. */
 export function makeNetworkPolicies(
   { namespace }: Pick<WorkerShape, 'namespace'>,
   ways: AllowedTargets,
@@ -101,8 +101,8 @@ export function makeNetworkPolicies(
 const isChanged = `request.operation == 'CREATE' || (request.kind.kind == 'Job'
   ? object.spec.template.spec != oldObject.spec.template.spec : object.spec != oldObject.spec)`;
 
-/** What a pod must be like: what is said when it is not, and the expressions that say whether it is. */
-function listDemands(shape: WorkerShape): [message: string, ...expressions: string[]][] {
+/** Returns the rules of a worker pod, each with the message of its refusal and the CEL expressions that must hold. */
+function listRules(shape: WorkerShape): [message: string, ...expressions: string[]][] {
   const { args, env } = makePodSpec(shape, 1).containers[0] ?? {};
   const names = env?.map(({ name }) => name).filter((name) => !name.startsWith('TRAWL_'));
   const say = JSON.stringify;

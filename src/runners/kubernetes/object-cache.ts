@@ -1,6 +1,6 @@
 import type { Log } from '../../base/log.ts';
 
-/** What every cached object has. */
+/** Fields of every cached object. */
 export interface CachedObject {
   readonly name: string;
   readonly uid: string;
@@ -11,7 +11,10 @@ export interface CachedObject {
 /** Newest known state of each object, by name. */
 export interface ObjectCache<T> {
   get(name: string): T | undefined;
-  /** Keeps a state of an object unless a newer one is known; returns the newest. `reset`: etcd was restored from a backup; overwrite the cache even with an older `resourceVersion`. */
+  /**
+   * Keeps a state of an object unless a newer one is known; returns the newest. `reset`: etcd was restored from a backup;
+   * overwrite the cache even with an older `resourceVersion`.
+   */
   put(raw: object, reset?: boolean): T;
   /** Removes a deleted object after its last state was reported. */
   remove(raw: object): void;

@@ -1,20 +1,20 @@
 import type { V1PolicyRule, V1Role, V1RoleBinding } from '@kubernetes/client-node';
 
-/** What the controller may do, in the namespace of the workers and nowhere else. */
+/** All permissions of the controller; they hold in the namespace of the workers alone. */
 export const permissions = [
   { apiGroups: ['batch'], resources: ['jobs'], verbs: ['create', 'get', 'list', 'watch', 'patch', 'delete'] },
   { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch', 'patch', 'delete'] },
   { apiGroups: [''], resources: ['events'], verbs: ['list'] },
 ] as const satisfies readonly Readonly<V1PolicyRule>[];
 
-/** One thing that the controller does. */
+/** One verb on one kind of object. */
 export interface Permission {
   readonly group: string;
   readonly resource: string;
   readonly verb: string;
 }
 
-/** Every right by itself, as the API server is asked for it. */
+/** Returns every permission by itself, as the API server is asked for it. */
 export function listPermissions(): Permission[] {
   return permissions.flatMap(({ apiGroups: [group], resources: [resource], verbs }) =>
     verbs.map((verb) => ({ group, resource, verb })),
@@ -24,7 +24,7 @@ export function listPermissions(): Permission[] {
 /** Name of the Role, of its binding and of the service account that the controller runs under. */
 const controller = 'trawl-controller';
 
-/** The Role that grants exactly these permissions. */
+/** Returns the Role that grants exactly these permissions. */
 export function makeRole(namespace: string): V1Role {
   return {
     apiVersion: 'rbac.authorization.k8s.io/v1',

@@ -14,28 +14,28 @@ export interface PodIdentityOptions {
   readonly shape: Pick<WorkerShape, 'namespace' | 'serviceAccount'>;
 }
 
-/** The pod that a token was made for. */
+/** Pod that a token was issued for. */
 interface PodOf {
   readonly name: string;
   readonly uid: string;
 }
 
-/** Keys are asked for again when one is missing, but not more often than this. */
+/** Least time between two reads of the keys, which are read again when one is missing. */
 const minKeysAgeMs = 10_000;
 const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'ES256', 'ES384', 'ES512'];
 
 /**
- * Tells the attempt of a token that the cluster made for one of our pods and for us: its signature is checked with the
- * cluster's published keys, and its pod must be there and not have ended. `null` for every other token.
+ * Returns a function that finds the attempt of a token: the cluster issued the token for one of our pods and for our audience, its
+ * signature fits the cluster's published keys, and its pod exists and has not ended. `null` for every other token.
  */
 export function openPodIdentity(options: PodIdentityOptions): (token: string) => Promise<AttemptId | null> {
   const keys = keepKeys(options.client);
   return async (token) => {
     const payload = await verify(token, keys);
-    const told = payload && readPod(payload, options.shape);
-    if (!told) return null;
-    const pod = await findPod(options, told);
-    if (!pod || pod.uid !== told.uid || isTerminal(pod) || pod.attemptName === '') return null;
+    const named = payload && readPod(payload, options.shape);
+    if (!named) return null;
+    const pod = await findPod(options, named);
+    if (!pod || pod.uid !== named.uid || isTerminal(pod) || pod.attemptName === '') return null;
     return { jobId: jobIdOf(pod.attemptName), attempt: attemptNumberOf(pod.attemptName) };
   };
 }
@@ -47,7 +47,7 @@ interface Published {
   readonly find: ReturnType<typeof createLocalJWKSet>;
 }
 
-/** What the cluster publishes of its keys; read when it is first needed and when it lacks one. */
+/** Caches the published keys of the cluster; they are read when first needed and when one is missing. */
 function keepKeys(client: KubeClient) {
   let reading: Promise<Published> | null = null;
   let readAt = Number.NEGATIVE_INFINITY;
@@ -61,7 +61,7 @@ function keepKeys(client: KubeClient) {
   const start = () => {
     readAt = performance.now();
     reading = read();
-    // The next one asks anew.
+    // The next token reads them again.
     reading.catch(() => {
       reading = null;
     });
@@ -69,7 +69,7 @@ function keepKeys(client: KubeClient) {
   };
   return {
     get: () => reading ?? start(),
-    /** Newer ones, or `null` when they were read just now. */
+    /** Returns newer keys, or `null` when they were read just now. */
     again: () => (performance.now() - readAt < minKeysAgeMs ? null : start()),
   };
 }
@@ -97,7 +97,7 @@ async function verifyWith(token: string, { issuer, find }: Published): Promise<J
   return payload;
 }
 
-/** What is wrong with a token is no fault of ours; what cannot be read is. */
+/** Returns `null` for a wrong token; throws any other error. */
 function orRefused(error: unknown): null {
   if (error instanceof errors.JOSEError) return null;
   throw error;
@@ -111,7 +111,7 @@ function readPod(payload: JWTPayload, { namespace, serviceAccount }: PodIdentity
   return isOurs && typeof name === 'string' && typeof uid === 'string' ? { name, uid } : null;
 }
 
-/** The pod as it is known; a worker may be faster than the watch. */
+/** Returns the cached pod, else reads it: a worker may be faster than the watch. */
 async function findPod(
   { client, state, shape }: PodIdentityOptions,
   { name, uid }: PodOf,

@@ -1,16 +1,16 @@
-/** How fast requests may follow each other. */
+/** Token bucket of the requests to the API server. */
 export interface ApiRateLimit {
-  /** Takes the next place in the line; answers how long to wait for it, in milliseconds. */
+  /** Takes one token; returns how long to wait for it, in milliseconds. */
   take(): number;
-  /** Whether somebody waits for a turn. */
+  /** True while requests wait for tokens. */
   isExhausted(): boolean;
-  /** Halves the speed: the server has had enough. */
+  /** Halves the speed, because the API server answered 429. */
   halve(): void;
 }
 
-const slowestPart = 1 / 16;
-/** Time in which a halved speed comes back. */
-const recoverMilliseconds = 10_000;
+const minSpeed = 1 / 16;
+/** The speed doubles in this time until it is back at its limit. */
+const doubleMs = 10_000;
 
 /** A bucket of `burst` requests that fills at `perSecond`; `now` gives milliseconds that never go back. */
 export function makeRateLimiter(perSecond: number, burst: number, now: () => number): ApiRateLimit {
@@ -21,7 +21,7 @@ export function makeRateLimiter(perSecond: number, burst: number, now: () => num
   const fill = () => {
     const passed = now() - filledAt;
     filledAt += passed;
-    part = Math.min(1, part * 2 ** (passed / recoverMilliseconds));
+    part = Math.min(1, part * 2 ** (passed / doubleMs));
     tokens = Math.min(burst, tokens + (passed / 1000) * perSecond * part);
   };
   return {
@@ -36,7 +36,7 @@ export function makeRateLimiter(perSecond: number, burst: number, now: () => num
     },
     halve() {
       fill();
-      part = Math.max(slowestPart, part / 2);
+      part = Math.max(minSpeed, part / 2);
       tokens = Math.min(tokens, 0);
     },
   };
