@@ -13,7 +13,7 @@ const unbuilt = {
   refusals: ['topup_incomplete', 'paid_plan_only', 'no_provider'],
   packages: ['stripe', 'nodemailer', 'openid-client', 'express-rate-limit'],
   exports: [
-    ...['noTopup', 'shouldBuy', 'nextPossibleAt', 'isCapMailDue', 'enablingProblem', 'readTopupChoice'],
+    ...['noTopup', 'shouldBuy', 'isCapMailDue', 'enablingProblem', 'readTopupChoice'],
     ...['endPurchase', 'setTopup', 'readTopup', 'duePurchases', 'takePurchase'],
   ],
 };
