@@ -1,7 +1,7 @@
 import { failures, refuse } from '../base/errors.ts';
 import { makeLink } from '../model/file-link.ts';
 import { isEnded, type Job } from '../model/job.ts';
-import { shownJob } from '../model/job-json.ts';
+import { jobJson } from '../model/job-json.ts';
 import { queueJson } from '../model/queue-position.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
@@ -91,7 +91,7 @@ async function show(job: Job, { store, config, seal }: CommandTools): Promise<Co
   const link = hasFile ? makeLink(job, expires_at, config.publicUrl, (await seal()).sign) : null;
   const queue = await findQueue(store, job);
   const { slug } = await readAccount(store, job.account);
-  const value = { ...shownJob(job, { now: store.clock.now(), link, expires_at, queue }), account: slug };
+  const value = { ...jobJson(job, { now: store.clock.now(), link, expires_at, queue }), account: slug };
   const fields = Object.entries(value).map(([name, field]): [string, Cell] => [name, cellOf(field)]);
   return { value, text: fieldText(Object.fromEntries(fields)) };
 }

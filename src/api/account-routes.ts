@@ -3,7 +3,7 @@ import type { Endpoint } from '../model/job.ts';
 import { reducedUsage, usage } from '../model/money.ts';
 import { parseStats, parseView } from '../model/request-parameters.ts';
 import { filterFields } from '../model/select-fields.ts';
-import { type Engine, snapshot } from '../model/stats.ts';
+import { type Engine, healthOf } from '../model/stats.ts';
 import { readUsage } from '../store/access/read-usage.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { KeyedHandler } from './app.ts';
@@ -35,7 +35,7 @@ export function getStats(store: RecordStore, cache: StatsCache): KeyedHandler {
     const asked = parseStats(call.given);
     if (!asked.ok) throw refuse(asked.code, asked.sentence);
     const minutes = await cache.read(endpointOf[asked.engine]);
-    const body = { ...snapshot(asked.engine, asked.path, minutes, store.clock.now()) };
+    const body = { ...healthOf(asked.engine, asked.path, minutes, store.clock.now()) };
     return { status: 200, body: filterFields(body, fields) };
   };
 }

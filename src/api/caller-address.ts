@@ -17,7 +17,7 @@ import type { RecordStore } from '../store/script.ts';
 export interface CallerAddress {
   /** For the request log; '' when the connection has none. */
   readonly ip: string;
-  /** What failed authentications count against: the address or its IPv6 /64; `null` for a proxy, which is never blocked. */
+  /** Counter of failed authentications: the address or its IPv6 /64; `null` for a proxy, which is never blocked. */
   readonly blame: string | null;
 }
 

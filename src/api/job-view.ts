@@ -1,5 +1,5 @@
 import type { Job } from '../model/job.ts';
-import { shownJob } from '../model/job-json.ts';
+import { jobJson } from '../model/job-json.ts';
 import { queueJson } from '../model/queue-position.ts';
 import { type QueuePosition, readJob, readPositions } from '../store/jobs/read-job.ts';
 import type { RecordStore } from '../store/script.ts';
@@ -22,7 +22,7 @@ export function makeJobView({ now, fileHours, linkOf, averageSeconds }: JobViewO
     const expires_at = job.ended_at === null ? null : job.ended_at + fileHours * 3_600_000;
     const link = expires_at === null ? null : linkOf(job, expires_at);
     const queue = queueJson({ ...(position ?? taken), stage: job.stage }, averageSeconds(job.endpoint));
-    return shownJob(job, { now: now(), link, expires_at, queue });
+    return jobJson(job, { now: now(), link, expires_at, queue });
   };
 }
 

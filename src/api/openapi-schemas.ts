@@ -30,7 +30,7 @@ const share = { total: whole, used: whole, remaining: whole, percent_used: numer
 const packItem = object({ id: text, title: text, purchased_at: time, ...share, exhausted: yesNo });
 const quota = orNull(whole);
 
-/** What an answer holds, whole. */
+/** Answers without `fields`. */
 const answers: Readonly<Record<string, Schema>> = {
   Error: object({ error: text }),
   Accepted: object({ job_id: { type: 'string', format: 'uuid' } }),
@@ -127,13 +127,13 @@ const answers: Readonly<Record<string, Schema>> = {
   }),
 };
 
-/** Every schema under its name, and under that name and `Part` what `fields` may leave of it. */
+/** Every schema under its name, and with `Part` behind the name as `fields` may cut it. */
 export const schemas: Readonly<Record<string, Schema>> = {
   ...answers,
   ...Object.fromEntries(Object.entries(answers).map(([name, schema]) => [`${name}Part`, partOf(schema)])),
 };
 
-/** The same without any field that must be there, at every depth. */
+/** Returns the schema without any required field, at every depth. */
 export function partOf(schema: Schema): Schema {
   return Object.fromEntries(
     Object.entries(schema).flatMap(([name, value]) => {

@@ -12,12 +12,12 @@ import {
 import { object, partOf, ref, type Schema, schemas, text } from './openapi-schemas.ts';
 import { openRoutes, pathTemplate, type Route, type RouteName, routes } from './routes.ts';
 
-/** What a route takes besides the global parameters, and what it answers when all is well. */
-interface Spoken {
+/** Parameters of a route besides the global ones, and its answers. */
+interface OperationTable {
   readonly tables: readonly ParameterTable[];
   readonly ok: Readonly<Record<string, Schema | 'stream' | 'file'>>;
   readonly errors: readonly RefusalCode[];
-  /** Further statuses, which have no JSON or the body of an error. */
+  /** Descriptions of further statuses, which have no JSON or the body of an error. */
   readonly besides?: Readonly<Record<string, string>>;
 }
 
@@ -40,7 +40,7 @@ const credit: readonly RefusalCode[] = [
   'payload_too_large',
 ];
 
-const spoken: Readonly<Record<RouteName, Spoken>> = {
+const operations: Readonly<Record<RouteName, OperationTable>> = {
   video: { tables: [creditParameters.video], ok: { 202: ref('Accepted') }, errors: credit },
   audio: { tables: [creditParameters.audio], ok: { 202: ref('Accepted') }, errors: credit },
   metadata: {
@@ -68,7 +68,7 @@ const spoken: Readonly<Record<RouteName, Spoken>> = {
   openapi: { tables: [], ok: { 200: { type: 'object' } }, errors: ['method_not_allowed'] },
 };
 
-/** The OpenAPI 3.1 document, made from the table of routes and the schemas that check requests. */
+/** Returns the OpenAPI 3.1 document, made from the table of routes and the schemas that check requests. */
 export function makeOpenapi(version: string, serverUrl: string): object {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const name of Object.keys(routes) as RouteName[]) {
@@ -96,7 +96,7 @@ export function makeOpenapi(version: string, serverUrl: string): object {
 }
 
 function operation(name: RouteName, route: Route, method: string, path: string, alias: number): object {
-  const { tables, errors } = spoken[name];
+  const { tables, errors } = operations[name];
   const isOpen = name in openRoutes;
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, id = '']) => ({
     name: id,
@@ -114,7 +114,7 @@ function operation(name: RouteName, route: Route, method: string, path: string, 
     ...(isOpen ? { security: [] } : {}),
     parameters: [...inPath, ...query],
     ...(body ? { requestBody: bodyOf([...given, globalParameters]) } : {}),
-    responses: { ...responsesOf(spoken[name], isOpen), ...errorsOf(errors) },
+    responses: { ...responsesOf(operations[name], isOpen), ...errorsOf(errors) },
   };
 }
 
@@ -134,7 +134,7 @@ function bodyOf(tables: readonly ParameterTable[]): object {
   return { required: true, content: { 'application/json': { schema: object(properties, required) } } };
 }
 
-/** What may be done with the job of a 202. */
+/** OpenAPI links from a 202 to the operations on its job. */
 const links = Object.fromEntries(
   ['job_get', 'job_delete', 'events_get', 'retry_post'].map((operationId) => [
     operationId,
@@ -143,7 +143,7 @@ const links = Object.fromEntries(
 );
 
 /** Under soft_fail every error is a 200; with `fields` an answer is only a part of itself. */
-function responsesOf({ ok, besides = {} }: Spoken, isOpen: boolean): object {
+function responsesOf({ ok, besides = {} }: OperationTable, isOpen: boolean): object {
   const soft = isOpen ? {} : { 200: { description: 'An error, with soft_fail', content: jsonOf(ref('Error')) } };
   const good = Object.entries(ok).map(([status, schema]) => {
     const description = status === '202' ? 'Accepted' : 'Done';

@@ -19,7 +19,7 @@ interface SignedLink {
 const purpose = 'link';
 const maxNameBytes = 150;
 
-/** Makes the link to the file of a job, good until a time; `null` when there is no file. */
+/** Returns a signed link to the file of a job, good until `expiresAt`; `null` when there is no file. */
 export function makeLink(job: Job, expiresAt: number, publicUrl: string, sign: Seal['sign']): string | null {
   if (job.delivered === null || job.removed_at !== null) return null;
   const name = displayName(job.metadata?.title, job.delivered.content_type);
@@ -48,7 +48,7 @@ export function displayName(title: unknown, contentType: string): string {
   return `${stem || 'media'}.${extension}`;
 }
 
-/** Makes the header that has a file saved under its name, also where only ASCII is understood (RFC 6266). */
+/** Returns the Content-Disposition that saves a file under its name, also in programs that know only ASCII (RFC 6266). */
 export function dispositionOf(name: string): string {
   const ascii = name.replace(/[^ -~]|["\\%]/gu, '_');
   return `attachment; filename="${ascii}"; filename*=UTF-8''${encodeStrictly(name)}`;

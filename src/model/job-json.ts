@@ -2,7 +2,7 @@ import { failures } from '../base/errors.ts';
 import { isEnded, type Job } from './job.ts';
 
 /** Facts that are shown with a job but not kept in its record. */
-export interface Beside {
+export interface JobJsonContext {
   readonly now: number;
   /** A link to its file, signed now. */
   readonly link: string | null;
@@ -12,7 +12,7 @@ export interface Beside {
 }
 
 /** Shows a job as the contract spells it, and after that what is added to it. */
-export function shownJob(job: Job, beside: Beside) {
+export function jobJson(job: Job, beside: JobJsonContext) {
   const ended = isEnded(job.status);
   const tookMilliseconds = job.started_at !== null && job.ended_at !== null ? job.ended_at - job.started_at : null;
   return {
@@ -53,7 +53,7 @@ export function raiseProgress(before: number, reported: number): number {
   return Math.max(before, Math.min(whole, 99));
 }
 
-function showResult(job: Job, { now, link, expires_at }: Beside) {
+function showResult(job: Job, { now, link, expires_at }: JobJsonContext) {
   if (job.delivered === null) return { metadata: job.metadata, response: null };
   const gone = job.removed_at !== null || (expires_at !== null && now >= expires_at);
   const { bytes, sha256, content_type } = job.delivered;

@@ -1,10 +1,10 @@
 import { Ajv } from 'ajv';
 import type { AddressException } from '../base/settings/kinds.ts';
 import { type JudgedUrl, notUrl } from './caller-url.ts';
-import { fieldsAllowed, fieldsBytesMax, type Path, parseFields } from './select-fields.ts';
+import { fieldsAllowed, maxFieldsBytes, type Path, parseFields } from './select-fields.ts';
 
 /** A JSON Schema, as it stands in the OpenAPI document too. */
-export type Schema = Readonly<Record<string, unknown>>;
+export type ParameterSchema = Readonly<Record<string, unknown>>;
 
 export interface Refused {
   readonly ok: false;
@@ -16,10 +16,10 @@ type Exceptions = readonly AddressException[];
 
 /** One parameter: its value is a T, or an A when it is not given. */
 export interface Parameter<T = unknown, A = unknown> {
-  readonly schema: Schema;
+  readonly schema: ParameterSchema;
   readonly required: boolean;
   readonly absent: A;
-  /** Understands one given value; the sentence of a refusal goes on from the parameter's name. */
+  /** Reads one given value; the sentence of a refusal goes on from the parameter's name. */
   readonly read: (given: unknown, exceptions: Exceptions) => Judged<T>;
 }
 
@@ -37,7 +37,7 @@ const words = new Map([
   ['0', false],
 ]);
 
-/** Understands the parameters of a table, in its order, and answers their values or the first refusal; ignores all others. */
+/** Returns the values of a table's parameters, or the first refusal in the table's order; ignores other parameters. */
 export function readParameters<P extends ParameterTable>(
   table: P,
   given: Readonly<Record<string, unknown>>,
@@ -88,7 +88,7 @@ export function flag(description: string): Parameter<boolean, boolean> {
 /** A number, as JSON or as a plain decimal. */
 export function number<A extends number | undefined>(
   description: string,
-  limits: Schema,
+  limits: ParameterSchema,
   allowed: string,
   absent: A,
 ): Parameter<number, A> {
@@ -100,7 +100,7 @@ export function number<A extends number | undefined>(
 }
 
 /** A text within limits. */
-export function text(description: string, limits: Schema, allowed: string): Parameter<string, undefined> {
+export function text(description: string, limits: ParameterSchema, allowed: string): Parameter<string, undefined> {
   const schema = { type: 'string', description, ...limits };
   return optional(schema, undefined, check<string>(schema, allowed));
 }
@@ -120,7 +120,7 @@ export function url(
 
 /** The paths of a `fields` parameter; none when it is not given. */
 export function fieldPaths(description: string): Parameter<readonly Path[], readonly Path[]> {
-  const schema = { type: 'string', description, maxLength: fieldsBytesMax };
+  const schema = { type: 'string', description, maxLength: maxFieldsBytes };
   const read = (given: unknown): Judged<readonly Path[]> => {
     const parsed = typeof given === 'string' ? parseFields(given) : refuse(fieldsAllowed);
     return parsed.ok ? { ok: true, value: parsed.paths } : parsed;
@@ -133,11 +133,11 @@ export function required<T>(parameter: Parameter<T>): Parameter<T, never> {
   return { ...parameter, required: true, absent: undefined as never };
 }
 
-function optional<T, A>(schema: Schema, absent: A, read: Parameter<T>['read']): Parameter<T, A> {
+function optional<T, A>(schema: ParameterSchema, absent: A, read: Parameter<T>['read']): Parameter<T, A> {
   return { schema: absent === undefined ? schema : { ...schema, default: absent }, required: false, absent, read };
 }
 
-function check<T>(schema: Schema, allowed: string): (given: unknown) => Judged<T> {
+function check<T>(schema: ParameterSchema, allowed: string): (given: unknown) => Judged<T> {
   const fits = ajv.compile<T>(schema);
   return (given) => (fits(given) ? { ok: true, value: given } : refuse(allowed));
 }

@@ -122,7 +122,7 @@ export const jobParameters = {
   id: required(text('UUID of the job.', { format: 'uuid' }, 'must be a UUID')),
 } as const satisfies ParameterTable;
 
-/** Understands a request that costs a credit, or says what is wrong with its first wrong parameter, the global ones first. */
+/** Reads a request that costs a credit; refuses it for its first wrong parameter, the global ones first. */
 export function parseRequest(
   endpoint: Endpoint,
   given: Given,
@@ -158,7 +158,7 @@ export function requestText(args: Args, authorization: string | null): string {
   return JSON.stringify(Object.entries(whole).sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
-/** Understands the parameters of every endpoint. */
+/** Reads the parameters of every endpoint. */
 export function parseFlags(given: Given): Parsed<Flags> {
   const read = readParameters(globalParameters, given);
   return read.ok ? { ok: true, ...read.value } : read;
@@ -170,13 +170,13 @@ export function wantsSoftFail(given: Given): boolean {
   return read.ok && read.value.soft_fail;
 }
 
-/** Understands what a question about health is about (D51). */
+/** Reads the engine and the path of a question about health (D51). */
 export function parseStats(given: Given): JudgedStats {
   const read = readParameters(statsParameters, given);
   return read.ok ? judgeStats(read.value.engine, read.value.path) : { ...read, code: 'bad_request' };
 }
 
-/** Understands the parameters of the list of jobs; whether a cursor exists the store says. */
+/** Reads the parameters of the list of jobs; the cursor is checked by its route. */
 export function parseList(
   given: Given,
 ): Parsed<{ status: JobStatus | undefined; limit: number; cursor: string | undefined }> {
@@ -184,19 +184,19 @@ export function parseList(
   return read.ok ? { ok: true, ...read.value } : read;
 }
 
-/** Understands for how many seconds a poll waits. */
+/** Reads the time that a poll waits for the end of its job. */
 export function parseWait(given: Given): Parsed<{ waitSeconds: number }> {
   const read = readParameters(pollParameters, given);
   return read.ok ? { ok: true, waitSeconds: read.value.wait } : read;
 }
 
-/** Understands how much of the usage is wanted. */
+/** Reads the wanted view of the usage. */
 export function parseView(given: Given): Parsed<{ view: 'full' | 'reduced' }> {
   const read = readParameters(usageParameters, given);
   return read.ok ? { ok: true, ...read.value } : read;
 }
 
-/** Understands the id in a path, in the spelling of the record. */
+/** Reads the job id in a path, in lower case as the record has it. */
 export function parseJobId(id: string): Parsed<{ jobId: string }> {
   const read = readParameters(jobParameters, { id });
   return read.ok ? { ok: true, jobId: read.value.id.toLowerCase() } : read;

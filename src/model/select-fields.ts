@@ -11,11 +11,11 @@ interface Wanted {
   readonly inside: Map<string, Wanted>;
 }
 
-export const fieldsBytesMax = 2048;
-export const fieldsAllowed = `must be at most 100 names with commas between them, each at most 10 levels deep, ${fieldsBytesMax} bytes in all`;
+export const maxFieldsBytes = 2048;
+export const fieldsAllowed = `must be at most 100 names with commas between them, each at most 10 levels deep, ${maxFieldsBytes} bytes in all`;
 
-const pathsMax = 100;
-const levelsMax = 10;
+const maxPaths = 100;
+const maxLevels = 10;
 const neverKept = new Set(['__proto__', 'constructor', 'prototype']);
 
 /** Reads the parameter `fields`: paths between commas, levels between dots. A text that names nothing gives no paths. */
@@ -26,9 +26,9 @@ export function parseFields(text: string): ParsedFields {
     .filter((name) => name !== '');
   const paths = names.map((name) => name.split('.'));
   const fits =
-    Buffer.byteLength(text) <= fieldsBytesMax &&
-    paths.length <= pathsMax &&
-    paths.every((path) => path.length <= levelsMax) &&
+    Buffer.byteLength(text) <= maxFieldsBytes &&
+    paths.length <= maxPaths &&
+    paths.every((path) => path.length <= maxLevels) &&
     !names.some((name) => /[\p{Cc}\p{Cs}]/u.test(name));
   return fits ? { ok: true, paths } : { ok: false, sentence: fieldsAllowed };
 }

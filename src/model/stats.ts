@@ -26,7 +26,7 @@ export interface MinuteBucket {
   readonly milliseconds: number;
 }
 
-export interface StatsSnapshot {
+export interface HealthAnswer {
   readonly engine: Engine;
   readonly path: string | null;
   readonly health: 'operational' | 'degraded' | 'down';
@@ -52,7 +52,7 @@ export function judgeStats(engine: string | undefined, path: string | undefined)
     if (!isEngine(engine)) return { ok: false, code: 'not_found', sentence: 'Not Found' };
     if (path === undefined) return { ok: true, engine, path: null };
   } else if (path === undefined) return bad('engine or path is required');
-  const plain = normalisePath(path);
+  const plain = withoutApiPrefix(path);
   const owner = owners.get(plain);
   if (owner === undefined || (engine !== undefined && engine !== owner)) {
     const fitting = engine === undefined ? [...owners.keys()] : catalogue[engine];
@@ -61,13 +61,13 @@ export function judgeStats(engine: string | undefined, path: string | undefined)
   return { ok: true, engine: owner, path: plain };
 }
 
-/** The health of the last hour, from the buckets that lie in it (D53, D54). `now` is in milliseconds. */
-export function snapshot(
+/** Returns the health of the last hour from the buckets that lie in it (D53, D54). `now` is in milliseconds. */
+export function healthOf(
   engine: Engine,
   path: string | null,
   buckets: readonly MinuteBucket[],
   now: number,
-): StatsSnapshot {
+): HealthAnswer {
   const first = Math.floor(now / 60_000) - windowMinutes + 1;
   const sum = { count: 0, good: 0, timed: 0, milliseconds: 0 };
   for (const bucket of buckets) {
@@ -88,8 +88,8 @@ export function snapshot(
   };
 }
 
-/** The path without its `/api`. */
-export function normalisePath(path: string): string {
+/** Returns the path without its `/api`. */
+export function withoutApiPrefix(path: string): string {
   return path.replace(/^\/api(?=\/)/, '');
 }
 

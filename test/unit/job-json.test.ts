@@ -1,14 +1,14 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { Job } from '../../src/model/job.ts';
-import { type Beside, raiseProgress, shownJob, webhookBody } from '../../src/model/job-json.ts';
+import { type JobJsonContext, jobJson, raiseProgress, webhookBody } from '../../src/model/job-json.ts';
 import { aJob, aRunningJob, someDelivered, someMetadata } from '../support/jobs.ts';
 
 const created_at = Date.UTC(2026, 0, 2, 3, 4, 5, 6);
 const link = 'https://example.com/files/signed';
 const queue = { position: 2, eta_seconds: 30, reason: 'concurrency' };
 const hour = 3_600_000;
-const beside: Beside = { now: created_at + hour, link, expires_at: created_at + 24 * hour, queue };
+const beside: JobJsonContext = { now: created_at + hour, link, expires_at: created_at + 24 * hour, queue };
 
 const contractKeys = [
   ...['id', 'status', 'success', 'endpoint', 'created_at', 'started_at', 'completed_at', 'duration_ms'],
@@ -35,7 +35,7 @@ function failed(given: Partial<Job> = {}): Job {
 
 describe('shownJob', () => {
   it('shows a completed job whole', () => {
-    const job = shownJob(completed(), beside);
+    const job = jobJson(completed(), beside);
     expect(Object.keys(job)).to.deep.equal(contractKeys);
     expect(job).to.deep.equal({
       id: completed().id,
@@ -63,7 +63,7 @@ describe('shownJob', () => {
   });
 
   it('job-status: shows a queued job with its place in the queue', () => {
-    const job = shownJob(aJob({ created_at }), beside);
+    const job = jobJson(aJob({ created_at }), beside);
     expect(Object.keys(job)).to.deep.equal([...contractKeys, 'queue']);
     expect(job).to.deep.include({ status: 'QueuedJob', success: null, started_at: null, completed_at: null, queue });
     expect(job).to.deep.include({ duration_ms: null, progress: 0, result: null, error: null, error_code: null });
@@ -71,7 +71,7 @@ describe('shownJob', () => {
 
   it('job-status: shows a running job with what it does', () => {
     const working = { stage: 'fetch video', speed_bytes: 5000, eta_seconds: 9 };
-    const job = shownJob(aRunningJob({ created_at, started_at: created_at, progress: 41, ...working }), beside);
+    const job = jobJson(aRunningJob({ created_at, started_at: created_at, progress: 41, ...working }), beside);
     expect(Object.keys(job)).to.deep.equal([...contractKeys, 'stage', 'speed_bytes', 'eta_seconds']);
     expect(job).to.deep.include({ status: 'Running', success: null, progress: 41, completed_at: null, ...working });
     expect(job).to.deep.include({
@@ -84,12 +84,12 @@ describe('shownJob', () => {
 
   it('shows a running job that has been tried before without its delivery', () => {
     const job = aRunningJob({ storing_since: 5, metadata: someMetadata, delivered: someDelivered(1) });
-    expect(shownJob(job, beside).result).to.equal(null);
+    expect(jobJson(job, beside).result).to.equal(null);
   });
 
   for (const status of ['Error', 'NotFound', 'BadRequest'] as const) {
     it(`shows a job that ended as ${status} with its failure and its last progress`, () => {
-      const job = shownJob(failed({ status }), beside);
+      const job = jobJson(failed({ status }), beside);
       expect(Object.keys(job)).to.deep.equal(contractKeys);
       expect(job).to.include({ status, success: false, result: null, progress: 97, duration_ms: 2500 });
       expect(job).to.include({ error: 'This content is private', error_code: 'private', retryable: false });
@@ -97,39 +97,39 @@ describe('shownJob', () => {
   }
 
   it('tells that a failure that may pass is retryable', () => {
-    expect(shownJob(failed({ error_code: 'source_error' }), beside).retryable).to.equal(true);
+    expect(jobJson(failed({ error_code: 'source_error' }), beside).retryable).to.equal(true);
   });
 
   it('shows no duration of a job that never ran', () => {
-    const job = shownJob(failed({ started_at: null }), beside);
+    const job = jobJson(failed({ started_at: null }), beside);
     expect(job).to.include({ started_at: null, duration_ms: null, completed_at: '2026-01-02T03:04:08.506Z' });
   });
 
-  const gone: [string, Job, Beside][] = [
+  const gone: [string, Job, JobJsonContext][] = [
     ['has expired', completed(), { ...beside, now: created_at + 24 * hour }],
     ['was removed', completed({ removed_at: created_at + 1 }), beside],
     ['has no link', completed(), { ...beside, link: null }],
   ];
   for (const [why, job, known] of gone) {
     it(`shows no link to a file that ${why}, and keeps the rest`, () => {
-      const wanted = { ...shownJob(completed(), beside).result, response: null };
-      expect(shownJob(job, known)).to.deep.include({ status: 'CompletedJob', success: true, result: wanted });
+      const wanted = { ...jobJson(completed(), beside).result, response: null };
+      expect(jobJson(job, known)).to.deep.include({ status: 'CompletedJob', success: true, result: wanted });
     });
   }
 
   it('shows a file until the very moment it expires', () => {
-    expect(shownJob(completed(), { ...beside, now: created_at + 24 * hour - 1 }).result?.response).to.equal(link);
+    expect(jobJson(completed(), { ...beside, now: created_at + 24 * hour - 1 }).result?.response).to.equal(link);
   });
 
   it('shows exactly metadata and no response for a metadata job', () => {
     const job = completed({ endpoint: 'metadata', path: '/v1/media/metadata', delivered: null });
-    expect(shownJob(job, beside).result).to.deep.equal({ metadata: someMetadata, response: null });
+    expect(jobJson(job, beside).result).to.deep.equal({ metadata: someMetadata, response: null });
   });
 
   it('never shows what a webhook is authorized with', () => {
     const args = { query: 'https://example.com/film', webhook_authorization: 'Bearer secret' };
-    expect(shownJob(aJob({ args }), beside).args).to.deep.equal({ ...args, webhook_authorization: '***' });
-    expect(shownJob(aJob({ args: { webhook_authorization: null } }), beside).args).to.deep.equal({
+    expect(jobJson(aJob({ args }), beside).args).to.deep.equal({ ...args, webhook_authorization: '***' });
+    expect(jobJson(aJob({ args: { webhook_authorization: null } }), beside).args).to.deep.equal({
       webhook_authorization: null,
     });
   });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { judgeStats, type MinuteBucket, normalisePath, snapshot } from '../../src/model/stats.ts';
+import { healthOf, judgeStats, type MinuteBucket, withoutApiPrefix } from '../../src/model/stats.ts';
 
 describe('judgeStats', () => {
   const accepted: [engine: string | undefined, path: string | undefined, about: [string, string | null]][] = [
@@ -56,7 +56,7 @@ describe('normalisePath', () => {
     ['/api', '/api'],
     ['/v1/api/x', '/v1/api/x'],
   ] as const;
-  for (const [path, plain] of rows) it(`makes ${path} ${plain}`, () => expect(normalisePath(path)).to.equal(plain));
+  for (const [path, plain] of rows) it(`makes ${path} ${plain}`, () => expect(withoutApiPrefix(path)).to.equal(plain));
 });
 
 const now = Date.UTC(2026, 10, 20, 12, 0, 30);
@@ -68,7 +68,7 @@ function bucket(over: Partial<MinuteBucket>): MinuteBucket {
 
 describe('snapshot', () => {
   it('has exactly the fields of the contract', () => {
-    const seen = snapshot('video', null, [bucket({ count: 2, good: 2, timed: 2, milliseconds: 301 })], now);
+    const seen = healthOf('video', null, [bucket({ count: 2, good: 2, timed: 2, milliseconds: 301 })], now);
     expect(seen).to.deep.equal({
       engine: 'video',
       path: null,
@@ -80,7 +80,7 @@ describe('snapshot', () => {
   });
 
   it('names the path it was asked for', () =>
-    expect(snapshot('audio', '/v1/audio/download', [], now).path).to.equal('/v1/audio/download'));
+    expect(healthOf('audio', '/v1/audio/download', [], now).path).to.equal('/v1/audio/download'));
 
   const rates: [count: number, failed: number, rate: number, health: string][] = [
     [0, 0, 100, 'operational'],
@@ -103,7 +103,7 @@ describe('snapshot', () => {
   ];
   for (const [count, failed, rate, health] of rates) {
     it(`stats-health: shows ${failed} failures of ${count} as ${rate}, ${health}`, () => {
-      const seen = snapshot('video', null, [bucket({ count, good: count - failed })], now);
+      const seen = healthOf('video', null, [bucket({ count, good: count - failed })], now);
       expect([seen.success_rate, seen.health]).to.deep.equal([rate, health]);
     });
   }
@@ -122,12 +122,12 @@ describe('snapshot', () => {
   ];
   for (const [what, buckets, average] of times) {
     it(`shows as average ${what}`, () =>
-      expect(snapshot('video', null, buckets.map(bucket), now).avg_response_time_ms).to.equal(average));
+      expect(healthOf('video', null, buckets.map(bucket), now).avg_response_time_ms).to.equal(average));
   }
 
   it('counts this minute and the 59 before it', () => {
     const failed = { count: 1, good: 0, timed: 1, milliseconds: 10 };
-    const seen = (age: number) => snapshot('video', null, [bucket({ ...failed, minute: minute - age })], now);
+    const seen = (age: number) => healthOf('video', null, [bucket({ ...failed, minute: minute - age })], now);
     expect([0, 59].map((age) => seen(age).success_rate)).to.deep.equal([95, 95]);
     expect([60, 61, 1000].map((age) => seen(age).success_rate)).to.deep.equal([100, 100, 100]);
     expect([59, 60].map((age) => seen(age).avg_response_time_ms)).to.deep.equal([10, 0]);
@@ -146,7 +146,7 @@ describe('snapshot', () => {
     fc.assert(
       fc.property(buckets, (made) => {
         const hour = made.map(({ failed, ...rest }) => ({ ...rest, good: rest.count - Math.min(failed, rest.count) }));
-        const { success_rate: rate, health, avg_response_time_ms: average } = snapshot('video', null, hour, now);
+        const { success_rate: rate, health, avg_response_time_ms: average } = healthOf('video', null, hour, now);
         expect(rate).to.be.within(0, 100);
         expect(rate).to.equal(Number(rate.toFixed(1)));
         expect(average).to.satisfy(Number.isSafeInteger);
