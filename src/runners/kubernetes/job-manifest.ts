@@ -27,7 +27,7 @@ export interface WorkerShape {
 
 /** Audience of the token that the cluster projects into a worker pod. */
 export const tokenAudience = 'trawl-gateway';
-export const tokenFile = '/var/run/trawl/token';
+const tokenFile = '/var/run/trawl/token';
 
 const user = 65_532;
 const tokenSeconds = 3_600;

@@ -24,8 +24,8 @@ interface StatusBody {
   readonly reason?: string | undefined;
 }
 
-export type KubeQuery = Readonly<Record<string, string | number | boolean | undefined>>;
-export type KubeMethod = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+type KubeQuery = Readonly<Record<string, string | number | boolean | undefined>>;
+type KubeMethod = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
 export interface KubeQuestion {
   readonly query?: KubeQuery;

@@ -1,7 +1,7 @@
 import type { V1PolicyRule, V1Role, V1RoleBinding } from '@kubernetes/client-node';
 
 /** All permissions of the controller; they hold in the namespace of the workers alone. */
-export const permissions = [
+const permissions = [
   { apiGroups: ['batch'], resources: ['jobs'], verbs: ['create', 'get', 'list', 'watch', 'patch', 'delete'] },
   { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch', 'patch', 'delete'] },
   { apiGroups: [''], resources: ['events'], verbs: ['list'] },
