@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import type { Config } from '../base/config.ts';
 import { projectPython as python } from '../media/yt-dlp.ts';
-import { isRecent } from '../store/redis/redis-process.ts';
+import { isSupportedVersion } from '../store/redis/redis-process.ts';
 import { type Finding, findingOf } from './doctor-finding.ts';
 
 const minNode = 24;
@@ -55,7 +55,7 @@ export function checkNode(version: string): Finding {
 export function checkRedis(version: string | null, missing: Finding['level']): Finding {
   if (version === null) return { level: missing, about: 'redis-server', text: 'redis-server is not installed.' };
   const text = `redis-server is version ${version}; 7.0 or newer is needed.`;
-  return findingOf(isRecent(version), 'redis-server', text, missing);
+  return findingOf(isSupportedVersion(version), 'redis-server', text, missing);
 }
 
 /** Judges whether the clock of this machine can be right at all. */

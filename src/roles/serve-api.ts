@@ -22,7 +22,7 @@ import type { ObjectStore } from '../objects/object-store.ts';
 import { noteStrayProxy } from '../store/access/stray-proxy.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import { openRequestLog } from '../store/log/write-lines.ts';
-import { watchRoom } from '../store/redis/memory-gate.ts';
+import { watchMemory } from '../store/redis/memory-gate.ts';
 import type { RecordStore } from '../store/script.ts';
 
 /** Dependencies of the public API. */
@@ -51,8 +51,8 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
 export async function serveApi(parts: ApiParts, stop: Shutdown): Promise<{ port: number; publicUrl: string }> {
   const { config, store, log, metrics } = parts;
   const draining = new AbortController();
-  const room = await watchRoom(store.connection, metrics, log);
-  stop.add('memory of redis', room.close);
+  const memoryGate = await watchMemory(store.connection, metrics, log);
+  stop.add('memory of redis', memoryGate.close);
   const lines = openRequestLog(store, config.logLines, log);
   stop.add('request log', lines.close, 3);
   const rule = {
@@ -63,7 +63,7 @@ export async function serveApi(parts: ApiParts, stop: Shutdown): Promise<{ port:
   const blocked = await cacheBlocks(store, rule, log);
   stop.add('blocked addresses', blocked.close);
   let publicUrl = config.publicUrl;
-  const handlers = makeHandlers(parts, room.has, () => publicUrl, draining.signal);
+  const handlers = makeHandlers(parts, memoryGate.isOpen, () => publicUrl, draining.signal);
   const findCaller = findCallers(config.trustedProxies, (address) => {
     log.warn(strayProxy);
     void noteStrayProxy(store, address).catch((error) => log.debug('the proxy could not be noted', { error }));

@@ -5,7 +5,7 @@ import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { type Connection, connect } from './redis/connection.ts';
 import { checkDurability } from './redis/durability.ts';
-import { askServer } from './redis/redis-process.ts';
+import { pingServer } from './redis/redis-process.ts';
 import { prepareSchema } from './schema.ts';
 import type { RecordStore } from './script.ts';
 
@@ -15,10 +15,10 @@ export interface OpenStore {
   readonly close: () => Promise<void>;
 }
 
-type Settings = Pick<Config, 'redisUrl' | 'data' | 'durability' | 'clockFile'>;
+type StoreSettings = Pick<Config, 'redisUrl' | 'data' | 'durability' | 'clockFile'>;
 
 /** Opens the record for reading and writing; refuses when there is none, or when it would not keep what is written. */
-export async function openStore(config: Settings, log: Log, observe?: RecordStore['observe']): Promise<OpenStore> {
+export async function openStore(config: StoreSettings, log: Log, observe?: RecordStore['observe']): Promise<OpenStore> {
   const url = await findRecord(config);
   if (url === null) throw refuse('unavailable', noRecord(config));
   const connection = await connect(url, { log });
@@ -41,15 +41,15 @@ export async function openStore(config: Settings, log: Log, observe?: RecordStor
 }
 
 /** URL of the record: the Redis of TRAWL_REDIS_URL, else that of a running `trawl up`; `null` when none runs. */
-export async function findRecord({ redisUrl, data }: Pick<Settings, 'redisUrl' | 'data'>): Promise<string | null> {
+export async function findRecord({ redisUrl, data }: Pick<StoreSettings, 'redisUrl' | 'data'>): Promise<string | null> {
   if (redisUrl !== null) return redisUrl;
   const socket = join(recordFolder(data), 'redis.sock');
-  if ((await askServer(socket)) === 'absent') return null;
+  if ((await pingServer(socket)) === 'absent') return null;
   return `unix://${socket.split('/').map(encodeURIComponent).join('/')}`;
 }
 
 /** Says where a record was looked for. */
-export function noRecord({ data }: Pick<Settings, 'data'>): string {
+export function noRecord({ data }: Pick<StoreSettings, 'data'>): string {
   return `No record found: TRAWL_REDIS_URL is not set, and no trawl up runs in ${resolve(data)} (TRAWL_DATA)`;
 }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { openClient } from '../../src/store/redis/redis-client.ts';
+import { openRedisClient } from '../../src/store/redis/redis-client.ts';
 import { admitted, storeOf } from '../support/record.ts';
 import type { TestRedis } from '../support/redis.ts';
 import { recordCommands } from './commands.ts';
@@ -18,7 +18,7 @@ export function compareScript(): Promise<Measured> {
     const ours = await admissions(redis);
     await ours.work();
     const commands = await recordCommands(redis.url, ours.call);
-    const client = await openClient(redis.url);
+    const client = await openRedisClient(redis.url);
     const sendAll = async (): Promise<void> => {
       for (const command of commands(randomUUID())) await client.sendCommand(command);
     };

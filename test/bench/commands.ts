@@ -1,4 +1,4 @@
-import { openClient } from '../../src/store/redis/redis-client.ts';
+import { openRedisClient } from '../../src/store/redis/redis-client.ts';
 import { until } from '../support/until.ts';
 
 /** Commands, in which an id may stand for another one. */
@@ -14,8 +14,8 @@ const letters: Record<string, string> = { n: '\n', r: '\r', t: '\t', a: '\x07', 
  * the place of that one; those that only ask for the time are left out.
  */
 export async function recordCommands(url: string, act: () => Promise<string>): Promise<Commands> {
-  const watcher = await openClient(url);
-  const client = await openClient(url);
+  const watcher = await openRedisClient(url);
+  const client = await openRedisClient(url);
   const lines: string[] = [];
   try {
     await watcher.monitor((line) => lines.push(String(line)));

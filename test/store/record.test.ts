@@ -3,8 +3,8 @@ import { prepareSchema } from '../../src/store/schema.ts';
 import { holder, storeOf, type TestStore } from '../support/record.ts';
 import { startTestCluster, startTestRedis } from '../support/redis.ts';
 import { admitSuite } from './admit.suite.ts';
+import { authorizeSuite } from './authorize.suite.ts';
 import { deliverySuite } from './delivery.suite.ts';
-import { doorSuite } from './door.suite.ts';
 import { hintsSuite } from './hints.suite.ts';
 import { jobsSuite } from './jobs.suite.ts';
 import { moneySuite } from './money.suite.ts';
@@ -33,7 +33,7 @@ for (const { name, start } of kinds) {
       await takeLead(store, holder);
     });
 
-    describe('the door', () => doorSuite(() => store));
+    describe('authorization of calls', () => authorizeSuite(() => store));
     describe('admission', () => admitSuite(() => store));
     describe('jobs', () => jobsSuite(() => store));
     describe('hints', () => hintsSuite(() => store));

@@ -66,7 +66,7 @@ export function aLog() {
 export async function startTestRedis(options: Partial<ServerOptions> = {}): Promise<TestRedis> {
   const { folder, remove } = aFolder();
   const { log } = aLog();
-  const server = await startRedis({ folder, log, longestDelayMs: 100, ...options });
+  const server = await startRedis({ folder, log, maxDelayMs: 100, ...options });
   const end = async () => {
     await server.stop();
     remove();

@@ -2,7 +2,7 @@ import { refuse } from '../../base/errors.ts';
 import { periodAt } from '../../model/billing-period.ts';
 import { keys } from '../keys.ts';
 import { balanceKeyNames, balanceKeys, balances } from '../lua/balances.ts';
-import { inTime, Late } from '../redis/timeout.ts';
+import { RedisTimeout, withTimeout } from '../redis/timeout.ts';
 import { number, type RecordStore, run, type ScriptReply, script, text } from '../script.ts';
 
 /**
@@ -54,9 +54,9 @@ export async function withRolledPeriod(
     throw new Error(`the billing period of account ${accountId} does not roll`);
   };
   try {
-    return await inTime(rollAndRun(), maxRollMs - (performance.now() - began));
+    return await withTimeout(rollAndRun(), maxRollMs - (performance.now() - began));
   } catch (error) {
-    throw error instanceof Late ? Object.assign(refuse('unavailable'), { cause: error }) : error;
+    throw error instanceof RedisTimeout ? Object.assign(refuse('unavailable'), { cause: error }) : error;
   } finally {
     isOver = true;
   }

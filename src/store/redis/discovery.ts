@@ -1,12 +1,12 @@
 import { askOnce } from './redis-client.ts';
 
-/** Where the record is. Its keys share one tag, so in a Cluster too it is on one node, though not always on the same. */
-export interface Place {
-  /** For people: hosts, without a login. */
+/** Location of the record. Its keys share one tag, so a Cluster keeps all of it on one node, though not always the same. */
+export interface RedisTopology {
+  /** Hosts without a login, for logs. */
   readonly name: string;
-  /** URL of the node that has the record now. With every turn another one is asked first. */
+  /** Returns the URL of the node that has the record now. Each turn asks another node first. */
   readonly find: (turn: number) => Promise<string>;
-  /** Takes note that a node has named another one. */
+  /** Notes a MOVED error: this is a Cluster, so the owner of the slot must be looked up. */
   readonly moved: () => void;
 }
 
@@ -16,7 +16,7 @@ const sentinelUrl = /^redis\+sentinel:\/\/(?:([^@/]*)@)?([^@/]+)\/([^/?#]+)(?:\/
 const sentinelPort = '26379';
 
 /** Reads a Redis URL: one, several with commas between for a Cluster, `redis+sentinel://`, or `unix://` with a path. */
-export function readListenAddress(url: string): Place {
+export function readTopology(url: string): RedisTopology {
   const sentinels = sentinelUrl.exec(url);
   if (sentinels) return behindSentinels(sentinels);
   const nodes = url.split(',').map((part) => part.trim());
@@ -26,7 +26,7 @@ export function readListenAddress(url: string): Place {
   );
 }
 
-function atNodes(given: readonly string[]): Place {
+function atNodes(given: readonly string[]): RedisTopology {
   let nodes = given;
   let isCluster = given.length > 1;
   return {
@@ -47,7 +47,7 @@ function atNodes(given: readonly string[]): Place {
   };
 }
 
-function behindSentinels([, login, hosts = '', name = '', database = '0']: readonly string[]): Place {
+function behindSentinels([, login, hosts = '', name = '', database = '0']: readonly string[]): RedisTopology {
   const sentinels = hosts.split(',').map((host) => withDefaultPort(`redis://${host}`));
   const master = new URL(`redis://${login === undefined ? '' : `${login}@`}master/${database}`);
   const credentials = [master.username, master.password].filter((part) => part !== '').map(decodeURIComponent);
@@ -64,7 +64,7 @@ function behindSentinels([, login, hosts = '', name = '', database = '0']: reado
   };
 }
 
-/** What the first one answers that can, beginning with another one each turn; throws what the last one failed with. */
+/** Returns the answer of the first node that gives one, beginning with another one each turn; throws the last error. */
 async function askFirst<T>(urls: readonly string[], turn: number, ask: (url: string) => Promise<T>): Promise<T> {
   let failure: unknown;
   for (const [n] of urls.entries()) {

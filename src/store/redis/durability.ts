@@ -1,11 +1,11 @@
 import { Refusal } from '../../base/errors.ts';
 import type { Connection } from './connection.ts';
-import { isRecent } from './redis-process.ts';
+import { isSupportedVersion } from './redis-process.ts';
 
 export interface Durability {
-  /** Whether Redis may lose or forget changes. */
+  /** True when Redis may lose changes that it has acknowledged. */
   readonly relaxed: boolean;
-  /** Each reason in words. */
+  /** One sentence for each reason. */
   readonly findings: string[];
 }
 
@@ -13,12 +13,12 @@ export interface Durability {
 const needed = { appendonly: 'yes', appendfsync: 'always', 'maxmemory-policy': 'noeviction' };
 
 /**
- * Looks whether Redis keeps every change. In `strict` it throws a sentence that names what is wrong and what to set. A Redis
- * that is too old is refused in `relaxed` too.
+ * Checks the settings of Redis. `strict` throws a sentence that says which setting is wrong and what to set; a Redis that is
+ * too old is refused in `relaxed`, too.
  */
 export async function checkDurability(connection: Connection, mode: 'strict' | 'relaxed'): Promise<Durability> {
   const version = (await readSection(connection, 'server'))?.get('redis_version');
-  if (version !== undefined && !isRecent(version)) {
+  if (version !== undefined && !isSupportedVersion(version)) {
     throw new Error(`Redis is version ${version}: 7.0 or newer is needed`);
   }
   const findings = await readSettings(connection);
@@ -29,7 +29,7 @@ export async function checkDurability(connection: Connection, mode: 'strict' | '
   return { relaxed: findings.length > 0, findings };
 }
 
-/** How full the memory is that Redis may use, from 0 to about 1; 0 when it has no limit. */
+/** Returns the used share of Redis's memory limit, from 0 to about 1; 0 without a limit. */
 export async function memoryRatio(connection: Connection): Promise<number> {
   const memory = await readSection(connection, 'memory');
   const limit = Number(memory?.get('maxmemory') ?? 0);
@@ -53,7 +53,7 @@ async function readSection(connection: Connection, section: string): Promise<Map
   return new Map(lines.flatMap((line) => (line.includes(':') ? [line.split(/:(.*)/s, 2) as [string, string]] : [])));
 }
 
-/** A managed Redis may not know a command, or not allow it. */
+/** Returns `undefined` where a managed Redis does not know or allow the command. */
 async function readUnlessHidden(connection: Connection, command: string[]): Promise<unknown> {
   try {
     return await connection.send(command);

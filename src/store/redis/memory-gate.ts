@@ -3,20 +3,21 @@ import type { Metrics } from '../../base/metrics.ts';
 import type { Connection } from './connection.ts';
 import { memoryRatio } from './durability.ts';
 
-/** Whether the record has room for more: admissions stop at 85 % of its memory, so that what ends always can. */
-export interface Room {
-  has(): boolean;
+/** Stops admissions at 85 % of Redis memory, so that settle, cancel and release still have room. */
+export interface MemoryGate {
+  /** False while admissions are stopped. */
+  isOpen(): boolean;
   close(): void;
 }
 
 /** Share of Redis memory from which on no new job is admitted, so that settle, cancel and release still have room. */
 export const fullRatio = 0.85;
-const lookMilliseconds = 1000;
+const intervalMs = 1000;
 
-/** Looks every second. While Redis does not answer, the last answer stays: the calls themselves fail then. */
-export async function watchRoom(connection: Connection, metrics: Metrics, log: Log): Promise<Room> {
+/** Reads the memory of Redis every second. While Redis does not answer, the gate stays as it is. */
+export async function watchMemory(connection: Connection, metrics: Metrics, log: Log): Promise<MemoryGate> {
   let ratio = 0;
-  const look = async () => {
+  const read = async () => {
     metrics.redis_ready.set(connection.ready() ? 1 : 0);
     try {
       const before = ratio;
@@ -28,8 +29,8 @@ export async function watchRoom(connection: Connection, metrics: Metrics, log: L
       log.debug('the memory of redis could not be read', { error });
     }
   };
-  await look();
-  const timer = setInterval(() => void look(), lookMilliseconds);
+  await read();
+  const timer = setInterval(() => void read(), intervalMs);
   timer.unref();
-  return { has: () => ratio < fullRatio, close: () => clearInterval(timer) };
+  return { isOpen: () => ratio < fullRatio, close: () => clearInterval(timer) };
 }

@@ -1,74 +1,74 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../../base/log.ts';
-import type { Place } from './discovery.ts';
-import { type Client, openClient } from './redis-client.ts';
-import { inTime, Late, limitMs } from './timeout.ts';
+import type { RedisTopology } from './discovery.ts';
+import { openRedisClient, type RedisClient } from './redis-client.ts';
+import { RedisTimeout, timeoutMs, withTimeout } from './timeout.ts';
 
 interface Use {
-  readonly client: Client;
+  readonly client: RedisClient;
   readonly leave: () => void;
   readonly broke: (why: Error) => void;
 }
 
-const shortestDelayMs = 25;
-const longestDelayMs = 200;
+const firstDelayMs = 25;
+const maxDelayMs = 200;
 const steadyMs = 1_000;
-const watchMs = 400;
+const pingIntervalMs = 400;
 const drainMs = 1_000;
 
 /**
- * Keeps one connection to wherever the record is, and opens the next one when it breaks. Each answers PING and is prepared
- * before it is given out.
+ * Keeps one connection to the node that has the record, and opens the next one when it breaks. Each one has answered PING
+ * and is prepared before it is used.
  */
-export class Link {
-  readonly #place: Place;
+export class ReconnectingConnection {
+  readonly #topology: RedisTopology;
   readonly #log: Log;
-  readonly #prepare: (client: Client) => Promise<void>;
+  readonly #prepare: (client: RedisClient) => Promise<void>;
   readonly #closing = new AbortController();
   readonly #kept: Promise<void>;
   #use: Use | undefined;
-  #arrival = Promise.withResolvers<Client>();
+  #arrival = Promise.withResolvers<RedisClient>();
   #cause: unknown;
   #answeredAt = 0;
-  #isTold: boolean | undefined;
+  #isLoggedConnected: boolean | undefined;
   #drained: Promise<void> = Promise.resolve();
 
-  constructor(place: Place, log: Log, prepare = async (_client: Client): Promise<void> => {}) {
-    this.#place = place;
+  constructor(topology: RedisTopology, log: Log, prepare = async (_client: RedisClient): Promise<void> => {}) {
+    this.#topology = topology;
     this.#log = log;
     this.#prepare = prepare;
     this.#kept = this.#keep();
   }
 
-  /** The connection, while there is one. */
-  client(): Client | undefined {
+  /** Returns the connection, while there is one. */
+  client(): RedisClient | undefined {
     return this.#use?.client;
   }
 
   /** Waits for a connection, however long that takes. */
-  present(): Promise<Client> {
+  present(): Promise<RedisClient> {
     return this.#arrival.promise;
   }
 
-  /** What went wrong last. */
+  /** Returns the last error. */
   cause(): unknown {
     return this.#cause;
   }
 
-  /** Takes note that Redis has answered something. */
+  /** Notes that Redis has answered a command. */
   noteAnswer(): void {
     this.#answeredAt = performance.now();
   }
 
-  /** Gives up a connection over which an answer is late, unless it is only slow: whoever still waits gets an error. */
-  suspect(client: Client, why: Late): void {
-    if (performance.now() - this.#answeredAt < limitMs) return;
+  /** Gives up a connection after a timeout, unless other answers still arrive; its pending commands fail. */
+  suspect(client: RedisClient, why: RedisTimeout): void {
+    if (performance.now() - this.#answeredAt < timeoutMs) return;
     this.#forget(client)?.broke(why);
     client.destroy();
   }
 
-  /** Looks anew where the record is; what the old connection has still to answer is waited for. */
-  leave(client: Client): void {
+  /** Looks up again which node has the record; the old connection still receives its pending answers. */
+  leave(client: RedisClient): void {
     this.#forget(client)?.leave();
   }
 
@@ -80,31 +80,31 @@ export class Link {
   }
 
   async #keep(): Promise<void> {
-    let delayMs = shortestDelayMs;
+    let delayMs = firstDelayMs;
     for (let turn = 0; !this.#closing.signal.aborted; turn += 1) {
       const began = performance.now();
       await this.#useOne(turn).catch((error) => {
         this.#cause = error;
-        this.#tell(false);
+        this.#logChange(false);
       });
-      delayMs = performance.now() - began > steadyMs ? shortestDelayMs : Math.min(delayMs * 2, longestDelayMs);
-      // It ends early only because all is closed.
+      delayMs = performance.now() - began > steadyMs ? firstDelayMs : Math.min(delayMs * 2, maxDelayMs);
+      // The delay ends early only when the connection is closed.
       await pause(delayMs, undefined, { signal: this.#closing.signal }).catch(() => {});
     }
   }
 
   /** Uses one connection until it is left; throws why it broke. */
   async #useOne(turn: number): Promise<void> {
-    const client = await openClient(await this.#place.find(turn));
+    const client = await openRedisClient(await this.#topology.find(turn));
     try {
-      await inTime(client.sendCommand(['PING']));
-      await inTime(this.#prepare(client));
+      await withTimeout(client.sendCommand(['PING']));
+      await withTimeout(this.#prepare(client));
       this.noteAnswer();
       if (!client.isReady || this.#closing.signal.aborted) return;
       await new Promise<void>((leave, broke) => {
         client.once('terminated', broke);
         this.#use = { client, leave, broke };
-        this.#tell(true);
+        this.#logChange(true);
         this.#arrival.resolve(client);
         void this.#watch(client);
       });
@@ -114,20 +114,20 @@ export class Link {
     }
   }
 
-  /** Asks again and again, so that a Redis that is gone is noticed without a call. */
-  async #watch(client: Client): Promise<void> {
+  /** Sends PING every 400 ms, so that a Redis that is gone is noticed without a call. */
+  async #watch(client: RedisClient): Promise<void> {
     for (;;) {
-      await pause(watchMs, undefined, { ref: false });
+      await pause(pingIntervalMs, undefined, { ref: false });
       if (this.#use?.client !== client) return;
-      await inTime(client.sendCommand(['PING'])).then(
+      await withTimeout(client.sendCommand(['PING'])).then(
         () => this.noteAnswer(),
-        // Any other error comes with the end of the connection, or because too much is under way.
-        (error) => error instanceof Late && this.suspect(client, error),
+        // Any other error means that the connection ended, or that too many commands are pending.
+        (error) => error instanceof RedisTimeout && this.suspect(client, error),
       );
     }
   }
 
-  #forget(client: Client): Use | undefined {
+  #forget(client: RedisClient): Use | undefined {
     const use = this.#use;
     if (use?.client !== client) return undefined;
     this.#use = undefined;
@@ -135,21 +135,21 @@ export class Link {
     return use;
   }
 
-  /** Tells a change once, however often it is tried in between. */
-  #tell(isConnected: boolean): void {
-    if (this.#isTold === isConnected) return;
-    this.#isTold = isConnected;
-    const fields = { place: this.#place.name };
+  /** Logs each change once, however many attempts fail in between. */
+  #logChange(isConnected: boolean): void {
+    if (this.#isLoggedConnected === isConnected) return;
+    this.#isLoggedConnected = isConnected;
+    const fields = { place: this.#topology.name };
     if (isConnected) this.#log.info('redis is connected', fields);
     else this.#log.warn('redis cannot be reached', { ...fields, error: this.#cause });
   }
 }
 
-/** Lets a connection receive what it still waits for, then ends it. */
-async function drain(client: Client): Promise<void> {
+/** Lets a connection receive its pending answers, for a second at most, then closes it. */
+async function drain(client: RedisClient): Promise<void> {
   const limit = Promise.withResolvers<void>();
   const timer = setTimeout(limit.resolve, drainMs);
-  // Closing fails when the connection is broken already, so that there is nothing to wait for, and never ends when it breaks now.
+  // Closing rejects when the connection is broken already, and never resolves when it breaks now.
   await Promise.race([client.close(), limit.promise]).catch(() => {});
   clearTimeout(timer);
   client.destroy();

@@ -1,19 +1,19 @@
 import { createClient, ErrorReply } from 'redis';
-import { inTime } from './timeout.ts';
+import { withTimeout } from './timeout.ts';
 
-/** One connection to one Redis. Once it breaks it stays so: `link.ts` opens the next one. */
-export type Client = ReturnType<typeof makeClient>;
+/** One connection to one Redis. Once it breaks it stays so: `ReconnectingConnection` opens the next one. */
+export type RedisClient = ReturnType<typeof makeRedisClient>;
 
 const connectTimeoutMs = 1_000;
-const mostCommandsInFlight = 20_000;
+const maxCommandsInFlight = 20_000;
 
-/** Opens a connection, or fails in time. */
-export async function openClient(url: string): Promise<Client> {
-  const client = makeClient(url);
-  // Whoever waits for an answer gets the same error; without a listener it would end the process.
+/** Opens a connection, or throws within the timeout. */
+export async function openRedisClient(url: string): Promise<RedisClient> {
+  const client = makeRedisClient(url);
+  // Each pending command fails with the same error; without a listener it would end the process.
   client.on('error', () => {});
   try {
-    await inTime(client.connect());
+    await withTimeout(client.connect());
     return client;
   } catch (error) {
     client.destroy();
@@ -23,8 +23,8 @@ export async function openClient(url: string): Promise<Client> {
 
 /** Asks one question over a connection of its own. The login is used only if the server wants one that the URL lacks. */
 export async function askOnce(url: string, question: string[], login?: string[]): Promise<unknown> {
-  const client = await openClient(url);
-  const ask = (command: string[]) => inTime(client.sendCommand(command));
+  const client = await openRedisClient(url);
+  const ask = (command: string[]) => withTimeout(client.sendCommand(command));
   try {
     return await ask(question).catch(async (error) => {
       if (!login || !isReply(error, /^NOAUTH/)) throw error;
@@ -36,17 +36,17 @@ export async function askOnce(url: string, question: string[], login?: string[])
   }
 }
 
-/** Whether an error is what Redis itself answered, and has these words. */
+/** True for an error that Redis itself answered with these words. */
 export function isReply(error: unknown, words = /^/): error is ErrorReply {
   return error instanceof ErrorReply && words.test(error.message);
 }
 
 /**
- * The library's own ways to reconnect are off. Its Cluster client never finishes connecting while one node is down, its
- * Sentinel client sends a command again whose answer was lost. Its limits are off too: one ends when a command is written,
- * the other never comes while more are written, and both blame Redis when this process was busy.
+ * The library's reconnects are off: its Cluster client never finishes connecting while one node is down, its Sentinel client
+ * sends a command again whose answer was lost. Its timeouts are off: one ends when a command is written, the other never
+ * fires while more are written, and both blame Redis when this process was busy.
  */
-function makeClient(url: string) {
+function makeRedisClient(url: string) {
   return createClient({
     url,
     // Replies are then plain strings, numbers and lists, also while subscribed.
@@ -54,7 +54,7 @@ function makeClient(url: string) {
     disableOfflineQueue: true,
     disableClientInfo: true,
     maintNotifications: 'disabled',
-    commandsQueueMaxLength: mostCommandsInFlight,
+    commandsQueueMaxLength: maxCommandsInFlight,
     commandOptions: { timeout: undefined },
     // Shorter than ours: what is still connecting cannot be ended from outside.
     socket: { connectTimeout: connectTimeoutMs, reconnectStrategy: false },

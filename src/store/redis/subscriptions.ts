@@ -1,28 +1,28 @@
 import type { Log } from '../../base/log.ts';
-import type { Place } from './discovery.ts';
-import { Link } from './reconnecting-connection.ts';
+import type { RedisTopology } from './discovery.ts';
+import { ReconnectingConnection } from './reconnecting-connection.ts';
 
 export type Listener = (message: string) => void;
 
-/** Hears what is published, over a connection of its own. What is published while that is broken is not heard. */
-export class Channels {
+/** Receives published messages over a connection of its own; those published while it is broken are lost. */
+export class Subscriptions {
   readonly #log: Log;
-  readonly #link: Link;
+  readonly #connection: ReconnectingConnection;
   readonly #listeners = new Map<string, Set<Listener>>();
 
-  constructor(place: Place, log: Log) {
+  constructor(topology: RedisTopology, log: Log) {
     this.#log = log;
-    this.#link = new Link(place, log, async (client) => {
-      for (const channel of this.#listeners.keys()) await client.subscribe(channel, this.#tell);
+    this.#connection = new ReconnectingConnection(topology, log, async (client) => {
+      for (const channel of this.#listeners.keys()) await client.subscribe(channel, this.#deliver);
     });
   }
 
-  /** Calls the listener with each message from now on. Answers how to end that. */
+  /** Calls the listener with each message from now on. Returns a function that ends that. */
   async subscribe(channel: string, listener: Listener): Promise<() => Promise<void>> {
     this.#listeners.set(channel, (this.#listeners.get(channel) ?? new Set()).add(listener));
     try {
-      const client = await this.#link.present();
-      await client.subscribe(channel, this.#tell);
+      const client = await this.#connection.present();
+      await client.subscribe(channel, this.#deliver);
     } catch (error) {
       await this.#remove(channel, listener);
       throw error;
@@ -31,22 +31,22 @@ export class Channels {
   }
 
   close(): Promise<void> {
-    return this.#link.close();
+    return this.#connection.close();
   }
 
   async #remove(channel: string, listener: Listener): Promise<void> {
     const listeners = this.#listeners.get(channel);
     if (!listeners?.delete(listener) || listeners.size > 0) return;
     this.#listeners.delete(channel);
-    await this.#link.client()?.unsubscribe(channel, this.#tell);
+    await this.#connection.client()?.unsubscribe(channel, this.#deliver);
   }
 
-  readonly #tell = (message: string, channel: string): void => {
+  readonly #deliver = (message: string, channel: string): void => {
     for (const listener of this.#listeners.get(channel) ?? []) {
       try {
         listener(message);
       } catch (error) {
-        // It must not reach the library, which would take it for a broken connection.
+        // The library would take an error of a listener for a broken connection.
         this.#log.error('a listener failed', { channel, error });
       }
     }

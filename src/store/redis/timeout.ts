@@ -1,59 +1,23 @@
 /** Redis did not answer in time. */
-export class Late extends Error {
-  constructor(milliseconds = limitMs) {
+export class RedisTimeout extends Error {
+  constructor(milliseconds = timeoutMs) {
     super(`No answer within ${Math.round(milliseconds)} ms`);
   }
 }
 
-/** How long an answer is waited for. */
-export const limitMs = 1_500;
+export const timeoutMs = 1_500;
+/** Begins when the first timer has run: a process that was too busy to read an answer still gets this long for it. */
 const lastPartMs = 300;
-const tickMs = 20;
 
-interface Wait {
-  /** When its present part ends. */
-  until: number;
-  isLastPart: boolean;
-  readonly giveUp: () => void;
-}
-
-/** One timer looks at all: one for each would cost more than what it guards. */
-const waits = new Set<Wait>();
-let isTicking = false;
-
-/** Answers what a promise does, or throws `Late`. */
-export function inTime<T>(promise: Promise<T>, milliseconds = limitMs): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const until = performance.now() + milliseconds - lastPartMs;
-    const wait: Wait = { until, isLastPart: false, giveUp: () => reject(new Late(milliseconds)) };
-    waits.add(wait);
-    if (!isTicking) setTimeout(tick, tickMs);
-    isTicking = true;
-    promise.then(
-      (value) => {
-        waits.delete(wait);
-        resolve(value);
-      },
-      (error) => {
-        waits.delete(wait);
-        reject(error);
-      },
-    );
-  });
-}
-
-function tick(): void {
-  const now = performance.now();
-  for (const wait of waits) {
-    if (now < wait.until) continue;
-    if (wait.isLastPart) {
-      waits.delete(wait);
-      wait.giveUp();
-    }
-    // The last part begins only when this process is free: it may itself have been too busy to send or to read.
-    wait.until = now + lastPartMs;
-    wait.isLastPart = true;
+/** Returns what a promise gives, or throws `RedisTimeout`. */
+export async function withTimeout<T>(promise: Promise<T>, milliseconds = timeoutMs): Promise<T> {
+  const expired = Promise.withResolvers<never>();
+  let timer = setTimeout(() => {
+    timer = setTimeout(() => expired.reject(new RedisTimeout(milliseconds)), lastPartMs);
+  }, milliseconds - lastPartMs);
+  try {
+    return await Promise.race([promise, expired.promise]);
+  } finally {
+    clearTimeout(timer);
   }
-  isTicking = waits.size > 0;
-  if (isTicking) setTimeout(tick, tickMs);
 }

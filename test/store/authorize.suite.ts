@@ -15,7 +15,7 @@ const word = async (answer: Promise<object>): Promise<string> => {
 const only = async (store: RecordStore, account: string) => (await listKeys(store, account))[0]!;
 
 /** The key and the plan's rate, in front of every call. */
-export function doorSuite(store: () => TestStore): void {
+export function authorizeSuite(store: () => TestStore): void {
   it('lets a working key in', async () => {
     expect(await word(readUsage(store(), await anAccount(store())))).to.equal('entered');
   });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { connect } from '../../src/store/redis/connection.ts';
 import { type RedisServer, type ServerOptions, startRedis } from '../../src/store/redis/embedded-server.ts';
-import { askServer, spawnRedis, whenReady } from '../../src/store/redis/redis-process.ts';
+import { pingServer, spawnRedis, whenReady } from '../../src/store/redis/redis-process.ts';
 import { aFolder, aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
@@ -97,7 +97,7 @@ describe('a redis-server of our own', () => {
     process.kill(server.pid(), 'SIGKILL');
     await until(() => lines.some((line) => line.includes('ended by itself')), 5, 'its end is noticed');
     await server.stop();
-    expect(await askServer(server.socket)).to.equal('absent');
+    expect(await pingServer(server.socket)).to.equal('absent');
   });
 
   it('is ended by force when it does not end', async function () {
@@ -125,9 +125,9 @@ describe('a redis-server of our own', () => {
     const slow = ['--key-load-delay', '200', '--appendonly', 'yes', '--loading-process-events-interval-bytes', '1024'];
     const second = spawnRedis(folder, ['--port', '0', '--unixsocket', 'redis.sock', ...slow]);
     const ready = whenReady(second, first.socket);
-    await until(async () => (await askServer(first.socket)) === 'loading', 5, 'it reads its file');
+    await until(async () => (await pingServer(first.socket)) === 'loading', 5, 'it reads its file');
     await ready;
-    expect(await askServer(first.socket)).to.equal('ready');
+    expect(await pingServer(first.socket)).to.equal('ready');
     await second.stop();
   });
 

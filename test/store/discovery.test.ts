@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readListenAddress } from '../../src/store/redis/discovery.ts';
+import { readTopology } from '../../src/store/redis/discovery.ts';
 
 describe('the place of the record', () => {
   const names = [
@@ -11,7 +11,7 @@ describe('the place of the record', () => {
   ];
   for (const { url, name } of names) {
     it(`is called ${name}, without a login`, () => {
-      expect(readListenAddress(url).name).to.equal(name);
+      expect(readTopology(url).name).to.equal(name);
     });
   }
 
@@ -26,12 +26,12 @@ describe('the place of the record', () => {
   ];
   for (const url of wrong) {
     it(`is not read from '${url}'`, () => {
-      expect(() => readListenAddress(url)).to.throw(/^A Redis URL has the form/);
+      expect(() => readTopology(url)).to.throw(/^A Redis URL has the form/);
     });
   }
 
   it('of one redis is what was given, until that names another node', async () => {
-    const place = readListenAddress('redis://127.0.0.1:1');
+    const place = readTopology('redis://127.0.0.1:1');
     expect(await place.find(0)).to.equal('redis://127.0.0.1:1');
     place.moved();
     const failure = await place.find(0).catch((error) => error);
