@@ -25,7 +25,7 @@ const listOf = (version: number, ...items: Raw[]) => ({ items, metadata: { resou
 const event = (type: string, object: object) => `${JSON.stringify({ type, object })}\n`;
 const times = { silentMs: 60_000, relistMs: 600_000, firstPauseMs: 5 };
 
-describe('the mirror of a cluster', () => {
+describe('the informer', () => {
   let server: StandIn;
   let client: KubeClient;
   let informer: Informer<Thing>;
@@ -63,7 +63,7 @@ describe('the mirror of a cluster', () => {
       expect(told).to.deep.equal(words);
     });
 
-  it('lists page by page, and goes on from there', async () => {
+  it('lists page by page, then watches from the version of the list', async () => {
     begin();
     const first = await server.next();
     expect(first.path).to.equal('/things');
@@ -84,7 +84,7 @@ describe('the mirror of a cluster', () => {
     expect(['a', 'b', 'c'].filter((name) => informer.cache.get(name))).to.deep.equal(['a', 'c']);
   });
 
-  it('a watch that is cut in the middle of a letter goes on after the last whole event', async () => {
+  it('continues a watch that broke inside a letter after the last whole event', async () => {
     begin();
     const watch = await watchAfter(listOf(1));
     const piece = Buffer.from(event('ADDED', thing('ä', 2)) + event('ADDED', thing('ö', 3)));
@@ -99,7 +99,7 @@ describe('the mirror of a cluster', () => {
     await isTold('ä2', 'ö3');
   });
 
-  it('bookmarks move the place from which it goes on', async () => {
+  it('continues from the version of the last bookmark', async () => {
     begin();
     const watch = await watchAfter(listOf(1));
     watch.go(event('BOOKMARK', { metadata: { resourceVersion: '77' } }));
@@ -113,7 +113,7 @@ describe('the mirror of a cluster', () => {
     ['in the middle of it', (asked: Asked) => asked.go(event('ERROR', { code: 410, reason: 'Gone' }))],
     ['as a version of the future', (asked: Asked) => asked.say(504, { message: 'Too large resource version: 9' })],
   ] as const) {
-    it(`a place that is refused ${title} is given up, and what went meanwhile is told`, async () => {
+    it(`lists again when its version is refused ${title}, and reports what was deleted meanwhile`, async () => {
       begin();
       refuse(await watchAfter(listOf(9, thing('a', 5), thing('b', 6))));
       const list = await server.next();
@@ -125,21 +125,21 @@ describe('the mirror of a cluster', () => {
     });
   }
 
-  it('what was deleted while nobody watched is told as gone', async () => {
+  it('reports an object that was deleted while no watch was open', async () => {
     begin();
     (await watchAfter(listOf(9, thing('a', 5), thing('b', 6)))).say(410, { code: 410, reason: 'Expired' });
     await watchAfter(listOf(20, thing('b', 6)));
     await isTold('a5', 'b6', '-a');
   });
 
-  it('a watch that is silent is dead', async () => {
+  it('replaces a watch that is silent', async () => {
     begin({ times: { ...times, silentMs: 100 } });
     const watch = await watchAfter(listOf(1));
     expect((await server.next()).query.get('resourceVersion')).to.equal('1');
     await until(watch.isGone, 5, 'the silent one is left');
   });
 
-  it('everything is listed again after a time, although the watch is alive', async () => {
+  it('lists everything again after the relist time, although the watch is alive', async () => {
     begin({ times: { ...times, silentMs: 200, relistMs: 100 } });
     const watch = await watchAfter(listOf(1));
     watch.go(event('ADDED', thing('ghost', 2)));
@@ -148,7 +148,7 @@ describe('the mirror of a cluster', () => {
     await until(watch.isGone, 5, 'the old watch is left');
   });
 
-  it('errors of the server and of the connection end nothing', async () => {
+  it('continues after errors of the server and of the connection', async () => {
     begin();
     (await server.next()).say(500, { message: 'no' });
     // The client itself asks again after a broken connection.
@@ -161,7 +161,7 @@ describe('the mirror of a cluster', () => {
     expect(lines.join('')).to.include('the watch of the cluster failed');
   });
 
-  it('however long the server was away, it is asked again within seconds', async () => {
+  it('waits at most 7.5 s between tries', async () => {
     begin({ times: { ...times, firstPauseMs: 600_000 } });
     const said = lines.length;
     (await server.next()).say(500, { message: 'no' });
@@ -169,13 +169,13 @@ describe('the mirror of a cluster', () => {
     expect(JSON.parse(lines.at(-1) ?? '').again_ms).to.be.within(2_500, 7_500);
   });
 
-  it('a watch that ends at once is an error, not a reason to ask without end', async () => {
+  it('pauses after a watch that ends at once', async () => {
     begin({ times: { ...times, firstPauseMs: 60_000 } });
     (await watchAfter(listOf(1))).say(200, {});
     await until(() => lines.join('').includes('the watch ended at once'), 5, 'it is said');
   });
 
-  it('a listener that throws stops nothing', async () => {
+  it('continues after a listener that throws', async () => {
     begin({
       changed: (_, after) => {
         told.push(after?.name ?? 'gone');
@@ -187,7 +187,7 @@ describe('the mirror of a cluster', () => {
     await isTold('a', 'b');
   });
 
-  it('what the server answered to a change counts until something newer comes, whichever way', async () => {
+  it('keeps a state that was put until a newer one comes from list or watch', async () => {
     begin();
     const watch = await watchAfter(listOf(1, thing('a', 1, 'listed')));
     await isTold('a1');
@@ -199,7 +199,7 @@ describe('the mirror of a cluster', () => {
     await isTold('a1', 'a10', 'b11', 'a12', '-a');
   });
 
-  it('asked to, it looks anew when no watch is alive, once for all who ask', async () => {
+  it('lists once for all calls of refresh while no watch is alive', async () => {
     begin({ times: { ...times, firstPauseMs: 600_000 } });
     (await watchAfter(listOf(1))).say(500, { message: 'no' });
     await until(() => lines.join('').includes('tried again'), 5, 'it waits');
@@ -212,7 +212,7 @@ describe('the mirror of a cluster', () => {
     await server.next();
   });
 
-  it('asked to look anew in vain, it says so', async () => {
+  it('rejects refresh when the list fails', async () => {
     begin();
     const first = informer.refresh();
     (await server.next()).say(403, { message: 'things are forbidden' });
@@ -221,7 +221,7 @@ describe('the mirror of a cluster', () => {
     );
   });
 
-  it('closed while it lists or watches, it leaves nothing open', async () => {
+  it('leaves no request open when it is closed during a list or a watch', async () => {
     begin();
     const list = await server.next();
     await informer.close();

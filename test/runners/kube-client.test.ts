@@ -37,7 +37,7 @@ describe('the client of an API server', function () {
       (error: unknown) => error,
     );
 
-  it('asks over few connections, however much it asks', async () => {
+  it('sends 200 requests over at most eight connections', async () => {
     const patient = openKubeClient({
       access: access(),
       rateLimit: makeRateLimiter(10_000, 10_000, () => performance.now()),
@@ -52,7 +52,7 @@ describe('the client of an API server', function () {
     await patient.close();
   });
 
-  it('proves itself, says who it is, and marks what it sends', async () => {
+  it('sends its token, its user agent and the content type', async () => {
     const asked = client.ask('GET', '/a', { query: { x: 'y', left: undefined } });
     const { query, say } = await server.next();
     say(200, {});
@@ -70,7 +70,7 @@ describe('the client of an API server', function () {
     expect([...query.keys()]).to.deep.equal(['x']);
   });
 
-  it('finds a server that is below a path of its address', async () => {
+  it('finds a server below a path of its URL', async () => {
     const access = { server: `${server.url}/k8s/clusters/c-1/`, tls: {}, headers: async () => ({}) };
     const below = openKubeClient({ access, rateLimit: makeRateLimiter(10, 10, () => performance.now()) });
     const asked = below.ask('GET', '/api/v1/pods', { query: { limit: 5 } });
@@ -81,7 +81,7 @@ describe('the client of an API server', function () {
     await below.close();
   });
 
-  it('a refusal has its status, its reason and its words', async () => {
+  it('rejects with status, reason and message of a refusal', async () => {
     const asked = failure(client.ask('POST', '/a', { body: {} }));
     (await server.next()).say(409, { message: 'it is there', reason: 'AlreadyExists' });
     const error = (await asked) as KubeError;
@@ -90,7 +90,7 @@ describe('the client of an API server', function () {
     expect(error.message).to.equal('POST /a was answered with 409: it is there');
   });
 
-  it('when the server has had enough, it goes slower and waits as long as it is told', async () => {
+  it('halves its speed after a 429 and waits for Retry-After', async () => {
     const asked = client.change('DELETE', '/a', {});
     (await server.next()).say(429, {}, { 'retry-after': '1' });
     const began = performance.now();
@@ -100,7 +100,7 @@ describe('the client of an API server', function () {
     expect(slowed).to.equal(1);
   });
 
-  it('asks again after a broken connection, when it is told when, and when a quota had no time, but not after a plain fault', async () => {
+  it('repeats a request after a broken connection, a Retry-After and a quota conflict, but not after a plain 500', async () => {
     const asked = client.ask('POST', '/a', { body: {} });
     (await server.next()).cut();
     (await server.next()).say(503, {}, { 'retry-after': '0' });
@@ -115,7 +115,7 @@ describe('the client of an API server', function () {
     expect(await other).to.include({ status: 500 });
   });
 
-  it('a connection that is dead without a word is left for another one', async () => {
+  it('replaces a connection that died unnoticed', async () => {
     const authority = makeAuthority('test');
     const owner = authority.issue({ name: 'server', hosts: ['127.0.0.1'] });
     const secure = createSecureServer(owner, (_, res) => void res.end('{}'));
@@ -135,20 +135,20 @@ describe('the client of an API server', function () {
     secure.close();
   });
 
-  it('does not wait for ever, and says for what it waited', async () => {
+  it('rejects when no answer comes within the time limit', async () => {
     const asked = failure(client.ask('GET', '/a'));
     await server.next();
     expect(await asked).to.have.property('message', 'The API server does not answer');
   });
 
-  it('who waits for a connection does not wait longer, when all of them hang', async () => {
+  it('rejects within the time limit while all connections hang', async () => {
     const asked = Array.from({ length: 40 }, () => failure(client.ask('GET', '/a')));
     for (const error of await Promise.all(asked)) {
       expect(error).to.have.property('message', 'The API server does not answer');
     }
   });
 
-  it('an answer that goes on is not cut for its length', async () => {
+  it('streams an answer past the time limit', async () => {
     const lines: string[] = [];
     const following = client.stream('/a', { watch: true }, never, {
       started: () => void lines.push('started'),
@@ -172,7 +172,7 @@ describe('the client of an API server', function () {
     expect(lines).to.deep.equal(['started', 'one', 'tw€']);
   });
 
-  it('an answer that cannot be read is asked for again', async () => {
+  it('repeats a request whose answer is no JSON', async () => {
     const asked = client.ask('GET', '/a');
     const first = await server.next();
     first.go('<html>');
@@ -181,7 +181,7 @@ describe('the client of an API server', function () {
     expect(await asked).to.deep.equal({ n: 1 });
   });
 
-  it('an answer that has begun and is late leaves others their connection', async () => {
+  it('keeps the connection of a stream when another answer is late', async () => {
     const lines: string[] = [];
     const reader = { started: () => void lines.push('started'), line: (text: string) => void lines.push(text) };
     const following = client.stream('/a', {}, never, reader);
@@ -200,7 +200,7 @@ describe('the client of an API server', function () {
     expect(lines).to.deep.equal(['started', 'one', 'two']);
   });
 
-  it('a hint that an answer will come is none', async () => {
+  it('does not count early hints as an answer', async () => {
     const heard: string[] = [];
     const reader = { started: () => void heard.push('started'), line: (text: string) => void heard.push(text) };
     const following = failure(client.stream('/a', {}, never, reader));
@@ -209,7 +209,7 @@ describe('the client of an API server', function () {
     expect(heard).to.deep.equal([]);
   });
 
-  it('an answer that goes on ends when its reader breaks or has heard enough, and is refused like any other', async () => {
+  it('ends a stream whose reader throws or whose signal fires, and rejects a refused one', async () => {
     const stop = new AbortController();
     const reader = {
       started: () => {},
@@ -236,7 +236,7 @@ describe('the client of an API server', function () {
     expect(await refused).to.include({ status: 410, reason: 'Expired' });
   });
 
-  it('a proof is read again after a minute, and the last one holds while that fails', async () => {
+  it('reads credentials again after a minute, and keeps the last ones while that fails', async () => {
     let now = 0;
     let reading: () => string = () => 'first';
     const fresh = cacheForMinute(

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { makeRateLimiter } from '../../src/runners/kubernetes/rate-limiter.ts';
 
-describe('the pace of requests', () => {
-  it('lets a burst through, then one after the other', () => {
+describe('the rate limiter of API requests', () => {
+  it('lets a burst through, then one request after the other', () => {
     let now = 0;
     const pace = makeRateLimiter(10, 3, () => now);
     expect([1, 2, 3, 4, 5].map(() => pace.take())).to.deep.equal([0, 0, 0, 100, 200]);
@@ -11,7 +11,7 @@ describe('the pace of requests', () => {
     expect(pace.take()).to.equal(0);
   });
 
-  it('is halved when the server has had enough, and comes back', () => {
+  it('halves its speed after a 429, and returns to its limit', () => {
     let now = 0;
     const pace = makeRateLimiter(10, 1, () => now);
     pace.halve();
@@ -22,7 +22,7 @@ describe('the pace of requests', () => {
     expect([pace.take(), pace.take()]).to.deep.equal([0, 100]);
   });
 
-  it('is spent while somebody waits for a turn', () => {
+  it('is exhausted while requests wait for tokens', () => {
     let now = 0;
     const pace = makeRateLimiter(10, 1, () => now);
     pace.take();
@@ -33,7 +33,7 @@ describe('the pace of requests', () => {
     expect(pace.isExhausted()).to.equal(false);
   });
 
-  it('never stops, however often the server has had enough', () => {
+  it('keeps a sixteenth of its speed, however many 429s come', () => {
     const pace = makeRateLimiter(16, 1, () => 0);
     for (let n = 0; n < 100; n++) pace.halve();
     expect(pace.take()).to.equal(1000);

@@ -41,7 +41,7 @@ export function itRunsAttempts(open: () => RunnerUnderTest): void {
     return attempt;
   };
 
-  it('an attempt that was never started is absent, and ending it changes nothing', async () => {
+  it('reports an attempt that was never started as absent, and stopping it changes nothing', async () => {
     const { runner } = open();
     const { name, jobId } = anAttempt();
     expect(await runner.see(name)).to.deep.equal({ is: 'absent' });
@@ -49,7 +49,7 @@ export function itRunsAttempts(open: () => RunnerUnderTest): void {
     expect(await runner.list(jobId)).to.deep.equal([]);
   });
 
-  it('an attempt is there from its start on, and runs', async () => {
+  it('lists an attempt from its start on, and reports that it runs', async () => {
     const { runner } = open();
     const attempt = anAttempt();
     await runner.start(attempt);
@@ -61,7 +61,7 @@ export function itRunsAttempts(open: () => RunnerUnderTest): void {
     await runner.stop(attempt.name);
   });
 
-  it('starting an attempt again starts no second worker', async () => {
+  it('starts no second worker when an attempt is started again', async () => {
     const { runner, count } = open();
     const attempt = await started();
     await Promise.all([runner.start(attempt), runner.start(attempt)]);
@@ -70,7 +70,7 @@ export function itRunsAttempts(open: () => RunnerUnderTest): void {
     await runner.stop(attempt.name);
   });
 
-  it('an attempt that has ended stays so for as long as nobody stops it', async () => {
+  it('keeps the end of an attempt until the attempt is stopped', async () => {
     const { runner, end } = open();
     const { name } = await started();
     await end(name, 64);
@@ -81,7 +81,7 @@ export function itRunsAttempts(open: () => RunnerUnderTest): void {
     expect(await runner.list()).not.to.include(name);
   });
 
-  it('of a worker that told nothing the exit code speaks', async () => {
+  it('judges a worker without a verdict by its exit code', async () => {
     const { runner, end } = open();
     for (const code of [0, 1, 64, 75]) {
       const { name } = await started();
@@ -91,7 +91,7 @@ export function itRunsAttempts(open: () => RunnerUnderTest): void {
     }
   });
 
-  it('a worker that was killed or told to stop is interrupted', async () => {
+  it('reports a worker that was killed or got SIGTERM as interrupted', async () => {
     const { runner, end, kill } = open();
     const [killed, told] = [await started(), await started()];
     await kill(killed.name);
@@ -103,7 +103,7 @@ export function itRunsAttempts(open: () => RunnerUnderTest): void {
     }
   });
 
-  it('stopping a worker that runs ends it and leaves nothing, and may be repeated', async () => {
+  it('ends a running worker and leaves nothing, even when it is stopped twice', async () => {
     const { runner, count } = open();
     const { name } = await started();
     await Promise.all([runner.stop(name), runner.stop(name)]);
@@ -112,7 +112,7 @@ export function itRunsAttempts(open: () => RunnerUnderTest): void {
     expect(await runner.see(name)).to.deep.equal({ is: 'absent' });
   });
 
-  it('stopping a worker that has ended leaves nothing', async () => {
+  it('leaves nothing of an ended worker that is stopped', async () => {
     const { runner, end, count } = open();
     const { name } = await started();
     await end(name, 0);
@@ -121,7 +121,7 @@ export function itRunsAttempts(open: () => RunnerUnderTest): void {
     await until(async () => (await count(name)) === 0, patience, 'nothing is left');
   });
 
-  it('who watches is told when a worker has ended, and no more when it has left', async () => {
+  it('notifies listeners of the end of a worker, but not those that unsubscribed', async () => {
     const { runner, end } = open();
     const { name } = await started();
     const told: string[] = [];
