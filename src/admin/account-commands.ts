@@ -19,27 +19,46 @@ import { oneOf, orNull, slug, wholeNumber, wholeNumberOrNone, yesOrNo } from './
 import { runInBatches } from './run-in-batches.ts';
 import { fieldText, tableText, timeText } from './text-table.ts';
 
-const name = { value: 'NAME', read: readAccountName, text: 'What people call it.' } as const;
-const stats = { value: 'on|off', read: yesOrNo, text: 'Whether it may ask for statistics.' } as const;
+const name = { value: 'NAME', read: readAccountName, text: 'Name for people.' } as const;
+const stats = { value: 'on|off', read: yesOrNo, text: 'Access to /v1/stats; off for a new account.' } as const;
 const limits = {
-  concurrency: { value: 'N|none', read: wholeNumberOrNone(1), text: 'Jobs of it that run at once; at first none.' },
-  weight: { value: 'N', read: wholeNumber(1, 1000), text: 'Its share when accounts compete for workers; at first 1.' },
-  'max-open': { value: 'N', read: wholeNumber(1, 1_000_000), text: 'Jobs of it that may wait or run; at first 10000.' },
+  concurrency: {
+    value: 'N|none',
+    read: wholeNumberOrNone(1),
+    text: 'Most jobs that run at once; no limit for a new account.',
+  },
+  weight: {
+    value: 'N',
+    read: wholeNumber(1, 1000),
+    text: 'Share of the workers while accounts compete for them; 1 for a new account.',
+  },
+  'max-open': {
+    value: 'N',
+    read: wholeNumber(1, 1_000_000),
+    text: 'Most jobs that wait or run; further requests are refused with 429; 10000 for a new account.',
+  },
 } as const;
 const planOrNone = orNull('none', readPlanName);
 const paidOrUnpaid = oneOf('paid', 'unpaid');
 const newOrNone = orNull('none', oneOf('new'));
+
+/** Members of an account's JSON. */
+const members = [
+  ...(['id', 'slug', 'name', 'plan', 'stats', 'invoice', 'suspended', 'concurrency', 'weight', 'max_open'] as const),
+  'created_at',
+] as const satisfies readonly (keyof Account)[];
+const fields = members.join(', ');
 
 export const accountCommands = [
   command({
     group: 'account',
     verb: 'create',
     text: 'Creates an account.',
-    json: '{id, slug, name, plan, stats, invoice, suspended, concurrency, weight, max_open, created_at}',
+    json: `{${fields}}`,
     operands: { SLUG: slug },
     options: {
       name: { ...name, required: true },
-      plan: { value: 'PLAN', read: readPlanName, text: 'Its plan; its first billing period begins now.' },
+      plan: { value: 'PLAN', read: readPlanName, text: 'Plan of the account; the first billing period begins now.' },
       stats,
       ...limits,
     },
@@ -57,20 +76,28 @@ export const accountCommands = [
   command({
     group: 'account',
     verb: 'set',
-    text: 'Changes an account: what is not named stays. Suspending it also cancels its open jobs.',
-    json: '{id, slug, name, plan, stats, invoice, suspended, concurrency, weight, max_open, created_at, webhook_secret}',
+    text: 'Changes an account; an option that is not given keeps its value. Suspending also cancels the open jobs.',
+    json: `{${fields}, webhook_secret}`,
     operands: { SLUG: slug },
     options: {
       name,
-      plan: { value: 'PLAN|none', read: planOrNone, text: 'Its plan; another one keeps the period.' },
+      plan: {
+        value: 'PLAN|none',
+        read: planOrNone,
+        text: 'Plan of the account; another plan keeps the billing period.',
+      },
       stats,
       ...limits,
-      invoice: { value: 'paid|unpaid', read: paidOrUnpaid, text: 'Unpaid stops whatever costs a credit.' },
-      suspended: { value: 'yes|no', read: yesOrNo, text: 'Whether all its requests are refused.' },
+      invoice: {
+        value: 'paid|unpaid',
+        read: paidOrUnpaid,
+        text: 'While unpaid, every request that costs a credit is refused with 402.',
+      },
+      suspended: { value: 'yes|no', read: yesOrNo, text: 'While suspended, every request is refused with 403.' },
       'webhook-secret': {
         value: 'new|none',
         read: newOrNone,
-        text: 'What its webhooks are signed with; a new one is shown this once.',
+        text: 'Secret that signs the webhooks; a new one is shown only now.',
       },
     },
     run: async (given, { store, seal }) => {
@@ -95,7 +122,7 @@ export const accountCommands = [
     group: 'account',
     verb: 'list',
     text: 'Lists all accounts.',
-    json: '[{id, slug, name, plan, stats, invoice, suspended, concurrency, weight, max_open, created_at}]',
+    json: `[{${fields}}]`,
     operands: {},
     options: {},
     run: async (_, { store }) => {
@@ -106,8 +133,8 @@ export const accountCommands = [
   command({
     group: 'account',
     verb: 'show',
-    text: 'Shows an account with its usage and what is held.',
-    json: '{id, slug, name, plan, stats, invoice, suspended, concurrency, weight, max_open, created_at, usage, held}',
+    text: 'Shows an account with its usage and the number of credits on hold.',
+    json: `{${fields}, usage, held}`,
     operands: { SLUG: slug },
     options: {},
     run: async (given, { store }) => {
@@ -145,7 +172,7 @@ const columns: Readonly<Record<string, (account: Account) => string | number | b
   'created (UTC)': ({ created_at }) => timeText(created_at),
 };
 
-/** Cancels every open job of an account that may not begin new ones; gives how many. */
+/** Cancels every open job of a suspended account; returns their number. */
 async function cancelOpen(store: RecordStore, accountId: string): Promise<number> {
   const cancelled = await runInBatches(await listOpen(store, accountId), async (id) => {
     const job = await readJob(store, id);
@@ -154,8 +181,9 @@ async function cancelOpen(store: RecordStore, accountId: string): Promise<number
   return cancelled.filter(Boolean).length;
 }
 
-function shapeOf({ created_at, ...account }: Account): object {
-  return { ...account, created_at: writeTime(created_at) };
+function shapeOf(account: Account): object {
+  const picked = Object.fromEntries(members.map((name) => [name, account[name]]));
+  return { ...picked, created_at: writeTime(account.created_at) };
 }
 
 function fieldsOf({ stats, created_at, ...account }: Account) {

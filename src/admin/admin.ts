@@ -9,7 +9,7 @@ import { findSeal } from './find-seal.ts';
 import { type CommandLine, parseCommandLine, wantsJson } from './parse-command-line.ts';
 import { reportError, showProgress, type Terminal } from './terminal.ts';
 
-/** Carries out one command of the operator and gives the exit code: 0 done, 1 refused or found bad, 2 wrong usage. */
+/** Runs one command of the operator and returns the exit code: 0 done, 1 refused or problems found, 2 wrong usage. */
 export async function runAdmin(args: readonly string[], terminal: Terminal): Promise<number> {
   const json = wantsJson(args);
   try {
@@ -31,7 +31,7 @@ async function carryOut(
   terminal: Terminal,
 ): Promise<CommandResult> {
   const config = readConfig(terminal.env, (path) => readFileSync(path, 'utf8'));
-  // What goes on with the connection is not what was asked for, and what stops the command is said at its end.
+  // Logs of the connection would bury the answer, and an error is reported at the end anyway.
   const level = config.logLevel === 'debug' ? 'debug' : 'error';
   const log = makeLog({ level, write: terminal.err, now: Date.now });
   const { openStore } = await import('../store/open-store.ts');

@@ -29,7 +29,7 @@ export const blockCommands = [
   command({
     group: 'block',
     verb: 'clear',
-    text: 'Ends the block of an address and forgets its failures.',
+    text: 'Ends the block of an address and forgets its failed authentications.',
     json: '{cleared}',
     operands: { IP: { read: blockedAddress, text: 'The address, as block list shows it.' } },
     options: {},

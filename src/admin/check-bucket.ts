@@ -8,7 +8,7 @@ const content = 'trawl doctor wrote this and removes it again';
 const shown = { content_type: 'video/mp4', disposition: 'attachment' };
 const timeoutMs = 10_000;
 
-/** Judges the bucket by a small file, which is written, read as a caller reads it, and removed. */
+/** Checks the bucket with a small file: writes it, reads it through a signed URL as a caller does, and removes it. */
 export async function checkBucket(settings: BucketSettings): Promise<Finding> {
   const store = openS3({ settings, partBytes: content.length, throughEgress: async () => false });
   const prefix = `doctor/${randomUUID()}/`;
@@ -25,7 +25,7 @@ export async function checkBucket(settings: BucketSettings): Promise<Finding> {
       (error: unknown) => wordsOf(error),
     );
     if (problem === null) continue;
-    // What is the matter is told; a file that stays behind is small, and a rule of the bucket may remove it.
+    // The problem is reported below; a file that stays behind is small.
     await store.remove(prefix).catch(() => {});
     return { level: 'problem', about, text: `The bucket ${settings.s3Bucket} cannot be ${verb}: ${problem}.` };
   }
@@ -68,7 +68,7 @@ async function ask(url: string, request: RequestInit): Promise<Response> {
   return answer;
 }
 
-/** The first cause says most. */
+/** Returns the message of the innermost cause, which is the most specific. */
 function wordsOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? wordsOf(error.cause) : error.message;

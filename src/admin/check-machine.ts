@@ -15,10 +15,10 @@ const limits = { timeout: 5_000 };
 const run = promisify(execFile);
 const askPython = ['-I', '-c', 'from importlib.metadata import version; print(version("yt-dlp"))'];
 
-/** What decides which programs this machine needs; as without any settings when those cannot be read. */
+/** Settings that decide which programs this machine needs. */
 export type MachineSettings = Pick<Config, 'redisUrl' | 'runner' | 'sandbox'>;
 
-/** Judges what every start on this machine stands on: its programs, its clock and the place of its data folder. */
+/** Checks the programs, the clock, the disk and the data folder of this machine. */
 export async function checkMachine(config: MachineSettings & Pick<Config, 'data'>): Promise<Finding[]> {
   const [programs, disk, folder] = await Promise.all([
     checkPrograms(config),
@@ -28,7 +28,7 @@ export async function checkMachine(config: MachineSettings & Pick<Config, 'data'
   return [...programs, checkClock(Date.now()), disk, folder];
 }
 
-/** Judges the programs of this machine: a missing one is a problem only where work is to be done with it here. */
+/** Checks the programs of this machine: a missing one is a problem only where these settings use it here. */
 export async function checkPrograms({ redisUrl, runner, sandbox }: MachineSettings): Promise<Finding[]> {
   const here = runner === 'process' ? 'problem' : 'note';
   const redis = redisUrl === null ? here : 'note';
@@ -45,31 +45,31 @@ export async function checkPrograms({ redisUrl, runner, sandbox }: MachineSettin
   ]);
 }
 
-/** Judges the Node that runs this. */
+/** Checks the version of Node. */
 export function checkNode(version: string): Finding {
   const well = Number.parseInt(version, 10) >= minNode;
   return findingOf(well, 'node', `Node is version ${version}; ${minNode} or newer is needed.`);
 }
 
-/** Judges the redis-server of this machine; `null` when there is none. */
+/** Checks the version of redis-server, `null` when it is not installed. */
 export function checkRedis(version: string | null, missing: Finding['level']): Finding {
   if (version === null) return { level: missing, about: 'redis-server', text: 'redis-server is not installed.' };
   const text = `redis-server is version ${version}; 7.0 or newer is needed.`;
   return findingOf(isSupportedVersion(version), 'redis-server', text, missing);
 }
 
-/** Judges whether the clock of this machine can be right at all. */
+/** Checks that the clock shows a time between 2025 and 2100. */
 export function checkClock(now: number): Finding {
   return findingOf(now >= earliest && now < latest, 'clock', `This machine says it is ${new Date(now).toISOString()}.`);
 }
 
-/** Judges the room in the file system of the data folder, or of the folder that it will stand in. */
+/** Checks the free space of the file system that holds the data folder. */
 async function checkDisk(data: string): Promise<Finding> {
   const { bavail, bsize } = await statfs(await nearestFolder(data));
   return checkFreeSpace(bavail * bsize);
 }
 
-/** Judges whether the data folder, or the folder that it will be made in, can be written. */
+/** Checks that the data folder, or the folder above it, can be written. */
 async function checkFolder(data: string): Promise<Finding> {
   const folder = resolve(data);
   try {
@@ -83,14 +83,14 @@ async function checkFolder(data: string): Promise<Finding> {
   }
 }
 
-/** Judges how much is free. */
+/** Returns `note` below 1 GiB of free space. */
 export function checkFreeSpace(freeBytes: number): Finding {
   const free = `The file system of the data folder has ${(freeBytes / 1024 ** 3).toFixed(1)} GiB free`;
   const well = freeBytes >= minFreeBytes;
   return findingOf(well, 'disk', well ? `${free}.` : `${free}: a full disk stops every new job.`, 'note');
 }
 
-/** A folder, or the nearest one above it that is there. */
+/** Returns the folder, or the nearest one above it that exists. */
 async function nearestFolder(folder: string): Promise<string> {
   const path = resolve(folder);
   return stat(path).then(
@@ -102,7 +102,7 @@ async function nearestFolder(folder: string): Promise<string> {
   );
 }
 
-/** Workers run behind bubblewrap, which may be installed and yet not be allowed to work here. */
+/** Runs bubblewrap, because it may be installed and still not be allowed to make namespaces here. */
 async function checkSandbox(mode: MachineSettings['sandbox'], here: Finding['level']): Promise<Finding> {
   const missing = mode === 'required' ? here : 'note';
   if (mode === 'off')
@@ -130,13 +130,13 @@ async function checkProgram(
   return findingOf(version !== null, name, text, missing);
 }
 
-/** What a program says of its version, or `null` when it cannot be run. */
+/** Returns the version of a program, or `null` when it cannot be run. */
 async function versionOf(program: string, question: readonly string[], answer: RegExp): Promise<string | null> {
   try {
     const { stdout } = await run(program, [...question], limits);
     return answer.exec(stdout)?.[1] ?? 'unknown';
   } catch {
-    // It is not installed, or so broken that it cannot even say its version.
+    // Not installed, or too broken to show its version.
     return null;
   }
 }

@@ -12,7 +12,7 @@ type Rules = Pick<Config, 'durability' | 'trustedProxies'>;
 
 const maxDifferenceMs = 2_000;
 
-/** Judges the record as it is and changes nothing in it. */
+/** Checks the Redis of the record; changes nothing in it. */
 export async function checkRecord(config: Pick<Config, 'redisUrl' | 'data'> & Rules, log: Log): Promise<Finding[]> {
   const url = await findRecord(config);
   if (url === null) return [{ level: 'note', about: 'record', text: `${noRecord(config)}.` }];
@@ -29,7 +29,7 @@ export async function checkRecord(config: Pick<Config, 'redisUrl' | 'data'> & Ru
   }
 }
 
-/** Judges the record at the other end of a connection. */
+/** Checks durability, clock, memory and proxies through a connection. */
 export async function checkConnection(connection: Connection, config: Rules): Promise<Finding[]> {
   return [
     await checkRecordDurability(connection, config.durability),
@@ -39,7 +39,7 @@ export async function checkConnection(connection: Connection, config: Rules): Pr
   ];
 }
 
-/** Judges the last private address that forwarded requests of others without being trusted (D38), `null` for none. */
+/** Checks that the last private address which forwarded requests (`null` for none) is a trusted proxy (D38). */
 export function checkStrayProxy(address: string | null, trusted: Config['trustedProxies']): Finding {
   const about = 'proxies';
   if (address === null || isTrusted(address, trusted)) return { level: 'ok', about, text: 'No proxy is unknown.' };
@@ -47,14 +47,14 @@ export function checkStrayProxy(address: string | null, trusted: Config['trusted
   return { level: 'note', about, text };
 }
 
-/** Judges how far the clock of Redis is from ours, which was read before and after it. */
+/** Checks that the clock of Redis is at most 2 s from ours, which was read before and after it. */
 export function checkClockDifference(before: number, redis: number, after: number): Finding {
   const apartMs = Math.max(0, redis - after, before - redis);
   const text = `The clock of Redis is ${(apartMs / 1000).toFixed(1)} s from ours; up to ${maxDifferenceMs / 1000} s are well.`;
   return findingOf(apartMs <= maxDifferenceMs, 'clock', text);
 }
 
-/** Judges how full the memory is that Redis may use; 0 when it has no limit. */
+/** Checks that Redis uses less than 85 % of its memory limit; a ratio of 0 means no limit. */
 export function checkMemory(ratio: number): Finding {
   if (ratio === 0) return { level: 'ok', about: 'memory', text: 'Redis has no memory limit of its own.' };
   const text = `Redis uses ${Math.round(ratio * 100)} % of its memory; from ${fullRatio * 100} % on new jobs are refused.`;

@@ -1,6 +1,6 @@
 import type { AdminCommand } from './command.ts';
 
-/** Gives the line that shows how a command is written. */
+/** Returns the usage line of a command. */
 export function usageOf({ group, verb, operands, options }: AdminCommand): string {
   const words = Object.entries(operands).map(([name, { optional }]) => (optional ? `[${name}]` : name));
   const required = Object.entries(options).filter(([, option]) => option.required);
@@ -15,14 +15,14 @@ export function usageOf({ group, verb, operands, options }: AdminCommand): strin
   ].join(' ');
 }
 
-/** Gives the help of one command: how it is written and what each part means. */
+/** Returns the help of one command: its usage line and the meaning of each part. */
 export function helpOf(command: AdminCommand): string {
   const json = ['--json', `Answer with one JSON value: ${command.json}`] as const;
   const parts = listOf([...partsOf(command), json, ['--help', 'Show this text.']]);
   return `Usage: ${usageOf(command)}\n\n${command.text}\n\n${parts}`;
 }
 
-/** Gives every operand and option of a command with its sentence. */
+/** Returns every operand and option of a command with its sentence. */
 export function partsOf({ operands, options }: AdminCommand): [name: string, sentence: string][] {
   return [
     ...Object.entries(operands).map(([name, { text }]): [string, string] => [name, text]),
@@ -32,7 +32,7 @@ export function partsOf({ operands, options }: AdminCommand): [name: string, sen
   ];
 }
 
-/** Gives the help of a list of commands: all, or those of one group. */
+/** Returns the list of all commands, or of one group. */
 export function overviewOf(commands: readonly AdminCommand[], group?: string): string {
   const rows = commands
     .filter((one) => group === undefined || one.group === group)
@@ -46,7 +46,7 @@ export function overviewOf(commands: readonly AdminCommand[], group?: string): s
   ].join('');
 }
 
-/** Gives names with a sentence behind each. */
+/** Returns aligned names, each with its sentence. */
 export function listOf(rows: readonly (readonly [string, string])[]): string {
   const width = Math.max(...rows.map(([name]) => name.length));
   return rows.map(([name, sentence]) => `  ${name.padEnd(width)}  ${sentence}\n`).join('');

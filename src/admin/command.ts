@@ -4,51 +4,51 @@ import type { ReadInput } from '../model/operator-input.ts';
 import type { ReadArchivedPart } from '../store/log/archived-parts.ts';
 import type { RecordStore } from '../store/script.ts';
 
-/** Judges a text; `what` is what a sentence calls it. */
+/** Parses a text; a problem's sentence calls the value `what`. */
 export type ParseValue<T> = (text: string, what: string) => ReadInput<T>;
 
-/** A value that stands on the line by its place. */
+/** A positional value. */
 export interface Operand {
   readonly read: ParseValue<unknown>;
   readonly text: string;
   readonly optional?: true;
 }
 
-/** A value that stands behind its name, or a name that stands alone. */
+/** A named option with a value, or a flag. */
 export interface Option {
-  /** What a line of use calls the value; a name that stands alone has none. */
+  /** Name of the value in the usage line; a flag has none. */
   readonly value?: string;
   readonly read: ParseValue<unknown>;
   readonly text: string;
   readonly required?: true;
 }
 
-/** What a command gives: one JSON value, and the same for people. */
+/** Result of a command: one JSON value, and the same as text for people. */
 export interface CommandResult {
   readonly value: unknown;
   readonly text: string;
-  /** It was carried out, and what it found is bad. */
+  /** The command ran and found problems: exit code 1. */
   readonly failed?: boolean;
 }
 
-/** What commands work with. */
+/** Everything that a command may use. */
 export interface CommandTools {
   readonly store: RecordStore;
   readonly config: Pick<Config, 'publicUrl' | 'fileHours'>;
-  /** Opens what was moved from the record to the object store. */
+  /** Reads archived entries from the object store. */
   readonly readArchivedPart: ReadArchivedPart;
-  /** Gives the seal of the operator's secret, or refuses when none is found. */
+  /** Returns the seal of TRAWL_SECRET; throws `unavailable` when no secret is found. */
   readonly seal: () => Promise<Seal>;
-  /** Shows how far a long command is, to a person who waits. */
+  /** Shows the progress of a long command on a terminal. */
   readonly progress: (sentence: string) => void;
 }
 
-/** One command of the operator: its words, what it takes, what it does. */
+/** One command of the operator. */
 export interface AdminCommand {
   readonly group: string;
   readonly verb: string;
   readonly text: string;
-  /** Shape of the JSON value that it gives. */
+  /** Shape of its JSON value, for help and documents. */
   readonly json: string;
   readonly operands: Readonly<Record<string, Operand>>;
   readonly options: Readonly<Record<string, Option>>;
@@ -63,7 +63,7 @@ type Options<O> = {
   readonly [N in keyof O]: ParsedValue<O[N]> | (O[N] extends { required: true } ? never : undefined);
 };
 
-/** Declares a command; what it is given has the types that its operands and options are judged to. */
+/** Declares a command; `run` gets its operands and options with the types that they are parsed to. */
 export function command<
   const P extends Readonly<Record<string, Operand>>,
   const O extends Readonly<Record<string, Option>>,
@@ -77,14 +77,14 @@ export function command<
   return row;
 }
 
-/** Gives only what was named on the line. */
+/** Returns the members that are not undefined. */
 export function withoutUndefined<T extends object>(given: T): T {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as T;
 }
 
-/** A line that no command understands. */
+/** A command line that is wrong: exit code 2. */
 export class UsageError extends Error {
-  /** How the command is used. */
+  /** Usage line of the command. */
   readonly usage: string | undefined;
 
   constructor(sentence: string, usage?: string) {

@@ -3,14 +3,14 @@ import type { AdminCommand } from './command.ts';
 import { partsOf, usageOf } from './command-help.ts';
 import { manifestsHelp } from './manifests.ts';
 
-/** Gives docs/commands.md: every command of the operator with all that it takes. */
+/** Returns docs/commands.md: every command of the operator with its operands and options. */
 export function commandsPage(commands: readonly AdminCommand[]): string {
   return `# Commands
 
-The commands of the operator work beside a running system, through its record: that of \`TRAWL_REDIS_URL\`, else that of the
-\`trawl up\` that runs with the same \`TRAWL_DATA\`. Without \`--json\` they answer for people, with it one JSON value; times are ISO 8601 in UTC.
-The exit code is 0 when it is done, 1 when it is refused (with \`--json\`: \`{error, code}\`) and 2 when the line is wrong.
-\`set\` keeps what is not named. A value that begins with \`-\` is written \`--name=-value\`. \`--help\` works at every place.
+The commands of the operator work beside a running system, through its Redis: that of \`TRAWL_REDIS_URL\`, else that of the
+\`trawl up\` that runs with the same \`TRAWL_DATA\`. They answer with text for people, with \`--json\` with one JSON value; times are ISO 8601 in UTC.
+The exit code is 0 when a command is done, 1 when it is refused (with \`--json\`: \`{error, code}\`) and 2 when its line is wrong.
+\`set\` keeps the value of every option that is not given. A value that begins with \`-\` is written \`--name=-value\`. \`--help\` works at every place.
 
 ${commands.map(section).join('\n')}
 ## trawl manifests

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { refusals } from '../base/errors.ts';
 import type { ConformAnswer, ConformClient } from './conform-client.ts';
 
-/** What one row came to. */
+/** Result of one row. */
 export type Verdict =
   | { readonly verdict: 'ok' }
   | { readonly verdict: 'fails'; readonly wanted: string; readonly saw: string }
@@ -18,7 +18,7 @@ export interface Check {
   readonly run: (ask: ConformClient) => Promise<Verdict>;
 }
 
-/** What was seen is not what the contract wants. */
+/** The deployment answered something else than the contract wants. */
 class Unfit extends Error {
   readonly wanted: string;
   readonly saw: string;
@@ -30,12 +30,12 @@ class Unfit extends Error {
   }
 }
 
-/** The deployment, the account or the key is in no state to judge this. */
+/** The state of deployment, account or key does not allow this check. */
 class NotJudged extends Error {}
 
 const maxShownChars = 300;
 
-/** A row whose judge returns when all is well, and else throws what `want`, `same`, `refused` and `leave` throw. */
+/** Makes a row from a check that returns when all is well, and throws through `want`, `same`, `refused` or `skipRow`. */
 export function check(
   id: string,
   sentence: string,
@@ -56,12 +56,12 @@ export function check(
   return { id, sentence, credits, run };
 }
 
-/** A row that cannot be judged from outside. */
+/** Makes a row for a decision that cannot be seen from outside. */
 export function notVisible(id: string, sentence: string, why: string): Check {
   return { id, sentence, credits: null, run: async () => ({ verdict: 'not judged', why }) };
 }
 
-/** Goes on only when it holds. */
+/** Fails the row unless `holds`. */
 export function want(holds: boolean, wanted: string, saw: unknown): void {
   if (holds) return;
   const isBlocked = isAnswer(saw) && saw.headers.get('x-error-code') === 'ip_blocked';
@@ -69,24 +69,24 @@ export function want(holds: boolean, wanted: string, saw: unknown): void {
   throw new Unfit(wanted, show(saw));
 }
 
-/** Goes on only when both are the same. */
+/** Fails the row unless both values are deeply equal. */
 export function same(saw: unknown, wanted: unknown, what: string): void {
   want(isDeepStrictEqual(saw, wanted), `${what} ${show(wanted)}`, saw);
 }
 
-/** Leaves the row unjudged. */
+/** Ends the row as not judged. */
 export function skipRow(why: string): never {
   throw new NotJudged(why);
 }
 
-/** Goes on only when the answer has this status and is JSON; gives its body. */
+/** Fails the row unless the answer has this status and is JSON; returns its body. */
 export function answered(answer: ConformAnswer, status: number): unknown {
   want(answer.status === status, String(status), answer);
   want(/^application\/json\b/.test(answer.headers.get('content-type') ?? ''), `${status} as JSON`, answer);
   return answer.json;
 }
 
-/** Goes on only when the answer is exactly this refusal: its status, its code, a body of one text field and its sentence. */
+/** Fails the row unless the answer is exactly this refusal: status, code, one text field as body, sentence. */
 export function refused(
   answer: ConformAnswer,
   code: keyof typeof refusals,
@@ -101,7 +101,7 @@ export function refused(
   same(answer.headers.get('x-error-code'), code, 'x-error-code');
 }
 
-/** A value as a verdict shows it. */
+/** Returns a value as text for a verdict, at most 300 characters. */
 function show(value: unknown): string {
   const text = isAnswer(value) ? `${value.status} ${value.text}`.trim() : (JSON.stringify(value) ?? 'nothing');
   return text.length > maxShownChars ? `${text.slice(0, maxShownChars)}…` : text;

@@ -11,7 +11,7 @@ export interface ConformAnswer {
   readonly json: unknown;
 }
 
-/** What a call carries; the key goes in its header unless another, or none, is given. */
+/** Content of a call; the header carries the key of this run unless another, or none, is given. */
 export interface CallOptions {
   readonly key?: string | null;
   readonly query?: Readonly<Record<string, string>> | string;
@@ -19,7 +19,7 @@ export interface CallOptions {
   readonly body?: string | object;
 }
 
-/** Asks one deployment as a caller does, and knows which jobs it has started there. */
+/** Client of one deployment that remembers the jobs it has started there. */
 export interface ConformClient {
   readonly key: string;
   readonly mediaUrl: string | null;
@@ -71,7 +71,7 @@ export function makeConformClient({ url, key, mediaUrl, signal }: ConformClientO
       const response = await send(method, target, carried, limit);
       const answer = await readAnswer(response, maxBytes);
       const wait = Number(answer.headers.get('retry-after') ?? Number.POSITIVE_INFINITY);
-      // The plan's rate is no fault of what is judged here: who is told to wait, waits.
+      // The plan's rate limit is no failure of the checked row: wait as told, then try again.
       if (answer.status !== 429 || tried === maxTries || wait > maxWaitSeconds) return note(answer);
       await pause(wait * 1000, undefined, { signal: end });
     }
@@ -115,7 +115,7 @@ function addressOf(url: string, target: string, { query = '' }: CallOptions): st
   return `${target.startsWith('/') ? url : ''}${target}${asked && `?${asked}`}`;
 }
 
-/** What stands at a dotted path of a JSON value; undefined when nothing does. */
+/** Returns the value at a dotted path of a JSON value, or undefined. */
 export function pick(value: unknown, path: string): unknown {
   let at = value;
   for (const name of path.split('.')) {
@@ -125,7 +125,7 @@ export function pick(value: unknown, path: string): unknown {
   return at;
 }
 
-/** Whether a job with this status may still change. */
+/** Returns true for the status of a job that has not ended. */
 export function isOpen(status: unknown): boolean {
   return status === 'QueuedJob' || status === 'Running';
 }

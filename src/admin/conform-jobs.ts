@@ -106,7 +106,7 @@ export async function start(
   return { answer, id: '' };
 }
 
-/** How much the account has used. */
+/** Returns the used credits of the account. */
 export async function spent(ask: ConformClient): Promise<number> {
   return Number(pick(answered(await ask.get('/v1/usage'), 200), 'total_used'));
 }

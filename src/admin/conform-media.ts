@@ -8,7 +8,7 @@ const endSeconds = 900;
 const restMilliseconds = 250;
 const video = '/v1/video/download';
 
-/** What only a real film shows. */
+/** Rows that need a film. */
 export const mediaChecks: readonly Check[] = [
   check('billing-1', 'A synchronous call costs one credit when it answers 200, a repeat of it none', billedCall, 1),
   check('metadata-fields', 'A metadata job gives the 19 fields and no file', metadataJob, 1),
@@ -20,7 +20,7 @@ export const mediaChecks: readonly Check[] = [
   check('D33', 'An audio download delivers sound', sound, 1),
 ];
 
-/** What a job answered at each poll until it had ended. */
+/** Answers of a job at each poll until its end. */
 type Polls = readonly unknown[];
 
 async function finish(ask: ConformClient, path: string, query: Readonly<Record<string, string>> = {}): Promise<Polls> {

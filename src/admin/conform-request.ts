@@ -28,7 +28,7 @@ const refusedUrls = [
   'http://intranet/film.mp4',
 ];
 
-/** What is refused for its parameters: all of it is free. */
+/** Requests that are refused for their parameters; all of them are free. */
 export const requestChecks: readonly Check[] = [
   check('D6', 'A 400 names the parameter and what is allowed', async (ask) => {
     for (const path of [video, audio, metadata]) {

@@ -2,7 +2,7 @@ import { jobStatuses } from '../model/job.ts';
 import { liveStatuses, metadataFields } from '../model/metadata.ts';
 import { want } from './conform-check.ts';
 
-/** What a value must be, in words, and whether it is. */
+/** A rule for one value: its words for a verdict, and its test. */
 export interface FieldRule {
   readonly words: string;
   readonly fits: (value: unknown) => boolean;
@@ -42,7 +42,7 @@ const anObject: FieldRule = {
 };
 const aList: FieldRule = { words: 'a list', fits: Array.isArray };
 
-/** Goes on only when the value is an object that has every field, each as it must be. */
+/** Fails the row unless the value is an object whose fields all follow their rules. */
 export function hasShape(value: unknown, shape: ObjectRules, what: string): void {
   want(anObject.fits(value), `${what} as an object`, value);
   for (const [name, kind] of Object.entries(shape)) {

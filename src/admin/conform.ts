@@ -10,7 +10,7 @@ import { mediaChecks } from './conform-media.ts';
 import { requestChecks } from './conform-request.ts';
 import { reportError, showProgress, type Terminal } from './terminal.ts';
 
-/** Every row, in the order in which it is judged. */
+/** Every row, in the order of the checks. */
 export const checks: readonly Check[] = [
   ...accessChecks,
   ...requestChecks,
@@ -42,7 +42,7 @@ end, and the files that were made are removed. The exit code is 1 when a row fai
   --help           Show this text.
 `;
 
-/** Judges a deployment against the contract, and gives the exit code: 0 when no row fails. */
+/** Checks a deployment against the contract; returns 0 when no row fails. */
 export async function runConform(args: readonly string[], terminal: Terminal): Promise<number> {
   const json = args.includes('--json');
   const broken = new AbortController();
@@ -104,14 +104,14 @@ function readUrl(text: string, name: string): string {
   return url.href;
 }
 
-/** A terminal on which the key is never seen, whatever a deployment answers. */
+/** Returns a terminal that replaces the key by ***, whatever a deployment answers. */
 function hiding(key: string, terminal: Terminal): Terminal {
   const spellings = [key, encodeURIComponent(key), JSON.stringify(key).slice(1, -1)];
   const hide = (text: string) => spellings.reduce((left, spelling) => left.replaceAll(spelling, '***'), text);
   return { ...terminal, out: (text) => terminal.out(hide(text)), err: (text) => terminal.err(hide(text)) };
 }
 
-/** Says what is about to be spent, and of whom; refuses when nobody answers or the key is of no use. */
+/** Announces the account and the most credits to be spent; throws when the deployment does not answer or refuses the key. */
 async function greet(
   ask: ConformClient,
   { url, mediaUrl }: ConformOptions,
@@ -135,7 +135,7 @@ async function greet(
   else terminal.out(sentence);
 }
 
-/** Judges one row after the other, and leaves nothing running. */
+/** Runs one check after the other, then cancels the jobs that are left. */
 async function judgeAll(
   ask: ConformClient,
   signal: AbortSignal,
@@ -178,7 +178,7 @@ function totalOf(rows: readonly ConformRow[]) {
   return { ok: count('ok'), fails: count('fails'), not_judged: count('not judged') };
 }
 
-/** A terminal must not obey what a deployment has written. */
+/** Replaces control characters: an answer must not control the terminal. */
 function clean(text: string): string {
   return text.replace(/\p{C}/gu, '?');
 }

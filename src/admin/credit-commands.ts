@@ -16,9 +16,9 @@ export const moneyCommands = [
     json: '{id, title, purchased_at, total, used, remaining, percent_used, exhausted}',
     operands: { SLUG: slug },
     options: {
-      title: { value: 'T', read: readPackTitle, text: 'What people call it.', required: true },
+      title: { value: 'T', read: readPackTitle, text: 'Title for people.', required: true },
       total: { value: 'N', read: wholeNumber(1), text: 'Credits in it.', required: true },
-      'purchased-at': { value: 'DATE', read: readPurchasedAt, text: 'When it was bought; now unless given.' },
+      'purchased-at': { value: 'DATE', read: readPurchasedAt, text: 'Time of the purchase; now unless given.' },
     },
     run: async (given, { store }) => {
       const { title, total, 'purchased-at': purchased_at = store.clock.now() } = given;
@@ -35,17 +35,17 @@ export const moneyCommands = [
     verb: 'add',
     text: 'Grants credits to an account.',
     json: '{given, consumed, remaining}',
-    operands: { SLUG: slug, N: { read: wholeNumber(1), text: 'How many.' } },
+    operands: { SLUG: slug, N: { read: wholeNumber(1), text: 'Number of credits.' } },
     options: {
       reason: {
         value: 'TEXT',
         read: oneLine,
-        text: 'Why, for who reads the ledger later.',
+        text: 'Reason, shown in the ledger.',
       },
       id: {
         value: 'ID',
         read: oneLine,
-        text: 'Makes it safe to repeat: credits are added once with each id.',
+        text: 'Makes a repetition safe: credits are added once per id.',
       },
     },
     run: async (given, { store }) => {

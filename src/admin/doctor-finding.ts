@@ -1,12 +1,12 @@
-/** What the doctor says about one thing, in one sentence. */
+/** One result of `trawl doctor`, in one sentence. */
 export interface Finding {
-  /** `note`: nothing is wrong now, but somebody should know. */
+  /** `note`: works now, but the operator should know. */
   readonly level: 'ok' | 'note' | 'problem';
   readonly about: string;
   readonly text: string;
 }
 
-/** Gives a finding that is well when `well`, else of the level that it then has. */
+/** Returns a finding with level `ok` when `well`, else with the other level. */
 export function findingOf(
   well: boolean,
   about: string,

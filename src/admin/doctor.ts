@@ -18,10 +18,10 @@ The exit code is 1 when something is a problem.
   --help  Show this text.
 `;
 
-/** The needs of a machine whose settings cannot be read. */
+/** Settings of a machine whose own cannot be read. */
 const usual = { redisUrl: null, runner: 'process', sandbox: 'auto' } as const;
 
-/** Judges everything that trawl stands on, and gives the exit code. */
+/** Checks everything that trawl needs; returns 1 when something is a problem. */
 export async function runDoctor(args: readonly string[], terminal: Terminal): Promise<number> {
   const json = args.includes('--json');
   try {
@@ -42,7 +42,7 @@ export async function runDoctor(args: readonly string[], terminal: Terminal): Pr
 
 async function checkAll({ env, err }: Terminal): Promise<Finding[]> {
   const { config, findings } = checkSettings(env);
-  // Without settings nobody knows where the record and the data folder are.
+  // Without settings, Redis and the data folder cannot be found.
   if (config === null) return [...findings, ...(await checkPrograms(usual)), checkClock(Date.now())];
   // Loaded only here, so that its help stays fast.
   const { checkRecord } = await import('./check-record.ts');

@@ -5,7 +5,7 @@ import { refuse } from '../base/errors.ts';
 import { makeSeal, type Seal } from '../base/seal.ts';
 import { secretKey } from '../base/settings/kinds.ts';
 
-/** Gives the seal of TRAWL_SECRET, else of the secret that `trawl up` made in the data folder; refuses without either. */
+/** Returns the seal of TRAWL_SECRET, else of the secret that `trawl up` made in the data folder; throws `unavailable` without either. */
 export async function findSeal({
   secret,
   secretOld,

@@ -25,7 +25,7 @@ export const jobCommands = [
   command({
     group: 'job',
     verb: 'show',
-    text: 'Shows a job as its caller sees it, with its account; queue, stage, speed and rest only while it has them.',
+    text: 'Shows a job as its caller sees it, with its account; queue, stage, speed_bytes and eta_seconds only while it has them.',
     json,
     operands: { ID: id },
     options: {},
@@ -34,7 +34,7 @@ export const jobCommands = [
   command({
     group: 'job',
     verb: 'explain',
-    text: 'Tells all that happened to a job: its attempts, its money, its webhook.',
+    text: 'Shows the timeline of a job: its attempts, its money, its webhook.',
     json: '[{at, source, text}]',
     operands: { ID: id },
     options: {},
@@ -61,7 +61,7 @@ export const jobCommands = [
   command({
     group: 'job',
     verb: 'cancel',
-    text: 'Cancels a job and shows it; one that has ended stays as it is.',
+    text: 'Cancels a job and shows it; an ended job does not change.',
     json,
     operands: { ID: id },
     options: {},

@@ -3,24 +3,24 @@ import type { LedgerEntry } from '../model/ledger.ts';
 import type { AttemptMark } from '../store/jobs/read-job.ts';
 import type { StoredDelivery } from '../store/webhooks/read-deliveries.ts';
 
-/** Something that happened to a job, and what the record knows it from. */
+/** An event in the life of a job, and the part of the record that knows of it. */
 export interface TimelineEvent {
   readonly at: number;
   readonly source: 'job' | 'attempt' | 'ledger' | 'webhook';
   readonly text: string;
 }
 
-/** What the record knows of a job. */
+/** Everything that the record knows of a job. */
 export interface JobHistory {
   readonly job: Job;
   readonly attempts: readonly AttemptMark[];
   readonly entry: LedgerEntry | null;
   readonly delivery: StoredDelivery | null;
-  /** Why it waits now, when it does. */
+  /** Reason for which a queued job waits now. */
   readonly waits: { readonly at: number; readonly reason: string } | null;
 }
 
-/** Tells everything that the record knows of a job, in the order of time. */
+/** Returns the events of a job in the order of time. */
 export function timelineOf({ job, attempts, entry, delivery, waits }: JobHistory): TimelineEvent[] {
   const told = [
     event('job', job.created_at, `It is accepted (${job.path}), and one credit is held`),

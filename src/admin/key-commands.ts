@@ -13,7 +13,7 @@ import { expiryTime, orNull, slug, wholeNumber, wholeNumberOrNone, yesOrNo } fro
 import { fieldText, tableText, timeText } from './text-table.ts';
 
 const alias = { read: readAlias, text: 'Alias of the key.' } as const;
-const category = { value: 'C', read: readCategory, text: 'Free text, without effect.' } as const;
+const category = { value: 'C', read: readCategory, text: 'Free text without effect.' } as const;
 const expiryOrNever = orNull('never', expiryTime);
 const quotas = quotaOptions('N', wholeNumber(0));
 const quotasOrNone = quotaOptions('N|none', wholeNumberOrNone(0));
@@ -26,9 +26,13 @@ export const keyCommands = [
     json: '{id, alias, key}',
     operands: { SLUG: slug },
     options: {
-      alias: { value: 'A', read: readAlias, text: 'What the account calls it.', required: true },
+      alias: { value: 'A', read: readAlias, text: 'Alias of the key, unique in the account.', required: true },
       category,
-      expires: { value: 'DATE', read: expiryTime, text: 'The last day, or moment, at which it works; at first never.' },
+      expires: {
+        value: 'DATE',
+        read: expiryTime,
+        text: 'Last day (UTC) or moment at which the key works; for ever unless given.',
+      },
       ...quotas,
     },
     run: async (given, { store }) => {
@@ -61,16 +65,20 @@ export const keyCommands = [
   command({
     group: 'key',
     verb: 'set',
-    text: 'Changes a key from the next request on: what is not named stays.',
+    text: 'Changes a key from the next request on; an option that is not given keeps its value.',
     json: '{id, alias, category, active, expires, quotas, created_at, last_used_at}',
     operands: { SLUG: slug, ALIAS: alias },
     options: {
-      active: { value: 'yes|no', read: yesOrNo, text: 'Whether it works; it keeps all else.' },
+      active: {
+        value: 'yes|no',
+        read: yesOrNo,
+        text: 'An inactive key is refused with 401 and keeps all its other values.',
+      },
       category,
       expires: {
         value: 'DATE|never',
         read: expiryOrNever,
-        text: 'The last day, or moment, at which it works.',
+        text: 'Last day (UTC) or moment at which the key works.',
       },
       ...quotasOrNone,
     },
@@ -84,7 +92,7 @@ export const keyCommands = [
   command({
     group: 'key',
     verb: 'delete',
-    text: 'Deletes a key that no request was ever made with; a used one can only be deactivated.',
+    text: 'Deletes a key that was never used; a used key can only be deactivated.',
     json: '{deleted}',
     operands: { SLUG: slug, ALIAS: alias },
     options: {},
@@ -131,9 +139,9 @@ function quotasOf(given: { readonly [W in QuotaWindow as `quota-${W}`]?: number 
 
 function quotaOptions<T>(value: string, read: ParseValue<T>) {
   return {
-    'quota-total': { value, read, text: 'Calls for ever.' },
-    'quota-daily': { value, read, text: 'Calls in 24 hours.' },
-    'quota-weekly': { value, read, text: 'Calls in 7 days.' },
-    'quota-monthly': { value, read, text: 'Calls in 30 days.' },
+    'quota-total': { value, read, text: 'Most calls in all, ever.' },
+    'quota-daily': { value, read, text: 'Most calls in 24 hours.' },
+    'quota-weekly': { value, read, text: 'Most calls in 7 days.' },
+    'quota-monthly': { value, read, text: 'Most calls in 30 days.' },
   };
 }

@@ -11,10 +11,10 @@ export const ledgerCommands = [
   command({
     group: 'ledger',
     verb: 'show',
-    text: 'Shows how the money of an account moved, newest first; also after its removal, and from closed periods that were moved to the object store.',
+    text: 'Shows the ledger of an account, newest entry first, archived entries and removed accounts included.',
     json: '[{at, entry, kind, balance, amount, job, pack, reason}]',
     operands: { SLUG: slug },
-    options: { limit: { value: 'N', read: wholeNumber(1, 10_000), text: 'How many entries; 50 unless given.' } },
+    options: { limit: { value: 'N', read: wholeNumber(1, 10_000), text: 'Most entries; 50 unless given.' } },
     run: async (given, { store, readArchivedPart }) => {
       const account = await findLedgerAccount(store, given.SLUG);
       const entries = await readLedger(store, account, given.limit ?? 50, readArchivedPart);
@@ -39,7 +39,7 @@ export const ledgerCommands = [
   command({
     group: 'ledger',
     verb: 'verify',
-    text: 'Recomputes every balance from the whole ledger, also what was moved to the object store, and names each difference; exit code 1 when there is one.',
+    text: 'Recomputes every balance from the whole ledger, archived entries included, and names each difference; exit code 1 when there is one.',
     json: '{accounts, entries, ok, problems}',
     operands: { SLUG: { ...slug, text: 'Slug of the account; all accounts unless given.', optional: true } },
     options: {},

@@ -12,12 +12,12 @@ export const logCommands = [
   command({
     group: 'log',
     verb: 'show',
-    text: 'Shows the request log of an account, newest first, also of days that were moved to the object store.',
+    text: 'Shows the request log of an account, newest line first, archived days included.',
     json: '[{at, endpoint, status, duration_ms, ip, credits, key}]',
     operands: { SLUG: slug },
     options: {
       key: { value: 'ALIAS', read: readAlias, text: 'Only requests with this key.' },
-      limit: { value: 'N', read: wholeNumber(1, 10_000), text: 'How many lines; 100 unless given.' },
+      limit: { value: 'N', read: wholeNumber(1, 10_000), text: 'Most lines; 100 unless given.' },
     },
     run: async (given, { store, readArchivedPart }) => {
       const account = await findAccount(store, given.SLUG);

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { type AdminCommand, UsageError } from './command.ts';
 import { helpOf, overviewOf, usageOf } from './command-help.ts';
 
-/** What a line asks for. */
+/** A parsed command line: a help text, or a command with its values. */
 export type CommandLine =
   | { readonly help: string }
   | { readonly help?: undefined; readonly command: AdminCommand; readonly given: Readonly<Record<string, unknown>> };
@@ -22,7 +22,7 @@ interface Written {
 
 const common = ['json', 'help'];
 
-/** Reads a line of the operator. Throws a UsageError when no command understands it. */
+/** Parses a command line of the operator. Throws a UsageError when it is wrong. */
 export function parseCommandLine(args: readonly string[], commands: readonly AdminCommand[]): CommandLine {
   const { operands: words, options } = readWords(args, commands);
   const [group, verb, ...operands] = words;
@@ -44,13 +44,13 @@ export function parseCommandLine(args: readonly string[], commands: readonly Adm
   }
 }
 
-/** Whether a line asks for JSON, whatever else is wrong with it. */
+/** Returns true when a line has --json, even if the line is wrong otherwise. */
 export function wantsJson(args: readonly string[]): boolean {
   const end = args.indexOf('--');
   return (end < 0 ? args : args.slice(0, end)).includes('--json');
 }
 
-/** The parser forgives everything: what is wrong is said afterwards, with better sentences than its own. */
+/** Splits a line without refusing anything, so that the sentences of errors can be our own. */
 function readWords(args: readonly string[], commands: readonly AdminCommand[]): Words {
   const options = commands.flatMap((one) => Object.entries(one.options));
   const { tokens } = parseArgs({

@@ -13,25 +13,25 @@ export const planCommands = [
   command({
     group: 'plan',
     verb: 'set',
-    text: 'Makes a plan, or changes one for every account that has it: what is not named stays.',
+    text: 'Creates a plan, or changes it for every account that has it; an option that is not given keeps its value.',
     json: '{name, quota, per_second, per_minute, paid}',
     operands: { NAME: name },
     options: {
-      quota: { value: 'N', read: wholeNumber(0), text: 'Credits of each billing period; a new plan needs it.' },
+      quota: { value: 'N', read: wholeNumber(0), text: 'Credits of each billing period; required for a new plan.' },
       'per-second': {
         value: 'N|none',
         read: wholeNumberOrNone(1),
-        text: 'Requests of an account in one second; at first none.',
+        text: 'Most requests of an account in one second; no limit for a new plan.',
       },
       'per-minute': {
         value: 'N|none',
         read: wholeNumberOrNone(1),
-        text: 'Requests of an account in one minute; at first none.',
+        text: 'Most requests of an account in one minute; no limit for a new plan.',
       },
       paid: {
         value: 'yes|no',
         read: yesOrNo,
-        text: 'Whether it is paid for, which automatic top-up needs; at first no.',
+        text: 'Paid plans may have an automatic top-up; no for a new plan.',
       },
     },
     run: async (given, { store }) => {

@@ -1,6 +1,6 @@
 const batchSize = 50;
 
-/** Does the same for every item, some at once, and gives the results in their order; `done` hears how many are. */
+/** Runs `work` for every item, 50 at a time, and returns the results in order; `done` gets the number done so far. */
 export async function runInBatches<T, R>(
   items: readonly T[],
   work: (item: T) => Promise<R>,

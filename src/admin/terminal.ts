@@ -2,18 +2,18 @@ import { ConfigError } from '../base/config.ts';
 import { Refusal } from '../base/errors.ts';
 import { UsageError } from './command.ts';
 
-/** Where a command was typed and is answered. */
+/** Output and environment of a command. */
 export interface Terminal {
-  /** Writes what was asked for. */
+  /** Writes to standard output. */
   readonly out: (text: string) => void;
-  /** Writes what a person must know besides. */
+  /** Writes to standard error. */
   readonly err: (text: string) => void;
-  /** Whether a person reads what `err` writes while it is written. */
+  /** True when standard error is a terminal. */
   readonly isWatched: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** One line that is written over again, only where a person watches. */
+/** A progress line that overwrites itself; shown on terminals only. */
 export function showProgress({ err, isWatched }: Terminal): { show: (sentence: string) => void; clear: () => void } {
   let shown = false;
   return {
@@ -28,13 +28,13 @@ export function showProgress({ err, isWatched }: Terminal): { show: (sentence: s
   };
 }
 
-/** Says why a command was not carried out, and gives the exit code. */
+/** Writes the reason for which a command failed, and returns the exit code. */
 export function reportError(error: unknown, json: boolean, { out, err }: Terminal): number {
   const { sentence, code } = describe(error);
   if (json) out(`${JSON.stringify({ error: sentence, code })}\n`);
   if (error instanceof UsageError) err(`${sentence}\n${error.usage ? `Usage: ${error.usage}\n` : ''}`);
   else if (!json) err(`${sentence}\n`);
-  // What nobody expected needs its place in the code, for whoever mends it.
+  // An unexpected error shows its stack, which a bug report needs.
   if (code === 'internal_error') err(`${error instanceof Error ? error.stack : error}\n`);
   return code === 'usage' ? 2 : 1;
 }

@@ -1,7 +1,7 @@
-/** What stands in a table: `null` is shown as a dash. */
+/** Value of a table cell; `null` is shown as a dash. */
 export type Cell = string | number | boolean | null;
 
-/** Gives rows below their heads, aligned, or the sentence when there are none. */
+/** Returns rows as an aligned table with heads, or the sentence when there are none. */
 export function tableText<T>(
   rows: readonly T[],
   columns: Readonly<Record<string, (row: T) => Cell>>,
@@ -17,7 +17,7 @@ export function tableText<T>(
   return lines.map((line) => lineOf(line.map((cell, n) => pad(cell, widths[n] ?? 0, isNumber[n] ?? false)))).join('');
 }
 
-/** Gives one value a line, each behind its name. */
+/** Returns one line per field, each value after its name. */
 export function fieldText(fields: Readonly<Record<string, Cell>>): string {
   const width = Math.max(...Object.keys(fields).map(widthOf));
   return Object.entries(fields)
@@ -25,7 +25,7 @@ export function fieldText(fields: Readonly<Record<string, Cell>>): string {
     .join('');
 }
 
-/** Gives a time as people read it. */
+/** Returns a time as `YYYY-MM-DD HH:MM:SS` in UTC. */
 export function timeText(milliseconds: number): string;
 export function timeText(milliseconds: number | null): string | null;
 export function timeText(milliseconds: number | null): string | null {
@@ -36,7 +36,7 @@ function cellText(cell: Cell): string {
   if (cell === null || cell === '') return '-';
   if (typeof cell === 'boolean') return cell ? 'yes' : 'no';
   if (typeof cell === 'number') return cell.toLocaleString('en-US');
-  // A terminal must not obey what others have written.
+  // Control characters written by others must not reach a terminal.
   return cell.replace(/\p{C}/gu, '?');
 }
 

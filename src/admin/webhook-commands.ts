@@ -20,12 +20,12 @@ export const webhookCommands = [
   command({
     group: 'webhook',
     verb: 'list',
-    text: 'Lists the webhooks of an account that were due, and how their delivery stands, newest first.',
+    text: 'Lists the webhooks of an account with the state of their delivery, newest first.',
     json: `[${json}]`,
     operands: { SLUG: slug },
     options: {
-      failed: { read: flag, text: 'Only those that were given up.' },
-      limit: { value: 'N', read: wholeNumber(1, 10_000), text: 'How many webhooks; 100 unless given.' },
+      failed: { read: flag, text: 'Only webhooks whose last attempt has failed.' },
+      limit: { value: 'N', read: wholeNumber(1, 10_000), text: 'Most webhooks; 100 unless given.' },
     },
     run: async (given, { store }) => {
       const account = await findAccount(store, given.SLUG);
@@ -50,7 +50,7 @@ export const webhookCommands = [
   command({
     group: 'webhook',
     verb: 'replay',
-    text: 'Sends the webhook of a job once more, made anew, after its delivery has ended.',
+    text: 'Delivers the webhook of a job again with its present content, after its delivery has ended.',
     json,
     operands: { JOB: { read: jobId, text: 'Id of the job.' } },
     options: {},

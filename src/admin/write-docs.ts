@@ -7,7 +7,7 @@ import { metricsTable } from '../base/metrics.ts';
 import { commands } from './commands.ts';
 import { commandsPage } from './commands-page.ts';
 
-/** Gives every generated page of docs by the name of its file. */
+/** Returns every generated page of docs by the name of its file. */
 export function makeDocs(): Record<string, string> {
   return {
     'commands.md': commandsPage(commands),
