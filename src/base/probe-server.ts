@@ -1,7 +1,7 @@
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage } from 'node:http';
+import { closeServer } from './close-server.ts';
 import { type Metrics, renderMetrics } from './metrics.ts';
+import { listenAt } from './server-address.ts';
 
 export interface ProbeOptions {
   /** 0 for any free one. */
@@ -36,9 +36,7 @@ export async function startProbeServer({ port, host, metrics, ready }: ProbeOpti
     });
     response.end(body);
   });
-  server.listen(port, host);
-  await once(server, 'listening');
-  return { port: (server.address() as AddressInfo).port, close: () => closeServer(server) };
+  return { port: await listenAt(server, { host, port }), close: () => closeServer(server) };
 }
 
 async function answer(
@@ -62,11 +60,4 @@ function readiness(missing: readonly string[]): ProbeAnswer {
 
 function plain(status: number, body: string): ProbeAnswer {
   return { status, type: 'text/plain; charset=utf-8', body };
-}
-
-function closeServer(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
 }

@@ -41,8 +41,8 @@ export const egressPort = 4750;
 const dnsSeconds = 5;
 const connectSeconds = 9;
 const drainSeconds = 20;
-/** The address of a socket has room for so many bytes and a zero. */
-const longestPath = 107;
+/** Longest path of a UNIX socket (sun_path holds 108 bytes with the final zero). */
+const maxPathBytes = 107;
 
 /** Runs the proxy until SIGTERM or the end of its lifeline; without a lifeline SIGINT ends it too. */
 export async function runEgress({ config, log, metrics, places, lifeline }: EgressOptions): Promise<void> {
@@ -74,7 +74,7 @@ export async function runEgress({ config, log, metrics, places, lifeline }: Egre
 
 /** Reads where to listen: the absolute path of a socket, or a port of the given host. */
 export function readListenAddress(text: string, host: string): ServerAddress | undefined {
-  if (text.startsWith('/')) return Buffer.byteLength(text) <= longestPath ? { path: text } : undefined;
+  if (text.startsWith('/')) return Buffer.byteLength(text) <= maxPathBytes ? { path: text } : undefined;
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 65_536;
   return port <= 65_535 ? { host, port } : undefined;
 }
@@ -105,7 +105,7 @@ function limitsOf({ jobSeconds, maxFileBytes, webhookSeconds }: EgressConfig): P
 
 /** Removes a socket that a killed process left behind. */
 async function clearPath(path: string): Promise<void> {
-  // Mostly there is nothing; whatever else is wrong with the path shows when it is opened.
+  // Any other problem with the path shows when it is opened.
   const found = await lstat(path).catch(() => undefined);
   if (found?.isSocket()) await rm(path);
 }

@@ -14,7 +14,7 @@ export interface JobJsonContext {
 /** Shows a job as the contract spells it, and after that what is added to it. */
 export function jobJson(job: Job, beside: JobJsonContext) {
   const ended = isEnded(job.status);
-  const tookMilliseconds = job.started_at !== null && job.ended_at !== null ? job.ended_at - job.started_at : null;
+  const tookMs = job.started_at !== null && job.ended_at !== null ? job.ended_at - job.started_at : null;
   return {
     id: job.id,
     status: job.status,
@@ -23,7 +23,7 @@ export function jobJson(job: Job, beside: JobJsonContext) {
     created_at: showTime(job.created_at),
     started_at: showTime(job.started_at),
     completed_at: ended ? showTime(job.ended_at) : null,
-    duration_ms: ended ? tookMilliseconds : null,
+    duration_ms: ended ? tookMs : null,
     progress: job.status === 'CompletedJob' ? 100 : raiseProgress(0, job.progress),
     args: showArgs(job.args),
     result: job.status === 'CompletedJob' ? showResult(job, beside) : null,
