@@ -28,7 +28,7 @@ import bounds  # noqa: E402 - it lies beside this file, where Python does not lo
 PLAIN = ('id ext title width height channel channel_url uploader uploader_url is_live was_live live_status duration extractor '
          'thumbnail like_count view_count description upload_date webpage_url original_url direct release_timestamp').split()
 OF_FORMAT = 'format_id ext vcodec acodec width height fps tbr abr filesize filesize_approx protocol preference language_preference'.split()
-MOST_FORMATS = 1000
+MAX_FORMATS = 1000
 PROBED = ('-show_entries', 'format=format_name,duration:stream=codec_type,codec_name,width,height:stream_disposition=attached_pic')
 ABOUT_US = re.compile('generic information extractor|Requested format is not|No video formats found')
 
@@ -57,7 +57,7 @@ class Downloader(yt_dlp.YoutubeDL):
 
 
 def options(order, warn):
-    """All that yt-dlp is told. What is not named here is off: no configuration, files of its own, executed commands."""
+    """Returns all options of yt-dlp. Everything else is off: configuration files, cache files, executed commands."""
     ignore = lambda text, **_: None
     return {
         'quiet': True, 'color': {'stdout': 'no_color', 'stderr': 'no_color'}, 'outtmpl': {'default': 'unused'},
@@ -82,29 +82,29 @@ def prepare(plugins):
 
 def inspect(order):
     """Reads the page of a URL: yt-dlp's downloader and the whole info."""
-    said = []  # a page without formats says why in a warning
-    warn = lambda text, **_: None if ABOUT_US.search(text) or len(said) > 50 else said.append(text[:2000])
+    warnings = []  # a page without formats says why in a warning
+    warn = lambda text, **_: None if ABOUT_US.search(text) or len(warnings) > 50 else warnings.append(text[:2000])
     downloader = Downloader(options(order, warn))
     info = downloader.extract_info(order['url'].partition('#')[0], download=False)
     info['formats'] = [each for each in info.get('formats') or [info] if each.get('url')]
     if not info['formats'] and info.get('live_status') != 'is_upcoming':
-        raise ExtractorError(said[-1] if said else 'No video formats found!', expected=bool(said))
+        raise ExtractorError(warnings[-1] if warnings else 'No video formats found!', expected=bool(warnings))
     return downloader, info
 
 
-def told(info, order):
-    """The part of the info that is handed on, with bounds; what a file alone knows is asked of the file."""
-    formats = info['formats'][-MOST_FORMATS:]
-    told = {name: bounded(info.get(name)) for name in PLAIN}
-    told['formats'] = [{name: bounded(each.get(name)) for name in OF_FORMAT} for each in formats]
+def describe_info(info, order):
+    """Returns the bounded part of the info that trawl reads; asks ffprobe what the page does not say."""
+    formats = info['formats'][-MAX_FORMATS:]
+    described = {name: bounded(info.get(name)) for name in PLAIN}
+    described['formats'] = [{name: bounded(each.get(name)) for name in OF_FORMAT} for each in formats]
     knows = info.get('is_live') or info.get('duration') and any(each.get('height') or each.get('vcodec') == 'none' for each in formats)
     if formats and order['action'] == 'inspect' and not knows:
-        told['probe'] = probe(formats[-1].get('manifest_url') or formats[-1]['url'], formats[-1].get('http_headers') or {}, order)
-    return told
+        described['probe'] = probe(formats[-1].get('manifest_url') or formats[-1]['url'], formats[-1].get('http_headers') or {}, order)
+    return described
 
 
 def probe(url, headers, order):
-    """What ffprobe tells of a URL; it reads the beginning of the file alone."""
+    """Returns the JSON of ffprobe about a URL; ffprobe reads only the beginning of the file."""
     spoken = ''.join(f'{name}: {value}\r\n' for name, value in headers.items())
     command = [os.path.join(order['tools'], 'ffprobe'), '-v', 'error', '-headers', spoken, '-of', 'json', *PROBED, '-i', url]
     try:
@@ -115,7 +115,7 @@ def probe(url, headers, order):
 
 
 def fetch(downloader, info, wanted, order):
-    """Fetches formats into files of the given names and answers where they are."""
+    """Fetches formats into files of the given names."""
     formats = {each.get('format_id'): each for each in info['formats']}
     for number, part in enumerate(wanted):
         both = {**info, **formats[part['id']]}
@@ -142,13 +142,13 @@ def shorten(chosen, seconds):
             chosen['downloader_options'] = {'ffmpeg_args': ['-live_start_index', '-1']}
 
 
-def meter(number, most):
+def meter(number, max_bytes):
     last = 0.0
 
     def hook(status):
         nonlocal last
         done, total = status.get('downloaded_bytes') or 0, status.get('total_bytes') or 0
-        if max(done, total) > most:
+        if max(done, total) > max_bytes:
             raise bounds.TooLarge('the file is too large')
         if time.monotonic() - last > 0.25:
             last = time.monotonic()
@@ -158,7 +158,7 @@ def meter(number, most):
 
 
 def describe(error, stage):
-    """What is known of an exception and of those that caused it."""
+    """Returns an exception and those that caused it, as JSON."""
     chain, inner = [], error
     while isinstance(inner, BaseException) and inner not in chain and len(chain) < 12:
         chain.append(inner)
@@ -171,15 +171,15 @@ def describe(error, stage):
         'causes': [bounded(str(each), 500) for each in chain[1:]]}}
 
 
-def bounded(value, most=10_000):
-    return value[:most] if isinstance(value, str) else value if isinstance(value, (int, float)) else None
+def bounded(value, max_length=10_000):
+    return value[:max_length] if isinstance(value, str) else value if isinstance(value, (int, float)) else None
 
 
 def answer_inspect(order):
-    """The one answer to an inspect order, for a process that was prepared before; failures included."""
+    """Returns the answer to an inspect order, failures included; the process was prepared before."""
     try:
-        return {'info': told(inspect(order)[1], order)}
-    except Exception as error:  # every end is told
+        return {'info': describe_info(inspect(order)[1], order)}
+    except Exception as error:  # the caller gets every failure
         return describe(error, 'inspect')
 
 
@@ -193,14 +193,14 @@ def main():
     prepare(order['plugins'])
     try:
         downloader, info = inspect(order)
-        answer({'info': told(info, order)})
+        answer({'info': describe_info(info, order)})
         if order['action'] == 'download':
             stage, wanted = 'fetch', json.loads(sys.stdin.readline() or '[]')
             fetch(downloader, info, wanted, order)
-    except Exception as error:  # every end is told
+    except Exception as error:  # the caller gets every failure
         answer(describe(error, stage))
 
 
 if __name__ == '__main__':
     main()
-    os._exit(0)  # all is told: tearing down a process of this size takes a while
+    os._exit(0)  # the answer is written; tearing down a process of this size takes a while

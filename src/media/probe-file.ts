@@ -44,7 +44,7 @@ export async function probeFile(
   const options = {
     folder: tools.folder,
     env: mediaEnv(tools.folder),
-    line: (line: string) => lines.push(line),
+    onLine: (line: string) => lines.push(line),
     signal,
   };
   const ended = await tools.run(tools.ffprobe, ffprobeArguments(file, counting), options).ended;

@@ -198,11 +198,11 @@ async function convert(
   progress.at('convert', 0);
   const inputs = fetched.map((each) => each.file);
   if (plan.output === null) return await rename(inputs[0] ?? '', file);
-  const line = (text: string) => {
+  const onLine = (text: string) => {
     const [name, value] = text.split('=');
     if (name === 'out_time_us' && plan.length) progress.at('convert', Number(value) / 1e6 / plan.length);
   };
-  const options = { folder: tools.folder, env: mediaEnv(tools.folder), line, signal };
+  const options = { folder: tools.folder, env: mediaEnv(tools.folder), onLine, signal };
   const ended = await tools.run(tools.ffmpeg, ffmpegArguments(inputs, plan.output, file), options).ended;
   signal.throwIfAborted();
   if (ended.signal === 'SIGXFSZ') throw new Failed('file_too_large', ended.stderr);

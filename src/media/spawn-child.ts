@@ -21,7 +21,7 @@ export function spawnChild(command: string, args: readonly string[], options: Ru
   if (options.signal.aborted) kill();
   // EPIPE: the child ended before it read its input; its exit code tells why.
   child.stdin.on('error', () => undefined);
-  child.stdout.on('data', splitLines(options.line ?? (() => undefined), tooMuch));
+  child.stdout.on('data', splitLines(options.onLine ?? (() => undefined), tooMuch));
   let stderr = '';
   child.stderr.on('data', (piece: Buffer) => {
     stderr = (stderr + piece.toString()).slice(-maxStderrLength);

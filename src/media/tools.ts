@@ -47,7 +47,7 @@ export interface RunOptions {
   /** The whole environment. */
   readonly env: Readonly<Record<string, string>>;
   /** Called with each line of standard output. */
-  readonly line?: (line: string) => void;
+  readonly onLine?: (line: string) => void;
   /** Kills the child and everything that it started. */
   readonly signal: AbortSignal;
 }

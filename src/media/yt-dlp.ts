@@ -50,14 +50,14 @@ export function startYtDlp(
     page.reject(error);
     done.reject(error);
   };
-  const line = (text: string) => {
+  const onLine = (text: string) => {
     const said = asRecord(parseLine(text));
     if (said.info !== undefined) page.resolve(readPage(said.info));
     else if (said.progress !== undefined) told(readProgress(said.progress));
     else if (said.done !== undefined) done.resolve();
     else if (said.failed !== undefined) fail(toFailed(said.failed, fragmented));
   };
-  const options = { folder: tools.folder, env: mediaEnv(tools.folder), line, signal };
+  const options = { folder: tools.folder, env: mediaEnv(tools.folder), onLine, signal };
   const child = tools.run(tools.python, [...pythonFlags, tools.driver], options);
   child.write(JSON.stringify(orderFor(action, order, tools)));
   void child.ended.then(({ code, signal: by, stderr }) => {

@@ -44,7 +44,15 @@ function candidates(): Sandbox[] {
 
 /** Returns the reason why the sandbox does not work, `null` when it does. */
 async function trySandbox(sandbox: Sandbox, folder: string): Promise<string | null> {
-  const inside = { sandbox, folder, readable: [], out: null, limits: trialLimits, user: ownUser(), python: 'python3' };
+  const inside = {
+    sandbox,
+    folder,
+    readable: [],
+    route: null,
+    limits: trialLimits,
+    user: ownUser(),
+    python: 'python3',
+  };
   const [program = '', ...args] = sandboxCommand(['true'], inside);
   try {
     await promisify(execFile)(program, args, { timeout: trialMs });

@@ -35,7 +35,7 @@ export interface InspectorParent {
 }
 
 interface OpenRequest {
-  readonly line: (line: string) => void;
+  readonly onLine: (line: string) => void;
   readonly resolve: (ended: ChildEnd) => void;
   rest: string;
 }
@@ -81,7 +81,7 @@ export async function startInspectorParent({
     const id = ++started;
     const { promise, resolve } = Promise.withResolvers<ChildEnd>();
     const kill = () => order({ end: id });
-    open.set(id, { line: options.line ?? (() => undefined), resolve, rest: '' });
+    open.set(id, { onLine: options.onLine ?? (() => undefined), resolve, rest: '' });
     options.signal.addEventListener('abort', kill, { once: true });
     const { folder, env } = options;
     const write = (line: string) => {
@@ -109,7 +109,7 @@ function handleFrame(
   }
   const lines = (child.rest + frame.bytes.toString()).split('\n');
   child.rest = lines.pop() ?? '';
-  for (const line of lines) child.line(line);
+  for (const line of lines) child.onLine(line);
 }
 
 async function waitForEnd(parent: ChildProcessWithoutNullStreams): Promise<void> {

@@ -13,14 +13,14 @@ import { startEgressForwarder } from './egress-forwarder.ts';
 import type { ProgramPaths } from './find-programs.ts';
 import { type InspectorParent, type RequestLimits, startInspectorParent } from './inspector-parent.ts';
 import { type OrphanCleaner, startOrphanCleaner } from './orphan-cleaner.ts';
-import type { Media } from './run-attempt.ts';
+import type { MediaActions } from './run-attempt.ts';
 import { insidePort, programFolders, type Sandbox, sandboxCommand, systemPaths } from './sandbox-command.ts';
 
 /** The inspector cannot answer now; the caller may ask again in a few seconds. */
 export class InspectorBusy extends Error {}
 
 export interface InspectorPoolOptions {
-  readonly inspectUrl: Media['inspectUrl'];
+  readonly inspectUrl: MediaActions['inspectUrl'];
   readonly programs: ProgramPaths;
   readonly egress: ServerAddress;
   readonly root: string;
@@ -203,7 +203,7 @@ function parentOptions(options: InspectorPoolOptions, { folder, port, socket }: 
   };
   const command = [python, ...pythonFlags, join(import.meta.dirname, 'inspector-parent.py'), driver, plugins.join(':')];
   const capabilities = ['CAP_SETUID', 'CAP_SETGID', 'CAP_KILL'];
-  const inside = { sandbox, folder, readable, out: { port, socket }, limits, user: 0, python, capabilities };
+  const inside = { sandbox, folder, readable, route: { port, socket }, limits, user: 0, python, capabilities };
   const childLimits: RequestLimits = {
     file_bytes: maxFileBytes,
     memory_bytes: memoryBytes,

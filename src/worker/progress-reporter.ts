@@ -15,13 +15,13 @@ export interface ProgressReporterOptions {
   readonly keepaliveMs: number;
   /** Longest absence of the gateway before `lost` is called. */
   readonly patienceSeconds: number;
-  readonly over: () => void;
-  readonly lost: () => void;
+  readonly onOver: () => void;
+  readonly onLost: () => void;
 }
 
 /** Starts to report, one call at a time. */
 export function startProgressReporter(options: ProgressReporterOptions): ProgressReporter {
-  const { gateway, everyMs, keepaliveMs, patienceSeconds, over, lost } = options;
+  const { gateway, everyMs, keepaliveMs, patienceSeconds, onOver, onLost } = options;
   let newest: AttemptProgress = { progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null };
   let told: AttemptProgress | null = null;
   let toldAt = performance.now();
@@ -37,9 +37,9 @@ export function startProgressReporter(options: ProgressReporterOptions): Progres
       await gateway.reportProgress(newest);
       heardAt = performance.now();
     } catch (error) {
-      if (error instanceof AttemptOver) over();
+      if (error instanceof AttemptOver) onOver();
       // One lost report is harmless; a gateway that stays away cannot take the verdict either.
-      else if (performance.now() - heardAt > patienceSeconds * 1000) lost();
+      else if (performance.now() - heardAt > patienceSeconds * 1000) onLost();
     } finally {
       calling = false;
     }

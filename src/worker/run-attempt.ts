@@ -16,7 +16,7 @@ import { uploadFile } from './upload-file.ts';
 import { openWorkspace, type Workspace, type WorkspaceOptions } from './workspace.ts';
 
 /** Makes the file of an order, or its metadata alone. */
-export interface Media {
+export interface MediaActions {
   readonly produce: (
     order: MediaOrder,
     tools: MediaTools,
@@ -28,7 +28,7 @@ export interface Media {
 
 export interface AttemptOptions {
   readonly gateway: GatewayClient;
-  readonly media: Media;
+  readonly media: MediaActions;
   readonly programs: ProgramPaths;
   readonly egress: ServerAddress;
   /** Parent of the private folders. */
@@ -47,11 +47,11 @@ export interface AttemptOptions {
 
 /** Ends an attempt before its work is done. */
 class AttemptCut extends Error {
-  readonly why: Breach | 'over' | 'lost' | 'stopped';
+  readonly reason: Breach | 'over' | 'lost' | 'stopped';
 
-  constructor(why: AttemptCut['why']) {
+  constructor(why: AttemptCut['reason']) {
     super(`cut short: ${why}`);
-    this.why = why;
+    this.reason = why;
   }
 }
 
@@ -70,14 +70,14 @@ const maxProcesses = 512;
 export async function runAttempt(options: AttemptOptions): Promise<Outcome | null> {
   const { gateway, signal, log, patienceSeconds } = options;
   const cut = new AbortController();
-  const cutShort = (why: AttemptCut['why']) => cut.abort(new AttemptCut(why));
+  const cutShort = (why: AttemptCut['reason']) => cut.abort(new AttemptCut(why));
   const stop = () => cutShort('stopped');
   signal.addEventListener('abort', stop);
   if (signal.aborted) stop();
   const reporter = startProgressReporter({
     ...{ gateway, patienceSeconds, everyMs: reportEveryMs, keepaliveMs: keepaliveMs },
-    over: () => cutShort('over'),
-    lost: () => cutShort('lost'),
+    onOver: () => cutShort('over'),
+    onLost: () => cutShort('lost'),
   });
   let timer: NodeJS.Timeout | undefined;
   try {
@@ -96,12 +96,12 @@ export async function runAttempt(options: AttemptOptions): Promise<Outcome | nul
 async function work(
   spec: AttemptSpec,
   options: AttemptOptions,
-  broken: (breach: Breach) => void,
+  onBreach: (breach: Breach) => void,
   note: (progress: AttemptProgress) => void,
   signal: AbortSignal,
 ): Promise<{ metadata: Metadata; delivered: Delivered | null }> {
   const { media, gateway, egress, patienceSeconds } = options;
-  const place = await openWorkspace(workspaceOptions(spec, options, broken, signal));
+  const place = await openWorkspace(workspaceOptions(spec, options, onBreach, signal));
   try {
     const tools = toolsOf(spec, options, place);
     if (spec.endpoint === 'metadata') {
@@ -121,7 +121,7 @@ async function work(
 function workspaceOptions(
   { limits: { file_bytes: fileBytes, seconds }, cookies }: AttemptSpec,
   options: AttemptOptions,
-  broken: (breach: Breach) => void,
+  onBreach: (breach: Breach) => void,
   signal: AbortSignal,
 ): WorkspaceOptions {
   const { root, egress, sandbox, programs, plugins, memoryBytes } = options;
@@ -134,7 +134,7 @@ function workspaceOptions(
     processes: maxProcesses,
   };
   const readable = [...programFolders([python, ffmpeg, ffprobe, node]), dirname(driver), ...plugins];
-  return { root, egress, sandbox, limits, python, readable, cookies, broken, signal };
+  return { root, egress, sandbox, limits, python, readable, cookies, onBreach, signal };
 }
 
 function toolsOf(
@@ -147,7 +147,7 @@ function toolsOf(
 }
 
 function outcomeOf(thrown: unknown, log: Log): Outcome | null {
-  if (thrown instanceof AttemptCut) return outcomeOfCut(thrown.why);
+  if (thrown instanceof AttemptCut) return outcomeOfCut(thrown.reason);
   if (thrown instanceof AttemptOver) return null;
   if (thrown instanceof Failed) {
     log.info('attempt failed', { code: thrown.code, detail: thrown.detail });
@@ -157,7 +157,7 @@ function outcomeOf(thrown: unknown, log: Log): Outcome | null {
   return { is: 'failed', code: 'worker_failed' };
 }
 
-function outcomeOfCut(why: AttemptCut['why']): Outcome | null {
+function outcomeOfCut(why: AttemptCut['reason']): Outcome | null {
   switch (why) {
     case 'over':
       return null;

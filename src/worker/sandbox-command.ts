@@ -21,7 +21,7 @@ export interface SandboxOptions {
   /** Readable paths besides those of the system. */
   readonly readable: readonly string[];
   /** `null` for a child without network. */
-  readonly out: EgressRoute | null;
+  readonly route: EgressRoute | null;
   readonly limits: ChildLimits;
   /** User and group id in the sandbox `user`. */
   readonly user: number;
@@ -43,9 +43,9 @@ const keptForUser = ['CAP_SETUID', 'CAP_SETGID'];
 
 /** Returns the command that runs another one in a sandbox and under limits. */
 export function sandboxCommand(command: readonly string[], inside: SandboxOptions): string[] {
-  const { sandbox, folder, readable, out, limits, user, python, capabilities } = inside;
+  const { sandbox, folder, readable, route, limits, user, python, capabilities } = inside;
   if (sandbox === 'none') {
-    const port = String(out?.port ?? 0);
+    const port = String(route?.port ?? 0);
     const paths = [...systemPaths(), ...readable, here].join(':');
     return [
       ...isolatedPython(python),
@@ -56,8 +56,8 @@ export function sandboxCommand(command: readonly string[], inside: SandboxOption
       ...limitCommand(command, limits, false),
     ];
   }
-  const forwarded = out
-    ? [...isolatedPython(python), join(here, 'port-forwarder.py'), out.socket, String(out.port), ...command]
+  const forwarded = route
+    ? [...isolatedPython(python), join(here, 'port-forwarder.py'), route.socket, String(route.port), ...command]
     : command;
   const limited = limitCommand(forwarded, limits, true);
   if (sandbox === 'namespace') return [...bubblewrap(inside), '--unshare-user', ...keep([]), '--', ...limited];
@@ -82,9 +82,9 @@ export function ownUser(): number {
   return firstUser + process.pid;
 }
 
-function bubblewrap({ folder, readable, out }: SandboxOptions): string[] {
+function bubblewrap({ folder, readable, route }: SandboxOptions): string[] {
   const seen = [...systemPaths(), ...readable, here];
-  const sockets = out ? [out.socket] : [];
+  const sockets = route ? [route.socket] : [];
   // Parent folders that bubblewrap makes implicitly are closed to the user inside, so each is made explicitly.
   const onTheWay = new Set([...seen, ...sockets, folder].flatMap(foldersAbove));
   return [

@@ -26,8 +26,8 @@ export function makeSandboxedChildren(
 ): SandboxedChildren {
   const groups = new Set<number>();
   const run: RunChild = (command, args, options) => {
-    const out = command === sandboxes.python ? sandboxes.out : null;
-    const [program = '', ...rest] = sandboxCommand([command, ...args], { ...sandboxes, out });
+    const route = command === sandboxes.python ? sandboxes.route : null;
+    const [program = '', ...rest] = sandboxCommand([command, ...args], { ...sandboxes, route });
     const child = spawnChild(program, rest, {
       ...options,
       env: { PATH: systemPath, ...options.env },

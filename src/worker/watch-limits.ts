@@ -6,7 +6,7 @@ export interface WatchLimitsOptions {
   readonly folder: string;
   /** Returns the process groups that run now. */
   readonly groups: () => Iterable<number>;
-  readonly broken: (breach: Breach) => void;
+  readonly onBreach: (breach: Breach) => void;
 }
 
 const checkEveryMs = 250;
@@ -15,7 +15,7 @@ const folderEvery = 4;
 
 /** Checks the usage of the children regularly and calls `broken` once with the limit they broke. Returns a function that stops. */
 export function watchLimits(watched: WatchLimitsOptions): () => void {
-  const { limits, folder, groups, broken } = watched;
+  const { limits, folder, groups, onBreach } = watched;
   const cpuSeconds = new Map<number, number>();
   let turn = 0;
   const look = (): Breach | null => {
@@ -31,7 +31,7 @@ export function watchLimits(watched: WatchLimitsOptions): () => void {
     const breach = look();
     if (breach === null) return;
     clearInterval(timer);
-    broken(breach);
+    onBreach(breach);
   }, checkEveryMs);
   return () => clearInterval(timer);
 }

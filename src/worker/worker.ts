@@ -13,7 +13,7 @@ import type { Outcome } from '../model/outcome.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
 import type { ProgramPaths } from './find-programs.ts';
 import { type GatewayClient, openGatewayClient } from './gateway-client.ts';
-import { type Media, runAttempt } from './run-attempt.ts';
+import { type MediaActions, runAttempt } from './run-attempt.ts';
 
 /** Exit codes: a permanent failure is `failed`, one that a new attempt may avoid is `retryable`. */
 const exitCodes = { done: 0, failed: 64, retryable: 75, interrupted: 143 } as const;
@@ -26,7 +26,7 @@ export interface WorkerOptions {
   /** File for the outcome, at most 4 KB, which Kubernetes puts into the pod's status; `null` outside a cluster. */
   readonly terminationFile: string | null;
   readonly programs: ProgramPaths;
-  readonly media: Media;
+  readonly media: MediaActions;
   readonly log: Log;
   /** File with the token; its content may change while the attempt runs. */
   readonly tokenFile: string | null;

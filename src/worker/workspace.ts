@@ -20,7 +20,7 @@ export interface WorkspaceOptions {
   /** Text of a cookie file that children may read. */
   readonly cookies: string | null;
   /** Called once, when the children broke a limit. */
-  readonly broken: (breach: Breach) => void;
+  readonly onBreach: (breach: Breach) => void;
   /** Kills every child. */
   readonly signal: AbortSignal;
 }
@@ -38,7 +38,7 @@ export interface Workspace {
 
 /** Makes the workspace of one attempt. */
 export async function openWorkspace(options: WorkspaceOptions): Promise<Workspace> {
-  const { root, egress, sandbox, limits, python, broken, signal, cookies: text } = options;
+  const { root, egress, sandbox, limits, python, onBreach, signal, cookies: text } = options;
   await mkdir(root, { recursive: true, mode: 0o700 });
   const cleaner = await startOrphanCleaner(join(root, 'job-'));
   const home = cleaner.folder;
@@ -59,10 +59,10 @@ export async function openWorkspace(options: WorkspaceOptions): Promise<Workspac
     if (sandbox !== 'none') await chmod(socket, 0o666);
     const port = sandbox === 'none' ? forwarder.port : insidePort;
     const readable = cookies ? [...options.readable, cookies] : options.readable;
-    const sandboxes = { sandbox, folder, readable, out: { port, socket }, limits, user, python };
+    const sandboxes = { sandbox, folder, readable, route: { port, socket }, limits, user, python };
     const both = AbortSignal.any([signal, ended.signal]);
     const children = makeSandboxedChildren({ ...sandboxes, signal: both }, cleaner.watch);
-    const stopWatch = watchLimits({ limits, folder, groups: () => children.groups, broken });
+    const stopWatch = watchLimits({ limits, folder, groups: () => children.groups, onBreach });
     const close = async () => {
       stopWatch();
       ended.abort();

@@ -13,14 +13,14 @@ import { Failed } from '../../src/media/tools.ts';
 import { readMetadata } from '../../src/model/metadata.ts';
 import type { SandboxMode } from '../../src/worker/choose-sandbox.ts';
 import { findPrograms } from '../../src/worker/find-programs.ts';
-import type { Media } from '../../src/worker/run-attempt.ts';
+import type { MediaActions } from '../../src/worker/run-attempt.ts';
 import { runWorker } from '../../src/worker/worker.ts';
 import { token } from './gateway.ts';
 
 export const programs = findPrograms(process.env.PATH ?? '');
 
 /** Makes `media.mp4` by the shell script in the argument `script`; the children are those of a real job. */
-export const scripted: Media = {
+export const scripted: MediaActions = {
   produce: async ({ args }, { folder, run, python: shell }, told, signal) => {
     told({ progress: 50, stage: 'fetch', speed_bytes: null, eta_seconds: null });
     const program = args.network === true ? shell : '/bin/sh';

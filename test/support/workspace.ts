@@ -42,7 +42,7 @@ export async function openTestWorkspace(
     },
     egress: { host: '127.0.0.1', port: egress },
     limits: { ...roomy, ...limits },
-    broken: (breach) => {
+    onBreach: (breach) => {
       breaches.push(breach);
       ended.abort();
     },
@@ -52,7 +52,7 @@ export async function openTestWorkspace(
     const lines: string[] = [];
     const child = place.run(programs.python, ['-I', '-c', text, ...args], {
       ...{ folder: place.folder, env: { HOME: place.folder }, signal: ended.signal },
-      line: (line) => lines.push(line),
+      onLine: (line) => lines.push(line),
     });
     return { ...(await child.ended), lines };
   };

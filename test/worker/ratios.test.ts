@@ -98,7 +98,7 @@ if (process.env.ROUNDS !== undefined)
       it(`the sandbox adds at most 10 ms to a child (sandbox ${sandbox})`, async () => {
         const limits = { fileBytes: 1, folderBytes: 1, memoryBytes: 2 ** 28, cpuSeconds: 9, processes: 9 };
         const readable = programFolders([python]);
-        const inside = { sandbox, folder: '/var/tmp', readable, out: null, limits, user: 2_000_000_000, python };
+        const inside = { sandbox, folder: '/var/tmp', readable, route: null, limits, user: 2_000_000_000, python };
         const start = ([program = '', ...args]: readonly string[]) => execFileSync(program, args, { stdio: 'ignore' });
         const { one, other } = await compare(
           () => start(sandboxCommand(['true'], inside)),
