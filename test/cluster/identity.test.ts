@@ -18,7 +18,7 @@ import { until } from '../support/until.ts';
 
 const cookies = 'canary-of-the-cookies';
 
-describe('who a worker in a cluster is', function () {
+describe('the identity of a worker in a cluster', function () {
   this.timeout(120_000);
   let scene: Scene;
   let runner: TestRunner;
@@ -44,19 +44,19 @@ describe('who a worker in a cluster is', function () {
 
   const tokenOf = (pod: Pod, wanted?: Wanted) => makeTokenOf(scene.cluster, pod, wanted);
 
-  it('the token of a pod is good for its own attempt and no other', async () => {
+  it('accepts the token of a pod for its own attempt and no other', async () => {
     const [one, other] = [await started(), await started()];
     expect(await identify(await tokenOf(one.pod))).to.deep.equal({ jobId: one.jobId, attempt: 1 });
     expect(await identify(await tokenOf(other.pod))).to.deep.equal({ jobId: other.jobId, attempt: 1 });
   });
 
-  it('it is good before the watch has told of the pod', async () => {
+  it('accepts a token before the watch has shown the pod', async () => {
     const { jobId, pod } = await started();
     const early = openPodIdentity({ client: runner.client, state: { pod: () => null }, shape: aShape(namespace) });
     expect(await early(await tokenOf(pod))).to.deep.equal({ jobId, attempt: 1 });
   });
 
-  it('a token for somebody else, of another account or of no pod is good for nothing', async () => {
+  it('refuses a token with another audience, of another account or of no pod', async () => {
     const { pod } = await started();
     for (const wanted of [{ audiences: ['https://kubernetes.default.svc'] }, { isBound: false }]) {
       expect(await identify(await tokenOf(pod, wanted)), JSON.stringify(wanted)).to.equal(null);
@@ -66,7 +66,7 @@ describe('who a worker in a cluster is', function () {
     expect(await ofAnother(await tokenOf(pod))).to.equal(null);
   });
 
-  it('a pod that is no worker of ours, and one of another namespace, is nobody', async () => {
+  it('refuses the token of a pod that is no worker, or of another namespace', async () => {
     await ask('POST', `/api/v1/namespaces/${namespace}/pods`, bare('no-worker'));
     const own: Pod = await ask('GET', `/api/v1/namespaces/${namespace}/pods/no-worker`);
     expect(await identify(await tokenOf(own))).to.equal(null);
@@ -76,7 +76,7 @@ describe('who a worker in a cluster is', function () {
     expect(await identify(await tokenOf(away, { in: 'elsewhere' }))).to.equal(null);
   });
 
-  it('a token that was changed, or is none, is good for nothing', async () => {
+  it('refuses a changed token and a text that is none', async () => {
     const { pod } = await started();
     const [head = '', body = '', signature = ''] = (await tokenOf(pod)).split('.');
     const claims = JSON.parse(Buffer.from(body, 'base64url').toString());
@@ -96,7 +96,7 @@ describe('who a worker in a cluster is', function () {
     }
   });
 
-  it('the token of a pod that has ended, or has gone, is good for nothing', async () => {
+  it('refuses the token of a pod that has ended or is gone', async () => {
     const [ended, gone] = [await started(), await started()];
     const tokens = [await tokenOf(ended.pod), await tokenOf(gone.pod)] as const;
     scene.kubelet.end(ended.pod.metadata.name, endings.success());
@@ -105,7 +105,7 @@ describe('who a worker in a cluster is', function () {
     await until(async () => (await identify(tokens[1])) === null, 10, 'the pod is known to have gone');
   });
 
-  it('the gateway tells a worker its own job, and nothing to anybody else', async () => {
+  it('gives a worker its own job through the gateway, and nothing to others', async () => {
     const { store, objects } = scene;
     const limits = { maxFileBytes: 1_000, inspectSeconds: 10 };
     const gateway = makeWorkerGateway({
@@ -145,7 +145,7 @@ describe('who a worker in a cluster is', function () {
     await close();
   });
 
-  it('the API server itself does not know it', async () => {
+  it('gives workers a token that the API server itself refuses', async () => {
     const { pod } = await started();
     const token = await tokenOf(pod);
     const { url } = scene.cluster;

@@ -51,7 +51,7 @@ describe('what an attempt costs the API server', function () {
     await scene?.stop();
   });
 
-  it('four changes of ours, and at most 17 requests of all who have to do with it', async () => {
+  it('takes four changes of ours and at most 17 requests of all clients', async () => {
     const before = await countServed(scene.cluster);
     const ids = [];
     for (let n = 0; n < count; n++) ids.push(await scene.submit((_, ending) => ({ runMs: 200, ending })));
@@ -68,7 +68,7 @@ describe('what an attempt costs the API server', function () {
     expect((await countServed(scene.cluster)) - before).to.be.at.most(17 * count);
   });
 
-  it('what a worker tells of its progress costs it nothing', async () => {
+  it('takes no request for the progress of a worker', async () => {
     const { cluster, store, objects } = scene;
     const attemptOf = openPodIdentity({ client: runner.client, state: runner.state, shape: aShape(namespace) });
     const server = makeWorkerGateway({

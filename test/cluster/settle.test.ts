@@ -48,7 +48,7 @@ describe('jobs on a cluster end once, whatever happens', function () {
     expect(job).to.include({ attempt: 1, failures: 0, interruptions: 0 });
   });
 
-  it('a pod that was let go is not replaced: it stays counted until the controller of Jobs has seen it', async () => {
+  it('leaves a cleaned-up pod counted until the Job controller has seen it, so that it is not replaced', async () => {
     await begin();
     const [id = ''] = await submit(1, (_, ending) => ({ runMs: 500, ending }));
     const pod = await scene.runningPod(id);
@@ -65,7 +65,7 @@ describe('jobs on a cluster end once, whatever happens', function () {
     await scene.cleared(30);
   });
 
-  it('while Jobs wait for their pods, what has ended is let go later', async () => {
+  it('defers the cleanup of ended attempts while other Jobs wait for their pods', async () => {
     await begin();
     const ids = await submit(80);
     const isOld = ({ metadata, status }: Pod) => {

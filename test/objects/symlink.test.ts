@@ -20,7 +20,7 @@ async function put(body = content, to = key): Promise<unknown> {
   return store.receive(await store.permit(to, { bytes: body.length }), bodyOf(body));
 }
 
-describe('links in an object folder', () => {
+describe('symbolic links in an object folder', () => {
   let outside: string;
 
   beforeEach(async () => {
@@ -54,20 +54,20 @@ describe('links in an object folder', () => {
     });
   }
 
-  it('above a prefix stop its removal', async () => {
+  it('stop a removal when they stand above its prefix', async () => {
     await symlink(outside, join(folder, 'job'));
     expect(await store.remove('job/1/').catch(({ message }) => message)).to.match(/leads over a link$/);
     expect(await put(content, 'job/2/x').catch(({ message }) => message)).to.match(/is not a folder$/);
   });
 
-  it('in the place of the file are nothing', async () => {
+  it('count as no object when they stand in the place of its file', async () => {
     await mkdir(join(folder, key), { recursive: true });
     await symlink(join(outside, '1', 'media.mp4', checksum), join(folder, key, checksum));
     expect(await store.see(key)).to.equal(null);
     expect(await store.open(key)).to.equal(null);
   });
 
-  it('in the place of the uploads are not swept', async () => {
+  it('are not swept when they stand in the place of the uploads folder', async () => {
     await rm(join(folder, '.uploads'), { recursive: true });
     await symlink(outside, join(folder, '.uploads'));
     expect(await store.sweepTemporary(0).catch(({ message }) => message)).to.match(/leads over a link$/);
