@@ -65,7 +65,7 @@ export interface UploadPart {
   readonly bytes: number;
 }
 
-type Schema = Readonly<Record<string, unknown>>;
+type JsonSchema = Readonly<Record<string, unknown>>;
 
 const text = { type: 'string' };
 const count = { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER };
@@ -113,15 +113,15 @@ export const readPermit = makeReader<UploadPermit>({
 });
 
 /** Returns a function that gives back JSON of the shape, and `null` for any other. */
-function makeReader<T>(properties: Readonly<Record<keyof T, Schema>>): (json: unknown) => T | null {
+function makeReader<T>(properties: Readonly<Record<keyof T, JsonSchema>>): (json: unknown) => T | null {
   const fits = ajv.compile<T>(objectOf<T>(properties));
   return (json) => (fits(json) ? json : null);
 }
 
-function objectOf<T>(properties: Readonly<Record<keyof T, Schema>>): Schema {
+function objectOf<T>(properties: Readonly<Record<keyof T, JsonSchema>>): JsonSchema {
   return { type: 'object', properties, required: Object.keys(properties) };
 }
 
-function orNull(schema: Schema): Schema {
+function orNull(schema: JsonSchema): JsonSchema {
   return { anyOf: [{ type: 'null' }, schema] };
 }

@@ -3,10 +3,10 @@ import { expect } from 'chai';
 import { texts } from '../support/tree.ts';
 
 /** Exceptions; each list may only shrink. */
-const sharedTypes = ['Caller', 'Schema'];
+const sharedTypes: readonly string[] = [];
 const sharedFiles: readonly string[] = [];
 /** Doc comments that still begin with a word that names no subject; may only shrink. */
-const maxOpenings = 138;
+const maxOpenings = 34;
 
 const sources = [...texts].filter(([path]) => /^src\/.*\.ts$/.test(path));
 
