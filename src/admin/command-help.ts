@@ -47,7 +47,7 @@ export function overviewOf(commands: readonly AdminCommand[], group?: string): s
 }
 
 /** Returns aligned names, each with its sentence. */
-export function listOf(rows: readonly (readonly [string, string])[]): string {
+function listOf(rows: readonly (readonly [string, string])[]): string {
   const width = Math.max(...rows.map(([name]) => name.length));
   return rows.map(([name, sentence]) => `  ${name.padEnd(width)}  ${sentence}\n`).join('');
 }

@@ -11,7 +11,7 @@ const tooLong = { query: 'x'.repeat(17_000) };
 const strangeKey = makeKey(makeAccountId(randomBytes(16)), randomBytes(32));
 
 /**
- * What stands before every route. Failed authentications are counted by address (D38), and enough of them block it: these
+ * Checks that precede every route. Failed authentications are counted by address (D38), and enough of them block it: these
  * rows make five.
  */
 export const accessChecks: readonly Check[] = [

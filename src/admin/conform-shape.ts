@@ -12,8 +12,8 @@ export interface FieldRule {
 export type ObjectRules = Readonly<Record<string, FieldRule>>;
 
 export const text: FieldRule = { words: 'a text', fits: (value) => typeof value === 'string' };
-export const yesNo: FieldRule = { words: 'true or false', fits: (value) => typeof value === 'boolean' };
-export const numeric: FieldRule = { words: 'a number', fits: (value) => typeof value === 'number' };
+const yesNo: FieldRule = { words: 'true or false', fits: (value) => typeof value === 'boolean' };
+const numeric: FieldRule = { words: 'a number', fits: (value) => typeof value === 'number' };
 export const whole: FieldRule = {
   words: 'a whole number from 0 on',
   fits: (value) => Number.isInteger(value) && Number(value) >= 0,
@@ -22,7 +22,7 @@ export const time: FieldRule = {
   words: 'a time in ISO 8601',
   fits: (value) => typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(value),
 };
-export const uuid: FieldRule = {
+const uuid: FieldRule = {
   words: 'a UUID',
   fits: (value) => typeof value === 'string' && /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(value),
 };
