@@ -3,7 +3,7 @@ import { access, constants, stat, statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import type { Config } from '../base/config.ts';
-import { projectPython as python } from '../media/yt-dlp.ts';
+import { projectPython, ytDlpVersionArgs } from '../media/yt-dlp.ts';
 import { isSupportedVersion } from '../store/redis/redis-process.ts';
 import { type Finding, findingOf } from './doctor-finding.ts';
 
@@ -13,7 +13,6 @@ const earliest = Date.UTC(2025, 0);
 const latest = Date.UTC(2100, 0);
 const limits = { timeout: 5_000 };
 const run = promisify(execFile);
-const askPython = ['-I', '-c', 'from importlib.metadata import version; print(version("yt-dlp"))'];
 
 /** Settings that decide which programs this machine needs. */
 export type MachineSettings = Pick<Config, 'redisUrl' | 'runner' | 'sandbox'>;
@@ -40,7 +39,7 @@ export async function checkPrograms({ redisUrl, runner, sandbox }: MachineSettin
     checkProgram('flock', ['--version'], number, here, 'trawl up locks its data folder with it'),
     checkProgram('ffmpeg', ['-version'], number, here, 'workers convert and check files with it'),
     checkProgram('ffprobe', ['-version'], number, here, 'workers prove files with it'),
-    checkProgram('yt-dlp', askPython, number, here, 'make setup installs it for workers', python),
+    checkProgram('yt-dlp', ytDlpVersionArgs, number, here, 'make setup installs it for workers', projectPython),
     checkSandbox(sandbox, here),
   ]);
 }

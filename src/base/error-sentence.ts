@@ -8,8 +8,8 @@ const saidInFull = /^(?:EACCES|EADDRNOTAVAIL|ENOSPC|EROFS|ERR_PARSE_ARGS_.*)$/;
 export function sentenceOf(error: unknown): string {
   if (error instanceof Refusal || error instanceof ConfigError) return error.message;
   if (!(error instanceof Error)) return String(error);
-  const { code, port } = error as NodeJS.ErrnoException & { port?: number };
-  if (code === 'EADDRINUSE') return `The port ${port} is taken by another program`;
+  const { code, port = -1, address } = error as NodeJS.ErrnoException & { port?: number; address?: string };
+  if (code === 'EADDRINUSE') return `The ${port < 0 ? `path ${address}` : `port ${port}`} is taken by another program`;
   const isSaid = code === undefined ? error.constructor === Error : saidInFull.test(code);
   return isSaid ? error.message : (error.stack ?? error.message);
 }

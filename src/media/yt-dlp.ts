@@ -29,6 +29,9 @@ export interface YtDlp {
 /** The project's own Python, which has yt-dlp. */
 export const projectPython = join(import.meta.dirname, '..', '..', '.cache', 'python', 'bin', 'python3');
 
+/** Arguments with which that Python prints the version of yt-dlp. */
+export const ytDlpVersionArgs = ['-I', '-c', 'from importlib.metadata import version; print(version("yt-dlp"))'];
+
 /** Flags of Python: no user packages or environment, no bytecode files, UTF-8 in every locale. */
 export const pythonFlags = ['-I', '-B', '-X', 'utf8'];
 

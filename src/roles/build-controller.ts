@@ -21,79 +21,111 @@ import { channels } from '../store/keys.ts';
 import type { RecordStore } from '../store/script.ts';
 import { deliverWebhooks } from '../webhooks/deliver-webhooks.ts';
 
-/** Where workers run, and who they are. */
+/** The runner of the workers, and the attempt that each of their tokens stands for. */
 export interface Workers {
   readonly runner: Runner;
-  /** The attempt that the token of a worker is good for; `null` when it is for none, or not any more. */
+  /** Returns the attempt of a worker's token, `null` for a token of none or of one that is over. */
   readonly attemptOf: (token: string) => Promise<AttemptId | null>;
 }
 
 /** Begins to run workers. */
 export type OpenWorkers = () => Promise<Workers>;
 
-/** What a controller is built from. */
+/** The parts of a controller that depend on the role. */
 export interface ControllerParts {
   readonly config: Config;
   readonly store: RecordStore;
   readonly seal: Seal;
   readonly objects: ObjectStore;
   readonly inspector: Inspector;
-  /** A signed link to a job's file, `null` when it has none. */
+  /** Returns a signed link to a job's file, `null` when it has none. */
   readonly linkOf: (job: Job) => string | null;
   readonly openWorkers: OpenWorkers;
-  /** Lets the gateway listen; answers how to end it. */
+  /** Lets the gateway listen; returns how to end it. */
   readonly listen: (server: Server) => Promise<() => Promise<void>>;
-  /** The way out, for webhooks. */
+  /** The proxy through which webhooks are sent. */
   readonly egress: ServerAddress;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly times?: Partial<ControllerTimes>;
 }
 
-const hour = 3_600_000;
+const hourMs = 3_600_000;
 const maxInterruptions = 10;
 
-/** Starts a controller with its gateway, workers and sweeps; released in reverse. */
+/** Starts a controller with its workers, their gateway and its upkeep; all of it is released in reverse order. */
 export async function buildController(parts: ControllerParts, stop: Shutdown): Promise<Controller> {
-  const { config, store, seal, objects, inspector, log, metrics } = parts;
-  const limits: JobLimits = {
-    maxAttempts: config.attempts,
-    maxInterruptions: maxInterruptions,
-    maxQueueMs: config.queueHours * hour,
-    maxStoringMs: 24 * hour,
-    maxAttemptMs: config.jobSeconds * 1000,
-  };
+  const { config, store, objects, inspector, metrics } = parts;
   const { runner, attemptOf } = await parts.openWorkers();
   stop.add('workers', runner.close, 8);
-  const { maxFileBytes, inspectSeconds } = config;
-  const cookiesOf = (url: unknown) => readCookies(config.cookies, url, log);
-  const gateway = makeWorkerGateway({ store, objects, log, attemptOf, maxFileBytes, inspectSeconds, cookiesOf });
-  stop.add('gateway', await parts.listen(gateway));
-  const inspections = openMetadataRunner(inspector, (id) => readJob(store, id), config.inspectSeconds, log);
+  stop.add('gateway', await parts.listen(openGateway(parts, attemptOf)));
+  const metadataRunner = openMetadataRunner(
+    inspector,
+    (jobId) => readJob(store, jobId),
+    config.inspectSeconds,
+    logOf(parts, 'metadata runner'),
+  );
   const controller = await startController({
-    ...{ store, limits, objects, metrics, log, slots: config.workers, runners: [runner, inspections] },
-    runnerOf: (job) => (job.endpoint === 'metadata' ? inspections : runner),
+    ...{ store, objects, metrics, limits: limitsOf(config), log: logOf(parts, 'controller') },
+    slots: config.workers,
+    runners: [runner, metadataRunner],
+    runnerOf: (job) => (job.endpoint === 'metadata' ? metadataRunner : runner),
     ...(parts.times && { times: parts.times }),
   });
   stop.add('controller', () => controller.close(), 12);
-  const leading = { store, isLeading: () => controller.isLeading(), log };
-  const lifetimes = {
-    job: config.jobDays * 24 * hour,
-    line: config.logDays * 24 * hour,
-    file: config.fileHours * hour,
-  };
-  const sweep = startSweeper({ ...leading, objects, lifetimes });
-  stop.add('sweep', sweep.close, 3);
-  const deliveries = deliverWebhooks({
-    ...{ store, seal, metrics, log, linkOf: parts.linkOf },
-    proxy: parts.egress,
+  await startWebhooks(parts, stop);
+  startUpkeep(parts, controller, stop);
+  return controller;
+}
+
+function openGateway(parts: ControllerParts, attemptOf: Workers['attemptOf']): Server {
+  const { config, store, objects } = parts;
+  const { maxFileBytes, inspectSeconds } = config;
+  const log = logOf(parts, 'gateway');
+  const cookiesOf = (url: unknown) => readCookies(config.cookies, url, log);
+  return makeWorkerGateway({ store, objects, log, attemptOf, maxFileBytes, inspectSeconds, cookiesOf });
+}
+
+/** Every controller delivers webhooks, leading or not. */
+async function startWebhooks(parts: ControllerParts, stop: Shutdown): Promise<void> {
+  const { config, store, seal, metrics, linkOf, egress } = parts;
+  const delivery = deliverWebhooks({
+    ...{ store, seal, metrics, linkOf, log: logOf(parts, 'webhooks') },
+    proxy: egress,
     limitSeconds: config.webhookSeconds,
     gapSeconds: config.webhookGapSeconds,
     drainSeconds: 2,
   });
-  stop.add('webhooks', deliveries.close, 5);
-  stop.add('hints for webhooks', await store.connection.subscribe(channels.webhooks, deliveries.wake));
-  const gauges = startGauges({ ...leading, metrics, oldestUnsettled: () => controller.oldestUnsettled() });
+  stop.add('webhooks', delivery.close, 5);
+  stop.add('hints for webhooks', await store.connection.subscribe(channels.webhooks, delivery.wake));
+}
+
+/** Starts the sweeper and the gauges, which work in the leading controller alone. */
+function startUpkeep(parts: ControllerParts, controller: Controller, stop: Shutdown): void {
+  const { config, store, objects, metrics } = parts;
+  const leading = { store, isLeading: () => controller.isLeading() };
+  const lifetimes = {
+    job: config.jobDays * 24 * hourMs,
+    line: config.logDays * 24 * hourMs,
+    file: config.fileHours * hourMs,
+  };
+  const sweeper = startSweeper({ ...leading, objects, lifetimes, log: logOf(parts, 'sweeper') });
+  stop.add('sweeper', sweeper.close, 3);
+  const oldestUnsettled = () => controller.oldestUnsettled();
+  const gauges = startGauges({ ...leading, metrics, oldestUnsettled, log: logOf(parts, 'gauges') });
   stop.add('gauges', gauges.close, 3);
-  return controller;
+}
+
+function limitsOf(config: Config): JobLimits {
+  return {
+    maxAttempts: config.attempts,
+    maxInterruptions,
+    maxQueueMs: config.queueHours * hourMs,
+    maxStoringMs: 24 * hourMs,
+    maxAttemptMs: config.jobSeconds * 1000,
+  };
+}
+
+function logOf({ log }: ControllerParts, part: string): Log {
+  return log.with({ part });
 }

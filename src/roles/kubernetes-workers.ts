@@ -38,7 +38,14 @@ export function openKubernetesWorkers(options: KubernetesWorkersOptions): OpenWo
       await client.close();
       throw error;
     }
-    const runner = new KubernetesRunner({ client, shape, now, metrics, log, defersCleanup });
+    const runner = new KubernetesRunner({
+      client,
+      shape,
+      now,
+      metrics,
+      log: log.with({ part: 'kubernetes runner' }),
+      defersCleanup,
+    });
     return { runner, attemptOf: openPodIdentity({ client, state: runner.state, shape }) };
   };
 }

@@ -15,8 +15,9 @@ export async function openRecord(
     stop.add('redis', redis.stop, 10);
   }
   const observe: RecordStore['observe'] = (script, seconds) => metrics.redis_seconds.observe({ script }, seconds);
-  const { store, close } = await openStore(config, log, observe);
+  const { store, isRelaxed, close } = await openStore(config, log.with({ part: 'record' }), observe);
   stop.add('record', close);
+  metrics.durability_relaxed.set(isRelaxed ? 1 : 0);
   for (const finding of await checkConnection(store.connection, config)) if (finding.level !== 'ok') tell(finding);
   return store;
 }

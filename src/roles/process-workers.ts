@@ -18,7 +18,7 @@ export function openProcessWorkers({ command, env, seal, log }: ProcessWorkersOp
   return async () => ({
     runner: openProcessRunner({
       command: [program, ...words, 'worker'],
-      ...{ env, log },
+      ...{ env, log: log.with({ part: 'process runner' }) },
       tokenOf: (attempt) => makeToken(attempt, seal.sign),
     }),
     attemptOf: async (token) => readToken(token, seal.verify),

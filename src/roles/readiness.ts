@@ -1,27 +1,32 @@
 import { startProbeServer } from '../base/probe-server.ts';
 import type { RunningRole } from './run-role.ts';
 
-/** What must hold before the work can be done, by the name of the part that it needs. */
-export type Checks = Map<string, () => boolean | Promise<boolean>>;
+type Check = () => boolean | Promise<boolean>;
 
-/** Opens the probe port. Each part that is named is missing until its check is set. */
-export async function openChecks(
+/** The probe port of a role, and the parts that it needs before it can do its work. */
+export interface Readiness {
+  readonly port: number;
+  /** A part is ready while its check returns true. */
+  readonly set: (part: string, check: Check) => void;
+}
+
+/** Opens the probe port. Each named part is missing until its check is set. */
+export async function openReadiness(
   { config, metrics, stop }: Pick<RunningRole, 'config' | 'metrics' | 'stop'>,
-  names: readonly string[],
-): Promise<Checks> {
-  const checks: Checks = new Map(names.map((name) => [name, () => false]));
+  parts: readonly string[],
+): Promise<Readiness> {
+  const checks = new Map<string, Check>(parts.map((part) => [part, () => false]));
   const probe = await startProbeServer({
     port: config.probePort,
     host: config.host,
     metrics,
-    ready: () => findMissing(checks),
+    ready: () => listMissing(checks),
   });
   stop.add('probe', probe.close);
-  return checks;
+  return { port: probe.port, set: (part, check) => void checks.set(part, check) };
 }
 
-/** Names the parts that cannot do their work now. */
-async function findMissing(checks: Checks): Promise<string[]> {
-  const asked = [...checks].map(async ([name, holds]) => ((await holds()) ? [] : [name]));
+async function listMissing(checks: ReadonlyMap<string, Check>): Promise<string[]> {
+  const asked = [...checks].map(async ([part, holds]) => ((await holds()) ? [] : [part]));
   return (await Promise.all(asked)).flat();
 }

@@ -1,5 +1,5 @@
 import type { Terminal } from '../admin/terminal.ts';
-import { openChecks } from './readiness.ts';
+import { openReadiness } from './readiness.ts';
 import { type RunningRole, runRole } from './run-role.ts';
 import { serveApi } from './serve-api.ts';
 import { openShared, sharedRules, sharedSettings } from './shared.ts';
@@ -12,14 +12,14 @@ All settings are environment variables: docs/config.md lists them.
 
 /** Runs the role `api` until SIGTERM; gives the exit code. */
 export function runApi(args: readonly string[], terminal: Terminal): Promise<number> {
-  return runRole({ help, needs: { required: sharedSettings, rules: sharedRules }, start }, args, terminal);
+  return runRole({ name: 'api', help, needs: { required: sharedSettings, rules: sharedRules }, start }, args, terminal);
 }
 
 async function start(running: RunningRole<(typeof sharedSettings)[number]>): Promise<void> {
   const { stop, log } = running;
-  const checks = await openChecks(running, ['record', 'api']);
-  const { port } = await serveApi(await openShared(running, checks), stop);
-  checks.set('api', () => true);
-  stop.add('readiness', () => void checks.set('api', () => false));
+  const readiness = await openReadiness(running, ['record', 'api']);
+  const { port } = await serveApi(await openShared(running, readiness), stop);
+  readiness.set('api', () => true);
+  stop.add('readiness', () => void readiness.set('api', () => false));
   log.info('the api answers', { port });
 }

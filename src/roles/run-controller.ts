@@ -4,7 +4,7 @@ import type { ConfigRule } from '../base/config.ts';
 import { buildController } from './build-controller.ts';
 import { makeFileLinks } from './file-links.ts';
 import { openKubernetesWorkers } from './kubernetes-workers.ts';
-import { openChecks } from './readiness.ts';
+import { openReadiness } from './readiness.ts';
 import { type RunningRole, runRole } from './run-role.ts';
 import { openShared, sharedRules, sharedSettings, warnIfAway } from './shared.ts';
 import { listenOn } from './socket.ts';
@@ -26,13 +26,13 @@ const rules: readonly ConfigRule[] = [
 
 /** Runs the role `controller` until SIGTERM; gives the exit code. Workers go on without it. */
 export function runController(args: readonly string[], terminal: Terminal): Promise<number> {
-  return runRole({ help, needs: { required, rules }, start }, args, terminal);
+  return runRole({ name: 'controller', help, needs: { required, rules }, start }, args, terminal);
 }
 
 async function start(running: RunningRole<(typeof required)[number]>): Promise<void> {
   const { config, stop, log, metrics, terminal } = running;
-  const checks = await openChecks(running, ['record', 'gateway']);
-  const shared = await openShared(running, checks);
+  const readiness = await openReadiness(running, ['record', 'gateway']);
+  const shared = await openShared(running, readiness);
   const { clock } = shared.store;
   await warnIfAway('egress', config.egressAddress, log);
   const controller = await buildController(
@@ -45,9 +45,9 @@ async function start(running: RunningRole<(typeof required)[number]>): Promise<v
     },
     stop,
   );
-  checks.set('gateway', () => true);
+  readiness.set('gateway', () => true);
   stop.add('readiness', () => {
-    checks.set('gateway', () => false);
+    readiness.set('gateway', () => false);
     controller.pause();
   });
   log.info('the controller works', { port: config.gatewayPort });

@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import type { Terminal } from '../admin/terminal.ts';
-import { readConfig } from '../base/config.ts';
-import { makeLog } from '../base/log.ts';
-import { makeMetrics } from '../base/metrics.ts';
-import { egressPort, readListenAddress, runEgress } from '../egress/egress.ts';
+import type { ServerAddress } from '../base/server-address.ts';
+import { egressPort, openEgress, readListenAddress } from '../egress/egress.ts';
+import { openReadiness } from './readiness.ts';
+import { RoleUsageError, type RunningRole, runRole } from './run-role.ts';
+
+const drainSeconds = 20;
 
 const help = `Usage: trawl egress [--at PLACE] [--lifeline]
 
@@ -13,24 +13,30 @@ Runs the proxy through which everything reaches the addresses that callers name.
   --lifeline   ends when the standard input does
 `;
 
-/** Runs the role `egress` until SIGTERM; gives the exit code. */
-export async function runEgressRole(args: readonly string[], terminal: Terminal): Promise<number> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: { at: { type: 'string' }, lifeline: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
-  });
-  if (values.help) {
-    terminal.out(help);
-    return 0;
+/** Runs the role `egress` until SIGTERM or the end of its lifeline; returns the exit code. */
+export function runEgressRole(args: readonly string[], terminal: Terminal): Promise<number> {
+  const options = { at: { type: 'string' }, lifeline: { type: 'boolean' } } as const;
+  return runRole({ name: 'egress', help, options, logsTo: 'stderr', start }, args, terminal);
+}
+
+function start(running: RunningRole): Promise<void> {
+  const at = String(running.options.at ?? egressPort);
+  const place = readListenAddress(at, running.config.host);
+  if (!place) throw new RoleUsageError(`--at ${at} is neither the absolute path of a socket nor a port`);
+  return startEgress(running, [place]);
+}
+
+/** Opens the probe port and the proxy at these places. */
+export async function startEgress(running: RunningRole, places: readonly ServerAddress[]): Promise<void> {
+  const { config, log, metrics, stop, isOrphaned } = running;
+  const readiness = await openReadiness(running, ['proxy']);
+  const egress = await openEgress({ config, log, metrics });
+  stop.add('proxy', () => egress.close(isOrphaned() ? 0 : drainSeconds));
+  for (const place of places) {
+    const port = await egress.listen(place);
+    log.info('egress listens', 'path' in place ? place : { host: place.host, port });
   }
-  const config = readConfig(terminal.env, (path) => readFileSync(path, 'utf8'));
-  const place = readListenAddress(values.at ?? String(egressPort), config.host);
-  if (!place) {
-    terminal.err(help);
-    return 2;
-  }
-  const log = makeLog({ level: config.logLevel, write: terminal.err, now: Date.now });
-  const lifeline = values.lifeline ? { lifeline: process.stdin } : {};
-  await runEgress({ config, log, metrics: makeMetrics(), places: [place], ...lifeline });
-  return 0;
+  log.info('egress is ready', { probe: readiness.port });
+  readiness.set('proxy', () => true);
+  stop.add('readiness', () => readiness.set('proxy', () => false));
 }

@@ -1,61 +1,109 @@
 import { readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
+import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import type { Terminal } from '../admin/terminal.ts';
 import { type ConfigWith, type RoleNeeds, readConfig, type SettingName } from '../base/config.ts';
 import { sentenceOf } from '../base/error-sentence.ts';
 import { type Log, makeLog } from '../base/log.ts';
 import { type Metrics, makeMetrics } from '../base/metrics.ts';
 import { makeShutdown, type Shutdown } from '../base/shutdown.ts';
+import { version } from './version.ts';
 
-/** What a role has from its start to its end. */
-export interface RunningRole<N extends SettingName = never> {
+/** The parts that every role has from its start to its end. */
+export interface RoleTools<N extends SettingName = never> {
   readonly config: ConfigWith<N>;
+  /** Every line names the role. */
   readonly log: Log;
-  readonly metrics: Metrics;
-  /** What is opened is released at the end. */
+  /** Releases at the end what the role has opened. */
   readonly stop: Shutdown;
   readonly terminal: Terminal;
+  readonly options: Readonly<Record<string, unknown>>;
+  /** True once the lifeline has ended: the process that started this one is gone, so nothing is left to wait for. */
+  readonly isOrphaned: () => boolean;
 }
 
-export interface Role<N extends SettingName> {
+export interface RunningRole<N extends SettingName = never> extends RoleTools<N> {
+  readonly metrics: Metrics;
+}
+
+interface RoleTexts<N extends SettingName> {
+  readonly name: string;
   readonly help: string;
+  /** Options of the command line besides `--help`; with `--lifeline` the role ends with its standard input, and not on Ctrl-C. */
+  readonly options?: ParseArgsOptionsConfig;
   readonly needs?: RoleNeeds<N>;
-  /** Begins its work; it refuses with a sentence. */
-  readonly start: (running: RunningRole<N>) => Promise<void>;
+  /** `stderr` for roles that run as children: their parents close the standard output of a child. */
+  readonly logsTo?: 'stderr';
 }
 
-/** Runs a role until SIGTERM or Ctrl-C; gives the exit code. */
+/** A role that runs until it is told to stop, or one that ends by itself and returns its exit code. Both refuse with a sentence. */
+export type Role<N extends SettingName> = RoleTexts<N> &
+  (
+    | { readonly start: (running: RunningRole<N>) => Promise<void> }
+    | { readonly run: (tools: RoleTools<N>) => Promise<number> }
+  );
+
+/** A mistake in the options: the help follows its sentence. */
+export class RoleUsageError extends Error {}
+
+/** Runs a role to its end and returns the exit code. The only place that reads options and settings, makes logs and waits for signals. */
 export async function runRole<const N extends SettingName = never>(
-  { help, needs, start }: Role<N>,
+  role: Role<N>,
   args: readonly string[],
   terminal: Terminal,
 ): Promise<number> {
+  const stop = makeShutdown();
   try {
-    const { values } = parseArgs({ args: [...args], options: { help: { type: 'boolean', short: 'h' } } });
-    if (values.help) {
-      terminal.out(help);
+    const options = readOptions(role, args);
+    if (options.help) {
+      terminal.out(role.help);
       return 0;
     }
-  } catch (error) {
-    terminal.err(`${error instanceof Error ? error.message : error}\n\n${help}`);
-    return 2;
-  }
-  const stop = makeShutdown();
-  const ended = new Promise<void>((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve());
-  });
-  try {
-    const config = readConfig(terminal.env, (path) => readFileSync(path, 'utf8'), needs);
-    const log = makeLog({ level: config.logLevel, write: (line) => process.stdout.write(line), now: Date.now });
-    await start({ config, log, metrics: makeMetrics(), stop, terminal });
-    await ended;
-    log.info('stopping');
+    const config = readConfig(terminal.env, (path) => readFileSync(path, 'utf8'), role.needs);
+    const write = role.logsTo === 'stderr' ? terminal.err : (line: string) => void process.stdout.write(line);
+    const log = makeLog({ level: config.logLevel, write, now: Date.now }).with({ role: role.name });
+    let isOrphaned = false;
+    const tools = { config, log, stop, terminal, options, isOrphaned: () => isOrphaned };
+    if ('run' in role) return await role.run(tools);
+    const end = waitForEnd(options.lifeline === true);
+    const metrics = makeMetrics();
+    metrics.build_info.set({ version }, 1);
+    await role.start({ ...tools, metrics });
+    isOrphaned = (await end) === 'lifeline';
+    log.info('the role stops');
     await stop.run();
     return 0;
   } catch (error) {
+    if (error instanceof RoleUsageError) {
+      terminal.err(`${error.message}\n\n${role.help}`);
+      return 2;
+    }
     terminal.err(`${sentenceOf(error)}\n`);
-    // What was opened before is released; what goes wrong then is told after the cause.
+    // Parts that were opened before are released; their errors follow the cause.
     await stop.run().catch((late: Error) => terminal.err(`${late.message}\n`));
     return 1;
+  } finally {
+    if (args.includes('--lifeline')) process.stdin.destroy();
   }
+}
+
+function readOptions<N extends SettingName>({ options }: RoleTexts<N>, args: readonly string[]): RoleTools['options'] {
+  try {
+    return parseArgs({ args: [...args], options: { ...options, help: { type: 'boolean', short: 'h' } } }).values;
+  } catch (error) {
+    throw new RoleUsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** Waits for SIGTERM, for Ctrl-C, or for the end of the lifeline, whose holder decides about Ctrl-C: a terminal sends it to both. */
+function waitForEnd(hasLifeline: boolean): Promise<'signal' | 'lifeline'> {
+  return new Promise((resolve) => {
+    process.once('SIGTERM', () => resolve('signal'));
+    if (!hasLifeline) {
+      process.once('SIGINT', () => resolve('signal'));
+      return;
+    }
+    process.on('SIGINT', () => {});
+    for (const event of ['end', 'close', 'error']) process.stdin.once(event, () => resolve('lifeline'));
+    process.stdin.resume();
+  });
 }

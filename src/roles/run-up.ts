@@ -8,6 +8,7 @@ import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { makeSeal } from '../base/seal.ts';
 import type { Shutdown } from '../base/shutdown.ts';
+import { projectPython } from '../media/yt-dlp.ts';
 import type { Inspector } from '../model/inspection-result.ts';
 import { buildController, type ControllerParts } from './build-controller.ts';
 import { childEnv, ownCommand } from './child-env.ts';
@@ -18,13 +19,14 @@ import { openKubernetesWorkers } from './kubernetes-workers.ts';
 import { openObjects } from './open-objects.ts';
 import { openRecord } from './open-record.ts';
 import { openProcessWorkers } from './process-workers.ts';
-import { type Checks, openChecks } from './readiness.ts';
+import { openReadiness, type Readiness } from './readiness.ts';
 import { type RunningRole, runRole } from './run-role.ts';
 import { linesToTry, makeSampleAccount } from './sample-account.ts';
 import { serveApi } from './serve-api.ts';
 import { isListening, listenAt, listenOn } from './socket.ts';
 import { openStateFolder } from './state-folder.ts';
 import { showStatusLine } from './status-line.ts';
+import { showYtDlpVersion } from './yt-dlp-version.ts';
 
 const help = `Usage: trawl up
 
@@ -34,7 +36,7 @@ All settings are environment variables: docs/config.md lists them.
 
 /** Runs everything on one machine until SIGTERM or Ctrl-C; gives the exit code. */
 export function runUp(args: readonly string[], terminal: Terminal): Promise<number> {
-  return runRole({ help, start }, args, terminal);
+  return runRole({ name: 'up', help, start }, args, terminal);
 }
 
 async function start(running: RunningRole): Promise<void> {
@@ -43,15 +45,16 @@ async function start(running: RunningRole): Promise<void> {
   await refuseUnfitMachine(config, tell);
   const home = await openStateFolder(config.data, config.secret);
   stop.add('data folder', home.release);
-  const checks = await openChecks(running, ['record', 'egress', 'inspector', 'controller', 'api']);
+  const readiness = await openReadiness(running, ['record', 'egress', 'inspector', 'controller', 'api']);
   const store = await openRecord(running, tell);
-  checks.set('record', store.connection.ready);
+  readiness.set('record', store.connection.ready);
   // Nobody works yet: what lies there was left by workers that were killed with everything else.
   await rm(join(home.path, 'work'), { recursive: true, force: true });
+  if (config.runner === 'process') showYtDlpVersion(projectPython, metrics, log);
   const seal = makeSeal({ secret: home.secret, old: config.secretOld });
   const objects = await openObjects(config, { folder: join(home.path, 'objects'), seal, now: store.clock.now });
   const env = childEnv(terminal.env, home.path);
-  const inspector = startReaders({ home: home.path, env, checks, log }, stop);
+  const inspector = startReaders({ home: home.path, env, readiness, log }, stop);
   const parts = { config, store, seal, objects, inspector, log, metrics };
   let publicUrl = config.publicUrl;
   const linkOf = makeFileLinks(parts, () => publicUrl);
@@ -59,12 +62,12 @@ async function start(running: RunningRole): Promise<void> {
     { ...parts, ...placesOf(parts, home.path, env, terminal.env), linkOf },
     stop,
   );
-  checks.set('controller', () => controller.isLeading());
+  readiness.set('controller', () => controller.isLeading());
   const api = await serveApi(parts, stop);
   publicUrl = api.publicUrl;
-  checks.set('api', () => true);
+  readiness.set('api', () => true);
   stop.add('readiness', () => {
-    checks.set('api', () => false);
+    readiness.set('api', () => false);
     controller.pause();
   });
   terminal.out(`trawl answers at ${api.publicUrl}\n`);
@@ -105,12 +108,12 @@ async function refuseUnfitMachine(config: Config, tell: (finding: Finding) => vo
 interface Readers {
   readonly home: string;
   readonly env: Readonly<Record<string, string>>;
-  readonly checks: Checks;
+  readonly readiness: Readiness;
   readonly log: Log;
 }
 
 /** Starts what reaches the outside beside the workers: egress, and the inspector, which warms up meanwhile. */
-function startReaders({ home, env, checks, log }: Readers, stop: Shutdown): Inspector {
+function startReaders({ home, env, readiness, log }: Readers, stop: Shutdown): Inspector {
   const egressSocket = join(home, 'egress.sock');
   const inspectorSocket = join(home, 'inspector.sock');
   const egress = keepChild({
@@ -120,7 +123,7 @@ function startReaders({ home, env, checks, log }: Readers, stop: Shutdown): Insp
     log,
   });
   stop.add('egress', egress.stop, 6);
-  checks.set('egress', () => isListening({ path: egressSocket }));
+  readiness.set('egress', () => isListening({ path: egressSocket }));
   const inspecting = keepChild({
     name: 'inspector',
     command: [...ownCommand, 'inspector', '--lifeline'],
@@ -128,7 +131,7 @@ function startReaders({ home, env, checks, log }: Readers, stop: Shutdown): Insp
     log,
   });
   stop.add('inspector', inspecting.stop, 6);
-  checks.set('inspector', () => isListening({ path: inspectorSocket }));
+  readiness.set('inspector', () => isListening({ path: inspectorSocket }));
   return askInspector({ path: inspectorSocket });
 }
 

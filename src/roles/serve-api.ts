@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { getStats, getUsage } from '../api/account-routes.ts';
 import { type ApiHandlers, makeApp } from '../api/app.ts';
 import { cacheBlocks, findCallers } from '../api/caller-address.ts';
@@ -24,6 +23,7 @@ import { readJob } from '../store/jobs/read-job.ts';
 import { openRequestLog } from '../store/log/write-lines.ts';
 import { watchMemory } from '../store/redis/memory-gate.ts';
 import type { RecordStore } from '../store/script.ts';
+import { version } from './version.ts';
 
 /** Dependencies of the public API. */
 export interface ApiParts {
@@ -43,13 +43,11 @@ const drainSeconds = 8;
 const defaultRereadMs = 15_000;
 const strayProxy =
   'a private address forwards requests of others but is not in TRAWL_TRUSTED_PROXIES: it is never blocked';
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-  version: string;
-};
 
 /** Serves the public API until it is stopped; returns its port. */
 export async function serveApi(parts: ApiParts, stop: Shutdown): Promise<{ port: number; publicUrl: string }> {
-  const { config, store, log, metrics } = parts;
+  const { config, store, metrics } = parts;
+  const log = parts.log.with({ part: 'api' });
   const draining = new AbortController();
   const memoryGate = await watchMemory(store.connection, metrics, log);
   stop.add('memory of redis', memoryGate.close);

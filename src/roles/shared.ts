@@ -5,7 +5,7 @@ import type { ServerAddress } from '../base/server-address.ts';
 import { askInspector } from './inspector-client.ts';
 import { openBucket } from './open-objects.ts';
 import { openRecord } from './open-record.ts';
-import type { Checks } from './readiness.ts';
+import type { Readiness } from './readiness.ts';
 import type { RunningRole } from './run-role.ts';
 import type { ApiParts } from './serve-api.ts';
 import { isListening } from './socket.ts';
@@ -28,12 +28,12 @@ export const sharedRules: readonly ConfigRule[] = [
 /** Opens what parts share that run apart: the record, the bucket, the inspector. */
 export async function openShared(
   { config, log, metrics, stop }: RunningRole<(typeof sharedSettings)[number]>,
-  checks: Checks,
+  readiness: Readiness,
 ): Promise<ApiParts> {
   const store = await openRecord({ config, log, metrics, stop }, ({ about, text }) =>
     log.warn('the record is not all well', { about, finding: text }),
   );
-  checks.set('record', store.connection.ready);
+  readiness.set('record', store.connection.ready);
   const seal = makeSeal({ secret: config.secret, old: config.secretOld });
   const objects = await openBucket(config);
   await warnIfAway('inspector', config.inspectorAddress, log);

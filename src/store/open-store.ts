@@ -12,6 +12,8 @@ import type { RecordStore } from './script.ts';
 /** The record, open until it is closed. */
 export interface OpenStore {
   readonly store: RecordStore;
+  /** True when a crash of Redis may lose its last changes. */
+  readonly isRelaxed: boolean;
   readonly close: () => Promise<void>;
 }
 
@@ -32,7 +34,7 @@ export async function openStore(config: StoreSettings, log: Log, observe?: Recor
     if (relaxed) log.warn('redis may lose changes', { findings });
     const store: RecordStore = { connection, clock, ...(observe ? { observe } : {}) };
     await prepareSchema(store);
-    return { store, close };
+    return { store, isRelaxed: relaxed, close };
   } catch (error) {
     await close();
     // A plain error here is a sentence for the operator, such as one about settings of Redis.

@@ -84,7 +84,7 @@ describe('secrets', function () {
   });
 
   const places: [where: string, read: () => string, control: () => string][] = [
-    ['what the process printed, at level debug', () => up.said(), () => '"text":"stopping"'],
+    ['what the process printed, at level debug', () => up.said(), () => '"text":"the role stops"'],
     ['answers, errors, lists, streams, OpenAPI and what operators see', () => told.join('\n'), () => control],
     ['the metrics', () => metrics, () => 'trawl_http_requests_total{route="video"'],
     ['the keys and values of the record', () => record, () => control],
@@ -100,6 +100,14 @@ describe('secrets', function () {
       }
     });
   }
+
+  it('are not all that the metrics hold: versions, durability and the time of jobs are shown by trawl up', () => {
+    expect(metrics).to.match(/^trawl_build_info\{version="\d+\.\d+\.\d+"\} 1$/m);
+    expect(metrics).to.match(/^trawl_yt_dlp_info\{version="20\d\d\.[\d.]+"\} 1$/m);
+    expect(metrics).to.match(/^trawl_durability_relaxed 0$/m);
+    expect(metrics).to.match(/^trawl_oldest_unsettled_seconds 0$/m);
+    expect(metrics).to.match(/^trawl_job_seconds_count\{endpoint="[a-z]+",stage="queue"\} [1-9]/m);
+  });
 
   it('reach the receiver of a webhook and the site: they were in use', () => {
     const [post] = source.posts;

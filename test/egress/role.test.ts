@@ -79,6 +79,9 @@ describe('the role egress', () => {
     expect((await ask({ path }, 'http://127.0.0.3/')).verdict).to.equal('refused_address');
     expect(await (await fetch(`${role.probe}/readyz`)).json()).to.deep.equal({ ready: true });
     const metrics = await (await fetch(`${role.probe}/metrics`)).text();
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    expect(metrics).to.contain(`trawl_build_info{version="${version}"} 1\n`);
+    expect(role.lines.every((line) => line.role === 'egress')).to.equal(true);
     expect(metrics).to.match(/^trawl_egress_connections_total\{verdict="open"\} 3$/m);
     expect(metrics).to.match(/^trawl_egress_connections_total\{verdict="refused_address"\} 1$/m);
     const clients = role.lines.filter(({ verdict }) => verdict).map(({ client }) => client);
@@ -128,7 +131,7 @@ describe('the role egress', () => {
   it('does not start where it cannot listen, and removes nothing but a socket', async () => {
     const role = await start(folder);
     expect(await role.ended).to.equal(1);
-    expect(role.errors.join()).to.contain('EADDRINUSE');
+    expect(role.errors).to.deep.equal([`The path ${folder} is taken by another program`]);
     expect(existsSync(folder)).to.equal(true);
   });
 

@@ -1,15 +1,25 @@
-// A process that is nothing but the role: `egress-child.ts [--lifeline] PLACE…`
-import { readFileSync } from 'node:fs';
-import { readConfig } from '../../src/base/config.ts';
-import { makeLog } from '../../src/base/log.ts';
-import { makeMetrics } from '../../src/base/metrics.ts';
-import { readListenAddress, runEgress } from '../../src/egress/egress.ts';
+// The role egress at any number of places: `egress-child.ts [--lifeline] PLACE…`. It logs to its standard output.
+import { readListenAddress } from '../../src/egress/egress.ts';
+import { startEgress } from '../../src/roles/run-egress.ts';
+import { runRole } from '../../src/roles/run-role.ts';
 
-const config = readConfig(process.env, (path) => readFileSync(path, 'utf8'));
-const log = makeLog({ level: config.logLevel, now: Date.now, write: (line) => process.stdout.write(line) });
 const [first, ...rest] = process.argv.slice(2);
 const hasLifeline = first === '--lifeline';
 const places = (hasLifeline ? rest : [first ?? '', ...rest]).flatMap(
-  (text) => readListenAddress(text, config.host) ?? [],
+  (text) => readListenAddress(text, '127.0.0.1') ?? [],
 );
-await runEgress({ config, log, metrics: makeMetrics(), places, ...(hasLifeline && { lifeline: process.stdin }) });
+process.exitCode = await runRole(
+  {
+    name: 'egress',
+    help: '',
+    options: { lifeline: { type: 'boolean' } },
+    start: (running) => startEgress(running, places),
+  },
+  hasLifeline ? ['--lifeline'] : [],
+  {
+    out: (text) => process.stdout.write(text),
+    err: (text) => process.stderr.write(text),
+    isWatched: false,
+    env: process.env,
+  },
+);

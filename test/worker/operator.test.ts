@@ -9,6 +9,7 @@ import { ownCommand } from '../../src/roles/child-env.ts';
 import { makeFilms } from '../support/films.ts';
 import { startGateway } from '../support/gateway.ts';
 import { plugins } from '../support/media.ts';
+import { freePort } from '../support/port.ts';
 import { startProxy, type TestProxy } from '../support/proxy.ts';
 import { aFolder } from '../support/redis.ts';
 import { type Source, startSource } from '../support/source-server.ts';
@@ -101,12 +102,13 @@ describe('Cookies and plugins of the operator', function () {
 
   it('the inspector starts without a plugin folder that only the worker image has', async () => {
     const { folder, remove } = aFolder();
+    const probe = await freePort();
     const child = spawn(process.execPath, [...ownCommand.slice(1), 'inspector', '--lifeline'], {
       stdio: 'pipe',
       env: {
         PATH: process.env.PATH,
         TRAWL_DATA: folder,
-        TRAWL_PROBE_PORT: '0',
+        TRAWL_PROBE_PORT: String(probe),
         TRAWL_INSPECTOR_ADDRESS: `unix:${join(folder, 'inspector')}`,
         TRAWL_EGRESS_ADDRESS: `unix:${join(folder, 'egress')}`,
         TRAWL_YTDLP_PLUGINS: '/nowhere/plugins',
@@ -117,7 +119,14 @@ describe('Cookies and plugins of the operator', function () {
       said += piece;
     });
     await until(() => said.includes('inspector listens'), 25, 'it listens');
-    expect(said).to.include('/nowhere/plugins');
+    expect(said).to.include('/nowhere/plugins').and.include('"role":"inspector"');
+    const scrape = async () => (await fetch(`http://127.0.0.1:${probe}/metrics`)).text();
+    await until(
+      async () => /^trawl_yt_dlp_info\{version="20\d\d\.[\d.]+"\} 1$/m.test(await scrape()),
+      25,
+      'its yt-dlp is shown',
+    );
+    expect(await scrape()).to.match(/^trawl_build_info\{version="\d+\.\d+\.\d+"\} 1$/m);
     const gone = once(child, 'exit');
     child.stdin.end();
     await gone;
