@@ -62,7 +62,7 @@ async function readPage(store: RecordStore, account: string, after: Cursor | nul
   return found;
 }
 
-/** How many jobs of the cursor's own millisecond come before the place, the one at it included. */
+/** Counts the jobs of the cursor's own millisecond that come before it, its own job included. */
 async function countSame(store: RecordStore, key: string, after: Cursor): Promise<number> {
   const at = String(after.created_at);
   const same = (await store.connection.read(['ZREVRANGEBYSCORE', key, at, at])) as string[];

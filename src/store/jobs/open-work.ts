@@ -23,7 +23,7 @@ export async function listOverdue(store: RecordStore, before: number): Promise<s
   return found.flat() as string[];
 }
 
-/** What is open in the whole record; times are milliseconds, `null` when there is none. */
+/** Open work of the whole record; times are milliseconds, `null` when there is none. */
 export interface Openings {
   readonly queued: number;
   readonly active: number;

@@ -3,7 +3,7 @@ import type { NewJob } from '../access/admit-call.ts';
 import { keys } from '../keys.ts';
 import { number, pairs, type RecordStore, text } from '../script.ts';
 
-/** What was asked for, as the record keeps it from the admission. */
+/** Request of a job, as its admission recorded it. */
 type Asked = Pick<Job, 'endpoint' | 'path' | 'args'> & { readonly webhook_url: string; readonly authorization: string };
 
 /** Where a job stands among the account's own. */
@@ -49,11 +49,11 @@ export interface AttemptMark {
   readonly code?: string;
   /** As what it counts, when another attempt follows. */
   readonly counts?: 'failure' | 'interruption';
-  /** What the runner or the worker said of the end, when another attempt follows. */
+  /** Reason that the runner or the worker gave, when another attempt follows. */
   readonly reason?: string;
 }
 
-/** How the attempts of a job began and ended, in their order. */
+/** Returns the beginning and the end of each attempt of a job, in their order. */
 export async function readAttempts(store: RecordStore, id: string): Promise<AttemptMark[]> {
   const marks = (await store.connection.read(['LRANGE', keys.attempts(id), '0', '-1'])) as string[];
   return marks.map((json) => JSON.parse(json) as AttemptMark);
