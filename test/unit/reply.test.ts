@@ -1,0 +1,79 @@
+import { expect } from 'chai';
+import type { Response } from 'express';
+import { errorReply, failureReply, requireAllowed, softened } from '../../src/api/reply.ts';
+import { failures, Refusal, refusals, refuse } from '../../src/base/errors.ts';
+
+describe('replies of the API', () => {
+  it('an error that is no refusal is an internal error', () => {
+    const { status, body, headers } = errorReply(new Error('secret'));
+    expect({ status, body, headers }).to.deep.equal({
+      ...{ status: 500, body: { error: refusals.internal_error.sentence } },
+      headers: { 'x-error-code': 'internal_error' },
+    });
+  });
+
+  it('a reached key quota has the status of the setting, and says when to come back', () => {
+    const reached = refuse('key_quota_exceeded', 'reached', 7);
+    expect(errorReply(reached).status).to.equal(401);
+    expect(errorReply(reached, 429)).to.deep.include({
+      ...{ status: 429, body: { error: 'reached' } },
+      headers: { 'x-error-code': 'key_quota_exceeded', 'retry-after': '7' },
+    });
+    expect(errorReply(refuse('forbidden'), 429).status).to.equal(403);
+  });
+
+  it('a 503 without a time says to come back after two seconds', () => {
+    expect(errorReply(refuse('unavailable')).headers).to.include({ 'retry-after': '2' });
+  });
+
+  for (const [code, status, text] of [
+    ['deleted', 404, failures.deleted.sentence],
+    ['private', 400, `Bad Request: query cannot be used: ${failures.private.sentence}`],
+    ['extractor_failed', 500, failures.extractor_failed.sentence],
+  ] as const) {
+    it(`synchronous metadata that fails as ${code} is ${status} with its sentence`, () => {
+      expect(failureReply(code, null)).to.deep.include({ status, body: { error: text } });
+      expect(failureReply(code, 'Own.').body).to.deep.equal({ error: text.replace(failures[code].sentence, 'Own.') });
+    });
+  }
+
+  it('soft_fail shows 200 and keeps body, code and status in a header', () => {
+    const hard = errorReply(refuse('forbidden'));
+    expect(softened(hard)).to.deep.equal({
+      ...{ status: 200, body: hard.body },
+      headers: { 'x-error-code': 'forbidden', 'x-original-status': '403' },
+    });
+  });
+
+  it('an answer of the record sets the RateLimit headers of the windows that the plan has', () => {
+    const set: object[] = [];
+    const res = { set: (headers: object) => set.push(headers) } as unknown as Response;
+    const both = { perSecond: { limit: 5, left: 4 }, perMinute: { limit: 60, left: 9 } };
+    expect(requireAllowed(res, { rates: both, found: 1 }).found).to.equal(1);
+    requireAllowed(res, { rates: { perSecond: null, perMinute: null } });
+    expect(set).to.deep.equal([
+      {
+        'ratelimit-policy': '"per-second";q=5;w=1, "per-minute";q=60;w=60',
+        ratelimit: '"per-second";r=4;t=1, "per-minute";r=9;t=60',
+      },
+      {},
+    ]);
+  });
+
+  for (const [refused, detail, sentence] of [
+    ['key_quota_exceeded', 'quota daily', `${refusals.key_quota_exceeded.sentence} quota daily`],
+    ['rate_limited', 'per-minute', 'You have exceeded the per-minute rate limit on your subscription'],
+    ['idempotency_conflict', 'running', 'The first request with this Idempotency-Key is still running'],
+    ['idempotency_conflict', 'request', 'This Idempotency-Key was used with other parameters'],
+    ['payment_required', '', refusals.payment_required.sentence],
+    ['bad_request', '', 'Bad Request: query'],
+  ] as const) {
+    it(`the record's refusal ${refused} ${detail} is thrown with its sentence`, () => {
+      const res = { set: () => res } as unknown as Response;
+      const answer = { refused, detail, retryAfterSeconds: 3, rates: { perSecond: null, perMinute: null } };
+      expect(() => requireAllowed(res, answer, 'Bad Request: query'))
+        .to.throw(Refusal, sentence)
+        .that.includes({ code: refused, retryAfter: 3, message: sentence });
+    });
+  }
+});

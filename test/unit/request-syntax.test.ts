@@ -1,0 +1,67 @@
+import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+import { expect } from 'chai';
+import { hasOneHost, judgeQuery, originTarget, readJsonBody } from '../../src/api/request-syntax.ts';
+
+const json = 'application/json';
+const request = (bytes: string | Buffer, headers: object) =>
+  Object.assign(Readable.from([Buffer.from(bytes)]), { headers }) as unknown as IncomingMessage;
+
+describe('the syntax of a request', () => {
+  for (const [target, origin] of [
+    ['/v1/usage?a=1', '/v1/usage?a=1'],
+    ['http://host:80/v1/usage?a=1', '/v1/usage?a=1'],
+    ['HTTPS://host', '/'],
+    ['http://host?a=1', '/?a=1'],
+    ['/x/http://host/', '/x/http://host/'],
+  ]) {
+    it(`the target ${target} means ${origin}`, () => expect(originTarget(target!)).to.equal(origin));
+  }
+
+  for (const [rawHeaders, httpVersion, isOne] of [
+    [['Host', 'a'], '1.1', true],
+    [['host', 'a', 'HOST', 'b'], '1.1', false],
+    [['accept', 'host'], '1.1', false],
+    [[], '1.0', true],
+  ] as const) {
+    it(`HTTP ${httpVersion} with the headers ${rawHeaders.join()} has ${isOne ? 'one Host' : 'none or two'}`, () => {
+      expect(hasOneHost({ rawHeaders, httpVersion } as unknown as IncomingMessage)).to.equal(isOne);
+    });
+  }
+
+  it('a query is refused above a thousand parameters and with a percent sign that encodes nothing', () => {
+    expect(judgeQuery('/%zz')).to.equal(null);
+    expect(judgeQuery(`/?${'a&'.repeat(998)}b=%20`)).to.equal(null);
+    expect(judgeQuery(`/?${'a=&'.repeat(999)}b`)).to.equal(null);
+    expect(judgeQuery(`/?${'a=&'.repeat(1000)}b`)).to.match(/^Bad Request: there are more than 1000 parameters$/);
+    expect(judgeQuery('/?a=%ff')).to.match(/^Bad Request: the query has a percent sign/);
+  });
+
+  for (const [what, bytes, type, expected] of [
+    ['no bytes', '', undefined, { parameters: {}, fault: null }],
+    ['an object', '{"a":1}', 'Application/JSON; charset="UTF-8"', { parameters: { a: 1 }, fault: null }],
+    ['another charset', '{}', `${json};charset=latin1`, /type application\/json in UTF-8$/],
+    ['no type', '{}', undefined, /type application\/json in UTF-8$/],
+    ['a list', '[]', json, /must be a JSON object$/],
+    ['null', 'null', json, /must be a JSON object$/],
+    ['a number', '1', json, /must be a JSON object$/],
+    ['half an object', '{', json, /must be a JSON object$/],
+    ['no UTF-8', Buffer.from([0x22, 0xff, 0x22]), json, /must be a JSON object$/],
+  ] as const) {
+    it(`a body of ${what} is read or has its fault`, async () => {
+      const body = await readJsonBody(request(bytes, { 'content-type': type }));
+      if (expected instanceof RegExp) expect(body.fault).to.match(expected);
+      else expect(body).to.deep.equal(expected);
+    });
+  }
+
+  it('a body above 16 KiB is refused, announced or not', async () => {
+    for (const [bytes, headers] of [
+      ['', { 'content-length': '16385' }],
+      ['x'.repeat(16_385), {}],
+    ] as const) {
+      const error = await readJsonBody(request(bytes, headers)).catch((caught) => caught);
+      expect(error).to.include({ code: 'payload_too_large' });
+    }
+  });
+});
