@@ -1,4 +1,4 @@
-import { globSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync, realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { INSTRUMENTER_CONSTANTS, type InstrumenterContext } from '@stryker-mutator/api/core';
 import { declareClassPlugin, PluginKind } from '@stryker-mutator/api/plugin';
@@ -62,7 +62,9 @@ class MochaRunner implements TestRunner {
     if (mutantActivation === 'static') {
       this.#context.activeMutant = activeMutant.id;
       // Its process runs for this mutant alone.
-      this.#files = this.#files.filter((spec) => loadedWith(spec).has(resolve(sandboxFileName)));
+      const mutated = realpathSync(sandboxFileName);
+      this.#files = this.#files.filter((spec) => loadedWith(realpathSync(spec)).has(mutated));
+      if (this.#files.length === 0) throw new Error(`no test loads ${mutated}`);
     }
     return toMutantRunResult(await this.#run(!disableBail, activeMutant.id));
   }
@@ -121,7 +123,7 @@ class MochaRunner implements TestRunner {
 
 /** Returns the paths of the files that a file loads, sooner or later. */
 function loadedWith(first: string): Set<string> {
-  const found = new Set([resolve(first)]);
+  const found = new Set([first]);
   for (const path of found) {
     for (const [, from = ''] of readFileSync(path, 'utf8').matchAll(/ from '(\.[^']+)'/g)) {
       found.add(resolve(path, '..', from));
