@@ -1,13 +1,13 @@
 import { startProbeServer } from '../base/probe-server.ts';
 import type { RunningRole } from './run-role.ts';
 
-type Check = () => boolean | Promise<boolean>;
+type ReadinessCheck = () => boolean | Promise<boolean>;
 
 /** The probe port of a role, and the parts that it needs before it can do its work. */
 export interface Readiness {
   readonly port: number;
   /** A part is ready while its check returns true. */
-  readonly set: (part: string, check: Check) => void;
+  readonly set: (part: string, check: ReadinessCheck) => void;
 }
 
 /** Opens the probe port. Each named part is missing until its check is set. */
@@ -15,7 +15,7 @@ export async function openReadiness(
   { config, metrics, stop }: Pick<RunningRole, 'config' | 'metrics' | 'stop'>,
   parts: readonly string[],
 ): Promise<Readiness> {
-  const checks = new Map<string, Check>(parts.map((part) => [part, () => false]));
+  const checks = new Map<string, ReadinessCheck>(parts.map((part) => [part, () => false]));
   const probe = await startProbeServer({
     port: config.probePort,
     host: config.host,
@@ -26,7 +26,7 @@ export async function openReadiness(
   return { port: probe.port, set: (part, check) => void checks.set(part, check) };
 }
 
-async function listMissing(checks: ReadonlyMap<string, Check>): Promise<string[]> {
+async function listMissing(checks: ReadonlyMap<string, ReadinessCheck>): Promise<string[]> {
   const asked = [...checks].map(async ([part, holds]) => ((await holds()) ? [] : [part]));
   return (await Promise.all(asked)).flat();
 }
