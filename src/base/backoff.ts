@@ -38,7 +38,6 @@ export async function retry<T>(action: (reset: () => void) => Promise<T>, option
   }
 }
 
-/** Returns false when the signal ends the delay. */
 function waits(delayMs: number, signal: AbortSignal | undefined): Promise<boolean> {
   return pause(delayMs, true, { ...(signal && { signal }) }).catch(() => false);
 }

@@ -3,7 +3,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type BackoffLimits, backoffMs } from './backoff.ts';
 
 export interface KeepRunningOptions<End> extends BackoffLimits {
-  /** Starts the child again. */
   readonly start: () => RunningChild<End>;
   /** The child that runs already; without it, `start` is called at once. */
   readonly first?: RunningChild<End>;

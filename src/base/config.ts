@@ -20,7 +20,6 @@ type SettingValue<R extends SettingRow> = R extends { kind: SettingKind<infer T>
 type SettingValues = { readonly [R in SettingRow as FieldName<R['name']>]: SettingValue<R> };
 type LinkStarts = { readonly publicUrl: string; readonly dashboardUrl: string };
 
-/** The value of every setting; `null` where there is none. */
 export type Config = Omit<SettingValues, keyof LinkStarts> & LinkStarts;
 
 /** Config in which these settings have a value. */
@@ -28,7 +27,6 @@ export type ConfigWith<N extends SettingName> = Config & {
   readonly [F in FieldName<N> & keyof Config]: NonNullable<Config[F]>;
 };
 
-/** The program cannot start: one sentence per problem in its settings. */
 export class ConfigError extends Error {
   readonly problems: readonly string[];
 
@@ -47,9 +45,7 @@ export interface ConfigRule {
   readonly sentence: string;
 }
 
-/** Settings and rules that one role demands in addition. */
 export interface RoleNeeds<N extends SettingName> {
-  /** Settings that must have a value. */
   readonly required?: readonly N[];
   readonly rules?: readonly ConfigRule[];
 }
@@ -133,12 +129,10 @@ export function readConfig<const N extends SettingName = never>(
   }) as Config as ConfigWith<N>;
 }
 
-/** The plain URL of a port of this machine. */
 export function urlOf(host: string, port: number): string {
   return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }
 
-/** The table of docs/config.md. */
 export function configTable(): string {
   return tableOf(['Name', 'Default', 'Allowed', 'Meaning'], settings.map(describe));
 }

@@ -46,7 +46,6 @@ interface FailureRow {
   readonly sentence: string;
 }
 
-/** Reasons for which a job ended without a file. */
 export const failures = {
   address_not_allowed: row('caller', false, 'BadRequest', 400, 'The address of this URL is not allowed'),
   age_restricted: row('caller', false, 'Error', 400, 'This content is age restricted and cannot be downloaded'),
@@ -94,7 +93,6 @@ function row(
   return { blame, retryable, status, log, sentence };
 }
 
-/** A request that is not carried out, with the sentence for the person who made it. */
 export class Refusal extends Error {
   readonly code: RefusalCode;
   /** Seconds after which it may be tried again, where that is known. */
@@ -107,7 +105,6 @@ export class Refusal extends Error {
   }
 }
 
-/** A refusal with a sentence of its own, or the one of the table. */
 export function refuse(code: RefusalCode, sentence?: string, retryAfter?: number): Refusal {
   return new Refusal(code, sentence, retryAfter);
 }

@@ -11,7 +11,6 @@ import { readBody } from './read-body.ts';
 import type { ServerAddress } from './server-address.ts';
 
 export interface HttpRequest {
-  /** A path of a server of ours, or a whole URL. */
   readonly to: { readonly server: ServerAddress; readonly path: string } | URL;
   /** Proxy that a whole URL is asked through: with CONNECT for https, in absolute form for http. */
   readonly proxy?: ServerAddress | null;
@@ -33,7 +32,6 @@ export interface HttpAnswer {
   readonly text: string;
 }
 
-/** The proxy itself refused: it let no request through. */
 export class ProxyRefusal extends Error {
   readonly status: number;
   /** Verdict of the egress proxy; `null` from any other proxy. */

@@ -1,6 +1,5 @@
 import { redactFields, redactText } from './redact.ts';
 
-/** From what a person must look at down to what only helps to understand. */
 export const levels = ['error', 'warn', 'info', 'debug'] as const;
 export type Level = (typeof levels)[number];
 /** Values beside the sentence. The names of the line's own fields are taken. */
@@ -19,9 +18,7 @@ export interface Log extends Readonly<Record<Level, Write>> {
 }
 
 export interface LogOptions {
-  /** The least weight that is written. */
   readonly level: Level;
-  /** Takes one line with its line end. */
   readonly write: (line: string) => void;
   /** Milliseconds since 1970. */
   readonly now: () => number;

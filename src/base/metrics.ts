@@ -89,25 +89,21 @@ type MetricInstance<M> = M extends { kind: 'counter'; labels: readonly (infer L 
       ? Histogram<L>
       : never;
 
-/** Every metric by its name without the prefix, the registry that shows them, and what looks anew before they are shown. */
 export type Metrics = { readonly [Name in keyof Declared]: MetricInstance<Declared[Name]> } & {
   readonly registry: Registry;
   readonly refreshers: Set<() => Promise<void>>;
 };
 
-/** Brings those that are only set when somebody looks up to this moment. */
 export async function refreshMetrics({ refreshers }: Pick<Metrics, 'refreshers'>): Promise<void> {
   await Promise.all([...refreshers].map((look) => look()));
 }
 
-/** The text of all metrics as they are now, in the format of Prometheus. */
 export async function renderMetrics(metrics: Pick<Metrics, 'registry' | 'refreshers'>): Promise<string> {
   await refreshMetrics(metrics);
   // prom-client writes a mean of nothing as Nan, which the format spells NaN.
   return (await metrics.registry.metrics()).replaceAll(/ Nan$/gm, ' NaN');
 }
 
-/** Makes every metric on a registry of its own. */
 export function makeMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix });
@@ -115,7 +111,6 @@ export function makeMetrics(): Metrics {
   return { ...Object.fromEntries(made), registry, refreshers: new Set() };
 }
 
-/** The tables of docs/metrics.md. */
 export function metricsTable(): string {
   const rows = Object.entries(declared).map(([name, { kind, labels, text }]) => {
     return [`\`${prefix}${name}\``, kind, labels.map((label) => `\`${label}\``).join(' '), text];

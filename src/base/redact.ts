@@ -10,7 +10,6 @@ const awsKey = /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/g;
 const awsSigned = /\b(X-Amz-(?:Credential|Security-Token|Signature)|Signature)=[^\s"'&,;]+/gi;
 const bearer = /\b(Bearer)\s+[^\s"',;]+/gi;
 
-/** State of one redaction: the objects around the present value (against cycles), and how many values may still follow. */
 interface Redaction {
   readonly above: Set<object>;
   left: number;

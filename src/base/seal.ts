@@ -14,17 +14,14 @@ export interface SealOptions {
 
 /** Signs and seals texts. What is made for one purpose is worth nothing for another. */
 export interface Seal {
-  /** Returns a signature in base64url that cannot be made without the secret. */
   readonly sign: (purpose: string, text: string) => string;
   /** Returns true if `sign` made this signature for the same purpose and text. */
   readonly verify: (purpose: string, text: string, signature: string) => boolean;
-  /** Encrypts the text; the result differs each time. */
   readonly seal: (purpose: string, plain: string) => string;
   /** Returns the text that was sealed for this purpose, or `null` for anything else. */
   readonly open: (purpose: string, sealed: string) => string | null;
 }
 
-/** Makes the seal of a secret and, while it is being replaced, of the one before. */
 export function makeSeal({ secret, old }: SealOptions): Seal {
   const secrets = old ? [secret, old] : [secret];
   if (secrets.some((one) => one.length !== keyBytes)) throw new Error(`a secret must be ${keyBytes} bytes`);

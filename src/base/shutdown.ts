@@ -1,4 +1,3 @@
-/** Releases one thing that was opened. */
 export type ReleaseResource = () => unknown;
 
 export interface Shutdown {
@@ -42,7 +41,6 @@ export function makeShutdown(): Shutdown {
   };
 }
 
-/** Returns the error of a release, with the name of the thing that was to be released. */
 async function releaseOne({ name, release, limitSeconds }: Opened): Promise<Error | undefined> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer =

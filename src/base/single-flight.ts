@@ -1,4 +1,3 @@
-/** Work of which at most one run is under way. */
 export interface SingleFlight {
   /** Starts a run unless one is under way; the promise ends with it, and with the one after it if that was asked for. */
   readonly run: () => Promise<void>;

@@ -23,11 +23,9 @@ export type HostJudgement =
   | { readonly verdict: 'resolve' };
 
 export interface PolicyOptions {
-  /** Ports that are open on public addresses. */
   readonly ports: readonly number[];
   /** Addresses that are open on their port although they are not public, whatever their name. */
   readonly allow: readonly AddressException[];
-  /** Addresses that are never open, not even as an exception. */
   readonly deny: readonly Network[];
   /** The addresses of this machine: public or not, only an exception opens them. */
   readonly ownAddresses: () => readonly string[];
@@ -40,13 +38,12 @@ export interface Policy {
   readonly judgeAddresses: (name: string, addresses: readonly string[], port: number) => Judgement;
 }
 
-/** Which verdict is told when addresses have several. */
+/** Order in which one verdict is chosen when addresses have several. */
 const bySeverity: readonly Judgement[] = ['refused_name', 'refused_address', 'refused_port'];
 
 /** A localhost name means this machine, whatever a resolver says (RFC 6761). */
 const loopbacks = ['127.0.0.1', '::1'];
 
-/** Returns the rules of which host, address and port may be reached. */
 export function makePolicy({ ports, allow, deny, ownAddresses }: PolicyOptions): Policy {
   const denied = deny.map(readRange);
   const excepted = allow.map((exception) => ({ range: readRange(exception), port: exception.port }));

@@ -6,13 +6,11 @@ export interface ClientLimits {
   readonly connectionsPerClient: number;
 }
 
-/** A client's connection to the proxy. */
 export interface ClientConnection {
   /** Address of the client, or path of the UNIX socket that it came through. */
   readonly client: string;
   /** The client already had as many connections as it may have: requests on this one are refused. */
   readonly isSurplus: boolean;
-  /** A request is under way. */
   isBusy: boolean;
 }
 
@@ -26,7 +24,6 @@ export interface ClientConnections {
   readonly list: () => readonly [Socket, ClientConnection][];
 }
 
-/** Counts the connections of each client and of all. */
 export function makeClientConnections({ connections, connectionsPerClient }: ClientLimits): ClientConnections {
   const all = new Map<Socket, ClientConnection>();
   const counts = new Map<string, number>();

@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net';
 
-/** Limit that ended a connection. */
 export type ConnectionLimit = 'bytes' | 'idle' | 'time';
 
 export interface ConnectionLimits {
@@ -11,7 +10,6 @@ export interface ConnectionLimits {
   readonly totalSeconds: number;
 }
 
-/** The two sides of one connection through the proxy. */
 export interface ConnectionSides {
   readonly client: Socket;
   readonly upstream: Socket;
@@ -58,7 +56,6 @@ export function startLimitWatch({ bytes, idleSeconds, totalSeconds }: Connection
   };
 }
 
-/** Returns the bytes that a socket has carried in both directions. */
 export function bytesOf({ bytesRead, bytesWritten }: Socket): number {
   return bytesRead + bytesWritten;
 }

@@ -28,15 +28,11 @@ export interface EgressOptions {
   readonly metrics: Metrics;
 }
 
-/** The proxy, wherever its clients come in. */
 export interface Egress {
-  /** Listens at one more place; returns its port. */
   readonly listen: (place: ServerAddress) => Promise<number>;
-  /** Lets nobody in any more, waits so long for connections under way, then cuts them. */
   readonly close: (drainSeconds: number) => Promise<void>;
 }
 
-/** Default port of the proxy. */
 export const egressPort = 4750;
 
 const dnsSeconds = 5;
@@ -44,7 +40,6 @@ const connectSeconds = 9;
 /** Longest path of a UNIX socket (sun_path holds 108 bytes with the final zero). */
 const maxPathBytes = 107;
 
-/** Opens the proxy; it listens nowhere yet. */
 export async function openEgress({ config, log, metrics }: EgressOptions): Promise<Egress> {
   const proxy = makeProxy({ connect: await openConnector(config), limits: limitsOf(config), log, metrics });
   return {

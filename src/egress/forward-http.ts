@@ -6,7 +6,6 @@ import type { ProxiedConnection } from './proxied-connection.ts';
 import { endToEndHeaders, type PlainTarget, readFraming, readPlainTarget } from './proxy-request.ts';
 import { refusalResponse } from './refusal-response.ts';
 
-/** Forwards a plain HTTP request to its server and the answer back, or refuses with the verdict. */
 export async function forwardHttp(
   request: IncomingMessage,
   response: ServerResponse,
@@ -26,7 +25,6 @@ export async function forwardHttp(
   relay(request, response, send(request, target, framing, reached.socket), connection);
 }
 
-/** Sends the request on over a connection that serves nothing else. */
 function send(request: IncomingMessage, target: PlainTarget, framing: readonly string[], upstream: Socket) {
   const { method = 'GET', rawHeaders, headers } = request;
   const hasBody = framing.length > 0;

@@ -6,11 +6,9 @@ import type { ClientConnection } from './client-connections.ts';
 import { bytesOf, type ConnectionLimit, type LimitWatch } from './connection-limits.ts';
 import type { Connect, ConnectResult, Target } from './connector.ts';
 
-/** One connection that a client asks for, from its request to its end. */
 export interface ProxiedConnection {
   /** Connects to a target for as long as the client is there. */
   readonly connect: (target: Target) => Promise<ConnectResult>;
-  /** Holds the connection to its limits. */
   readonly limit: (upstream: Socket, cut: (limit: ConnectionLimit) => void) => void;
   /** Leaves the source, counts and logs the verdict; only the first one counts. */
   readonly end: (verdict: EgressVerdict) => void;
@@ -23,7 +21,6 @@ export interface ProxiedConnectionOptions {
   readonly watch: LimitWatch;
   readonly log: Log;
   readonly metrics: Pick<Metrics, 'egress_connections_total'>;
-  /** Is called once, at the end. */
   readonly ended: () => void;
 }
 

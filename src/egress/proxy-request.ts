@@ -16,7 +16,6 @@ const hopHeaders = new Set([
   'upgrade',
 ]);
 
-/** The target of a plain HTTP request, with what is asked of it. */
 export interface PlainTarget extends Target {
   readonly path: string;
   /** The host as its server knows it. */

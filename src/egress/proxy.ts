@@ -25,10 +25,7 @@ export interface ProxyOptions {
 }
 
 export interface EgressProxy {
-  /**
-   * Listens at one more address and returns its port, 0 for a socket. On a port each address is one client; a socket is shared
-   * by the parts of one machine, and each worker itself limits the connections of its children.
-   */
+  /** Returns the port, 0 for a socket. Connection limits per client apply to ports: a socket is shared by many clients. */
   readonly listen: (address: ServerAddress) => Promise<number>;
   /** Accepts nothing more and cuts connections that have not ended after so many seconds; may be repeated. */
   readonly close: (drainSeconds: number) => Promise<void>;
@@ -39,7 +36,6 @@ const statuses: Record<string, number> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_RE
 
 type Begin = (socket: Socket) => ProxiedConnection | undefined;
 
-/** Makes a forward proxy for plain HTTP and CONNECT that connects only to addresses that the policy opens. */
 export function makeProxy({ connect, limits, log, metrics }: ProxyOptions): EgressProxy {
   const clients = makeClientConnections(limits);
   const watch = startLimitWatch(limits);

@@ -72,7 +72,6 @@ function mix(v4: readonly string[], v6: readonly string[]): string[] {
   return pairs.flat().filter((address) => address !== undefined);
 }
 
-/** A resolver as the platform wants it: an address with its port. A name is looked up once. */
 async function addressOf({ host, port }: HostPort): Promise<string> {
   const address = isIP(host) ? host : (await lookup(host)).address;
   return `${isIP(address) === 6 ? `[${address}]` : address}:${port ?? 53}`;

@@ -25,7 +25,6 @@ export interface KeyText {
   readonly keyId: string;
 }
 
-/** Reads the text of a key; `null`, without throwing, for anything else. */
 export function readKey(text: unknown): KeyText | null {
   if (typeof text !== 'string' || text.length !== keyLength) return null;
   if (!keyForm.test(text)) return null;
@@ -34,7 +33,6 @@ export function readKey(text: unknown): KeyText | null {
   return { accountId: text.slice(6, 18), hash: digest, keyId: digest.slice(0, 24) };
 }
 
-/** An account id, 12 characters of a-z and 0-9, made of 16 bytes. */
 export function makeAccountId(bytes: Uint8Array): string {
   if (bytes.length !== 16) throw new RangeError('An account id is made of 16 bytes');
   return (toNumber(bytes) % 36n ** 12n).toString(36).padStart(12, '0');

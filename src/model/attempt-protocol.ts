@@ -17,7 +17,6 @@ export interface AttemptSpec {
   readonly args: Args;
   readonly limits: {
     readonly file_bytes: number;
-    /** Longest run of this attempt. */
     readonly seconds: number;
     /** Longest wait for the page of the source. */
     readonly inspect_seconds: number;
@@ -40,7 +39,6 @@ export interface AttemptProgress {
 /** Body of `POST /v1/attempt/permit`: the file that is to be uploaded. */
 export interface UploadRequest {
   readonly bytes: number;
-  /** SHA-256 of its bytes, in hex. */
   readonly sha256: string;
   readonly content_type: string;
   readonly ext: string;
@@ -57,7 +55,6 @@ export interface UploadPermit {
   readonly through_egress: boolean;
 }
 
-/** These bytes of the file go to this URL with these headers. */
 export interface UploadPart {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -112,7 +109,6 @@ export const readPermit = makeReader<UploadPermit>({
   through_egress: { type: 'boolean' },
 });
 
-/** Returns a function that gives back JSON of the shape, and `null` for any other. */
 function makeReader<T>(properties: Readonly<Record<keyof T, JsonSchema>>): (json: unknown) => T | null {
   const fits = ajv.compile<T>(objectOf<T>(properties));
   return (json) => (fits(json) ? json : null);

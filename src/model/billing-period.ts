@@ -4,10 +4,7 @@ export interface Period {
   readonly end: number;
 }
 
-/**
- * The billing period that holds this moment: one UTC month, on the day and time of the anchor, or on the month's last
- * day where it has no such day (D50). Always counted from the anchor, so that after 28 February comes 31 March.
- */
+/** UTC month from the anchor's day and time, or the month's last day (D50). Counted from the anchor: 28 February, then 31 March. */
 export function periodAt(anchor: number, now: number): Period {
   const months = monthNumber(now) - monthNumber(anchor);
   const passed = addMonths(anchor, months) > now ? months - 1 : months;

@@ -1,10 +1,8 @@
-/** A part of a file: the numbers of its first and its last byte. */
 export interface ByteRange {
   readonly first: number;
   readonly last: number;
 }
 
-/** The headers that ask for less than the whole file. */
 export interface PartialHeaders {
   readonly range?: string | undefined;
   readonly 'if-range'?: string | undefined;
@@ -22,7 +20,6 @@ export function readRange(headers: PartialHeaders, bytes: number, etag: string):
   return rangeWithin(Number(first), last ? Math.min(Number(last), bytes - 1) : bytes - 1, bytes);
 }
 
-/** Returns true if the caller has this very file already. */
 export function isHeld(headers: PartialHeaders, etag: string): boolean {
   const held = (headers['if-none-match'] ?? '').split(',').map((one) => one.trim().replace(/^W\//, ''));
   return held.includes(etag) || held.includes('*');

@@ -6,12 +6,10 @@ export type InspectionResult =
   | { readonly metadata: Metadata }
   | { readonly failure: { readonly code: FailureCode; readonly text: string } };
 
-/** Asks what is known of a media URL; ends early when the signal does. */
 export interface Inspector {
   inspect(url: string, signal: AbortSignal): Promise<InspectionResult>;
 }
 
-/** Checks an answer of the inspector; `null` when it is neither metadata nor a failure. */
 export function readInspection(json: unknown): InspectionResult | null {
   if (typeof json !== 'object' || json === null) return null;
   const { metadata, failure } = json as { metadata?: unknown; failure?: unknown };

@@ -1,17 +1,14 @@
 import { failures } from '../base/errors.ts';
 import { isEnded, type Job } from './job.ts';
 
-/** Facts that are shown with a job but not kept in its record. */
 export interface JobJsonContext {
   readonly now: number;
-  /** A link to its file, signed now. */
   readonly link: string | null;
   /** When its file is removed for its age. */
   readonly expires_at: number | null;
   readonly queue: { readonly position: number; readonly eta_seconds: number | null; readonly reason: string } | null;
 }
 
-/** Shows a job as the contract spells it, and after that what is added to it. */
 export function jobJson(job: Job, beside: JobJsonContext) {
   const ended = isEnded(job.status);
   const tookMs = job.started_at !== null && job.ended_at !== null ? job.ended_at - job.started_at : null;

@@ -26,7 +26,6 @@ export interface Delivered {
 export interface Job {
   readonly id: string;
   readonly account: string;
-  /** Id of the API key that started it. */
   readonly key: string;
   readonly endpoint: Endpoint;
   /** Path under which it was asked for, as the contract spells it. */
@@ -44,23 +43,18 @@ export interface Job {
   readonly eta_seconds: number | null;
   /** Number of the attempt that runs or ran last; 0 before the first. */
   readonly attempt: number;
-  /** Attempts that ended as a failure of the job. */
   readonly failures: number;
   /** Attempts that ended as an interruption (D74). */
   readonly interruptions: number;
-  /** Not to be started before this time. */
   readonly not_before: number;
-  /** When the running attempt must have ended. */
   readonly deadline: number | null;
   /** Since when its worker has ended well while the object store cannot be asked (D75). */
   readonly storing_since: number | null;
-  /** Verdict that the worker of the open attempt has reported. */
   readonly verdict: Outcome | null;
   readonly error_code: FailureCode | null;
   readonly error: string | null;
   readonly metadata: Readonly<Record<string, unknown>> | null;
   readonly delivered: Delivered | null;
-  /** When its file was removed, by its age or by the caller. */
   readonly removed_at: number | null;
   readonly webhook_url: string | null;
 }

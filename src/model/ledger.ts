@@ -11,7 +11,6 @@ export interface LedgerEntry {
   /** Job that a charge or an overdraft is for, or the hold of a synchronous call. */
   readonly job: string | null;
   readonly pack: string | null;
-  /** Reason that the operator gave for a grant. */
   readonly reason?: string;
 }
 
@@ -23,7 +22,6 @@ export interface Opening {
   readonly packs: ReadonlyMap<string, { readonly total: number; readonly used: number }>;
 }
 
-/** Result of a replay: balances, sums by kind, and one sentence for each entry that cannot be right. */
 export interface Balances extends Opening {
   readonly granted: number;
   readonly charged: number;
@@ -49,14 +47,12 @@ const kinds: Readonly<Record<LedgerEntry['kind'], { balances: readonly Balance[]
 
 const sums = { grant: 'granted', charge: 'charged', lapse: 'lapsed', overdraft: 'overdrafts' } as const;
 
-/** Works balances out from entries that come in pages, oldest first. */
 export interface Replay {
   /** An entry that is not well formed is a problem and moves nothing. */
   take(entries: Iterable<LedgerEntry>): void;
   balances(): Balances;
 }
 
-/** Begins a replay from what is left of earlier entries. */
 export function beginReplay(opening: Opening = nothing): Replay {
   const packs = new Map([...opening.packs].map(([id, { total, used }]) => [id, { total, used }]));
   const { subscription, credits_given, credits_consumed } = opening;
@@ -87,7 +83,7 @@ export function replay(entries: Iterable<LedgerEntry>, opening: Opening = nothin
   return replaying.balances();
 }
 
-/** One sentence for each way in which an account's books or its open holds are not what its ledger says; none when all is well. */
+/** Returns one sentence for each difference between an account's ledger, balances and open holds. */
 export function differences(replayed: Balances, books: AccountBalances, open: { readonly holds: number }): string[] {
   const kept = new Map(books.packs.map((pack) => [pack.id, pack]));
   const rows: [what: string, byLedger: number | undefined, byBooks: number | undefined][] = [
@@ -121,7 +117,6 @@ function faultOf({ kind, balance, amount, job, pack }: LedgerEntry): string | nu
   return namesPackRightly ? null : `has the balance ${balance}, but names ${pack === null ? 'no' : 'a'} pack`;
 }
 
-/** Moves what the entry says; answers what cannot be right about it. */
 function move(running: Running, { kind, balance, amount, pack }: LedgerEntry): string[] {
   running[sums[kind]] += amount;
   if (kind === 'overdraft') return [];

@@ -41,10 +41,7 @@ export type Metadata = {
 export const maxStringLength = 10_000;
 export const maxUrlLength = 4_096;
 
-/**
- * Keeps of an object exactly the 19 fields: a value that is missing or of another type is null,
- * a long string is cut, a URL is http or https. Null when it is no object.
- */
+/** Keeps exactly the 19 fields: a missing or wrong value becomes null, a long string is cut. Null when it is no object. */
 export function readMetadata(json: unknown): Metadata | null {
   if (typeof json !== 'object' || json === null || Array.isArray(json)) return null;
   const given = new Map(Object.entries(json));

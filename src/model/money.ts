@@ -34,7 +34,6 @@ interface Share {
   readonly percent_used: number;
 }
 
-/** A pack as callers see it. */
 export interface PackItem extends Share {
   readonly id: string;
   readonly title: string;
@@ -93,7 +92,6 @@ export function remaining(books: AccountBalances): number {
   return subscriptionLeft(books) + sum(books.packs.map(packLeft)) + leftOf(books.credits_given, books.credits_consumed);
 }
 
-/** A pack as callers see it. */
 export function packItem(pack: Pack): PackItem {
   const { id, title, total, used } = pack;
   const left = packLeft(pack);

@@ -3,10 +3,10 @@ import { type Delivered, isEnded, type Job } from './job.ts';
 import { type Metadata, readMetadata } from './metadata.ts';
 import { type Outcome, objectPrefix } from './outcome.ts';
 
-/** What a runner sees of the worker of a job's last attempt; what the worker itself has told is in the job. */
+/** State of the worker of a job's last attempt as its runner sees it; the worker's own verdict is in the job. */
 export type Seen =
   | { readonly is: 'absent' }
-  /** It does not run yet, for a reason when it is out of the ordinary. */
+  /** Not running yet; `reason` only when the wait is out of the ordinary. */
   | { readonly is: 'waiting'; readonly reason: string | null }
   | { readonly is: 'running' }
   | { readonly is: 'ended'; readonly outcome: Outcome };
@@ -24,7 +24,7 @@ export interface JobLimits {
   readonly maxAttemptMs: number;
 }
 
-/** How a job ends: what a poll shows, what the request log says, who is to blame. */
+/** End of a job, for polls (`status`, `text`), the request log (`log`) and statistics. */
 export interface JobEnd {
   readonly status: 'CompletedJob' | FailedStatus;
   readonly code: FailureCode | null;
@@ -54,13 +54,12 @@ export type Step =
   | { readonly do: 'confirm'; readonly delivered: Delivered; readonly metadata: JobMetadata }
   /** `metadata` is null when the job failed. */
   | { readonly do: 'settle'; readonly end: JobEnd; readonly metadata: JobMetadata | null }
-  /** Job or attempt is over and its worker still there. */
   | { readonly do: 'stop' };
 
 /** A source may deliver a whole file the second time, but hardly the third: one more try, within `attempts` (D97). */
 const triedTwice: readonly FailureCode[] = ['file_damaged', 'file_too_large'];
 
-/** How an attempt ended at its deadline: one that never ran has not taken too long, it has waited too long. */
+/** Outcome of an attempt at its deadline: one that never ran has waited, not worked, for too long. */
 const deadlineOutcomes: Record<'waiting' | 'running', Outcome> = {
   waiting: { is: 'failed', code: 'queue_timeout' },
   running: { is: 'failed', code: 'timeout' },
@@ -79,7 +78,7 @@ export function next(job: Job, seen: Seen, now: number, limits: JobLimits): Step
   if (job.status === 'QueuedJob' && hasRun(seen)) return { do: 'note', running: true, stage: null };
   switch (seen.is) {
     case 'absent':
-      // Who has told of its end has run, and does not run again because its runner knows it no more.
+      // A verdict means that the attempt has run: it is not repeated because its runner knows it no more.
       return job.verdict ? judgeOutcome(job, job.verdict, now, limits) : interruptAttempt(job, null, now, limits);
     case 'ended':
       return judgeOutcome(job, verdictOf(job) ?? seen.outcome, now, limits);
@@ -94,7 +93,6 @@ export function next(job: Job, seen: Seen, now: number, limits: JobLimits): Step
   }
 }
 
-/** Names the step after an open attempt has failed: another try, or the end of the job. */
 export function failAttempt(job: Job, code: FailureCode, text: string | null, now: number, limits: JobLimits): Step {
   const failed = job.failures + 1;
   if (failed >= maxAttemptsFor(code, limits)) return settleFailed(code, text);
@@ -125,7 +123,7 @@ export function endOf(code: FailureCode | null, text: string | null = null): Job
   return { status, code, text: text ?? sentence, log, success: false, blame };
 }
 
-/** What the worker has told of its work. That it was told to stop says nothing of why, and who runs it knows. */
+/** A verdict of `interrupted` only means SIGTERM; the runner knows the cause, so its outcome wins. */
 function verdictOf({ verdict }: Job): Outcome | null {
   return verdict?.is === 'interrupted' ? null : verdict;
 }
@@ -157,7 +155,7 @@ function judgeOutcome(job: Job, outcome: Outcome, now: number, limits: JobLimits
   }
 }
 
-/** What the caller asked for is in the record, whoever tells of the end: a cluster's message of it holds no URL. */
+/** Takes the URL from the record: the termination message of a pod holds none. */
 function withOwnUrl({ args }: Job, metadata: Metadata): Metadata {
   return readMetadata({ ...metadata, original_url: args.query }) ?? metadata;
 }

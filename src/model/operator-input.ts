@@ -1,11 +1,9 @@
 import { readTime } from './timestamp.ts';
 
-/** Value that was read, or one sentence that says which values are allowed. */
 export type ReadInput<T> =
   | { readonly value: T; readonly problem?: undefined }
   | { readonly problem: string; readonly value?: undefined };
 
-/** The limits of a whole number, and the name by which a sentence calls it. */
 interface WholeLimits {
   readonly min?: number;
   readonly max?: number;
@@ -16,13 +14,11 @@ const maxNumber = 1e12;
 const maxLength = 100;
 const switches: Readonly<Record<string, boolean>> = { yes: true, on: true, no: false, off: false };
 
-/** The slug of an account. */
 export function readSlug(text: unknown): ReadInput<string> {
   if (typeof text === 'string' && /^[a-z0-9][a-z0-9-]{0,62}$/.test(text)) return { value: text };
   return { problem: 'A slug has 1 to 63 characters of a-z, 0-9 and -, and does not begin with -' };
 }
 
-/** The name of a plan; `none` stands for having no plan. */
 export function readPlanName(text: unknown): ReadInput<string> {
   if (typeof text !== 'string' || !/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(text)) {
     return { problem: 'The name of a plan has 1 to 63 letters, digits, . _ and -, and begins with a letter or digit' };
@@ -30,24 +26,20 @@ export function readPlanName(text: unknown): ReadInput<string> {
   return text.toLowerCase() === 'none' ? { problem: 'A plan cannot be called none' } : { value: text };
 }
 
-/** The alias of a key. */
 export function readAlias(text: unknown): ReadInput<string> {
   // An address cannot end in these: URL parsers take them, encoded or not, for a step in the path.
   if (text === '.' || text === '..') return { problem: 'An alias cannot be one dot or two dots' };
   return readPrintable(text, 'An alias', 1);
 }
 
-/** The category of a key, which may be empty. */
 export function readCategory(text: unknown): ReadInput<string> {
   return readPrintable(text, 'A category', 0);
 }
 
-/** The title of a pack. */
 export function readPackTitle(text: unknown): ReadInput<string> {
   return readPrintable(text, 'The title of a pack', 1);
 }
 
-/** The name of an account. */
 export function readAccountName(text: unknown): ReadInput<string> {
   return readPrintable(text, 'The name of an account', 1);
 }
@@ -71,7 +63,6 @@ export function readWholeOrNone(value: unknown, limits: WholeLimits = {}): ReadI
   return read.problem === undefined ? read : { problem: `${read.problem}, or none` };
 }
 
-/** The answer to a yes or no question. */
 export function readSwitch(value: unknown, what = 'The switch'): ReadInput<boolean> {
   if (typeof value === 'boolean') return { value };
   const found = typeof value === 'string' && Object.hasOwn(switches, value) ? switches[value] : undefined;

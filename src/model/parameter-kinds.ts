@@ -61,7 +61,6 @@ export function readParameters<P extends ParameterTable>(
   return { ok: true, value: values as Values<P> };
 }
 
-/** One of some words, written exactly so. */
 export function choice<const T extends string, A extends T | undefined>(
   description: string,
   allowed: readonly T[],
@@ -85,7 +84,6 @@ export function flag(description: string): Parameter<boolean, boolean> {
   });
 }
 
-/** A number, as JSON or as a plain decimal. */
 export function number<A extends number | undefined>(
   description: string,
   limits: ParameterSchema,
@@ -99,13 +97,11 @@ export function number<A extends number | undefined>(
   );
 }
 
-/** A text within limits. */
 export function text(description: string, limits: ParameterSchema, allowed: string): Parameter<string, undefined> {
   const schema = { type: 'string', description, ...limits };
   return optional(schema, undefined, check<string>(schema, allowed));
 }
 
-/** A URL that `judge` lets pass. */
 export function url(
   description: string,
   lengthMax: number,
@@ -118,7 +114,6 @@ export function url(
   });
 }
 
-/** The paths of a `fields` parameter; none when it is not given. */
 export function fieldPaths(description: string): Parameter<readonly Path[], readonly Path[]> {
   const schema = { type: 'string', description, maxLength: maxFieldsBytes };
   const read = (given: unknown): Judged<readonly Path[]> => {
@@ -128,7 +123,6 @@ export function fieldPaths(description: string): Parameter<readonly Path[], read
   return { schema, required: false, absent: [], read };
 }
 
-/** Makes a parameter required. */
 export function required<T>(parameter: Parameter<T>): Parameter<T, never> {
   return { ...parameter, required: true, absent: undefined as never };
 }

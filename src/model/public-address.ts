@@ -47,12 +47,10 @@ export function isLocalName(name: string): boolean {
   return labels.length === 1 || labels.includes('') || localTops.has(topLabel(name));
 }
 
-/** Returns the last label of a name, in lower case. */
 export function topLabel(name: string): string {
   return name.replace(/\.$/, '').split('.').at(-1)?.toLowerCase() ?? '';
 }
 
-/** Returns true when two texts spell the same address. */
 export function isSameAddress(one: string, other: string): boolean {
   const address = readAddress(one);
   return address !== null && address.toString() === readAddress(other)?.toString();

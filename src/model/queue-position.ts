@@ -1,11 +1,8 @@
-/** Where a job stands among the waiting jobs of its account. */
 export interface JobStanding {
   /** Jobs of the account that wait before it; `null` when it was taken and is about to start. */
   readonly before: number | null;
-  /** Jobs of the account that run. */
   readonly running: number;
   readonly concurrency: number | null;
-  /** Reason for which the runner has not started it yet. */
   readonly stage: string | null;
 }
 

@@ -75,7 +75,6 @@ export const creditParameters = {
   metadata: { query: required(url('URL of the media to inspect.', maxUrlLength, judgeUrl)) },
 } as const satisfies Record<Endpoint, ParameterTable>;
 
-/** The parameters of every endpoint. */
 export const globalParameters = {
   soft_fail: flag('Answers an error with status 200 and the same body.'),
   is_async: flag('Answers with a job_id at once. Downloads always do; endpoints that cost nothing ignore it.'),
@@ -117,7 +116,6 @@ export const usageParameters = {
   view: choice('Everything, or only plan and remaining.', ['full', 'reduced'], 'full'),
 } as const satisfies ParameterTable;
 
-/** The parameter in the path of every route that names a job. */
 export const jobParameters = {
   id: required(text('UUID of the job.', { format: 'uuid' }, 'must be a UUID')),
 } as const satisfies ParameterTable;
@@ -149,16 +147,12 @@ export function parseRequest(
   };
 }
 
-/**
- * One text for all spellings of the same request, to compare repeats (D12). It holds the authorization in clear: only a
- * keyed hash of it may be stored.
- */
+/** One text for all spellings of a request (D12). It holds the authorization in clear: store only a keyed hash of it. */
 export function requestText(args: Args, authorization: string | null): string {
   const whole = authorization === null ? args : { ...args, webhook_authorization: authorization };
   return JSON.stringify(Object.entries(whole).sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
-/** Reads the parameters of every endpoint. */
 export function parseFlags(given: Given): Parsed<Flags> {
   const read = readParameters(globalParameters, given);
   return read.ok ? { ok: true, ...read.value } : read;
@@ -184,13 +178,11 @@ export function parseList(
   return read.ok ? { ok: true, ...read.value } : read;
 }
 
-/** Reads the time that a poll waits for the end of its job. */
 export function parseWait(given: Given): Parsed<{ waitSeconds: number }> {
   const read = readParameters(pollParameters, given);
   return read.ok ? { ok: true, waitSeconds: read.value.wait } : read;
 }
 
-/** Reads the wanted view of the usage. */
 export function parseView(given: Given): Parsed<{ view: 'full' | 'reduced' }> {
   const read = readParameters(usageParameters, given);
   return read.ok ? { ok: true, ...read.value } : read;

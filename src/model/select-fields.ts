@@ -33,10 +33,7 @@ export function parseFields(text: string): ParsedFields {
   return fits ? { ok: true, paths } : { ok: false, sentence: fieldsAllowed };
 }
 
-/**
- * The body with only what the paths name; without any path the whole body. Arrays are crossed; a parent stays, if need be
- * empty or null; a path that goes on below a plain value names nothing.
- */
+/** Arrays are crossed; a parent stays, if need be empty or null; a path that goes on below a plain value names nothing. */
 export function filterFields(
   body: Readonly<Record<string, unknown>>,
   paths: readonly Path[],

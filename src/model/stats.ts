@@ -22,7 +22,6 @@ export interface MinuteBucket {
   readonly good: number;
   /** Those of `count` that took at most 60 s. */
   readonly timed: number;
-  /** Sum of the times of the timed calls. */
   readonly milliseconds: number;
 }
 
@@ -45,7 +44,6 @@ const enoughCalls = 20;
 const operationalPercent = 90;
 const degradedPercent = 50;
 
-/** Checks a question about health; undefined means not given. */
 export function judgeStats(engine: string | undefined, path: string | undefined): JudgedStats {
   if (engine !== undefined) {
     if (engine === '') return bad(`engine must be one of ${Object.keys(catalogue).join(', ')}`);
@@ -88,7 +86,6 @@ export function healthOf(
   };
 }
 
-/** Returns the path without its `/api`. */
 export function withoutApiPrefix(path: string): string {
   return path.replace(/^\/api(?=\/)/, '');
 }

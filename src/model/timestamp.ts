@@ -3,10 +3,7 @@ const form =
 const timesOfDay = { first: '00:00:00Z', last: '23:59:59.999Z' };
 const latest = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
-/**
- * The moment, in milliseconds, that an ISO 8601 time with its zone names, or `YYYY-MM-DD` for the first or last
- * moment of that UTC day; `null` for any other input and for a day that no calendar has.
- */
+/** Reads ISO 8601 with a zone, or `YYYY-MM-DD` as the first or last ms of that UTC day; `null` for anything else. */
 export function readTime(text: unknown, momentOfDay: 'first' | 'last'): number | null {
   if (typeof text !== 'string') return null;
   const [, day, hour] = form.exec(text) ?? [];

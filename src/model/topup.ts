@@ -3,7 +3,6 @@ import type { Plan } from './account.ts';
 import { monthOf } from './billing-period.ts';
 import { type ReadInput, readPackTitle, readSwitch, readWhole, readWholeOrNone } from './operator-input.ts';
 
-/** Choice of an owner or an operator; `null` where nothing was chosen yet. */
 export interface TopupChoice {
   readonly enabled: boolean;
   readonly threshold_percent: number;
@@ -19,16 +18,13 @@ export interface TopupChoice {
 
 /** The automatic top-up of an account. Times are milliseconds. */
 export interface Topup extends TopupChoice {
-  /** The last purchase that succeeded. */
   readonly last_purchase_at: number | null;
-  /** The last mail about the monthly cap. */
   readonly cap_mailed_at: number | null;
 }
 
 /** State after a charge, which may cause a purchase. */
 export interface AfterCharge {
   readonly remaining: number;
-  /** Of the plan. */
   readonly quota: number;
   /** In this UTC calendar month. */
   readonly spentThisMonthCents: number;
@@ -42,7 +38,6 @@ type Needed = { readonly [F in (typeof needed)[number]]: NonNullable<TopupChoice
 /** At most one automatic purchase in this time. */
 const topupCooldownMs = 72 * 3_600_000;
 
-/** The setting of an account that never chose anything. */
 export const noTopup: Topup = {
   enabled: false,
   threshold_percent: 10,
@@ -77,7 +72,6 @@ export function isCapMailDue(topup: Pick<Topup, 'cap_mailed_at'>, now: number): 
   return topup.cap_mailed_at === null || topup.cap_mailed_at < monthOf(now).start;
 }
 
-/** Returns the refusal for which automatic top-up cannot be enabled; `null` when it can. */
 export function enablingProblem(
   topup: TopupChoice,
   plan: Pick<Plan, 'paid'> | null,
@@ -88,7 +82,6 @@ export function enablingProblem(
   return providerConfigured ? null : 'no_provider';
 }
 
-/** Returns true if everything that a purchase needs was chosen. */
 function isComplete<T extends TopupChoice>(topup: T): topup is T & Needed {
   return needed.every((name) => topup[name] !== null);
 }

@@ -1,7 +1,6 @@
 import * as kind from './kinds.ts';
 import type { Setting } from './setting.ts';
 
-/** Answers of the public API, and the block of addresses that guess keys. */
 export const apiSettings = [
   {
     name: 'TRAWL_ASYNC_STATUS',

@@ -1,7 +1,6 @@
 import * as kind from './kinds.ts';
 import type { Setting } from './setting.ts';
 
-/** Which addresses the egress proxy lets through. */
 export const egressSettings = [
   {
     name: 'TRAWL_EGRESS_PORTS',

@@ -1,13 +1,12 @@
 import { isIP } from 'node:net';
 import type { ServerAddress } from '../server-address.ts';
 
-/** One kind of value: what is allowed, in words that follow "must be", and how its text is read; `undefined` when it is not allowed. */
+/** Kind of value: `allowed` follows "must be" in sentences; `read` returns `undefined` for a text that is not allowed. */
 export interface SettingKind<T> {
   readonly allowed: string;
   readonly read: (text: string) => T | undefined;
 }
 
-/** Addresses that share their first bits. */
 export interface Network {
   readonly family: 'ipv4' | 'ipv6';
   readonly address: string;
@@ -19,7 +18,6 @@ export interface AddressException extends Network {
   readonly port: number | null;
 }
 
-/** A name or address; `port` is `null` when none is given. */
 export interface HostPort {
   readonly host: string;
   readonly port: number | null;
@@ -37,7 +35,6 @@ export const text: SettingKind<string> = {
 
 export const host: SettingKind<string> = { allowed: 'a host name or an IP address', read: readHost };
 
-/** A port to listen on. */
 export const port: SettingKind<number> = {
   allowed: `a port from 1 to ${maxPort}, or 0 for any free one`,
   read: (text) => readWhole(text, 0, maxPort),
@@ -54,7 +51,6 @@ export const seconds: SettingKind<number> = {
   read: (text) => readWhole(text, 1, 1_000_000),
 };
 
-/** A length of time in hours or days. */
 export const duration: SettingKind<number> = {
   allowed: 'a number above 0 and up to 100000, fractions allowed',
   read: (text) => {
@@ -87,13 +83,11 @@ export const linkStart: SettingKind<string> = {
   read: (text) => webUrl.read(text)?.replace(/\/+$/, ''),
 };
 
-/** A URL of a whole server, read without the slash at its end. */
 export const serverUrl: SettingKind<string> = {
   allowed: 'an http:// or https:// URL of a server, without user, path, query and fragment',
   read: (text) => (isPlainWebUrl(text) && URL.parse(text)?.pathname === '/' ? new URL(text).origin : undefined),
 };
 
-/** As every S3 service takes it; one that looks like an address is refused. */
 export const bucket: SettingKind<string> = {
   allowed: 'the name of a bucket: 3 to 63 small letters, digits, hyphens and single dots',
   read: (text) =>
@@ -133,7 +127,6 @@ export const kubeName: SettingKind<string> = {
   read: (text) => matching(/^(?=.{1,253}$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/, text),
 };
 
-/** An amount of processor, memory or disk. */
 export const quantity: SettingKind<string> = {
   allowed: 'a quantity of Kubernetes such as 250m or 3Gi',
   read: (text) => matching(/^[1-9]\d*(\.\d+)?(m|[kKMGTP]i?)?$/, text),
@@ -151,7 +144,6 @@ export const peers = list('host or host:port', ',', readPeer);
 
 export const folders = list('folders', ':', text.read);
 
-/** One of a few words or numbers. */
 export function oneOf<const T extends string | number>(...words: readonly T[]): SettingKind<T> {
   const allowed = `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
   return { allowed, read: (text) => words.find((word) => String(word) === text) };
@@ -165,7 +157,6 @@ export function orWord<T>(word: string, find: () => T, kind: SettingKind<T>): Se
   };
 }
 
-/** Several values in one text; an empty text is an empty list. */
 function list<T>(each: string, separator: ',' | ':', read: (text: string) => T | undefined): SettingKind<readonly T[]> {
   const between = separator === ',' ? 'commas' : 'colons';
   return {

@@ -1,7 +1,6 @@
 import * as kind from './kinds.ts';
 import type { Setting } from './setting.ts';
 
-/** Limits of one job and of its webhook. */
 export const limitSettings = [
   {
     name: 'TRAWL_MAX_FILE_BYTES',

@@ -1,7 +1,6 @@
 import * as kind from './kinds.ts';
 import type { Setting } from './setting.ts';
 
-/** The object store: finished files and the archive of the record. */
 export const objectSettings = [
   {
     name: 'TRAWL_OBJECTS',

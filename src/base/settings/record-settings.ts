@@ -1,7 +1,6 @@
 import * as kind from './kinds.ts';
 import type { Setting } from './setting.ts';
 
-/** The record in Redis, and how long it keeps what has ended. */
 export const recordSettings = [
   {
     name: 'TRAWL_REDIS_URL',

@@ -2,7 +2,6 @@ import { levels } from '../log.ts';
 import * as kind from './kinds.ts';
 import type { Setting } from './setting.ts';
 
-/** The process itself: folders, ports, links, secrets, log. */
 export const serviceSettings = [
   {
     name: 'TRAWL_DATA',

@@ -1,7 +1,6 @@
 import * as kind from './kinds.ts';
 import type { Setting } from './setting.ts';
 
-/** The Jobs that workers are in a cluster. */
 export const workerJobSettings = [
   {
     name: 'TRAWL_KUBE_NAMESPACE',

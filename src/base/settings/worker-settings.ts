@@ -2,7 +2,6 @@ import { availableParallelism } from 'node:os';
 import * as kind from './kinds.ts';
 import type { Setting } from './setting.ts';
 
-/** Workers and the inspector, wherever they run, and the addresses by which parts find each other. */
 export const workerSettings = [
   {
     name: 'TRAWL_RUNNER',
