@@ -1,8 +1,7 @@
 import { failures, refuse } from '../base/errors.ts';
 import { makeLink } from '../model/file-link.ts';
 import { isEnded, type Job } from '../model/job.ts';
-import { jobJson } from '../model/job-json.ts';
-import { queueJson } from '../model/queue-position.ts';
+import { jobJson, queueJson } from '../model/job-json.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
 import { cancelJob } from '../store/jobs/cancel-job.ts';

@@ -1,6 +1,5 @@
 import type { Job } from '../model/job.ts';
-import { jobJson } from '../model/job-json.ts';
-import { queueJson } from '../model/queue-position.ts';
+import { jobJson, queueJson } from '../model/job-json.ts';
 import { type QueuePosition, readJob, readPositions } from '../store/jobs/read-job.ts';
 import type { RecordStore } from '../store/script.ts';
 

@@ -1,7 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { tableOf } from './markdown-table.ts';
-import type { SettingKind } from './settings/kinds.ts';
-import type { Setting } from './settings/setting.ts';
+import type { Setting, SettingKind } from './settings/kinds.ts';
 import { settings } from './settings/settings.ts';
 
 type SettingRow = (typeof settings)[number];
@@ -50,6 +49,11 @@ export interface RoleNeeds<N extends SettingName> {
   readonly rules?: readonly ConfigRule[];
 }
 
+const podAddresses = [
+  ['gatewayAddress', 'TRAWL_GATEWAY_ADDRESS'],
+  ['egressAddress', 'TRAWL_EGRESS_ADDRESS'],
+] as const;
+
 const rules: readonly ConfigRule[] = [
   {
     broken: ({ objects, s3Bucket }) => objects === 's3' && s3Bucket === null,
@@ -63,23 +67,13 @@ const rules: readonly ConfigRule[] = [
     broken: ({ runner, objects }) => runner === 'kubernetes' && objects === 'folder',
     sentence: 'TRAWL_RUNNER=kubernetes needs TRAWL_OBJECTS=s3: Jobs of a cluster share no folder.',
   },
-  ...(
-    [
-      ['kubeNamespace', 'TRAWL_KUBE_NAMESPACE'],
-      ['workerImage', 'TRAWL_WORKER_IMAGE'],
-      ['gatewayAddress', 'TRAWL_GATEWAY_ADDRESS'],
-      ['egressAddress', 'TRAWL_EGRESS_ADDRESS'],
-    ] as const
-  ).map(([field, name]) => ({
-    broken: (config: Partial<Config>) => config.runner === 'kubernetes' && config[field] === null,
-    sentence: `TRAWL_RUNNER=kubernetes needs ${name}.`,
-  })),
-  ...(
-    [
-      ['gatewayAddress', 'TRAWL_GATEWAY_ADDRESS'],
-      ['egressAddress', 'TRAWL_EGRESS_ADDRESS'],
-    ] as const
-  ).map(([field, name]) => ({
+  ...([['kubeNamespace', 'TRAWL_KUBE_NAMESPACE'], ['workerImage', 'TRAWL_WORKER_IMAGE'], ...podAddresses] as const).map(
+    ([field, name]) => ({
+      broken: (config: Partial<Config>) => config.runner === 'kubernetes' && config[field] === null,
+      sentence: `TRAWL_RUNNER=kubernetes needs ${name}.`,
+    }),
+  ),
+  ...podAddresses.map(([field, name]) => ({
     broken: ({ runner, [field]: address }: Partial<Config>) =>
       runner === 'kubernetes' && Boolean(address && 'path' in address),
     sentence: `${name} must be http://host:port with TRAWL_RUNNER=kubernetes: pods reach no socket of this machine.`,

@@ -17,15 +17,16 @@ export interface Log extends Readonly<Record<Level, Write>> {
   readonly with: (fields: Fields) => Log;
 }
 
-export interface LogOptions {
-  readonly level: Level;
-  readonly write: (line: string) => void;
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
-}
-
 /** Returns a log that writes one JSON object per line, never a secret, and never throws because of a value. */
-export function makeLog({ level, write, now }: LogOptions): Log {
+export function makeLog({
+  level,
+  write,
+  now,
+}: {
+  level: Level;
+  write: (line: string) => void;
+  now: () => number;
+}): Log {
   const written = levels.slice(0, levels.indexOf(level) + 1);
   return makeChild([], (level, sentence, fields) => {
     if (!written.includes(level)) return;

@@ -10,18 +10,15 @@ export interface ConnectionLimits {
   readonly totalSeconds: number;
 }
 
-export interface ConnectionSides {
-  readonly client: Socket;
-  readonly upstream: Socket;
-}
-
 export interface LimitWatch {
   /** Calls `cut` once when a limit is passed, until the returned function is called. */
-  readonly add: (sides: ConnectionSides, cut: (limit: ConnectionLimit) => void) => () => void;
+  readonly add: (client: Socket, upstream: Socket, cut: (limit: ConnectionLimit) => void) => () => void;
   readonly close: () => void;
 }
 
-interface WatchedConnection extends ConnectionSides {
+interface WatchedConnection {
+  readonly client: Socket;
+  readonly upstream: Socket;
   readonly cut: (limit: ConnectionLimit) => void;
   readonly startMs: number;
   moved: number;
@@ -46,9 +43,9 @@ export function startLimitWatch({ bytes, idleSeconds, totalSeconds }: Connection
     }
   }, everyMs);
   return {
-    add: (sides, cut) => {
+    add: (client, upstream, cut) => {
       const nowMs = performance.now();
-      const watched = { ...sides, cut, startMs: nowMs, moved: 0, movedMs: nowMs };
+      const watched = { client, upstream, cut, startMs: nowMs, moved: 0, movedMs: nowMs };
       all.add(watched);
       return () => all.delete(watched);
     },

@@ -6,32 +6,8 @@ import type { Metrics } from '../base/metrics.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import { makePolicy } from './address-policy.ts';
 import { makeConnector } from './connector.ts';
-import { makeProxy, type ProxyLimits } from './proxy.ts';
+import { type EgressProxy, makeProxy, type ProxyLimits } from './proxy.ts';
 import { makeResolve } from './resolver.ts';
-
-type EgressConfig = Pick<
-  Config,
-  | 'dnsServers'
-  | 'egressAllow'
-  | 'egressDeny'
-  | 'egressPorts'
-  | 'host'
-  | 'jobSeconds'
-  | 'maxFileBytes'
-  | 'probePort'
-  | 'webhookSeconds'
->;
-
-export interface EgressOptions {
-  readonly config: EgressConfig;
-  readonly log: Log;
-  readonly metrics: Metrics;
-}
-
-export interface Egress {
-  readonly listen: (place: ServerAddress) => Promise<number>;
-  readonly close: (drainSeconds: number) => Promise<void>;
-}
 
 export const egressPort = 4750;
 
@@ -40,7 +16,15 @@ const connectSeconds = 9;
 /** Longest path of a UNIX socket (sun_path holds 108 bytes with the final zero). */
 const maxPathBytes = 107;
 
-export async function openEgress({ config, log, metrics }: EgressOptions): Promise<Egress> {
+export async function openEgress({
+  config,
+  log,
+  metrics,
+}: {
+  config: Config;
+  log: Log;
+  metrics: Metrics;
+}): Promise<EgressProxy> {
   const proxy = makeProxy({ connect: await openConnector(config), limits: limitsOf(config), log, metrics });
   return {
     listen: async (place) => {
@@ -58,7 +42,7 @@ export function readListenAddress(text: string, host: string): ServerAddress | u
   return port <= 65_535 ? { host, port } : undefined;
 }
 
-async function openConnector({ egressPorts, egressAllow, egressDeny, dnsServers }: EgressConfig) {
+async function openConnector({ egressPorts, egressAllow, egressDeny, dnsServers }: Config) {
   const policy = makePolicy({ ports: egressPorts, allow: egressAllow, deny: egressDeny, ownAddresses });
   const resolve = await makeResolve({ servers: dnsServers, limitSeconds: dnsSeconds });
   return makeConnector({ policy, resolve, connectSeconds });
@@ -68,7 +52,7 @@ function ownAddresses(): string[] {
   return Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
 }
 
-function limitsOf({ jobSeconds, maxFileBytes, webhookSeconds }: EgressConfig): ProxyLimits {
+function limitsOf({ jobSeconds, maxFileBytes, webhookSeconds }: Config): ProxyLimits {
   return {
     connections: 4096,
     connectionsPerClient: 256,

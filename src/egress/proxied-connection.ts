@@ -52,7 +52,7 @@ export function beginConnection({
       return reached;
     },
     limit: (upstream, end) => {
-      unwatch = watch.add({ client: socket, upstream }, (limit) => {
+      unwatch = watch.add(socket, upstream, (limit) => {
         cut = limit;
         end(limit);
       });

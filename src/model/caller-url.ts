@@ -23,23 +23,14 @@ export const notUrl = 'must be an http or https URL';
 const loopbacks = ['127.0.0.1', '::1'].map((text) => readAddress(text) as IpAddress);
 const unfitCharacters = /[\p{Cc}\p{Cs}]/u;
 
-/** Judges a media URL of a caller (D28) and returns it as it is handed on: serialised, without its fragment. */
-export function judgeUrl(text: string, exceptions: readonly AddressException[]): JudgedUrl {
-  return judge(text, maxUrlLength, exceptions);
-}
-
-/** Judges a webhook URL in the same way (D55). */
-export function judgeWebhookUrl(text: string, exceptions: readonly AddressException[]): JudgedUrl {
-  return judge(text, maxWebhookUrlLength, exceptions);
-}
-
 /** Returns the receiver of a webhook: its host and, behind a slash, a short hash of its path. */
 export function receiverOf(url: string): string {
   const { host, pathname } = new URL(url);
   return `${host}/${createHash('sha256').update(pathname).digest('base64url').slice(0, 8)}`;
 }
 
-function judge(text: string, lengthMax: number, exceptions: readonly AddressException[]): JudgedUrl {
+/** Judges a URL of a caller (D28, webhooks: D55) and returns it as it is handed on: serialised, without its fragment. */
+export function judgeUrl(text: string, exceptions: readonly AddressException[], maxLength = maxUrlLength): JudgedUrl {
   const url = unfitCharacters.test(text) ? null : URL.parse(text);
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
     return refused(notUrl);
@@ -50,8 +41,8 @@ function judge(text: string, lengthMax: number, exceptions: readonly AddressExce
   // yt-dlp takes orders from a fragment (__youtubedl_smuggle), and no server ever sees one.
   url.hash = '';
   // Serialising writes one character as up to nine.
-  if (Math.max(text.length, url.href.length) > lengthMax) {
-    return refused(`must be a URL of at most ${lengthMax} characters`);
+  if (Math.max(text.length, url.href.length) > maxLength) {
+    return refused(`must be a URL of at most ${maxLength} characters`);
   }
   return { ok: true, href: url.href };
 }

@@ -1,15 +1,8 @@
-import type { FailedStatus, FailureCode } from '../base/errors.ts';
+import type { FailureCode } from '../base/errors.ts';
 import type { Outcome } from './outcome.ts';
 
-export type JobStatus = 'QueuedJob' | 'Running' | 'CompletedJob' | FailedStatus;
-export const jobStatuses: readonly JobStatus[] = [
-  'QueuedJob',
-  'Running',
-  'CompletedJob',
-  'Error',
-  'NotFound',
-  'BadRequest',
-];
+export const jobStatuses = ['QueuedJob', 'Running', 'CompletedJob', 'Error', 'NotFound', 'BadRequest'] as const;
+export type JobStatus = (typeof jobStatuses)[number];
 export const endpoints = ['video', 'audio', 'metadata'] as const;
 /** The three operations that cost a credit. */
 export type Endpoint = (typeof endpoints)[number];

@@ -1,4 +1,4 @@
-import type { Account, Key, Plan, Quotas } from './account.ts';
+import type { Account, Key, Plan } from './account.ts';
 import { monthOf } from './billing-period.ts';
 import { writeTime } from './timestamp.ts';
 
@@ -27,56 +27,6 @@ export interface AccountBalances {
   readonly held: number;
 }
 
-interface Share {
-  readonly used: number;
-  readonly total: number;
-  readonly remaining: number;
-  readonly percent_used: number;
-}
-
-export interface PackItem extends Share {
-  readonly id: string;
-  readonly title: string;
-  readonly purchased_at: string;
-  readonly exhausted: boolean;
-}
-
-interface PacksUsage extends Share {
-  readonly count: number;
-  readonly exhausted_count: number;
-  readonly all_exhausted: boolean;
-  readonly current_index: number;
-  readonly current: PackItem | null;
-  readonly items: readonly PackItem[];
-}
-
-/** The Usage snapshot of the contract, with `held` added. */
-export interface Usage {
-  readonly remaining: number;
-  readonly total_used: number;
-  readonly held: number;
-  readonly renewal_date: string | null;
-  readonly period: { readonly start: string; readonly end: string };
-  readonly subscription: Share;
-  readonly packs: PacksUsage | null;
-  readonly credits: {
-    readonly given: number;
-    readonly consumed: number;
-    readonly remaining: number;
-    readonly percent_used: number;
-  };
-  readonly rate_limit: Pick<Plan, 'per_minute' | 'per_second'>;
-  readonly account: Pick<Account, 'name' | 'slug'>;
-  /** The calling key; `null` when no key asks (an operator, the dashboard). */
-  readonly api_key: {
-    readonly alias: string;
-    readonly active: boolean;
-    readonly category: string;
-    readonly expires: string | null;
-    readonly quotas: Quotas;
-  } | null;
-}
-
 /** Returns the rest of the plan's quota; 0 also when more was used than a lowered quota grants. */
 export function subscriptionLeft(books: Pick<AccountBalances, 'quota' | 'used'>): number {
   return leftOf(books.quota, books.used);
@@ -92,21 +42,23 @@ export function remaining(books: AccountBalances): number {
   return subscriptionLeft(books) + sum(books.packs.map(packLeft)) + leftOf(books.credits_given, books.credits_consumed);
 }
 
-export function packItem(pack: Pack): PackItem {
+export function packItem(pack: Pack) {
   const { id, title, total, used } = pack;
   const left = packLeft(pack);
   const purchased_at = writeTime(pack.purchased_at);
   return { id, title, purchased_at, ...share(total, used, left), exhausted: left === 0 };
 }
 
-/** The Usage snapshot of an account. Its period must have been rolled: the books are shown as they are. */
+export type Usage = ReturnType<typeof usage>;
+
+/** The Usage snapshot of the contract, with `held` added. The period must have been rolled; `key` is null when no key asks. */
 export function usage(
   books: AccountBalances,
   account: Pick<Account, 'name' | 'slug'>,
   plan: Pick<Plan, 'per_minute' | 'per_second'> | null,
   key: Pick<Key, 'alias' | 'active' | 'category' | 'expires' | 'quotas'> | null,
   now: number,
-): Usage {
+) {
   const { quota, used, period_start, period_end, credits_given, credits_consumed } = books;
   const packs = packsUsage(books.packs);
   const { used: packsUsed, total: packsTotal, remaining: packsLeft } = packs ?? share(0, 0, 0);
@@ -140,7 +92,7 @@ export function reducedUsage(
   return { plan: plan?.name ?? 'none', remaining: String(remaining(books)) };
 }
 
-function packsUsage(packs: readonly Pack[]): PacksUsage | null {
+function packsUsage(packs: readonly Pack[]) {
   if (packs.length === 0) return null;
   const items = packOrder(packs).map(packItem);
   const exhausted = items.filter((item) => item.exhausted).length;
@@ -156,14 +108,14 @@ function packsUsage(packs: readonly Pack[]): PacksUsage | null {
   };
 }
 
-function keyUsage(key: Pick<Key, 'alias' | 'active' | 'category' | 'expires' | 'quotas'>): Usage['api_key'] {
+function keyUsage(key: Pick<Key, 'alias' | 'active' | 'category' | 'expires' | 'quotas'>) {
   const { alias, active, category, expires } = key;
   const { total, daily, weekly, monthly } = key.quotas;
   const quotas = { total, daily, weekly, monthly };
   return { alias, active, category, expires: expires === null ? null : writeTime(expires), quotas };
 }
 
-function share(total: number, used: number, left: number): Share {
+function share(total: number, used: number, left: number) {
   return { total, used, remaining: left, percent_used: percent(used, total) };
 }
 

@@ -1,6 +1,6 @@
 import { Ajv } from 'ajv';
 import type { AddressException } from '../base/settings/kinds.ts';
-import { type JudgedUrl, notUrl } from './caller-url.ts';
+import { judgeUrl, maxUrlLength, notUrl } from './caller-url.ts';
 import { fieldsAllowed, maxFieldsBytes, type Path, parseFields } from './select-fields.ts';
 
 /** A JSON Schema, as it stands in the OpenAPI document too. */
@@ -102,14 +102,10 @@ export function text(description: string, limits: ParameterSchema, allowed: stri
   return optional(schema, undefined, check<string>(schema, allowed));
 }
 
-export function url(
-  description: string,
-  lengthMax: number,
-  judge: (text: string, exceptions: Exceptions) => JudgedUrl,
-): Parameter<string, undefined> {
-  const schema = { type: 'string', description, format: 'uri', maxLength: lengthMax };
+export function url(description: string, maxLength = maxUrlLength): Parameter<string, undefined> {
+  const schema = { type: 'string', description, format: 'uri', maxLength };
   return optional(schema, undefined, (given, exceptions) => {
-    const judged = typeof given === 'string' ? judge(given, exceptions) : refuse(notUrl);
+    const judged = typeof given === 'string' ? judgeUrl(given, exceptions, maxLength) : refuse(notUrl);
     return judged.ok ? { ok: true, value: judged.href } : judged;
   });
 }

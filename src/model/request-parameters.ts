@@ -1,5 +1,5 @@
 import type { AddressException } from '../base/settings/kinds.ts';
-import { judgeUrl, judgeWebhookUrl, maxUrlLength, maxWebhookUrlLength } from './caller-url.ts';
+import { maxWebhookUrlLength } from './caller-url.ts';
 import { type Endpoint, type JobStatus, jobStatuses } from './job.ts';
 import {
   choice,
@@ -44,7 +44,7 @@ const maxDuration = number(
   undefined,
 );
 const webhook = {
-  webhook_url: url('URL to which the end of the job is posted.', maxWebhookUrlLength, judgeWebhookUrl),
+  webhook_url: url('URL to which the end of the job is posted.', maxWebhookUrlLength),
   webhook_authorization: text(
     'Value of the Authorization header of the webhook.',
     { minLength: 1, maxLength: 4096, pattern: '^[!-~]([ -~]*[!-~])?$' },
@@ -57,7 +57,7 @@ const noControlsAllowed = 'must be at most 256 characters, none of them a contro
 /** The parameters of the endpoints that cost a credit, in the order of the contract. */
 export const creditParameters = {
   video: {
-    query: required(url('URL of the video.', maxUrlLength, judgeUrl)),
+    query: required(url('URL of the video.')),
     download_type: choice('What is delivered.', ['audio_video', 'audio', 'video'], 'audio_video'),
     max_duration: maxDuration,
     video_quality: choice('The largest picture wanted.', ['best', '1080p', '720p', '480p', '360p'], 'best'),
@@ -65,14 +65,14 @@ export const creditParameters = {
     ...webhook,
   },
   audio: {
-    query: required(url('URL of the sound, or of a video that has it.', maxUrlLength, judgeUrl)),
+    query: required(url('URL of the sound, or of a video that has it.')),
     download_type: choice('What is delivered.', ['audio'], 'audio'),
     max_duration: maxDuration,
     audio_quality: choice('The highest bit rate wanted.', ['best', '320kbps', '256kbps', '128kbps'], 'best'),
     audio_format: choice('The format preferred; the file may differ.', ['mp3', 'm4a', 'wav'], 'mp3'),
     ...webhook,
   },
-  metadata: { query: required(url('URL of the media to inspect.', maxUrlLength, judgeUrl)) },
+  metadata: { query: required(url('URL of the media to inspect.')) },
 } as const satisfies Record<Endpoint, ParameterTable>;
 
 export const globalParameters = {

@@ -25,15 +25,6 @@ export interface MinuteBucket {
   readonly milliseconds: number;
 }
 
-export interface HealthAnswer {
-  readonly engine: Engine;
-  readonly path: string | null;
-  readonly health: 'operational' | 'degraded' | 'down';
-  readonly success_rate: number;
-  readonly avg_response_time_ms: number;
-  readonly window: '1h';
-}
-
 const owners: ReadonlyMap<string, Engine> = new Map(
   Object.keys(catalogue)
     .filter(isEngine)
@@ -60,12 +51,7 @@ export function judgeStats(engine: string | undefined, path: string | undefined)
 }
 
 /** Returns the health of the last hour from the buckets that lie in it (D53, D54). `now` is in milliseconds. */
-export function healthOf(
-  engine: Engine,
-  path: string | null,
-  buckets: readonly MinuteBucket[],
-  now: number,
-): HealthAnswer {
+export function healthOf(engine: Engine, path: string | null, buckets: readonly MinuteBucket[], now: number) {
   const first = Math.floor(now / 60_000) - windowMinutes + 1;
   const sum = { count: 0, good: 0, timed: 0, milliseconds: 0 };
   for (const bucket of buckets) {

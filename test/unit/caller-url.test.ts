@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { exceptions as exceptionList } from '../../src/base/settings/kinds.ts';
-import { judgeUrl, judgeWebhookUrl, receiverOf } from '../../src/model/caller-url.ts';
+import { judgeUrl, maxWebhookUrlLength, receiverOf } from '../../src/model/caller-url.ts';
 
 const notUrl = 'must be an http or https URL';
 const notPublicAddress = 'must be a URL with a public address';
@@ -146,19 +146,22 @@ describe('judgeUrl with exceptions', () => {
   }
 });
 
-describe('judgeWebhookUrl', () => {
+describe('judgeUrl with the limit of webhooks', () => {
   it('accepts 2048 characters and refuses one more', () => {
     const start = 'https://example.com/';
-    expect(judgeWebhookUrl(start.padEnd(2048, 'a'), []).ok).to.equal(true);
-    expect(judgeWebhookUrl(start.padEnd(2049, 'a'), [])).to.deep.equal({
+    expect(judgeUrl(start.padEnd(2048, 'a'), [], maxWebhookUrlLength).ok).to.equal(true);
+    expect(judgeUrl(start.padEnd(2049, 'a'), [], maxWebhookUrlLength)).to.deep.equal({
       ok: false,
       sentence: 'must be a URL of at most 2048 characters',
     });
   });
 
-  it('judges hosts as judgeUrl does', () => {
-    expect(judgeWebhookUrl('http://10.0.0.1/hook', [])).to.deep.equal({ ok: false, sentence: notPublicAddress });
-    expect(judgeWebhookUrl('http://10.0.0.1/hook#x', read('10.0.0.1:80'))).to.deep.equal({
+  it('judges hosts as it does for media URLs', () => {
+    expect(judgeUrl('http://10.0.0.1/hook', [], maxWebhookUrlLength)).to.deep.equal({
+      ok: false,
+      sentence: notPublicAddress,
+    });
+    expect(judgeUrl('http://10.0.0.1/hook#x', read('10.0.0.1:80'), maxWebhookUrlLength)).to.deep.equal({
       ok: true,
       href: 'http://10.0.0.1/hook',
     });

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { expect } from 'chai';
 import { type Config, ConfigError, configTable, readConfig, type SettingName } from '../../src/base/config.ts';
-import type { Setting } from '../../src/base/settings/setting.ts';
+import type { Setting } from '../../src/base/settings/kinds.ts';
 import { settings } from '../../src/base/settings/settings.ts';
 
 const key = Buffer.alloc(32, 7).toString('base64');

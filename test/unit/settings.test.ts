@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { expect } from 'chai';
-import type { Setting } from '../../src/base/settings/setting.ts';
+import type { Setting } from '../../src/base/settings/kinds.ts';
 import { settings } from '../../src/base/settings/settings.ts';
 
 const key = Buffer.alloc(32, 7).toString('base64');

@@ -1,5 +1,4 @@
 import * as kind from './kinds.ts';
-import type { Setting } from './setting.ts';
 
 /** Dashboard and payments, which are not there yet: the values are checked and not used. */
 export const dashboardSettings = [
@@ -52,4 +51,4 @@ export const dashboardSettings = [
     secret: true,
     text: 'Client secret of the dashboard at that issuer (not there yet).',
   },
-] as const satisfies readonly Setting[];
+] as const satisfies readonly kind.Setting[];

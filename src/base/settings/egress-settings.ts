@@ -1,5 +1,4 @@
 import * as kind from './kinds.ts';
-import type { Setting } from './setting.ts';
 
 export const egressSettings = [
   {
@@ -27,4 +26,4 @@ export const egressSettings = [
     absent: "the system's",
     text: 'DNS servers that `egress` asks for the names of callers.',
   },
-] as const satisfies readonly Setting[];
+] as const satisfies readonly kind.Setting[];

@@ -1,6 +1,20 @@
 import { isIP } from 'node:net';
 import type { ServerAddress } from '../server-address.ts';
 
+/** One setting, an environment variable. It is read as its default when it is not set or empty. */
+export interface Setting {
+  readonly name: `TRAWL_${string}`;
+  readonly kind: SettingKind<unknown>;
+  /** As one would write it; `null` when there is no value without the setting. */
+  readonly default: string | null;
+  /** Default in words, where `default` does not say it. */
+  readonly absent?: string;
+  /** The value may come from the file that NAME_FILE names, and is never shown. */
+  readonly secret?: true;
+  /** Meaning for the operator: the thing that the value limits, its unit, and the consequence at the limit. */
+  readonly text: string;
+}
+
 /** Kind of value: `allowed` follows "must be" in sentences; `read` returns `undefined` for a text that is not allowed. */
 export interface SettingKind<T> {
   readonly allowed: string;
@@ -28,28 +42,16 @@ const hostName = /^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$/i;
 /** A name that ends in a number would be taken for an address, so 10.0.0.999 is neither. */
 const numberAtEnd = /(^|\.)\d+$/;
 
-export const text: SettingKind<string> = {
-  allowed: 'one line of text',
-  read: (text) => matching(/^[^\r\n\0]+$/, text),
-};
+export const text = pattern('one line of text', /^[^\r\n\0]+$/);
 
 export const host: SettingKind<string> = { allowed: 'a host name or an IP address', read: readHost };
 
-export const port: SettingKind<number> = {
-  allowed: `a port from 1 to ${maxPort}, or 0 for any free one`,
-  read: (text) => readWhole(text, 0, maxPort),
-};
+export const port = whole(`a port from 1 to ${maxPort}, or 0 for any free one`, 0, maxPort);
 
-export const count: SettingKind<number> = {
-  allowed: 'a whole number of 1 or more',
-  read: (text) => readWhole(text, 1, Number.MAX_SAFE_INTEGER),
-};
+export const count = whole('a whole number of 1 or more', 1, Number.MAX_SAFE_INTEGER);
 
 /** Bounded, because a timer of more than 24 days fires at once. */
-export const seconds: SettingKind<number> = {
-  allowed: 'a whole number of seconds from 1 to 1000000',
-  read: (text) => readWhole(text, 1, 1_000_000),
-};
+export const seconds = whole('a whole number of seconds from 1 to 1000000', 1, 1_000_000);
 
 export const duration: SettingKind<number> = {
   allowed: 'a number above 0 and up to 100000, fractions allowed',
@@ -96,20 +98,14 @@ export const bucket: SettingKind<string> = {
       : matching(/^(?=.{3,63}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/, text),
 };
 
-export const region: SettingKind<string> = {
-  allowed: 'the name of a region, such as eu-central-1',
-  read: (text) => matching(/^[a-z0-9][a-z0-9-]{0,62}$/, text),
-};
+export const region = pattern('the name of a region, such as eu-central-1', /^[a-z0-9][a-z0-9-]{0,62}$/);
 
 export const mailUrl: SettingKind<string> = {
   allowed: 'an smtp:// or smtps:// URL',
   read: (text) => (hasHost(text, ['smtp:', 'smtps:']) ? text : undefined),
 };
 
-export const mailAddress: SettingKind<string> = {
-  allowed: 'a mail address',
-  read: (text) => matching(/^[^@\r\n]+@[^@\s]+$/, text),
-};
+export const mailAddress = pattern('a mail address', /^[^@\r\n]+@[^@\s]+$/);
 
 export const redisUrl: SettingKind<string> = {
   allowed:
@@ -117,20 +113,11 @@ export const redisUrl: SettingKind<string> = {
   read: (text) => (isRedisUrl(text) ? text : undefined),
 };
 
-export const namespace: SettingKind<string> = {
-  allowed: 'the name of a Kubernetes namespace',
-  read: (text) => matching(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, text),
-};
+export const namespace = pattern('the name of a Kubernetes namespace', /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/);
 
-export const kubeName: SettingKind<string> = {
-  allowed: 'the name of an object of Kubernetes',
-  read: (text) => matching(/^(?=.{1,253}$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/, text),
-};
+export const kubeName = pattern('the name of an object of Kubernetes', /^(?=.{1,253}$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/);
 
-export const quantity: SettingKind<string> = {
-  allowed: 'a quantity of Kubernetes such as 250m or 3Gi',
-  read: (text) => matching(/^[1-9]\d*(\.\d+)?(m|[kKMGTP]i?)?$/, text),
-};
+export const quantity = pattern('a quantity of Kubernetes such as 250m or 3Gi', /^[1-9]\d*(\.\d+)?(m|[kKMGTP]i?)?$/);
 
 export const address: SettingKind<ServerAddress> = { allowed: 'unix:/path or http://host:port', read: readAddress };
 
@@ -166,6 +153,14 @@ function list<T>(each: string, separator: ',' | ':', read: (text: string) => T |
       return parts.every((part) => part !== undefined) ? Object.freeze(parts) : undefined;
     },
   };
+}
+
+function pattern(allowed: string, form: RegExp): SettingKind<string> {
+  return { allowed, read: (text) => matching(form, text) };
+}
+
+function whole(allowed: string, least: number, most: number): SettingKind<number> {
+  return { allowed, read: (text) => readWhole(text, least, most) };
 }
 
 function matching(pattern: RegExp, text: string): string | undefined {

@@ -1,5 +1,4 @@
 import * as kind from './kinds.ts';
-import type { Setting } from './setting.ts';
 
 export const limitSettings = [
   {
@@ -44,4 +43,4 @@ export const limitSettings = [
     default: '5',
     text: 'Seconds from the end of one attempt to deliver a webhook to the next one.',
   },
-] as const satisfies readonly Setting[];
+] as const satisfies readonly kind.Setting[];

@@ -1,5 +1,4 @@
 import * as kind from './kinds.ts';
-import type { Setting } from './setting.ts';
 
 export const workerJobSettings = [
   {
@@ -69,4 +68,4 @@ export const workerJobSettings = [
     default: 'false',
     text: '`true` lets worker pods share the user ids of their node; only for nodes without user namespaces.',
   },
-] as const satisfies readonly Setting[];
+] as const satisfies readonly kind.Setting[];

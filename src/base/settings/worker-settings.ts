@@ -1,6 +1,5 @@
 import { availableParallelism } from 'node:os';
 import * as kind from './kinds.ts';
-import type { Setting } from './setting.ts';
 
 export const workerSettings = [
   {
@@ -57,4 +56,4 @@ export const workerSettings = [
     default: null,
     text: "File to which a worker writes how it ended, for the pod's termination message; its Job sets it.",
   },
-] as const satisfies readonly Setting[];
+] as const satisfies readonly kind.Setting[];
