@@ -42,7 +42,6 @@ const planOrNone = orNull('none', readPlanName);
 const paidOrUnpaid = oneOf('paid', 'unpaid');
 const newOrNone = orNull('none', oneOf('new'));
 
-/** Members of an account's JSON. */
 const members = [
   ...(['id', 'slug', 'name', 'plan', 'stats', 'invoice', 'suspended', 'concurrency', 'weight', 'max_open'] as const),
   'created_at',
@@ -123,11 +122,9 @@ export const accountCommands = [
     verb: 'list',
     text: 'Lists all accounts.',
     json: `[{${fields}}]`,
-    operands: {},
-    options: {},
     run: async (_, { store }) => {
       const accounts = await runInBatches(await listAccounts(store), ([, id]) => readAccount(store, id));
-      return { value: accounts.map(shapeOf), text: tableText(accounts, columns, 'There are no accounts.') };
+      return { value: accounts.map(shapeOf), text: tableText(accounts.map(rowOf), 'There are no accounts.') };
     },
   }),
   command({
@@ -136,7 +133,6 @@ export const accountCommands = [
     text: 'Shows an account with its usage and the number of credits on hold.',
     json: `{${fields}, usage, held}`,
     operands: { SLUG: slug },
-    options: {},
     run: async (given, { store }) => {
       const { account, plan, balances } = await readSnapshot(store, await findAccount(store, given.SLUG));
       const used = usage(balances, account, plan, null, store.clock.now());
@@ -152,7 +148,6 @@ export const accountCommands = [
     text: 'Removes an account without open jobs or a purchase under way, and its keys; its ledger stays.',
     json: '{removed}',
     operands: { SLUG: slug },
-    options: {},
     run: async (given, { store }) => {
       const id = await findAccount(store, given.SLUG);
       await removeAccount(store, id, given.SLUG);
@@ -161,16 +156,9 @@ export const accountCommands = [
   }),
 ];
 
-const columns: Readonly<Record<string, (account: Account) => string | number | boolean | null>> = {
-  slug: ({ slug }) => slug,
-  name: ({ name }) => name,
-  plan: ({ plan }) => plan,
-  invoice: ({ invoice }) => invoice,
-  suspended: ({ suspended }) => suspended,
-  concurrency: ({ concurrency }) => concurrency,
-  weight: ({ weight }) => weight,
-  'created (UTC)': ({ created_at }) => timeText(created_at),
-};
+function rowOf({ slug, name, plan, invoice, suspended, concurrency, weight, created_at }: Account) {
+  return { slug, name, plan, invoice, suspended, concurrency, weight, 'created (UTC)': timeText(created_at) };
+}
 
 /** Cancels every open job of a suspended account; returns their number. */
 async function cancelOpen(store: RecordStore, accountId: string): Promise<number> {

@@ -1,11 +1,15 @@
 import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { openArchive } from '../archive/open-archive.ts';
-import { readConfig } from '../base/config.ts';
+import { type Config, readConfig } from '../base/config.ts';
+import { refuse } from '../base/errors.ts';
 import { makeLog } from '../base/log.ts';
-import { type AdminCommand, type CommandResult, UsageError } from './command.ts';
+import { makeSeal, type Seal } from '../base/seal.ts';
+import { secretKey } from '../base/settings/kinds.ts';
+import { type CommandResult, UsageError } from './command.ts';
 import { usageOf } from './command-help.ts';
 import { commands } from './commands.ts';
-import { findSeal } from './find-seal.ts';
 import { type CommandLine, parseCommandLine, wantsJson } from './parse-command-line.ts';
 import { reportError, showProgress, type Terminal } from './terminal.ts';
 
@@ -42,13 +46,23 @@ async function carryOut(
     const readArchivedPart = openArchive(config, seal, store.clock.now);
     return await command.run(given as never, { store, config, seal, readArchivedPart, progress: progress.show });
   } catch (error) {
-    throw withUsage(error, command);
+    throw error instanceof UsageError ? new UsageError(error.message, usageOf(command)) : error;
   } finally {
     progress.clear();
     await close();
   }
 }
 
-function withUsage(error: unknown, command: AdminCommand): unknown {
-  return error instanceof UsageError ? new UsageError(error.message, usageOf(command)) : error;
+/** Returns the seal of TRAWL_SECRET, else of the secret that `trawl up` made in the data folder; throws `unavailable` without either. */
+async function findSeal({ secret, secretOld, data }: Config): Promise<Seal> {
+  return makeSeal({ secret: secret ?? (await readSecret(join(data, 'secret'))), old: secretOld });
+}
+
+async function readSecret(path: string): Promise<Uint8Array> {
+  const text = await readFile(path, 'utf8').catch(() => {
+    throw refuse('unavailable', `No secret found: TRAWL_SECRET is not set, and ${path} cannot be read`);
+  });
+  const secret = secretKey.read(text.trim());
+  if (!secret) throw refuse('unavailable', `The secret in ${path} must be ${secretKey.allowed}`);
+  return secret;
 }

@@ -12,15 +12,12 @@ export const blockCommands = [
     verb: 'list',
     text: 'Lists the addresses that are blocked after too many failed authentications.',
     json: '[{ip, until}]',
-    operands: {},
-    options: {},
     run: async (_, { store }) => {
       const blocks = await listBlocks(store);
       return {
         value: blocks.map(({ address, until }) => ({ ip: address, until: writeTime(until) })),
         text: tableText(
-          blocks,
-          { ip: ({ address }) => address, 'until (UTC)': ({ until }) => timeText(until) },
+          blocks.map(({ address, until }) => ({ ip: address, 'until (UTC)': timeText(until) })),
           'No address is blocked.',
         ),
       };
@@ -32,7 +29,6 @@ export const blockCommands = [
     text: 'Ends the block of an address and forgets its failed authentications.',
     json: '{cleared}',
     operands: { IP: { read: blockedAddress, text: 'The address, as block list shows it.' } },
-    options: {},
     run: async (given, { store }) => {
       if (!(await clearBlock(store, given.IP))) {
         throw refuse('not_found', `The address ${given.IP} is not blocked and has no failures`);

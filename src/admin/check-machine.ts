@@ -14,17 +14,15 @@ const latest = Date.UTC(2100, 0);
 const limits = { timeout: 5_000 };
 const run = promisify(execFile);
 
-/** Settings that decide which programs this machine needs. */
 export type MachineSettings = Pick<Config, 'redisUrl' | 'runner' | 'sandbox'>;
 
-/** Checks the programs, the clock, the disk and the data folder of this machine. */
 export async function checkMachine(config: MachineSettings & Pick<Config, 'data'>): Promise<Finding[]> {
-  const [programs, disk, folder] = await Promise.all([
+  const [programs, { bavail, bsize }, folder] = await Promise.all([
     checkPrograms(config),
-    checkDisk(config.data),
+    nearestFolder(config.data).then((path) => statfs(path)),
     checkFolder(config.data),
   ]);
-  return [...programs, checkClock(Date.now()), disk, folder];
+  return [...programs, checkClock(Date.now()), checkFreeSpace(bavail * bsize), folder];
 }
 
 /** Checks the programs of this machine: a missing one is a problem only where these settings use it here. */
@@ -44,13 +42,11 @@ export async function checkPrograms({ redisUrl, runner, sandbox }: MachineSettin
   ]);
 }
 
-/** Checks the version of Node. */
 export function checkNode(version: string): Finding {
   const well = Number.parseInt(version, 10) >= minNode;
   return findingOf(well, 'node', `Node is version ${version}; ${minNode} or newer is needed.`);
 }
 
-/** Checks the version of redis-server, `null` when it is not installed. */
 export function checkRedis(version: string | null, missing: Finding['level']): Finding {
   if (version === null) return { level: missing, about: 'redis-server', text: 'redis-server is not installed.' };
   const text = `redis-server is version ${version}; 7.0 or newer is needed.`;
@@ -60,12 +56,6 @@ export function checkRedis(version: string | null, missing: Finding['level']): F
 /** Checks that the clock shows a time between 2025 and 2100. */
 export function checkClock(now: number): Finding {
   return findingOf(now >= earliest && now < latest, 'clock', `This machine says it is ${new Date(now).toISOString()}.`);
-}
-
-/** Checks the free space of the file system that holds the data folder. */
-async function checkDisk(data: string): Promise<Finding> {
-  const { bavail, bsize } = await statfs(await nearestFolder(data));
-  return checkFreeSpace(bavail * bsize);
 }
 
 /** Checks that the data folder, or the folder above it, can be written. */
@@ -89,7 +79,6 @@ export function checkFreeSpace(freeBytes: number): Finding {
   return findingOf(well, 'disk', well ? `${free}.` : `${free}: a full disk stops every new job.`, 'note');
 }
 
-/** Returns the folder, or the nearest one above it that exists. */
 async function nearestFolder(folder: string): Promise<string> {
   const path = resolve(folder);
   return stat(path).then(

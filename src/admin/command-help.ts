@@ -1,21 +1,13 @@
 import type { AdminCommand } from './command.ts';
 
-/** Returns the usage line of a command. */
 export function usageOf({ group, verb, operands, options }: AdminCommand): string {
   const words = Object.entries(operands).map(([name, { optional }]) => (optional ? `[${name}]` : name));
   const required = Object.entries(options).filter(([, option]) => option.required);
+  const mandatory = required.map(([name, { value }]) => written(name, value));
   const rest = Object.keys(options).length > required.length ? ['[options]'] : [];
-  return [
-    'trawl admin',
-    group,
-    verb,
-    ...words,
-    ...required.map(([name, { value }]) => written(name, value)),
-    ...rest,
-  ].join(' ');
+  return ['trawl admin', group, verb, ...words, ...mandatory, ...rest].join(' ');
 }
 
-/** Returns the help of one command: its usage line and the meaning of each part. */
 export function helpOf(command: AdminCommand): string {
   const json = ['--json', `Answer with one JSON value: ${command.json}`] as const;
   const parts = listOf([...partsOf(command), json, ['--help', 'Show this text.']]);
@@ -46,7 +38,6 @@ export function overviewOf(commands: readonly AdminCommand[], group?: string): s
   ].join('');
 }
 
-/** Returns aligned names, each with its sentence. */
 function listOf(rows: readonly (readonly [string, string])[]): string {
   const width = Math.max(...rows.map(([name]) => name.length));
   return rows.map(([name, sentence]) => `  ${name.padEnd(width)}  ${sentence}\n`).join('');

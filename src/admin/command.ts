@@ -7,7 +7,6 @@ import type { RecordStore } from '../store/script.ts';
 /** Parses a text; a problem's sentence calls the value `what`. */
 export type ParseValue<T> = (text: string, what: string) => ReadInput<T>;
 
-/** A positional value. */
 export interface Operand {
   readonly read: ParseValue<unknown>;
   readonly text: string;
@@ -31,7 +30,6 @@ export interface CommandResult {
   readonly failed?: boolean;
 }
 
-/** Everything that a command may use. */
 export interface CommandTools {
   readonly store: RecordStore;
   readonly config: Pick<Config, 'publicUrl' | 'fileHours'>;
@@ -43,7 +41,6 @@ export interface CommandTools {
   readonly progress: (sentence: string) => void;
 }
 
-/** One command of the operator. */
 export interface AdminCommand {
   readonly group: string;
   readonly verb: string;
@@ -65,26 +62,24 @@ type Options<O> = {
 
 /** Declares a command; `run` gets its operands and options with the types that they are parsed to. */
 export function command<
-  const P extends Readonly<Record<string, Operand>>,
-  const O extends Readonly<Record<string, Option>>,
+  const P extends Readonly<Record<string, Operand>> = Record<never, never>,
+  const O extends Readonly<Record<string, Option>> = Record<never, never>,
 >(
   row: Omit<AdminCommand, 'operands' | 'options' | 'run'> & {
-    readonly operands: P;
-    readonly options: O;
+    readonly operands?: P;
+    readonly options?: O;
     readonly run: (given: Operands<P> & Options<O>, tools: CommandTools) => Promise<CommandResult>;
   },
 ): AdminCommand {
-  return row;
+  return { operands: {}, options: {}, ...row };
 }
 
-/** Returns the members that are not undefined. */
 export function withoutUndefined<T extends object>(given: T): T {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as T;
 }
 
 /** A command line that is wrong: exit code 2. */
 export class UsageError extends Error {
-  /** Usage line of the command. */
   readonly usage: string | undefined;
 
   constructor(sentence: string, usage?: string) {

@@ -37,16 +37,8 @@ export const moneyCommands = [
     json: '{given, consumed, remaining}',
     operands: { SLUG: slug, N: { read: wholeNumber(1), text: 'Number of credits.' } },
     options: {
-      reason: {
-        value: 'TEXT',
-        read: oneLine,
-        text: 'Reason, shown in the ledger.',
-      },
-      id: {
-        value: 'ID',
-        read: oneLine,
-        text: 'Makes a repetition safe: credits are added once per id.',
-      },
+      reason: { value: 'TEXT', read: oneLine, text: 'Reason, shown in the ledger.' },
+      id: { value: 'ID', read: oneLine, text: 'Makes a repetition safe: credits are added once per id.' },
     },
     run: async (given, { store }) => {
       const { given: all, consumed } = await grantCredits(store, await findAccount(store, given.SLUG), given.N, given);

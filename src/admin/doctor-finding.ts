@@ -6,7 +6,6 @@ export interface Finding {
   readonly text: string;
 }
 
-/** Returns a finding with level `ok` when `well`, else with the other level. */
 export function findingOf(
   well: boolean,
   about: string,

@@ -33,7 +33,8 @@ export async function runDoctor(args: readonly string[], terminal: Terminal): Pr
     }
     const findings = await checkAll(terminal);
     const ok = findings.every(({ level }) => level !== 'problem');
-    terminal.out(json ? `${JSON.stringify({ ok, findings })}\n` : textOf(findings));
+    const rows = findings.map(({ level, about, text }) => ({ verdict: level, about, finding: text }));
+    terminal.out(json ? `${JSON.stringify({ ok, findings })}\n` : tableText(rows, 'Nothing was judged.'));
     return ok ? 0 : 1;
   } catch (error) {
     return reportError(error, json, terminal);
@@ -44,40 +45,23 @@ async function checkAll({ env, err }: Terminal): Promise<Finding[]> {
   const { config, findings } = checkSettings(env);
   // Without settings, Redis and the data folder cannot be found.
   if (config === null) return [...findings, ...(await checkPrograms(usual)), checkClock(Date.now())];
-  // Loaded only here, so that its help stays fast.
+  // The store and the S3 client are loaded only here, so that help stays fast.
   const { checkRecord } = await import('./check-record.ts');
   const log = makeLog({ level: config.logLevel === 'debug' ? 'debug' : 'error', write: err, now: Date.now });
-  const bucket = config.objects === 's3' ? [await checkBucketOf(config)] : [];
-  return [...findings, ...(await checkMachine(config)), ...(await checkRecord(config, log)), ...bucket];
-}
-
-async function checkBucketOf(config: Config): Promise<Finding> {
-  // Loaded only where it is used, because it is large.
+  const checked = [...findings, ...(await checkMachine(config)), ...(await checkRecord(config, log))];
+  if (config.objects !== 's3') return checked;
   const { checkBucket } = await import('./check-bucket.ts');
-  return checkBucket(config);
+  return [...checked, await checkBucket(config)];
 }
 
 function checkSettings(env: Terminal['env']): { config: Config | null; findings: Finding[] } {
   try {
     const config = readConfig(env, (path) => readFileSync(path, 'utf8'));
-    return {
-      config,
-      findings: [{ level: 'ok', about: 'settings', text: 'Every setting has a value that is allowed.' }],
-    };
+    const text = 'Every setting has a value that is allowed.';
+    return { config, findings: [{ level: 'ok', about: 'settings', text }] };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    return {
-      config: null,
-      findings: error.problems.map((text) => ({ level: 'problem', about: 'settings', text })),
-    };
+    const findings = error.problems.map((text) => ({ level: 'problem', about: 'settings', text }) as const);
+    return { config: null, findings };
   }
-}
-
-function textOf(findings: readonly Finding[]): string {
-  const columns = {
-    verdict: ({ level }: Finding) => level,
-    about: ({ about }: Finding) => about,
-    finding: ({ text }: Finding) => text,
-  };
-  return tableText(findings, columns, 'Nothing was judged.');
 }

@@ -5,13 +5,12 @@ import { jobJson, queueJson } from '../model/job-json.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
 import { cancelJob } from '../store/jobs/cancel-job.ts';
-import { readAttempts, readJob, readPositions } from '../store/jobs/read-job.ts';
+import { type AttemptMark, readAttempts, readJob, readPositions } from '../store/jobs/read-job.ts';
 import { findEntry } from '../store/money/read-ledger.ts';
 import type { RecordStore } from '../store/script.ts';
-import { readDelivery } from '../store/webhooks/read-deliveries.ts';
+import { readDelivery, type StoredDelivery } from '../store/webhooks/read-deliveries.ts';
 import { type CommandResult, type CommandTools, command } from './command.ts';
 import { jobId } from './command-values.ts';
-import { timelineOf } from './job-timeline.ts';
 import { type Cell, fieldText, tableText, timeText } from './text-table.ts';
 
 const id = { read: jobId, text: 'Id of the job.' } as const;
@@ -20,6 +19,13 @@ const json = [
   'retryable, queue, stage, speed_bytes, eta_seconds, account}',
 ].join(' ');
 
+/** An event in the life of a job, and the part of the record that knows of it. */
+interface TimelineEvent {
+  readonly at: number;
+  readonly source: 'job' | 'attempt' | 'ledger' | 'webhook';
+  readonly text: string;
+}
+
 export const jobCommands = [
   command({
     group: 'job',
@@ -27,7 +33,6 @@ export const jobCommands = [
     text: 'Shows a job as its caller sees it, with its account; queue, stage, speed_bytes and eta_seconds only while it has them.',
     json,
     operands: { ID: id },
-    options: {},
     run: async (given, tools) => show(await findJob(tools.store, given.ID), tools),
   }),
   command({
@@ -36,22 +41,12 @@ export const jobCommands = [
     text: 'Shows the timeline of a job: its attempts, its money, its webhook.',
     json: '[{at, source, text}]',
     operands: { ID: id },
-    options: {},
     run: async (given, { store }) => {
-      const job = await findJob(store, given.ID);
-      const [attempts, entry, delivery, queue] = await Promise.all([
-        readAttempts(store, job.id),
-        findEntry(store, job),
-        readDelivery(store, job.id),
-        findQueue(store, job),
-      ]);
-      const waits = queue && { at: store.clock.now(), reason: queue.reason };
-      const told = timelineOf({ job, attempts, entry, delivery, waits });
+      const events = await timelineOf(store, await findJob(store, given.ID));
       return {
-        value: told.map((one) => ({ ...one, at: writeTime(one.at) })),
+        value: events.map((one) => ({ ...one, at: writeTime(one.at) })),
         text: tableText(
-          told,
-          { 'at (UTC)': ({ at }) => timeText(at), source: ({ source }) => source, text: ({ text }) => text },
+          events.map(({ at, source, text }) => ({ 'at (UTC)': timeText(at), source, text })),
           'Nothing has happened.',
         ),
       };
@@ -63,7 +58,6 @@ export const jobCommands = [
     text: 'Cancels a job and shows it; an ended job does not change.',
     json,
     operands: { ID: id },
-    options: {},
     run: async (given, tools) => {
       const job = await findJob(tools.store, given.ID);
       if (!isEnded(job.status)) await cancelJob(tools.store, job, failures.cancelled.sentence);
@@ -97,4 +91,55 @@ async function show(job: Job, { store, config, seal }: CommandTools): Promise<Co
 
 function cellOf(value: unknown): Cell {
   return typeof value === 'object' && value !== null ? JSON.stringify(value) : (value as Cell);
+}
+
+/** Returns the events of a job in the order of time. */
+async function timelineOf(store: RecordStore, job: Job): Promise<TimelineEvent[]> {
+  const [attempts, entry, delivery, queue] = await Promise.all([
+    readAttempts(store, job.id),
+    findEntry(store, job),
+    readDelivery(store, job.id),
+    findQueue(store, job),
+  ]);
+  const events = [
+    event('job', job.created_at, `It is accepted (${job.path}), and one credit is held`),
+    ...attempts.flatMap((mark) => [
+      event('attempt', mark.started_at, `Attempt ${mark.attempt} begins`),
+      event('attempt', mark.ended_at, `Attempt ${mark.attempt} ends: ${mark.code}${reasonOf(mark)}${countsOf(mark)}`),
+    ]),
+    event('job', queue && store.clock.now(), queue?.reason ?? ''),
+    event('job', job.storing_since, 'Its worker has ended well, and its file is waited for'),
+    event('ledger', entry?.at, entry?.kind === 'overdraft' ? overdraft : `1 credit of ${entry?.balance} is charged`),
+    event('job', isEnded(job.status) ? job.ended_at : null, `It ends: ${endOf(job)}`),
+    event('webhook', delivery?.created_at, 'Its webhook is due'),
+    event('webhook', delivery?.last_at, `Attempt ${delivery?.attempts} to deliver its webhook begins`),
+    event('webhook', delivery?.last_at, delivery ? standingOf(delivery) : ''),
+    event('job', job.removed_at, 'Its file is removed'),
+  ].flat();
+  return events.sort((a, b) => a.at - b.at);
+}
+
+const overdraft = '1 credit is owed: every balance was empty';
+
+function event(source: TimelineEvent['source'], at: number | null | undefined, text: string): TimelineEvent[] {
+  return at === null || at === undefined ? [] : [{ at, source, text }];
+}
+
+function reasonOf({ reason }: AttemptMark): string {
+  return reason === undefined ? '' : ` (${reason})`;
+}
+
+function countsOf({ counts }: AttemptMark): string {
+  return counts === undefined ? '' : `, which counts as ${counts === 'failure' ? 'a failure' : 'an interruption'}`;
+}
+
+function endOf({ status, error_code, error }: Job): string {
+  if (status === 'CompletedJob') return status;
+  return `${status} (${error_code}), ${error}; the hold is released, and nothing is charged`;
+}
+
+function standingOf({ state, last_status, next_at }: StoredDelivery): string {
+  const answer = last_status === null ? 'no answer' : `the answer ${last_status}`;
+  if (state !== 'due') return `Its webhook is ${state} with ${answer}`;
+  return `Its webhook has ${answer} so far, and is due again at ${new Date(next_at ?? 0).toISOString()}`;
 }

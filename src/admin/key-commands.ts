@@ -56,10 +56,9 @@ export const keyCommands = [
     text: 'Lists the keys of an account, oldest first.',
     json: '[{id, alias, category, active, expires, quotas, created_at, last_used_at}]',
     operands: { SLUG: slug },
-    options: {},
     run: async (given, { store }) => {
       const keys = await listKeys(store, await findAccount(store, given.SLUG));
-      return { value: keys.map(shapeOf), text: tableText(keys, columns, 'The account has no keys.') };
+      return { value: keys.map(shapeOf), text: tableText(keys.map(rowOf), 'The account has no keys.') };
     },
   }),
   command({
@@ -75,18 +74,14 @@ export const keyCommands = [
         text: 'An inactive key is refused with 401 and keeps all its other values.',
       },
       category,
-      expires: {
-        value: 'DATE|never',
-        read: expiryOrNever,
-        text: 'Last day (UTC) or moment at which the key works.',
-      },
+      expires: { value: 'DATE|never', read: expiryOrNever, text: 'Last day (UTC) or moment at which the key works.' },
       ...quotasOrNone,
     },
     run: async (given, { store }) => {
       const { active, category, expires } = given;
       const account = await findAccount(store, given.SLUG);
       const key = await setKey(store, account, given.ALIAS, { active, category, expires, quotas: quotasOf(given) });
-      return { value: shapeOf(key), text: tableText([key], columns, '') };
+      return { value: shapeOf(key), text: tableText([rowOf(key)], '') };
     },
   }),
   command({
@@ -95,7 +90,6 @@ export const keyCommands = [
     text: 'Deletes a key that was never used; a used key can only be deactivated.',
     json: '{deleted}',
     operands: { SLUG: slug, ALIAS: alias },
-    options: {},
     run: async (given, { store }) => {
       await deleteKey(store, await findAccount(store, given.SLUG), given.ALIAS);
       return { value: { deleted: true }, text: `The key ${given.ALIAS} is deleted.\n` };
@@ -103,30 +97,15 @@ export const keyCommands = [
   }),
 ];
 
-const columns: Readonly<Record<string, (key: Key) => string | number | boolean | null>> = {
-  alias: ({ alias }) => alias,
-  category: ({ category }) => category,
-  active: ({ active }) => active,
-  'expires (UTC)': ({ expires }) => timeText(expires),
-  total: ({ quotas }) => quotas.total,
-  monthly: ({ quotas }) => quotas.monthly,
-  weekly: ({ quotas }) => quotas.weekly,
-  daily: ({ quotas }) => quotas.daily,
-  'created (UTC)': ({ created_at }) => timeText(created_at),
-  'last used (UTC)': ({ last_used_at }) => timeText(last_used_at),
-};
+function rowOf({ alias, category, active, expires, quotas, created_at, last_used_at }: Key) {
+  const { total, monthly, weekly, daily } = quotas;
+  const times = { 'created (UTC)': timeText(created_at), 'last used (UTC)': timeText(last_used_at) };
+  return { alias, category, active, 'expires (UTC)': timeText(expires), total, monthly, weekly, daily, ...times };
+}
 
 function shapeOf({ id, alias, category, active, expires, quotas, created_at, last_used_at }: Key): object {
-  return {
-    id,
-    alias,
-    category,
-    active,
-    expires: isoOf(expires),
-    quotas,
-    created_at: isoOf(created_at),
-    last_used_at: isoOf(last_used_at),
-  };
+  const times = { created_at: isoOf(created_at), last_used_at: isoOf(last_used_at) };
+  return { id, alias, category, active, expires: isoOf(expires), quotas, ...times };
 }
 
 function isoOf(time: number | null): string | null {

@@ -21,16 +21,9 @@ export const ledgerCommands = [
       return {
         value: entries.map((entry) => ({ reason: null, ...entry, at: writeTime(entry.at) })),
         text: tableText(
-          entries,
-          {
-            'at (UTC)': ({ at }) => timeText(at),
-            kind: ({ kind }) => kind,
-            balance: ({ balance }) => balance,
-            amount: ({ amount }) => amount,
-            job: ({ job }) => job,
-            pack: ({ pack }) => pack,
-            reason: ({ reason = null }) => reason,
-          },
+          entries.map(({ at, kind, balance, amount, job, pack, reason = null }) => {
+            return { 'at (UTC)': timeText(at), kind, balance, amount, job, pack, reason };
+          }),
           'No money has moved.',
         ),
       };
@@ -42,7 +35,6 @@ export const ledgerCommands = [
     text: 'Recomputes every balance from the whole ledger, archived entries included, and names each difference; exit code 1 when there is one.',
     json: '{accounts, entries, ok, problems}',
     operands: { SLUG: { ...slug, text: 'Slug of the account; all accounts unless given.', optional: true } },
-    options: {},
     run: async (given, { store, readArchivedPart, progress }) => {
       const { SLUG } = given;
       if (SLUG !== undefined) await findLedgerAccount(store, SLUG);

@@ -29,16 +29,9 @@ export const logCommands = [
       return {
         value: lines.map((line) => ({ ...line, at: writeTime(line.at) })),
         text: tableText(
-          lines,
-          {
-            'at (UTC)': ({ at }) => timeText(at),
-            endpoint: ({ endpoint }) => endpoint,
-            status: ({ status }) => status,
-            ms: ({ duration_ms }) => Math.round(duration_ms),
-            credits: ({ credits }) => credits,
-            key: ({ key }) => key,
-            ip: ({ ip }) => ip,
-          },
+          lines.map(({ at, endpoint, status, duration_ms, credits, key, ip }) => {
+            return { 'at (UTC)': timeText(at), endpoint, status, ms: Math.round(duration_ms), credits, key, ip };
+          }),
           'The log has no lines.',
         ),
       };

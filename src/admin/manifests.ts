@@ -34,7 +34,6 @@ and the settings of its workers must be as the controller has them, because the 
   --help                    Show this text.
 `;
 
-/** Prints the objects that guard the namespace of the workers; returns the exit code. */
 export async function runManifests(args: readonly string[], terminal: Terminal): Promise<number> {
   try {
     const given = readArguments(args);

@@ -2,7 +2,6 @@ import { parseArgs } from 'node:util';
 import { type AdminCommand, UsageError } from './command.ts';
 import { helpOf, overviewOf, usageOf } from './command-help.ts';
 
-/** A parsed command line: a help text, or a command with its values. */
 export type CommandLine =
   | { readonly help: string }
   | { readonly help?: undefined; readonly command: AdminCommand; readonly given: Readonly<Record<string, unknown>> };
@@ -12,7 +11,6 @@ interface Words {
   readonly options: readonly Written[];
 }
 
-/** An option as it was written: `--name value`, `--name=value` or `--name`. */
 interface Written {
   readonly name: string;
   readonly rawName: string;
@@ -22,7 +20,6 @@ interface Written {
 
 const common = ['json', 'help'];
 
-/** Parses a command line of the operator. Throws a UsageError when it is wrong. */
 export function parseCommandLine(args: readonly string[], commands: readonly AdminCommand[]): CommandLine {
   const { operands: words, options } = readWords(args, commands);
   const [group, verb, ...operands] = words;

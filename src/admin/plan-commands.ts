@@ -28,11 +28,7 @@ export const planCommands = [
         read: wholeNumberOrNone(1),
         text: 'Most requests of an account in one minute; no limit for a new plan.',
       },
-      paid: {
-        value: 'yes|no',
-        read: yesOrNo,
-        text: 'Paid plans may have an automatic top-up; no for a new plan.',
-      },
+      paid: { value: 'yes|no', read: yesOrNo, text: 'Paid plans may have an automatic top-up; no for a new plan.' },
     },
     run: async (given, { store }) => {
       const before = await readPlan(store, given.NAME);
@@ -55,21 +51,14 @@ export const planCommands = [
     verb: 'list',
     text: 'Lists all plans.',
     json: '[{name, quota, per_second, per_minute, paid}]',
-    operands: {},
-    options: {},
     run: async (_, { store }) => {
       const plans = await listPlans(store);
       return {
         value: plans,
         text: tableText(
-          plans,
-          {
-            name: (plan) => plan.name,
-            quota: (plan) => plan.quota,
-            'per second': (plan) => plan.per_second,
-            'per minute': (plan) => plan.per_minute,
-            paid: (plan) => plan.paid,
-          },
+          plans.map(({ name, quota, per_second, per_minute, paid }) => {
+            return { name, quota, 'per second': per_second, 'per minute': per_minute, paid };
+          }),
           'There are no plans.',
         ),
       };
@@ -81,7 +70,6 @@ export const planCommands = [
     text: 'Removes a plan that no account has.',
     json: '{removed}',
     operands: { NAME: name },
-    options: {},
     run: async (given, { store }) => {
       await removePlan(store, given.NAME);
       return { value: { removed: given.NAME }, text: `The plan ${given.NAME} is removed.\n` };

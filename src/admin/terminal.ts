@@ -4,9 +4,7 @@ import { UsageError } from './command.ts';
 
 /** Output and environment of a command. */
 export interface Terminal {
-  /** Writes to standard output. */
   readonly out: (text: string) => void;
-  /** Writes to standard error. */
   readonly err: (text: string) => void;
   /** True when standard error is a terminal. */
   readonly isWatched: boolean;

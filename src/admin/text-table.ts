@@ -1,18 +1,13 @@
 /** Value of a table cell; `null` is shown as a dash. */
 export type Cell = string | number | boolean | null;
 
-/** Returns rows as an aligned table with heads, or the sentence when there are none. */
-export function tableText<T>(
-  rows: readonly T[],
-  columns: Readonly<Record<string, (row: T) => Cell>>,
-  none: string,
-): string {
-  if (rows.length === 0) return `${none}\n`;
-  const cells = rows.map((row) => Object.values(columns).map((read) => read(row)));
-  const isNumber = Object.keys(columns).map((_, n) =>
-    cells.every((row) => ['number', 'object'].includes(typeof row[n])),
-  );
-  const lines = [Object.keys(columns), ...cells.map((row) => row.map(cellText))];
+/** Returns rows as an aligned table with the names of their fields as heads, or the sentence when there are none. */
+export function tableText(rows: readonly Readonly<Record<string, Cell>>[], none: string): string {
+  const [first] = rows;
+  if (!first) return `${none}\n`;
+  const heads = Object.keys(first);
+  const isNumber = heads.map((head) => rows.every((row) => ['number', 'object'].includes(typeof row[head])));
+  const lines = [heads, ...rows.map((row) => Object.values(row).map(cellText))];
   const widths = isNumber.map((_, n) => Math.max(...lines.map((line) => widthOf(line[n] ?? ''))));
   return lines.map((line) => lineOf(line.map((cell, n) => pad(cell, widths[n] ?? 0, isNumber[n] ?? false)))).join('');
 }

@@ -33,15 +33,9 @@ export const webhookCommands = [
       return {
         value: deliveries.map(shapeOf),
         text: tableText(
-          deliveries,
-          {
-            job: ({ jobId }) => jobId,
-            status: ({ state }) => state,
-            attempts: ({ attempts }) => attempts,
-            answer: ({ last_status }) => last_status,
-            'next (UTC)': ({ next_at }) => timeText(next_at),
-            url: ({ url }) => url,
-          },
+          deliveries.map(({ jobId: job, state: status, attempts, last_status: answer, next_at, url }) => {
+            return { job, status, attempts, answer, 'next (UTC)': timeText(next_at), url };
+          }),
           'There are no webhooks.',
         ),
       };
@@ -53,7 +47,6 @@ export const webhookCommands = [
     text: 'Delivers the webhook of a job again with its present content, after its delivery has ended.',
     json,
     operands: { JOB: { read: jobId, text: 'Id of the job.' } },
-    options: {},
     run: async (given, { store }) => {
       await replayWebhook(store, given.JOB);
       const [delivery, outgoing] = [await readDelivery(store, given.JOB), await readOutgoingWebhook(store, given.JOB)];
@@ -65,12 +58,6 @@ export const webhookCommands = [
 ];
 
 function shapeOf({ jobId, url, state, attempts, last_status, next_at }: ShownDelivery) {
-  return {
-    job: jobId,
-    url,
-    status: state,
-    attempts,
-    last_status,
-    next_at: next_at === null ? null : writeTime(next_at),
-  };
+  const nextIso = next_at === null ? null : writeTime(next_at);
+  return { job: jobId, url, status: state, attempts, last_status, next_at: nextIso };
 }

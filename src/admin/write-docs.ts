@@ -4,13 +4,15 @@ import { configTable } from '../base/config.ts';
 import { failures, refusals } from '../base/errors.ts';
 import { tableOf } from '../base/markdown-table.ts';
 import { metricsTable } from '../base/metrics.ts';
+import type { AdminCommand } from './command.ts';
+import { partsOf, usageOf } from './command-help.ts';
 import { commands } from './commands.ts';
-import { commandsPage } from './commands-page.ts';
+import { manifestsHelp } from './manifests.ts';
 
 /** Returns every generated page of docs by the name of its file. */
 export function makeDocs(): Record<string, string> {
   return {
-    'commands.md': commandsPage(commands),
+    'commands.md': commandsPage(),
     'config.md': `# Settings
 
 Every setting is an environment variable; one that is not set or empty has its default.
@@ -47,6 +49,29 @@ Node's own metrics of process, memory and event loop stand beside these, with th
 
 ${metricsTable()}`,
   };
+}
+
+function commandsPage(): string {
+  return `# Commands
+
+The commands of the operator work beside a running system, through its Redis: that of \`TRAWL_REDIS_URL\`, else that of the
+\`trawl up\` that runs with the same \`TRAWL_DATA\`. They answer with text for people, with \`--json\` with one JSON value; times are ISO 8601 in UTC.
+The exit code is 0 when a command is done, 1 when it is refused (with \`--json\`: \`{error, code}\`) and 2 when its line is wrong.
+\`set\` keeps the value of every option that is not given. A value that begins with \`-\` is written \`--name=-value\`. \`--help\` works at every place.
+
+${commands.map(section).join('\n')}
+## trawl manifests
+
+\`\`\`text
+${manifestsHelp}\`\`\`
+`;
+}
+
+function section(command: AdminCommand): string {
+  const { group, verb, text, json } = command;
+  const parts = partsOf(command).map(([name, sentence]) => [`\`${name}\``, sentence]);
+  const table = parts.length > 0 ? `\n${tableOf(['Part', 'Meaning'], parts)}` : '';
+  return `## ${group} ${verb}\n\n${text}\n\n- Written: \`${usageOf(command)}\`\n- Answers: \`${json}\`\n${table}`;
 }
 
 if (import.meta.main) {
