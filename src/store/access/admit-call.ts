@@ -48,15 +48,19 @@ const admitScript = script(
     'ip',
     'receiver',
   ] as const,
-  /* lua */ `${authorizeLua}${fairShare}
-local day = 86400000
-local refused = authenticate({ 'id', 'total', 'quota_total', 'quota_monthly', 'quota_weekly', 'quota_daily', 'windows' },
-  { 'invoice', 'used', 'packs_left', 'credits_given', 'credits_consumed', 'held', 'running', 'concurrency', 'max_open',
-    'tag' }, true)
-if refused then return refused end
-local quotas = read_windows(quota, api_key.windows,
-  { { 1832, 180, 4 * 3600000 }, { 1156, 168, 3600000 }, { 0, 288, 300000 } })
-local held = tonumber(owner.held)
+  /* lua */ `${authorizeLua(
+    {
+      key: 'id total quota_total quota_monthly quota_weekly quota_daily windows',
+      account: 'invoice used packs_left credits_given credits_consumed held running concurrency max_open tag',
+    },
+    true,
+  )}${fairShare}
+local held = tonumber(account_held)
+local a, b, c, d, e, f, g, h, i =
+  string.match(key_windows or '', '(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)')
+local month = read_window(quota, 1832, 180, 4 * 3600000, a, b, c)
+local week = read_window(quota, 1156, 168, 3600000, d, e, f)
+local day = read_window(quota, 0, 288, 300000, g, h, i)
 
 -- The answer to an earlier call with the same Idempotency-Key, or nil (D12).
 local function repeat_of()
@@ -68,56 +72,63 @@ local function repeat_of()
   return answer('repeated', old[1], old[4])
 end
 
+local function window_refusal(name, window, limit)
+  if window.sum < tonumber(limit) then return nil end
+  return answer('key_quota_exceeded', name, wait_of(window, tonumber(limit)))
+end
+
 local function quota_refusal()
-  if api_key.quota_total ~= '' and tonumber(api_key.total) >= tonumber(api_key.quota_total) then
+  if key_quota_total ~= '' and tonumber(key_total) >= tonumber(key_quota_total) then
     return answer('key_quota_exceeded', 'total')
   end
-  for n, name in ipairs({ 'monthly', 'weekly', 'daily' }) do
-    local limit = tonumber(api_key['quota_' .. name])
-    if limit and quotas[n].sum >= limit then
-      return answer('key_quota_exceeded', name, wait_of(quotas[n], limit))
-    end
-  end
+  return key_quota_monthly ~= '' and window_refusal('monthly', month, key_quota_monthly)
+    or key_quota_weekly ~= '' and window_refusal('weekly', week, key_quota_weekly)
+    or key_quota_daily ~= '' and window_refusal('daily', day, key_quota_daily)
 end
 
 local function credits_left()
-  return math.max(0, (plan and plan.quota or 0) - tonumber(owner.used)) + tonumber(owner.packs_left)
-    + tonumber(owner.credits_given) - tonumber(owner.credits_consumed) - held
+  return math.max(0, (plan and plan.quota or 0) - tonumber(account_used)) + tonumber(account_packs_left)
+    + tonumber(account_credits_given) - tonumber(account_credits_consumed) - held
 end
 
 local function has_too_many_open()
   -- Each open job holds a credit, so there are never more open jobs than holds.
-  return kind == 'job' and held >= tonumber(owner.max_open) and redis.call('ZCARD', open) >= tonumber(owner.max_open)
+  return kind == 'job' and held >= tonumber(account_max_open) and redis.call('ZCARD', open) >= tonumber(account_max_open)
 end
 
 local function refusal()
-  if owner.suspended == '1' then return answer('forbidden') end
+  if account_suspended == '1' then return answer('forbidden') end
   local over_quota = quota_refusal()
   if over_quota then return over_quota end
   if valid ~= '1' then return answer('bad_request') end
-  if owner.invoice ~= 'paid' or credits_left() < 1 then return answer('payment_required') end
+  if account_invoice ~= 'paid' or credits_left() < 1 then return answer('payment_required') end
   if has_too_many_open() then return answer('rate_limited', 'open-jobs') end
   if hasMemory ~= '1' then return answer('unavailable') end
 end
 
-local over_rate = check_rate()
-refused = over_rate or repeat_of() or refusal()
-if not over_rate then count_rate() end
+local refused = check_rate()
 if refused then
-  mark_used()
+  redis.call('HSET', key, 'last_used_at', stamp)
+  return refused
+end
+refused = repeat_of() or refusal()
+if refused then
+  if second then redis.call('HSET', account, 'rate', counted_rate()) end
+  redis.call('HSET', key, 'last_used_at', stamp)
   return refused
 end
 
-local expires = now + (kind == 'job' and day or tonumber(holdMs))
-redis.call('HSET', account, 'held', string.format('%d', held + 1))
-redis.call('HSET', key, 'total', string.format('%d', api_key.total + 1), 'last_used_at', stamp,
-  'windows', count_in_windows(quotas))
+redis.call('HSET', account, 'held', string.format('%d', held + 1), 'rate', counted_rate())
+redis.call('HSET', key, 'total', string.format('%d', key_total + 1), 'last_used_at', stamp,
+  'windows', count_in(month) .. ' ' .. count_in(week) .. ' ' .. count_in(day))
+local keptMs = 86400000
+local expires = string.format('%d', now + (kind == 'job' and keptMs or tonumber(holdMs)))
 if repeatKey ~= '' then
   redis.call('HSET', repeats, 'request', request, 'id', id, 'until', expires, 'answer', kind == 'job' and '' or 'running')
-  redis.call('PEXPIRE', repeats, day)
+  redis.call('PEXPIRE', repeats, keptMs)
 end
 if kind == 'job' then
-  redis.call('HSET', job, 'id', id, 'account', accountId, 'key', api_key.id, 'status', 'QueuedJob', 'created_at', stamp,
+  redis.call('HSET', job, 'id', id, 'account', accountId, 'key', key_id, 'status', 'QueuedJob', 'created_at', stamp,
     'revision', '1', 'asked', asked, 'line', line, 'ip', ip)
   if receiver ~= '' then redis.call('HSET', job, 'receiver', receiver) end
   redis.call('ZADD', jobs, stamp, id)
@@ -126,7 +137,7 @@ if kind == 'job' then
   redis.call('ZADD', queue, string.format('%.3f', now + clock[2] % 1000 / 1000), id)
   -- An account that already waits has its turn, and the controller knows of it.
   if redis.call('ZCARD', queue) == 1 then
-    update_ready(accountId, tonumber(owner.running), owner.concurrency, owner.tag)
+    update_ready(accountId, tonumber(account_running), account_concurrency, account_tag)
     redis.call('PUBLISH', workChannel, '')
   end
 else

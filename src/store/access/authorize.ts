@@ -41,82 +41,91 @@ export function authorizeKeys(caller: Caller) {
   };
 }
 
+/** Fields that a script reads besides those that authorize a call, with spaces between. */
+interface AuthorizedFields {
+  readonly key?: string;
+  readonly account?: string;
+}
+
 /**
- * Lua that checks key, account and plan of a call, and the plan's rate (D10). Replies are {word, detail, wait in
- * milliseconds, rates, …}; rates are the per-second limit, calls left, the per-minute limit, calls left, each '' without one.
- *
- * authenticate(key_fields, account_fields, rolls) → nil, or the refusal; with `rolls` {'roll'} when the billing period has
- *   ended. Afterwards `api_key` and `owner` have the named fields, and `plan` is nil without one.
- * check_rate() → nil, or the refusal of a call whose rate is used up. Writes nothing.
- * count_rate() counts the call; both windows count while the plan limits one, so that a limit set later finds them true.
- * mark_used() marks the key as used (D40).
- * authorize_free_call(…) does all of it for a call that costs nothing: → nil, or the refusal. It counts in the rate also when
- *   the account is suspended (D78).
+ * Lua that reads fields of a hash into locals: `key_id` is the field `id` of the hash `key`. Locals, because a call pays for
+ * every table, function and number that a script makes.
  */
-export const authorizeLua = /* lua */ `${slidingWindow}
+function readFields(hash: string, names: string): string {
+  const fields = names.trim().split(/\s+/);
+  const locals = fields.map((field) => `${hash}_${field}`).join(', ');
+  return `local ${locals} = unpack(redis.call('HMGET', ${hash}, '${fields.join("', '")}'))`;
+}
+
+/**
+ * Lua that checks key, account and plan of a call, and the plan's rate (D10); it ends the script with the refusal. Replies are
+ * {word, detail, wait in milliseconds, rates, …}; rates are the per-second limit, calls left, the per-minute limit, calls
+ * left, each '' without one. With `rolls` the script answers {'roll'} when the billing period has ended. Afterwards the named
+ * fields are locals such as `key_id` and `account_held`, `plan` is nil without one, and `stamp` is `now` as text.
+ *
+ * check_rate() → nil, or the refusal of a call whose rate is used up. Writes nothing.
+ * counted_rate() → the new text of the account's field `rate`. Both windows count while the plan limits one, so that a limit
+ *   set later finds them true.
+ */
+export function authorizeLua({ key = '', account = '' }: AuthorizedFields, rolls = false): string {
+  return /* lua */ `${slidingWindow}
 -- Redis formats a Lua number slowly: what is sent with each call is text.
 local stamp = string.format('%d', now)
 local rates = { '', '', '', '' }
-local api_key, owner, plan, plan_json, rate_windows
 
 local function answer(word, detail, wait) return { word, detail or '', wait or '', rates } end
 
-local function mark_used() redis.call('HSET', key, 'last_used_at', stamp) end
-
 local function turn_away(word)
-  mark_used()
+  redis.call('HSET', key, 'last_used_at', stamp)
   return answer(word)
 end
 
-local function read_fields(hash, ...)
-  local fields, names = {}, { ... }
-  for n, value in ipairs(redis.call('HMGET', hash, ...)) do fields[names[n]] = value end
-  return fields
-end
-
-local function authenticate(key_fields, account_fields, rolls)
-  api_key = read_fields(key, 'account', 'active', 'expires', unpack(key_fields))
-  if api_key.account ~= accountId then return answer('invalid_api_key') end
-  if api_key.active ~= '1' then return turn_away('inactive_api_key') end
-  if api_key.expires ~= '' and now > tonumber(api_key.expires) then return turn_away('expired_api_key') end
-  owner = read_fields(account, 'plan', 'suspended', 'removed_at', 'period_end', 'rate', unpack(account_fields))
-  if owner.removed_at ~= '' then return turn_away('invalid_api_key') end
-  if rolls and owner.period_end ~= '' and now >= tonumber(owner.period_end) then return { 'roll' } end
-  plan_json = owner.plan ~= '' and redis.call('HGET', plans, owner.plan)
-  plan = plan_json and cjson.decode(plan_json) or nil
-  return nil
-end
+${readFields('key', `account active expires ${key}`)}
+if key_account ~= accountId then return answer('invalid_api_key') end
+if key_active ~= '1' then return turn_away('inactive_api_key') end
+if key_expires ~= '' and now > tonumber(key_expires) then return turn_away('expired_api_key') end
+${readFields('account', `plan suspended removed_at period_end rate ${account}`)}
+if account_removed_at ~= '' then return turn_away('invalid_api_key') end
+${rolls ? "if account_period_end ~= '' and now >= tonumber(account_period_end) then return { 'roll' } end" : ''}
+local plan_json = account_plan ~= '' and redis.call('HGET', plans, account_plan)
+local plan = plan_json and cjson.decode(plan_json) or nil
+local per_second = plan and type(plan.per_second) == 'number' and plan.per_second
+local per_minute = plan and type(plan.per_minute) == 'number' and plan.per_minute
+local second, minute
 
 local function check_rate()
-  local limits = plan and { plan.per_second, plan.per_minute } or {}
-  for n = 1, 2 do if type(limits[n]) ~= 'number' then limits[n] = nil end end
-  if not limits[1] and not limits[2] then return nil end
-  rate_windows = read_windows(rate, owner.rate, { { 0, 10, 100 }, { 44, 10, 6000 } })
-  for n, window in ipairs(rate_windows) do
-    if limits[n] then rates[2 * n - 1], rates[2 * n] = limits[n], math.max(0, limits[n] - window.sum) end
-  end
-  for n, name in ipairs({ 'per-second', 'per-minute' }) do
-    if rates[2 * n] == 0 then return answer('rate_limited', name, wait_of(rate_windows[n], limits[n])) end
-  end
-  for n = 1, 2 do if limits[n] then rates[2 * n] = rates[2 * n] - 1 end end
+  if not per_second and not per_minute then return nil end
+  local a, b, c, d, e, f = string.match(account_rate or '', '(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)')
+  second, minute = read_window(rate, 0, 10, 100, a, b, c), read_window(rate, 44, 10, 6000, d, e, f)
+  if per_second then rates[1], rates[2] = per_second, math.max(0, per_second - second.sum) end
+  if per_minute then rates[3], rates[4] = per_minute, math.max(0, per_minute - minute.sum) end
+  if rates[2] == 0 then return answer('rate_limited', 'per-second', wait_of(second, per_second)) end
+  if rates[4] == 0 then return answer('rate_limited', 'per-minute', wait_of(minute, per_minute)) end
+  if per_second then rates[2] = rates[2] - 1 end
+  if per_minute then rates[4] = rates[4] - 1 end
   return nil
 end
 
-local function count_rate()
-  if rate_windows then redis.call('HSET', account, 'rate', count_in_windows(rate_windows)) end
-end
-
-local function authorize_free_call(key_fields, account_fields, rolls)
-  local refused = authenticate(key_fields, account_fields, rolls)
-  if refused then return refused end
-  mark_used()
-  refused = check_rate()
-  if refused then return refused end
-  count_rate()
-  if owner.suspended == '1' then return answer('forbidden') end
-  return nil
+local function counted_rate()
+  if not second then return account_rate or '' end
+  return count_in(second) .. ' ' .. count_in(minute)
 end
 `;
+}
+
+/**
+ * Lua that does all of it for a call that costs nothing: marks the key as used (D40) and counts the call, also when the account
+ * is suspended (D78).
+ */
+export function authorizeFreeLua(fields: AuthorizedFields, rolls = false): string {
+  return /* lua */ `${authorizeLua(fields, rolls)}
+redis.call('HSET', key, 'last_used_at', stamp)
+local over_rate = check_rate()
+if over_rate then return over_rate end
+if second then redis.call('HSET', account, 'rate', counted_rate()) end
+if account_suspended == '1' then return answer('forbidden') end
+`;
+}
 
 /** Authorizes a free call that reads nothing else. Answers {'entered', '', '', rates, may read statistics} or a refusal. */
 const enterScript = script(
@@ -124,10 +133,8 @@ const enterScript = script(
   'always',
   authorizeKeyNames,
   authorizeArgNames,
-  /* lua */ `${authorizeLua}
-local refused = authorize_free_call({}, { 'stats' })
-if refused then return refused end
-return { 'entered', '', '', rates, owner.stats }
+  /* lua */ `${authorizeFreeLua({ account: 'stats' })}
+return { 'entered', '', '', rates, account_stats }
 `,
 );
 

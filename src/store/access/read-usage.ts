@@ -7,9 +7,9 @@ import { withRolledPeriod } from '../money/roll-period.ts';
 import { pairs, type RecordStore, run, script, text } from '../script.ts';
 import {
   authorizeArgNames,
+  authorizeFreeLua,
   authorizeKeyNames,
   authorizeKeys,
-  authorizeLua,
   type Caller,
   type Rates,
   type RefusedCall,
@@ -26,9 +26,7 @@ const usageScript = script(
   'always',
   [...authorizeKeyNames, 'packs'],
   authorizeArgNames,
-  /* lua */ `${authorizeLua}
-local refused = authorize_free_call({}, {}, true)
-if refused then return refused end
+  /* lua */ `${authorizeFreeLua({}, true)}
 return { 'entered', '', '', rates, redis.call('HGETALL', account), redis.call('HGETALL', packs),
   redis.call('HGETALL', key), plan_json or '' }
 `,

@@ -1,9 +1,9 @@
 import type { Job } from '../../model/job.ts';
 import {
   authorizeArgNames,
+  authorizeFreeLua,
   authorizeKeyNames,
   authorizeKeys,
-  authorizeLua,
   type Caller,
   type Rates,
   type RefusedCall,
@@ -24,12 +24,10 @@ const pollScript = script(
   'always',
   [...authorizeKeyNames, 'job', 'queue'] as const,
   [...authorizeArgNames, 'jobId'] as const,
-  /* lua */ `${authorizeLua}
-local refused = authorize_free_call({}, { 'running', 'concurrency' })
-if refused then return refused end
+  /* lua */ `${authorizeFreeLua({ account: 'running concurrency' })}
 if redis.call('HGET', job, 'account') ~= accountId then return answer('not_found') end
-return { 'entered', '', '', rates, redis.call('HGETALL', job), redis.call('ZRANK', queue, jobId) or '', owner.running,
-  owner.concurrency }
+return { 'entered', '', '', rates, redis.call('HGETALL', job), redis.call('ZRANK', queue, jobId) or '', account_running,
+  account_concurrency }
 `,
 );
 

@@ -4,9 +4,9 @@
  * count of the running one. The full buckets are 32 bits each in a string, from byte `at`; it is touched only when the
  * running bucket has passed.
  *
- * read_windows(name, heads, spans) → the windows of the string `name`, each moved on to `now`. Writes nothing.
- *   spans: a list of { at, size, width in milliseconds }
- * count_in_windows(windows) → the new text of their heads, with one call more. Writes buckets that have passed.
+ * read_window(name, at, size, width in milliseconds, cursor, sum, run) → the window of the string `name`, from the three
+ *   texts of its head (nil for a new one), moved on to `now`. Writes nothing.
+ * count_in(window) → the new text of its head, with one call more. Writes buckets that have passed.
  * wait_of(window, limit) → milliseconds until what was counted falls below the limit.
  */
 export const slidingWindow = /* lua */ `
@@ -27,37 +27,30 @@ local function move_on(window, present)
   end
   local ask, set = {}, { 'SET', 'u32', bit_of(window, window.cursor), string.format('%d', window.run) }
   for bucket = window.cursor + 1, window.bucket do
-    for _, word in ipairs({ 'GET', 'u32', bit_of(window, bucket) }) do ask[#ask + 1] = word end
-    for _, word in ipairs({ 'SET', 'u32', bit_of(window, bucket), '0' }) do set[#set + 1] = word end
+    local bit, asked, written = bit_of(window, bucket), #ask, #set
+    ask[asked + 1], ask[asked + 2], ask[asked + 3] = 'GET', 'u32', bit
+    set[written + 1], set[written + 2], set[written + 3], set[written + 4] = 'SET', 'u32', bit, '0'
   end
   for _, count in ipairs(redis.call('BITFIELD', window.name, unpack(ask))) do window.sum = window.sum - count end
   window.passed = set
 end
 
-local function read_windows(name, heads, spans)
-  local windows, number = {}, string.gmatch(heads or '', '%d+')
-  for n, span in ipairs(spans) do
-    local window = { name = name, at = span[1], size = span[2], width = span[3] }
-    window.cursor, window.sum, window.run = tonumber(number() or 0), tonumber(number() or 0), tonumber(number() or 0)
-    move_on(window, math.floor(now / window.width))
-    windows[n] = window
-  end
-  return windows
+local function read_window(name, at, size, width, cursor, sum, run)
+  local window = { name = name, at = at, size = size, width = width, cursor = tonumber(cursor or 0),
+    sum = tonumber(sum or 0), run = tonumber(run or 0), bucket = tonumber(cursor or 0), passed = false }
+  local present = math.floor(now / width)
+  if present ~= window.cursor then move_on(window, present) end
+  return window
 end
 
-local function write_passed(window)
-  if #window.passed > 0 then redis.call('BITFIELD', window.name, unpack(window.passed))
-  else redis.call('SETRANGE', window.name, window.at, string.rep('\\0', (window.size + 1) * 4)) end
-  window.run = 0
-end
-
-local function count_in_windows(windows)
-  local heads = {}
-  for n, window in ipairs(windows) do
-    if window.passed then write_passed(window) end
-    heads[n] = string.format('%d %d %d', window.bucket, window.sum + 1, window.run + 1)
+local function count_in(window)
+  local run = window.run
+  if window.passed then
+    if #window.passed > 0 then redis.call('BITFIELD', window.name, unpack(window.passed))
+    else redis.call('SETRANGE', window.name, window.at, string.rep('\\0', (window.size + 1) * 4)) end
+    run = 0
   end
-  return table.concat(heads, ' ')
+  return string.format('%d %d %d', window.bucket, window.sum + 1, run + 1)
 end
 
 local function wait_of(window, limit)
