@@ -1,4 +1,3 @@
-import type { Server } from 'node:http';
 import type { Config } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
@@ -11,6 +10,7 @@ import { startGauges } from '../controller/gauges.ts';
 import { openMetadataRunner } from '../controller/metadata-runner.ts';
 import { startSweeper } from '../controller/sweeper.ts';
 import { makeWorkerGateway } from '../controller/worker-gateway.ts';
+import { makeLink } from '../model/file-link.ts';
 import type { Inspector } from '../model/inspection-result.ts';
 import type { Job } from '../model/job.ts';
 import type { JobLimits } from '../model/next.ts';
@@ -20,29 +20,23 @@ import { readJob } from '../store/jobs/read-job.ts';
 import { channels } from '../store/keys.ts';
 import type { RecordStore } from '../store/script.ts';
 import { deliverWebhooks } from '../webhooks/deliver-webhooks.ts';
+import { openListener } from './socket.ts';
 
-/** The runner of the workers, and the attempt that each of their tokens stands for. */
-export interface Workers {
+/** Opens the runner of the workers and their authentication, which returns `null` for an unknown token or an attempt that is over. */
+export type OpenWorkers = () => Promise<{
   readonly runner: Runner;
-  /** Returns the attempt of a worker's token, `null` for a token of none or of one that is over. */
   readonly attemptOf: (token: string) => Promise<AttemptId | null>;
-}
+}>;
 
-/** Begins to run workers. */
-export type OpenWorkers = () => Promise<Workers>;
-
-/** The parts of a controller that depend on the role. */
 export interface ControllerParts {
   readonly config: Config;
   readonly store: RecordStore;
   readonly seal: Seal;
   readonly objects: ObjectStore;
   readonly inspector: Inspector;
-  /** Returns a signed link to a job's file, `null` when it has none. */
-  readonly linkOf: (job: Job) => string | null;
+  readonly publicUrl: () => string;
   readonly openWorkers: OpenWorkers;
-  /** Lets the gateway listen; returns how to end it. */
-  readonly listen: (server: Server) => Promise<() => Promise<void>>;
+  readonly gatewayAddress: ServerAddress;
   /** The proxy through which webhooks are sent. */
   readonly egress: ServerAddress;
   readonly log: Log;
@@ -53,20 +47,21 @@ export interface ControllerParts {
 const hourMs = 3_600_000;
 const maxInterruptions = 10;
 
-/** Starts a controller with its workers, their gateway and its upkeep; all of it is released in reverse order. */
+/** Starts a controller with its workers, their gateway and its upkeep. */
 export async function buildController(parts: ControllerParts, stop: Shutdown): Promise<Controller> {
-  const { config, store, objects, inspector, metrics } = parts;
+  const { config, store, objects, inspector, metrics, log } = parts;
+  const { maxFileBytes, inspectSeconds } = config;
   const { runner, attemptOf } = await parts.openWorkers();
   stop.add('workers', runner.close, 8);
-  stop.add('gateway', await parts.listen(openGateway(parts, attemptOf)));
-  const metadataRunner = openMetadataRunner(
-    inspector,
-    (jobId) => readJob(store, jobId),
-    config.inspectSeconds,
-    logOf(parts, 'metadata runner'),
-  );
+  const gatewayLog = log.with({ part: 'gateway' });
+  const cookiesOf = (url: unknown) => readCookies(config.cookies, url, gatewayLog);
+  const gateway = { store, objects, log: gatewayLog, attemptOf, maxFileBytes, inspectSeconds, cookiesOf };
+  stop.add('gateway', await openListener(makeWorkerGateway(gateway), parts.gatewayAddress));
+  const readMetadataJob = (jobId: string) => readJob(store, jobId);
+  const metadataLog = log.with({ part: 'metadata runner' });
+  const metadataRunner = openMetadataRunner(inspector, readMetadataJob, inspectSeconds, metadataLog);
   const controller = await startController({
-    ...{ store, objects, metrics, limits: limitsOf(config), log: logOf(parts, 'controller') },
+    ...{ store, objects, metrics, limits: limitsOf(config), log: log.with({ part: 'controller' }) },
     slots: config.workers,
     runners: [runner, metadataRunner],
     runnerOf: (job) => (job.endpoint === 'metadata' ? metadataRunner : runner),
@@ -78,19 +73,16 @@ export async function buildController(parts: ControllerParts, stop: Shutdown): P
   return controller;
 }
 
-function openGateway(parts: ControllerParts, attemptOf: Workers['attemptOf']): Server {
-  const { config, store, objects } = parts;
-  const { maxFileBytes, inspectSeconds } = config;
-  const log = logOf(parts, 'gateway');
-  const cookiesOf = (url: unknown) => readCookies(config.cookies, url, log);
-  return makeWorkerGateway({ store, objects, log, attemptOf, maxFileBytes, inspectSeconds, cookiesOf });
-}
-
 /** Every controller delivers webhooks, leading or not. */
 async function startWebhooks(parts: ControllerParts, stop: Shutdown): Promise<void> {
-  const { config, store, seal, metrics, linkOf, egress } = parts;
+  const { config, store, seal, metrics, egress, log } = parts;
+  const linkOf = (job: Job) => {
+    const until = (job.ended_at ?? 0) + config.fileHours * hourMs;
+    const isGone = job.removed_at !== null || store.clock.now() >= until;
+    return isGone ? null : makeLink(job, until, parts.publicUrl(), seal.sign);
+  };
   const delivery = deliverWebhooks({
-    ...{ store, seal, metrics, linkOf, log: logOf(parts, 'webhooks') },
+    ...{ store, seal, metrics, linkOf, log: log.with({ part: 'webhooks' }) },
     proxy: egress,
     limitSeconds: config.webhookSeconds,
     gapSeconds: config.webhookGapSeconds,
@@ -100,19 +92,19 @@ async function startWebhooks(parts: ControllerParts, stop: Shutdown): Promise<vo
   stop.add('hints for webhooks', await store.connection.subscribe(channels.webhooks, delivery.wake));
 }
 
-/** Starts the sweeper and the gauges, which work in the leading controller alone. */
+/** Only the leading controller sweeps and sets the gauges. */
 function startUpkeep(parts: ControllerParts, controller: Controller, stop: Shutdown): void {
-  const { config, store, objects, metrics } = parts;
+  const { config, store, objects, metrics, log } = parts;
   const leading = { store, isLeading: () => controller.isLeading() };
   const lifetimes = {
     job: config.jobDays * 24 * hourMs,
     line: config.logDays * 24 * hourMs,
     file: config.fileHours * hourMs,
   };
-  const sweeper = startSweeper({ ...leading, objects, lifetimes, log: logOf(parts, 'sweeper') });
+  const sweeper = startSweeper({ ...leading, objects, lifetimes, log: log.with({ part: 'sweeper' }) });
   stop.add('sweeper', sweeper.close, 3);
   const oldestUnsettled = () => controller.oldestUnsettled();
-  const gauges = startGauges({ ...leading, metrics, oldestUnsettled, log: logOf(parts, 'gauges') });
+  const gauges = startGauges({ ...leading, metrics, oldestUnsettled, log: log.with({ part: 'gauges' }) });
   stop.add('gauges', gauges.close, 3);
 }
 
@@ -124,8 +116,4 @@ function limitsOf(config: Config): JobLimits {
     maxStoringMs: 24 * hourMs,
     maxAttemptMs: config.jobSeconds * 1000,
   };
-}
-
-function logOf({ log }: ControllerParts, part: string): Log {
-  return log.with({ part });
 }

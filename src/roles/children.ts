@@ -1,35 +1,57 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
 import { endChild, keepRunning } from '../base/child-process.ts';
 import type { Log } from '../base/log.ts';
 
-/** A role that runs in a child process beside this one. */
-export interface ChildRole {
-  /** Resolves when the child has ended for good. */
-  stop(): Promise<void>;
-  pid(): number | undefined;
-}
-
-export interface ChildRoleOptions {
-  readonly name: string;
-  readonly command: readonly [string, ...string[]];
-  readonly env: Readonly<Record<string, string>>;
-  readonly log: Log;
-}
+/** The command line of this program; the name of a role follows. */
+export const ownCommand: readonly [string, string] = [process.execPath, join(import.meta.dirname, '..', 'main.ts')];
 
 const restart = { firstMs: 200, maxMs: 5_000, steadyMs: 10_000 };
 const graceMs = 4_000;
 
-/** Starts a role and starts it again with back-off when it ends by itself (D93). Its standard input is a lifeline: it ends with this process. */
-export function keepChild({ name, command, env, log }: ChildRoleOptions): ChildRole {
-  const [file, ...args] = command;
+/** Settings that children of `trawl up` inherit: no secret, and no port of this process. */
+const passedSettings = [
+  'TRAWL_SANDBOX',
+  'TRAWL_YTDLP_PLUGINS',
+  'TRAWL_LOG_LEVEL',
+  'TRAWL_INSPECT_SECONDS',
+  'TRAWL_JOB_SECONDS',
+  'TRAWL_MAX_FILE_BYTES',
+  'TRAWL_WEBHOOK_SECONDS',
+  'TRAWL_EGRESS_PORTS',
+  'TRAWL_EGRESS_ALLOW',
+  'TRAWL_EGRESS_DENY',
+  'TRAWL_DNS_SERVERS',
+] as const;
+const passedVariables = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'NODE_COMPILE_CACHE', 'XDG_CACHE_HOME'] as const;
+
+export function childEnv(env: Readonly<Record<string, string | undefined>>, home: string): Record<string, string> {
+  const kept = [...passedSettings, ...passedVariables].flatMap((name) =>
+    env[name] === undefined ? [] : [[name, env[name]] as const],
+  );
+  return { ...Object.fromEntries(kept), TRAWL_DATA: home, TRAWL_HOST: '127.0.0.1', TRAWL_PROBE_PORT: '0' };
+}
+
+/**
+ * Runs a role of this program as a child and restarts it with back-off when it ends (D93). Its standard input is its lifeline.
+ * Returns how to end it for good.
+ */
+export function keepChild(
+  role: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  log: Log,
+): () => Promise<void> {
+  const [program, ...words] = ownCommand;
   const stopping = new AbortController();
   let child: ChildProcess | null = null;
   let ended: Promise<object> = Promise.resolve({});
 
   const start = () => {
-    const started = spawn(file, args, { stdio: ['pipe', 'ignore', 'inherit'], detached: true, env });
+    const stdio = ['pipe', 'ignore', 'inherit'] as const;
+    const started = spawn(program, [...words, role, '--lifeline', ...args], { stdio: [...stdio], detached: true, env });
     child = started;
-    started.stdin.on('error', () => {
+    started.stdin?.on('error', () => {
       // The child has ended; the event of its end follows.
     });
     ended = new Promise<object>((resolve) => {
@@ -41,14 +63,11 @@ export function keepChild({ name, command, env, log }: ChildRoleOptions): ChildR
     return { ended };
   };
   const onEnd = (end: object, delayMs: number) =>
-    log.warn('a child process ended: it is started again', { child: name, ...end, again_ms: delayMs });
+    log.warn('a child process ended: it is started again', { child: role, ...end, again_ms: delayMs });
   const kept = keepRunning({ start, signal: stopping.signal, onEnd, ...restart });
-  return {
-    pid: () => child?.pid,
-    async stop() {
-      stopping.abort();
-      if (child) await endChild(child, ended, graceMs);
-      await kept;
-    },
+  return async () => {
+    stopping.abort();
+    if (child) await endChild(child, ended, graceMs);
+    await kept;
   };
 }

@@ -3,7 +3,7 @@ import { postJson } from '../base/http-client.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import { type Inspector, readInspection } from '../model/inspection-result.ts';
 
-/** The inspector at an address; refuses with `unavailable` when it is away or can take no more. */
+/** `inspect` refuses with `unavailable` when the inspector is away or has no free slot. */
 export function askInspector(at: ServerAddress): Inspector {
   return {
     async inspect(url, signal) {

@@ -11,20 +11,16 @@ import { podShapeOf } from '../runners/kubernetes/pod-shape.ts';
 import { makeRateLimiter } from '../runners/kubernetes/rate-limiter.ts';
 import type { OpenWorkers } from './build-controller.ts';
 
-/** What Jobs are made with. */
-export interface KubernetesWorkersOptions {
+/** Runs workers as Jobs of the cluster that `env` names, each with a token that the cluster made for its pod. Refuses to start without the permissions. */
+export function openKubernetesWorkers(options: {
   readonly config: Config;
-  /** Where the cluster is found. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly now: () => number;
   readonly metrics: Metrics;
   readonly log: Log;
   readonly defersCleanup?: boolean;
-}
-
-/** Runs workers as Jobs of a cluster, each with a token that the cluster made for its pod. Refuses to start without the rights. */
-export function openKubernetesWorkers(options: KubernetesWorkersOptions): OpenWorkers {
-  const { config, env, now, metrics, log, defersCleanup = true } = options;
+}): OpenWorkers {
+  const { config, env, now, metrics, log: parentLog, defersCleanup = true } = options;
   return async () => {
     const access: ClusterAccess = await findClusterAccess(env).catch((error: Error) => {
       throw refuse('unavailable', `The cluster cannot be found: ${error.message}`);
@@ -38,14 +34,8 @@ export function openKubernetesWorkers(options: KubernetesWorkersOptions): OpenWo
       await client.close();
       throw error;
     }
-    const runner = new KubernetesRunner({
-      client,
-      shape,
-      now,
-      metrics,
-      log: log.with({ part: 'kubernetes runner' }),
-      defersCleanup,
-    });
+    const log = parentLog.with({ part: 'kubernetes runner' });
+    const runner = new KubernetesRunner({ client, shape, now, metrics, log, defersCleanup });
     return { runner, attemptOf: openPodIdentity({ client, state: runner.state, shape }) };
   };
 }

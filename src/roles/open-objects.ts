@@ -4,12 +4,10 @@ import { makePolicy } from '../egress/address-policy.ts';
 import { type FolderOptions, openFolder } from '../objects/folder-store.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 
-/** Opens where finished files are kept: the bucket of the settings, or a folder. */
 export async function openObjects(config: Config, folder: FolderOptions): Promise<ObjectStore> {
   return config.objects === 'folder' ? openFolder(folder) : openBucket(config);
 }
 
-/** Opens the bucket of the settings. */
 export async function openBucket(config: Config): Promise<ObjectStore> {
   // Loaded only here, because it is large.
   const { openS3, partBytesFor } = await import('../objects/s3-store.ts');
@@ -20,7 +18,7 @@ export async function openBucket(config: Config): Promise<ObjectStore> {
   });
 }
 
-/** Whether a service has a public address: then workers reach it through egress alone. Without an endpoint it is that of AWS. */
+/** True when a service has a public address, so that workers reach it only through egress. Without an endpoint it is AWS. */
 export async function isPublic(endpoint: string | null): Promise<boolean> {
   if (endpoint === null) return true;
   const { hostname, port: given, protocol } = new URL(endpoint);

@@ -3,10 +3,9 @@ import type { RunningRole } from './run-role.ts';
 
 type ReadinessCheck = () => boolean | Promise<boolean>;
 
-/** The probe port of a role, and the parts that it needs before it can do its work. */
 export interface Readiness {
   readonly port: number;
-  /** A part is ready while its check returns true. */
+  /** The part is ready while its check returns true. */
   readonly set: (part: string, check: ReadinessCheck) => void;
 }
 
@@ -16,12 +15,8 @@ export async function openReadiness(
   parts: readonly string[],
 ): Promise<Readiness> {
   const checks = new Map<string, ReadinessCheck>(parts.map((part) => [part, () => false]));
-  const probe = await startProbeServer({
-    port: config.probePort,
-    host: config.host,
-    metrics,
-    ready: () => listMissing(checks),
-  });
+  const { host, probePort: port } = config;
+  const probe = await startProbeServer({ port, host, metrics, ready: () => listMissing(checks) });
   stop.add('probe', probe.close);
   return { port: probe.port, set: (part, check) => void checks.set(part, check) };
 }

@@ -10,7 +10,6 @@ Runs the public API apart from the other parts, as one of any number. It only re
 All settings are environment variables: docs/config.md lists them.
 `;
 
-/** Runs the role `api` until SIGTERM; gives the exit code. */
 export function runApi(args: readonly string[], terminal: Terminal): Promise<number> {
   return runRole({ name: 'api', help, needs: { required: sharedSettings, rules: sharedRules }, start }, args, terminal);
 }

@@ -1,13 +1,10 @@
-import type { Server } from 'node:http';
 import type { Terminal } from '../admin/terminal.ts';
 import type { ConfigRule } from '../base/config.ts';
 import { buildController } from './build-controller.ts';
-import { makeFileLinks } from './file-links.ts';
 import { openKubernetesWorkers } from './kubernetes-workers.ts';
 import { openReadiness } from './readiness.ts';
 import { type RunningRole, runRole } from './run-role.ts';
 import { openShared, sharedRules, sharedSettings, warnIfAway } from './shared.ts';
-import { listenOn } from './socket.ts';
 
 const help = `Usage: trawl controller
 
@@ -24,7 +21,6 @@ const rules: readonly ConfigRule[] = [
   },
 ];
 
-/** Runs the role `controller` until SIGTERM; gives the exit code. Workers go on without it. */
 export function runController(args: readonly string[], terminal: Terminal): Promise<number> {
   return runRole({ name: 'controller', help, needs: { required, rules }, start }, args, terminal);
 }
@@ -33,14 +29,13 @@ async function start(running: RunningRole<(typeof required)[number]>): Promise<v
   const { config, stop, log, metrics, terminal } = running;
   const readiness = await openReadiness(running, ['record', 'gateway']);
   const shared = await openShared(running, readiness);
-  const { clock } = shared.store;
   await warnIfAway('egress', config.egressAddress, log);
   const controller = await buildController(
     {
       ...shared,
-      linkOf: makeFileLinks(shared, () => config.publicUrl),
-      openWorkers: openKubernetesWorkers({ config, env: terminal.env, now: clock.now, metrics, log }),
-      listen: (server: Server) => listenOn(server, config.host, config.gatewayPort),
+      publicUrl: () => config.publicUrl,
+      openWorkers: openKubernetesWorkers({ config, env: terminal.env, now: shared.store.clock.now, metrics, log }),
+      gatewayAddress: { host: config.host, port: config.gatewayPort },
       egress: config.egressAddress,
     },
     stop,

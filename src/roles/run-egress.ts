@@ -13,7 +13,6 @@ Runs the proxy through which everything reaches the addresses that callers name.
   --lifeline   ends when the standard input does
 `;
 
-/** Runs the role `egress` until SIGTERM or the end of its lifeline; returns the exit code. */
 export function runEgressRole(args: readonly string[], terminal: Terminal): Promise<number> {
   const options = { at: { type: 'string' }, lifeline: { type: 'boolean' } } as const;
   return runRole({ name: 'egress', help, options, logsTo: 'stderr', start }, args, terminal);

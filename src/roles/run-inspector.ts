@@ -12,9 +12,9 @@ import { openReadiness } from './readiness.ts';
 import { type RunningRole, runRole } from './run-role.ts';
 import { showYtDlpVersion } from './yt-dlp-version.ts';
 
-/** Most of its time a request waits for the network. */
+/** More than one, because a request mostly waits for the network. */
 const maxRequestsPerProcessor = 4;
-/** The parent process is replaced after so many requests, because yt-dlp and its libraries leak. */
+/** Then the parent process is replaced, because yt-dlp and its libraries leak. */
 const maxRequests = 1000;
 const drainSeconds = 20;
 const required = ['TRAWL_INSPECTOR_ADDRESS', 'TRAWL_EGRESS_ADDRESS'] as const;
@@ -25,7 +25,6 @@ Tells what is known of media URLs, until SIGTERM.
   --lifeline   ends when the standard input does
 `;
 
-/** Runs the role `inspector` until SIGTERM or the end of its lifeline; returns the exit code. */
 export function runInspectorRole(args: readonly string[], terminal: Terminal): Promise<number> {
   const options = { lifeline: { type: 'boolean' } } as const;
   return runRole({ name: 'inspector', help, options, needs: { required }, logsTo: 'stderr', start }, args, terminal);
@@ -38,7 +37,7 @@ async function start(running: RunningRole<(typeof required)[number]>): Promise<v
   const sandbox = await chooseSandbox(config.sandbox, root, (sentence) => log.warn('no sandbox', { reason: sentence }));
   const inspector = await startInspectorPool({
     ...{ inspectUrl, sandbox, log, maxRequests, programs, root, inspectSeconds: config.inspectSeconds },
-    plugins: config.ytdlpPlugins.filter((folder) => isHere(folder, log)),
+    plugins: config.ytdlpPlugins.filter((folder) => hasFolder(folder, log)),
     egress: config.egressAddress,
     maxConcurrent: maxRequestsPerProcessor * availableParallelism(),
   });
@@ -57,8 +56,8 @@ async function start(running: RunningRole<(typeof required)[number]>): Promise<v
 }
 
 /** In a cluster a plugin folder may be in the image of the workers alone. */
-function isHere(folder: string, log: Log): boolean {
-  const isHere = existsSync(folder);
-  if (!isHere) log.warn('a plugin folder is missing here: URLs are inspected without it', { folder });
-  return isHere;
+function hasFolder(folder: string, log: Log): boolean {
+  if (existsSync(folder)) return true;
+  log.warn('a plugin folder is missing here: URLs are inspected without it', { folder });
+  return false;
 }

@@ -8,16 +8,13 @@ import { type Metrics, makeMetrics } from '../base/metrics.ts';
 import { makeShutdown, type Shutdown } from '../base/shutdown.ts';
 import { version } from './version.ts';
 
-/** The parts that every role has from its start to its end. */
 export interface RoleTools<N extends SettingName = never> {
   readonly config: ConfigWith<N>;
-  /** Every line names the role. */
   readonly log: Log;
-  /** Releases at the end what the role has opened. */
   readonly stop: Shutdown;
   readonly terminal: Terminal;
   readonly options: Readonly<Record<string, unknown>>;
-  /** True once the lifeline has ended: the process that started this one is gone, so nothing is left to wait for. */
+  /** True once the lifeline has ended: the parent is gone, so nothing needs to be drained. */
   readonly isOrphaned: () => boolean;
 }
 
@@ -35,7 +32,7 @@ interface RoleTexts<N extends SettingName> {
   readonly logsTo?: 'stderr';
 }
 
-/** A role that runs until it is told to stop, or one that ends by itself and returns its exit code. Both refuse with a sentence. */
+/** `start`: the role runs until SIGTERM. `run`: the role ends by itself with an exit code. Both refuse with a sentence. */
 export type Role<N extends SettingName> = RoleTexts<N> &
   (
     | { readonly start: (running: RunningRole<N>) => Promise<void> }

@@ -13,7 +13,7 @@ Runs one attempt of one job, whose token is a line on standard input, and ends.
   --token-file FILE   takes the token from a file
 `;
 
-/** Runs the role `worker` and returns its exit code, which tells the class of the attempt's end. */
+/** The exit code names the class of the attempt's end. */
 export function runWorkerRole(args: readonly string[], terminal: Terminal): Promise<number> {
   const options = { 'token-file': { type: 'string' } } as const;
   return runRole({ name: 'worker', help, options, needs: { required }, logsTo: 'stderr', run }, args, terminal);

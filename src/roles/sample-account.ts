@@ -18,14 +18,14 @@ const credits = 100;
 const film = 'https://media.w3.org/2010/05/sintel/trailer.mp4';
 
 /**
- * On a first start, makes a sample account with a plan, 100 credits and one key, and tells its text. What is to be made is
- * written down first, sealed: a start that was killed on the way is finished by the next one.
+ * On a first start, makes a sample account with a plan, 100 credits and one key, and passes the key to `show`. The key is
+ * first written to a file, sealed, so that the next start finishes one that was killed.
  */
 export async function makeSampleAccount(
   store: RecordStore,
   seal: Seal,
   folder: string,
-  tell: (key: string) => void,
+  show: (key: string) => void,
 ): Promise<void> {
   const file = join(folder, name);
   const begun = seal.open(name, await readFile(file, 'utf8').catch(absent));
@@ -34,11 +34,11 @@ export async function makeSampleAccount(
   const key = begun ?? makeKey(makeAccountId(randomBytes(16)), randomBytes(32));
   if (begun === null) await writePrivateFile(file, seal.seal(name, key));
   await makeAccount(store, key);
-  tell(key);
+  show(key);
   await rm(file);
 }
 
-/** Lines for a shell: what the account has, then from asking for a film to a file that plays. */
+/** Returns lines for a shell: the account's credits, then all steps from the request for a film to its file. */
 export function linesToTry(url: string, key: string): string[] {
   const curl = `curl -sS -H 'x-api-key: ${key}'`;
   return [

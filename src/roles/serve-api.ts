@@ -25,7 +25,6 @@ import { watchMemory } from '../store/redis/memory-gate.ts';
 import type { RecordStore } from '../store/script.ts';
 import { version } from './version.ts';
 
-/** Dependencies of the public API. */
 export interface ApiParts {
   readonly config: Config;
   readonly store: RecordStore;

@@ -1,3 +1,4 @@
+import type { Finding } from '../admin/doctor-finding.ts';
 import type { ConfigRule } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import { makeSeal } from '../base/seal.ts';
@@ -10,7 +11,7 @@ import type { RunningRole } from './run-role.ts';
 import type { ApiParts } from './serve-api.ts';
 import { isListening } from './socket.ts';
 
-/** Settings that every part needs which runs apart from the others. */
+/** Required where roles run apart from each other. */
 export const sharedSettings = [
   'TRAWL_REDIS_URL',
   'TRAWL_SECRET',
@@ -25,14 +26,12 @@ export const sharedRules: readonly ConfigRule[] = [
   },
 ];
 
-/** Opens what parts share that run apart: the record, the bucket, the inspector. */
 export async function openShared(
   { config, log, metrics, stop }: RunningRole<(typeof sharedSettings)[number]>,
   readiness: Readiness,
 ): Promise<ApiParts> {
-  const store = await openRecord({ config, log, metrics, stop }, ({ about, text }) =>
-    log.warn('the record is not all well', { about, finding: text }),
-  );
+  const report = ({ about, text }: Finding) => log.warn('the record is not all well', { about, finding: text });
+  const store = await openRecord({ config, log, metrics, stop }, report);
   readiness.set('record', store.connection.ready);
   const seal = makeSeal({ secret: config.secret, old: config.secretOld });
   const objects = await openBucket(config);
@@ -40,7 +39,6 @@ export async function openShared(
   return { config, store, seal, objects, inspector: askInspector(config.inspectorAddress), log, metrics };
 }
 
-/** Tells of a part that does not listen now: what needs it waits or is refused, everything else goes on. */
 export async function warnIfAway(part: string, address: ServerAddress, log: Log): Promise<void> {
   if (!(await isListening(address))) log.warn('a part cannot be reached yet', { part, address });
 }

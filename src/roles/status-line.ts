@@ -1,32 +1,27 @@
 import { type Metrics, refreshMetrics } from '../base/metrics.ts';
 
-/** Where a person may watch. */
-export interface Screen {
-  readonly isTTY?: boolean;
-  write(text: string): unknown;
-}
-
 type StatusMetrics = Pick<Metrics, 'jobs_open' | 'jobs_total' | 'refreshers'>;
 
-/** Each look asks for every account. */
-const lookMilliseconds = 2_000;
-/** To the end of the line. */
-const clear = '\x1b[K';
+/** Long, because each count reads every account. */
+const intervalMs = 2_000;
+const clearToEndOfLine = '\x1b[K';
 
-/** Keeps one line on a terminal that tells how many jobs are open and how many have ended since the start. */
-export function showStatusLine(metrics: StatusMetrics, screen: Screen): { close(): void } {
+/** Keeps one line on a terminal with the numbers of open jobs, and of jobs ended since the start. */
+export function showStatusLine(
+  metrics: StatusMetrics,
+  screen: Pick<NodeJS.WriteStream, 'isTTY' | 'write'>,
+): { close(): void } {
   if (!screen.isTTY) return { close: () => {} };
   const show = async () => {
     await refreshMetrics(metrics);
-    const sentence = await countJobs(metrics);
-    // The cursor goes back to where the line begins, so that whatever else is written covers it.
-    screen.write(`${clear}${sentence}\r`);
+    // The cursor returns to the beginning of the line, so that other output overwrites it.
+    screen.write(`${clearToEndOfLine}${await countJobs(metrics)}\r`);
   };
-  const timer = setInterval(() => void show(), lookMilliseconds);
+  const timer = setInterval(() => void show(), intervalMs);
   return {
     close() {
       clearInterval(timer);
-      screen.write(clear);
+      screen.write(clearToEndOfLine);
     },
   };
 }

@@ -6,7 +6,7 @@ import { ytDlpVersionArgs } from '../media/yt-dlp.ts';
 
 const maxMs = 20_000;
 
-/** Sets `yt_dlp_info` once this Python has said which yt-dlp it has; a start does not wait for that. */
+/** Sets `yt_dlp_info` later: the start does not wait for Python. */
 export function showYtDlpVersion(python: string, { yt_dlp_info }: Pick<Metrics, 'yt_dlp_info'>, log: Log): void {
   promisify(execFile)(python, [...ytDlpVersionArgs], { timeout: maxMs }).then(
     ({ stdout }) => yt_dlp_info.set({ version: stdout.trim() }, 1),

@@ -2,6 +2,7 @@ import { Refusal } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { ServerAddress } from '../base/server-address.ts';
+import { rerun } from '../base/single-flight.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { DueWebhook } from '../store/webhooks/due-webhooks.ts';
 import { endWebhook } from '../store/webhooks/end-webhook.ts';
@@ -14,79 +15,75 @@ import { sendWebhook, type WebhookResult } from './send-webhook.ts';
 
 export interface DeliveryOptions extends PayloadOptions {
   readonly store: RecordStore;
-  /** The egress proxy. */
   readonly proxy: ServerAddress;
-  /** How long one attempt may take. */
+  /** Of one attempt. */
   readonly limitSeconds: number;
   /** From the end of an attempt to the next one. */
   readonly gapSeconds: number;
-  /** How long the attempts under way may go on when it is closed. */
+  /** Closing cuts attempts that still run after this time. */
   readonly drainSeconds: number;
   readonly metrics: Pick<Metrics, 'webhook_deliveries_total'>;
   readonly log: Log;
 }
 
-/** Delivers webhooks when they are due. */
 export interface WebhookDelivery {
   /** A webhook may have become due. */
   readonly wake: () => void;
-  /** Begins nothing more and lets what is under way end; what takes too long is left to its lease, and sent again. */
+  /** Starts no more attempts and lets the running ones end; one that is cut is repeated after its lease. */
   readonly close: () => Promise<void>;
 }
 
-const atOnce = { all: 32, host: 8, receiver: 2, waitingOfHost: 1_000, waiting: 20_000 };
-const beatMilliseconds = 500;
+const limits = {
+  maxAttempts: 32,
+  maxAttemptsOfHost: 8,
+  maxAttemptsOfReceiver: 2,
+  maxKnown: 20_000,
+  maxQueuedOfHost: 1_000,
+};
+const intervalMs = 500;
 const graceSeconds = 5;
 const outcomes = { delivered: 'delivered', again: 'retried', failed: 'failed' } as const;
 
-/** Hints make it fast; a beat makes it certain. */
+/** Delivers webhooks when they are due. Hints make it fast; a search every 500 ms makes it certain. */
 export function deliverWebhooks(options: DeliveryOptions): WebhookDelivery {
   const { store, log } = options;
-  const line = makeFairQueue(atOnce);
+  const queue = makeFairQueue(limits);
   const stop = new AbortController();
   const attempts = new Set<Promise<void>>();
   let isClosing = false;
-  let looking: Promise<void> | null = null;
-  let isWanted = false;
 
-  const begin = (due: DueWebhook) => {
-    const attempt = makeAttempt(options, due, stop.signal).catch(complain).finally(over);
+  const start = (due: DueWebhook) => {
+    const attempt = makeAttempt(options, due, stop.signal)
+      .catch(complain)
+      .finally(() => {
+        attempts.delete(attempt);
+        queue.done(due);
+        if (startAll() && queue.needsRefill()) wake();
+      });
     attempts.add(attempt);
-    function over() {
-      attempts.delete(attempt);
-      line.done(due);
-      if (beginAll() && line.lacks()) wake();
-    }
   };
-  const beginAll = () => {
-    for (let due = isClosing ? null : line.next(); due !== null; due = line.next()) begin(due);
+  const startAll = () => {
+    for (let due = isClosing ? null : queue.next(); due !== null; due = queue.next()) start(due);
     return !isClosing;
   };
-  const lookout = makeDueFinder(store, line, beginAll);
+  const finder = makeDueFinder(store, queue, startAll);
   const complain = (error: unknown) => {
-    // That Redis does not answer is told by its connection.
-    if (error instanceof Refusal && error.code === 'unavailable') lookout.forget();
-    else log.error('webhooks could not be looked after', { error });
+    // The Redis connection logs that Redis does not answer.
+    if (error instanceof Refusal && error.code === 'unavailable') finder.forget();
+    else log.error('webhooks could not be searched or sent', { error });
   };
-  const wake = () => {
-    isWanted = true;
-    looking ??= lookOn();
-  };
-  const lookOn = async () => {
-    while (isWanted && !isClosing) {
-      isWanted = false;
-      await lookout.find().catch(complain);
-    }
-    looking = null;
-  };
-  const beat = setInterval(wake, beatMilliseconds);
+  const search = rerun(async () => {
+    if (!isClosing) await finder.find().catch(complain);
+  });
+  const wake = () => void search.run();
+  const timer = setInterval(wake, intervalMs);
   wake();
   return {
     wake,
     close: async () => {
       isClosing = true;
-      clearInterval(beat);
-      await looking;
+      clearInterval(timer);
+      await search.settled();
       const late = setTimeout(() => stop.abort(), options.drainSeconds * 1000);
       await Promise.all(attempts);
       clearTimeout(late);
@@ -94,7 +91,7 @@ export function deliverWebhooks(options: DeliveryOptions): WebhookDelivery {
   };
 }
 
-/** Makes one attempt, which is counted before anything is sent. */
+/** The attempt is counted before anything is sent. */
 async function makeAttempt(options: DeliveryOptions, due: DueWebhook, stop: AbortSignal): Promise<void> {
   const { store, limitSeconds, gapSeconds, metrics, log } = options;
   const attempt = await takeWebhook(store, due, (limitSeconds + gapSeconds + graceSeconds) * 1000);

@@ -1,75 +1,75 @@
 import type { DueWebhook } from '../store/webhooks/due-webhooks.ts';
 
-/** Webhooks that are known to be due and wait here for their turn. A receiver may name its host alone, or also a path of it. */
+/** Due webhooks in memory, shared out fairly. A receiver is a host, or a host with a path. */
 export interface FairQueue {
-  /** Lets one wait here. It stays out when it is known already, or when its host has too many here; the host then lacks it. */
+  /** Ignored if already queued. If too many of its host are queued, it stays in Redis and the host is marked for a refill. */
   readonly add: (due: DueWebhook, at: number) => void;
-  /** Gives the next one whose host and receiver have room, each host in its turn; `null` when there is none. */
+  /** Returns the next one within the limits of its host and receiver, the hosts in turn; `null` when none may be sent now. */
   readonly next: () => DueWebhook | null;
-  /** Takes note that what `next` gave is over. */
+  /** Ends the attempt that `next` returned. */
   readonly done: (due: DueWebhook) => void;
-  /** Whether no more should be looked for. */
   readonly isFull: () => boolean;
-  /** Whether a host lacks some and has room here again. */
-  readonly lacks: () => boolean;
-  /** Lets such a host look for them: from what time on, and when it has enough; `null` when there is none. */
+  /** True when a host that is marked for a refill has space again. */
+  readonly needsRefill: () => boolean;
+  /** Returns the time from which one such host must be read again, and when to stop reading; `null` when none needs it. */
   readonly refill: () => { readonly from: number; readonly isEnough: () => boolean } | null;
 }
 
-/** How many attempts are made at once, and how many webhooks wait here. */
-export interface LineLimits {
-  readonly all: number;
-  readonly host: number;
-  readonly receiver: number;
-  readonly waitingOfHost: number;
-  readonly waiting: number;
+/** Attempts at once, and webhooks in memory; `maxKnown` counts both. */
+interface QueueLimits {
+  readonly maxAttempts: number;
+  readonly maxAttemptsOfHost: number;
+  readonly maxAttemptsOfReceiver: number;
+  readonly maxQueuedOfHost: number;
+  readonly maxKnown: number;
 }
 
 interface Host {
   readonly receivers: Map<string, Receiver>;
-  waiting: number;
+  queued: number;
   busy: number;
-  /** Time of the earliest one that stayed out. */
-  lacks: number | null;
+  /** Due time of the earliest webhook that stayed in Redis. */
+  refillFrom: number | null;
 }
 
 interface Receiver {
-  readonly waiting: DueWebhook[];
+  readonly queued: DueWebhook[];
   busy: number;
 }
 
-/** Gives an empty line. */
-export function makeFairQueue(limits: LineLimits): FairQueue {
+export function makeFairQueue(limits: QueueLimits): FairQueue {
   const hosts = new Map<string, Host>();
-  const lacking = new Set<string>();
+  const marked = new Set<string>();
   const known = new Set<string>();
   let busy = 0;
 
-  const findLacking = (): [name: string, host: Host, from: number] | undefined => {
-    for (const name of lacking) {
+  const findRefill = (): [name: string, host: Host, from: number] | undefined => {
+    for (const name of marked) {
       const host = hosts.get(name);
-      if (host && host.lacks !== null && host.waiting * 2 <= limits.waitingOfHost) return [name, host, host.lacks];
+      if (host && host.refillFrom !== null && host.queued * 2 <= limits.maxQueuedOfHost)
+        return [name, host, host.refillFrom];
     }
     return undefined;
   };
   return {
     add: (due, at) => {
       if (known.has(nameOf(due))) return;
-      const host = getOrAdd(hosts, hostOf(due), () => ({ receivers: new Map(), waiting: 0, busy: 0, lacks: null }));
-      if (host.waiting >= limits.waitingOfHost) {
-        host.lacks = Math.min(host.lacks ?? at, at);
-        lacking.add(hostOf(due));
+      const host = getOrAdd(hosts, hostOf(due), () => ({ receivers: new Map(), queued: 0, busy: 0, refillFrom: null }));
+      if (host.queued >= limits.maxQueuedOfHost) {
+        host.refillFrom = Math.min(host.refillFrom ?? at, at);
+        marked.add(hostOf(due));
         return;
       }
-      getOrAdd(host.receivers, due.receiver, () => ({ waiting: [], busy: 0 })).waiting.push(due);
-      host.waiting += 1;
+      getOrAdd(host.receivers, due.receiver, () => ({ queued: [], busy: 0 })).queued.push(due);
+      host.queued += 1;
       known.add(nameOf(due));
     },
-    // At most so many are passed over as are busy: all others have one waiting.
+    // Skips at most `maxAttempts` hosts: every idle host has a webhook queued.
     next: () => {
-      if (busy >= limits.all) return null;
+      if (busy >= limits.maxAttempts) return null;
       for (const [name, host] of hosts) {
-        const due = host.waiting > 0 && host.busy < limits.host ? takeFrom(host, limits.receiver) : null;
+        const due =
+          host.queued > 0 && host.busy < limits.maxAttemptsOfHost ? takeFrom(host, limits.maxAttemptsOfReceiver) : null;
         if (due === null) continue;
         busy += 1;
         putLast(hosts, name, host);
@@ -81,43 +81,43 @@ export function makeFairQueue(limits: LineLimits): FairQueue {
       const host = hosts.get(hostOf(due));
       if (!host || !known.delete(nameOf(due))) return;
       busy -= 1;
-      giveBack(host, due.receiver);
-      if (host.receivers.size === 0 && host.lacks === null) hosts.delete(hostOf(due));
+      release(host, due.receiver);
+      if (host.receivers.size === 0 && host.refillFrom === null) hosts.delete(hostOf(due));
     },
-    isFull: () => known.size >= limits.waiting,
-    lacks: () => findLacking() !== undefined,
+    isFull: () => known.size >= limits.maxKnown,
+    needsRefill: () => findRefill() !== undefined,
     refill: () => {
-      const found = findLacking();
+      const found = findRefill();
       if (!found) return null;
       const [name, host, from] = found;
-      host.lacks = null;
-      lacking.delete(name);
+      host.refillFrom = null;
+      marked.delete(name);
       if (host.receivers.size === 0) hosts.delete(name);
-      return { from, isEnough: () => lacking.has(name) };
+      return { from, isEnough: () => marked.has(name) };
     },
   };
 }
 
-/** The next one of a host, each receiver in its turn; `null` when those that wait are all for receivers that are busy. */
-function takeFrom(host: Host, mostOfReceiver: number): DueWebhook | null {
+/** Returns the next one of a host, its receivers in turn; `null` when all that are queued are for busy receivers. */
+function takeFrom(host: Host, maxOfReceiver: number): DueWebhook | null {
   for (const [name, receiver] of host.receivers) {
-    const due = receiver.busy < mostOfReceiver ? receiver.waiting.shift() : undefined;
+    const due = receiver.busy < maxOfReceiver ? receiver.queued.shift() : undefined;
     if (!due) continue;
     receiver.busy += 1;
     host.busy += 1;
-    host.waiting -= 1;
+    host.queued -= 1;
     putLast(host.receivers, name, receiver);
     return due;
   }
   return null;
 }
 
-function giveBack(host: Host, name: string): void {
+function release(host: Host, name: string): void {
   const receiver = host.receivers.get(name);
   if (!receiver) return;
   host.busy -= 1;
   receiver.busy -= 1;
-  if (receiver.busy === 0 && receiver.waiting.length === 0) host.receivers.delete(name);
+  if (receiver.busy === 0 && receiver.queued.length === 0) host.receivers.delete(name);
 }
 
 function nameOf(due: DueWebhook): string {

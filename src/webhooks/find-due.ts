@@ -2,44 +2,43 @@ import type { RecordStore } from '../store/script.ts';
 import { dueWebhooks } from '../store/webhooks/due-webhooks.ts';
 import type { FairQueue } from './fair-queue.ts';
 
-/** Finds webhooks that are due in the record. */
-export interface DueFinder {
-  /** Lets what has become due since the last time wait in the line, and what stayed out of it before; every minute all that is due. */
+interface DueFinder {
+  /** Queues webhooks that became due since the last search, and those that a full queue left out; every minute all that are due. */
   readonly find: () => Promise<void>;
-  /** Forgets what it has seen. */
+  /** Lets the next search begin with all that are due. */
   readonly forget: () => void;
 }
 
-const passMilliseconds = 60_000;
+const fullPassMs = 60_000;
 const pageSize = 500;
 
-/** Reads the record page by page: after each one `goOn` is asked, so that the line moves meanwhile. */
-export function makeDueFinder(store: RecordStore, line: FairQueue, goOn: () => boolean): DueFinder {
+/** Reads the record page by page and calls `goOn` after each one, so that queued webhooks are sent meanwhile; false ends the search. */
+export function makeDueFinder(store: RecordStore, queue: FairQueue, goOn: () => boolean): DueFinder {
   let seenTo = 0;
   let passedAt = Number.NEGATIVE_INFINITY;
 
-  /** Reads from a time on; answers up to when all is known. */
+  /** Returns the time up to which every due webhook is known. */
   const read = async (from: number, isEnough: () => boolean): Promise<number> => {
     for (let at = from; ; ) {
       const { due, now } = await dueWebhooks(store, pageSize, at);
-      for (const one of due) line.add(one, one.at);
+      for (const one of due) queue.add(one, one.at);
       if (!goOn()) return at;
       if (due.length < pageSize) return now;
-      // A page that begins and ends with the same time is passed by: a later pass finds what stands behind it.
+      // A page whose webhooks all share one time is skipped: a later pass finds the rest of that time.
       at = Math.max(at + 1, due.at(-1)?.at ?? 0);
       if (isEnough()) return at;
     }
   };
   return {
     find: async () => {
-      if (performance.now() - passedAt >= passMilliseconds) {
+      if (performance.now() - passedAt >= fullPassMs) {
         passedAt = performance.now();
         seenTo = 0;
       }
-      for (let lack = line.refill(); lack !== null && goOn(); lack = line.refill()) {
-        await read(lack.from, lack.isEnough);
+      for (let refill = queue.refill(); refill !== null && goOn(); refill = queue.refill()) {
+        await read(refill.from, refill.isEnough);
       }
-      if (!line.isFull()) seenTo = await read(seenTo, line.isFull);
+      if (!queue.isFull()) seenTo = await read(seenTo, queue.isFull);
     },
     forget: () => {
       passedAt = Number.NEGATIVE_INFINITY;

@@ -5,14 +5,13 @@ import { webhookBody } from '../model/job-json.ts';
 import type { OutgoingWebhook } from '../store/webhooks/read-deliveries.ts';
 import type { WebhookRequest } from './send-webhook.ts';
 
-/** What a webhook is composed with. */
 export interface PayloadOptions {
   readonly seal: Pick<Seal, 'open'>;
-  /** A link to the file of a job, signed now; `null` when the file is gone. */
+  /** Returns a link to the job's file, signed now; `null` when the file is gone. */
   readonly linkOf: (job: Job) => string | null;
 }
 
-/** Makes the webhook of a job anew; `null` when a text of it was sealed with a secret that is not known any more. */
+/** Returns `null` when a sealed text of the webhook cannot be opened, because the secret was rotated out. */
 export function makeRequest(
   kept: OutgoingWebhook,
   now: number,

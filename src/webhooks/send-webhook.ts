@@ -1,28 +1,27 @@
 import { type HttpAnswer, ProxyRefusal, sendRequest } from '../base/http-client.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 
-/** What is sent, and to whom. */
 export interface WebhookRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** What became of a post: the status of its answer, or why there is none. Only what is refused is so for good. */
+/** `refused` is final, `failed` may be repeated. */
 export type WebhookResult =
   | { readonly is: 'answered'; readonly status: number }
   | { readonly is: 'refused' | 'failed'; readonly why: string };
 
 const maxAnswerBytes = 64 * 1024;
 
-/** Posts JSON to an address that a caller named, through the proxy alone and over a connection of its own. No redirect is followed. */
+/** Posts to an address that a caller named: only through the proxy, over a connection of its own, following no redirect. */
 export async function sendWebhook(
   proxy: ServerAddress,
   { url, headers, body }: WebhookRequest,
-  limitMilliseconds: number,
+  maxMs: number,
   stop: AbortSignal,
 ): Promise<WebhookResult> {
-  const signal = AbortSignal.any([stop, AbortSignal.timeout(limitMilliseconds)]);
+  const signal = AbortSignal.any([stop, AbortSignal.timeout(maxMs)]);
   const framed = { ...headers, 'content-length': String(Buffer.byteLength(body)) };
   const sent = { to: new URL(url), proxy, method: 'POST', headers: framed, body, signal } as const;
   return sendRequest({ ...sent, maxAnswerBytes, ignoresBody: true }).then(
@@ -35,7 +34,7 @@ export async function sendWebhook(
   );
 }
 
-/** A refusal of the address is final, every other one may pass. */
+/** Only a refusal of the address is final. */
 function readVerdict({ status, verdict, message }: ProxyRefusal): WebhookResult {
   const isFinal = status === 403 && verdict?.startsWith('refused');
   return { is: isFinal ? 'refused' : 'failed', why: verdict ?? message };

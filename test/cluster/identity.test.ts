@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { makeWorkerGateway } from '../../src/controller/worker-gateway.ts';
-import { listenOn } from '../../src/roles/socket.ts';
+import { openListener } from '../../src/roles/socket.ts';
 import { makePodSpec } from '../../src/runners/kubernetes/job-manifest.ts';
 import { openPodIdentity } from '../../src/runners/kubernetes/pod-identity.ts';
 import { type AttemptId, attemptNameOf } from '../../src/runners/runner.ts';
@@ -116,7 +116,7 @@ describe('the identity of a worker in a cluster', function () {
       cookiesOf: async () => cookies,
       ...limits,
     });
-    const close = await listenOn(gateway, '127.0.0.1', 0);
+    const close = await openListener(gateway, { host: '127.0.0.1', port: 0 });
     const { port } = gateway.address() as AddressInfo;
     const get = (token: string) =>
       fetch(`http://127.0.0.1:${port}/v1/attempt`, { headers: { authorization: `Bearer ${token}` } });

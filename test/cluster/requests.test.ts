@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { type Controller, startController } from '../../src/controller/controller.ts';
 import { makeWorkerGateway } from '../../src/controller/worker-gateway.ts';
-import { listenOn } from '../../src/roles/socket.ts';
+import { openListener } from '../../src/roles/socket.ts';
 import { openPodIdentity } from '../../src/runners/kubernetes/pod-identity.ts';
 import { raisedLimits } from '../support/cluster/cluster.ts';
 import { aShape, openTestRunner, type TestRunner } from '../support/cluster/runner.ts';
@@ -75,7 +75,7 @@ describe('what an attempt costs the API server', function () {
       ...{ store, objects, attemptOf, maxFileBytes: 1, inspectSeconds: 1, log: aLog().log },
       cookiesOf: async () => null,
     });
-    const stop = await listenOn(server, '127.0.0.1', 0);
+    const stop = await openListener(server, { host: '127.0.0.1', port: 0 });
     const id = await scene.submit(() => ({}));
     const authorization = `Bearer ${await makeTokenOf(cluster, await scene.runningPod(id))}`;
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/attempt/progress`;

@@ -6,7 +6,7 @@ import { makeToken, readToken } from '../../src/controller/attempt-token.ts';
 import { makeWorkerGateway } from '../../src/controller/worker-gateway.ts';
 import type { Job } from '../../src/model/job.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
-import { listenOn } from '../../src/roles/socket.ts';
+import { openListener } from '../../src/roles/socket.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { retryJob } from '../../src/store/jobs/retry-job.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
@@ -36,7 +36,7 @@ describe('The worker gateway of two controllers', () => {
       const limits = { maxFileBytes: 1_000, inspectSeconds: 10 };
       const cookiesOf = async (url: unknown) => (String(url).startsWith('https://own.example/') ? 'its own' : null);
       const gateway = makeWorkerGateway({ store, objects, attemptOf, cookiesOf, log: aLog().log, ...limits });
-      ends.push(await listenOn(gateway, '127.0.0.1', 0));
+      ends.push(await openListener(gateway, { host: '127.0.0.1', port: 0 }));
       ports.push((gateway.address() as AddressInfo).port);
     }
   });

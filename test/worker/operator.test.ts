@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { ownCommand } from '../../src/roles/child-env.ts';
+import { ownCommand } from '../../src/roles/children.ts';
 import { makeFilms } from '../support/films.ts';
 import { startGateway } from '../support/gateway.ts';
 import { plugins } from '../support/media.ts';

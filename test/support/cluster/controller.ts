@@ -10,7 +10,6 @@ import { makeShutdown } from '../../../src/base/shutdown.ts';
 import { openFolder } from '../../../src/objects/folder-store.ts';
 import { buildController } from '../../../src/roles/build-controller.ts';
 import { openKubernetesWorkers } from '../../../src/roles/kubernetes-workers.ts';
-import { listenOn } from '../../../src/roles/socket.ts';
 import { openStore } from '../../../src/store/open-store.ts';
 import { until } from '../until.ts';
 import { namespace, type Scene } from './scene.ts';
@@ -121,12 +120,12 @@ async function work(): Promise<void> {
       ...{ config, store, seal, log, metrics },
       objects: await openFolder({ folder: join(config.data, 'objects'), seal, now: store.clock.now }),
       inspector: { inspect: async () => Promise.reject(new Error('no test asks for metadata')) },
-      linkOf: () => null,
+      publicUrl: () => config.publicUrl,
       openWorkers: openKubernetesWorkers({
         ...{ config, env: process.env, now: store.clock.now, metrics, log },
         defersCleanup: process.argv[4] === 'true',
       }),
-      listen: (server) => listenOn(server, '127.0.0.1', 0),
+      gatewayAddress: { host: '127.0.0.1', port: 0 },
       egress: { path: join(config.data, 'egress.sock') },
       ...(!isUsual && { times: { leaseMs: 1_500, renewMs: 500, fullPassMs: 5_000 } }),
     },
