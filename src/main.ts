@@ -4,16 +4,12 @@ import { sentenceOf } from './base/error-sentence.ts';
 interface Command {
   readonly name: string;
   readonly text: string;
-  /** Loads only the parts of this role, so that each starts fast; it gives the exit code. */
+  /** Loads only the parts of this role, so that it starts fast. */
   readonly load: () => Promise<(args: readonly string[], terminal: Terminal) => Promise<number>>;
 }
 
 const roles: readonly Command[] = [
-  {
-    name: 'up',
-    text: 'Run trawl on this machine',
-    load: async () => (await import('./roles/run-up.ts')).runUp,
-  },
+  { name: 'up', text: 'Run trawl on this machine', load: async () => (await import('./roles/run-up.ts')).runUp },
   {
     name: 'api',
     text: 'Run the public API, beside others',
@@ -67,16 +63,16 @@ ${roles.map(({ name, text }) => `  ${name.padEnd(10)}  ${text}\n`).join('')}
 trawl COMMAND --help tells more.
 `;
 
-/** Carries out one line and gives the exit code. An option may stand before the word that picks the role. */
+/** Runs a command and returns the exit code. Options may precede the name of the command. */
 export async function main(args: readonly string[], terminal: Terminal): Promise<number> {
-  const place = args.findIndex((arg) => !arg.startsWith('-'));
-  const role = roles.find(({ name }) => name === args[place]);
-  if (role) return run(role, args.toSpliced(place, 1), terminal);
-  if (place < 0 && args.some((arg) => arg === '--help' || arg === '-h')) {
+  const index = args.findIndex((arg) => !arg.startsWith('-'));
+  const role = roles.find(({ name }) => name === args[index]);
+  if (role) return run(role, args.toSpliced(index, 1), terminal);
+  if (index < 0 && args.some((arg) => arg === '--help' || arg === '-h')) {
     terminal.out(overview);
     return 0;
   }
-  terminal.err(args.length === 0 ? overview : `There is no command ${args[Math.max(0, place)]}\n\n${overview}`);
+  terminal.err(args.length === 0 ? overview : `There is no command ${args[Math.max(0, index)]}\n\n${overview}`);
   return 2;
 }
 
@@ -91,7 +87,7 @@ async function run(role: Command, args: readonly string[], terminal: Terminal): 
 
 if (import.meta.main) {
   for (const stream of [process.stdout, process.stderr]) {
-    // Whoever reads may stop early, as head does; that is no failure of ours.
+    // EPIPE is no failure: the reader may stop early, as `head` does.
     stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? undefined : 1));
   }
   process.exitCode = await main(process.argv.slice(2), {

@@ -1,6 +1,6 @@
 import type { Log } from '../base/log.ts';
 import { monthOf } from '../model/billing-period.ts';
-import { type Balances, type LedgerEntry, replay } from '../model/ledger.ts';
+import { type LedgerEntry, replay } from '../model/ledger.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { listLedgerAccounts } from '../store/accounts/read-accounts.ts';
 import { listKeys } from '../store/accounts/read-keys.ts';
@@ -32,20 +32,20 @@ export interface ArchiveOptions {
   readonly store: RecordStore;
   readonly objects: ArchiveObjects;
   readonly lifetimes: { readonly job: number };
-  /** Asked before each step; after a no the rest is left for another time. */
+  /** Called before each step; false leaves the rest for the next run. */
   readonly goOn: () => boolean;
   readonly log: Log;
 }
 
-/** The beginning of the UTC day that holds a moment. */
+/** Returns the beginning of the UTC day. */
 export function dayOf(time: number): number {
   return Math.floor(time / day) * day;
 }
 
 /**
- * Moves what has ended from the record to the object store: request-log lines of the days before yesterday, and entries of
- * the ledger when their billing period is closed and no job of the record is as old. Answers how many entries were moved.
- * What of one stream cannot be moved stays in the record; only without the object store it fails.
+ * Moves to the object store: request-log lines of the days before yesterday, and ledger entries of closed billing periods that
+ * are older than every job of the record. Returns the number of moved entries. A stream that cannot be moved stays in
+ * Redis; throws only when the object store is away.
  */
 export async function archiveDays({ store, objects, lifetimes, goOn, log }: ArchiveOptions): Promise<number> {
   const now = store.clock.now();
@@ -58,7 +58,7 @@ export async function archiveDays({ store, objects, lifetimes, goOn, log }: Arch
         moved += count;
       }
     } catch (error) {
-      // Without the object store this fails as well, and so does the whole.
+      // Throws when the object store is away.
       await objects.see(archivedPartKey(origin, beforeFirstEntry));
       log.warn('ended days cannot be moved: the next day again', { kind: origin.kind, id: origin.id, error });
     }
@@ -74,7 +74,6 @@ export async function archiveDays({ store, objects, lifetimes, goOn, log }: Arch
   return moved;
 }
 
-/** Removes moved lines that are all older than a moment. */
 export async function removeArchivedDays(
   store: RecordStore,
   objects: Pick<ArchiveObjects, 'remove'>,
@@ -93,13 +92,10 @@ export async function removeArchivedDays(
   return removed;
 }
 
-/** What is to be known of entries that are moved: the balances after them; `null` when they must stay. */
+/** Returns the balances after the entries that are moved, `null` when the entries must stay. */
 type After<T> = (entries: readonly T[], before: ClosingBalances | undefined) => ClosingBalances | undefined | null;
 
-/**
- * Moves the oldest entries of a stream. The object is there before anything is removed, and what is removed is what was
- * read back from it: a repetition after a crash between the two finds it under the same key and goes on with it.
- */
+/** Redis forgets only entries that were read back from the object: a repetition after a crash finds the object under the same key. */
 async function archiveOldest<T extends StreamEntry>(
   store: RecordStore,
   objects: ArchiveObjects,
@@ -107,7 +103,7 @@ async function archiveOldest<T extends StreamEntry>(
   before: number,
   closingAfter: After<T> = () => undefined,
 ): Promise<number> {
-  // Read before the entries: whoever is overtaken after this is refused by noteMoved.
+  // Read before the entries, so that noteArchived refuses a controller that another one has overtaken.
   const last = await newestArchivedPart(store, origin);
   const from = last?.last ?? beforeFirstEntry;
   const oldest = await readOldestEntries(store, origin, maxEntriesPerObject, { behind: from });
@@ -120,7 +116,7 @@ async function archiveOldest<T extends StreamEntry>(
   const kept = (await readJsonLines(objects, object)) as readonly T[] | null;
   const newest = kept?.at(-1);
   if (!kept || !newest) throw new Error(`${object} does not hold what was written`);
-  // After a record was restored from a backup an object may tell of what has not happened: then the record keeps its own.
+  // After Redis was restored from a backup, an object may hold entries that never happened: Redis keeps its own.
   if (origin.kind !== 'free' && kept.some(({ entry }, n) => entry !== old[n]?.entry)) return 0;
   const closing = closingAfter(kept, last?.closing);
   if (closing === null) return 0;
@@ -128,11 +124,8 @@ async function archiveOldest<T extends StreamEntry>(
   return isMoved ? kept.length : 0;
 }
 
-/** The balances after these entries. A ledger with a problem stays where it is, for whoever looks into it. */
+/** A ledger with a problem stays in Redis. */
 function balancesAfter(entries: readonly LedgerEntry[], before: ClosingBalances | undefined): ClosingBalances | null {
-  const { subscription, credits_given, credits_consumed, packs, problems }: Balances = replay(
-    entries,
-    openingBalances(before),
-  );
+  const { problems, packs, subscription, credits_given, credits_consumed } = replay(entries, openingBalances(before));
   return problems.length > 0 ? null : { subscription, credits_given, credits_consumed, packs: [...packs] };
 }

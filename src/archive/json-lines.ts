@@ -4,10 +4,9 @@ import type { ObjectStore } from '../objects/object-store.ts';
 
 const press = promisify(gzip);
 const unpress = promisify(gunzip);
-/** No object that was written here comes near it. */
+/** Against a compression bomb: objects of ours are far smaller. */
 const maxUnpackedBytes = 256 * 1024 * 1024;
 
-/** Keeps lines under a key: gzip, one JSON value a line. */
 export async function writeJsonLines(
   objects: Pick<ObjectStore, 'keep'>,
   key: string,
@@ -16,7 +15,7 @@ export async function writeJsonLines(
   await objects.keep(key, await press(lines.map((line) => `${JSON.stringify(line)}\n`).join('')));
 }
 
-/** Gives the lines that are kept under a key; `null` when there are none. */
+/** Returns `null` when the object is missing. */
 export async function readJsonLines(objects: Pick<ObjectStore, 'read'>, key: string): Promise<unknown[] | null> {
   const body = await objects.read(key);
   if (body === null) return null;

@@ -6,7 +6,7 @@ import type { ObjectStore } from '../objects/object-store.ts';
 import type { ReadArchivedPart } from '../store/log/archived-parts.ts';
 import { readJsonLines } from './json-lines.ts';
 
-/** Opens what was moved to the object store beside the record; that is looked for when the first of it is wanted. */
+/** Opens the object store at the first read. */
 export function openArchive(config: Config, seal: () => Promise<Seal>, now: () => number): ReadArchivedPart {
   let found: Promise<ObjectStore> | undefined;
   const find = async () => {

@@ -27,12 +27,11 @@ import { UnsettledJobs } from './unsettled-jobs.ts';
 
 export interface AdvanceOptions {
   readonly store: RecordStore;
-  /** Names this controller as the holder of the lead. */
+  /** Name of this controller as leader. */
   readonly holder: string;
   readonly limits: JobLimits;
   readonly objects: Pick<ObjectStore, 'finish' | 'see' | 'remove'>;
   readonly runners: readonly Runner[];
-  /** Returns the runner of a job's attempts. */
   readonly runnerOf: (job: Pick<Job, 'endpoint'>) => Runner;
   /** False while the controller starts no attempts. */
   readonly mayStart: () => boolean;
@@ -40,7 +39,6 @@ export interface AdvanceOptions {
   readonly log: Log;
 }
 
-/** A job as it was read, and its worker as the runner sees it. */
 interface Situation {
   readonly job: Job;
   readonly runner: Runner;
@@ -48,15 +46,14 @@ interface Situation {
 }
 
 type StepOf<D extends Step['do']> = Extract<Step, { readonly do: D }>;
-/** Milliseconds until the job needs another look; `null` when only a hint or the full pass brings one. */
-type NextLook = Promise<number | null>;
+/** Milliseconds until the job must be advanced again; `null`: at the next hint or full pass. */
+type NextDelay = Promise<number | null>;
 
 const storageRetryMs = 2_000;
 const atOnceMs = 1;
 
 /** Carries out the next step of a job: reads the job, asks its runner, decides with `model/next`, acts. */
 export class JobAdvancer {
-  /** Jobs whose worker has ended and that are not settled yet. */
   readonly unsettled = new UnsettledJobs();
   readonly #options: AdvanceOptions;
   readonly #starter: AttemptStarter;
@@ -66,8 +63,7 @@ export class JobAdvancer {
     this.#starter = new AttemptStarter(options.store);
   }
 
-  /** Carries out one step; any step may be repeated. */
-  async advance(jobId: string): NextLook {
+  async advance(jobId: string): NextDelay {
     const read = await readJob(this.#options.store, jobId);
     await this.#stopOlderAttempts(jobId, read);
     if (read === null) {
@@ -77,6 +73,10 @@ export class JobAdvancer {
     const runner = this.#options.runnerOf(read);
     const seen = await seeWorker(runner, read);
     const job = await this.#readVerdict(read, seen);
+    // A cancelled attempt whose worker was never made is counted here, since no worker is left to stop.
+    const wasNeverMade =
+      isEnded(job.status) && seen.is === 'absent' && this.#starter.forget(attemptNameOf(job.id, job.attempt));
+    if (wasNeverMade) countCancelledAttempt(this.#options.metrics, job);
     this.unsettled.update(job, seen, this.#options.store.clock.now());
     if (this.#mustStartAgain(job, seen)) {
       await this.#starter.start(runner, job, job.attempt, job.deadline ?? 0);
@@ -85,7 +85,7 @@ export class JobAdvancer {
     return this.#decide({ job, runner, seen });
   }
 
-  /** Ends workers of attempts before the last one, and every worker of a job that is not in the record. */
+  /** Stops workers of attempts before the last one, and every worker of a job that is not in the record. */
   async #stopOlderAttempts(jobId: string, job: Job | null): Promise<void> {
     const last = job?.attempt ?? Number.POSITIVE_INFINITY;
     for (const runner of this.#options.runners) {
@@ -94,25 +94,25 @@ export class JobAdvancer {
     }
   }
 
-  /** Returns the job with the verdict that its worker may have sent since the job was read: a verdict says more than an exit code. */
+  /** Adds a verdict that the worker sent after the job was read: a verdict says more than an exit code. */
   async #readVerdict(job: Job, seen: Seen): Promise<Job> {
-    if (!hasLeft(seen) || job.verdict !== null || isEnded(job.status) || !hasOpenAttempt(job)) return job;
+    if (!isGone(seen) || job.verdict !== null || isEnded(job.status) || !hasOpenAttempt(job)) return job;
     const now = await readJob(this.#options.store, job.id);
     return now?.attempt === job.attempt ? { ...job, verdict: now.verdict } : job;
   }
 
-  /** True for an attempt whose start failed: its worker never was, so its absence is no interruption. */
+  /** An attempt whose start failed never had a worker, so its absence is no interruption. */
   #mustStartAgain(job: Job, seen: Seen): boolean {
     const isMissing = seen.is === 'absent' && job.verdict === null && hasOpenAttempt(job);
     return isMissing && this.#starter.hasFailed(attemptNameOf(job.id, job.attempt));
   }
 
-  #decide(situation: Situation): NextLook {
+  #decide(situation: Situation): NextDelay {
     const { store, limits } = this.#options;
     return this.#carryOut(situation, next(situation.job, situation.seen, store.clock.now(), limits));
   }
 
-  async #carryOut(situation: Situation, step: Step): NextLook {
+  async #carryOut(situation: Situation, step: Step): NextDelay {
     switch (step.do) {
       case 'nothing':
         return step.until === undefined ? null : Math.max(atOnceMs, step.until - this.#options.store.clock.now());
@@ -131,7 +131,7 @@ export class JobAdvancer {
     }
   }
 
-  async #start({ job, runner }: Situation, attempt: number): NextLook {
+  async #start({ job, runner }: Situation, attempt: number): NextDelay {
     const { store, holder, limits, mayStart } = this.#options;
     if (!mayStart()) return null;
     const deadline = deadlineOf(job, limits, store.clock.now());
@@ -140,11 +140,11 @@ export class JobAdvancer {
     await this.#starter.start(runner, job, attempt, deadline);
     const started = { ...job, attempt, deadline, storing_since: null, verdict: null };
     const seen = await seeWorker(runner, started);
-    // A worker that has left may have sent a verdict, which is read with the job.
-    return hasLeft(seen) ? atOnceMs : this.#decide({ job: started, runner, seen });
+    // A worker that has ended may have sent a verdict: `advance` reads it with the job.
+    return isGone(seen) ? atOnceMs : this.#decide({ job: started, runner, seen });
   }
 
-  async #note({ job, runner, seen }: Situation, { running, stage }: StepOf<'note'>): NextLook {
+  async #note({ job, runner, seen }: Situation, { running, stage }: StepOf<'note'>): NextDelay {
     const { store } = this.#options;
     const progress = { progress: 0, stage: stage ?? '', speed_bytes: null, eta_seconds: null, running };
     const noted = await noteProgress(store, job.id, job.attempt, progress);
@@ -153,12 +153,12 @@ export class JobAdvancer {
     return this.#decide({ job: { ...job, ...begun, stage }, runner, seen });
   }
 
-  async #retry({ job, runner }: Situation, step: StepOf<'retry'>): NextLook {
+  async #retry({ job, runner }: Situation, step: StepOf<'retry'>): NextDelay {
     const { store, holder, metrics } = this.#options;
     const moved = await retryJob(store, holder, job, step);
     const { counts, code, text } = step;
     this.#logOf(job).info('the attempt ended', { counts, code, reason: text, moved: moved.done === true });
-    // Otherwise another controller leads, and it has not read yet how the attempt ended.
+    // Another controller leads: it still has to read from the worker how the attempt ended.
     if (!moved.done) return null;
     countRetriedAttempt(metrics, counts);
     await this.#clear(runner, job, job);
@@ -166,7 +166,7 @@ export class JobAdvancer {
   }
 
   /** Completes the job if the object store has the file; while the object store cannot be asked, the job is storing (D75). */
-  async #confirm(situation: Situation, { delivered, metadata }: StepOf<'confirm'>): NextLook {
+  async #confirm(situation: Situation, { delivered, metadata }: StepOf<'confirm'>): NextDelay {
     const { store, holder, objects, limits } = this.#options;
     const { job } = situation;
     let found: Awaited<ReturnType<ObjectStore['see']>>;
@@ -174,7 +174,7 @@ export class JobAdvancer {
       await objects.finish(delivered.key);
       found = await objects.see(delivered.key);
     } catch (error) {
-      this.#logOf(job).warn('the object store cannot be asked: the job waits', { error });
+      this.#logOf(job).warn('the object store does not answer: the job waits', { error });
       await noteStoring(store, holder, job, { metadata, delivered });
       return storageRetryMs;
     }
@@ -187,11 +187,11 @@ export class JobAdvancer {
 
   async #settle(
     { job, runner }: Situation,
-    { end, metadata }: Pick<StepOf<'settle'>, 'end' | 'metadata'>,
+    { end, metadata, reason }: Omit<StepOf<'settle'>, 'do'>,
     delivered: Delivered | null,
-  ): NextLook {
+  ): NextDelay {
     const { store, holder, metrics } = this.#options;
-    const settled = await settleJob(store, holder, job, { ...end, metadata, delivered });
+    const settled = await settleJob(store, holder, job, { ...end, metadata, delivered, reason });
     if (settled.refused === 'not_leading' || settled.refused === 'stale') return null;
     if (settled.done) {
       countSettledJob(metrics, job, { end, balance: settled.balance, now: store.clock.now() });
@@ -203,7 +203,7 @@ export class JobAdvancer {
     return null;
   }
 
-  async #stop({ job, runner }: Situation): NextLook {
+  async #stop({ job, runner }: Situation): NextDelay {
     await this.#clear(runner, job, job);
     countCancelledAttempt(this.#options.metrics, job);
     return null;
@@ -231,7 +231,7 @@ export class JobAdvancer {
   }
 }
 
-/** Asks for the worker of the last attempt; once the attempt is over, `list` answers whether anything is left without a request. */
+/** Once the attempt is over, `list` finds leftovers without a request to the cluster. */
 async function seeWorker(runner: Runner, job: Job): Promise<Seen> {
   const name = attemptNameOf(job.id, job.attempt);
   if (job.attempt === 0) return { is: 'absent' };
@@ -240,6 +240,6 @@ async function seeWorker(runner: Runner, job: Job): Promise<Seen> {
   return runner.see(name);
 }
 
-function hasLeft({ is }: Seen): boolean {
+function isGone({ is }: Seen): boolean {
   return is === 'ended' || is === 'absent';
 }

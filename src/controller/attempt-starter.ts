@@ -11,7 +11,7 @@ const waitingForStart = {
   eta_seconds: null,
 };
 
-/** Starts workers, and remembers the attempts whose start failed: they have not begun, so they are not interrupted either. */
+/** Starts workers and remembers attempts whose start failed: without a worker they cannot be interrupted. */
 export class AttemptStarter {
   readonly #store: RecordStore;
   readonly #failed = new Set<string>();
@@ -24,11 +24,12 @@ export class AttemptStarter {
     return this.#failed.has(attemptName);
   }
 
-  forget(attemptName: string): void {
-    this.#failed.delete(attemptName);
+  /** True when the start of the attempt had failed. */
+  forget(attemptName: string): boolean {
+    return this.#failed.delete(attemptName);
   }
 
-  /** Throws when the worker cannot be started now, and notes that as the stage of the job. */
+  /** When the worker cannot be started, notes that as the stage of the job and throws. */
   async start(runner: Runner, { id, endpoint }: Job, attempt: number, deadline: number): Promise<void> {
     const name = attemptNameOf(id, attempt);
     try {

@@ -3,12 +3,11 @@ import type { AttemptId } from '../runners/runner.ts';
 
 const purpose = 'attempt';
 
-/** Returns a token for one attempt alone. */
 export function makeToken({ jobId, attempt }: AttemptId, sign: Seal['sign']): string {
   return `${jobId}.${attempt}.${sign(purpose, `${jobId}.${attempt}`)}`;
 }
 
-/** Returns the attempt of a token, `null` when its signature is not ours. */
+/** Returns `null` when the signature is not ours. */
 export function readToken(token: string, verify: Seal['verify']): AttemptId | null {
   const [, jobId, attempt, signature] = /^([0-9a-f-]{36})\.(\d{1,6})\.([\w-]{20,100})$/.exec(token) ?? [];
   if (jobId === undefined || attempt === undefined || signature === undefined) return null;

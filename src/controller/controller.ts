@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
 import { rerun, type SingleFlight } from '../base/single-flight.ts';
 import { jobIdOf } from '../runners/runner.ts';
 import { leaveLead, takeLead } from '../store/jobs/leadership.ts';
@@ -11,15 +10,14 @@ import { type AdvanceOptions, JobAdvancer } from './advance-job.ts';
 import { makeWorkQueue, type WorkQueue } from './work-queue.ts';
 
 export interface ControllerOptions extends Omit<AdvanceOptions, 'holder' | 'mayStart'> {
-  /** Highest number of attempts at once. */
+  /** Limit of attempts at once. */
   readonly slots: number;
   readonly times?: Partial<ControllerTimes>;
 }
 
 export interface ControllerTimes {
-  /** Life of a lead that is not renewed. */
+  /** Lifetime of leadership that is not renewed. */
   readonly leaseMs: number;
-  /** Interval at which the lead is taken or renewed. */
   readonly renewMs: number;
   readonly fullPassMs: number;
 }
@@ -27,10 +25,9 @@ export interface ControllerTimes {
 const defaultTimes: ControllerTimes = { leaseMs: 15_000, renewMs: 2_000, fullPassMs: 30_000 };
 const heartbeatMs = 500;
 const maxJobsAtOnce = 32;
-/** A step of a job that hangs must not use up the time in which the runners are left. */
+/** A step that hangs must leave time to close the runners. */
 const maxStepMs = 3000;
 
-/** Returns a controller that has asked for the lead once and works from then on. */
 export async function startController(options: ControllerOptions): Promise<Controller> {
   const controller = new Controller(options);
   await controller.start();
@@ -85,7 +82,6 @@ export class Controller {
     this.#heartbeat();
   }
 
-  /** Something about the job may have changed. */
   hint(jobId: string): void {
     if (this.#isLeading && !this.#isClosing) this.#queue.add(jobId);
   }
@@ -94,7 +90,7 @@ export class Controller {
     return this.#isLeading;
   }
 
-  /** Returns since when the job waits whose worker ended first and that is not settled yet; `null` when none waits. */
+  /** Returns when the first worker ended whose job is not settled yet, `null` for none. */
   oldestUnsettled(): number | null {
     return this.#advancer.unsettled.oldest();
   }
@@ -104,7 +100,7 @@ export class Controller {
     this.#isPaused = true;
   }
 
-  /** Starts nothing more, leaves the runners, records attempts of workers that ended so as interrupted, and gives up the lead. */
+  /** Closes the runners, records the attempts that this ends as interrupted, and gives up leadership. */
   async close(): Promise<void> {
     const { store } = this.#options;
     this.#isClosing = true;
@@ -112,7 +108,7 @@ export class Controller {
     for (const timer of this.#timers) clearInterval(timer);
     await this.#stopListening();
     await within(maxStepMs, this.#queue.close());
-    await this.#quietly('leaving the runners', () => this.#leaveRunners());
+    await this.#quietly('closing the runners', () => this.#closeRunners());
     await this.#quietly('giving up the lead', () => leaveLead(store, this.#holder));
   }
 
@@ -127,7 +123,7 @@ export class Controller {
       try {
         leads = await takeLead(store, this.#holder, this.#times.leaseMs);
       } finally {
-        // Without the record nobody leads: a controller that leads anew looks at everything.
+        // Without Redis no controller leads; a new leader begins with a full pass.
         if (leads && !this.#isLeading) {
           this.#passedAt = Number.NEGATIVE_INFINITY;
           this.#advancer.unsettled.clear();
@@ -162,7 +158,7 @@ export class Controller {
     this.#passedAt = performance.now();
     const { store, runners, limits, metrics, log } = this.#options;
     const observe = metrics.reconcile_seconds.startTimer();
-    // Runners come first, for they may have to list the cluster again; one that fails holds up nothing else.
+    // Runners come first, because they may have to list the cluster; a failing one must not stop the pass.
     const listed = await Promise.allSettled(runners.map((runner) => runner.list()));
     for (const found of listed) {
       if (found.status === 'fulfilled') for (const name of found.value) this.#queue.add(jobIdOf(name));
@@ -174,7 +170,7 @@ export class Controller {
     observe();
   }
 
-  /** Subscribes to the hints of the record and of the runners; returns how to end that. */
+  /** Subscribes to hints of Redis and the runners; returns how to unsubscribe. */
   async #listen(): Promise<() => Promise<void>> {
     const { store, runners } = this.#options;
     const unsubscribe = await store.connection.subscribe(channels.work, (jobId) => {
@@ -190,8 +186,8 @@ export class Controller {
     };
   }
 
-  /** Leaves the runners, and advances each job whose worker ended so: its attempt is recorded as interrupted. */
-  async #leaveRunners(): Promise<void> {
+  /** Advances each job whose worker ends with its runner, so that its attempt is recorded as interrupted. */
+  async #closeRunners(): Promise<void> {
     const ended = await Promise.all(this.#options.runners.map((runner) => runner.close()));
     const steps = ended.flat().map((name) => this.#advancer.advance(jobIdOf(name)));
     await within(maxStepMs, Promise.all(steps));
@@ -207,15 +203,9 @@ export class Controller {
   }
 }
 
-/** Waits for work, but no longer than `maxMs`. */
+/** Waits for the work, but no longer than `maxMs`. */
 async function within(maxMs: number, work: Promise<unknown>): Promise<void> {
-  const isDone = new AbortController();
-  const late = pause(maxMs, undefined, { signal: isDone.signal }).catch(() => {
-    // The work was done first.
-  });
-  try {
-    await Promise.race([work, late]);
-  } finally {
-    isDone.abort();
-  }
+  const late = Promise.withResolvers<void>();
+  const timer = setTimeout(late.resolve, maxMs);
+  await Promise.race([work, late.promise]).finally(() => clearTimeout(timer));
 }

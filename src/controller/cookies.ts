@@ -4,10 +4,7 @@ import type { Log } from '../base/log.ts';
 
 const maxCookieBytes = 256 * 1024;
 
-/**
- * Returns the cookies of a site, `null` when there are none: `example.com.txt` is for example.com and every name below it. The
- * longest name wins.
- */
+/** Returns `null` for none. `example.com.txt` is for example.com and every name below it; the longest name wins. */
 export async function readCookies(folder: string | null, url: unknown, log: Log): Promise<string | null> {
   const host = URL.parse(String(url))?.hostname;
   if (folder === null || !host) return null;
@@ -15,7 +12,7 @@ export async function readCookies(folder: string | null, url: unknown, log: Log)
   for (let first = 0; first < labels.length; first++) {
     const file = join(folder, `${labels.slice(first).join('.')}.txt`);
     try {
-      // `stat`, for a mounted Secret consists of links.
+      // `stat`, because a mounted Secret consists of links.
       const { size } = await stat(file);
       if (size > maxCookieBytes) throw new Error(`It has ${size} bytes, and ${maxCookieBytes} are allowed`);
       return await readFile(file, 'utf8');

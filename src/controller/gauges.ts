@@ -6,26 +6,22 @@ import { readOpenings } from '../store/jobs/open-work.ts';
 import { verifyLedger } from '../store/money/verify-ledger.ts';
 import type { RecordStore } from '../store/script.ts';
 
-export interface GaugesOptions {
-  readonly store: RecordStore;
-  readonly metrics: Metrics;
-  readonly isLeading: () => boolean;
-  /** Returns since when the job waits whose worker ended first and that is not settled yet; `null` when none waits. */
-  readonly oldestUnsettled: () => number | null;
-  readonly log: Log;
-}
-
 const checkMs = 2_000;
 const verifyMs = 3_600_000;
 
-/** In the leading controller alone: reads the gauges of the record when /metrics is asked, and verifies every ledger once an hour. */
-export function startGauges({ store, metrics, isLeading, oldestUnsettled, log }: GaugesOptions): {
-  close(): Promise<void>;
-} {
+/** While this controller leads: refreshes the gauges at each request for /metrics, and verifies every ledger once an hour. */
+export function startGauges(options: {
+  readonly store: RecordStore;
+  readonly metrics: Metrics;
+  readonly isLeading: () => boolean;
+  readonly oldestUnsettled: () => number | null;
+  readonly log: Log;
+}): { close(): Promise<void> } {
+  const { store, metrics, isLeading, oldestUnsettled, log } = options;
   let verifiedAt = Number.NEGATIVE_INFINITY;
   const complain = (error: unknown) => log.debug('the gauges could not be read from the record', { error });
-  const look = shareRun(async () => {
-    if (isLeading()) await showOpenings(store, metrics, oldestUnsettled()).catch(complain);
+  const refresh = shareRun(async () => {
+    if (isLeading()) await setGauges(store, metrics, oldestUnsettled()).catch(complain);
   });
   const verify = shareRun(async () => {
     if (!isLeading() || performance.now() - verifiedAt < verifyMs) return;
@@ -33,18 +29,18 @@ export function startGauges({ store, metrics, isLeading, oldestUnsettled, log }:
       verifiedAt = performance.now();
     }, complain);
   });
-  metrics.refreshers.add(look.run);
+  metrics.refreshers.add(refresh.run);
   const timer = setInterval(verify.run, checkMs);
   return {
     async close() {
-      metrics.refreshers.delete(look.run);
+      metrics.refreshers.delete(refresh.run);
       clearInterval(timer);
-      await Promise.all([look.settled(), verify.settled()]);
+      await Promise.all([refresh.settled(), verify.settled()]);
     },
   };
 }
 
-async function showOpenings(store: RecordStore, metrics: Metrics, oldestUnsettled: number | null): Promise<void> {
+async function setGauges(store: RecordStore, metrics: Metrics, oldestUnsettled: number | null): Promise<void> {
   const now = store.clock.now();
   const seen = await readOpenings(store);
   const age = (since: number | null) => (since === null ? 0 : Math.max(0, (now - since) / 1000));

@@ -5,17 +5,15 @@ import { siteOf } from '../model/source-site.ts';
 
 type Counts = Extract<Step, { readonly do: 'retry' }>['counts'];
 
-/** Counts an attempt that another one follows. */
 export function countRetriedAttempt({ attempts_total }: Pick<Metrics, 'attempts_total'>, counts: Counts): void {
   attempts_total.inc({ class: counts === 'failure' ? 'failed' : 'interrupted' });
 }
 
-/** Counts the attempt of a cancelled job once its worker is stopped; every other stopped attempt was counted when it ended. */
+/** Every other stopped attempt was counted when it ended. */
 export function countCancelledAttempt({ attempts_total }: Pick<Metrics, 'attempts_total'>, job: Job): void {
   if (job.error_code === 'cancelled' && hasOpenAttempt(job)) attempts_total.inc({ class: 'interrupted' });
 }
 
-/** Counts a settled job, the attempt that ended with it, its charge, its time by stage and the site of its source. */
 export function countSettledJob(
   metrics: Metrics,
   job: Job,
@@ -38,7 +36,7 @@ function classOf({ success, code }: JobEnd): 'done' | 'failed' | 'interrupted' {
   return code === 'worker_lost' ? 'interrupted' : 'failed';
 }
 
-/** Splits the life of a job by the times in its record: in the queue, at work (every attempt and the waits between), in storage. */
+/** `work` is every attempt and the waits between them. */
 function listStages({ created_at, started_at, storing_since }: Job, now: number): [stage: string, ms: number][] {
   const begun = started_at ?? now;
   const stored = storing_since ?? now;

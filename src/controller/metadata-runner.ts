@@ -15,7 +15,7 @@ interface MetadataAttempt {
 
 const backoff = { firstMs: 200, maxMs: 5_000 };
 
-/** Runs metadata jobs: they need no worker, the inspector is asked (D2), again while it or the record is away. */
+/** Runs metadata jobs by asking the inspector (D2), again while the inspector or Redis is away. */
 export function openMetadataRunner(
   inspector: Inspector,
   readJob: (jobId: string) => Promise<Job | null>,
@@ -73,7 +73,7 @@ export function openMetadataRunner(
   };
 }
 
-/** True when the inspector is restarting or has no free slot, or the record is away. */
+/** The inspector restarts or has no free slot, or Redis does not answer. */
 function isAway(error: unknown): boolean {
   return error instanceof Refusal && error.code === 'unavailable';
 }

@@ -6,28 +6,24 @@ import { dropFile, dueFiles } from '../store/jobs/kept-files.ts';
 import type { RecordStore } from '../store/script.ts';
 import { type Lifetimes, sweepRecord } from '../store/sweep-record.ts';
 
-export interface SweeperOptions {
+const intervalMs = 20_000;
+/** An upload whose job waits for the object store is finished up to a day later (D75). */
+const maxUploadAgeMs = 48 * 3_600_000;
+
+/** While this controller leads: removes expired files and records every 20 s, and archives closed days once a day. */
+export function startSweeper(options: {
   readonly store: RecordStore;
   readonly objects: ArchiveObjects & Pick<ObjectStore, 'sweepTemporary'>;
   readonly lifetimes: Lifetimes & { readonly file: number };
   readonly isLeading: () => boolean;
   readonly log: Log;
-}
-
-const intervalMs = 20_000;
-/** An upload whose job waits for the object store is finished up to a day later (D75). */
-const maxUploadAgeMs = 48 * 3_600_000;
-
-/** While this controller leads: every 20 s removes what is past its lifetime, once a day moves ended days to the object store. */
-export function startSweeper({ store, objects, lifetimes, isLeading, log }: SweeperOptions): {
-  wake(): void;
-  close(): Promise<void>;
-} {
+}): { wake(): void; close(): Promise<void> } {
+  const { store, objects, lifetimes, isLeading, log } = options;
   let isClosing = false;
   let movedOn = Number.NaN;
   const sweepAll = async () => {
     let isOver = false;
-    // Stays false once it was false: a sweep that was cut short does not count as done.
+    // Never true again after a false: a sweep that was cut short does not count as done.
     const goOn = () => {
       isOver ||= isClosing || !isLeading();
       return !isOver;
@@ -39,7 +35,7 @@ export function startSweeper({ store, objects, lifetimes, isLeading, log }: Swee
     const days = await removeArchivedDays(store, objects, store.clock.now() - lifetimes.line, goOn);
     if (Object.values(swept).some((count) => count > 0) || files + uploads + days > 0)
       log.info('past lifetimes were removed', { ...swept, files, uploads, days });
-    // Last, because a full object store must not keep files from being removed.
+    // Last: a full object store must not prevent the removal of files.
     const today = dayOf(store.clock.now());
     if (today === movedOn) return;
     const entries = await archiveDays({ store, objects, lifetimes, goOn, log });
@@ -61,10 +57,9 @@ export function startSweeper({ store, objects, lifetimes, isLeading, log }: Swee
   };
 }
 
-/** Removes files from the object store, each whole folder of its job, then forgets them. */
 async function sweepFiles(
   store: RecordStore,
-  objects: SweeperOptions['objects'],
+  objects: Pick<ObjectStore, 'remove'>,
   before: number,
   goOn: () => boolean,
 ): Promise<number> {

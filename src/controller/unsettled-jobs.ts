@@ -1,16 +1,16 @@
 import { isEnded, type Job } from '../model/job.ts';
 import { hasOpenAttempt, type Seen } from '../model/next.ts';
 
-/** Jobs whose worker has ended and that are not settled yet, each with the time when this controller first saw so. */
+/** Jobs whose worker has ended and that are not settled yet, with the time when this controller first saw its end. */
 export class UnsettledJobs {
   readonly #since = new Map<string, number>();
 
-  /** Returns the time of the longest wait, `null` when every ended worker's job is settled. */
+  /** Returns the earliest of these times, `null` for none. */
   oldest(): number | null {
     return this.#since.size === 0 ? null : Math.min(...this.#since.values());
   }
 
-  /** A job that waits for the object store does so since its `storing_since`, whoever led then. */
+  /** A storing job counts from `storing_since`, which an earlier leader may have set. */
   update(job: Job, seen: Seen, now: number): void {
     const hasEnded = seen.is === 'ended' || job.verdict !== null || job.storing_since !== null;
     if (isEnded(job.status) || !hasOpenAttempt(job) || !hasEnded) this.#since.delete(job.id);

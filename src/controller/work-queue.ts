@@ -1,28 +1,26 @@
 import { backoffMs } from '../base/backoff.ts';
 
-/** Works on ids: each by one run at a time, many ids at once, again with back-off after an error. */
+/** Runs work by id: many ids at once, each id once at a time; repeats it with back-off after an error. */
 export interface WorkQueue {
-  /** Queues an id, now or after a delay. An id that is queued already is only brought forward. */
+  /** An id that is queued already is only brought forward. */
   add(id: string, delayMs?: number): void;
-  /** True when another id would be worked on at once; after a false, `onRoom` is called when a slot frees up. */
+  /** True when another id would run at once; after a false, `onRoom` is called when a slot frees up. */
   hasRoom(): boolean;
   /** Drops what is queued and waits for the runs under way. */
   close(): Promise<void>;
 }
 
-export interface WorkQueueOptions {
+const backoff = { firstMs: 200, maxMs: 5_000 };
+
+export function makeWorkQueue(options: {
   readonly maxRunning: number;
-  /** Returns after how many milliseconds the id is queued again, `null` for never; an error means later. */
+  /** Returns the delay in milliseconds until the id is queued again, `null` for never. */
   readonly work: (id: string) => Promise<number | null>;
   readonly onError: (id: string, error: unknown) => void;
   /** Called once when a slot frees up after `hasRoom` returned false. */
   readonly onRoom: () => void;
-}
-
-/** The longest delay is short: whatever was away is back long before its absence would double. */
-const backoff = { firstMs: 200, maxMs: 5_000 };
-
-export function makeWorkQueue({ maxRunning, work, onError, onRoom }: WorkQueueOptions): WorkQueue {
+}): WorkQueue {
+  const { maxRunning, work, onError, onRoom } = options;
   const waiting = new Set<string>();
   const running = new Set<string>();
   /** Ids that were added while they ran. */
@@ -82,7 +80,6 @@ export function makeWorkQueue({ maxRunning, work, onError, onRoom }: WorkQueueOp
   };
 }
 
-/** Returns the delay after one more failure in a row. */
 function countFailure(failures: Map<string, number>, id: string): number {
   const count = (failures.get(id) ?? 0) + 1;
   failures.set(id, count);

@@ -15,12 +15,11 @@ import type { RecordStore } from '../store/script.ts';
 
 export interface WorkerGatewayOptions {
   readonly store: RecordStore;
-  /** Returns the attempt of a token, `null` for a token of none or of one that is over. */
+  /** Returns `null` for an unknown token or an attempt that is over. */
   readonly attemptOf: (token: string) => Promise<AttemptId | null>;
   readonly objects: Pick<ObjectStore, 'partBytes' | 'permit' | 'receive'>;
   readonly maxFileBytes: number;
   readonly inspectSeconds: number;
-  /** Returns the cookies of a URL's site, `null` when the operator gave none. */
   readonly cookiesOf: (url: unknown) => Promise<string | null>;
   readonly log: Log;
 }
@@ -29,10 +28,7 @@ type GatewayRoute = (job: Job, req: IncomingMessage) => Promise<object | null>;
 
 const maxJsonBytes = 64 * 1024;
 
-/**
- * The only server of ours that workers reach: hands out the order of an attempt and upload permits, takes progress and the verdict;
- * 410 once the attempt is over. It keeps no state, so each call of a worker may reach another controller.
- */
+/** The only server that workers reach. 410: the attempt is over. Stateless, so each call of a worker may reach another controller. */
 export function makeWorkerGateway(options: WorkerGatewayOptions): Server {
   const { store, attemptOf, log } = options;
   const routes = makeRoutes(options);
@@ -50,14 +46,13 @@ export function makeWorkerGateway(options: WorkerGatewayOptions): Server {
     serve(req, res).catch((error: unknown) => {
       const status = statusOf(error);
       if (status === 500) log.error('the gateway could not answer a worker', { error });
-      // The worker tries again; the connection logs that Redis is away.
+      // The worker tries again; the Redis connection logs that Redis does not answer.
       if (error instanceof Refusal && req.method === 'PUT') log.warn('an uploaded file could not be stored', { error });
       answer(res, status, null);
     });
   });
 }
 
-/** Each route returns its answer as JSON, `null` for an empty one. */
 function makeRoutes(options: WorkerGatewayOptions): Readonly<Record<string, GatewayRoute>> {
   const { store, objects } = options;
   const permit = ({ id, attempt }: Job, json: unknown) => {
@@ -67,17 +62,13 @@ function makeRoutes(options: WorkerGatewayOptions): Readonly<Record<string, Gate
   };
   return {
     'GET /v1/attempt': async (job) => {
-      await noteProgress(store, job.id, job.attempt, {
-        progress: 0,
-        stage: 'inspect',
-        speed_bytes: null,
-        eta_seconds: null,
-      });
+      const progress = { progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null } as const;
+      await noteProgress(store, job.id, job.attempt, progress);
       return specOf(job, options, store.clock.now());
     },
     'POST /v1/attempt/progress': async (job, req) => {
-      const told = orBad(readProgress(await readJson(req)));
-      const noted = await noteProgress(store, job.id, job.attempt, told);
+      const progress = orBad(readProgress(await readJson(req)));
+      const noted = await noteProgress(store, job.id, job.attempt, progress);
       if (noted.refused) throw new Gone();
       return null;
     },
@@ -126,7 +117,7 @@ async function specOf(job: Job, options: WorkerGatewayOptions, now: number): Pro
   return { job: id, attempt, endpoint, args: args as Args, limits, part_bytes: objects.partBytes, cookies };
 }
 
-/** Reads the upload request of a file that is sent whole from its headers. */
+/** A file that is sent whole has its upload request in the headers. */
 function readHeaders({ headers }: IncomingMessage): object {
   const { 'content-length': length, 'content-type': content_type, 'x-sha256': sha256, 'x-ext': ext } = headers;
   return { bytes: Number(length), sha256, content_type, ext, parts: [] };

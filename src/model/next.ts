@@ -12,7 +12,7 @@ export type Seen =
   | { readonly is: 'ended'; readonly outcome: Outcome };
 
 export interface JobLimits {
-  /** Failures that may pass, after which a job is given up. */
+  /** Counts retryable failures. */
   readonly maxAttempts: number;
   /** Interruptions that a job survives (D74). */
   readonly maxInterruptions: number;
@@ -37,10 +37,9 @@ export interface JobEnd {
 type JobMetadata = NonNullable<Job['metadata']>;
 
 export type Step =
-  /** Nothing before `until`, or before something changes. */
   | { readonly do: 'nothing'; readonly until?: number }
   | { readonly do: 'start'; readonly attempt: number }
-  /** `running`: the job becomes Running, if it is not. */
+  /** `running`: the job becomes Running. */
   | { readonly do: 'note'; readonly running: boolean; readonly stage: string | null }
   /** The attempt is over and counted; another one follows. */
   | {
@@ -50,13 +49,13 @@ export type Step =
       readonly text: string | null;
       readonly notBefore: number;
     }
-  /** The worker ended well: the object store is asked, then the job completes. If it cannot answer, the job is storing. */
+  /** Complete the job if the object store has the file; while the object store is away, the job is storing (D75). */
   | { readonly do: 'confirm'; readonly delivered: Delivered; readonly metadata: JobMetadata }
   /** `metadata` is null when the job failed. */
-  | { readonly do: 'settle'; readonly end: JobEnd; readonly metadata: JobMetadata | null }
+  | { readonly do: 'settle'; readonly end: JobEnd; readonly metadata: JobMetadata | null; readonly reason?: string }
   | { readonly do: 'stop' };
 
-/** A source may deliver a whole file the second time, but hardly the third: one more try, within `attempts` (D97). */
+/** A source may deliver a whole file the second time, but hardly the third: one more try, within `maxAttempts` (D97). */
 const triedTwice: readonly FailureCode[] = ['file_damaged', 'file_too_large'];
 
 /** Outcome of an attempt at its deadline: one that never ran has waited, not worked, for too long. */
@@ -65,7 +64,6 @@ const deadlineOutcomes: Record<'waiting' | 'running', Outcome> = {
   running: { is: 'failed', code: 'timeout' },
 };
 
-/** Compares a job with its worker and names the one thing to do next. */
 export function next(job: Job, seen: Seen, now: number, limits: JobLimits): Step {
   if (isEnded(job.status)) return seen.is === 'absent' ? { do: 'nothing' } : { do: 'stop' };
   if (!hasOpenAttempt(job)) return seen.is === 'absent' ? startLater(job, now, limits) : { do: 'stop' };
@@ -84,7 +82,7 @@ export function next(job: Job, seen: Seen, now: number, limits: JobLimits): Step
       return judgeOutcome(job, verdictOf(job) ?? seen.outcome, now, limits);
     case 'waiting':
     case 'running': {
-      // Every start sets a deadline: without one there would be no end.
+      // Every start sets a deadline; a missing one counts as reached.
       const deadline = job.deadline ?? now;
       if (now >= deadline) return judgeOutcome(job, verdictOf(job) ?? deadlineOutcomes[seen.is], now, limits);
       if (seen.is === 'waiting' && seen.reason !== job.stage) return { do: 'note', running: false, stage: seen.reason };
@@ -99,14 +97,14 @@ export function failAttempt(job: Job, code: FailureCode, text: string | null, no
   return { do: 'retry', counts: 'failure', code, text, notBefore: now + retryDelayMs(failed) };
 }
 
-/** Tells when an attempt started now must have ended. Whether a source is live is not known yet, so each recording gets its length. */
+/** `max_duration` is added to every recording, because a source is not known to be live before the attempt. */
 export function deadlineOf(job: Job, limits: JobLimits, now: number): number {
   const { max_duration } = job.args;
   const recordedSeconds = typeof max_duration === 'number' ? max_duration : 0;
   return now + limits.maxAttemptMs + Math.ceil(recordedSeconds * 1000);
 }
 
-/** Tells how long to wait after that many failures: 5 s, 15 s, 45 s …, at most 10 minutes. */
+/** 5 s, 15 s, 45 s …, at most 10 minutes. */
 export function retryDelayMs(failed: number): number {
   return Math.min(5_000 * 3 ** (failed - 1), 600_000);
 }
@@ -116,7 +114,7 @@ export function hasOpenAttempt(job: Job): boolean {
   return job.attempt > job.failures + job.interruptions;
 }
 
-/** Says how a job ends with this failure, in the words given or those of the table; with null it is completed. */
+/** Returns the end with this failure, in the words given or those of the table; a null code completes the job. */
 export function endOf(code: FailureCode | null, text: string | null = null): JobEnd {
   if (code === null) return { status: 'CompletedJob', code, text: null, log: 201, success: true, blame: null };
   const { status, log, blame, sentence } = failures[code];
@@ -166,16 +164,16 @@ function isOwn(job: Job, delivered: Delivered): boolean {
 }
 
 function interruptAttempt(job: Job, reason: string | null, now: number, limits: JobLimits): Step {
-  if (job.interruptions >= limits.maxInterruptions) return settleFailed('worker_lost', null);
+  if (job.interruptions >= limits.maxInterruptions) return settleFailed('worker_lost', null, reason);
   return { do: 'retry', counts: 'interruption', code: 'worker_lost', text: reason, notBefore: now };
 }
 
-/** Tries that a job has when an attempt fails with this code; what the caller caused does not pass by waiting seconds. */
+/** A failure that the caller caused is final: seconds later it would be the same. */
 function maxAttemptsFor(code: FailureCode, limits: JobLimits): number {
   if (triedTwice.includes(code)) return Math.min(2, limits.maxAttempts);
   return failures[code].retryable && failures[code].blame !== 'caller' ? limits.maxAttempts : 1;
 }
 
-function settleFailed(code: FailureCode, text: string | null): Step {
-  return { do: 'settle', end: endOf(code, text), metadata: null };
+function settleFailed(code: FailureCode, text: string | null, reason: string | null = null): Step {
+  return { do: 'settle', end: endOf(code, text), metadata: null, ...(reason !== null && { reason }) };
 }

@@ -7,7 +7,16 @@ import { readAttempts } from '../../src/store/jobs/read-job.ts';
 import { advanceWith, aRunner } from '../support/advance.ts';
 import { jobLimits } from '../support/job-limits.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
-import { anAccount, aRunningJob, holder, storeOf, type TestStore, takeJob, theJob } from '../support/record.ts';
+import {
+  admitted,
+  anAccount,
+  aRunningJob,
+  holder,
+  storeOf,
+  type TestStore,
+  takeJob,
+  theJob,
+} from '../support/record.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 
 describe('metrics of jobs', () => {
@@ -67,6 +76,20 @@ describe('metrics of jobs', () => {
     expect(countsOf(await renderMetrics(metrics))).to.deep.equal(['trawl_attempts_total{class="interrupted"} 1']);
   });
 
+  it('trawl_attempts_total counts an attempt that is cancelled before its worker could be started, once', async () => {
+    const job = await admitted(store, await anAccount(store, { credits: 1 }));
+    await takeLead(store, holder);
+    while ((await takeJob(store, holder, 1_000_000)) !== job);
+    const metrics = makeMetrics();
+    const runner = aRunner({});
+    runner.refuse = 'the API server is away';
+    const advance = advanceWith(store, runner, { metrics });
+    await advance(job).catch(() => undefined);
+    await cancelJob(store, await theJob(store, job), 'The job was cancelled');
+    for (let n = 0; n < 2; n++) await advance(job);
+    expect(countsOf(await renderMetrics(metrics))).to.deep.equal(['trawl_attempts_total{class="interrupted"} 1']);
+  });
+
   it('trawl_attempts_total does not count an end that another controller has recorded', async () => {
     const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
     const metrics = makeMetrics();
@@ -112,6 +135,14 @@ describe('metrics of jobs', () => {
     const { job } = await endOne(() => ({ is: 'interrupted', reason: 'its node was shut down' }));
     const marks = await readAttempts(store, job.id);
     expect(marks.at(-1)).to.include({ attempt: 1, counts: 'interruption', reason: 'its node was shut down' });
+  });
+
+  it('the interruption that ends a job with worker_lost keeps its reason in the record', async () => {
+    const { job } = await endOne(() => ({ is: 'interrupted', reason: 'its node was shut down' }), {
+      maxInterruptions: 0,
+    });
+    const marks = await readAttempts(store, job.id);
+    expect(marks.at(-1)).to.include({ attempt: 1, code: 'worker_lost', reason: 'its node was shut down' });
   });
 
   it('a retried attempt may be taken again and is counted as a second one', async () => {

@@ -113,7 +113,8 @@ local function end_job(e)
     'verdict', '', 'metadata', e.metadata, 'delivered', e.delivered, 'progress', progress)
   redis.call('HINCRBY', job, 'revision', '1')
   if not is_counted(j) then
-    redis.call('RPUSH', attempts, cjson.encode({ attempt = tonumber(j.attempt), ended_at = now, code = completed and 'completed' or e.code }))
+    redis.call('RPUSH', attempts, cjson.encode({ attempt = tonumber(j.attempt), ended_at = now, code = completed and 'completed' or e.code,
+      reason = e.reason ~= '' and e.reason or nil }))
   end
   redis.call('ZADD', ended, at, accountId .. '/' .. jobId)
   keep_file(at, e.delivered ~= '')

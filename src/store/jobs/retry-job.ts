@@ -49,7 +49,7 @@ return { 'waiting' }
 );
 
 /** A mark of an attempt stays small, whatever a runner or a worker says. */
-const maxReasonChars = 300;
+export const maxReasonChars = 300;
 
 /** Ends an attempt that another one follows. */
 export async function retryJob(

@@ -3,6 +3,7 @@ import { keys } from '../keys.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { type Change, changeOf, type RecordStore, run, script, text } from '../script.ts';
 import { endJob, endJobArgNames, endJobArgs, endJobKeyNames, endJobKeys } from './end-job.ts';
+import { maxReasonChars } from './retry-job.ts';
 
 /**
  * Ends a job, once: final status, charge or release, ledger, request-log line, statistics and webhook in one step.
@@ -14,7 +15,18 @@ const settleScript = script(
   'settle',
   'always',
   [...endJobKeyNames, 'lead'] as const,
-  [...endJobArgNames, 'holder', 'attempt', 'status', 'code', 'sentence', 'log', 'metadata', 'delivered'] as const,
+  [
+    ...endJobArgNames,
+    'holder',
+    'attempt',
+    'status',
+    'code',
+    'sentence',
+    'log',
+    'metadata',
+    'delivered',
+    'reason',
+  ] as const,
   /* lua */ `${endJob}
 if redis.call('GET', lead) ~= holder then return { 'not_leading' } end
 local refused = read_job()
@@ -22,7 +34,7 @@ if refused then return refused end
 if j.attempt ~= attempt or (status == 'CompletedJob' and is_counted(j)) then return { 'stale' } end
 refused = read_balances()
 if refused then return refused end
-return { 'settled', end_job({ status = status, code = code, error = sentence, log = log, metadata = metadata, delivered = delivered }) }
+return { 'settled', end_job({ status = status, code = code, error = sentence, log = log, metadata = metadata, delivered = delivered, reason = reason }) }
 `,
 );
 
@@ -34,6 +46,8 @@ export interface JobEnding {
   readonly log: number;
   readonly metadata: unknown;
   readonly delivered: unknown;
+  /** Cause of the last interruption, for the mark of the attempt. */
+  readonly reason?: string | undefined;
 }
 
 /** Ends a job once, with all that belongs to its end; a repetition changes nothing. Gives the balance that was charged, or ''. */
@@ -58,6 +72,7 @@ export async function settleJob(
         log: end.log,
         metadata: end.metadata ? JSON.stringify(end.metadata) : '',
         delivered: end.delivered ? JSON.stringify(end.delivered) : '',
+        reason: (end.reason ?? '').slice(0, maxReasonChars),
       },
     ),
   );

@@ -1,0 +1,61 @@
+import { expect } from 'chai';
+import { UnsettledJobs } from '../../src/controller/unsettled-jobs.ts';
+import type { Job } from '../../src/model/job.ts';
+import type { Seen } from '../../src/model/next.ts';
+
+const ended: Seen = { is: 'ended', outcome: { is: 'interrupted', reason: 'its node was shut down' } };
+
+function aJob(id: string, given: Partial<Job> = {}): Job {
+  const open = { status: 'Running', attempt: 1, failures: 0, interruptions: 0, verdict: null, storing_since: null };
+  return { id, ...open, ...given } as Job;
+}
+
+describe('unsettled jobs', () => {
+  let jobs: UnsettledJobs;
+  beforeEach(() => {
+    jobs = new UnsettledJobs();
+  });
+
+  it('oldest returns null while no worker has ended', () => {
+    jobs.update(aJob('a'), { is: 'running' }, 1);
+    jobs.update(aJob('b'), { is: 'absent' }, 2);
+    expect(jobs.oldest()).to.equal(null);
+  });
+
+  it('oldest returns the time of the first update after a worker ended, also after later updates', () => {
+    jobs.update(aJob('a'), ended, 20);
+    jobs.update(aJob('b'), ended, 10);
+    jobs.update(aJob('b'), ended, 30);
+    expect(jobs.oldest()).to.equal(10);
+  });
+
+  it('a job with a verdict counts although its worker is gone', () => {
+    jobs.update(aJob('a', { verdict: { is: 'failed', code: 'private' } }), { is: 'absent' }, 5);
+    expect(jobs.oldest()).to.equal(5);
+  });
+
+  it('a storing job counts from storing_since', () => {
+    jobs.update(aJob('a', { storing_since: 3 }), { is: 'absent' }, 50);
+    expect(jobs.oldest()).to.equal(3);
+  });
+
+  for (const [what, given] of [
+    ['has ended', { status: 'Error' }],
+    ['has no open attempt', { interruptions: 1 }],
+  ] as const) {
+    it(`a job that ${what} counts no more`, () => {
+      jobs.update(aJob('a'), ended, 5);
+      jobs.update(aJob('a', given), ended, 6);
+      expect(jobs.oldest()).to.equal(null);
+    });
+  }
+
+  it('delete and clear remove jobs', () => {
+    jobs.update(aJob('a'), ended, 1);
+    jobs.update(aJob('b'), ended, 2);
+    jobs.delete('a');
+    expect(jobs.oldest()).to.equal(2);
+    jobs.clear();
+    expect(jobs.oldest()).to.equal(null);
+  });
+});
