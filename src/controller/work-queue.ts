@@ -12,15 +12,16 @@ export interface WorkQueue {
 
 const backoff = { firstMs: 200, maxMs: 5_000 };
 
-export function makeWorkQueue(options: {
+interface WorkQueueOptions {
   readonly maxRunning: number;
   /** Returns the delay in milliseconds until the id is queued again, `null` for never. */
   readonly work: (id: string) => Promise<number | null>;
   readonly onError: (id: string, error: unknown) => void;
   /** Called once when a slot frees up after `hasRoom` returned false. */
   readonly onRoom: () => void;
-}): WorkQueue {
-  const { maxRunning, work, onError, onRoom } = options;
+}
+
+export function makeWorkQueue({ maxRunning, work, onError, onRoom }: WorkQueueOptions): WorkQueue {
   const waiting = new Set<string>();
   const running = new Set<string>();
   /** Ids that were added while they ran. */
