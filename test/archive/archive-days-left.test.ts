@@ -11,7 +11,7 @@ import { allOf, anOldAccount, type OldAccount, objectsIn } from '../support/days
 import { storeOf, type TestStore } from '../support/record.ts';
 import { aFolder, aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 
-describe('ended days that cannot be moved now', () => {
+describe('closed days that cannot be archived now', () => {
   let redis: TestRedis;
   let store: TestStore;
   let objects: FolderStore;
@@ -32,7 +32,7 @@ describe('ended days that cannot be moved now', () => {
   const move = (given: Partial<ArchiveOptions> = {}) =>
     archiveDays({ store, objects, lifetimes: { job: 30 * 86_400_000 }, goOn: () => true, log: aLog().log, ...given });
 
-  it('whose object is damaged keep nothing else from being moved, and are left for the next day', async () => {
+  it('with a damaged object stay for the next day, and other streams are archived', async () => {
     const [damaged, whole] = [await anOldAccount(store), await anOldAccount(store)];
     const before = [await allOfIt(damaged), await allOfIt(whole)];
     const origins = [ledgerStream(damaged.accountId), paidLineStream(damaged.keyId), freeLineStream(damaged.keyId)];
@@ -48,7 +48,7 @@ describe('ended days that cannot be moved now', () => {
     expect(await allOfIt(whole)).to.deep.equal(before[1]);
   });
 
-  it('are all left when the object store is away, and whoever moves them is told', async () => {
+  it('all stay when the object store is away, and archiving throws', async () => {
     await anOldAccount(store);
     const { log, lines } = aLog();
     const away = place.folder;
@@ -59,7 +59,7 @@ describe('ended days that cannot be moved now', () => {
     expect(lines).to.deep.equal([]);
   });
 
-  it('are left after the step that is under way when they are to be left', async () => {
+  it('stay after the current step when goOn returns false', async () => {
     const caller = await anOldAccount(store);
     const before = await allOfIt(caller);
     let asked = 0;

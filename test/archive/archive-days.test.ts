@@ -94,7 +94,7 @@ describe('ended days', () => {
     expect(await verifyLedger(store, caller.accountId)).to.deep.include({ entries: ledger });
   });
 
-  it('are moved by the sweep, once a day, and removed by it', async () => {
+  it('are archived once a day by the sweeper, and removed by it after their lifetime', async () => {
     const caller = await anOldAccount(store);
     const before = await all(caller);
     const { log, lines } = aLog();
@@ -123,7 +123,7 @@ describe('ended days', () => {
     }
   });
 
-  it('leave the money of every job that the record still has where it explains the job', async () => {
+  it('ledger entries of a job stay in Redis as long as the job', async () => {
     const caller = await anAccount(store, { quota: 9 });
     await settleJob(store, holder, await aRunningJob(store, caller), completed);
     store.advance(29 * day);
@@ -179,7 +179,7 @@ describe('ended days', () => {
     await expectWhole(caller, before);
   });
 
-  it('are moved once by two at once, also by one that was held up after it had looked', async () => {
+  it('are archived once by two controllers at once, also when one is delayed after reading', async () => {
     const caller = await anOldAccount(store);
     const before = await all(caller);
     const hasLooked = Promise.withResolvers<void>();
@@ -202,7 +202,7 @@ describe('ended days', () => {
     await expectWhole(caller, before);
   });
 
-  it('are removed when their time is over, but never the ledger', async () => {
+  it('request-log lines are removed after their lifetime, the ledger never', async () => {
     const caller = await anOldAccount(store);
     await move();
     const ledger = await readLedger(store, caller.accountId, 1000, open);
@@ -228,7 +228,7 @@ describe('ended days', () => {
     expect(objectsIn(place.folder).every((path) => path.startsWith('days/ledger/'))).to.equal(true);
   });
 
-  it('stay in the record when an object of another one lies where they would go', async () => {
+  it('stay in Redis when their object belongs to another record', async () => {
     const caller = await anOldAccount(store);
     const before = await all(caller);
     const entries = (await readLedger(store, caller.accountId, 99)).reverse();
@@ -240,7 +240,7 @@ describe('ended days', () => {
     expect((await verifyLedger(store, caller.accountId, open)).problems).to.deep.equal([]);
   });
 
-  it('of a ledger with a problem stay in the record', async () => {
+  it('of a ledger with a problem stay in Redis', async () => {
     const caller = await anOldAccount(store);
     const ledger = keys.ledger(caller.accountId);
     const entries = await readLedger(store, caller.accountId, 99);
@@ -253,7 +253,7 @@ describe('ended days', () => {
     expect(await verifyLedger(store, caller.accountId)).to.deep.include({ problems });
   });
 
-  it('that are gone from the object store are named by who verifies, and do not hide what comes after', async () => {
+  it('that are missing in the object store are reported by the verification, which reads on', async () => {
     const caller = await anOldAccount(store);
     await move();
     const [first] = await listArchivedParts(store, ledgerStream(caller.accountId));

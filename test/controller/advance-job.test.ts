@@ -9,14 +9,14 @@ import { startTestRedis, type TestRedis } from '../support/redis.ts';
 
 const hour = 3_600_000;
 
-describe('the next step of a job, carried out', () => {
+describe('advancing a job', () => {
   let redis: TestRedis;
   before(async () => {
     redis = await startTestRedis();
   });
   after(() => redis.stop());
 
-  it('D75: a file whose store is away is waited for, and the job completes when it is back', async () => {
+  it('D75: a job whose file cannot be confirmed waits for the object store and completes once it answers', async () => {
     const store = storeOf(redis.connection);
     const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
     const delivered = { ...someDelivered(1), key: `${job.id}/1/media.mp4` };
@@ -38,7 +38,7 @@ describe('the next step of a job, carried out', () => {
     expect(runner.stopped).to.deep.equal([`${job.id}-1`]);
   });
 
-  it('who leads no more clears away neither the worker nor the file that the next leader has not read', async () => {
+  it('a former leader removes neither the worker nor the file that the next leader has not read', async () => {
     const store = storeOf(redis.connection);
     const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
     const runner = aRunner({ [`${job.id}-1`]: { is: 'interrupted', reason: 'its node was shut down' } });
@@ -56,7 +56,7 @@ describe('the next step of a job, carried out', () => {
     expect((await theJob(store, job.id)).interruptions).to.equal(1);
   });
 
-  it('what a worker told between the look at the record and the look at the worker counts', async () => {
+  it('a verdict that is recorded after the job was read, but before the runner is asked, counts', async () => {
     const store = storeOf(redis.connection);
     const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
     const runner = aRunner({ [`${job.id}-1`]: { is: 'failed', code: 'worker_failed' } });
@@ -68,7 +68,7 @@ describe('the next step of a job, carried out', () => {
     expect(await theJob(store, job.id)).to.include({ error_code: 'private', failures: 0 });
   });
 
-  it('what a worker has told of its film counts whole, also where its runner knows a part of it', async () => {
+  it('the metadata of a verdict wins over the partial metadata of the runner', async () => {
     const store = storeOf(redis.connection);
     const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
     const delivered = { ...someDelivered(1), key: `${job.id}/1/media.mp4` };
@@ -85,7 +85,7 @@ describe('the next step of a job, carried out', () => {
     expect([completed.status, completed.metadata?.title]).to.deep.equal(['CompletedJob', someMetadata.title]);
   });
 
-  it('who has told of its file is completed, not started again, when its start seemed to fail', async () => {
+  it('a job with a verdict completes instead of starting again, although its start seemed to fail', async () => {
     const store = storeOf(redis.connection);
     const id = await admitted(store, await anAccount(store, { credits: 1 }));
     await takeLead(store, holder);
@@ -102,7 +102,7 @@ describe('the next step of a job, carried out', () => {
     expect(runner.started).to.deep.equal([]);
   });
 
-  it('an attempt whose worker could not be started is started again, and is no interruption', async () => {
+  it('an attempt whose start failed is started again without counting an interruption', async () => {
     const store = storeOf(redis.connection);
     const id = await admitted(store, await anAccount(store, { credits: 1 }));
     await takeLead(store, holder);
@@ -122,7 +122,7 @@ describe('the next step of a job, carried out', () => {
     expect(await theJob(store, id)).to.include({ attempt: 1, interruptions: 0, status: 'Running' });
   });
 
-  it('an attempt that could not be started until its time was over is interrupted', async () => {
+  it('an attempt that could not be started before its deadline counts as interrupted', async () => {
     const store = storeOf(redis.connection);
     const id = await admitted(store, await anAccount(store, { credits: 1 }));
     await takeLead(store, holder);
@@ -138,7 +138,7 @@ describe('the next step of a job, carried out', () => {
     expect(await theJob(store, id)).to.include({ attempt: 1, interruptions: 1, status: 'QueuedJob' });
   });
 
-  it('workers of earlier attempts, and of jobs that nobody knows, are ended; one that is newer than what was read is not', async () => {
+  it('workers of earlier attempts and of unknown jobs are stopped, a worker of a later attempt is not', async () => {
     const store = storeOf(redis.connection);
     const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
     const unknown = randomUUID();

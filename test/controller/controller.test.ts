@@ -63,7 +63,7 @@ describe('the controller', function () {
   const isRunning = (id: string) =>
     until(async () => (await theJob(store, id)).status === 'Running', 5, 'the job runs');
 
-  it('takes no more jobs than can begin at once, so that what has ended does not wait behind them', async () => {
+  it('takes no more jobs than the work queue has free slots, so that ended attempts are settled first', async () => {
     await controller.close();
     controller = await begin(50);
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -76,7 +76,7 @@ describe('the controller', function () {
     await until(() => workers.size === 40, 5, 'all begin');
   });
 
-  it('does not lead while it cannot ask the record, and looks at every job anew when it can', async () => {
+  it('gives up leadership while Redis is away and makes a full pass once Redis answers', async () => {
     const id = await admitted(store, await anAccount(store, { credits: 1 }));
     await isRunning(id);
     process.kill(redis.pid(), 'SIGSTOP');
@@ -91,7 +91,7 @@ describe('the controller', function () {
     await until(async () => (await theJob(store, id)).error_code === 'private', 10, 'the job ends');
   });
 
-  it('records what it cuts off as interrupted, starts nothing more, and gives up the lead', async () => {
+  it('on close, records cut-off attempts as interrupted, starts no more, and gives up leadership', async () => {
     const caller = await anAccount(store, { credits: 2 });
     const [id, next] = [await admitted(store, caller), await admitted(store, caller)];
     await isRunning(id);
@@ -103,7 +103,7 @@ describe('the controller', function () {
     expect(await redis.connection.read(['GET', keys.lead])).to.equal(null);
   });
 
-  it('leaves the runners and gives up the lead although a step of a job hangs', async () => {
+  it('on close, closes the runners and gives up leadership although a step of a job hangs', async () => {
     const id = await admitted(store, await anAccount(store, { credits: 1 }));
     await isRunning(id);
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -37,7 +37,7 @@ describe('the cookies of a site', () => {
     expect(await read('https://example.com/')).to.equal('linked');
   });
 
-  it('are not used when the file is too large or no file, which is said without a word of them', async () => {
+  it('are not used when the file is too large or a folder, and the log does not show them', async () => {
     write('example.com.txt', 'secret '.repeat(40_000));
     mkdirSync(join(folder, 'other.org.txt'));
     for (const url of ['https://example.com/', 'https://other.org/']) {

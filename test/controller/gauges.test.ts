@@ -22,7 +22,7 @@ describe('gauges of the record', () => {
     return { metrics, gauges: startGauges({ store, metrics, isLeading: () => isLeading, oldestUnsettled, log }) };
   };
 
-  it('show what is held and queued at that moment, not what was when somebody looked last', async () => {
+  it('show the holds and the queue at the time of the scrape', async () => {
     const { metrics, gauges } = begin(true);
     const caller = await anAccount(store, { credits: 2 });
     const id = await admitted(store, caller);
@@ -42,7 +42,7 @@ describe('gauges of the record', () => {
     expect(metrics.refreshers.size).to.equal(0);
   });
 
-  it('show how long the oldest job waits to be settled, and 0 when none waits', async () => {
+  it('show the age of the oldest unsettled job, and 0 for none', async () => {
     let since: number | null = store.clock.now() - 90_000;
     const { metrics, gauges } = begin(true, () => since);
     expect(await renderMetrics(metrics)).to.match(/^trawl_oldest_unsettled_seconds 9\d(\.\d+)?$/m);

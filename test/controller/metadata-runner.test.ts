@@ -56,19 +56,19 @@ describe('metadata jobs', function () {
     return { runner, outcome };
   };
 
-  it('D74: an inspector that starts again is waited for, and does not count as a failure of the job', async () => {
+  it('D74: a job waits for an inspector that restarts, without counting a failure', async () => {
     const { runner, outcome } = await start();
     expect(await runner.see(attempt.name)).to.deep.equal({ is: 'running' });
     await serve(done);
     expect(await outcome()).to.include({ is: 'done' });
   });
 
-  it('D74: an inspector that is killed in the middle interrupts the attempt', async () => {
+  it('D74: an inspector that is killed during a request interrupts the attempt', async () => {
     await serve((req) => req.socket.destroy());
     expect(await (await start()).outcome()).to.deep.equal({ is: 'interrupted', reason: 'the inspector ended' });
   });
 
-  it('an inspector that can take no more is asked again', async () => {
+  it('an inspector without a free slot is asked again', async () => {
     await serve((_, res) => res.writeHead(503).end('{}'), done);
     expect(await (await start()).outcome()).to.include({ is: 'done' });
   });

@@ -28,7 +28,7 @@ import { until } from '../support/until.ts';
 const hour = 3_600_000;
 const lifetimes = { job: 720 * hour, line: 2160 * hour, file: 24 * hour };
 
-describe('a sweep', () => {
+describe('the sweeper', () => {
   let redis: TestRedis;
   let store: TestStore;
   let objects: FolderStore;
@@ -60,7 +60,7 @@ describe('a sweep', () => {
     return { job, key };
   };
 
-  it('removes what a cancelled job had uploaded when the controller died between the end of its worker and that', async () => {
+  it('removes the upload of a cancelled job although the controller died before it could', async () => {
     const { job, key } = await aJobWithAFile();
     const there = new Set([`${job.id}-1`]);
     const runner: Runner = {
@@ -99,7 +99,7 @@ describe('a sweep', () => {
     expect(existsSync(join(place.folder, job.id))).to.equal(false);
   });
 
-  it('looks for files of every job that had an attempt which may upload, and of no other', async () => {
+  it('removes files of every job that had an attempt that may upload, and of no other', async () => {
     const caller = await anAccount(store, { credits: 9 });
     const [delivered, without, question] = [
       await aRunningJob(store, caller),
@@ -116,7 +116,7 @@ describe('a sweep', () => {
     expect(await store.connection.read(['ZCOUNT', key, '0', '0'])).to.satisfy((n: unknown) => Number(n) === 1);
   });
 
-  it('is left after the file that it removes just now', async () => {
+  it('stops after the current file when it is closed', async () => {
     for (let n = 0; n < 3; n++) {
       const { job } = await aJobWithAFile();
       await cancelJob(store, job, 'The job was cancelled');
@@ -137,7 +137,7 @@ describe('a sweep', () => {
     expect(await waiting()).to.have.length(2);
   });
 
-  it('is left by who leads no more', async () => {
+  it('stops when its controller leads no more', async () => {
     for (let n = 0; n < 3; n++) {
       const { job } = await aJobWithAFile();
       await cancelJob(store, job, 'The job was cancelled');

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { makeWorkQueue, type WorkQueue } from '../../src/controller/work-queue.ts';
 import { until } from '../support/until.ts';
 
-describe('the queue of what is looked at', () => {
+describe('the work queue', () => {
   let begun: string[];
   let ends: Map<string, (again: number | null) => void>;
   let roomy: number;
@@ -25,7 +25,7 @@ describe('the queue of what is looked at', () => {
     await until(() => begun.length > before || roomy > 0, 1, `something follows ${id}`);
   };
 
-  it('looks at so many at once, each once at a time, and again at what was asked for meanwhile', async () => {
+  it('runs up to the limit at once, each id once at a time, and again an id that was added during its run', async () => {
     for (const id of ['a', 'b', 'a', 'c']) queue.add(id);
     expect(begun).to.deep.equal(['a', 'b']);
     await end('a');
@@ -34,7 +34,7 @@ describe('the queue of what is looked at', () => {
     expect(begun).to.deep.equal(['a', 'b', 'c', 'a']);
   });
 
-  it('has room until it is full, and then tells once who asked when there is room again', async () => {
+  it('has room until it is full, and calls onRoom once when a slot frees up after a refusal', async () => {
     queue.add('a');
     expect(queue.hasRoom()).to.equal(true);
     queue.add('b');

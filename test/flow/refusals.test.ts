@@ -30,7 +30,7 @@ describe('a role that cannot start', function () {
     return lines.filter((line) => !line.startsWith('{'));
   };
 
-  it('the API tells all that is missing at once', async () => {
+  it('the API names all missing settings at once', async () => {
     expect(await refused('api', {})).to.have.members([
       'TRAWL_REDIS_URL is required here.',
       'TRAWL_SECRET is required here.',
@@ -40,7 +40,7 @@ describe('a role that cannot start', function () {
     ]);
   });
 
-  it('a controller too, and runs no worker processes', async () => {
+  it('a controller names all missing settings and refuses worker processes', async () => {
     const known = { ...apart, TRAWL_REDIS_URL: redis.url };
     expect(await refused('controller', known)).to.have.members([
       'TRAWL_EGRESS_ADDRESS is required here.',
@@ -48,13 +48,13 @@ describe('a role that cannot start', function () {
     ]);
   });
 
-  it('without a record says where it looked', async () => {
+  it('a role without Redis names the address it tried', async () => {
     const [sentence, ...others] = await refused('api', { ...apart, TRAWL_REDIS_URL: 'redis://127.0.0.1:9' });
     expect(sentence).to.match(/^Redis cannot be reached at 127\.0\.0\.1:9: /);
     expect(others).to.deep.equal([]);
   });
 
-  it('a controller without a cluster says so', async () => {
+  it('a controller without a cluster names the cause', async () => {
     const known = { ...apart, ...inCluster, TRAWL_REDIS_URL: redis.url };
     expect(await refused('controller', known)).to.deep.equal([
       'The cluster cannot be found: There is no cluster: KUBECONFIG is not set, and this is no pod of one.',
@@ -64,12 +64,12 @@ describe('a role that cannot start', function () {
     expect(others).to.deep.equal([]);
   });
 
-  it('inspector and egress say what is wrong too', async () => {
+  it('inspector and egress name what is wrong', async () => {
     expect(await refused('inspector', {})).to.deep.equal(['TRAWL_EGRESS_ADDRESS is required here.']);
     expect(await refused('egress', { TRAWL_WORKERS: 'many', TRAWL_EGRESS_PORTS: 'x' })).to.have.length(2);
   });
 
-  it('an API whose port is taken says which', async () => {
+  it('an API whose port is taken names the port', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;

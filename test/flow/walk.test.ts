@@ -72,13 +72,13 @@ describe('the walk of jobs', function () {
     expect(await get('/v1/usage')).to.include({ remaining: 98, held: 0 });
   });
 
-  it('D16: a film that is not there ends as NotFound, and costs nothing', async () => {
+  it('D16: the job of a missing film ends as NotFound and costs nothing', async () => {
     const job = await end(await begin(`/v1/video/download?query=${source.url}/status/404`));
     expect([job.status, job.error_code]).to.deep.equal(['NotFound', 'deleted']);
     expect(await get('/v1/usage')).to.include({ remaining: 98, held: 0 });
   });
 
-  it('D24 D72 D89: a day later its file is gone, and what still waits has waited too long', async () => {
+  it('D24 D72 D89: a day later its file is gone, and a job that is still queued ends with queue_timeout', async () => {
     expect(existsSync(objectsOf(film))).to.equal(true);
     await begin(`/v1/video/download?query=${source.url}/hang`);
     const late = await begin(`/v1/video/download?query=${source.url}/films/clip.mp4`);

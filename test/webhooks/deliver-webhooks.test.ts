@@ -79,7 +79,7 @@ describe('the delivery of webhooks', () => {
     return Object.fromEntries(values.map(({ labels, value }) => [labels.outcome, value]));
   };
 
-  it('video-webhook_url audio-webhook_url events-1 events-4 D94: a completed job is told as the contract says, once', async () => {
+  it('video-webhook_url audio-webhook_url events-1 events-4 D94: a completed job sends one webhook with the payload of the contract', async () => {
     forwarder.answer('good.test', 204);
     const { id } = await aWebhook('http://good.test/hook?a=b');
     start();
@@ -95,7 +95,7 @@ describe('the delivery of webhooks', () => {
     expect(await outcomes()).to.deep.equal({ delivered: 1 });
   });
 
-  it('events-5 D94: a failed and a cancelled job are told as an error', async () => {
+  it('events-5 D94: a failed and a cancelled job send a webhook with status Error', async () => {
     forwarder.answer('good.test', 200);
     const { id } = await aWebhook('http://good.test/', failed);
     const caller = await anAccount(store, { credits: 1 });
@@ -110,7 +110,7 @@ describe('the delivery of webhooks', () => {
     ]);
   });
 
-  it('events-3 limit-webhook D55: after 500 and 500 comes a third attempt, the gap between each', async () => {
+  it('events-3 limit-webhook D55: after two answers of 500 a third attempt follows, with the gap before each', async () => {
     forwarder.answer('poor.test', 500, 500, 200);
     const { id } = await aWebhook('http://poor.test/');
     start({ gapSeconds: 0.3 });
@@ -139,7 +139,7 @@ describe('the delivery of webhooks', () => {
     });
   }
 
-  it('an address that is refused gets one attempt', async () => {
+  it('an address that egress refuses gets one attempt', async () => {
     forwarder.judge('inside.test', 'refused_address', 403);
     const { id } = await aWebhook('http://inside.test/');
     start();
@@ -147,7 +147,7 @@ describe('the delivery of webhooks', () => {
     expect(await outcomes()).to.deep.equal({ failed: 1 });
   });
 
-  it('a job that ends later is told at the hint, or at the next beat', async () => {
+  it('the webhook of a job that ends later is sent at the hint or at the next search', async () => {
     forwarder.answer('good.test', 200);
     const { wake } = start();
     await until(() => redis.connection.calls() > 0, 1, 'it has looked');
@@ -157,7 +157,7 @@ describe('the delivery of webhooks', () => {
     await ended((await aWebhook('http://good.test/')).id);
   });
 
-  it('an attempt that a restart has cut off is made again after its lease, and counts', async () => {
+  it('an attempt that a restart cut off counts and is repeated after its lease', async () => {
     forwarder.answer('slow.test', 'hang', 500, 200);
     const { id } = await aWebhook('http://slow.test/');
     const first = start({ limitSeconds: 60 });
@@ -176,7 +176,7 @@ describe('the delivery of webhooks', () => {
     expect(forwarder.received.map(({ body }) => JSON.parse(body).id)).to.deep.equal([id, id, id]);
   });
 
-  it('closing waits for an attempt under way, and begins no other', async () => {
+  it('close waits for a running attempt and starts no other', async () => {
     let answer = () => {};
     forwarder.answer('slow.test', (_, res) => {
       answer = () => res.end();
@@ -212,7 +212,7 @@ describe('the delivery of webhooks', () => {
     expect(forwarder.most.get('dead.test')).to.equal(8);
   });
 
-  it('a path that hangs does not delay another one of its host, and gets two at once', async () => {
+  it('a path that hangs gets two attempts at once and does not delay another path of its host', async () => {
     forwarder.answer('both.test', (req, res) => {
       if (req.url?.endsWith('/fast')) res.end();
     });
@@ -226,7 +226,7 @@ describe('the delivery of webhooks', () => {
     expect(slow.length).to.equal(3);
   });
 
-  it('thousands to one host that answers are all sent once, those that stay out of the line too', async function () {
+  it('thousands of webhooks to one host are all sent once, also those that a full queue leaves in Redis', async function () {
     this.timeout(120_000);
     forwarder.answer('busy.test', 200);
     const { id } = await aWebhook('http://busy.test/');
@@ -279,7 +279,7 @@ describe('the delivery of webhooks', () => {
     expect(told.lines.join('')).to.contain('a secret that is not known any more');
   });
 
-  it('goes on when the record was away', async function () {
+  it('sending goes on after Redis was away', async function () {
     this.timeout(120_000);
     forwarder.answer('good.test', 200);
     start();
