@@ -47,7 +47,7 @@ export function getMetadata(credit: CreditRoutes): KeyedHandler {
   return async (call) => {
     const request = await readRequest(credit, 'metadata', call);
     if (request.args.is_async === true) return startJob(credit, 'metadata', call, request);
-    const repeat = repeatOf(credit, 'metadata', call, textOf(request));
+    const repeat = repeatOf(credit, 'metadata', call, () => textOf(request));
     const held = { id: randomUUID(), accountId: call.key.accountId, endpoint: 'metadata', repeat } as const;
     const work = { holdMs: (credit.inspectSeconds + graceSeconds) * 1000 };
     const wanted = { id: held.id, valid: true, hasMemory: credit.hasMemory(), repeat, work };
@@ -71,7 +71,13 @@ export function retryJob(credit: CreditRoutes): KeyedHandler {
     const work = newJob(call, old.endpoint, old.args, await readWebhook(credit.store, old.id));
     const flags = parseFlags(call.given);
     const fault = faultOf(call) ?? (flags.ok ? null : flags.sentence);
-    return accept(credit, call, work, repeatOf(credit, old.endpoint, call, `retry ${old.id}`), fault);
+    return accept(
+      credit,
+      call,
+      work,
+      repeatOf(credit, old.endpoint, call, () => `retry ${old.id}`),
+      fault,
+    );
   };
 }
 
@@ -102,7 +108,12 @@ function startJob(
   const authorization = secret === null ? '' : credit.seal.seal('webhook', secret);
   const webhook = url === null || endpoint === 'metadata' ? null : { url, receiver: receiverOf(url), authorization };
   const work = newJob(call, endpoint, request.args, webhook);
-  return accept(credit, call, work, repeatOf(credit, endpoint, call, textOf(request)));
+  return accept(
+    credit,
+    call,
+    work,
+    repeatOf(credit, endpoint, call, () => textOf(request)),
+  );
 }
 
 function newJob(call: KeyedCall, endpoint: Endpoint, args: Job['args'], webhook: NewJob['webhook']): NewJob {
@@ -126,11 +137,11 @@ async function accept(
 }
 
 /** Returns the hashed Idempotency-Key of a call (D12); nothing of the call's parameters can be read from it. */
-function repeatOf({ seal }: CreditRoutes, endpoint: Endpoint, { req }: KeyedCall, text: string): Repeat | null {
+function repeatOf({ seal }: CreditRoutes, endpoint: Endpoint, { req }: KeyedCall, write: () => string): Repeat | null {
   const key = req.get('idempotency-key');
   return key === undefined
     ? null
-    : { key: hash('sha256', key), request: seal.sign('idempotency', `${endpoint} ${text}`) };
+    : { key: hash('sha256', key), request: seal.sign('idempotency', `${endpoint} ${write()}`) };
 }
 
 function textOf({ args, webhook_authorization }: CreditRequest): string {

@@ -149,12 +149,12 @@ export async function authorize(
 
 /** Returns the refusal in a reply, or `null` when the call was let through. */
 export function readRefused(reply: ScriptReply): RefusedCall | null {
-  const [word, detail, waitMs] = reply.map(text);
+  const word = text(reply[0]);
   if (!isRefusalCode(word)) return null;
-  const wait = number(waitMs);
+  const wait = number(reply[2]);
   return {
     refused: word,
-    detail: detail ?? '',
+    detail: text(reply[1]),
     retryAfterSeconds: wait === null ? null : Math.max(1, Math.ceil(wait / 1000)),
     rates: readRates(reply),
   };

@@ -10,14 +10,11 @@ export const timeoutMs = 1_500;
 const lastPartMs = 300;
 
 /** Returns what a promise gives, or throws `RedisTimeout`. */
-export async function withTimeout<T>(promise: Promise<T>, milliseconds = timeoutMs): Promise<T> {
-  const expired = Promise.withResolvers<never>();
+export function withTimeout<T>(promise: Promise<T>, milliseconds = timeoutMs): Promise<T> {
+  const { promise: result, resolve, reject } = Promise.withResolvers<T>();
   let timer = setTimeout(() => {
-    timer = setTimeout(() => expired.reject(new RedisTimeout(milliseconds)), lastPartMs);
+    timer = setTimeout(() => reject(new RedisTimeout(milliseconds)), lastPartMs);
   }, milliseconds - lastPartMs);
-  try {
-    return await Promise.race([promise, expired.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
+  promise.then(resolve, reject).finally(() => clearTimeout(timer));
+  return result;
 }
