@@ -73,7 +73,7 @@ export function makeApp(server: ApiServer, handlers: ApiHandlers): Express {
   // Express would turn the 202 of a paid call into an empty 304 for a caller that sends `If-None-Match: *`.
   Object.defineProperty(app.request, 'fresh', { value: false });
   const add = (route: Route, answer: (call: ApiCall) => Promise<ApiReply | null>) =>
-    // Not `app.all`, which makes a layer of the router for each of 34 methods.
+    // Not `app.all`, which makes a layer of the router for each HTTP method.
     app.route([...route.paths]).all((req, res) => serve(server, startCall(server, route, req, res), route, answer));
   for (const name of Object.keys(keyedRoutes) as (keyof typeof keyedRoutes)[]) {
     add(keyedRoutes[name], (call) => answerKeyed(server, call, handlers[name]));
