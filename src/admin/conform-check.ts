@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { refusals } from '../base/errors.ts';
-import type { ConformAnswer, ConformClient } from './conform-client.ts';
+import { answerFault } from '../model/answer-schemas.ts';
+import { type ConformAnswer, type ConformClient, pick } from './conform-client.ts';
 
-/** Result of one row. */
 export type Verdict =
   | { readonly verdict: 'ok' }
   | { readonly verdict: 'fails'; readonly wanted: string; readonly saw: string }
@@ -74,9 +74,21 @@ export function same(saw: unknown, wanted: unknown, what: string): void {
   want(isDeepStrictEqual(saw, wanted), `${what} ${show(wanted)}`, saw);
 }
 
-/** Ends the row as not judged. */
 export function skipRow(why: string): never {
   throw new NotJudged(why);
+}
+
+/** Fails the row unless the value follows this schema of the OpenAPI document and has these optional fields besides. */
+export function hasShape(
+  value: unknown,
+  schema: Parameters<typeof answerFault>[0],
+  subject: string,
+  fields: readonly string[] = [],
+): void {
+  const fault = answerFault(schema, value);
+  if (fault)
+    want(false, `${subject}.${fault.path} that ${fault.problem}`, fault.path ? pick(value, fault.path) : value);
+  for (const name of fields) want(pick(value, name) !== undefined, `${subject}.${name}`, value);
 }
 
 /** Fails the row unless the answer has this status and is JSON; returns its body. */

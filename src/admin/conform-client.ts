@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** An answer as a caller sees it. */
 export interface ConformAnswer {
   readonly status: number;
   readonly headers: Headers;
@@ -27,7 +26,7 @@ export interface ConformClient {
   readonly film: string;
   call(method: string, target: string, carried?: CallOptions): Promise<ConformAnswer>;
   get(target: string, query?: CallOptions['query']): Promise<ConformAnswer>;
-  /** The text of a stream, once it holds these words or has ended. */
+  /** Returns the text of a stream, once it holds these words or has ended. */
   stream(target: string, words: string): Promise<string>;
   /** Makes something once for all the rows that look at it. */
   once<T>(name: string, make: () => Promise<T>): Promise<T>;
@@ -35,12 +34,11 @@ export interface ConformClient {
   tidy(): Promise<void>;
 }
 
-export interface ConformClientOptions {
+/** Deployment under test, and the account whose key is used. */
+export interface ConformOptions {
   readonly url: string;
   readonly key: string;
   readonly mediaUrl: string | null;
-  /** Ends every call at once. */
-  readonly signal: AbortSignal;
 }
 
 const answerSeconds = 70;
@@ -50,7 +48,8 @@ const maxTries = 3;
 const maxBytes = 1024 * 1024;
 const maxListedJobs = 100;
 
-export function makeConformClient({ url, key, mediaUrl, signal }: ConformClientOptions): ConformClient {
+/** The signal ends every call at once. */
+export function makeConformClient({ url, key, mediaUrl }: ConformOptions, signal: AbortSignal): ConformClient {
   const film = `https://conform.invalid/${randomUUID()}`;
   const started = new Set<string>();
   const made = new Map<string, Promise<unknown>>();
@@ -60,26 +59,21 @@ export function makeConformClient({ url, key, mediaUrl, signal }: ConformClientO
       ...{ method, redirect: 'manual', signal: end },
       ...toSend({ key, ...carried }),
     });
-  const call = async (
-    method: string,
-    target: string,
-    carried: CallOptions,
-    end: AbortSignal,
-  ): Promise<ConformAnswer> => {
+  const call = async (method: string, target: string, carried: CallOptions, end: AbortSignal) => {
     for (let tried = 1; ; tried++) {
       const limit = AbortSignal.any([end, AbortSignal.timeout(answerSeconds * 1000)]);
       const response = await send(method, target, carried, limit);
-      const answer = await readAnswer(response, maxBytes);
+      const answer = await readAnswer(response);
       const wait = Number(answer.headers.get('retry-after') ?? Number.POSITIVE_INFINITY);
       // The plan's rate limit is no failure of the checked row: wait as told, then try again.
-      if (answer.status !== 429 || tried === maxTries || wait > maxWaitSeconds) return note(answer);
-      await pause(wait * 1000, undefined, { signal: end });
+      if (answer.status === 429 && tried < maxTries && wait <= maxWaitSeconds) {
+        await pause(wait * 1000, undefined, { signal: end });
+        continue;
+      }
+      const id = pick(answer.json, 'job_id');
+      if (typeof id === 'string') started.add(id);
+      return answer;
     }
-  };
-  const note = (answer: ConformAnswer): ConformAnswer => {
-    const id = pick(answer.json, 'job_id');
-    if (typeof id === 'string') started.add(id);
-    return answer;
   };
 
   return {
@@ -91,7 +85,7 @@ export function makeConformClient({ url, key, mediaUrl, signal }: ConformClientO
     stream: async (target, words) => {
       const limit = AbortSignal.any([signal, AbortSignal.timeout(streamSeconds * 1000)]);
       const response = await send('GET', target, {}, limit);
-      return (await readAnswer(response, maxBytes, words)).text;
+      return (await readAnswer(response, words)).text;
     },
     once: <T>(name: string, make: () => Promise<T>) => {
       if (!made.has(name)) made.set(name, make());
@@ -141,13 +135,13 @@ function toSend({ key = null, headers, body }: CallOptions): Pick<RequestInit, '
   };
 }
 
-async function readAnswer(response: Response, most: number, words?: string): Promise<ConformAnswer> {
+async function readAnswer(response: Response, words?: string): Promise<ConformAnswer> {
   const decoder = new TextDecoder();
   let text = '';
   // Leaving the loop ends the connection.
   for await (const chunk of response.body ?? []) {
     text += decoder.decode(chunk, { stream: true });
-    if (text.length > most || (words !== undefined && text.includes(words))) break;
+    if (text.length > maxBytes || (words !== undefined && text.includes(words))) break;
   }
   return { status: response.status, headers: response.headers, text, json: parse(text) };
 }

@@ -1,6 +1,5 @@
-import { answered, type Check, check, notVisible, refused, same, skipRow, want } from './conform-check.ts';
+import { answered, type Check, check, hasShape, notVisible, refused, same, skipRow, want } from './conform-check.ts';
 import { type ConformAnswer, type ConformClient, isOpen, pick } from './conform-client.ts';
-import { hasShape, jobShape } from './conform-shape.ts';
 
 /** Parameters of the job that most rows look at; the webhook is refused its address long before anything is sent. */
 const asked = {
@@ -29,7 +28,7 @@ export const jobChecks: readonly Check[] = [
     const { id } = await theJob(ask);
     for (const path of ['/v1/jobs', '/api/v1/jobs', '/jobs']) {
       const job = answered(await ask.get(`${path}/${id}`), 200);
-      hasShape(job, jobShape, 'the job');
+      hasShape(job, 'Job', 'the job', ['error', 'error_code', 'retryable']);
       same([pick(job, 'id'), pick(job, 'endpoint')], [id, video], 'id and endpoint');
     }
   }),
@@ -115,7 +114,6 @@ function theJob(ask: ConformClient): Promise<Started> {
   return ask.once('job', () => start(ask, video, { query: `${ask.film}/first`, ...asked }));
 }
 
-/** The id of a job that was cancelled. */
 function theEnded(ask: ConformClient): Promise<string> {
   return ask.once('ended', async () => {
     const { id } = await start(ask, video, { query: `${ask.film}/ended` });

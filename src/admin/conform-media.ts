@@ -1,14 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { answered, type Check, check, refused, same, want } from './conform-check.ts';
+import { answered, type Check, check, hasShape, refused, same, want } from './conform-check.ts';
 import { type ConformClient, isOpen, pick } from './conform-client.ts';
 import { spent, start } from './conform-jobs.ts';
-import { hasShape, metadataShape, text, time, whole } from './conform-shape.ts';
 
 const endSeconds = 900;
 const restMilliseconds = 250;
 const video = '/v1/video/download';
 
-/** Rows that need a film. */
 export const mediaChecks: readonly Check[] = [
   check('billing-1', 'A synchronous call costs one credit when it answers 200, a repeat of it none', billedCall, 1),
   check('metadata-fields', 'A metadata job gives the 19 fields and no file', metadataJob, 1),
@@ -20,7 +18,6 @@ export const mediaChecks: readonly Check[] = [
   check('D33', 'An audio download delivers sound', sound, 1),
 ];
 
-/** Answers of a job at each poll until its end. */
 type Polls = readonly unknown[];
 
 async function finish(ask: ConformClient, path: string, query: Readonly<Record<string, string>> = {}): Promise<Polls> {
@@ -50,7 +47,7 @@ async function billedCall(ask: ConformClient): Promise<void> {
   const headers = { 'idempotency-key': `${ask.film}/call` };
   const asked = () => ask.call('GET', '/v1/media/metadata', { query: { query: ask.mediaUrl ?? '' }, headers });
   const first = answered(await asked(), 200);
-  hasShape(pick(first, 'metadata'), metadataShape, 'metadata');
+  hasShape(pick(first, 'metadata'), 'Metadata', 'metadata');
   same(await spent(ask), before + 1, 'total_used');
   same(answered(await asked(), 200), first, 'the repeated answer');
   same(await spent(ask), before + 1, 'total_used after the repeat');
@@ -59,7 +56,7 @@ async function billedCall(ask: ConformClient): Promise<void> {
 async function metadataJob(ask: ConformClient): Promise<void> {
   const job = (await finish(ask, '/v1/media/metadata', { is_async: 'true' })).at(-1);
   same([pick(job, 'status'), pick(job, 'success')], ['CompletedJob', true], 'status and success');
-  hasShape(pick(job, 'result.metadata'), metadataShape, 'result.metadata');
+  hasShape(pick(job, 'result.metadata'), 'Metadata', 'result.metadata');
   same(pick(job, 'result.response'), null, 'result.response');
 }
 
@@ -94,8 +91,8 @@ async function duration(ask: ConformClient): Promise<void> {
 async function result(ask: ConformClient): Promise<void> {
   const { job } = await theDownload(ask);
   const shown = pick(job, 'result');
-  hasShape(shown, { response: text, bytes: whole, sha256: text, content_type: text, expires_at: time }, 'result');
-  hasShape(pick(shown, 'metadata'), metadataShape, 'result.metadata');
+  hasShape(shown, 'Result', 'result', ['bytes', 'sha256', 'content_type', 'expires_at']);
+  hasShape(pick(shown, 'metadata'), 'Metadata', 'result.metadata');
   const link = String(pick(shown, 'response'));
   const head = await ask.call('HEAD', link, { key: null });
   const length = head.headers.get('content-length');

@@ -1,32 +1,21 @@
-import { parseArgs } from 'node:util';
 import { Refusal, refuse } from '../base/errors.ts';
 import { UsageError } from './command.ts';
 import { accessChecks } from './conform-access.ts';
 import { accountChecks } from './conform-account.ts';
 import type { Check, Verdict } from './conform-check.ts';
-import { type ConformAnswer, type ConformClient, makeConformClient, pick } from './conform-client.ts';
+import { type ConformClient, type ConformOptions, makeConformClient, pick } from './conform-client.ts';
 import { jobChecks } from './conform-jobs.ts';
 import { mediaChecks } from './conform-media.ts';
 import { requestChecks } from './conform-request.ts';
-import { reportError, showProgress, type Terminal } from './terminal.ts';
+import { parseOptions, reportError, showProgress, type Terminal } from './terminal.ts';
 
-/** Every row, in the order of the checks. */
-export const checks: readonly Check[] = [
-  ...accessChecks,
-  ...requestChecks,
-  ...accountChecks,
-  ...jobChecks,
-  ...mediaChecks,
-];
-
-interface ConformOptions {
-  readonly url: string;
-  readonly key: string;
-  readonly mediaUrl: string | null;
-}
+export const checks: readonly Check[] = [accessChecks, requestChecks, accountChecks, jobChecks, mediaChecks].flat();
 
 type ConformRow = Pick<Check, 'id' | 'sentence'> & Verdict;
 
+const text = { type: 'string' } as const;
+const yes = { type: 'boolean' } as const;
+const options = { 'base-url': text, key: text, 'media-url': text, json: yes, help: { ...yes, short: 'h' } } as const;
 const usage = 'trawl conform --base-url URL --key KEY [--media-url URL] [--json]';
 const help = `Usage: ${usage}
 
@@ -42,7 +31,6 @@ end, and the files that were made are removed. The exit code is 1 when a row fai
   --help           Show this text.
 `;
 
-/** Checks a deployment against the contract; returns 0 when no row fails. */
 export async function runConform(args: readonly string[], terminal: Terminal): Promise<number> {
   const json = args.includes('--json');
   const broken = new AbortController();
@@ -57,7 +45,7 @@ export async function runConform(args: readonly string[], terminal: Terminal): P
       return 0;
     }
     shown = hiding(given.key, terminal);
-    const ask = makeConformClient({ ...given, signal: broken.signal });
+    const ask = makeConformClient(given, broken.signal);
     await greet(ask, given, json, shown);
     const rows = await judgeAll(ask, broken.signal, json, shown);
     const total = totalOf(rows);
@@ -73,18 +61,7 @@ export async function runConform(args: readonly string[], terminal: Terminal): P
 }
 
 function readGiven(args: readonly string[]): ConformOptions | 'help' {
-  const text = { type: 'string' } as const;
-  const yes = { type: 'boolean' } as const;
-  const options = { 'base-url': text, key: text, 'media-url': text, json: yes, help: { ...yes, short: 'h' } } as const;
-  let values: ReturnType<typeof parseArgs<{ options: typeof options }>>['values'];
-  try {
-    const read = parseArgs({ args: [...args], options, allowPositionals: true });
-    // Not shown: it may be the key.
-    if (read.positionals.length > 0) throw new Error('There is a word too many');
-    values = read.values;
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error), usage);
-  }
+  const values = parseOptions(args, options, usage);
   if (values.help) return 'help';
   const { 'base-url': base, key, 'media-url': media } = values;
   if (base === undefined || !key) throw new UsageError(`--${key ? 'base-url' : 'key'} is missing`, usage);
@@ -118,12 +95,10 @@ async function greet(
   json: boolean,
   terminal: Terminal,
 ): Promise<void> {
-  const seen: ConformAnswer = await ask.get('/v1/usage').catch((error: Error) => {
+  const seen = await ask.get('/v1/usage').catch((error: Error) => {
     if (error instanceof Refusal) throw error;
-    throw refuse(
-      'unavailable',
-      `Nobody answers at ${url}: ${error.cause instanceof Error ? error.cause.message : error.message}`,
-    );
+    const { message } = error.cause instanceof Error ? error.cause : error;
+    throw refuse('unavailable', `Nobody answers at ${url}: ${message}`);
   });
   const error = pick(seen.json, 'error');
   if (seen.status !== 200)

@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { parseArgs } from 'node:util';
 import { type ConfigWith, readConfig } from '../base/config.ts';
 import type { AllowedTargets } from '../runners/kubernetes/namespace-policies.ts';
 import { UsageError } from './command.ts';
-import { reportError, type Terminal } from './terminal.ts';
+import { parseOptions, reportError, type Terminal } from './terminal.ts';
 
 /** Ended Jobs that may await their cleanup while TRAWL_WORKERS others run. */
 const maxEndedJobs = 2_000;
@@ -36,7 +35,7 @@ and the settings of its workers must be as the controller has them, because the 
 
 export async function runManifests(args: readonly string[], terminal: Terminal): Promise<number> {
   try {
-    const given = readArguments(args);
+    const given = parseOptions(args, options, usage);
     if (given.help) {
       terminal.out(manifestsHelp);
       return 0;
@@ -60,21 +59,14 @@ export async function runManifests(args: readonly string[], terminal: Terminal):
   }
 }
 
-function readArguments(args: readonly string[]) {
-  const text = { type: 'string' } as const;
-  const options = {
-    namespace: text,
-    'controller-namespace': text,
-    'max-jobs': text,
-    store: { ...text, multiple: true },
-    help: { type: 'boolean', short: 'h' },
-  } as const;
-  try {
-    return parseArgs({ args: [...args], options }).values;
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error), usage);
-  }
-}
+const text = { type: 'string' } as const;
+const options = {
+  namespace: text,
+  'controller-namespace': text,
+  'max-jobs': text,
+  store: { ...text, multiple: true },
+  help: { type: 'boolean', short: 'h' },
+} as const;
 
 function readMaxJobs(text: string | undefined): number | null {
   if (text === undefined) return null;

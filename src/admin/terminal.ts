@@ -1,3 +1,4 @@
+import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { ConfigError } from '../base/config.ts';
 import { Refusal } from '../base/errors.ts';
 import { UsageError } from './command.ts';
@@ -24,6 +25,21 @@ export function showProgress({ err, isWatched }: Terminal): { show: (sentence: s
       if (shown) err('\r\x1b[K');
     },
   };
+}
+
+/** Parses the options of a command that takes nothing else. An error never quotes a word without a name: it may be a key. */
+export function parseOptions<const T extends ParseArgsOptionsConfig>(
+  args: readonly string[],
+  options: T,
+  usage: string,
+) {
+  try {
+    const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
+    if (positionals.length > 0) throw new Error('There is a word too many');
+    return values;
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error), usage);
+  }
 }
 
 /** Writes the reason for which a command failed, and returns the exit code. */

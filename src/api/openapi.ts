@@ -1,4 +1,5 @@
 import { type RefusalCode, refusals } from '../base/errors.ts';
+import { object, partOf, ref, type Schema, schemas, text } from '../model/answer-schemas.ts';
 import type { ParameterTable } from '../model/parameter-kinds.ts';
 import {
   creditParameters,
@@ -9,7 +10,6 @@ import {
   statsParameters,
   usageParameters,
 } from '../model/request-parameters.ts';
-import { object, partOf, ref, type Schema, schemas, text } from './openapi-schemas.ts';
 import { openRoutes, pathTemplate, type Route, type RouteName, routes } from './routes.ts';
 
 /** Parameters of a route besides the global ones, and its answers. */
@@ -45,7 +45,7 @@ const operations: Readonly<Record<RouteName, OperationTable>> = {
   audio: { tables: [creditParameters.audio], ok: { 202: ref('Accepted') }, errors: credit },
   metadata: {
     tables: [creditParameters.metadata],
-    ok: { 200: object({ metadata: ref('Metadata') }, []), 202: ref('Accepted') },
+    ok: { 200: object({ metadata: ref('Metadata') }, ['metadata']), 202: ref('Accepted') },
     errors: [...credit, 'not_found'],
   },
   jobs: { tables: [listParameters], ok: { 200: ref('JobList') }, errors: always },
@@ -130,8 +130,8 @@ function parametersOf(table: ParameterTable): object[] {
 function bodyOf(tables: readonly ParameterTable[]): object {
   const entries = tables.flatMap((table) => Object.entries(table));
   const properties = Object.fromEntries(entries.map(([name, { schema }]) => [name, schema]));
-  const required = entries.filter(([, parameter]) => parameter.required === true).map(([name]) => name);
-  return { required: true, content: { 'application/json': { schema: object(properties, required) } } };
+  const optional = entries.filter(([, { required }]) => required !== true).map(([name]) => name);
+  return { required: true, content: jsonOf(object(properties, optional)) };
 }
 
 /** OpenAPI links from a 202 to the operations on its job. */

@@ -224,7 +224,7 @@ async function conform(args: readonly string[], isWatched = false) {
 
 /** Judges one row alone. */
 async function judge(id: string, url: string, { key }: Desk) {
-  const ask = makeConformClient({ url, key, mediaUrl: null, signal: new AbortController().signal });
+  const ask = makeConformClient({ url, key, mediaUrl: null }, new AbortController().signal);
   const verdict = await checks.find((one) => one.id === id)?.run(ask);
   await ask.tidy();
   return verdict;

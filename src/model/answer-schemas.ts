@@ -1,20 +1,21 @@
+import { Ajv } from 'ajv';
 import { failures } from '../base/errors.ts';
-import { jobStatuses } from '../model/job.ts';
-import { liveStatuses, metadataFields } from '../model/metadata.ts';
+import { jobStatuses } from './job.ts';
+import { liveStatuses, metadataFields } from './metadata.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
 
 export const text = { type: 'string' };
-const whole = { type: 'integer' };
+const whole = { type: 'integer', minimum: 0 };
 const numeric = { type: 'number' };
 const yesNo = { type: 'boolean' };
 const time = { type: 'string', format: 'date-time' };
 const orNull = (schema: Schema): Schema => ({ anyOf: [schema, { type: 'null' }] });
 export const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
-export const object = (properties: Readonly<Record<string, Schema>>, required = Object.keys(properties)): Schema => ({
+export const object = (properties: Readonly<Record<string, Schema>>, optional: readonly string[] = []): Schema => ({
   type: 'object',
   properties,
-  required,
+  required: Object.keys(properties).filter((name) => !optional.includes(name)),
 });
 
 const metadataTypes: Readonly<Record<string, Schema>> = {
@@ -60,19 +61,7 @@ const answers: Readonly<Record<string, Schema>> = {
       speed_bytes: orNull(numeric),
       eta_seconds: orNull(numeric),
     },
-    [
-      'id',
-      'status',
-      'success',
-      'endpoint',
-      'created_at',
-      'started_at',
-      'completed_at',
-      'duration_ms',
-      'progress',
-      'args',
-      'result',
-    ],
+    ['error', 'error_code', 'retryable', 'queue', 'stage', 'speed_bytes', 'eta_seconds'],
   ),
   Event: object({ id: text, event: { enum: ['progress', 'end'] }, data: { ...text, description: 'The Job, as JSON' } }),
   Result: object(
@@ -84,7 +73,7 @@ const answers: Readonly<Record<string, Schema>> = {
       sha256: text,
       content_type: text,
     },
-    ['metadata', 'response'],
+    ['expires_at', 'bytes', 'sha256', 'content_type'],
   ),
   JobList: object({ jobs: { type: 'array', items: ref('Job') }, next_cursor: orNull(text) }),
   Usage: object({
@@ -147,4 +136,24 @@ export function partOf(schema: Schema): Schema {
       return [[name, name === 'anyOf' ? (value as Schema[]).map(partOf) : value]];
     }),
   );
+}
+
+const ajv = new Ajv({
+  meta: false,
+  validateSchema: false,
+  keywords: ['components'],
+  formats: {
+    uuid: /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/,
+    uri: (value) => URL.canParse(value),
+    'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/,
+  },
+}).addSchema({ components: { schemas } }, 'answers');
+
+/** Returns the first value of an answer that does not fit its schema, and why; `null` when there is none. */
+export function answerFault(name: keyof typeof answers, answer: unknown): { path: string; problem: string } | null {
+  const fits = ajv.getSchema(`answers#/components/schemas/${name}`);
+  if (!fits) throw new Error(`there is no schema ${name}`);
+  if (fits(answer)) return null;
+  const [error] = fits.errors ?? [];
+  return { path: error?.instancePath.slice(1).replaceAll('/', '.') ?? '', problem: error?.message ?? '' };
 }
