@@ -77,7 +77,6 @@ function chooseFormats(page: SourcePage, { endpoint, args }: MediaOrder, length:
   return audio === undefined ? [taken] : [taken, { format: audio, video: false, audio: true }];
 }
 
-/** Returns the limit of the picture's shorter side; 720 for more than an hour. */
 function sideLimit(quality: string, length: number | null): number {
   const asked = quality === 'best' ? Number.POSITIVE_INFINITY : Number.parseInt(quality, 10);
   return length === null || length > hour ? Math.min(asked, 720) : asked;
@@ -132,19 +131,9 @@ function best(
   formats: readonly SourceFormat[],
   marks: readonly ((format: SourceFormat) => number)[],
 ): SourceFormat | undefined {
-  let found: SourceFormat | undefined;
-  for (const format of formats) {
-    if (found === undefined || compare(format, found, marks) >= 0) found = format;
-  }
-  return found;
-}
-
-function compare(one: SourceFormat, other: SourceFormat, marks: readonly ((format: SourceFormat) => number)[]): number {
-  for (const mark of marks) {
-    const difference = mark(one) - mark(other);
-    if (difference !== 0) return difference;
-  }
-  return 0;
+  const compare = (one: SourceFormat, other: SourceFormat) =>
+    marks.map((mark) => mark(one) - mark(other)).find((difference) => difference !== 0) ?? 0;
+  return formats.toSorted(compare).at(-1);
 }
 
 function expectedBytes(format: SourceFormat, duration: number | null, seconds: number | null): number | null {

@@ -1,14 +1,12 @@
 import type { FailureCode } from '../base/errors.ts';
 import { asRecord } from './source-page.ts';
 
-/** An exception of yt-dlp, as `driver.py` reports it. */
 export interface YtDlpFailure {
   /** Names of the exception's class and of those that caused it, outermost first. */
   readonly classes: readonly string[];
   readonly message: string;
   readonly stage: 'inspect' | 'fetch';
   readonly http: number | null;
-  /** True when the extractor blames the page, not its own code. */
   readonly expected: boolean;
   /** Verdict of the egress proxy, when the proxy refused. */
   readonly verdict: string | null;
@@ -18,7 +16,6 @@ export interface YtDlpFailure {
 
 const maxWordsLength = 4000;
 
-/** Failure code by exception class, where the class alone decides. */
 const byClass: Readonly<Record<string, FailureCode>> = {
   TooLarge: 'file_too_large',
   Playlist: 'playlist_only',
@@ -107,7 +104,6 @@ const byWords: readonly (readonly [FailureCode, RegExp])[] = [
 const noise =
   /http error \d{3}(: [\w' -]+)?(\(caused by[^|]*)?|https?:\/\/\S+|^error:|\[[\w:+.-]+\] (?:[^\s:|]+: )?|use --cookies[^|]*|(;|\.) please report this issue[^|]*|you may want to use --cookies[^|]*|try --[^|]*/g;
 
-/** Reads an exception as `driver.py` writes it. */
 export function readFailure(json: unknown): YtDlpFailure {
   const fields = asRecord(json);
   const causes = Array.isArray(fields.causes) ? fields.causes.map(String) : [];
@@ -147,7 +143,6 @@ function byStatus(status: number, { stage, fragmented }: YtDlpFailure): FailureC
   return status >= 400 ? 'source_blocked' : null;
 }
 
-/** Failure code by message of ffmpeg and ffprobe. */
 const ofFfmpeg: readonly (readonly [FailureCode, RegExp])[] = [
   ['file_too_large', /File too large/],
   ['worker_failed', /No space left on device|Cannot allocate memory/],

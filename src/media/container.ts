@@ -1,7 +1,6 @@
 import { type ContentType, extensions } from '../model/content-types.ts';
 import type { Args } from '../model/request-parameters.ts';
 
-/** A kind of file that can be delivered. */
 export interface Container {
   readonly ext: string;
   readonly content_type: string;
@@ -20,7 +19,6 @@ function container(content_type: ContentType, muxer: string, probed: string, vid
   return { ext: extensions[content_type], content_type, muxer, probed, video, audio } satisfies Container;
 }
 
-/** Every kind of file that is delivered. */
 export const containers = {
   mp4: container('video/mp4', 'mp4', 'mov', ['h264', 'hevc', 'av1', 'vp9', 'mpeg4'], mp4Audio),
   webm: container('video/webm', 'webm', 'matroska', ['vp9', 'vp8', 'av1'], openAudio),

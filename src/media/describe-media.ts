@@ -59,7 +59,6 @@ function readDate(text: unknown): number | null {
   return typeof text === 'string' && /^\d{8}$/.test(text) ? Number(text) : null;
 }
 
-/** Returns a whole number: some pages give counts as fractions. */
 function whole(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? Math.round(value) : null;
 }

@@ -15,7 +15,6 @@ const remoteRules = [
 ];
 const memory = ['-max_alloc', String(512 * 2 ** 20)];
 
-/** Returns the arguments of an ffmpeg that reads local files and writes one file. */
 export function ffmpegArguments(inputs: readonly string[], output: readonly string[], file: string): string[] {
   const read = inputs.flatMap((input) => [...localRules, '-i', `file:${input}`]);
   const quiet = ['-nostdin', '-hide_banner', '-v', 'error', '-progress', 'pipe:1', '-nostats'];
@@ -33,7 +32,6 @@ export function ffprobeArguments(file: string, counting: boolean): string[] {
   return [...how, '-show_entries', fields.join(':'), ...localRules, '-i', `file:${file}`];
 }
 
-/** Returns the whole environment of ffmpeg and ffprobe. */
 export function mediaEnv(folder: string): Record<string, string> {
   return { PATH: '/usr/bin:/bin', HOME: folder, TMPDIR: folder, LANG: 'C.UTF-8' };
 }

@@ -1,17 +1,10 @@
 import type { AttemptProgress } from '../model/attempt-protocol.ts';
 
-/** Percent of the whole job that each stage takes; the remaining 10 are the upload's. */
-interface Shares {
-  readonly inspect: number;
-  readonly fetch: number;
-  readonly convert: number;
-  readonly prove: number;
-}
-
-const copying: Shares = { inspect: 3, fetch: 78, convert: 5, prove: 4 };
-const encoding: Shares = { inspect: 3, fetch: 53, convert: 30, prove: 4 };
 const stages = ['inspect', 'fetch', 'convert', 'prove'] as const;
 type Stage = (typeof stages)[number];
+/** Percent of the whole job that each stage takes; the remaining 10 are the upload's. */
+const copying: Record<Stage, number> = { inspect: 3, fetch: 78, convert: 5, prove: 4 };
+const encoding: Record<Stage, number> = { inspect: 3, fetch: 53, convert: 30, prove: 4 };
 
 export interface OverallProgress {
   /** Notes the progress of a stage, from 0 to 1, and for a fetch the bytes that have arrived. */

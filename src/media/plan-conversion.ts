@@ -5,20 +5,16 @@ import { askedRate, type Container, canHold, containers, containersFor, familyOf
 import type { Probed, Stream } from './probe-file.ts';
 import { Failed, type MediaOrder } from './tools.ts';
 
-/** A fetched file with its probe. */
 export interface FetchedFile extends Probed {
   readonly file: string;
 }
 
-/** Recipe that makes the delivered file out of the fetched ones. */
 export interface ConversionPlan {
   readonly container: Container;
-  /** Streams that the result must have. */
   readonly video: boolean;
   readonly audio: boolean;
   /** Arguments of ffmpeg after its inputs; `null` when the one fetched file is delivered unchanged. */
   readonly output: readonly string[] | null;
-  /** True when sound is encoded, which takes long. */
   readonly encodes: boolean;
   /** Seconds that the result must last according to the fetched files, `null` when their formats only estimate. */
   readonly length: number | null;

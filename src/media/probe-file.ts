@@ -17,7 +17,6 @@ export interface Stream {
   readonly counted: number | null;
 }
 
-/** Answer of ffprobe about a file. */
 export interface FileProbe {
   readonly format: string;
   readonly duration: number | null;
@@ -33,7 +32,6 @@ export interface Probed {
   readonly counting: boolean;
 }
 
-/** Runs ffprobe on a local file; with `counting` it reads every packet. */
 export async function probeFile(
   file: string,
   counting: boolean,
@@ -41,18 +39,13 @@ export async function probeFile(
   signal: AbortSignal,
 ): Promise<Probed> {
   const lines: string[] = [];
-  const options = {
-    folder: tools.folder,
-    env: mediaEnv(tools.folder),
-    onLine: (line: string) => lines.push(line),
-    signal,
-  };
+  const onLine = (line: string) => lines.push(line);
+  const options = { folder: tools.folder, env: mediaEnv(tools.folder), onLine, signal };
   const ended = await tools.run(tools.ffprobe, ffprobeArguments(file, counting), options).ended;
   signal.throwIfAborted();
   return { probe: readProbe(parse(lines.join('\n'))), ended, counting };
 }
 
-/** Reads the JSON of ffprobe. */
 export function readProbe(json: unknown): FileProbe {
   const fields = asRecord(json);
   const streams = Array.isArray(fields.streams) ? fields.streams.map(readStream) : [];

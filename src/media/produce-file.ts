@@ -1,5 +1,6 @@
 import { open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { FailureCode } from '../base/errors.ts';
 import type { AttemptProgress } from '../model/attempt-protocol.ts';
 import type { Metadata } from '../model/metadata.ts';
 import { chooseFormatsFor, type FormatChoice } from './choose-formats.ts';
@@ -20,7 +21,7 @@ import { startYtDlp, type YtDlp } from './yt-dlp.ts';
 const ebml = 0x1a45dfa3;
 const smallBytes = 2 ** 26;
 /** Failures of a cut fetch after which the whole is fetched instead. */
-const mendable = [
+const mendable = new Set<FailureCode>([
   'file_damaged',
   'source_incomplete',
   'source_broken',
@@ -28,7 +29,7 @@ const mendable = [
   'deleted',
   'source_blocked',
   'unsupported_url',
-];
+]);
 
 /** Makes the file of an order in the private folder and proves it; throws a `Failed`. Tries twice when that may help. */
 export async function produce(
@@ -48,7 +49,7 @@ export async function produce(
     signal.throwIfAborted();
     const again =
       error instanceof Failed &&
-      (error.code === 'file_damaged' || (error instanceof SectionFailed && mendable.includes(error.code)));
+      (error.code === 'file_damaged' || (error instanceof SectionFailed && mendable.has(error.code)));
     if (!again) throw error;
     await clearParts(tools.folder);
     return await attempt(order, tools, tell, signal, false);
@@ -78,7 +79,6 @@ function bestFormat(page: SourcePage) {
   }
 }
 
-/** Fetching only the beginning failed; fetching the whole may succeed. */
 class SectionFailed extends Failed {}
 
 async function attempt(
@@ -103,13 +103,11 @@ async function attempt(
   }
 }
 
-/** The page of an order and the formats chosen there. */
 interface Chosen {
   readonly page: SourcePage;
   readonly choice: FormatChoice;
 }
 
-/** Context of the steps that make one file. */
 interface Making extends Endable {
   readonly tools: MediaTools;
   readonly progress: OverallProgress;
@@ -231,13 +229,9 @@ function willEncode(choice: FormatChoice, page: SourcePage, { endpoint, args }: 
 
 function notStarted(page: SourcePage): Failed {
   const at = page.fields.release_timestamp;
-  const known = typeof at === 'number' && at > 0 && at < 1e11;
-  if (!known) return new Failed('not_started');
-  return new Failed(
-    'not_started',
-    '',
-    `This content has not started yet: it starts at ${new Date(at * 1000).toISOString()}`,
-  );
+  if (typeof at !== 'number' || at <= 0 || at >= 1e11) return new Failed('not_started');
+  const start = new Date(at * 1000).toISOString();
+  return new Failed('not_started', '', `This content has not started yet: it starts at ${start}`);
 }
 
 async function clearParts(folder: string): Promise<void> {

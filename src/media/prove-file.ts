@@ -3,25 +3,17 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { ConversionPlan } from './plan-conversion.ts';
 import { type FileProbe, type Probed, probeFile } from './probe-file.ts';
-import { Failed, type MediaTools } from './tools.ts';
-
-export interface Proof {
-  readonly probe: FileProbe;
-  readonly bytes: number;
-  readonly sha256: string;
-}
+import { Failed, type MediaTools, type Produced } from './tools.ts';
 
 /** Messages of ffmpeg and ffprobe about a damaged file for which they still exit with 0. */
 export const damage =
   /partial file|ended prematurely|Truncating packet|truncated|moov atom not found|Error reading header|corrupt input packet/i;
 const oneSecond = 1;
 
-/** Expectations that a file must meet. */
 export interface ProofTerms {
   readonly plan: ConversionPlan;
   /** Length in seconds as the source states it; `null` when it does not. */
   readonly promised: number | null;
-  /** An earlier probe of this very file. */
   readonly known: Probed | null;
 }
 
@@ -31,7 +23,7 @@ export async function prove(
   { plan, promised, known }: ProofTerms,
   tools: MediaTools,
   signal: AbortSignal,
-): Promise<Proof> {
+): Promise<Pick<Produced, 'bytes' | 'sha256'> & Pick<Probed, 'probe'>> {
   const { size } = await stat(file);
   if (size === 0) throw new Failed('file_damaged', 'empty');
   if (size > tools.limits.fileBytes) throw new Failed('file_too_large');
@@ -43,7 +35,6 @@ export async function prove(
   return { probe, bytes: size, sha256 };
 }
 
-/** Returns the first fault that a probe shows, `null` when there is none. */
 function findFault(probe: FileProbe, plan: ConversionPlan, promised: number | null): string | null {
   if (!probe.format.split(',').includes(plan.container.probed)) return `format ${probe.format}`;
   if (plan.video !== (probe.video !== null)) return plan.video ? 'no picture' : 'an unwanted picture';

@@ -6,7 +6,6 @@ export interface SourceFormat {
   readonly acodec: string | null;
   readonly width: number | null;
   readonly height: number | null;
-  /** The shorter side of the picture. */
   readonly side: number | null;
   readonly fps: number | null;
   readonly tbr: number | null;
@@ -17,7 +16,6 @@ export interface SourceFormat {
   readonly language: number;
 }
 
-/** Description of a medium, as yt-dlp reads it from the page. */
 export interface SourcePage {
   readonly fields: Readonly<Record<string, unknown>>;
   readonly formats: readonly SourceFormat[];
@@ -92,13 +90,11 @@ export function readCodec(value: unknown): string | null {
   return codecs.find(([pattern]) => pattern.test(name))?.[1] ?? name;
 }
 
-/** Returns a positive number, or `null`. */
 export function positive(value: unknown): number | null {
   const number = typeof value === 'string' ? Number(value) : value;
   return typeof number === 'number' && Number.isFinite(number) && number > 0 ? number : null;
 }
 
-/** Returns an object as it is, and an empty one for anything else. */
 export function asRecord(json: unknown): Readonly<Record<string, unknown>> {
   return typeof json === 'object' && json !== null ? (json as Readonly<Record<string, unknown>>) : {};
 }

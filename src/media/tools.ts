@@ -3,13 +3,11 @@ import type { Endpoint } from '../model/job.ts';
 import type { Metadata } from '../model/metadata.ts';
 import type { Args } from '../model/request-parameters.ts';
 
-/** Endpoint and parameters of a caller's request. */
 export interface MediaOrder {
   readonly endpoint: Endpoint;
   readonly args: Args;
 }
 
-/** Limits of one job. */
 export interface MediaLimits {
   /** Of the delivered file, and of everything fetched for it. */
   readonly fileBytes: number;
@@ -20,7 +18,6 @@ export interface MediaLimits {
   readonly slowSeconds: number;
 }
 
-/** Programs, folder, proxy and limits of a job. All paths are absolute. */
 export interface MediaTools {
   readonly python: string;
   readonly driver: string;
@@ -46,7 +43,6 @@ export interface RunOptions {
   readonly folder: string;
   /** The whole environment. */
   readonly env: Readonly<Record<string, string>>;
-  /** Called with each line of standard output. */
   readonly onLine?: (line: string) => void;
   /** Kills the child and everything that it started. */
   readonly signal: AbortSignal;
@@ -55,9 +51,7 @@ export interface RunOptions {
 export interface RunningChildProcess {
   /** Process and group id; absent for a child that the inspector parent forked. */
   readonly id?: number;
-  /** Writes one line to its standard input. */
   readonly write: (line: string) => void;
-  /** Closes its standard input. */
   readonly close: () => void;
   /** Resolves when the child has ended; never rejects. */
   readonly ended: Promise<ChildEnd>;
@@ -72,7 +66,6 @@ export interface ChildEnd {
   readonly stderr: string;
 }
 
-/** A proved file with its metadata. */
 export interface Produced {
   readonly file: string;
   readonly metadata: Metadata;

@@ -1,5 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { shareRun } from '../base/single-flight.ts';
 import { Failed, type MediaLimits } from './tools.ts';
 
 const checkEveryMs = 250;
@@ -29,27 +30,14 @@ export function watchFetch(
     if (bytes - first.bytes < least)
       end(new Failed('too_slow', `${bytes - first.bytes} bytes in ${limits.slowSeconds} s`));
   };
-  let busy = false;
-  const timer = setInterval(() => {
-    if (busy) return;
-    busy = true;
-    void look().finally(() => {
-      busy = false;
-    });
-  }, checkEveryMs);
+  const measurement = shareRun(look);
+  const timer = setInterval(() => void measurement.run(), checkEveryMs);
   return () => clearInterval(timer);
 }
 
 async function measureParts(folder: string): Promise<number> {
   const names = (await readdir(folder).catch(() => [])).filter((name) => name.startsWith('part'));
   // A fragment may vanish between being listed and being measured.
-  const sizes = await Promise.all(
-    names.map((name) =>
-      stat(join(folder, name)).then(
-        ({ size }) => size,
-        () => 0,
-      ),
-    ),
-  );
-  return sizes.reduce((sum, size) => sum + size, 0);
+  const stats = await Promise.all(names.map((name) => stat(join(folder, name)).catch(() => ({ size: 0 }))));
+  return stats.reduce((sum, { size }) => sum + size, 0);
 }

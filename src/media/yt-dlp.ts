@@ -5,14 +5,12 @@ import { layWrappers, mediaEnv } from './ffmpeg-arguments.ts';
 import { asRecord, positive, readPage, type SourcePage } from './source-page.ts';
 import { Failed, type MediaOrder, type MediaTools } from './tools.ts';
 
-/** Progress of one part of a fetch. */
 export interface FetchProgress {
   readonly part: number;
   readonly bytes: number;
   readonly total: number | null;
 }
 
-/** A process of yt-dlp that works on one URL. */
 export interface YtDlp {
   /** Resolves when yt-dlp has read the page; rejects with a `Failed`. */
   readonly page: Promise<SourcePage>;
@@ -29,7 +27,6 @@ export interface YtDlp {
 /** The project's own Python, which has yt-dlp. */
 export const projectPython = join(import.meta.dirname, '..', '..', '.cache', 'python', 'bin', 'python3');
 
-/** Arguments with which that Python prints the version of yt-dlp. */
 export const ytDlpVersionArgs = ['-I', '-c', 'from importlib.metadata import version; print(version("yt-dlp"))'];
 
 /** Flags of Python: no user packages or environment, no bytecode files, UTF-8 in every locale. */
@@ -79,7 +76,6 @@ export function startYtDlp(
   };
 }
 
-/** The order as the driver reads it. */
 function orderFor(action: 'inspect' | 'download', order: MediaOrder, tools: MediaTools): Record<string, unknown> {
   const { folder, proxy, node, plugins, cookies, limits } = tools;
   const url = String(order.args.query);

@@ -10,7 +10,6 @@ export interface ChildLimits {
   readonly processes: number;
 }
 
-/** Failure code of the job by the limit that its children broke. */
 export const breaches = {
   folder: 'file_too_large',
   // A page or a file that unpacks without end is its source's doing.

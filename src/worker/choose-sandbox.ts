@@ -42,7 +42,6 @@ function candidates(): Sandbox[] {
   return process.getuid?.() === 0 ? ['user', 'namespace'] : ['namespace'];
 }
 
-/** Returns the reason why the sandbox does not work, `null` when it does. */
 async function trySandbox(sandbox: Sandbox, folder: string): Promise<string | null> {
   const inside = {
     sandbox,

@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import type { ServerAddress } from '../base/server-address.ts';
 
-/** Forwards connections of one worker's children to the egress proxy. */
 export interface EgressForwarder {
   /** The port, 0 for a socket. */
   readonly port: number;

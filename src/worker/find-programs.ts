@@ -1,9 +1,9 @@
 import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import type { MediaTools } from '../media/tools.ts';
 import { projectPython } from '../media/yt-dlp.ts';
+import { programFolders } from './sandbox-command.ts';
 
-/** Absolute paths of the programs that children run. */
 export type ProgramPaths = Pick<MediaTools, 'python' | 'driver' | 'ffmpeg' | 'ffprobe' | 'node'>;
 
 const root = join(import.meta.dirname, '..', '..');
@@ -17,6 +17,12 @@ export function findPrograms(path: string): ProgramPaths {
     ffprobe: inPath('ffprobe', path),
     node: process.execPath,
   };
+}
+
+/** Returns the folders that children must read to run the programs and the plugins of yt-dlp. */
+export function readableFolders(programs: ProgramPaths, plugins: readonly string[]): string[] {
+  const { python, driver, ffmpeg, ffprobe, node } = programs;
+  return [...programFolders([python, ffmpeg, ffprobe, node]), dirname(driver), ...plugins];
 }
 
 function inPath(name: string, path: string): string {

@@ -29,15 +29,6 @@ export class AttemptOver extends Error {}
 /** The gateway refused, or its answer does not fit the protocol: a retry changes nothing. */
 export class GatewayRefusal extends Error {}
 
-export interface GatewayClientOptions {
-  readonly address: ServerAddress;
-  /** Returns the bearer token of this attempt, read anew for each call because a cluster rotates it. */
-  readonly token: () => string;
-  /** Time limit of one call with its retries. */
-  readonly patienceSeconds: number;
-  readonly signal: AbortSignal;
-}
-
 const callTimeoutMs = 10_000;
 /** A permit names up to 128 signed URLs. */
 const maxAnswerBytes = 2 ** 20;
@@ -45,12 +36,17 @@ const maxAnswerBytes = 2 ** 20;
 const idleMs = 30_000;
 const backoff = { firstMs: 100, maxMs: 5_000 };
 
-/** Sends one request to the gateway or to the object store. */
 export function send(request: Omit<HttpRequest, 'idleMs' | 'maxAnswerBytes'>): Promise<HttpAnswer> {
   return sendRequest({ ...request, idleMs, maxAnswerBytes });
 }
 
-export function openGatewayClient({ address, token, patienceSeconds, signal }: GatewayClientOptions): GatewayClient {
+/** The token is read anew for each call because a cluster rotates it; `patienceSeconds` limits one call with its retries. */
+export function openGatewayClient(
+  address: ServerAddress,
+  token: () => string,
+  patienceSeconds: number,
+  signal: AbortSignal,
+): GatewayClient {
   const callOnce = async (method: 'GET' | 'POST', path: string, json?: unknown) => {
     const body = json === undefined ? '' : JSON.stringify(json);
     const headers = {

@@ -2,32 +2,19 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { killGroup } from '../base/child-process.ts';
 import type { ChildEnd, RunningChildProcess, RunOptions } from '../media/tools.ts';
-import { type Frame, makeFrameReader } from './inspector-frames.ts';
 
-/** Limits of one request, as `inspector-parent.py` reads them. */
-export interface RequestLimits {
-  readonly file_bytes: number;
-  readonly memory_bytes: number;
-  readonly cpu_seconds: number;
-  readonly processes: number;
-}
-
-export interface InspectorParentOptions {
-  /** Command that starts the parent in its sandbox. */
-  readonly command: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-  readonly folder: string;
-  /** The only port that children can reach, and the paths that they may read. */
+/** Confinement of each request's child, as `inspector-parent.py` reads it. */
+export interface Confinement {
+  /** The only port that the child can reach, and the paths that it may read. */
   readonly port: number;
   readonly paths: readonly string[];
-  readonly limits: RequestLimits;
+  readonly limits: Record<'file_bytes' | 'memory_bytes' | 'cpu_seconds' | 'processes', number>;
 }
 
 /** A process with yt-dlp loaded, which forks one child for each request. */
 export interface InspectorParent {
   /** Runs the driver in a child with this user id; 0 keeps the parent's. */
   readonly start: (user: number, options: RunOptions) => RunningChildProcess;
-  /** Number of children started so far, and of those that run. */
   readonly counts: () => { readonly started: number; readonly open: number };
   /** Resolves when the parent and all its children have ended. */
   readonly ended: Promise<void>;
@@ -44,16 +31,12 @@ const signalNames = { 9: 'SIGKILL', 24: 'SIGXCPU', 25: 'SIGXFSZ' } as const;
 const maxStderrLength = 2000;
 
 /** Starts a parent and waits until yt-dlp is loaded; rejects when the parent ends before that. */
-export async function startInspectorParent({
-  command,
-  env,
-  folder,
-  port,
-  paths,
-  limits,
-}: InspectorParentOptions): Promise<InspectorParent> {
-  const [program = '', ...args] = command;
-  const parent = spawn(program, args, { cwd: folder, env, detached: true, stdio: 'pipe' });
+export async function startInspectorParent(
+  [program = '', ...args]: readonly string[],
+  home: Pick<RunOptions, 'folder' | 'env'>,
+  confinement: Confinement,
+): Promise<InspectorParent> {
+  const parent = spawn(program, args, { cwd: home.folder, env: home.env, detached: true, stdio: 'pipe' });
   const open = new Map<number, OpenRequest>();
   let stderr = '';
   let started = 0;
@@ -85,7 +68,7 @@ export async function startInspectorParent({
     options.signal.addEventListener('abort', kill, { once: true });
     const { folder, env } = options;
     const write = (line: string) => {
-      order({ id, input: `${line}\n`, folder, user, env, port, paths, limits });
+      order({ id, input: `${line}\n`, folder, user, env, ...confinement });
       if (options.signal.aborted) kill();
     };
     const done = promise.finally(() => options.signal.removeEventListener('abort', kill));
@@ -121,4 +104,38 @@ async function waitForEnd(parent: ChildProcessWithoutNullStreams): Promise<void>
   killGroup(parent, 'SIGKILL');
   parent.stdout.destroy();
   parent.stderr.destroy();
+}
+
+/** Message of the inspector parent about one of its children: a piece of output, or the exit code. */
+export type Frame =
+  | { readonly is: 'out'; readonly id: number; readonly bytes: Buffer }
+  | { readonly is: 'end'; readonly id: number; readonly code: number };
+
+/** Returns a parser of the parent's output: the line `ready`, then frames, cut anywhere. It throws on anything else. */
+export function makeFrameReader(ready: () => void, told: (frame: Frame) => void): (piece: Buffer) => void {
+  let rest: Buffer = Buffer.alloc(0);
+  const readOne = (): boolean => {
+    const end = rest.indexOf('\n');
+    if (end < 0) return false;
+    const head = rest.toString('latin1', 0, end);
+    if (head === 'ready') {
+      rest = rest.subarray(end + 1);
+      ready();
+      return true;
+    }
+    const [, id, is, number] = /^(\d+) (out|end) (-?\d+)$/.exec(head) ?? [];
+    if (is === undefined) throw new Error('the inspector says what is no frame');
+    const size = is === 'out' ? Number(number) : 0;
+    if (rest.length < end + 1 + size) return false;
+    const bytes = rest.subarray(end + 1, end + 1 + size);
+    rest = rest.subarray(end + 1 + size);
+    told(is === 'out' ? { is, id: Number(id), bytes } : { is: 'end', id: Number(id), code: Number(number) });
+    return true;
+  };
+  return (piece) => {
+    rest = Buffer.concat([rest, piece]);
+    while (readOne()) {
+      // Each turn takes one frame off the rest.
+    }
+  };
 }

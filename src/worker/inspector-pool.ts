@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
-import { chmod, chown, mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { chown, mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { retry } from '../base/backoff.ts';
 import type { Log } from '../base/log.ts';
 import type { ServerAddress } from '../base/server-address.ts';
@@ -9,12 +9,11 @@ import { Failed, type MediaTools } from '../media/tools.ts';
 import { pythonFlags } from '../media/yt-dlp.ts';
 import type { InspectionResult, Inspector } from '../model/inspection-result.ts';
 import type { ChildLimits } from './child-limits.ts';
-import { startEgressForwarder } from './egress-forwarder.ts';
-import type { ProgramPaths } from './find-programs.ts';
-import { type InspectorParent, type RequestLimits, startInspectorParent } from './inspector-parent.ts';
-import { type OrphanCleaner, startOrphanCleaner } from './orphan-cleaner.ts';
+import { type ProgramPaths, readableFolders } from './find-programs.ts';
+import { type InspectorParent, startInspectorParent } from './inspector-parent.ts';
 import type { MediaActions } from './run-attempt.ts';
-import { insidePort, programFolders, type Sandbox, sandboxCommand, systemPaths } from './sandbox-command.ts';
+import { type EgressRoute, type Sandbox, sandboxCommand, systemPaths } from './sandbox-command.ts';
+import { openHome, type WorkerHome } from './workspace.ts';
 
 /** The inspector cannot answer now; the caller may ask again in a few seconds. */
 export class InspectorBusy extends Error {}
@@ -47,11 +46,10 @@ const backoff = { firstMs: 500, maxMs: 30_000 };
 const users = 1_000_000_000;
 const firstUser = 1_000_000_000;
 
-/** Starts the inspector and waits until its first parent has loaded yt-dlp. */
 export async function startInspectorPool(options: InspectorPoolOptions): Promise<InspectorPool> {
-  const place = await openWorkspace(options);
+  const home = await openHome(join(options.root, 'inspector-'), 'requests', options.egress, options.sandbox);
   const ended = new AbortController();
-  const parents = keepWarm(() => startInspectorParent(parentOptions(options, place)), options, ended.signal);
+  const parents = keepWarm(() => startParent(options, home.folder, home.route), options, ended.signal);
   await parents.first;
   let open = 0;
   const inspect = async (url: string, signal: AbortSignal): Promise<InspectionResult> => {
@@ -60,7 +58,7 @@ export async function startInspectorPool(options: InspectorPoolOptions): Promise
     if (open >= options.maxConcurrent) throw new InspectorBusy('too many requests at once');
     open++;
     try {
-      return await inspectOne(url, warm, place, options, signal);
+      return await inspectOne(url, warm, home, options, signal);
     } finally {
       open--;
     }
@@ -68,7 +66,7 @@ export async function startInspectorPool(options: InspectorPoolOptions): Promise
   const close = async () => {
     ended.abort();
     await parents.end();
-    await place.close();
+    await home.close();
   };
   return { inspect, isReady: () => parents.current() !== null, close };
 }
@@ -76,7 +74,7 @@ export async function startInspectorPool(options: InspectorPoolOptions): Promise
 async function inspectOne(
   url: string,
   warm: InspectorParent,
-  { folder: requests, port }: InspectorWorkspace,
+  { folder: requests, route }: WorkerHome,
   { programs, inspectSeconds, inspectUrl, sandbox, log }: InspectorPoolOptions,
   gone: AbortSignal,
 ): Promise<InspectionResult> {
@@ -94,7 +92,7 @@ async function inspectOne(
     return child;
   };
   const limits = { fileBytes: maxFileBytes, inspectSeconds, slowBytes: 1, slowSeconds: inspectSeconds };
-  const proxy = `http://127.0.0.1:${port}`;
+  const proxy = `http://127.0.0.1:${route.port}`;
   try {
     if (user) await chown(folder, user, user);
     // The parent has loaded the plugins already.
@@ -164,36 +162,10 @@ function keepWarm(
   return { first: first.promise, current: () => current, end };
 }
 
-interface InspectorWorkspace {
-  /** Parent of the folders of requests. */
-  readonly folder: string;
-  readonly port: number;
-  readonly socket: string;
-  readonly cleaner: OrphanCleaner;
-  readonly close: () => Promise<void>;
-}
-
-async function openWorkspace({ root, egress, sandbox }: InspectorPoolOptions): Promise<InspectorWorkspace> {
-  await mkdir(root, { recursive: true, mode: 0o700 });
-  const cleaner = await startOrphanCleaner(join(root, 'inspector-'));
-  const home = cleaner.folder;
-  const folder = join(home, 'requests');
-  const socket = join(home, 'egress');
-  // Mode 0711: a child can reach its own folder but not list those of others.
-  await mkdir(folder, { mode: 0o711 });
-  const forwarder = await startEgressForwarder(egress, sandbox === 'none' ? null : socket);
-  if (sandbox !== 'none') await chmod(socket, 0o666);
-  const close = async () => {
-    await forwarder.close();
-    await cleaner.clean();
-  };
-  return { folder, socket, cleaner, port: sandbox === 'none' ? forwarder.port : insidePort, close };
-}
-
-function parentOptions(options: InspectorPoolOptions, { folder, port, socket }: InspectorWorkspace) {
+function startParent(options: InspectorPoolOptions, folder: string, route: EgressRoute): Promise<InspectorParent> {
   const { programs, plugins, sandbox, inspectSeconds, maxConcurrent } = options;
-  const { python, driver, ffmpeg, ffprobe, node } = programs;
-  const readable = [...programFolders([python, ffmpeg, ffprobe, node]), dirname(driver), ...plugins];
+  const { python, driver } = programs;
+  const readable = readableFolders(programs, plugins);
   const limits: ChildLimits = {
     fileBytes: maxFileBytes,
     folderBytes: maxFileBytes,
@@ -203,19 +175,18 @@ function parentOptions(options: InspectorPoolOptions, { folder, port, socket }: 
   };
   const command = [python, ...pythonFlags, join(import.meta.dirname, 'inspector-parent.py'), driver, plugins.join(':')];
   const capabilities = ['CAP_SETUID', 'CAP_SETGID', 'CAP_KILL'];
-  const inside = { sandbox, folder, readable, route: { port, socket }, limits, user: 0, python, capabilities };
-  const childLimits: RequestLimits = {
+  const inside = { sandbox, folder, readable, route, limits, user: 0, python, capabilities };
+  const env = { PATH: '/usr/bin:/bin', HOME: folder, LANG: 'C.UTF-8' };
+  const paths = [...systemPaths(), ...readable, import.meta.dirname];
+  const ofRequest = {
     file_bytes: maxFileBytes,
     memory_bytes: memoryBytes,
     cpu_seconds: inspectSeconds,
     processes: maxProcesses,
   };
-  return {
-    command: sandboxCommand(command, inside),
-    env: { PATH: '/usr/bin:/bin', HOME: folder, LANG: 'C.UTF-8' },
-    folder,
-    port,
-    paths: [...systemPaths(), ...readable, import.meta.dirname],
-    limits: childLimits,
-  };
+  return startInspectorParent(
+    sandboxCommand(command, inside),
+    { folder, env },
+    { port: route.port, paths, limits: ofRequest },
+  );
 }

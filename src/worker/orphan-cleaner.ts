@@ -5,9 +5,7 @@ import { mkdir } from 'node:fs/promises';
 
 /** A process that outlives a killed worker, ends its children and removes its folder. */
 export interface OrphanCleaner {
-  /** The folder to remove. */
   readonly folder: string;
-  /** Process id of the cleaner. */
   readonly id: number;
   /** Replaces the list of process groups that must end with the worker. */
   readonly watch: (groups: Iterable<number>) => void;

@@ -1,50 +1,41 @@
+import { shareRun } from '../base/single-flight.ts';
 import type { AttemptProgress } from '../model/attempt-protocol.ts';
 import { AttemptOver, type GatewayClient } from './gateway-client.ts';
 
-/** Sends the progress of an attempt to the gateway. */
 export interface ProgressReporter {
-  /** Keeps the newest progress for the next report. */
   readonly note: (progress: AttemptProgress) => void;
   readonly stop: () => void;
 }
 
-export interface ProgressReporterOptions {
-  readonly gateway: GatewayClient;
-  readonly everyMs: number;
-  /** Reports at least so often, also without a change: the answer says whether the job goes on. */
-  readonly keepaliveMs: number;
-  /** Longest absence of the gateway before `lost` is called. */
-  readonly patienceSeconds: number;
-  readonly onOver: () => void;
-  readonly onLost: () => void;
-}
+const reportEveryMs = 500;
+/** Reports at least so often, also without a change: the answer says whether the job goes on. */
+const keepaliveMs = 5_000;
 
-/** Starts to report, one call at a time. */
-export function startProgressReporter(options: ProgressReporterOptions): ProgressReporter {
-  const { gateway, everyMs, keepaliveMs, patienceSeconds, onOver, onLost } = options;
+/** Reports the newest progress, one call at a time; `onEnd` hears of a job that is over, and of a gateway away for too long. */
+export function startProgressReporter(
+  gateway: GatewayClient,
+  patienceSeconds: number,
+  onEnd: (reason: 'over' | 'lost') => void,
+): ProgressReporter {
   let newest: AttemptProgress = { progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null };
   let told: AttemptProgress | null = null;
   let toldAt = performance.now();
   let heardAt = toldAt;
-  let calling = false;
-  const tell = async () => {
+  const { run } = shareRun(async () => {
     const now = performance.now();
-    if (calling || (newest === told && now - toldAt < keepaliveMs)) return;
-    calling = true;
+    if (newest === told && now - toldAt < keepaliveMs) return;
     told = newest;
     toldAt = now;
     try {
       await gateway.reportProgress(newest);
       heardAt = performance.now();
     } catch (error) {
-      if (error instanceof AttemptOver) onOver();
+      if (error instanceof AttemptOver) onEnd('over');
       // One lost report is harmless; a gateway that stays away cannot take the verdict either.
-      else if (performance.now() - heardAt > patienceSeconds * 1000) onLost();
-    } finally {
-      calling = false;
+      else if (performance.now() - heardAt > patienceSeconds * 1000) onEnd('lost');
     }
-  };
-  const timer = setInterval(() => void tell(), everyMs);
+  });
+  const timer = setInterval(() => void run(), reportEveryMs);
   return {
     note: (progress) => {
       newest = progress;

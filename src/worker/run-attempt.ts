@@ -1,5 +1,4 @@
 import { availableParallelism } from 'node:os';
-import { dirname } from 'node:path';
 import type { Log } from '../base/log.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import { Failed, type MediaOrder, type MediaTools, type Produced } from '../media/tools.ts';
@@ -8,14 +7,13 @@ import type { Delivered } from '../model/job.ts';
 import type { Metadata } from '../model/metadata.ts';
 import type { Outcome } from '../model/outcome.ts';
 import { type Breach, breaches, type ChildLimits } from './child-limits.ts';
-import type { ProgramPaths } from './find-programs.ts';
+import { type ProgramPaths, readableFolders } from './find-programs.ts';
 import { AttemptOver, type GatewayClient } from './gateway-client.ts';
 import { startProgressReporter } from './progress-reporter.ts';
-import { programFolders, type Sandbox } from './sandbox-command.ts';
+import type { Sandbox } from './sandbox-command.ts';
 import { uploadFile } from './upload-file.ts';
 import { openWorkspace, type Workspace, type WorkspaceOptions } from './workspace.ts';
 
-/** Makes the file of an order, or its metadata alone. */
 export interface MediaActions {
   readonly produce: (
     order: MediaOrder,
@@ -31,21 +29,17 @@ export interface AttemptOptions {
   readonly media: MediaActions;
   readonly programs: ProgramPaths;
   readonly egress: ServerAddress;
-  /** Parent of the private folders. */
   readonly root: string;
   readonly sandbox: Sandbox;
   readonly plugins: readonly string[];
   readonly memoryBytes: number;
   readonly slowBytes: number;
   readonly slowSeconds: number;
-  /** Longest absence of gateway and object store. */
   readonly patienceSeconds: number;
   readonly log: Log;
-  /** Interrupts the attempt. */
   readonly signal: AbortSignal;
 }
 
-/** Ends an attempt before its work is done. */
 class AttemptCut extends Error {
   readonly reason: Breach | 'over' | 'lost' | 'stopped';
 
@@ -57,8 +51,6 @@ class AttemptCut extends Error {
 
 /** Progress when the file is made; the upload is the rest. */
 const madePercent = 90;
-const reportEveryMs = 500;
-const keepaliveMs = 5_000;
 /** During a conversion the parts, the joined file and the result exist at once. */
 const maxCopies = 3;
 /** yt-dlp counts bytes too and reports a clear failure: the kernel's limit comes a little later. */
@@ -74,11 +66,7 @@ export async function runAttempt(options: AttemptOptions): Promise<Outcome | nul
   const stop = () => cutShort('stopped');
   signal.addEventListener('abort', stop);
   if (signal.aborted) stop();
-  const reporter = startProgressReporter({
-    ...{ gateway, patienceSeconds, everyMs: reportEveryMs, keepaliveMs: keepaliveMs },
-    onOver: () => cutShort('over'),
-    onLost: () => cutShort('lost'),
-  });
+  const reporter = startProgressReporter(gateway, patienceSeconds, cutShort);
   let timer: NodeJS.Timeout | undefined;
   try {
     const spec = await gateway.readSpec();
@@ -125,7 +113,6 @@ function workspaceOptions(
   signal: AbortSignal,
 ): WorkspaceOptions {
   const { root, egress, sandbox, programs, plugins, memoryBytes } = options;
-  const { python, driver, ffmpeg, ffprobe, node } = programs;
   const limits: ChildLimits = {
     memoryBytes,
     fileBytes: fileBytes + overshootBytes,
@@ -133,8 +120,8 @@ function workspaceOptions(
     cpuSeconds: seconds * availableParallelism(),
     processes: maxProcesses,
   };
-  const readable = [...programFolders([python, ffmpeg, ffprobe, node]), dirname(driver), ...plugins];
-  return { root, egress, sandbox, limits, python, readable, cookies, onBreach, signal };
+  const readable = readableFolders(programs, plugins);
+  return { root, egress, sandbox, limits, python: programs.python, readable, cookies, onBreach, signal };
 }
 
 function toolsOf(

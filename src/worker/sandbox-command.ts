@@ -16,7 +16,6 @@ export interface EgressRoute {
 
 export interface SandboxOptions {
   readonly sandbox: Sandbox;
-  /** The only writable folder. */
   readonly folder: string;
   /** Readable paths besides those of the system. */
   readonly readable: readonly string[];
@@ -77,7 +76,6 @@ export function systemPaths(): string[] {
   return [...systemFolders, ...systemSettings.map((name) => `/etc/${name}`)].filter((path) => existsSync(path));
 }
 
-/** Returns a user id that no other worker has. */
 export function ownUser(): number {
   return firstUser + process.pid;
 }

@@ -74,7 +74,6 @@ interface Try {
   readonly file: FileHandle;
   readonly produced: Produced;
   readonly parts: readonly string[];
-  /** Called when a part was stored. */
   readonly renew: () => void;
 }
 

@@ -18,7 +18,6 @@ import { type MediaActions, runAttempt } from './run-attempt.ts';
 /** Exit codes: a permanent failure is `failed`, one that a new attempt may avoid is `retryable`. */
 const exitCodes = { done: 0, failed: 64, retryable: 75, interrupted: 143 } as const;
 
-/** Settings, addresses and streams of the role. */
 export interface WorkerOptions {
   readonly config: Pick<Config, 'data' | 'sandbox' | 'ytdlpPlugins'>;
   readonly gateway: ServerAddress;
@@ -52,28 +51,17 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   const root = join(resolve(config.data), 'work');
   const sandbox = chooseSandbox(config.sandbox, root, (sentence) => log.warn('no sandbox', { reason: sentence }));
   const token = await findToken(options, stop);
-  const gateway = openGatewayClient({ address, token, patienceSeconds, signal: leave.signal });
+  const gateway = openGatewayClient(address, token, patienceSeconds, leave.signal);
   const outcome = await runAttempt({
-    ...{
-      gateway,
-      media,
-      programs,
-      egress,
-      log,
-      memoryBytes,
-      slowBytes,
-      slowSeconds,
-      patienceSeconds,
-      signal: leave.signal,
-    },
-    root,
+    ...{ gateway, media, programs, egress, log, root, memoryBytes, slowBytes, slowSeconds, patienceSeconds },
+    signal: leave.signal,
     sandbox: await sandbox,
     plugins: config.ytdlpPlugins,
   });
   if (terminationFile !== null && outcome) await writeFile(terminationFile, shorten(outcome));
   const seconds = leave.signal.aborted ? lastWordSeconds : patienceSeconds;
   const signal = AbortSignal.timeout(seconds * 1000);
-  await sendVerdict(outcome, openGatewayClient({ address, token, patienceSeconds: seconds, signal }), log);
+  await sendVerdict(outcome, openGatewayClient(address, token, seconds, signal), log);
   options.input.destroy();
   return exitCodeOf(outcome);
 }

@@ -1,77 +1,136 @@
 import { chmod, chown, mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { constants } from 'node:os';
+import { dirname, join } from 'node:path';
 import type { ServerAddress } from '../base/server-address.ts';
-import type { RunChild } from '../media/tools.ts';
-import type { Breach, ChildLimits } from './child-limits.ts';
+import { spawnChild } from '../media/spawn-child.ts';
+import type { ChildEnd, MediaTools, RunChild } from '../media/tools.ts';
+import type { Breach } from './child-limits.ts';
 import { startEgressForwarder } from './egress-forwarder.ts';
-import { startOrphanCleaner } from './orphan-cleaner.ts';
-import { insidePort, ownUser, type Sandbox } from './sandbox-command.ts';
-import { makeSandboxedChildren } from './spawn-in-sandbox.ts';
+import { type OrphanCleaner, startOrphanCleaner } from './orphan-cleaner.ts';
+import {
+  type EgressRoute,
+  insidePort,
+  ownUser,
+  type Sandbox,
+  type SandboxOptions,
+  sandboxCommand,
+} from './sandbox-command.ts';
 import { watchLimits } from './watch-limits.ts';
 
-export interface WorkspaceOptions {
-  /** Parent of the private folders. */
+export interface WorkspaceOptions extends Pick<SandboxOptions, 'sandbox' | 'limits' | 'python' | 'readable'> {
   readonly root: string;
   readonly egress: ServerAddress;
-  readonly sandbox: Sandbox;
-  readonly limits: ChildLimits;
-  readonly python: string;
-  readonly readable: readonly string[];
   /** Text of a cookie file that children may read. */
   readonly cookies: string | null;
-  /** Called once, when the children broke a limit. */
   readonly onBreach: (breach: Breach) => void;
-  /** Kills every child. */
   readonly signal: AbortSignal;
 }
 
 /** Folder, egress proxy and children of one attempt; the children can reach nothing else. */
-export interface Workspace {
-  readonly folder: string;
-  /** URL of the egress proxy, as children see it. */
-  readonly proxy: string;
-  readonly cookies: string | null;
-  readonly run: RunChild;
+export interface Workspace extends Pick<MediaTools, 'folder' | 'proxy' | 'cookies' | 'run'> {
   /** Kills the children and removes the folder; the orphan cleaner does the same when this process is killed. */
   readonly close: () => Promise<void>;
 }
 
-/** Makes the workspace of one attempt. */
+const systemPath = '/usr/bin:/bin:/usr/sbin:/sbin';
+
 export async function openWorkspace(options: WorkspaceOptions): Promise<Workspace> {
   const { root, egress, sandbox, limits, python, onBreach, signal, cookies: text } = options;
-  await mkdir(root, { recursive: true, mode: 0o700 });
-  const cleaner = await startOrphanCleaner(join(root, 'job-'));
-  const home = cleaner.folder;
-  const folder = join(home, 'job');
-  const cookies = text === null ? null : join(home, 'cookies.txt');
-  const socket = join(home, 'egress');
+  const home = await openHome(join(root, 'job-'), 'job', egress, sandbox);
+  const { folder, route, cleaner } = home;
+  const cookies = text === null ? null : join(dirname(folder), 'cookies.txt');
   const user = ownUser();
   const ended = new AbortController();
   try {
-    // Mode 0711: bubblewrap must enter this folder without root's rights; the folder above is closed to everyone else.
-    await mkdir(folder, { mode: 0o711 });
     if (sandbox === 'user') await chown(folder, user, user);
     if (cookies !== null && text !== null) {
       await writeFile(cookies, text, { mode: 0o400 });
       if (sandbox === 'user') await chown(cookies, user, user);
     }
+  } catch (error) {
+    await home.close();
+    throw error;
+  }
+  const readable = cookies ? [...options.readable, cookies] : options.readable;
+  const sandboxes = { sandbox, folder, readable, route, limits, user, python };
+  const groups = new Set<number>();
+  const both = AbortSignal.any([signal, ended.signal]);
+  const run = runInSandbox(sandboxes, both, groups, () => cleaner.watch(groups));
+  const stopWatch = watchLimits(limits, folder, groups, onBreach);
+  const close = async () => {
+    stopWatch();
+    ended.abort();
+    await home.close();
+  };
+  return { folder, proxy: `http://127.0.0.1:${route.port}`, cookies, run, close };
+}
+
+export interface WorkerHome {
+  /** The only folder that children may write to. */
+  readonly folder: string;
+  readonly route: EgressRoute;
+  readonly cleaner: OrphanCleaner;
+  readonly close: () => Promise<void>;
+}
+
+/** Makes a closed folder whose path begins so, with a folder for children in it and their route to egress. */
+export async function openHome(
+  beginning: string,
+  name: string,
+  egress: ServerAddress,
+  sandbox: Sandbox,
+): Promise<WorkerHome> {
+  await mkdir(dirname(beginning), { recursive: true, mode: 0o700 });
+  const cleaner = await startOrphanCleaner(beginning);
+  const folder = join(cleaner.folder, name);
+  const socket = join(cleaner.folder, 'egress');
+  try {
+    // Mode 0711: children must enter this folder but not list it; the folder above is closed to everyone else.
+    await mkdir(folder, { mode: 0o711 });
     const forwarder = await startEgressForwarder(egress, sandbox === 'none' ? null : socket);
     if (sandbox !== 'none') await chmod(socket, 0o666);
-    const port = sandbox === 'none' ? forwarder.port : insidePort;
-    const readable = cookies ? [...options.readable, cookies] : options.readable;
-    const sandboxes = { sandbox, folder, readable, route: { port, socket }, limits, user, python };
-    const both = AbortSignal.any([signal, ended.signal]);
-    const children = makeSandboxedChildren({ ...sandboxes, signal: both }, cleaner.watch);
-    const stopWatch = watchLimits({ limits, folder, groups: () => children.groups, onBreach });
     const close = async () => {
-      stopWatch();
-      ended.abort();
       await forwarder.close();
       await cleaner.clean();
     };
-    return { folder, proxy: `http://127.0.0.1:${port}`, cookies, run: children.run, close };
+    return { folder, cleaner, route: { port: sandbox === 'none' ? forwarder.port : insidePort, socket }, close };
   } catch (error) {
     await cleaner.clean();
     throw error;
   }
+}
+
+/**
+ * Runs children, each in a sandbox and a process group of its own, and keeps the groups that run; calls `changed` at each
+ * start and end. Only Python, for yt-dlp, gets the network.
+ */
+function runInSandbox(
+  sandboxes: SandboxOptions,
+  signal: AbortSignal,
+  groups: Set<number>,
+  changed: () => void,
+): RunChild {
+  return (command, args, options) => {
+    const route = command === sandboxes.python ? sandboxes.route : null;
+    const [program = '', ...rest] = sandboxCommand([command, ...args], { ...sandboxes, route });
+    const env = { PATH: systemPath, ...options.env };
+    const child = spawnChild(program, rest, { ...options, env, signal: AbortSignal.any([options.signal, signal]) });
+    const { id } = child;
+    if (id === undefined) return child;
+    groups.add(id);
+    changed();
+    const ended = child.ended.then((ended) => {
+      groups.delete(id);
+      changed();
+      return sandboxes.sandbox === 'none' ? ended : restoreSignal(ended);
+    });
+    return { ...child, ended };
+  };
+}
+
+/** Bubblewrap and port-forwarder.py exit with 128 plus the signal that ended their command. */
+function restoreSignal(ended: ChildEnd): ChildEnd {
+  const number = (ended.code ?? 0) - 128;
+  const name = Object.entries(constants.signals).find(([, signal]) => signal === number)?.[0];
+  return name ? { ...ended, code: null, signal: name as NodeJS.Signals } : ended;
 }

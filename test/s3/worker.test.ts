@@ -77,7 +77,7 @@ describe('A worker that uploads to S3', function () {
     if (metadata === null) throw new Error('an object is metadata');
     const what = { bytes, sha256: seen.checksum, content_type: 'video/mp4', ext: 'mp4', ...said };
     const { signal } = new AbortController();
-    const own = openGatewayClient({ address: gateway.address, token: () => token, patienceSeconds, signal });
+    const own = openGatewayClient(gateway.address, () => token, patienceSeconds, signal);
     return uploadFile(
       { file, metadata, ...what },
       { gateway: own, egress, folder, partBytes, patienceSeconds, signal },

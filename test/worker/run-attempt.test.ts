@@ -19,7 +19,7 @@ describe('An attempt', function () {
     const order = { endpoint: 'video' as const, args: { query: 'http://a.example/', script } };
     const server = await startGateway({ folder, order });
     const { signal } = new AbortController();
-    const gateway = openGatewayClient({ address: server.address, token: () => token, patienceSeconds: 1, signal });
+    const gateway = openGatewayClient(server.address, () => token, 1, signal);
     const root = join(folder, 'work');
     const attempt = runAttempt({
       ...{ gateway, media: scripted, programs, root, sandbox, plugins: [], log: aLog().log, signal },

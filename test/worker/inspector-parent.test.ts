@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type Frame, makeFrameReader } from '../../src/worker/inspector-frames.ts';
+import { type Frame, makeFrameReader } from '../../src/worker/inspector-parent.ts';
 
 describe('Frames of the inspector parent', () => {
   const whole = Buffer.from('ready\n1 out 3\na\nb2 end 0\n1 out 2\n\u00e41 end -9\n');
