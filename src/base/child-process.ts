@@ -14,10 +14,8 @@ export interface KeepRunningOptions<End> extends BackoffLimits {
   readonly onEnd: (end: End, delayMs: number) => unknown;
 }
 
-export interface RunningChild<End> {
-  /** Never rejects: a child that could not be started has ended too. */
-  readonly ended: Promise<End>;
-}
+/** `ended` never rejects: a child that could not be started has ended too. */
+type RunningChild<End> = { readonly ended: Promise<End> };
 
 /** Starts a child again, with back-off, each time it ends by itself; resolves when the signal has fired and the last one has ended. */
 export async function keepRunning<End>(options: KeepRunningOptions<End>): Promise<void> {

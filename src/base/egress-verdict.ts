@@ -14,3 +14,4 @@ export const egressVerdicts = [
   'limited',
 ] as const;
 export type EgressVerdict = (typeof egressVerdicts)[number];
+export type EgressRefusal = Exclude<EgressVerdict, 'open'>;

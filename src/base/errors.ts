@@ -1,11 +1,6 @@
 /** Cause of a failure: decides billing, retry, statistics and alerts at once. */
 export type Blame = 'caller' | 'site' | 'us';
 
-interface RefusalRow {
-  readonly status: number;
-  readonly sentence: string;
-}
-
 /** Answers to callers and operators whose request is not carried out. Scripts answer with these codes. */
 export const refusals = {
   bad_request: { status: 400, sentence: 'Bad Request' },
@@ -31,20 +26,12 @@ export const refusals = {
   rate_limited: { status: 429, sentence: 'You have exceeded the rate limit on your subscription' },
   internal_error: { status: 500, sentence: 'Internal Error' },
   unavailable: { status: 503, sentence: 'Service Unavailable' },
-} as const satisfies Record<string, RefusalRow>;
+} as const satisfies Record<string, { status: number; sentence: string }>;
 
 export type RefusalCode = keyof typeof refusals;
 
 /** The statuses of a job that did not complete (D16). */
 export type FailedStatus = 'Error' | 'NotFound' | 'BadRequest';
-
-interface FailureRow {
-  readonly blame: Blame;
-  readonly retryable: boolean;
-  readonly status: FailedStatus;
-  readonly log: 400 | 404 | 500;
-  readonly sentence: string;
-}
 
 export const failures = {
   address_not_allowed: row('caller', false, 'BadRequest', 400, 'The address of this URL is not allowed'),
@@ -79,17 +66,11 @@ export const failures = {
   video_unavailable: row('caller', false, 'Error', 404, 'This content is unavailable'),
   worker_failed: row('us', true, 'Error', 500, 'The worker failed'),
   worker_lost: row('us', true, 'Error', 500, 'The worker was interrupted too often'),
-} as const satisfies Record<string, FailureRow>;
+} as const;
 
 export type FailureCode = keyof typeof failures;
 
-function row(
-  blame: Blame,
-  retryable: boolean,
-  status: FailedStatus,
-  log: 400 | 404 | 500,
-  sentence: string,
-): FailureRow {
+function row(blame: Blame, retryable: boolean, status: FailedStatus, log: 400 | 404 | 500, sentence: string) {
   return { blame, retryable, status, log, sentence };
 }
 

@@ -7,11 +7,7 @@ export interface Shutdown {
   readonly run: () => Promise<void>;
 }
 
-interface Opened {
-  readonly name: string;
-  readonly release: ReleaseResource;
-  readonly limitSeconds: number | undefined;
-}
+type Opened = Parameters<Shutdown['add']>;
 
 /** Collects what was opened, so that it is released whatever goes wrong. */
 export function makeShutdown(): Shutdown {
@@ -29,9 +25,9 @@ export function makeShutdown(): Shutdown {
     if (errors.length) throw new AggregateError(errors, errors.map((error) => error.message).join('; '));
   };
   return {
-    add: (name, release, limitSeconds) => {
-      if (ended) throw new Error(`${name} was opened after everything was released`);
-      opened.push({ name, release, limitSeconds });
+    add: (...resource) => {
+      if (ended) throw new Error(`${resource[0]} was opened after everything was released`);
+      opened.push(resource);
     },
     run: () => {
       // Begun a moment later, so that a release which stops everything once more gets this very promise.
@@ -41,7 +37,7 @@ export function makeShutdown(): Shutdown {
   };
 }
 
-async function releaseOne({ name, release, limitSeconds }: Opened): Promise<Error | undefined> {
+async function releaseOne([name, release, limitSeconds]: Opened): Promise<Error | undefined> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer =
     limitSeconds === undefined

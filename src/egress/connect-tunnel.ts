@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import type { EgressVerdict } from '../base/egress-verdict.ts';
+import type { EgressRefusal, EgressVerdict } from '../base/egress-verdict.ts';
 import type { ProxiedConnection } from './proxied-connection.ts';
 import { readFraming, readTunnelTarget } from './proxy-request.ts';
 import { refusalResponse, sendRefusal } from './refusal-response.ts';
@@ -37,12 +37,7 @@ export async function serveTunnel(
   client.pipe(upstream).pipe(client);
 }
 
-function refuse(
-  client: Socket,
-  verdict: Exclude<EgressVerdict, 'open'>,
-  connection: ProxiedConnection,
-  late?: boolean,
-): void {
+function refuse(client: Socket, verdict: EgressRefusal, connection: ProxiedConnection, late?: boolean): void {
   connection.end(verdict);
   sendRefusal(client, refusalResponse(verdict, late));
 }

@@ -1,5 +1,5 @@
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
-import type { EgressVerdict } from '../base/egress-verdict.ts';
+import type { EgressRefusal } from '../base/egress-verdict.ts';
 import { isSameAddress } from '../model/public-address.ts';
 import type { Judgement, Policy } from './address-policy.ts';
 import type { Resolve, Resolved } from './resolver.ts';
@@ -13,7 +13,7 @@ export interface Target {
 export type ConnectResult =
   | { readonly verdict: 'open'; readonly socket: Socket; readonly address: string }
   /** `late` tells that somebody did not answer in time. */
-  | { readonly verdict: Exclude<EgressVerdict, 'open'>; readonly late?: boolean };
+  | { readonly verdict: EgressRefusal; readonly late?: boolean };
 
 export type Connect = (target: Target, signal: AbortSignal) => Promise<ConnectResult>;
 

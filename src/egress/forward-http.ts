@@ -1,7 +1,7 @@
 import { request as ask, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream';
-import type { EgressVerdict } from '../base/egress-verdict.ts';
+import type { EgressRefusal } from '../base/egress-verdict.ts';
 import type { ProxiedConnection } from './proxied-connection.ts';
 import { endToEndHeaders, type PlainTarget, readFraming, readPlainTarget } from './proxy-request.ts';
 import { refusalResponse } from './refusal-response.ts';
@@ -80,12 +80,7 @@ function relay(
 }
 
 /** Refuses with the verdict; a client that already has part of an answer is cut off. */
-function refuse(
-  response: ServerResponse,
-  verdict: Exclude<EgressVerdict, 'open'>,
-  connection: ProxiedConnection,
-  late?: boolean,
-): void {
+function refuse(response: ServerResponse, verdict: EgressRefusal, connection: ProxiedConnection, late?: boolean): void {
   connection.end(verdict);
   if (response.headersSent) {
     response.destroy();

@@ -1,6 +1,5 @@
 import type { Duplex } from 'node:stream';
-import type { EgressVerdict } from '../base/egress-verdict.ts';
-import { proxyVerdictHeader } from '../base/egress-verdict.ts';
+import { type EgressRefusal, proxyVerdictHeader } from '../base/egress-verdict.ts';
 
 /** A refused client may send for so long before it is cut off: a reset at once could lose the answer. */
 const lingerMs = 1000;
@@ -13,7 +12,7 @@ export interface RefusalResponse {
   readonly body: string;
 }
 
-const table: Record<Exclude<EgressVerdict, 'open'>, readonly [status: number, sentence: string]> = {
+const table: Record<EgressRefusal, readonly [status: number, sentence: string]> = {
   refused_request: [400, 'The proxy does not understand this request.'],
   refused_name: [403, 'This host name is not a public one.'],
   refused_address: [403, 'This host has an address that is not public.'],
@@ -25,11 +24,7 @@ const table: Record<Exclude<EgressVerdict, 'open'>, readonly [status: number, se
 };
 
 /** Returns the answer for a verdict. `late` means that DNS or the server did not answer in time: 504 instead of 502. */
-export function refusalResponse(
-  verdict: Exclude<EgressVerdict, 'open'>,
-  late = false,
-  status = table[verdict][0],
-): RefusalResponse {
+export function refusalResponse(verdict: EgressRefusal, late = false, status = table[verdict][0]): RefusalResponse {
   const body = `${table[verdict][1]}\n`;
   return {
     status: late && status === 502 ? 504 : status,

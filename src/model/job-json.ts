@@ -6,15 +6,7 @@ export interface JobJsonContext {
   readonly link: string | null;
   /** When its file is removed for its age. */
   readonly expires_at: number | null;
-  readonly queue: { readonly position: number; readonly eta_seconds: number | null; readonly reason: string } | null;
-}
-
-export interface JobStanding {
-  /** Jobs of the account that wait before it; `null` when it was taken and is about to start. */
-  readonly before: number | null;
-  readonly running: number;
-  readonly concurrency: number | null;
-  readonly stage: string | null;
+  readonly queue: ReturnType<typeof queueJson> | null;
 }
 
 export function jobJson(job: Job, beside: JobJsonContext) {
@@ -46,10 +38,19 @@ export function jobJson(job: Job, beside: JobJsonContext) {
 
 /** Returns the queue position as callers see it: among the account's own jobs, with the reason for the wait and an estimate. */
 export function queueJson(
-  standing: JobStanding,
+  {
+    before,
+    running,
+    concurrency,
+    stage,
+  }: Pick<Job, 'stage'> & {
+    /** Jobs of the account that wait before it; `null` when it was taken and is about to start. */
+    readonly before: number | null;
+    readonly running: number;
+    readonly concurrency: number | null;
+  },
   averageSeconds: number | null,
-): { position: number; eta_seconds: number | null; reason: string } {
-  const { before, running, concurrency, stage } = standing;
+) {
   if (before === null) return { position: 0, eta_seconds: 0, reason: stage ?? 'It is about to start' };
   const isLimited = concurrency !== null && running >= concurrency;
   const reason = isLimited ? 'The account runs as many jobs at once as it may' : 'It waits for a free worker';
