@@ -6,7 +6,7 @@ import { writeTime } from '../model/timestamp.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
 import { cancelJob } from '../store/jobs/cancel-job.ts';
 import { type AttemptMark, readAttempts, readJob, readPositions } from '../store/jobs/read-job.ts';
-import { findEntry } from '../store/money/read-ledger.ts';
+import { findEntry } from '../store/log/read-ledger.ts';
 import type { RecordStore } from '../store/script.ts';
 import { readDelivery, type StoredDelivery } from '../store/webhooks/read-deliveries.ts';
 import { type CommandResult, type CommandTools, command } from './command.ts';

@@ -1,7 +1,7 @@
 import { writeTime } from '../model/timestamp.ts';
 import { findLedgerAccount, listLedgerAccounts } from '../store/accounts/read-accounts.ts';
-import { readLedger } from '../store/money/read-ledger.ts';
-import { verifyLedger } from '../store/money/verify-ledger.ts';
+import { readLedger } from '../store/log/read-ledger.ts';
+import { verifyLedger } from '../store/log/verify-ledger.ts';
 import { command } from './command.ts';
 import { slug, wholeNumber } from './command-values.ts';
 import { runInBatches } from './run-in-batches.ts';

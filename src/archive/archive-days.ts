@@ -15,10 +15,10 @@ import {
 } from '../store/log/archived-parts.ts';
 import { forgetArchived, listExpiredParts } from '../store/log/forget-archived.ts';
 import { noteArchived } from '../store/log/note-archived.ts';
+import { ledgerStream } from '../store/log/read-ledger.ts';
 import { freeLineStream, paidLineStream } from '../store/log/read-lines.ts';
-import { ledgerStream } from '../store/money/read-ledger.ts';
+import { openingBalances } from '../store/log/verify-ledger.ts';
 import { readPeriodStart } from '../store/money/roll-period.ts';
-import { openingBalances } from '../store/money/verify-ledger.ts';
 import type { RecordStore } from '../store/script.ts';
 import { readJsonLines, writeJsonLines } from './json-lines.ts';
 

@@ -3,7 +3,7 @@ import type { Metrics } from '../base/metrics.ts';
 import { shareRun } from '../base/single-flight.ts';
 import { listAccounts } from '../store/accounts/read-accounts.ts';
 import { readOpenings } from '../store/jobs/open-work.ts';
-import { verifyLedger } from '../store/money/verify-ledger.ts';
+import { verifyLedger } from '../store/log/verify-ledger.ts';
 import type { RecordStore } from '../store/script.ts';
 
 const checkMs = 2_000;

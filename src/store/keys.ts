@@ -4,10 +4,14 @@
  */
 const tag = '{trawl}';
 const one = (name: string) => `${tag}:${name}`;
-const of =
-  (name: string) =>
-  (id: string): string =>
-    `${tag}:${name}:${id}`;
+
+/** Ids that keys are made of, by the names that callers of scripts give them. `hash`: SHA-256 of the text of an API key. */
+type IdName = 'accountId' | 'jobId' | 'keyId' | 'hash' | 'address' | 'endpoint';
+
+/** Makes the keys that differ by one id. */
+function of<const N extends IdName>(idName: N, name: string) {
+  return Object.assign((id: string): string => `${tag}:${name}:${id}`, { idName });
+}
 
 export const keys = {
   /** Number of the record's layout. */
@@ -29,50 +33,50 @@ export const keys = {
   periods: one('periods'),
 
   /** Hash: the account, its balances and counters; `topup` is 1 while an automatic top-up is enabled. */
-  account: of('account'),
+  account: of('accountId', 'account'),
   /** Hash: pack id → JSON of what never changes; `used:<pack id>` → how much is used. */
-  packs: of('packs'),
+  packs: of('accountId', 'packs'),
   /** Sorted set: packs that are not exhausted, by purchase. */
-  packQueue: of('pack_queue'),
+  packQueue: of('accountId', 'pack_queue'),
   /** Hash: id that the operator gave to a grant of credits → its amount. */
-  grants: of('grants'),
+  grants: of('accountId', 'grants'),
   /** Stream: money that moved. Append-only. */
-  ledger: of('ledger'),
+  ledger: of('accountId', 'ledger'),
   /** List: JSON of each part of a ledger that was moved to the object store, oldest first. */
-  ledgerDays: of('ledger_days'),
+  ledgerDays: of('accountId', 'ledger_days'),
   /** Hash: the automatic top-up setting and the purchase under way. */
-  topup: of('topup'),
+  topup: of('accountId', 'topup'),
   /** Sorted set: account id → when its purchase is to be tried. */
   purchases: one('purchases'),
   /** String of counters: buckets of the plan's rate windows; their heads are in the account's hash. */
-  rate: of('rate'),
+  rate: of('accountId', 'rate'),
 
   /** Hash: alias → hash of the key. */
-  keyring: of('keyring'),
+  keyring: of('accountId', 'keyring'),
   /** Hash: an API key, under the SHA-256 of its text. */
-  key: of('key'),
+  key: of('hash', 'key'),
   /** String of counters: buckets of the rolling quotas of a key, under its hash; their heads are in the key's hash. */
-  quota: of('quota'),
+  quota: of('hash', 'quota'),
   /** Stream: request-log lines of a key that carry money or end a job. */
-  paidLines: of('paid_lines'),
+  paidLines: of('keyId', 'paid_lines'),
   /** Stream: the other request-log lines of a key, capped. */
-  freeLines: of('free_lines'),
+  freeLines: of('keyId', 'free_lines'),
   /** Lists: JSON of each part of these two that was moved to the object store, oldest first. */
-  paidDays: of('paid_days'),
-  freeDays: of('free_days'),
+  paidDays: of('keyId', 'paid_days'),
+  freeDays: of('keyId', 'free_days'),
   /** Sorted set: `kind/id/part` of moved request-log lines by the time of the newest. */
   days: one('days'),
 
   /** Hash: a job. */
-  job: of('job'),
+  job: of('jobId', 'job'),
   /** List: JSON of each attempt of a job. */
-  attempts: of('attempts'),
+  attempts: of('jobId', 'attempts'),
   /** Sorted set: jobs of an account by their creation. */
-  jobs: of('jobs'),
+  jobs: of('accountId', 'jobs'),
   /** Sorted set: jobs of an account that have not ended. */
-  open: of('open'),
+  open: of('accountId', 'open'),
   /** Sorted set: jobs of an account that wait for their turn. */
-  queue: of('queue'),
+  queue: of('accountId', 'queue'),
   /** Sorted set: accounts that may start a job now, by their turn. */
   ready: one('ready'),
   /** String: the turn that was taken last. */
@@ -93,18 +97,18 @@ export const keys = {
   /** Sorted set: `receiver/job` of webhooks by the time of their next attempt. */
   webhooks: one('webhooks'),
   /** Hash: the delivery of a job's webhook. */
-  webhook: of('webhook'),
+  webhook: of('jobId', 'webhook'),
   /** Sorted set: jobs of an account that have a webhook, by its creation. */
-  deliveries: of('deliveries'),
+  deliveries: of('accountId', 'deliveries'),
 
   /** Hash: failed authentications and level of block of an address. */
-  failures: of('failures'),
+  failures: of('address', 'failures'),
   /** Sorted set: blocked addresses by the end of their block. */
   blocks: one('blocks'),
   /** String: the last private address that forwarded requests of others without being trusted; expires by itself. */
   strayProxy: one('stray_proxy'),
   /** Hash: minute of the hour → counted answers of an endpoint. */
-  stats: of('stats'),
+  stats: of('endpoint', 'stats'),
 } as const;
 
 /** Channels that carry hints: a lost message costs time, never a job. */
@@ -114,7 +118,7 @@ export const channels = {
   /** A webhook may be sent. */
   webhooks: one('webhooks_due'),
   /** The job changed. */
-  job: of('changed'),
+  job: of('jobId', 'changed'),
   /** The blocked addresses changed. */
   blocks: one('blocks_changed'),
 } as const;

@@ -9,7 +9,6 @@ import { pingServer } from './redis/redis-process.ts';
 import { prepareSchema } from './schema.ts';
 import type { RecordStore } from './script.ts';
 
-/** The record, open until it is closed. */
 export interface OpenStore {
   readonly store: RecordStore;
   /** True when a crash of Redis may lose its last changes. */
@@ -50,7 +49,6 @@ export async function findRecord({ redisUrl, data }: Pick<StoreSettings, 'redisU
   return `unix://${socket.split('/').map(encodeURIComponent).join('/')}`;
 }
 
-/** Says where a record was looked for. */
 export function noRecord({ data }: Pick<StoreSettings, 'data'>): string {
   return `No record found: TRAWL_REDIS_URL is not set, and no trawl up runs in ${resolve(data)} (TRAWL_DATA)`;
 }

@@ -1,4 +1,3 @@
-import { keys } from './keys.ts';
 import { type RecordStore, run, script, text } from './script.ts';
 
 /**
@@ -51,6 +50,6 @@ export async function prepareSchema(store: RecordStore, target = schemaNumber, s
 }
 
 async function stepTo(store: RecordStore, from: number, to: number): Promise<number> {
-  const reply = await run(store, migrateScript, { schema: keys.schema }, { from, to });
+  const reply = await run(store, migrateScript, { from, to });
   return Number(text(reply[1]));
 }

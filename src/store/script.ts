@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { refuse } from '../base/errors.ts';
+import { channels, keys } from './keys.ts';
 import type { Connection } from './redis/connection.ts';
 
 /** A Lua script, which Redis runs as one atomic step; its keys and arguments have names. */
@@ -11,7 +12,6 @@ export interface Script<K extends string, A extends string> {
   readonly sha: string;
 }
 
-/** Handle that every operation of the store takes. */
 export interface RecordStore {
   readonly connection: Connection;
   /** `offset`: milliseconds that a rehearsal has moved the clock on. */
@@ -49,12 +49,36 @@ export function script<const K extends string, const A extends string>(
   return { name, keys, args, lua, sha: createHash('sha1').update(lua).digest('hex') };
 }
 
-/** ScriptReply of a script: a word, then values. */
+/** Keys and channels that a script names; `run` makes them from the ids among its values. */
+const known = {
+  ...keys,
+  workChannel: channels.work,
+  webhooksChannel: channels.webhooks,
+  jobChannel: channels.job,
+  blocksChannel: channels.blocks,
+};
+
+/** Name of the value that a key or an argument needs: the id that its key is made of, or its own name. */
+type ValueName<N extends string> = N extends keyof typeof known
+  ? (typeof known)[N] extends { readonly idName: infer Id extends string }
+    ? Id
+    : never
+  : N;
+
+function resolveName(name: string, values: Readonly<Record<string, string | number>>): string {
+  const made = known[name as Exclude<keyof typeof known, 'repeat'>];
+  if (made === undefined) return String(values[name]);
+  return typeof made === 'string' ? made : made(String(values[made.idName]));
+}
+
+/** A word, then values. */
 export type ScriptReply = readonly unknown[];
 
 /**
  * Result of a change of state: `{ done: true }` with what it gives, or the script's word for why it changed nothing.
  * Operators' changes throw a `Refusal` instead.
+ * A claim gives what it took, or `null`; a step that is refused for one reason alone returns a boolean; the end of a purchase or
+ * a delivery returns the state that follows.
  */
 export type Change<Word extends string, Given extends object = object> =
   | ({ readonly done: true; readonly refused?: undefined } & Given)
@@ -72,14 +96,13 @@ export function changeOf<Word extends string, Given extends object = object>(
 }
 
 /**
- * Runs a script. `more` stands in ARGV behind the arguments with names, for scripts that take a list. Returns the reply, a
+ * Runs a script. `values` has its arguments, the ids of its keys, and keys that `keys` does not name. `more` stands in ARGV behind the arguments with names, for scripts that take a list. Returns the reply, a
  * list whose first element is a word; throws `unavailable` when Redis does not answer or is out of memory.
  */
 export async function run<K extends string, A extends string>(
   store: RecordStore,
   script: Script<K, A>,
-  keys: Record<NoInfer<K>, string>,
-  args: Record<NoInfer<A>, string | number>,
+  values: Readonly<Record<ValueName<NoInfer<K | A>>, string | number>>,
   more: readonly string[] = [],
 ): Promise<ScriptReply> {
   const began = performance.now();
@@ -87,8 +110,8 @@ export async function run<K extends string, A extends string>(
     const reply = await store.connection.eval(
       script.lua,
       script.sha,
-      script.keys.map((name) => keys[name]),
-      [String(store.clock.offset()), ...script.args.map((name) => String(args[name])), ...more],
+      script.keys.map((name) => resolveName(name, values)),
+      [String(store.clock.offset()), ...script.args.map((name) => resolveName(name, values)), ...more],
     );
     if (!Array.isArray(reply)) throw new Error(`the script ${script.name} answered ${typeof reply}, not a list`);
     return reply;
@@ -98,6 +121,12 @@ export async function run<K extends string, A extends string>(
   } finally {
     store.observe?.(script.name, (performance.now() - began) / 1000);
   }
+}
+
+/** Returns up to 100 members of a sorted set whose score is at most `until`, lowest first; `(` before it excludes it. */
+export async function readDue(store: RecordStore, key: string, until: number | string): Promise<string[]> {
+  const range = ['-inf', String(until), 'LIMIT', '0', '100'];
+  return (await store.connection.read(['ZRANGEBYSCORE', key, ...range])) as string[];
 }
 
 /** Returns an element of a reply as text; '' where the script answered nothing. */

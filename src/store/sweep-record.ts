@@ -5,15 +5,14 @@ import { removeJob } from './jobs/remove-job.ts';
 import { keys } from './keys.ts';
 import { sweepLines } from './log/trim-lines.ts';
 import { rollPeriod } from './money/roll-period.ts';
-import type { RecordStore } from './script.ts';
+import { type RecordStore, readDue } from './script.ts';
 
-/** Lifetimes of ended jobs and of request-log lines, in milliseconds. */
+/** Milliseconds. */
 export interface Lifetimes {
   readonly job: number;
   readonly line: number;
 }
 
-/** Numbers of removed entries, by kind. */
 interface Swept {
   readonly calls: number;
   readonly removals: number;
@@ -21,8 +20,6 @@ interface Swept {
   readonly jobs: number;
   readonly lines: number;
 }
-
-const pageSize = '100';
 
 /**
  * Removes entries past their lifetime in bounded, repeatable steps: expired blocks, holds of synchronous calls whose API
@@ -49,17 +46,8 @@ async function removeDue(
 ): Promise<number> {
   let done = 0;
   for (;;) {
-    const members = (await store.connection.read([
-      'ZRANGEBYSCORE',
-      key,
-      '-inf',
-      String(before),
-      'LIMIT',
-      '0',
-      pageSize,
-    ])) as string[];
     let moved = 0;
-    for (const member of members) if (await work(member)) moved++;
+    for (const member of await readDue(store, key, before)) if (await work(member)) moved++;
     done += moved;
     if (moved === 0) return done;
   }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
+import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { setKey } from '../../src/store/accounts/set-key.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
-import { readSnapshot } from '../../src/store/money/read-balances.ts';
 import { type Answer, aFilm, type Desk, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film, keyedCalls, unknownId } from '../support/calls.ts';
 import { failed } from '../support/record.ts';

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
+import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { takeLead } from '../../src/store/jobs/leadership.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
+import { readLedger } from '../../src/store/log/read-ledger.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
-import { readSnapshot } from '../../src/store/money/read-balances.ts';
-import { readLedger } from '../../src/store/money/read-ledger.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
 import { aFilm, type Desk, startApi, type TestApi } from '../support/api.ts';
 import { completed, holder, startNext, theJob } from '../support/record.ts';

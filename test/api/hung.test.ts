@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { makeKey } from '../../src/model/api-key.ts';
-import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
+import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
 import { type Answer, aFilm, type CallOptions, type Desk, startApi, type TestApi } from '../support/api.ts';
 import { allCalls, creditPaths, expectRefused, film, keyedCalls } from '../support/calls.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
+import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { readWebhook } from '../../src/store/jobs/read-job.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
-import { readSnapshot } from '../../src/store/money/read-balances.ts';
 import { aFilm, type Desk, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film, unknownId } from '../support/calls.ts';
 import { completed, failed } from '../support/record.ts';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
+import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { setKey } from '../../src/store/accounts/set-key.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
-import { readSnapshot } from '../../src/store/money/read-balances.ts';
 import { anotherKey, type CallOptions, type Desk, startApi, type TestApi } from '../support/api.ts';
 import { creditPaths, expectRefused, film, keyedCalls, unknownId } from '../support/calls.ts';
 import { aPlan } from '../support/record.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readSnapshot } from '../../src/store/money/read-balances.ts';
+import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { type Desk, startApi, type TestApi } from '../support/api.ts';
 import { creditPaths, expectRefused, film } from '../support/calls.ts';
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import { failures } from '../../src/base/errors.ts';
+import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
-import { readSnapshot } from '../../src/store/money/read-balances.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
 import { aFilm, anotherKey, type Desk, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film, unknownId } from '../support/calls.ts';

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
+import { pollJob } from '../../src/store/access/poll-job.ts';
 import { listKeys } from '../../src/store/accounts/read-keys.ts';
+import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { setKey } from '../../src/store/accounts/set-key.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
-import { pollJob } from '../../src/store/jobs/poll-job.ts';
 import { keys } from '../../src/store/keys.ts';
-import { readSnapshot } from '../../src/store/money/read-balances.ts';
-import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
+import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { aDownload, admitted, anAccount, ask, type TestStore, theJob } from '../support/record.ts';
 
 const minutes = 60_000;

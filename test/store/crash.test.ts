@@ -3,13 +3,13 @@ import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { makeLog } from '../../src/base/log.ts';
 import type { Job } from '../../src/model/job.ts';
+import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { takeLead } from '../../src/store/jobs/leadership.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
+import { readLedger } from '../../src/store/log/read-ledger.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
-import { readSnapshot } from '../../src/store/money/read-balances.ts';
-import { readLedger } from '../../src/store/money/read-ledger.ts';
-import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
+import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { connect } from '../../src/store/redis/connection.ts';
 import { startRedis } from '../../src/store/redis/embedded-server.ts';
 import {

@@ -1,20 +1,20 @@
 import { expect } from 'chai';
+import { pollJob } from '../../src/store/access/poll-job.ts';
+import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { leaveLead, takeLead } from '../../src/store/jobs/leadership.ts';
 import { noteProgress } from '../../src/store/jobs/note-progress.ts';
 import { noteStoring } from '../../src/store/jobs/note-storing.ts';
-import { pollJob } from '../../src/store/jobs/poll-job.ts';
 import { requeueDelayed } from '../../src/store/jobs/requeue-delayed.ts';
 import { retryJob } from '../../src/store/jobs/retry-job.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { startAttempt } from '../../src/store/jobs/start-attempt.ts';
 import { keys } from '../../src/store/keys.ts';
+import { readLedger } from '../../src/store/log/read-ledger.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { readMinutes } from '../../src/store/log/read-minutes.ts';
-import { readSnapshot } from '../../src/store/money/read-balances.ts';
-import { readLedger } from '../../src/store/money/read-ledger.ts';
-import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
+import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import {
   aDownload,
   admitted,

@@ -4,19 +4,19 @@ import { chargeCall } from '../../src/store/access/charge-call.ts';
 import { readUsage } from '../../src/store/access/read-usage.ts';
 import { releaseCall } from '../../src/store/access/release-call.ts';
 import { listKeys } from '../../src/store/accounts/read-keys.ts';
+import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { removeAccount } from '../../src/store/accounts/remove-account.ts';
 import { removePlan } from '../../src/store/accounts/remove-plan.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { setPlan } from '../../src/store/accounts/set-plan.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys } from '../../src/store/keys.ts';
+import { readLedger } from '../../src/store/log/read-ledger.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { readMinutes } from '../../src/store/log/read-minutes.ts';
+import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { addPack } from '../../src/store/money/add-pack.ts';
-import { readSnapshot } from '../../src/store/money/read-balances.ts';
-import { readLedger } from '../../src/store/money/read-ledger.ts';
 import { rollPeriod } from '../../src/store/money/roll-period.ts';
-import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
 import {
   admitted,
   anAccount,

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readSnapshot } from '../../src/store/money/read-balances.ts';
+import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { withRolledPeriod } from '../../src/store/money/roll-period.ts';
 import type { ScriptReply } from '../../src/store/script.ts';
 import { anAccount, storeOf } from '../support/record.ts';

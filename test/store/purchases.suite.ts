@@ -1,12 +1,12 @@
 import { expect } from 'chai';
+import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { removeAccount } from '../../src/store/accounts/remove-account.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys } from '../../src/store/keys.ts';
+import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { endPurchase } from '../../src/store/money/end-purchase.ts';
-import { readSnapshot } from '../../src/store/money/read-balances.ts';
 import { readTopup, setTopup } from '../../src/store/money/set-topup.ts';
 import { duePurchases, takePurchase } from '../../src/store/money/take-purchase.ts';
-import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
 import { anAccount, aPlan, aRunningJob, completed, holder, type TestStore } from '../support/record.ts';
 
 const topup = {

@@ -7,10 +7,10 @@ import { readJob } from '../../src/store/jobs/read-job.ts';
 import { removeFile } from '../../src/store/jobs/remove-file.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys } from '../../src/store/keys.ts';
+import { readLedger } from '../../src/store/log/read-ledger.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
+import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
-import { readLedger } from '../../src/store/money/read-ledger.ts';
-import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
 import {
   aDownload,

@@ -1,7 +1,7 @@
 import { type ArchiveObjects, archiveDays } from '../../src/archive/archive-days.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
-import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
+import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { connect } from '../../src/store/redis/connection.ts';
 import type { RecordStore } from '../../src/store/script.ts';
 import { aLog } from './redis.ts';

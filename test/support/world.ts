@@ -5,16 +5,16 @@ import { type AccountBalances, remaining, subscriptionLeft } from '../../src/mod
 import type { Caller } from '../../src/store/access/authorize.ts';
 import { chargeCall } from '../../src/store/access/charge-call.ts';
 import { releaseCall } from '../../src/store/access/release-call.ts';
+import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { retryJob } from '../../src/store/jobs/retry-job.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
+import { readLedger } from '../../src/store/log/read-ledger.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
+import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { grantCredits } from '../../src/store/money/grant-credits.ts';
-import { readSnapshot } from '../../src/store/money/read-balances.ts';
-import { readLedger } from '../../src/store/money/read-ledger.ts';
 import { rollPeriod } from '../../src/store/money/roll-period.ts';
-import { verifyLedger } from '../../src/store/money/verify-ledger.ts';
 import { aPack, aPlan, ask, completed, failed, holder, startNext, type TestStore, theJob } from './record.ts';
 import { balanceToDraw, draw } from './reference-models.ts';
 

@@ -1,12 +1,12 @@
 import type { Endpoint } from '../../model/job.ts';
-import { channels, keys } from '../keys.ts';
-import { fairShare, fairShareKeyNames, fairShareKeys } from '../lua/fair-share.ts';
+import type { JobWebhook } from '../jobs/read-job.ts';
+import { keys } from '../keys.ts';
+import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { type RecordStore, run, script, text } from '../script.ts';
 import {
   authorizeArgNames,
   authorizeKeyNames,
-  authorizeKeys,
   authorizeLua,
   type Caller,
   type Rates,
@@ -160,7 +160,7 @@ export interface NewJob {
   readonly path: string;
   readonly args: Readonly<Record<string, unknown>>;
   readonly ip: string;
-  readonly webhook: { readonly url: string; readonly receiver: string; readonly authorization: string } | null;
+  readonly webhook: JobWebhook | null;
 }
 
 /** One call of a credit endpoint, and what is to be recorded when it is admitted. */
@@ -184,30 +184,17 @@ export type Admission =
 export async function admitCall(store: RecordStore, caller: Caller, call: CreditCall): Promise<Admission> {
   const { id, valid, hasMemory, repeat, work } = call;
   const reply = await withRolledPeriod(store, caller.accountId, () =>
-    run(
-      store,
-      admitScript,
-      {
-        ...authorizeKeys(caller),
-        ...fairShareKeys(caller.accountId),
-        quota: keys.quota(caller.hash),
-        jobs: keys.jobs(caller.accountId),
-        open: keys.open(caller.accountId),
-        calls: keys.calls,
-        job: keys.job(id),
-        repeats: repeatKey(caller.accountId, repeat),
-      },
-      {
-        accountId: caller.accountId,
-        workChannel: channels.work,
-        id,
-        valid: valid ? '1' : '',
-        hasMemory: hasMemory ? '1' : '',
-        repeatKey: repeat?.key ?? '',
-        request: repeat?.request ?? '',
-        ...workArgs(work),
-      },
-    ),
+    run(store, admitScript, {
+      ...caller,
+      repeats: repeatKey(caller.accountId, repeat),
+      jobId: id,
+      id,
+      valid: valid ? '1' : '',
+      hasMemory: hasMemory ? '1' : '',
+      repeatKey: repeat?.key ?? '',
+      request: repeat?.request ?? '',
+      ...workArgs(work),
+    }),
   );
   const [word, first, second, , held] = reply;
   if (word === 'admitted') return { admitted: text(first), held: Number(held), rates: readRates(reply) };

@@ -1,5 +1,4 @@
 import { isRefusalCode, type RefusalCode } from '../../base/errors.ts';
-import { keys } from '../keys.ts';
 import { slidingWindow } from '../lua/sliding-window.ts';
 import { number, type RecordStore, run, type ScriptReply, script, text } from '../script.ts';
 
@@ -31,15 +30,6 @@ export interface RefusedCall {
 /** Keys and arguments of every script that authorizes a call. */
 export const authorizeKeyNames = ['account', 'key', 'rate', 'plans'] as const;
 export const authorizeArgNames = ['accountId'] as const;
-
-export function authorizeKeys(caller: Caller) {
-  return {
-    account: keys.account(caller.accountId),
-    key: keys.key(caller.hash),
-    rate: keys.rate(caller.accountId),
-    plans: keys.plans,
-  };
-}
 
 /** Fields that a script reads besides those that authorize a call, with spaces between. */
 interface AuthorizedFields {
@@ -143,7 +133,7 @@ export async function authorize(
   store: RecordStore,
   caller: Caller,
 ): Promise<{ rates: Rates; mayReadStats: boolean } | RefusedCall> {
-  const reply = await run(store, enterScript, authorizeKeys(caller), { accountId: caller.accountId });
+  const reply = await run(store, enterScript, caller);
   return readRefused(reply) ?? { rates: readRates(reply), mayReadStats: reply[4] === '1' };
 }
 

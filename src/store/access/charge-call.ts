@@ -1,6 +1,5 @@
 import type { Endpoint } from '../../model/job.ts';
-import { keys } from '../keys.ts';
-import { balanceKeyNames, balanceKeys, balances } from '../lua/balances.ts';
+import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { statistics } from '../lua/statistics.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { type Change, changeOf, type RecordStore, run, script, text } from '../script.ts';
@@ -14,7 +13,7 @@ const chargeScript = script(
   'charge',
   'always',
   [...balanceKeyNames, 'calls', 'paidLines', 'stats', 'repeats'] as const,
-  ['accountId', 'id', 'endpoint', 'took', 'ip', 'answer'] as const,
+  ['accountId', 'id', 'line', 'took', 'ip', 'answer'] as const,
   /* lua */ `${balances}${statistics}
 local deadline = redis.call('ZSCORE', calls, accountId .. '/' .. id)
 if not deadline or now >= tonumber(deadline) then return { 'gone' } end
@@ -23,7 +22,7 @@ if refused then return refused end
 redis.call('ZREM', calls, accountId .. '/' .. id)
 set_field('held', b.held - 1)
 local balance = draw(id)
-redis.call('XADD', paidLines, '*', 'at', now, 'endpoint', endpoint, 'status', 200, 'duration_ms', took, 'ip', ip, 'credits', 1)
+redis.call('XADD', paidLines, '*', 'at', now, 'endpoint', line, 'status', 200, 'duration_ms', took, 'ip', ip, 'credits', 1)
 count_answer(200, tonumber(took))
 if redis.call('HGET', repeats, 'id') == id then
   if #answer > 0 and #answer <= 65536 then
@@ -51,25 +50,17 @@ export async function chargeCall(
   tookMs: number,
 ): Promise<Change<'gone', { readonly balance: string }>> {
   const reply = await withRolledPeriod(store, call.accountId, () =>
-    run(
-      store,
-      chargeScript,
-      {
-        ...balanceKeys(call.accountId),
-        calls: keys.calls,
-        paidLines: keys.paidLines(call.keyId),
-        stats: keys.stats(call.endpoint),
-        repeats: repeatKey(call.accountId, call.repeat),
-      },
-      {
-        accountId: call.accountId,
-        id: call.id,
-        endpoint: call.line,
-        took: Math.round(tookMs),
-        ip: call.ip,
-        answer: call.answer,
-      },
-    ),
+    run(store, chargeScript, {
+      accountId: call.accountId,
+      keyId: call.keyId,
+      endpoint: call.endpoint,
+      repeats: repeatKey(call.accountId, call.repeat),
+      id: call.id,
+      line: call.line,
+      took: Math.round(tookMs),
+      ip: call.ip,
+      answer: call.answer,
+    }),
   );
   return changeOf(reply, 'charged', { balance: text(reply[1]) });
 }

@@ -1,4 +1,3 @@
-import { channels, keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
 
 /** Ends the block of an address and forgets its failures. Answers {'cleared'} or {'not_found'}. */
@@ -17,11 +16,6 @@ return { 'cleared' }
 
 /** Ends the block of an address and forgets its failures; returns false when it had neither. */
 export async function clearBlock(store: RecordStore, address: string): Promise<boolean> {
-  const [word] = await run(
-    store,
-    clearBlockScript,
-    { failures: keys.failures(address), blocks: keys.blocks },
-    { address, blocksChannel: channels.blocks },
-  );
+  const [word] = await run(store, clearBlockScript, { address });
   return word === 'cleared';
 }

@@ -1,4 +1,3 @@
-import { channels, keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
 
 /**
@@ -43,17 +42,11 @@ export interface BlockRule {
 
 /** Counts a failed authentication; returns the end of the block that it caused, or `null`. */
 export async function countAuthFailure(store: RecordStore, address: string, rule: BlockRule): Promise<number | null> {
-  const reply = await run(
-    store,
-    failAuthScript,
-    { failures: keys.failures(address), blocks: keys.blocks },
-    {
-      address,
-      max: rule.maxFailures,
-      window: rule.windowMs,
-      block: rule.blockMs,
-      blocksChannel: channels.blocks,
-    },
-  );
+  const reply = await run(store, failAuthScript, {
+    address,
+    max: rule.maxFailures,
+    window: rule.windowMs,
+    block: rule.blockMs,
+  });
   return reply[0] === 'blocked' ? Number(reply[1]) : null;
 }

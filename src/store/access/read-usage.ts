@@ -1,15 +1,14 @@
 import type { Key, Plan } from '../../model/account.ts';
 import { accountOf } from '../accounts/read-accounts.ts';
 import { keyOf } from '../accounts/read-keys.ts';
-import { keys } from '../keys.ts';
-import { type AccountSnapshot, parseBalances } from '../money/read-balances.ts';
+import type { AccountSnapshot } from '../accounts/read-snapshot.ts';
+import { parseBalances } from '../money/read-balances.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { pairs, type RecordStore, run, script, text } from '../script.ts';
 import {
   authorizeArgNames,
   authorizeFreeLua,
   authorizeKeyNames,
-  authorizeKeys,
   type Caller,
   type Rates,
   type RefusedCall,
@@ -36,14 +35,7 @@ type UsageSnapshot = (AccountSnapshot & { readonly key: Key; readonly rates: Rat
 
 /** Authorizes the caller and reads the usage of its account, in one step. */
 export async function readUsage(store: RecordStore, caller: Caller): Promise<UsageSnapshot> {
-  const reply = await withRolledPeriod(store, caller.accountId, () =>
-    run(
-      store,
-      usageScript,
-      { ...authorizeKeys(caller), packs: keys.packs(caller.accountId) },
-      { accountId: caller.accountId },
-    ),
-  );
+  const reply = await withRolledPeriod(store, caller.accountId, () => run(store, usageScript, caller));
   const refused = readRefused(reply);
   if (refused) return refused;
   const [, , , , account, packs, key, planJson] = reply;

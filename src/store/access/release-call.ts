@@ -1,4 +1,3 @@
-import { keys } from '../keys.ts';
 import { statistics } from '../lua/statistics.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
 import { repeatKey } from './admit-call.ts';
@@ -30,16 +29,13 @@ export async function releaseCall(
   log: number | null,
   tookMs = 0,
 ): Promise<Change<'gone'>> {
-  const reply = await run(
-    store,
-    releaseScript,
-    {
-      account: keys.account(call.accountId),
-      calls: keys.calls,
-      stats: keys.stats(call.endpoint),
-      repeats: repeatKey(call.accountId, call.repeat),
-    },
-    { accountId: call.accountId, id: call.id, log: log ?? '', took: Math.round(tookMs) },
-  );
+  const reply = await run(store, releaseScript, {
+    accountId: call.accountId,
+    endpoint: call.endpoint,
+    repeats: repeatKey(call.accountId, call.repeat),
+    id: call.id,
+    log: log ?? '',
+    took: Math.round(tookMs),
+  });
   return changeOf(reply, 'released');
 }

@@ -1,8 +1,7 @@
 import { refuse } from '../../base/errors.ts';
 import type { Account } from '../../model/account.ts';
 import { periodAt } from '../../model/billing-period.ts';
-import { keys } from '../keys.ts';
-import { balanceKeyNames, balanceKeys, balances } from '../lua/balances.ts';
+import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { readAccount } from './read-accounts.ts';
 import { type AccountChange, accountFields } from './set-account.ts';
@@ -56,19 +55,14 @@ export async function createAccount(
 ): Promise<Account> {
   const plan = wanted.plan ?? '';
   const period = periodAt(store.clock.now(), store.clock.now());
-  const [word] = await run(
-    store,
-    createAccountScript,
-    { ...balanceKeys(accountId), slugs: keys.slugs, planUsers: keys.planUsers, periods: keys.periods },
-    {
-      accountId,
-      slug,
-      plan,
-      fields: JSON.stringify(accountFields({ ...defaults, ...wanted })),
-      start: period.start,
-      finish: period.end,
-    },
-  );
+  const [word] = await run(store, createAccountScript, {
+    accountId,
+    slug,
+    plan,
+    fields: JSON.stringify(accountFields({ ...defaults, ...wanted })),
+    start: period.start,
+    finish: period.end,
+  });
   if (word === 'already_exists') throw refuse('already_exists', `An account ${slug} exists already`);
   if (word === 'no_plan') throw refuse('not_found', `There is no plan ${plan}`);
   return readAccount(store, accountId);

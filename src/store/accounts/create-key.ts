@@ -1,10 +1,9 @@
 import { refuse } from '../../base/errors.ts';
 import { quotaWindows } from '../../model/account.ts';
-import { keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { type KeyChange, keyFields } from './set-key.ts';
 
-/** Creates an API key under an alias that is free. Answers {'created'}, {'already_exists'} or {'not_found'}. */
+/** Answers {'created'}, {'already_exists'} or {'not_found'}. */
 const createKeyScript = script(
   'create-key',
   'needs memory',
@@ -28,17 +27,12 @@ export async function createKey(
   made: KeyChange & { id: string; alias: string; hash: string },
 ): Promise<void> {
   const fields = { category: '', active: true, expires: null, quotas: {}, ...made };
-  const [word] = await run(
-    store,
-    createKeyScript,
-    { account: keys.account(accountId), keyring: keys.keyring(accountId), key: keys.key(made.hash) },
-    {
-      accountId,
-      alias: made.alias,
-      hash: made.hash,
-      fields: JSON.stringify({ id: made.id, ...noQuotas, ...keyFields(fields) }),
-    },
-  );
+  const [word] = await run(store, createKeyScript, {
+    accountId,
+    alias: made.alias,
+    hash: made.hash,
+    fields: JSON.stringify({ id: made.id, ...noQuotas, ...keyFields(fields) }),
+  });
   if (word === 'already_exists') throw refuse('already_exists', `The account has a key ${made.alias} already`);
   if (word === 'not_found') throw refuse('not_found', 'There is no such account');
 }

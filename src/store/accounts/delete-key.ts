@@ -1,5 +1,4 @@
 import { refuse } from '../../base/errors.ts';
-import { keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { findKeyHash, readKeyByHash } from './read-keys.ts';
 
@@ -21,23 +20,10 @@ return { 'deleted' }
 `,
 );
 
-/** Deletes a key with its quota and its request log. Throws `key_has_history` for a used key unless forced. */
+/** Throws `key_has_history` for a used key unless forced. */
 export async function deleteKey(store: RecordStore, accountId: string, alias: string, force = false): Promise<void> {
   const hash = await findKeyHash(store, accountId, alias);
   const { id } = await readKeyByHash(store, hash);
-  const [word] = await run(
-    store,
-    deleteKeyScript,
-    {
-      keyring: keys.keyring(accountId),
-      key: keys.key(hash),
-      quota: keys.quota(hash),
-      freeLines: keys.freeLines(id),
-      paidLines: keys.paidLines(id),
-      freeDays: keys.freeDays(id),
-      paidDays: keys.paidDays(id),
-    },
-    { alias, hash, force: force ? '1' : '' },
-  );
+  const [word] = await run(store, deleteKeyScript, { accountId, keyId: id, alias, hash, force: force ? '1' : '' });
   if (word !== 'deleted') throw refuse(word === 'key_has_history' ? 'key_has_history' : 'not_found');
 }

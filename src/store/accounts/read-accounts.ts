@@ -43,7 +43,6 @@ export async function readAccount(store: RecordStore, accountId: string): Promis
   return accountOf(fields);
 }
 
-/** Parses the fields of an account's hash. */
 export function accountOf(fields: Readonly<Record<string, string>>): Account {
   return {
     id: text(fields.id),

@@ -14,7 +14,6 @@ export async function listKeys(store: RecordStore, accountId: string): Promise<K
     .sort((a, b) => a.created_at - b.created_at || (a.alias < b.alias ? -1 : 1));
 }
 
-/** Parses the fields of a key's hash. */
 export function keyOf(fields: Readonly<Record<string, string>>): Key {
   const quotas = Object.fromEntries(
     quotaWindows.map((window) => [window, number(fields[`quota_${window}`])]),

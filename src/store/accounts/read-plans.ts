@@ -2,7 +2,6 @@ import type { Plan } from '../../model/account.ts';
 import { keys } from '../keys.ts';
 import { pairs, type RecordStore } from '../script.ts';
 
-/** Returns all plans, sorted by name. */
 export async function listPlans(store: RecordStore): Promise<Plan[]> {
   const found = pairs(await store.connection.read(['HGETALL', keys.plans]));
   return Object.values(found)

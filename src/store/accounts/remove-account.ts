@@ -36,23 +36,7 @@ return { 'removed' }
 
 /** Removes an account and its keys; its ledger stays. Throws `in_use` during a purchase, `has_open_jobs` or `not_found`. */
 export async function removeAccount(store: RecordStore, accountId: string, slug: string): Promise<void> {
-  const [word] = await run(
-    store,
-    removeAccountScript,
-    {
-      account: keys.account(accountId),
-      open: keys.open(accountId),
-      slugs: keys.slugs,
-      removed: keys.removed,
-      leaving: keys.leaving,
-      planUsers: keys.planUsers,
-      periods: keys.periods,
-      ready: keys.ready,
-      topup: keys.topup(accountId),
-      purchases: keys.purchases,
-    },
-    { accountId, slug },
-  );
+  const [word] = await run(store, removeAccountScript, { accountId, slug });
   if (word === 'in_use') throw refuse('in_use', 'A purchase of the account is under way: try again when it has ended');
   if (word !== 'removed') throw refuse(word === 'has_open_jobs' ? 'has_open_jobs' : 'not_found');
   await deleteKeys(store, accountId);

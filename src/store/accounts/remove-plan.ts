@@ -1,5 +1,4 @@
 import { refuse } from '../../base/errors.ts';
-import { keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
 
 /** Removes a plan that no account has. Answers {'removed'}, {'not_found'} or {'in_use'}. */
@@ -17,9 +16,8 @@ return { 'removed' }
 `,
 );
 
-/** Removes a plan. Throws `in_use` while an account has it, `not_found` for an unknown one. */
 export async function removePlan(store: RecordStore, name: string): Promise<void> {
-  const [word] = await run(store, removePlanScript, { plans: keys.plans, planUsers: keys.planUsers }, { plan: name });
+  const [word] = await run(store, removePlanScript, { plan: name });
   if (word === 'not_found') throw refuse('not_found', `There is no plan ${name}`);
   if (word === 'in_use') throw refuse('in_use', `The plan ${name} is still the plan of an account`);
 }

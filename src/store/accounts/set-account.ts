@@ -1,8 +1,7 @@
 import { refuse } from '../../base/errors.ts';
 import type { Account } from '../../model/account.ts';
 import { periodAt } from '../../model/billing-period.ts';
-import { keys } from '../keys.ts';
-import { balanceKeyNames, balanceKeys, balances } from '../lua/balances.ts';
+import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { type RecordStore, run, script } from '../script.ts';
@@ -69,30 +68,18 @@ export interface AccountChange {
   readonly webhook_secret?: string | null;
 }
 
-/** Changes fields of an account and returns the account. Throws `not_found` for an unknown account or plan. */
+/** Throws `not_found` for an unknown account or plan. */
 export async function setAccount(store: RecordStore, accountId: string, change: AccountChange): Promise<Account> {
   const plan = change.plan === undefined ? '' : (change.plan ?? '-');
   const period = periodAt(store.clock.now(), store.clock.now());
   const [word] = await withRolledPeriod(store, accountId, () =>
-    run(
-      store,
-      setAccountScript,
-      {
-        ...balanceKeys(accountId),
-        queue: keys.queue(accountId),
-        ready: keys.ready,
-        turn: keys.turn,
-        planUsers: keys.planUsers,
-        periods: keys.periods,
-      },
-      {
-        accountId,
-        plan,
-        fields: JSON.stringify(accountFields(change)),
-        start: period.start,
-        finish: period.end,
-      },
-    ),
+    run(store, setAccountScript, {
+      accountId,
+      plan,
+      fields: JSON.stringify(accountFields(change)),
+      start: period.start,
+      finish: period.end,
+    }),
   );
   if (word === 'no_plan') throw refuse('not_found', `There is no plan ${change.plan}`);
   if (word === 'not_found') throw refuse('not_found', 'There is no such account');

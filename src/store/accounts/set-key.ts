@@ -1,6 +1,5 @@
 import { refuse } from '../../base/errors.ts';
 import type { Key, Quotas } from '../../model/account.ts';
-import { keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { findKeyHash, readKeyByHash } from './read-keys.ts';
 
@@ -25,15 +24,9 @@ export interface KeyChange {
   readonly quotas?: Partial<Quotas>;
 }
 
-/** Changes fields of a key from the next request on, and returns the key. Throws `not_found`. */
 export async function setKey(store: RecordStore, accountId: string, alias: string, change: KeyChange): Promise<Key> {
   const hash = await findKeyHash(store, accountId, alias);
-  const [word] = await run(
-    store,
-    setKeyScript,
-    { keyring: keys.keyring(accountId), key: keys.key(hash) },
-    { alias, hash, fields: JSON.stringify(keyFields(change)) },
-  );
+  const [word] = await run(store, setKeyScript, { accountId, alias, hash, fields: JSON.stringify(keyFields(change)) });
   if (word !== 'set') throw refuse('not_found', `The account has no key ${alias}`);
   return readKeyByHash(store, hash);
 }

@@ -1,5 +1,4 @@
 import type { Plan } from '../../model/account.ts';
-import { keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
 
 /** Creates or changes a plan, for every account that has it from the next request on. Answers {'set'}. */
@@ -15,5 +14,5 @@ return { 'set' }
 );
 
 export async function setPlan(store: RecordStore, plan: Plan): Promise<void> {
-  await run(store, setPlanScript, { plans: keys.plans }, { plan: plan.name, json: JSON.stringify(plan) });
+  await run(store, setPlanScript, { plan: plan.name, json: JSON.stringify(plan) });
 }

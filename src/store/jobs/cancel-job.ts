@@ -1,7 +1,7 @@
 import type { Job } from '../../model/job.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
-import { endJob, endJobArgNames, endJobArgs, endJobKeyNames, endJobKeys } from './end-job.ts';
+import { endJob, endJobArgNames, endJobIds, endJobKeyNames } from './end-job.ts';
 
 /**
  * Ends a job as cancelled at once, in whatever state: its hold is released; the controller finds it ended and stops its
@@ -20,14 +20,13 @@ return { 'cancelled' }
 `,
 );
 
-/** Ends a job as cancelled at once; refused when it had ended before. */
 export async function cancelJob(
   store: RecordStore,
   job: Pick<Job, 'id' | 'account' | 'key' | 'endpoint'>,
   sentence: string,
 ): Promise<Change<'already_ended' | 'not_found'>> {
   const reply = await withRolledPeriod(store, job.account, () =>
-    run(store, cancelScript, endJobKeys(job), { ...endJobArgs(job), sentence }),
+    run(store, cancelScript, { ...endJobIds(job), sentence }),
   );
   return changeOf(reply, 'cancelled');
 }

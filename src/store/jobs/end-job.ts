@@ -1,7 +1,6 @@
 import type { Job } from '../../model/job.ts';
-import { channels, keys } from '../keys.ts';
-import { balanceKeyNames, balanceKeys, balances } from '../lua/balances.ts';
-import { fairShare, fairShareKeyNames, fairShareKeys } from '../lua/fair-share.ts';
+import { balanceKeyNames, balances } from '../lua/balances.ts';
+import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
 import { statistics } from '../lua/statistics.ts';
 import { readOpenJob } from './read-open-job.ts';
 
@@ -30,35 +29,9 @@ export const endJobArgNames = [
   'jobChannel',
 ] as const;
 
-/** Keys of the scripts that end a job. */
-export function endJobKeys(job: Pick<Job, 'id' | 'account' | 'key' | 'endpoint'>) {
-  return {
-    ...balanceKeys(job.account),
-    ...fairShareKeys(job.account),
-    job: keys.job(job.id),
-    open: keys.open(job.account),
-    active: keys.active,
-    delayed: keys.delayed,
-    ended: keys.ended,
-    files: keys.files,
-    attempts: keys.attempts(job.id),
-    paidLines: keys.paidLines(job.key),
-    webhooks: keys.webhooks,
-    webhook: keys.webhook(job.id),
-    deliveries: keys.deliveries(job.account),
-    stats: keys.stats(job.endpoint),
-  };
-}
-
-export function endJobArgs(job: Pick<Job, 'id' | 'account' | 'endpoint'>) {
-  return {
-    accountId: job.account,
-    jobId: job.id,
-    mayUpload: job.endpoint === 'metadata' ? '' : '1',
-    workChannel: channels.work,
-    webhooksChannel: channels.webhooks,
-    jobChannel: channels.job(job.id),
-  };
+export function endJobIds(job: Pick<Job, 'id' | 'account' | 'key' | 'endpoint'>) {
+  const { id, account, key, endpoint } = job;
+  return { accountId: account, jobId: id, keyId: key, endpoint, mayUpload: endpoint === 'metadata' ? '' : '1' };
 }
 
 /**

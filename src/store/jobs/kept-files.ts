@@ -1,24 +1,14 @@
 import { keys } from '../keys.ts';
-import type { RecordStore } from '../script.ts';
+import { type RecordStore, readDue } from '../script.ts';
 
-/** A job that may have files in the object store. */
 export interface KeptFile {
   readonly account: string;
   readonly job: string;
 }
 
-/** Files of jobs that ended before a moment, those that callers have removed, and what jobs without a result have left; a bounded number. */
+/** Returns up to 100 files: of jobs that ended before a moment, removed by callers, or left by jobs without a result. */
 export async function dueFiles(store: RecordStore, before: number): Promise<KeptFile[]> {
-  const members = (await store.connection.read([
-    'ZRANGEBYSCORE',
-    keys.files,
-    '-inf',
-    String(before),
-    'LIMIT',
-    '0',
-    '100',
-  ])) as string[];
-  return members.map((member) => {
+  return (await readDue(store, keys.files, before)).map((member) => {
     const [account = '', job = ''] = member.split('/');
     return { account, job };
   });

@@ -1,4 +1,3 @@
-import { keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
 
 /** Takes or keeps the leadership for some milliseconds, or gives it up with 0. Answers {'leading'} or {'following'}. */
@@ -21,11 +20,10 @@ return { 'leading' }
 
 /** Takes or keeps the leadership for some time; false while another holder has it. */
 export async function takeLead(store: RecordStore, holder: string, leaseMs = 15_000): Promise<boolean> {
-  const [word] = await run(store, leadScript, { lead: keys.lead }, { holder, milliseconds: leaseMs });
+  const [word] = await run(store, leadScript, { holder, milliseconds: leaseMs });
   return word === 'leading';
 }
 
-/** Gives the leadership up, if this holder has it. */
 export async function leaveLead(store: RecordStore, holder: string): Promise<void> {
-  await run(store, leadScript, { lead: keys.lead }, { holder, milliseconds: 0 });
+  await run(store, leadScript, { holder, milliseconds: 0 });
 }

@@ -3,7 +3,7 @@ import { keys } from '../keys.ts';
 import { pairs, type RecordStore } from '../script.ts';
 import { jobOf } from './read-job.ts';
 
-/** A place in the list of an account's jobs: after this one come the older ones. */
+/** Position in the list of an account's jobs: the older ones follow. */
 export interface Cursor {
   readonly created_at: number;
   readonly id: string;

@@ -1,5 +1,4 @@
 import type { AttemptProgress } from '../../model/attempt-protocol.ts';
-import { channels, keys } from '../keys.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
 import { readOpenJob } from './read-open-job.ts';
 
@@ -25,33 +24,25 @@ return { 'noted' }
 `,
 );
 
-/** Progress of an attempt, from its worker or from the controller while the worker waits to run. */
 export interface NotedProgress extends AttemptProgress {
   /** False while the worker only waits; the stage then says for what. */
   readonly running?: boolean;
 }
 
-/** Notes progress of the open attempt; refused when another one runs or the job has ended. */
 export async function noteProgress(
   store: RecordStore,
   jobId: string,
   attempt: number,
   { running, progress, stage, speed_bytes, eta_seconds }: NotedProgress,
 ): Promise<Change<'stale' | 'already_ended' | 'not_found'>> {
-  const reply = await run(
-    store,
-    noteScript,
-    { job: keys.job(jobId) },
-    {
-      jobId,
-      attempt,
-      running: running === false ? '' : '1',
-      progress,
-      stage,
-      speed: speed_bytes ?? '',
-      eta: eta_seconds ?? '',
-      jobChannel: channels.job(jobId),
-    },
-  );
+  const reply = await run(store, noteScript, {
+    jobId,
+    attempt,
+    running: running === false ? '' : '1',
+    progress,
+    stage,
+    speed: speed_bytes ?? '',
+    eta: eta_seconds ?? '',
+  });
   return changeOf(reply, 'noted');
 }

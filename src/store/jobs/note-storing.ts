@@ -1,5 +1,4 @@
 import type { Job } from '../../model/job.ts';
-import { keys } from '../keys.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
 import { readOpenJob } from './read-open-job.ts';
 
@@ -23,18 +22,18 @@ return { 'storing', now }
 `,
 );
 
-/** Notes that a delivered object waits to be confirmed, and since when. */
 export async function noteStoring(
   store: RecordStore,
   holder: string,
   job: Pick<Job, 'id' | 'attempt'>,
   { metadata, delivered }: { metadata: unknown; delivered: unknown },
 ): Promise<Change<'stale' | 'already_ended' | 'not_found' | 'not_leading', { readonly since: number }>> {
-  const reply = await run(
-    store,
-    storingScript,
-    { lead: keys.lead, job: keys.job(job.id) },
-    { holder, attempt: job.attempt, metadata: JSON.stringify(metadata), delivered: JSON.stringify(delivered) },
-  );
+  const reply = await run(store, storingScript, {
+    holder,
+    jobId: job.id,
+    attempt: job.attempt,
+    metadata: JSON.stringify(metadata),
+    delivered: JSON.stringify(delivered),
+  });
   return changeOf(reply, 'storing', { since: Number(reply[1]) });
 }

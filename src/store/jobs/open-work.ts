@@ -6,12 +6,11 @@ export async function listOpen(store: RecordStore, account: string): Promise<str
   return (await store.connection.read(['ZRANGE', keys.open(account), '0', '-1'])) as string[];
 }
 
-/** Jobs that were taken and have not ended. */
 export async function listActive(store: RecordStore): Promise<string[]> {
   return (await store.connection.read(['ZRANGE', keys.active, '0', '-1'])) as string[];
 }
 
-/** Jobs that wait since before a moment, a bounded number of each account. */
+/** Returns jobs that wait since before a moment, up to 100 of each account. */
 export async function listOverdue(store: RecordStore, before: number): Promise<string[]> {
   const accounts = (await store.connection.read(['HVALS', keys.slugs])) as string[];
   const found = await store.connection.readAll(
@@ -34,7 +33,6 @@ export interface Openings {
   readonly blocked: number;
 }
 
-/** Counts what is open, over all accounts. */
 export async function readOpenings(store: RecordStore): Promise<Openings> {
   const accounts = (await store.connection.read(['HVALS', keys.slugs])) as string[];
   const now = String(store.clock.now());

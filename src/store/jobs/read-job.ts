@@ -1,12 +1,16 @@
 import type { Job, JobStatus } from '../../model/job.ts';
-import type { NewJob } from '../access/admit-call.ts';
 import { keys } from '../keys.ts';
 import { number, pairs, type RecordStore, text } from '../script.ts';
 
-/** Request of a job, as its admission recorded it. */
 type Asked = Pick<Job, 'endpoint' | 'path' | 'args'> & { readonly webhook_url: string; readonly authorization: string };
 
-/** Where a job stands among the account's own. */
+/** Webhook of a job; `authorization` is sealed. */
+export interface JobWebhook {
+  readonly url: string;
+  readonly receiver: string;
+  readonly authorization: string;
+}
+
 export interface QueuePosition {
   /** Jobs of the account that wait before it; `null` when it does not wait for its turn. */
   readonly before: number | null;
@@ -14,13 +18,11 @@ export interface QueuePosition {
   readonly concurrency: number | null;
 }
 
-/** The job, or `null` when the record has none of this id. */
 export async function readJob(store: RecordStore, id: string): Promise<Job | null> {
   const fields = pairs(await store.connection.read(['HGETALL', keys.job(id)]));
   return fields.id === undefined ? null : jobOf(fields);
 }
 
-/** Where jobs of one account stand, in their order. */
 export async function readPositions(
   store: RecordStore,
   account: string,
@@ -40,7 +42,6 @@ export async function readPositions(
   }));
 }
 
-/** The beginning of an attempt, or its end. */
 export interface AttemptMark {
   readonly attempt: number;
   readonly started_at?: number;
@@ -59,8 +60,7 @@ export async function readAttempts(store: RecordStore, id: string): Promise<Atte
   return marks.map((json) => JSON.parse(json) as AttemptMark);
 }
 
-/** The webhook of a job as it was given, its authorization sealed. */
-export async function readWebhook(store: RecordStore, id: string): Promise<NewJob['webhook']> {
+export async function readWebhook(store: RecordStore, id: string): Promise<JobWebhook | null> {
   const [asked, receiver] = (await store.connection.read(['HMGET', keys.job(id), 'asked', 'receiver'])) as (
     | string
     | null
@@ -68,14 +68,12 @@ export async function readWebhook(store: RecordStore, id: string): Promise<NewJo
   return webhookOf(asked, receiver);
 }
 
-/** The webhook in two fields of a job's hash. */
-export function webhookOf(asked: string | null | undefined, receiver: string | null | undefined): NewJob['webhook'] {
+export function webhookOf(asked: string | null | undefined, receiver: string | null | undefined): JobWebhook | null {
   if (!asked || !receiver) return null;
   const { webhook_url: url, authorization } = JSON.parse(asked) as Asked;
   return { url, receiver, authorization };
 }
 
-/** The job in the fields of its hash; what has not happened yet is not there. */
 export function jobOf(fields: Readonly<Record<string, string>>): Job {
   const { endpoint, path, args, webhook_url } = JSON.parse(text(fields.asked)) as Asked;
   return {

@@ -1,5 +1,4 @@
 import type { Outcome } from '../../model/outcome.ts';
-import { channels, keys } from '../keys.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
 import { readOpenJob } from './read-open-job.ts';
 
@@ -22,18 +21,12 @@ return { 'told' }
 `,
 );
 
-/** Keeps the verdict of the open attempt's worker; refused when no controller waits for it any more. */
 export async function recordVerdict(
   store: RecordStore,
   jobId: string,
   attempt: number,
   verdict: Outcome,
 ): Promise<Change<'stale' | 'already_ended' | 'not_found'>> {
-  const reply = await run(
-    store,
-    tellScript,
-    { job: keys.job(jobId) },
-    { jobId, attempt, verdict: JSON.stringify(verdict), workChannel: channels.work },
-  );
+  const reply = await run(store, tellScript, { jobId, attempt, verdict: JSON.stringify(verdict) });
   return changeOf(reply, 'told');
 }

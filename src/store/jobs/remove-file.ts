@@ -1,5 +1,4 @@
 import type { Job } from '../../model/job.ts';
-import { channels, keys } from '../keys.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
 
 /**
@@ -23,16 +22,10 @@ return { 'removed' }
 `,
 );
 
-/** Marks the file of an ended job as removed, for good; the controller removes its object. */
 export async function removeFile(
   store: RecordStore,
   job: Pick<Job, 'id' | 'account'>,
 ): Promise<Change<'already_removed' | 'not_found'>> {
-  const reply = await run(
-    store,
-    removeFileScript,
-    { job: keys.job(job.id), files: keys.files },
-    { accountId: job.account, jobId: job.id, workChannel: channels.work },
-  );
+  const reply = await run(store, removeFileScript, { accountId: job.account, jobId: job.id });
   return changeOf(reply, 'removed');
 }

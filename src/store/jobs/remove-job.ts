@@ -1,4 +1,3 @@
-import { keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
 
 /** Removes the record of a job that ended before a moment. Answers {'removed'}, {'kept'} or {'not_found'}. */
@@ -30,19 +29,6 @@ export async function removeJob(
   jobId: string,
   before: number,
 ): Promise<boolean> {
-  const [word] = await run(
-    store,
-    removeJobScript,
-    {
-      job: keys.job(jobId),
-      attempts: keys.attempts(jobId),
-      jobs: keys.jobs(accountId),
-      ended: keys.ended,
-      webhook: keys.webhook(jobId),
-      webhooks: keys.webhooks,
-      deliveries: keys.deliveries(accountId),
-    },
-    { accountId, jobId, before },
-  );
+  const [word] = await run(store, removeJobScript, { accountId, jobId, before });
   return word !== 'kept';
 }

@@ -1,6 +1,6 @@
 import { keys } from '../keys.ts';
-import { fairShare, fairShareKeyNames, fairShareKeys } from '../lua/fair-share.ts';
-import { type RecordStore, run, script } from '../script.ts';
+import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
+import { type RecordStore, readDue, run, script } from '../script.ts';
 
 /**
  * Puts a job whose wait before another attempt is over back at the head of its account's queue.
@@ -26,17 +26,10 @@ return { 'queued' }
 
 /** Puts up to 100 jobs whose wait before another attempt is over back into their queues. Returns how many. */
 export async function requeueDelayed(store: RecordStore): Promise<number> {
-  const now = String(store.clock.now());
-  const due = await store.connection.read(['ZRANGEBYSCORE', keys.delayed, '-inf', now, 'LIMIT', '0', '100']);
   let moved = 0;
-  for (const jobId of due as string[]) {
+  for (const jobId of await readDue(store, keys.delayed, store.clock.now())) {
     const accountId = String(await store.connection.read(['HGET', keys.job(jobId), 'account']));
-    const [word] = await run(
-      store,
-      requeueScript,
-      { ...fairShareKeys(accountId), job: keys.job(jobId), delayed: keys.delayed },
-      { accountId, jobId },
-    );
+    const [word] = await run(store, requeueScript, { accountId, jobId });
     if (word === 'queued') moved++;
   }
   return moved;

@@ -1,6 +1,5 @@
 import type { Job } from '../../model/job.ts';
-import { channels, keys } from '../keys.ts';
-import { fairShare, fairShareKeyNames, fairShareKeys } from '../lua/fair-share.ts';
+import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
 import { readOpenJob } from './read-open-job.ts';
 
@@ -48,39 +47,23 @@ return { 'waiting' }
 `,
 );
 
-/** A mark of an attempt stays small, whatever a runner or a worker says. */
 export const maxReasonChars = 300;
 
-/** Ends an attempt that another one follows. */
 export async function retryJob(
   store: RecordStore,
   holder: string,
   job: Pick<Job, 'id' | 'account' | 'attempt'>,
   why: { counts: 'failure' | 'interruption'; code: string; text?: string | null; notBefore: number },
 ): Promise<Change<'stale' | 'already_ended' | 'not_found' | 'not_leading'>> {
-  const reply = await run(
-    store,
-    retryScript,
-    {
-      ...fairShareKeys(job.account),
-      lead: keys.lead,
-      job: keys.job(job.id),
-      active: keys.active,
-      delayed: keys.delayed,
-      attempts: keys.attempts(job.id),
-    },
-    {
-      holder,
-      accountId: job.account,
-      jobId: job.id,
-      attempt: job.attempt,
-      counts: why.counts,
-      code: why.code,
-      reason: (why.text ?? '').slice(0, maxReasonChars),
-      notBefore: why.notBefore,
-      jobChannel: channels.job(job.id),
-      workChannel: channels.work,
-    },
-  );
+  const reply = await run(store, retryScript, {
+    holder,
+    accountId: job.account,
+    jobId: job.id,
+    attempt: job.attempt,
+    counts: why.counts,
+    code: why.code,
+    reason: (why.text ?? '').slice(0, maxReasonChars),
+    notBefore: why.notBefore,
+  });
   return changeOf(reply, 'waiting');
 }

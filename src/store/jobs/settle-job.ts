@@ -1,8 +1,7 @@
 import type { Job, JobStatus } from '../../model/job.ts';
-import { keys } from '../keys.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { type Change, changeOf, type RecordStore, run, script, text } from '../script.ts';
-import { endJob, endJobArgNames, endJobArgs, endJobKeyNames, endJobKeys } from './end-job.ts';
+import { endJob, endJobArgNames, endJobIds, endJobKeyNames } from './end-job.ts';
 import { maxReasonChars } from './retry-job.ts';
 
 /**
@@ -38,7 +37,6 @@ return { 'settled', end_job({ status = status, code = code, error = sentence, lo
 `,
 );
 
-/** The end of a job, as the record keeps it. */
 export interface JobEnding {
   readonly status: JobStatus;
   readonly code: string | null;
@@ -50,7 +48,7 @@ export interface JobEnding {
   readonly reason?: string | undefined;
 }
 
-/** Ends a job once, with all that belongs to its end; a repetition changes nothing. Gives the balance that was charged, or ''. */
+/** Gives the balance that was charged, or ''. */
 export async function settleJob(
   store: RecordStore,
   holder: string,
@@ -58,23 +56,18 @@ export async function settleJob(
   end: JobEnding,
 ): Promise<Change<'already_ended' | 'stale' | 'not_found' | 'not_leading', { readonly balance: string }>> {
   const reply = await withRolledPeriod(store, job.account, () =>
-    run(
-      store,
-      settleScript,
-      { ...endJobKeys(job), lead: keys.lead },
-      {
-        ...endJobArgs(job),
-        holder,
-        attempt: job.attempt,
-        status: end.status,
-        code: end.code ?? '',
-        sentence: end.text ?? '',
-        log: end.log,
-        metadata: end.metadata ? JSON.stringify(end.metadata) : '',
-        delivered: end.delivered ? JSON.stringify(end.delivered) : '',
-        reason: (end.reason ?? '').slice(0, maxReasonChars),
-      },
-    ),
+    run(store, settleScript, {
+      ...endJobIds(job),
+      holder,
+      attempt: job.attempt,
+      status: end.status,
+      code: end.code ?? '',
+      sentence: end.text ?? '',
+      log: end.log,
+      metadata: end.metadata ? JSON.stringify(end.metadata) : '',
+      delivered: end.delivered ? JSON.stringify(end.delivered) : '',
+      reason: (end.reason ?? '').slice(0, maxReasonChars),
+    }),
   );
   return changeOf(reply, 'settled', { balance: text(reply[1]) });
 }

@@ -1,5 +1,4 @@
 import type { Job } from '../../model/job.ts';
-import { channels, keys } from '../keys.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
 import { readOpenJob } from './read-open-job.ts';
 
@@ -34,11 +33,6 @@ export async function startAttempt(
   attempt: number,
   deadline: number,
 ): Promise<Change<'stale' | 'already_ended' | 'not_found' | 'not_leading'>> {
-  const reply = await run(
-    store,
-    startScript,
-    { lead: keys.lead, job: keys.job(job.id), active: keys.active, attempts: keys.attempts(job.id) },
-    { holder, jobId: job.id, attempt, deadline, jobChannel: channels.job(job.id) },
-  );
+  const reply = await run(store, startScript, { holder, jobId: job.id, attempt, deadline });
   return changeOf(reply, ['started', 'already_started']);
 }

@@ -1,5 +1,4 @@
-import { keys } from '../keys.ts';
-import { fairShare, fairShareKeyNames, fairShareKeys } from '../lua/fair-share.ts';
+import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
 import { type RecordStore, run, script, text } from '../script.ts';
 
 /**
@@ -41,12 +40,7 @@ export function makeTake(store: RecordStore, holder: string, slots: number): () 
   let accountId = '';
   return async function* () {
     for (let misses = 0; misses < maxMisses; ) {
-      const [word, ...rest] = await run(
-        store,
-        takeScript,
-        { ...fairShareKeys(accountId), lead: keys.lead, active: keys.active },
-        { holder, accountId, slots },
-      );
+      const [word, ...rest] = await run(store, takeScript, { holder, accountId, slots });
       if (word !== 'taken' && word !== 'again') return;
       const jobId = word === 'taken' ? text(rest.shift()) : null;
       const next = text(rest[0]);

@@ -2,11 +2,9 @@ import { refuse } from '../../base/errors.ts';
 import type { Opening } from '../../model/ledger.ts';
 import { pairs, type RecordStore } from '../script.ts';
 
-/** An entry of a Redis stream. */
 export interface StreamEntry {
   /** Id in the stream, which only grows. */
   readonly entry: string;
-  /** Milliseconds. */
   readonly at: number;
 }
 
@@ -19,17 +17,13 @@ export interface EntryStream<T extends StreamEntry> {
   readonly read: (entry: string, fields: Readonly<Record<string, string>>) => T;
 }
 
-/** Entries of a stream that one object holds. */
 export interface ArchivedPart {
-  /** Key of the object. */
   readonly object: string;
-  /** Id of the newest entry. */
   readonly last: string;
   /** Of a ledger: the balances after the newest entry. */
   readonly closing?: ClosingBalances;
 }
 
-/** Balances as JSON. */
 export type ClosingBalances = Omit<Opening, 'packs'> & {
   readonly packs: readonly (readonly [id: string, pack: { readonly total: number; readonly used: number }])[];
 };

@@ -1,8 +1,8 @@
 import { keys } from '../keys.ts';
-import { type RecordStore, run, script } from '../script.ts';
+import { type RecordStore, readDue, run, script } from '../script.ts';
 import { archivedPartKey } from './archived-parts.ts';
 
-/** Forgets an archived part of a stream, whose object is removed. Answers {'dropped'}. */
+/** Answers {'dropped'}. */
 const dropDaysScript = script(
   'drop-days',
   'always',
@@ -17,7 +17,6 @@ return { 'dropped' }
 `,
 );
 
-/** Archived request-log lines that are all past their lifetime. */
 interface ExpiredPart {
   readonly member: string;
   readonly object: string;
@@ -26,16 +25,7 @@ interface ExpiredPart {
 
 /** Returns up to 100 archived parts whose lines are all older than `before`. */
 export async function listExpiredParts(store: RecordStore, before: number): Promise<ExpiredPart[]> {
-  const members = (await store.connection.read([
-    'ZRANGEBYSCORE',
-    keys.days,
-    '-inf',
-    `(${before}`,
-    'LIMIT',
-    '0',
-    '100',
-  ])) as string[];
-  return members.map((member) => {
+  return (await readDue(store, keys.days, `(${before}`)).map((member) => {
     const [kind = '', id = '', from = ''] = member.split('/');
     const list = kind === 'paid' ? keys.paidDays(id) : keys.freeDays(id);
     return { member, list, object: archivedPartKey({ kind: kind === 'paid' ? 'paid' : 'free', id }, from) };
@@ -44,5 +34,5 @@ export async function listExpiredParts(store: RecordStore, before: number): Prom
 
 /** Forgets an archived part whose object is removed. */
 export async function forgetArchived(store: RecordStore, { member, list, object }: ExpiredPart): Promise<void> {
-  await run(store, dropDaysScript, { list, days: keys.days }, { member, object });
+  await run(store, dropDaysScript, { list, member, object });
 }

@@ -1,4 +1,3 @@
-import { keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import type { ArchivedPart, EntryStream, StreamEntry } from './archived-parts.ts';
 
@@ -34,18 +33,15 @@ export async function noteArchived(
   days: Omit<ArchivedPart, 'last'>,
 ): Promise<boolean> {
   const [milliseconds, number] = newest.entry.split('-');
-  const [word] = await run(
-    store,
-    moveDaysScript,
-    { stream: origin.stream, list: origin.list, days: keys.days },
-    {
-      from,
-      after: `${milliseconds}-${Number(number) + 1}`,
-      json: JSON.stringify({ ...days, last: newest.entry }),
-      // A ledger is kept for ever, so it is never listed as expired.
-      member: origin.kind === 'ledger' ? '' : `${origin.kind}/${origin.id}/${from}`,
-      at: newest.at,
-    },
-  );
+  const [word] = await run(store, moveDaysScript, {
+    stream: origin.stream,
+    list: origin.list,
+    from,
+    after: `${milliseconds}-${Number(number) + 1}`,
+    json: JSON.stringify({ ...days, last: newest.entry }),
+    // A ledger is kept for ever, so it is never listed as expired.
+    member: origin.kind === 'ledger' ? '' : `${origin.kind}/${origin.id}/${from}`,
+    at: newest.at,
+  });
   return word === 'moved';
 }

@@ -4,15 +4,13 @@ import type { RecordStore } from '../script.ts';
 import { type EntryStream, type ReadArchivedPart, readNewestEntries, type StreamEntry } from './archived-parts.ts';
 import type { LogLine } from './write-lines.ts';
 
-/** A request-log line with its id in the stream. */
 type StoredLogLine = LogLine & StreamEntry;
 
-/** Describes a key's request-log lines that carry money, for the archive. */
+/** Lines that carry money. */
 export function paidLineStream(keyId: string): EntryStream<StoredLogLine> {
   return { kind: 'paid', id: keyId, stream: keys.paidLines(keyId), list: keys.paidDays(keyId), read: lineOf };
 }
 
-/** Describes a key's other request-log lines, for the archive. */
 export function freeLineStream(keyId: string): EntryStream<StoredLogLine> {
   return { kind: 'free', id: keyId, stream: keys.freeLines(keyId), list: keys.freeDays(keyId), read: lineOf };
 }

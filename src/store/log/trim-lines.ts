@@ -28,7 +28,7 @@ return { 'trimmed', #old }
 async function trimLines(store: RecordStore, lines: string, before: number): Promise<number> {
   let done = 0;
   for (;;) {
-    const [, removed] = await run(store, trimScript, { lines }, { before });
+    const [, removed] = await run(store, trimScript, { lines, before });
     done += Number(removed);
     if (Number(removed) < pageSize) return done;
   }

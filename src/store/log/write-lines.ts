@@ -24,7 +24,6 @@ return { 'written' }
 /** Fields of a line, in the order of its values. */
 const lineFields = fields;
 
-/** One line of the request log. */
 export interface LogLine {
   readonly at: number;
   readonly endpoint: string;
@@ -34,11 +33,9 @@ export interface LogLine {
   readonly credits: number;
 }
 
-/** Collects request-log lines that carry no money and writes them in batches. */
 export interface RequestLogWriter {
   add(keyId: string, line: LogLine): void;
   flush(): Promise<void>;
-  /** Writes the remaining lines and stops. */
   close(): Promise<void>;
 }
 
@@ -106,7 +103,7 @@ async function writePart(
     for (const name of lineFields) values.push(String(line[name]));
   }
   const writes = [...byKey].map(([keyId, values]) =>
-    run(store, writeLinesScript, { lines: keys.freeLines(keyId) }, { cap }, values),
+    run(store, writeLinesScript, { lines: keys.freeLines(keyId), cap }, values),
   );
   await Promise.all(writes);
 }

@@ -1,19 +1,5 @@
-import { keys } from '../keys.ts';
-
 /** Keys of every script that moves money. */
 export const balanceKeyNames = ['account', 'plans', 'packs', 'packQueue', 'ledger', 'topup', 'purchases'] as const;
-
-export function balanceKeys(accountId: string) {
-  return {
-    account: keys.account(accountId),
-    plans: keys.plans,
-    packs: keys.packs(accountId),
-    packQueue: keys.packQueue(accountId),
-    ledger: keys.ledger(accountId),
-    topup: keys.topup(accountId),
-    purchases: keys.purchases,
-  };
-}
 
 /**
  * Lua of one account's balances: a balance and its ledger entry change in the same function.

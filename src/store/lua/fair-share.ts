@@ -1,11 +1,5 @@
-import { keys } from '../keys.ts';
-
 /** Keys of every script in which an account begins to wait, or gives a slot back. */
 export const fairShareKeyNames = ['account', 'queue', 'ready', 'turn'] as const;
-
-export function fairShareKeys(accountId: string) {
-  return { account: keys.account(accountId), queue: keys.queue(accountId), ready: keys.ready, turn: keys.turn };
-}
 
 /**
  * Fair share: each account with a waiting job and a free slot of its own stands in `ready` with the turn at which it is due.

@@ -1,6 +1,6 @@
 import { refuse } from '../../base/errors.ts';
 import type { Pack } from '../../model/money.ts';
-import { balanceKeyNames, balanceKeys, balances } from '../lua/balances.ts';
+import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { withRolledPeriod } from './roll-period.ts';
 
@@ -20,11 +20,10 @@ return { 'added' }
 `,
 );
 
-/** Adds a pack; a repetition with the same id changes nothing. Throws `not_found`. */
 export async function addPack(store: RecordStore, accountId: string, pack: Omit<Pack, 'used'>): Promise<void> {
   const { id, title, purchased_at, total } = pack;
   const [word] = await withRolledPeriod(store, accountId, () =>
-    run(store, addPackScript, balanceKeys(accountId), {
+    run(store, addPackScript, {
       accountId,
       id,
       json: JSON.stringify({ title, purchased_at, total }),

@@ -1,5 +1,5 @@
 import { monthOf } from '../../model/billing-period.ts';
-import { balanceKeyNames, balanceKeys, balances } from '../lua/balances.ts';
+import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { withRolledPeriod } from './roll-period.ts';
 import type { Purchase } from './take-purchase.ts';
@@ -32,7 +32,6 @@ return { 'declined' }
 `,
 );
 
-/** Ends a purchase; `stale` when it has ended before. */
 export async function endPurchase(
   store: RecordStore,
   purchase: Purchase,
@@ -41,7 +40,7 @@ export async function endPurchase(
   const now = store.clock.now();
   const { id, account, pack_title, pack_total, price_cents } = purchase;
   const [word] = await withRolledPeriod(store, account, () =>
-    run(store, endPurchaseScript, balanceKeys(account), {
+    run(store, endPurchaseScript, {
       accountId: account,
       id,
       verdict,

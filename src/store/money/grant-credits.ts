@@ -1,6 +1,5 @@
 import { refuse } from '../../base/errors.ts';
-import { keys } from '../keys.ts';
-import { balanceKeyNames, balanceKeys, balances } from '../lua/balances.ts';
+import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { withRolledPeriod } from './roll-period.ts';
 
@@ -38,12 +37,7 @@ export async function grantCredits(
   { reason = '', id = '' }: { readonly reason?: string | undefined; readonly id?: string | undefined } = {},
 ): Promise<{ given: number; consumed: number }> {
   const reply = await withRolledPeriod(store, accountId, () =>
-    run(
-      store,
-      grantScript,
-      { ...balanceKeys(accountId), grants: keys.grants(accountId) },
-      { accountId, amount, reason, id },
-    ),
+    run(store, grantScript, { accountId, amount, reason, id }),
   );
   if (reply[0] === 'conflict') throw refuse('already_exists', `Another number of credits was added with the id ${id}`);
   if (reply[0] !== 'granted') throw refuse('not_found', 'There is no such account');

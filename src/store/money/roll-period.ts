@@ -1,7 +1,7 @@
 import { refuse } from '../../base/errors.ts';
 import { periodAt } from '../../model/billing-period.ts';
 import { keys } from '../keys.ts';
-import { balanceKeyNames, balanceKeys, balances } from '../lua/balances.ts';
+import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { RedisTimeout, withTimeout } from '../redis/timeout.ts';
 import { number, type RecordStore, run, type ScriptReply, script, text } from '../script.ts';
 
@@ -79,11 +79,6 @@ export async function rollPeriod(store: RecordStore, accountId: string): Promise
   if (!ended || !anchor) return false;
   // Redis's clock decides that the period has ended; ours may be slower, and must not name a period before that end.
   const next = periodAt(Number(anchor), Math.max(store.clock.now(), Number(ended)));
-  const reply = await run(
-    store,
-    rollScript,
-    { ...balanceKeys(accountId), periods: keys.periods },
-    { accountId, start: next.start, finish: next.end },
-  );
+  const reply = await run(store, rollScript, { accountId, start: next.start, finish: next.end });
   return text(reply[0]) === 'rolled';
 }

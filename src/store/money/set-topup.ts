@@ -1,7 +1,7 @@
 import { keys } from '../keys.ts';
 import { pairs, type RecordStore, run, script } from '../script.ts';
 
-/** Changes the automatic top-up setting of an account. Answers {'set'} or {'not_found'}. */
+/** Answers {'set'} or {'not_found'}. */
 const setTopupScript = script(
   'set-topup',
   'needs memory',
@@ -15,18 +15,13 @@ return { 'set' }
 `,
 );
 
-/** Changes fields of an account's top-up setting; every value is text, '' for none. */
+/** Every value is text, '' for none. */
 export async function setTopup(
   store: RecordStore,
   accountId: string,
   fields: Readonly<Record<string, string>>,
 ): Promise<void> {
-  await run(
-    store,
-    setTopupScript,
-    { account: keys.account(accountId), topup: keys.topup(accountId) },
-    { fields: JSON.stringify(fields) },
-  );
+  await run(store, setTopupScript, { accountId, fields: JSON.stringify(fields) });
 }
 
 /** Returns the fields of an account's top-up setting and of its purchase. */

@@ -1,6 +1,6 @@
 import { monthOf } from '../../model/billing-period.ts';
 import { keys } from '../keys.ts';
-import { type RecordStore, run, script, text } from '../script.ts';
+import { type RecordStore, readDue, run, script, text } from '../script.ts';
 
 /**
  * Claims the purchase that a charge asked for, and leases it; its id and terms stay the same over all tries. Past the
@@ -42,7 +42,6 @@ return { 'taken', t[1], terms }
 `,
 );
 
-/** A claimed purchase; id and terms stay the same over all tries. */
 export interface Purchase {
   readonly id: string;
   readonly account: string;
@@ -55,16 +54,8 @@ export interface Purchase {
 }
 
 /** Returns up to 100 accounts whose purchase is to be tried now. */
-export async function duePurchases(store: RecordStore): Promise<string[]> {
-  return (await store.connection.read([
-    'ZRANGEBYSCORE',
-    keys.purchases,
-    '-inf',
-    String(store.clock.now()),
-    'LIMIT',
-    '0',
-    '100',
-  ])) as string[];
+export function duePurchases(store: RecordStore): Promise<string[]> {
+  return readDue(store, keys.purchases, store.clock.now());
 }
 
 /** Claims the purchase of an account; 'capped' when the monthly cap forbids it, `null` when none is due. */
@@ -73,12 +64,11 @@ export async function takePurchase(
   accountId: string,
   leaseMs: number,
 ): Promise<Purchase | 'capped' | null> {
-  const reply = await run(
-    store,
-    takePurchaseScript,
-    { topup: keys.topup(accountId), purchases: keys.purchases },
-    { accountId, lease: leaseMs, month: monthOf(store.clock.now()).start },
-  );
+  const reply = await run(store, takePurchaseScript, {
+    accountId,
+    lease: leaseMs,
+    month: monthOf(store.clock.now()).start,
+  });
   if (reply[0] === 'capped') return 'capped';
   if (reply[0] !== 'taken') return null;
   const fields = JSON.parse(text(reply[2])) as Record<string, string>;

@@ -1,6 +1,6 @@
 import { askOnce } from './redis-client.ts';
 
-/** Location of the record. Its keys share one tag, so a Cluster keeps all of it on one node, though not always the same. */
+/** A Cluster keeps all of the record on one node, because its keys share one tag, though not always on the same. */
 export interface RedisTopology {
   /** Hosts without a login, for logs. */
   readonly name: string;

@@ -5,7 +5,6 @@ import { isSupportedVersion } from './redis-process.ts';
 export interface Durability {
   /** True when Redis may lose changes that it has acknowledged. */
   readonly relaxed: boolean;
-  /** One sentence for each reason. */
   readonly findings: string[];
 }
 

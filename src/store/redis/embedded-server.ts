@@ -6,7 +6,6 @@ import type { Log } from '../../base/log.ts';
 import { checkPrograms, pingServer, spawnRedis, whenReady } from './redis-process.ts';
 
 export interface ServerOptions {
-  /** Folder for this server alone: the file with every change, the log, the socket. */
   readonly folder: string;
   readonly log: Log;
   /** When a change reaches the disk; `always` is before Redis answers. */
@@ -19,7 +18,6 @@ export interface ServerOptions {
 }
 
 export interface RedisServer {
-  /** Path of its UNIX socket. */
   readonly socket: string;
   /** The same as a URL, for `connect`. */
   readonly url: string;

@@ -3,9 +3,7 @@ import type { Metrics } from '../../base/metrics.ts';
 import type { Connection } from './connection.ts';
 import { memoryRatio } from './durability.ts';
 
-/** Stops admissions at 85 % of Redis memory, so that settle, cancel and release still have room. */
 export interface MemoryGate {
-  /** False while admissions are stopped. */
   isOpen(): boolean;
   close(): void;
 }

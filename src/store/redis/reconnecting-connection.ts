@@ -40,7 +40,6 @@ export class ReconnectingConnection {
     this.#kept = this.#keep();
   }
 
-  /** Returns the connection, while there is one. */
   client(): RedisClient | undefined {
     return this.#use?.client;
   }
@@ -50,12 +49,10 @@ export class ReconnectingConnection {
     return this.#arrival.promise;
   }
 
-  /** Returns the last error. */
   cause(): unknown {
     return this.#cause;
   }
 
-  /** Notes that Redis has answered a command. */
   noteAnswer(): void {
     this.#answeredAt = performance.now();
   }

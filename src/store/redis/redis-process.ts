@@ -3,7 +3,6 @@ import { createConnection } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { endChild } from '../../base/child-process.ts';
 
-/** One running redis-server. */
 export interface RedisProcess {
   readonly pid: number;
   /** Resolves with how it ended, in words. */
@@ -19,7 +18,6 @@ const minimumMajor = 7;
 const stopMs = 5_000;
 const answerMs = 1_000;
 
-/** Throws a sentence that names the program which is missing or too old. */
 export function checkPrograms(): void {
   if (spawnSync('setpriv', ['--version']).error) throw new Error('setpriv cannot be run: install util-linux');
   const { stdout, error } = spawnSync('redis-server', ['--version'], { encoding: 'utf8' });
@@ -29,7 +27,6 @@ export function checkPrograms(): void {
     throw new Error(`redis-server is version ${version}: ${minimumMajor}.0 or newer is needed`);
 }
 
-/** True for versions of Redis that can keep the record. */
 export function isSupportedVersion(version: string): boolean {
   return Number.parseInt(version, 10) >= minimumMajor;
 }
@@ -65,7 +62,6 @@ export async function whenReady(server: RedisProcess, socket: string): Promise<v
   }
 }
 
-/** Sends PING to a UNIX socket. */
 export function pingServer(socket: string): Promise<PingAnswer> {
   return new Promise((resolve) => {
     const wire = createConnection(socket);

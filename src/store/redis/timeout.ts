@@ -9,7 +9,6 @@ export const timeoutMs = 1_500;
 /** Begins when the first timer has run: a process that was too busy to read an answer still gets this long for it. */
 const lastPartMs = 300;
 
-/** Returns what a promise gives, or throws `RedisTimeout`. */
 export function withTimeout<T>(promise: Promise<T>, milliseconds = timeoutMs): Promise<T> {
   const { promise: result, resolve, reject } = Promise.withResolvers<T>();
   let timer = setTimeout(() => {

@@ -1,4 +1,3 @@
-import { keys } from '../keys.ts';
 import { pairs, type RecordStore, run, script } from '../script.ts';
 
 /**
@@ -15,7 +14,6 @@ return { 'due', now, redis.call('ZRANGEBYSCORE', webhooks, from, now, 'WITHSCORE
 `,
 );
 
-/** A webhook that awaits its delivery. */
 export interface DueWebhook {
   readonly receiver: string;
   readonly jobId: string;
@@ -27,7 +25,7 @@ export async function dueWebhooks(
   limit: number,
   from = 0,
 ): Promise<{ due: (DueWebhook & { at: number })[]; now: number }> {
-  const [, now, flat] = await run(store, dueWebhooksScript, { webhooks: keys.webhooks }, { from, limit });
+  const [, now, flat] = await run(store, dueWebhooksScript, { from, limit });
   const due = Object.entries(pairs(flat)).map(([member, at]) => {
     const cut = member.lastIndexOf('/');
     return { receiver: member.slice(0, cut), jobId: member.slice(cut + 1), at: Number(at) };

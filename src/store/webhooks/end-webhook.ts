@@ -1,4 +1,3 @@
-import { keys } from '../keys.ts';
 import { type RecordStore, run, script, text } from '../script.ts';
 import type { DueWebhook } from './due-webhooks.ts';
 import { maxWebhookAttempts } from './take-webhook.ts';
@@ -37,18 +36,14 @@ export async function endWebhook(
   ended: { verdict: 'delivered' | 'again' | 'refused'; status: number | null },
   gapMs: number,
 ): Promise<'delivered' | 'again' | 'failed' | 'stale'> {
-  const [word] = await run(
-    store,
-    endWebhookScript,
-    { webhooks: keys.webhooks, webhook: keys.webhook(due.jobId) },
-    {
-      member: `${due.receiver}/${due.jobId}`,
-      attempt,
-      verdict: ended.verdict,
-      status: ended.status ?? '',
-      gap: gapMs,
-      max: maxWebhookAttempts,
-    },
-  );
+  const [word] = await run(store, endWebhookScript, {
+    jobId: due.jobId,
+    member: `${due.receiver}/${due.jobId}`,
+    attempt,
+    verdict: ended.verdict,
+    status: ended.status ?? '',
+    gap: gapMs,
+    max: maxWebhookAttempts,
+  });
   return text(word) as 'delivered' | 'again' | 'failed' | 'stale';
 }

@@ -5,7 +5,6 @@ import { number, pairs, type RecordStore, text } from '../script.ts';
 
 const pageSize = 100;
 
-/** Delivery of one job's webhook. */
 export interface StoredDelivery {
   readonly jobId: string;
   readonly state: 'due' | 'delivered' | 'failed';
@@ -13,7 +12,6 @@ export interface StoredDelivery {
   readonly last_status: number | null;
   readonly next_at: number | null;
   readonly created_at: number;
-  /** Start of the last attempt. */
   readonly last_at: number | null;
 }
 
@@ -22,7 +20,6 @@ export interface OutgoingWebhook {
   readonly job: Job;
   readonly url: string;
   readonly authorization: string;
-  /** Present signing secret of the account. */
   readonly secret: string;
 }
 

@@ -1,5 +1,4 @@
 import { refuse } from '../../base/errors.ts';
-import { keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
 
 /**
@@ -22,14 +21,8 @@ return { 'replayed' }
 `,
 );
 
-/** Makes an ended delivery due again with all its attempts. Throws `not_found` or `not_ended`. */
 export async function replayWebhook(store: RecordStore, jobId: string): Promise<void> {
-  const [word] = await run(
-    store,
-    replayWebhookScript,
-    { job: keys.job(jobId), webhooks: keys.webhooks, webhook: keys.webhook(jobId) },
-    { jobId },
-  );
+  const [word] = await run(store, replayWebhookScript, { jobId });
   if (word === 'not_found') throw refuse('not_found', `There is no delivery of a webhook for ${jobId}`);
   if (word === 'not_ended') throw refuse('not_ended', 'The delivery has not ended yet');
 }

@@ -1,4 +1,3 @@
-import { keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import type { DueWebhook } from './due-webhooks.ts';
 
@@ -31,11 +30,11 @@ export const maxWebhookAttempts = 3;
 
 /** Claims one attempt of a delivery and returns its number; `null` when none is due. */
 export async function takeWebhook(store: RecordStore, due: DueWebhook, leaseMs: number): Promise<number | null> {
-  const reply = await run(
-    store,
-    takeWebhookScript,
-    { webhooks: keys.webhooks, webhook: keys.webhook(due.jobId) },
-    { member: `${due.receiver}/${due.jobId}`, lease: leaseMs, max: maxWebhookAttempts },
-  );
+  const reply = await run(store, takeWebhookScript, {
+    jobId: due.jobId,
+    member: `${due.receiver}/${due.jobId}`,
+    lease: leaseMs,
+    max: maxWebhookAttempts,
+  });
   return reply[0] === 'taken' ? Number(reply[1]) : null;
 }

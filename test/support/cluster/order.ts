@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { isEnded } from '../../../src/model/job.ts';
+import { readSnapshot } from '../../../src/store/accounts/read-snapshot.ts';
 import { readAttempts } from '../../../src/store/jobs/read-job.ts';
+import { readLedger } from '../../../src/store/log/read-ledger.ts';
 import { readLines } from '../../../src/store/log/read-lines.ts';
-import { readSnapshot } from '../../../src/store/money/read-balances.ts';
-import { readLedger } from '../../../src/store/money/read-ledger.ts';
-import { verifyLedger } from '../../../src/store/money/verify-ledger.ts';
+import { verifyLedger } from '../../../src/store/log/verify-ledger.ts';
 import { anotherKey } from '../api.ts';
 import { anAccount, type TestStore, theJob } from '../record.ts';
 import { until } from '../until.ts';

@@ -1,10 +1,9 @@
 import type { Job } from '../../model/job.ts';
 import type { LedgerEntry } from '../../model/ledger.ts';
 import { keys } from '../keys.ts';
-import { type EntryStream, type ReadArchivedPart, readNewestEntries } from '../log/archived-parts.ts';
 import { pairs, type RecordStore } from '../script.ts';
+import { type EntryStream, type ReadArchivedPart, readNewestEntries } from './archived-parts.ts';
 
-/** Describes the ledger of an account for the archive. */
 export function ledgerStream(accountId: string): EntryStream<LedgerEntry> {
   return {
     kind: 'ledger',

@@ -1,18 +1,16 @@
 import type { Job } from '../../model/job.ts';
+import { jobOf, type QueuePosition } from '../jobs/read-job.ts';
+import { number, pairs, type RecordStore, run, script } from '../script.ts';
 import {
   authorizeArgNames,
   authorizeFreeLua,
   authorizeKeyNames,
-  authorizeKeys,
   type Caller,
   type Rates,
   type RefusedCall,
   readRates,
   readRefused,
-} from '../access/authorize.ts';
-import { keys } from '../keys.ts';
-import { number, pairs, type RecordStore, run, script } from '../script.ts';
-import { jobOf, type QueuePosition } from './read-job.ts';
+} from './authorize.ts';
 
 /**
  * Authorizes a free call and reads a job with its position in the account's queue. Another account's job is 'not_found' (D14).
@@ -35,12 +33,7 @@ export type PolledJob = { readonly job: Job; readonly position: QueuePosition; r
 
 /** Authorizes the caller and reads one of the account's jobs, in one step. */
 export async function pollJob(store: RecordStore, caller: Caller, jobId: string): Promise<PolledJob> {
-  const reply = await run(
-    store,
-    pollScript,
-    { ...authorizeKeys(caller), job: keys.job(jobId), queue: keys.queue(caller.accountId) },
-    { accountId: caller.accountId, jobId },
-  );
+  const reply = await run(store, pollScript, { ...caller, jobId });
   const refused = readRefused(reply);
   if (refused) return refused;
   const [, , , , fields, rank, running, concurrency] = reply;

@@ -1,19 +1,20 @@
 import { beginReplay, differences, type LedgerEntry, type Opening } from '../../model/ledger.ts';
+import { parseBalances, type RawBalances, readRawBalances } from '../money/read-balances.ts';
+import { type RecordStore, text } from '../script.ts';
 import {
+  type ArchivedPart,
   beforeFirstEntry,
   type ClosingBalances,
   listArchivedParts,
   newestArchivedPart,
   type ReadArchivedPart,
   readOldestEntries,
-} from '../log/archived-parts.ts';
-import { type RecordStore, text } from '../script.ts';
-import { parseBalances, type RawBalances, readRawBalances } from './read-balances.ts';
+} from './archived-parts.ts';
 import { ledgerStream } from './read-ledger.ts';
 
 const pageEntries = 1000;
 
-/** Result of `ledger verify` for one account: the number of entries, and a sentence for each difference. */
+/** `problems`: a sentence for each difference. */
 interface LedgerCheck {
   readonly entries: number;
   readonly problems: readonly string[];
@@ -31,9 +32,10 @@ export async function verifyLedger(
 ): Promise<LedgerCheck> {
   for (;;) {
     const seen = await readRawBalances(store, accountId);
-    const verified = await verifyRaw(store, accountId, seen, open);
+    const newest = seen.newestPart ? (JSON.parse(seen.newestPart) as ArchivedPart) : null;
+    const verified = await verifyRaw(store, accountId, seen, newest, open);
     // Entries that were archived meanwhile may be missing in the replay: it runs again.
-    if ((await newestArchivedPart(store, ledgerStream(accountId)))?.last === seen.moved?.last) return verified;
+    if ((await newestArchivedPart(store, ledgerStream(accountId)))?.last === newest?.last) return verified;
   }
 }
 
@@ -41,10 +43,11 @@ async function verifyRaw(
   store: RecordStore,
   accountId: string,
   seen: RawBalances,
+  newest: ArchivedPart | null,
   open?: ReadArchivedPart,
 ): Promise<LedgerCheck> {
   const origin = ledgerStream(accountId);
-  let replaying = beginReplay(open ? undefined : openingBalances(seen.moved?.closing));
+  let replaying = beginReplay(open ? undefined : openingBalances(newest?.closing));
   const problems: string[] = [];
   let entries = 0;
   const take = (page: readonly LedgerEntry[]) => {
@@ -75,7 +78,6 @@ async function verifyRaw(
   return { entries, problems };
 }
 
-/** Parses the balances that are noted with an archived part; `undefined` without one. */
 export function openingBalances(closing: ClosingBalances | undefined): Opening | undefined {
   return closing && { ...closing, packs: new Map(closing.packs) };
 }

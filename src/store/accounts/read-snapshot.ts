@@ -1,0 +1,24 @@
+import type { Account, Plan } from '../../model/account.ts';
+import type { AccountBalances } from '../../model/money.ts';
+import { parseBalances, readRawBalances } from '../money/read-balances.ts';
+import { rollPeriod } from '../money/roll-period.ts';
+import { number, type RecordStore } from '../script.ts';
+import { accountOf } from './read-accounts.ts';
+import { readPlan } from './read-plans.ts';
+
+export interface AccountSnapshot {
+  readonly account: Account;
+  readonly plan: Plan | null;
+  readonly balances: AccountBalances;
+}
+
+/** Reads an account with its balances, and rolls its billing period first when that has ended. Throws `not_found`. */
+export async function readSnapshot(store: RecordStore, accountId: string): Promise<AccountSnapshot> {
+  let seen = await readRawBalances(store, accountId);
+  const ends = number(seen.fields.period_end);
+  if (ends !== null && ends <= store.clock.now() && (await rollPeriod(store, accountId)))
+    seen = await readRawBalances(store, accountId);
+  const plan = seen.fields.plan ? await readPlan(store, seen.fields.plan) : null;
+  const booked = parseBalances(seen.fields, seen.packs);
+  return { account: accountOf(seen.fields), plan, balances: { ...booked, quota: plan?.quota ?? 0 } };
+}
