@@ -52,7 +52,7 @@ export async function buildController(parts: ControllerParts, stop: Shutdown): P
   const { config, store, objects, inspector, metrics, log } = parts;
   const { maxFileBytes, inspectSeconds } = config;
   const { runner, attemptOf } = await parts.openWorkers();
-  stop.add('workers', runner.close, 8);
+  stop.add('workers', () => runner.close(), 8);
   const gatewayLog = log.with({ part: 'gateway' });
   const cookiesOf = (url: unknown) => readCookies(config.cookies, url, gatewayLog);
   const gateway = { store, objects, log: gatewayLog, attemptOf, maxFileBytes, inspectSeconds, cookiesOf };
