@@ -69,7 +69,7 @@ local function keep_file(at, is_delivered)
   redis.call('ZADD', files, is_delivered and at or 0, accountId .. '/' .. jobId)
 end
 
-local function send_webhook(at)
+local function make_webhook_due(at)
   if j.receiver == '' then return end
   redis.call('HSET', webhook, 'state', 'due', 'attempts', 0, 'last_status', '', 'next_at', at, 'created_at', at)
   redis.call('ZADD', webhooks, at, j.receiver .. '/' .. jobId)
@@ -97,7 +97,7 @@ local function end_job(e)
   redis.call('XADD', paidLines, '*', 'at', at, 'endpoint', j.line, 'status', e.log, 'duration_ms', took,
     'ip', j.ip, 'credits', completed and '1' or '0')
   count_answer(e.log, took)
-  send_webhook(at)
+  make_webhook_due(at)
   redis.call('PUBLISH', jobChannel, jobId)
   -- A controller that settles a job stops its worker itself; that of a cancelled job must be told.
   if e.code == 'cancelled' then redis.call('PUBLISH', workChannel, jobId)
