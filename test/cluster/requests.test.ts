@@ -80,7 +80,7 @@ describe('what an attempt costs the API server', function () {
     const authorization = `Bearer ${await makeTokenOf(cluster, await scene.runningPod(id))}`;
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/attempt/progress`;
     const tell = async (progress: number) => {
-      const body = JSON.stringify({ progress, stage: 'fetch' });
+      const body = JSON.stringify({ progress, stage: 'fetch', speed_bytes: null, eta_seconds: null });
       expect((await fetch(url, { method: 'POST', headers: { authorization }, body })).status).to.equal(200);
     };
     await until(async () => (await scene.job(id)).status === 'Running', 10, 'the job runs');

@@ -99,7 +99,7 @@ describe('trawl up with S3', function () {
     const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
     const kept = files.map((entry) => readFileSync(join(entry.parentPath, entry.name), 'latin1')).join('\n');
     expect(kept).to.contain('/films/clip.mp4');
-    expect(up.said()).to.contain('a job ended');
+    expect(up.said()).to.contain('the job ended');
     for (const text of [kept, up.said()]) {
       for (const secret of Object.values(credentials)) expect(text).not.to.contain(secret);
       expect(text).not.to.match(/X-Amz-(Signature|Credential)=[^*]/);
