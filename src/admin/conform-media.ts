@@ -4,7 +4,7 @@ import { type ConformClient, isOpen, pick } from './conform-client.ts';
 import { spent, start } from './conform-jobs.ts';
 
 const endSeconds = 900;
-const restMilliseconds = 250;
+const restMs = 250;
 const video = '/v1/video/download';
 
 export const mediaChecks: readonly Check[] = [
@@ -30,7 +30,7 @@ async function finish(ask: ConformClient, path: string, query: Readonly<Record<s
     if (!isOpen(pick(job, 'status'))) return polls;
     want(performance.now() < end, `an end within ${endSeconds} s`, job);
     // Whoever does not know `wait` answers at once.
-    await pause(restMilliseconds);
+    await pause(restMs);
   }
 }
 

@@ -70,8 +70,6 @@ export function makeApp(server: ApiServer, handlers: ApiHandlers): Express {
   const app = express();
   app.disable('etag').disable('x-powered-by').set('query parser', 'simple');
   app.set('strict routing', true).set('case sensitive routing', true);
-  // Express would turn the 202 of a paid call into an empty 304 for a caller that sends `If-None-Match: *`.
-  Object.defineProperty(app.request, 'fresh', { value: false });
   const add = (route: Route, answer: (call: ApiCall) => Promise<ApiReply | null>) =>
     // Not `app.all`, which makes a layer of the router for each HTTP method.
     app.route([...route.paths]).all((req, res) => serve(server, startCall(server, route, req, res), route, answer));

@@ -68,7 +68,7 @@ const text = { type: 'string' };
 const count = { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER };
 const amount = { type: 'integer', minimum: 0 };
 const sha256 = { type: 'string', pattern: '^[0-9a-f]{64}$' };
-/** Without strict mode and checks of its own schemas: they cost every worker 65 ms of processor time at its start. */
+/** Without strict mode and checks of its own schemas, which every worker would pay for at its start. */
 const ajv = new Ajv({ meta: false, validateSchema: false, strict: false });
 
 export const readSpec = makeReader<AttemptSpec>({

@@ -10,7 +10,7 @@ export interface Cursor {
 }
 
 const pageSize = 100;
-const pagesMost = 20;
+const maxPages = 20;
 
 /**
  * Lists an account's jobs, newest first, after a place. Looks through at most 2,000 of them: with a rare status a page may
@@ -23,7 +23,7 @@ export async function listJobs(
 ): Promise<{ jobs: Job[]; next: Cursor | null }> {
   const jobs: Job[] = [];
   let after = wanted.after;
-  for (let page = 0; page < pagesMost; page++) {
+  for (let page = 0; page < maxPages; page++) {
     const ids = await readPage(store, account, after);
     const found = await store.connection.readAll(ids.map(({ id }) => ['HGETALL', keys.job(id)]));
     for (const [n, reply] of found.entries()) {
