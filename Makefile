@@ -1,7 +1,7 @@
 # The locked Node 24 and its tools come first: the machine's own Node is only there for npm.
 locked := PATH="$(CURDIR)/node_modules/.bin:$$PATH"
 
-.PHONY: help up setup tools images check test e2e kind kind-e2e verify soak bench
+.PHONY: help up setup tools images check test e2e kind kind-e2e verify audit soak bench
 
 help: ## Print every target with what it does
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -12,10 +12,10 @@ up: setup ## Install what is missing, then run everything on this machine until 
 setup: ## Install what is missing, and nothing the second time
 	@.ci/setup
 
-tools: ## Build what only tests of a cluster and of S3 need (minutes, once; nothing the second time)
+tools: ## Build what only tests of a cluster, of the chart and of S3 need (minutes, once; nothing the second time)
 	@.ci/tools/install
 
-images: ## Build the container images, with docker, podman or buildah; IMAGE_PREFIX= before their names, FRESH=1 anew
+images: ## Build the container images, with docker, podman or buildah; IMAGE_PREFIX= before their names, FRESH=1 anew, TRY=1 with those for trying out
 	@docker/build
 
 check: node_modules ## Types, lint, format, unit tests and the tree's own rules, in under 20 s
@@ -36,12 +36,16 @@ kind-e2e: kind ## Walk a job through that cluster (nobody has run this yet eithe
 	KUBECONFIG=$$config ADDRESS=$$(docker network inspect kind | sed -n 's/.*"Gateway": "\([0-9.]*\)".*/\1/p' | head -n 1) \
 	TRAWL_WORKER_HOST_USERS=true $(MAKE) e2e
 
-verify: node_modules ## Write the generated documents anew; fails when that changes a file
-	@$(locked) node src/admin/write-docs.ts && $(locked) node test/contract/page.ts
+verify: node_modules ## Write generated documents and parts of the chart anew; fails when that changes a file
+	@$(locked) node src/admin/write-docs.ts && $(locked) node src/admin/write-chart.ts && $(locked) node test/contract/page.ts
+	@charts/generate
 	@git diff --exit-code
 
+audit: node_modules ## Ask npm and PyPI for known vulnerabilities of the locked packages; needs registries that tell
+	@$(locked) .ci/audit
+
 soak: export ROUNDS ?= 20000
-soak: setup ## Run the long form of the suite and mutation tests (ROUNDS=20000 histories, SEED= to repeat one, GROUPS=store,mutation alone)
+soak: setup ## Run the long form of the suite, mutation tests and fuzzing (ROUNDS=20000 histories, FUZZ_MINUTES=30, SEED= to repeat one, GROUPS=store,fuzz alone)
 	@$(locked) node test/run.ts $(if $(GROUPS),--groups $(GROUPS))
 
 bench: setup ## Measure speed against known yardsticks

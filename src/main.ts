@@ -46,9 +46,24 @@ const roles: readonly Command[] = [
     load: async () => (await import('./admin/manifests.ts')).runManifests,
   },
   {
+    name: 'uninstall',
+    text: 'Release what workers hold in a cluster, before trawl is removed from it',
+    load: async () => (await import('./admin/uninstall.ts')).runUninstall,
+  },
+  {
     name: 'conform',
     text: 'Judge a deployment against the contract, from outside',
     load: async () => (await import('./admin/conform.ts')).runConform,
+  },
+  {
+    name: 'get',
+    text: 'Ask a service for files and fetch them, as a caller',
+    load: async () => (await import('./client/get.ts')).runGet,
+  },
+  {
+    name: 'login',
+    text: 'Keep the address of a service and a key, for trawl get',
+    load: async () => (await import('./client/login.ts')).runLogin,
   },
   {
     name: 'admin',

@@ -2,7 +2,7 @@ import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** How many tests passed, failed and were skipped. */
+/** Numbers of tests that passed, failed and were skipped. */
 export interface Tally {
   passed: number;
   failed: number;
@@ -17,7 +17,7 @@ export interface Batch {
   readonly build?: string;
 }
 
-/** Where `./trawl` keeps compiled code too. */
+/** The cache of compiled code, which `./trawl` uses too. */
 const compiled = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'trawl', 'compile');
 
 /** Batches that compute and run at once: as many as there are processors. */
@@ -110,7 +110,7 @@ function runMocha(files: string, output: 'inherit' | 'pipe'): Promise<Tally> {
   });
 }
 
-/** What a process says on both streams from now on. */
+/** Collects the output of a process on both streams. */
 function hear({ stdout, stderr }: ChildProcess): () => string {
   let said = '';
   for (const stream of [stdout, stderr]) stream?.setEncoding('utf8').on('data', (piece) => (said += piece));

@@ -24,19 +24,27 @@ const needs: Record<string, readonly string[]> = {
   media,
   worker: [...media, 'bwrap'],
   flow: ['redis-server', ...media, 'bwrap'],
+  attack: ['redis-server', ...media, 'bwrap'],
+  client: ['redis-server', ...media, 'bwrap'],
   s3: ['versitygw', 'redis-server', ...media, 'bwrap'],
   cluster: ['kube-apiserver', 'redis-server'],
+  chart: ['helm', 'helm-tool', 'helm-unittest', 'kubeconform', 'kube-apiserver', 'redis-server'],
   images: ['buildah', 'mmdebstrap', 'runc', ...media, 'root'],
   node,
   e2e: [...node, 'versitygw', 'redis-server', 'ffmpeg', 'ffprobe'],
   mutation: ['redis-server'],
+  fuzz: ['redis-server'],
 };
-/** What a group is built from first; it is skipped when that cannot be built here. */
+/** The build of a group; the group is skipped when it fails. */
 const builds: Record<string, string> = { e2e: 'docker/build' };
 /** Groups that mostly wait, each file or each group in a process of its own: they run beside the others; what takes longest begins. */
 const waiting: Record<string, 'by file' | 'whole'> = {
   e2e: 'by file',
   cluster: 'by file',
+  chart: 'by file',
+  flow: 'by file',
+  client: 'by file',
+  attack: 'by file',
   s3: 'by file',
   images: 'whole',
   node: 'by file',
@@ -44,9 +52,9 @@ const waiting: Record<string, 'by file' | 'whole'> = {
   repo: 'by file',
 };
 /** The first of the other groups: what fails soon, then what takes long. */
-const firstGroups = ['types', 'lint', 'unit', 'flow', 'api', 'media', 'store', 'worker', 'admin'];
+const firstGroups = ['types', 'lint', 'unit', 'api', 'media', 'store', 'worker', 'admin'];
 /** Groups of the long form: they run when ROUNDS is set, or when they are named. */
-const longGroups = ['mutation'];
+const longGroups = ['mutation', 'fuzz'];
 
 const root = join(import.meta.dirname, '..');
 process.chdir(root);

@@ -9,15 +9,15 @@ import { createAccount } from '../store/accounts/create-account.ts';
 import { findAccount, listAccounts, readAccount } from '../store/accounts/read-accounts.ts';
 import { readSnapshot } from '../store/accounts/read-snapshot.ts';
 import { removeAccount } from '../store/accounts/remove-account.ts';
-import { setAccount } from '../store/accounts/set-account.ts';
+import { type AccountChange, setAccount } from '../store/accounts/set-account.ts';
 import { cancelJob } from '../store/jobs/cancel-job.ts';
 import { listOpen } from '../store/jobs/open-work.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import type { RecordStore } from '../store/script.ts';
-import { command, withoutUndefined } from './command.ts';
+import { command, fieldsGiven, type OptionsFor } from './command.ts';
 import { oneOf, orNull, slug, wholeNumber, wholeNumberOrNone, yesOrNo } from './command-values.ts';
 import { runInBatches } from './run-in-batches.ts';
-import { fieldText, tableText, timeText } from './text-table.ts';
+import { fieldText, listResult, timeText } from './text-table.ts';
 
 const name = { value: 'NAME', read: readAccountName, text: 'Name for people.' } as const;
 const stats = { value: 'on|off', read: yesOrNo, text: 'Access to /v1/stats; off for a new account.' } as const;
@@ -37,16 +37,12 @@ const limits = {
     read: wholeNumber(1, 1_000_000),
     text: 'Most jobs that wait or run; further requests are refused with 429; 10000 for a new account.',
   },
-} as const;
+} as const satisfies Partial<OptionsFor<AccountChange>>;
 const planOrNone = orNull('none', readPlanName);
 const paidOrUnpaid = oneOf('paid', 'unpaid');
 const newOrNone = orNull('none', oneOf('new'));
 
-const members = [
-  ...(['id', 'slug', 'name', 'plan', 'stats', 'invoice', 'suspended', 'concurrency', 'weight', 'max_open'] as const),
-  'created_at',
-] as const satisfies readonly (keyof Account)[];
-const fields = members.join(', ');
+const fields = 'id, slug, name, plan, stats, invoice, suspended, concurrency, weight, max_open, created_at';
 
 export const accountCommands = [
   command({
@@ -62,13 +58,8 @@ export const accountCommands = [
       ...limits,
     },
     run: async (given, { store }) => {
-      const { SLUG, 'max-open': max_open, ...rest } = given;
-      const account = await createAccount(
-        store,
-        makeAccountId(randomBytes(16)),
-        SLUG,
-        withoutUndefined({ ...rest, max_open }),
-      );
+      const { SLUG, ...options } = given;
+      const account = await createAccount(store, makeAccountId(randomBytes(16)), SLUG, fieldsGiven(options));
       return { value: shapeOf(account), text: fieldText(fieldsOf(account)) };
     },
   }),
@@ -98,13 +89,15 @@ export const accountCommands = [
         read: newOrNone,
         text: 'Secret that signs the webhooks; a new one is shown only now.',
       },
-    },
+    } satisfies OptionsFor<AccountChange>,
     run: async (given, { store, seal }) => {
-      const { SLUG, 'max-open': max_open, 'webhook-secret': wanted, ...rest } = given;
+      const { SLUG, ...options } = given;
+      const change = fieldsGiven(options);
       const id = await findAccount(store, SLUG);
+      const wanted = change.webhook_secret;
       const secret = wanted === 'new' ? `whsec_${randomBytes(32).toString('base64')}` : wanted;
       const webhook_secret = secret ? (await seal()).seal('webhook_secret', secret) : secret;
-      const account = await setAccount(store, id, withoutUndefined({ ...rest, max_open, webhook_secret }));
+      const account = await setAccount(store, id, { ...change, webhook_secret });
       const cancelled = given.suspended ? await cancelOpen(store, id) : 0;
       const shown: Record<string, string> = secret ? { webhook_secret: secret } : {};
       const notes = [
@@ -124,7 +117,7 @@ export const accountCommands = [
     json: `[{${fields}}]`,
     run: async (_, { store }) => {
       const accounts = await runInBatches(await listAccounts(store), ([, id]) => readAccount(store, id));
-      return { value: accounts.map(shapeOf), text: tableText(accounts.map(rowOf), 'There are no accounts.') };
+      return listResult(accounts, shapeOf, rowOf, 'There are no accounts.');
     },
   }),
   command({
@@ -170,8 +163,7 @@ async function cancelOpen(store: RecordStore, accountId: string): Promise<number
 }
 
 function shapeOf(account: Account): object {
-  const picked = Object.fromEntries(members.map((name) => [name, account[name]]));
-  return { ...picked, created_at: writeTime(account.created_at) };
+  return { ...account, created_at: writeTime(account.created_at) };
 }
 
 function fieldsOf({ stats, created_at, ...account }: Account) {

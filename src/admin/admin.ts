@@ -1,17 +1,22 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openArchive } from '../archive/open-archive.ts';
+import { readJsonLines } from '../archive/json-lines.ts';
 import { type Config, readConfig } from '../base/config.ts';
 import { refuse } from '../base/errors.ts';
 import { makeLog } from '../base/log.ts';
 import { makeSeal, type Seal } from '../base/seal.ts';
 import { secretKey } from '../base/settings/kinds.ts';
+import type { ObjectStore } from '../objects/object-store.ts';
+import { openObjects } from '../objects/open-objects.ts';
+import type { Patience } from '../store/redis/reconnecting-connection.ts';
 import { type CommandResult, UsageError } from './command.ts';
 import { usageOf } from './command-help.ts';
 import { commands } from './commands.ts';
 import { type CommandLine, parseCommandLine, wantsJson } from './parse-command-line.ts';
 import { reportError, showProgress, type Terminal } from './terminal.ts';
+
+const patienceMs = 30_000;
 
 /** Runs one command of the operator and returns the exit code: 0 done, 1 refused or problems found, 2 wrong usage. */
 export async function runAdmin(args: readonly string[], terminal: Terminal): Promise<number> {
@@ -39,11 +44,15 @@ async function carryOut(
   const level = config.logLevel === 'debug' ? 'debug' : 'error';
   const log = makeLog({ level, write: terminal.err, now: Date.now });
   const { openStore } = await import('../store/open-store.ts');
-  const { store, close } = await openStore(config, log);
+  const { store, close } = await openStore(config, log, { patience: patienceOf(terminal) });
   const progress = showProgress(terminal);
   try {
     const seal = () => findSeal(config);
-    const readArchivedPart = openArchive(config, seal, store.clock.now);
+    let objects: Promise<ObjectStore> | undefined;
+    const readArchivedPart = async (object: string) => {
+      objects ??= openObjects(config, seal, store.clock.now);
+      return readJsonLines(await objects, object);
+    };
     return await command.run(given as never, { store, config, seal, readArchivedPart, progress: progress.show });
   } catch (error) {
     throw error instanceof UsageError ? new UsageError(error.message, usageOf(command)) : error;
@@ -51,6 +60,17 @@ async function carryOut(
     progress.clear();
     await close();
   }
+}
+
+/** A command has nobody who waits for an answer within 2 s: it waits out a busy disk, and says so once. */
+function patienceOf({ err }: Terminal): Patience {
+  let isTold = false;
+  const onSlow = () => {
+    if (!isTold)
+      err(`Redis does not answer yet, perhaps because its disk is busy: waiting for up to ${patienceMs / 1000} s\n`);
+    isTold = true;
+  };
+  return { timeoutMs: patienceMs, onSlow };
 }
 
 /** Returns the seal of TRAWL_SECRET, else of the secret that `trawl up` made in the data folder; throws `unavailable` without either. */

@@ -4,7 +4,7 @@ import { clearBlock } from '../store/access/clear-block.ts';
 import { listBlocks } from '../store/access/list-blocks.ts';
 import { command } from './command.ts';
 import { blockedAddress } from './command-values.ts';
-import { tableText, timeText } from './text-table.ts';
+import { listResult, timeText } from './text-table.ts';
 
 export const blockCommands = [
   command({
@@ -13,14 +13,12 @@ export const blockCommands = [
     text: 'Lists the addresses that are blocked after too many failed authentications.',
     json: '[{ip, until}]',
     run: async (_, { store }) => {
-      const blocks = await listBlocks(store);
-      return {
-        value: blocks.map(({ address, until }) => ({ ip: address, until: writeTime(until) })),
-        text: tableText(
-          blocks.map(({ address, until }) => ({ ip: address, 'until (UTC)': timeText(until) })),
-          'No address is blocked.',
-        ),
-      };
+      return listResult(
+        await listBlocks(store),
+        ({ address, until }) => ({ ip: address, until: writeTime(until) }),
+        ({ address, until }) => ({ ip: address, 'until (UTC)': timeText(until) }),
+        'No address is blocked.',
+      );
     },
   }),
   command({

@@ -3,12 +3,17 @@ import { access, constants, stat, statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import type { Config } from '../base/config.ts';
+import { readLandlockVersion } from '../base/landlock-version.ts';
+import { attemptMemoryBytes } from '../base/resource-limits.ts';
 import { projectPython, ytDlpVersionArgs } from '../media/yt-dlp.ts';
+import { describeLandlock, tcpVersion } from '../model/isolation.ts';
 import { isSupportedVersion } from '../store/redis/redis-process.ts';
 import { type Finding, findingOf } from './doctor-finding.ts';
 
 const minNode = 24;
 const minFreeBytes = 1024 ** 3;
+/** The magic numbers of tmpfs and ramfs. */
+const memoryTypes = [0x0102_1994, 0x8584_58f6];
 const earliest = Date.UTC(2025, 0);
 const latest = Date.UTC(2100, 0);
 const limits = { timeout: 5_000 };
@@ -17,12 +22,12 @@ const run = promisify(execFile);
 export type MachineSettings = Pick<Config, 'redisUrl' | 'runner' | 'sandbox'>;
 
 export async function checkMachine(config: MachineSettings & Pick<Config, 'data'>): Promise<Finding[]> {
-  const [programs, { bavail, bsize }, folder] = await Promise.all([
+  const [programs, { type, bavail, bsize }, folder] = await Promise.all([
     checkPrograms(config),
     nearestFolder(config.data).then((path) => statfs(path)),
     checkFolder(config.data),
   ]);
-  return [...programs, checkClock(Date.now()), checkFreeSpace(bavail * bsize), folder];
+  return [...programs, checkClock(Date.now()), checkFreeSpace(bavail * bsize), checkFileSystem(type), folder];
 }
 
 /** Checks the programs of this machine: a missing one is a problem only where these settings use it here. */
@@ -39,6 +44,7 @@ export async function checkPrograms({ redisUrl, runner, sandbox }: MachineSettin
     checkProgram('ffprobe', ['-version'], number, here, 'workers prove files with it'),
     checkProgram('yt-dlp', ytDlpVersionArgs, number, here, 'make setup installs it for workers', projectPython),
     checkSandbox(sandbox, here),
+    readLandlockVersion(projectPython).then(checkLandlock),
   ]);
 }
 
@@ -79,7 +85,16 @@ export function checkFreeSpace(freeBytes: number): Finding {
   return findingOf(well, 'disk', well ? `${free}.` : `${free}: a full disk stops every new job.`, 'note');
 }
 
-async function nearestFolder(folder: string): Promise<string> {
+/** Returns `note` for a file system in memory, by the type that statfs tells: what a job fetches then counts as its memory. */
+export function checkFileSystem(type: number): Finding {
+  const isInMemory = memoryTypes.includes(type);
+  const where = isInMemory
+    ? `lies in memory: the files of a job count against its ${attemptMemoryBytes / 1024 ** 3} GiB, and are lost with the machine; name a folder on a disk`
+    : 'lies on a disk';
+  return findingOf(!isInMemory, 'file system', `The data folder ${where}.`, 'note');
+}
+
+export async function nearestFolder(folder: string): Promise<string> {
   const path = resolve(folder);
   return stat(path).then(
     () => path,
@@ -101,8 +116,17 @@ async function checkSandbox(mode: MachineSettings['sandbox'], here: Finding['lev
   } catch (error) {
     const { code, stderr = '' } = error as NodeJS.ErrnoException & { stderr?: string };
     const why = code === 'ENOENT' ? 'bwrap is not installed' : `bwrap does not work here (${stderr.trim() || code})`;
-    return { level: missing, about: 'bwrap', text: `${why}: without it, workers run without a sandbox.` };
+    return {
+      level: missing,
+      about: 'bwrap',
+      text: `${why}: without it, the isolation of children is ${process.getuid?.() === 0 ? 'landlock-user' : 'landlock'} (docs/images.md).`,
+    };
   }
+}
+
+/** Judges Landlock, which isolates children without bubblewrap, and those of the inspector from each other. */
+export function checkLandlock(version: number): Finding {
+  return findingOf(version >= tcpVersion, 'landlock', describeLandlock(version), 'note');
 }
 
 async function checkProgram(

@@ -1,16 +1,18 @@
 import { BlockList, isIPv6 } from 'node:net';
 import type { Config } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
+import { gibibytes } from '../base/machine-memory.ts';
 import { readStrayProxy } from '../store/access/stray-proxy.ts';
-import { findRecord, noRecord, readClock } from '../store/open-store.ts';
+import { isLeaderOff } from '../store/jobs/leadership.ts';
+import { findRecord, noRecord } from '../store/open-store.ts';
 import { type Connection, connect } from '../store/redis/connection.ts';
-import { checkDurability, memoryRatio } from '../store/redis/durability.ts';
+import { checkDurability } from '../store/redis/durability.ts';
 import { fullRatio } from '../store/redis/memory-gate.ts';
+import { memoryRatio, type RecordMemory, readMemory } from '../store/redis/memory-limit.ts';
+import { maxClockDifferenceMs } from '../store/redis/redis-clock.ts';
 import { type Finding, findingOf } from './doctor-finding.ts';
 
-type Rules = Pick<Config, 'durability' | 'trustedProxies'>;
-
-const maxDifferenceMs = 2_000;
+type Rules = Pick<Config, 'durability' | 'redisMemory' | 'trustedProxies'>;
 
 /** Checks the Redis of the record; changes nothing in it. */
 export async function checkRecord(config: Pick<Config, 'redisUrl' | 'data'> & Rules, log: Log): Promise<Finding[]> {
@@ -33,8 +35,9 @@ export async function checkRecord(config: Pick<Config, 'redisUrl' | 'data'> & Ru
 export async function checkConnection(connection: Connection, config: Rules): Promise<Finding[]> {
   return [
     await checkRecordDurability(connection, config.durability),
-    await checkTime(connection),
-    checkMemory(await memoryRatio(connection)),
+    checkClockDifference(connection.clock.machineAheadMs()),
+    checkLeaderClock(await isLeaderOff(connection)),
+    checkMemory(await readMemory(connection, config.redisMemory)),
     checkStrayProxy(await readStrayProxy(connection), config.trustedProxies),
   ];
 }
@@ -47,31 +50,43 @@ export function checkStrayProxy(address: string | null, trusted: Config['trusted
   return { level: 'note', about, text };
 }
 
-/** Checks that the clock of Redis is at most 2 s from ours, which was read before and after it. */
-export function checkClockDifference(before: number, redis: number, after: number): Finding {
-  const apartMs = Math.max(0, redis - after, before - redis);
-  const text = `The clock of Redis is ${(apartMs / 1000).toFixed(1)} s from ours; up to ${maxDifferenceMs / 1000} s are well.`;
-  return findingOf(apartMs <= maxDifferenceMs, 'clock', text);
+/** Checks that the clock of this machine is at most 2 s from that of Redis, which decides. */
+export function checkClockDifference(machineAheadMs: number): Finding {
+  const apartMs = Math.abs(machineAheadMs);
+  const text = `The clock of Redis is ${(apartMs / 1000).toFixed(1)} s from ours; up to ${maxClockDifferenceMs / 1000} s are well.`;
+  return findingOf(apartMs <= maxClockDifferenceMs, 'clock', text);
 }
 
-/** Checks that Redis uses less than 85 % of its memory limit; a ratio of 0 means no limit. */
-export function checkMemory(ratio: number): Finding {
-  if (ratio === 0) return { level: 'ok', about: 'memory', text: 'Redis has no memory limit of its own.' };
-  const text = `Redis uses ${Math.round(ratio * 100)} % of its memory; from ${fullRatio * 100} % on new jobs are refused.`;
-  return findingOf(ratio < fullRatio, 'memory', text);
+/** Checks that the controller that leads does not say that its clock is off. */
+export function checkLeaderClock(isOff: boolean): Finding {
+  const about = 'leader clock';
+  if (!isOff) return { level: 'ok', about, text: 'No leading controller has a clock that is off.' };
+  const text = `The clock of the leading controller is more than ${maxClockDifferenceMs / 1000} s from that of Redis: correct it.`;
+  return { level: 'note', about, text };
+}
+
+/** Checks that Redis has a memory limit of its own and uses less than 85 % of it. */
+export function checkMemory(memory: RecordMemory): Finding {
+  const ratio = memoryRatio(memory);
+  const { limitBytes, isOwnLimit } = memory;
+  const used = `${Math.round(ratio * 100)} %`;
+  if (isOwnLimit) {
+    const text = `Redis uses ${used} of its memory; from ${fullRatio * 100} % on new jobs are refused.`;
+    return findingOf(ratio < fullRatio, 'memory', text);
+  }
+  const isKnown = limitBytes !== null;
+  const gate = isKnown
+    ? `New jobs are refused from ${fullRatio * 100} % of ${gibibytes(limitBytes)} on, of which it uses ${used}`
+    : 'It hides how much it uses (INFO), so new jobs are never refused';
+  const text = `Redis has no memory limit of its own: on a full machine the kernel ends it. ${gate}: set maxmemory in Redis.`;
+  return { level: 'problem', about: 'memory', text };
 }
 
 async function checkRecordDurability(connection: Connection, mode: Config['durability']): Promise<Finding> {
-  const { findings } = await checkDurability(connection, 'relaxed');
+  const findings = await checkDurability(connection, 'relaxed');
   const well = 'Redis writes every change to disk before it answers.';
   const text = findings.length === 0 ? well : `Redis may lose charges: ${findings.join('; ')}.`;
   return findingOf(findings.length === 0, 'durability', text, mode === 'strict' ? 'problem' : 'note');
-}
-
-async function checkTime(connection: Connection): Promise<Finding> {
-  const before = Date.now();
-  const redis = await readClock(connection);
-  return checkClockDifference(before, redis, Date.now());
 }
 
 function isTrusted(proxy: string, trusted: Config['trustedProxies']): boolean {

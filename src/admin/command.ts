@@ -74,8 +74,18 @@ export function command<
   return { operands: {}, options: {}, ...row };
 }
 
-export function withoutUndefined<T extends object>(given: T): T {
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as T;
+type OptionName<Field> = Field extends `${infer First}_${infer Rest}` ? `${First}-${OptionName<Rest>}` : Field;
+type OptionField<Option> = Option extends `${infer First}-${infer Rest}` ? `${First}_${OptionField<Rest>}` : Option;
+
+/** One option for each field of a change in the record: `max-open` for `max_open`. */
+export type OptionsFor<Change> = {
+  readonly [F in keyof Change as OptionName<F & string>]-?: Option & { readonly read: ParseValue<Change[F]> };
+};
+
+/** Returns the options that were given by the names of their fields. */
+export function fieldsGiven<G extends object>(given: G): { [N in keyof G as OptionField<N & string>]: G[N] } {
+  const named = Object.entries(given).map(([name, value]) => [name.replaceAll('-', '_'), value]);
+  return Object.fromEntries(named);
 }
 
 /** A command line that is wrong: exit code 2. */

@@ -113,6 +113,12 @@ export function refused(
   same(answer.headers.get('x-error-code'), code, 'x-error-code');
 }
 
+/** Fails the row unless a header of the answer fits the pattern. */
+export function headed({ headers }: ConformAnswer, name: string, pattern: RegExp): void {
+  const value = headers.get(name);
+  want(pattern.test(value ?? ''), `${name} that fits ${pattern}`, value);
+}
+
 /** Returns a value as text for a verdict, at most 300 characters. */
 function show(value: unknown): string {
   const text = isAnswer(value) ? `${value.status} ${value.text}`.trim() : (JSON.stringify(value) ?? 'nothing');

@@ -1,4 +1,15 @@
-import { answered, type Check, check, hasShape, notVisible, refused, same, skipRow, want } from './conform-check.ts';
+import {
+  answered,
+  type Check,
+  check,
+  hasShape,
+  headed,
+  notVisible,
+  refused,
+  same,
+  skipRow,
+  want,
+} from './conform-check.ts';
 import { type ConformAnswer, type ConformClient, isOpen, pick } from './conform-client.ts';
 
 /** Parameters of the job that most rows look at; the webhook is refused its address long before anything is sent. */
@@ -18,11 +29,7 @@ export const jobChecks: readonly Check[] = [
     want(answer.status === 202 || answer.status === 200, '202', answer);
     same(answer.json, { job_id: id }, 'the body');
     same(answer.headers.get('location'), `/v1/jobs/${id}`, 'Location');
-    want(
-      /^\d+$/.test(answer.headers.get('x-credits-held') ?? ''),
-      'x-credits-held',
-      answer.headers.get('x-credits-held'),
-    );
+    headed(answer, 'x-credits-held', /^\d+$/);
   }),
   check('jobs-answer', 'A job has every field, each of its type', async (ask) => {
     const { id } = await theJob(ask);

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { type Config, ConfigError, readConfig } from '../base/config.ts';
 import { makeLog } from '../base/log.ts';
+import { checkLimits } from './check-limits.ts';
 import { checkClock, checkMachine, checkPrograms } from './check-machine.ts';
 import { UsageError } from './command.ts';
 import type { Finding } from './doctor-finding.ts';
@@ -48,7 +49,8 @@ async function checkAll({ env, err }: Terminal): Promise<Finding[]> {
   // The store and the S3 client are loaded only here, so that help stays fast.
   const { checkRecord } = await import('./check-record.ts');
   const log = makeLog({ level: config.logLevel === 'debug' ? 'debug' : 'error', write: err, now: Date.now });
-  const checked = [...findings, ...(await checkMachine(config)), ...(await checkRecord(config, log))];
+  const machine = [...(await checkMachine(config)), ...(await checkLimits(config))];
+  const checked = [...findings, ...machine, ...(await checkRecord(config, log))];
   if (config.objects !== 's3') return checked;
   const { checkBucket } = await import('./check-bucket.ts');
   return [...checked, await checkBucket(config)];

@@ -11,7 +11,7 @@ import type { RecordStore } from '../store/script.ts';
 import { readDelivery, type StoredDelivery } from '../store/webhooks/read-deliveries.ts';
 import { type CommandResult, type CommandTools, command } from './command.ts';
 import { jobId } from './command-values.ts';
-import { type Cell, fieldText, tableText, timeText } from './text-table.ts';
+import { type Cell, fieldText, listResult, timeText } from './text-table.ts';
 
 const id = { read: jobId, text: 'Id of the job.' } as const;
 const json = [
@@ -42,14 +42,12 @@ export const jobCommands = [
     json: '[{at, source, text}]',
     operands: { ID: id },
     run: async (given, { store }) => {
-      const events = await timelineOf(store, await findJob(store, given.ID));
-      return {
-        value: events.map((one) => ({ ...one, at: writeTime(one.at) })),
-        text: tableText(
-          events.map(({ at, source, text }) => ({ 'at (UTC)': timeText(at), source, text })),
-          'Nothing has happened.',
-        ),
-      };
+      return listResult(
+        await timelineOf(store, await findJob(store, given.ID)),
+        (one) => ({ ...one, at: writeTime(one.at) }),
+        ({ at, source, text }) => ({ 'at (UTC)': timeText(at), source, text }),
+        'Nothing has happened.',
+      );
     },
   }),
   command({

@@ -1,16 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { type Key, type Quotas, type QuotaWindow, quotaWindows } from '../model/account.ts';
-import { makeKey, readKey } from '../model/api-key.ts';
+import { makeAccountId, makeKey, readKey } from '../model/api-key.ts';
 import { readAlias, readCategory } from '../model/operator-input.ts';
 import { writeTime } from '../model/timestamp.ts';
+import { createAccount } from '../store/accounts/create-account.ts';
 import { createKey } from '../store/accounts/create-key.ts';
 import { deleteKey } from '../store/accounts/delete-key.ts';
 import { findAccount } from '../store/accounts/read-accounts.ts';
 import { listKeys } from '../store/accounts/read-keys.ts';
 import { setKey } from '../store/accounts/set-key.ts';
-import { command, type ParseValue, withoutUndefined } from './command.ts';
+import { grantCredits } from '../store/money/grant-credits.ts';
+import { command, type ParseValue } from './command.ts';
 import { expiryTime, orNull, slug, wholeNumber, wholeNumberOrNone, yesOrNo } from './command-values.ts';
-import { fieldText, tableText, timeText } from './text-table.ts';
+import { fieldText, listResult, tableText, timeText } from './text-table.ts';
 
 const alias = { read: readAlias, text: 'Alias of the key.' } as const;
 const category = { value: 'C', read: readCategory, text: 'Free text without effect.' } as const;
@@ -38,15 +40,28 @@ export const keyCommands = [
     run: async (given, { store }) => {
       const account = await findAccount(store, given.SLUG);
       const key = makeKey(account, randomBytes(32));
-      const { keyId, hash } = readKey(key)!;
-      await createKey(store, account, {
-        id: keyId,
-        alias: given.alias,
-        hash,
-        quotas: quotasOf(given),
-        ...withoutUndefined({ category: given.category, expires: given.expires }),
-      });
-      const value = { id: keyId, alias: given.alias, key };
+      const { keyId: id, hash } = readKey(key)!;
+      const { alias, category, expires } = given;
+      await createKey(store, account, { id, alias, hash, category, expires, quotas: quotasOf(given) });
+      const value = { id, alias, key };
+      return { value, text: `${fieldText(value)}The key cannot be shown again: only its hash is kept.\n` };
+    },
+  }),
+  command({
+    group: 'account',
+    verb: 'open',
+    text: 'Creates an account with credits and a key in one step, and shows the key this once: what a first try needs.',
+    json: '{slug, credits, key}',
+    operands: { SLUG: slug },
+    options: { credits: { value: 'N', read: wholeNumber(1), text: 'Credits of the account; 100 unless given.' } },
+    run: async ({ SLUG, credits = 100 }, { store }) => {
+      const account = makeAccountId(randomBytes(16));
+      const key = makeKey(account, randomBytes(32));
+      const { keyId: id, hash } = readKey(key)!;
+      await createAccount(store, account, SLUG, { name: SLUG });
+      await grantCredits(store, account, credits, { id: 'first' });
+      await createKey(store, account, { id, alias: 'first', hash });
+      const value = { slug: SLUG, credits, key };
       return { value, text: `${fieldText(value)}The key cannot be shown again: only its hash is kept.\n` };
     },
   }),
@@ -58,7 +73,7 @@ export const keyCommands = [
     operands: { SLUG: slug },
     run: async (given, { store }) => {
       const keys = await listKeys(store, await findAccount(store, given.SLUG));
-      return { value: keys.map(shapeOf), text: tableText(keys.map(rowOf), 'The account has no keys.') };
+      return listResult(keys, shapeOf, rowOf, 'The account has no keys.');
     },
   }),
   command({
@@ -104,16 +119,12 @@ function rowOf({ alias, category, active, expires, quotas, created_at, last_used
 }
 
 function shapeOf({ id, alias, category, active, expires, quotas, created_at, last_used_at }: Key): object {
-  const times = { created_at: isoOf(created_at), last_used_at: isoOf(last_used_at) };
-  return { id, alias, category, active, expires: isoOf(expires), quotas, ...times };
-}
-
-function isoOf(time: number | null): string | null {
-  return time === null ? null : writeTime(time);
+  const times = { created_at: writeTime(created_at), last_used_at: writeTime(last_used_at) };
+  return { id, alias, category, active, expires: writeTime(expires), quotas, ...times };
 }
 
 function quotasOf(given: { readonly [W in QuotaWindow as `quota-${W}`]?: number | null | undefined }): Partial<Quotas> {
-  return withoutUndefined(Object.fromEntries(quotaWindows.map((window) => [window, given[`quota-${window}`]])));
+  return Object.fromEntries(quotaWindows.map((window) => [window, given[`quota-${window}`]]));
 }
 
 function quotaOptions<T>(value: string, read: ParseValue<T>) {

@@ -5,7 +5,7 @@ import { verifyLedger } from '../store/log/verify-ledger.ts';
 import { command } from './command.ts';
 import { slug, wholeNumber } from './command-values.ts';
 import { runInBatches } from './run-in-batches.ts';
-import { tableText, timeText } from './text-table.ts';
+import { listResult, timeText } from './text-table.ts';
 
 export const ledgerCommands = [
   command({
@@ -18,15 +18,12 @@ export const ledgerCommands = [
     run: async (given, { store, readArchivedPart }) => {
       const account = await findLedgerAccount(store, given.SLUG);
       const entries = await readLedger(store, account, given.limit ?? 50, readArchivedPart);
-      return {
-        value: entries.map((entry) => ({ reason: null, ...entry, at: writeTime(entry.at) })),
-        text: tableText(
-          entries.map(({ at, kind, balance, amount, job, pack, reason = null }) => {
-            return { 'at (UTC)': timeText(at), kind, balance, amount, job, pack, reason };
-          }),
-          'No money has moved.',
-        ),
-      };
+      return listResult(
+        entries,
+        (entry) => ({ reason: null, ...entry, at: writeTime(entry.at) }),
+        ({ at, entry: _, reason = null, ...row }) => ({ 'at (UTC)': timeText(at), ...row, reason }),
+        'No money has moved.',
+      );
     },
   }),
   command({

@@ -6,7 +6,7 @@ import { listKeys } from '../store/accounts/read-keys.ts';
 import { readLines } from '../store/log/read-lines.ts';
 import { command } from './command.ts';
 import { slug, wholeNumber } from './command-values.ts';
-import { tableText, timeText } from './text-table.ts';
+import { listResult, timeText } from './text-table.ts';
 
 export const logCommands = [
   command({
@@ -26,15 +26,14 @@ export const logCommands = [
         throw refuse('not_found', `The account has no key ${key}`);
       }
       const lines = await readLines(store, account, limit, { alias: key, open: readArchivedPart });
-      return {
-        value: lines.map((line) => ({ ...line, at: writeTime(line.at) })),
-        text: tableText(
-          lines.map(({ at, endpoint, status, duration_ms, credits, key, ip }) => {
-            return { 'at (UTC)': timeText(at), endpoint, status, ms: Math.round(duration_ms), credits, key, ip };
-          }),
-          'The log has no lines.',
-        ),
-      };
+      return listResult(
+        lines,
+        (line) => ({ ...line, at: writeTime(line.at) }),
+        ({ at, endpoint, status, duration_ms, credits, key, ip }) => {
+          return { 'at (UTC)': timeText(at), endpoint, status, ms: Math.round(duration_ms), credits, key, ip };
+        },
+        'The log has no lines.',
+      );
     },
   }),
 ];

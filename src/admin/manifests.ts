@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { type ConfigWith, readConfig } from '../base/config.ts';
+import type { AdmissionAllowances } from '../runners/kubernetes/admission-rules.ts';
 import type { AllowedTargets } from '../runners/kubernetes/namespace-policies.ts';
 import { UsageError } from './command.ts';
 import { parseOptions, reportError, type Terminal } from './terminal.ts';
@@ -15,12 +16,14 @@ const required = [
   'TRAWL_EGRESS_ADDRESS',
 ] as const;
 
-const usage = 'trawl manifests [--namespace N] [--controller-namespace N] [--max-jobs N] [--store CIDR:PORT]…';
+const usage =
+  'trawl manifests [--namespace N] [--controller-namespace N] [--max-jobs N] [--store CIDR:PORT]… [--bundled-store PORT] [--image IMAGE]… [--allow FIELD=JSON]… [--allow-mark KEY]…';
 export const manifestsHelp = `Usage: ${usage}
 
 Prints the Kubernetes objects that guard the namespace of the workers, as YAML for kubectl apply --filename -: the Role of the
-controller and its binding to the service account trawl-controller, a ResourceQuota, NetworkPolicies, and an admission policy
-that lets in nothing but pods of the worker image. Both namespaces and the service accounts must be there before.
+controller and its binding to the service account trawl-controller, a ResourceQuota, a LimitRange, NetworkPolicies, and an
+admission policy that compares every field of a Job and its pod with what the controller makes. Both namespaces and the service accounts must
+be there before.
 
 It reads the settings of the controller: ${required.join(', ')}
 and the settings of its workers must be as the controller has them, because the admission policy refuses any other pod.
@@ -30,6 +33,13 @@ and the settings of its workers must be as the controller has them, because the 
                             and app.kubernetes.io/component: controller or egress; that of the workers unless given.
   --max-jobs N              Jobs and pods that may exist at once, ended ones included; TRAWL_WORKERS + ${maxEndedJobs} unless given.
   --store CIDR:PORT         An object store that workers may reach although it is not public; may be given several times.
+  --bundled-store PORT      The object store that the chart installs for trying out: pods beside the controller with the label
+                            app.kubernetes.io/component: s3.
+  --image IMAGE             Another image that workers may have, such as the one before an upgrade; may be given several times.
+  --allow FIELD=JSON        Another value that a field of a worker pod may have, or of its container as worker.FIELD, because the
+                            cluster sets it: 'imagePullSecrets=[{"name":"registry"}]', 'nodeSelector={"pool":"films"}' of a Kueue
+                            flavour, 'worker.resources={…}' with what a LimitRange adds; may be given several times.
+  --allow-mark KEY          A label or an annotation that the cluster adds to worker pods; may be given several times.
   --help                    Show this text.
 `;
 
@@ -51,8 +61,14 @@ export async function runManifests(args: readonly string[], terminal: Terminal):
       gatewayPort: portOf(config.gatewayAddress, 'TRAWL_GATEWAY_ADDRESS'),
       egressPort: portOf(config.egressAddress, 'TRAWL_EGRESS_ADDRESS'),
       stores: (given.store ?? []).map(readStore),
+      ...(given['bundled-store'] !== undefined && { bundledStorePort: readPort(given['bundled-store']) }),
     };
-    terminal.out(writeYaml(listManifests(podShapeOf(config), ways, maxJobs)));
+    const allowances = {
+      images: given.image ?? [],
+      fields: (given.allow ?? []).map(readAllowedField),
+      marks: given['allow-mark'] ?? [],
+    };
+    terminal.out(writeYaml(listManifests(podShapeOf(config), ways, maxJobs, allowances)));
     return 0;
   } catch (error) {
     return reportError(error, false, terminal);
@@ -65,6 +81,10 @@ const options = {
   'controller-namespace': text,
   'max-jobs': text,
   store: { ...text, multiple: true },
+  'bundled-store': text,
+  image: { ...text, multiple: true },
+  allow: { ...text, multiple: true },
+  'allow-mark': { ...text, multiple: true },
   help: { type: 'boolean', short: 'h' },
 } as const;
 
@@ -81,6 +101,22 @@ function readStore(text: string): AllowedTargets['stores'][number] {
     family > 0 && Number(prefix) <= (family === 4 ? 32 : 128) && Number(port) > 0 && Number(port) < 65_536;
   if (!isValid) throw new UsageError('--store must be CIDR:PORT, such as 10.0.0.7/32:9000', usage);
   return { cidr: `${address}/${prefix}`, port: Number(port) };
+}
+
+function readPort(text: string): number {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  if (port < 1 || port > 65_535) throw new UsageError('--bundled-store must be a port from 1 to 65535', usage);
+  return port;
+}
+
+function readAllowedField(text: string): AdmissionAllowances['fields'][number] {
+  const [, name, json] = /^((?:worker\.)?[a-z][A-Za-z]*)=(.+)$/s.exec(text) ?? [];
+  try {
+    if (name !== undefined && json !== undefined) return { name, value: JSON.parse(json) as unknown };
+  } catch {
+    // The sentence below says what JSON is wanted.
+  }
+  throw new UsageError(`--allow must be FIELD=JSON, such as 'nodeSelector={"pool":"films"}'`, usage);
 }
 
 function portOf(address: ConfigWith<'TRAWL_GATEWAY_ADDRESS'>['gatewayAddress'], name: string): number {

@@ -5,7 +5,7 @@ import { removePlan } from '../store/accounts/remove-plan.ts';
 import { setPlan } from '../store/accounts/set-plan.ts';
 import { command, UsageError } from './command.ts';
 import { wholeNumber, wholeNumberOrNone, yesOrNo } from './command-values.ts';
-import { fieldText, tableText } from './text-table.ts';
+import { fieldText, listResult } from './text-table.ts';
 
 const name = { read: readPlanName, text: 'Name of the plan.' } as const;
 
@@ -52,16 +52,10 @@ export const planCommands = [
     text: 'Lists all plans.',
     json: '[{name, quota, per_second, per_minute, paid}]',
     run: async (_, { store }) => {
-      const plans = await listPlans(store);
-      return {
-        value: plans,
-        text: tableText(
-          plans.map(({ name, quota, per_second, per_minute, paid }) => {
-            return { name, quota, 'per second': per_second, 'per minute': per_minute, paid };
-          }),
-          'There are no plans.',
-        ),
+      const rowOf = ({ per_second, per_minute, paid, ...plan }: Plan) => {
+        return { ...plan, 'per second': per_second, 'per minute': per_minute, paid };
       };
+      return listResult(await listPlans(store), (plan) => plan, rowOf, 'There are no plans.');
     },
   }),
   command({

@@ -12,6 +12,16 @@ export function tableText(rows: readonly Readonly<Record<string, Cell>>[], none:
   return lines.map((line) => lineOf(line.map((cell, n) => pad(cell, widths[n] ?? 0, isNumber[n] ?? false)))).join('');
 }
 
+/** Returns the result of a command that lists: every item as JSON, and as a row of a table. */
+export function listResult<T>(
+  items: readonly T[],
+  shapeOf: (item: T) => object,
+  rowOf: (item: T) => Readonly<Record<string, Cell>>,
+  none: string,
+): { readonly value: readonly object[]; readonly text: string } {
+  return { value: items.map(shapeOf), text: tableText(items.map(rowOf), none) };
+}
+
 /** Returns one line per field, each value after its name. */
 export function fieldText(fields: Readonly<Record<string, Cell>>): string {
   const width = Math.max(...Object.keys(fields).map(widthOf));

@@ -10,7 +10,7 @@ import {
 import { replayWebhook } from '../store/webhooks/replay-webhook.ts';
 import { command } from './command.ts';
 import { flag, jobId, slug, wholeNumber } from './command-values.ts';
-import { fieldText, tableText, timeText } from './text-table.ts';
+import { fieldText, listResult, timeText } from './text-table.ts';
 
 type ShownDelivery = StoredDelivery & { readonly url: string };
 
@@ -30,15 +30,10 @@ export const webhookCommands = [
     run: async (given, { store }) => {
       const account = await findAccount(store, given.SLUG);
       const deliveries = await listDeliveries(store, account, given.limit ?? 100, given.failed ?? false);
-      return {
-        value: deliveries.map(shapeOf),
-        text: tableText(
-          deliveries.map(({ jobId: job, state: status, attempts, last_status: answer, next_at, url }) => {
-            return { job, status, attempts, answer, 'next (UTC)': timeText(next_at), url };
-          }),
-          'There are no webhooks.',
-        ),
+      const rowOf = ({ jobId: job, state: status, attempts, last_status: answer, next_at, url }: ShownDelivery) => {
+        return { job, status, attempts, answer, 'next (UTC)': timeText(next_at), url };
       };
+      return listResult(deliveries, shapeOf, rowOf, 'There are no webhooks.');
     },
   }),
   command({
@@ -58,6 +53,5 @@ export const webhookCommands = [
 ];
 
 function shapeOf({ jobId, url, state, attempts, last_status, next_at }: ShownDelivery) {
-  const nextIso = next_at === null ? null : writeTime(next_at);
-  return { job: jobId, url, status: state, attempts, last_status, next_at: nextIso };
+  return { job: jobId, url, status: state, attempts, last_status, next_at: writeTime(next_at) };
 }

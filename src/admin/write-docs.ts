@@ -4,10 +4,13 @@ import { configTable } from '../base/config.ts';
 import { failures, refusals } from '../base/errors.ts';
 import { tableOf } from '../base/markdown-table.ts';
 import { metricsTable } from '../base/metrics.ts';
+import { getHelp } from '../client/get-options.ts';
+import { loginHelp } from '../client/login.ts';
 import type { AdminCommand } from './command.ts';
 import { partsOf, usageOf } from './command-help.ts';
 import { commands } from './commands.ts';
 import { manifestsHelp } from './manifests.ts';
+import { uninstallHelp } from './uninstall.ts';
 
 /** Returns every generated page of docs by the name of its file. */
 export function makeDocs(): Record<string, string> {
@@ -64,6 +67,23 @@ ${commands.map(section).join('\n')}
 
 \`\`\`text
 ${manifestsHelp}\`\`\`
+
+## trawl uninstall
+
+\`\`\`text
+${uninstallHelp}\`\`\`
+
+## trawl get
+
+A command of callers, as \`trawl login\` is: it knows a service through its public API alone, and works from any machine.
+
+\`\`\`text
+${getHelp}\`\`\`
+
+## trawl login
+
+\`\`\`text
+${loginHelp}\`\`\`
 `;
 }
 

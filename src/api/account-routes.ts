@@ -1,13 +1,13 @@
 import { refuse } from '../base/errors.ts';
 import type { Endpoint } from '../model/job.ts';
 import { reducedUsage, usage } from '../model/money.ts';
-import { parseStats, parseView } from '../model/request-parameters.ts';
+import { parseStats, usageParameters } from '../model/request-parameters.ts';
 import { filterFields } from '../model/select-fields.ts';
 import { type Engine, healthOf } from '../model/stats.ts';
 import { readUsage } from '../store/access/read-usage.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { KeyedHandler } from './app.ts';
-import { enterFree, requireFlags, requireParsed } from './free-call.ts';
+import { enterFree, requireFlags, requireParameters } from './free-call.ts';
 import { requireAllowed } from './reply.ts';
 import type { StatsCache } from './stats-cache.ts';
 
@@ -19,7 +19,7 @@ export function getUsage(store: RecordStore): KeyedHandler {
   return async (call) => {
     const { balances, plan, account, key } = requireAllowed(call.res, await readUsage(store, call.key));
     const { fields } = requireFlags(call);
-    const { view } = requireParsed(parseView(call.given));
+    const { view } = requireParameters(usageParameters, call.given);
     const body =
       view === 'reduced' ? reducedUsage(balances, plan) : { ...usage(balances, account, plan, key, store.clock.now()) };
     return { status: 200, body: filterFields(body, fields) };

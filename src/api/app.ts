@@ -5,10 +5,10 @@ import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { type KeyText, readKey } from '../model/api-key.ts';
 import { wantsSoftFail } from '../model/request-parameters.ts';
-import type { RequestLogWriter } from '../store/log/write-lines.ts';
+import type { LoggedKey, RequestLogWriter } from '../store/log/write-lines.ts';
 import type { BlockedAddresses, CallerAddress, FindCaller } from './caller-address.ts';
 import { type ApiReply, errorReply, sendReply, softened } from './reply.ts';
-import { hasOneHost, judgeQuery, readJsonBody } from './request-syntax.ts';
+import { hasOneHost, judgeQuery, type RequestBody, readJsonBody, requireSmallBody } from './request-syntax.ts';
 import { allowedMethods, keyedRoutes, openRoutes, pathTemplate, type Route } from './routes.ts';
 
 /** The parts of the API that every request passes, whatever its route. */
@@ -19,12 +19,19 @@ export interface ApiServer {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly now: () => number;
-  /** True while the process stops: then every answer closes its connection. */
-  readonly isDraining: () => boolean;
+  /** Aborted when the process stops: then every answer closes its connection. */
+  readonly draining: AbortSignal;
   /** Status of `key_quota_exceeded` (D34). */
   readonly keyQuotaStatus: number;
-  /** Requests that were not answered yet, those that only wait excepted; this file alone changes it. */
+  /** Complete requests that were not answered yet, those that only wait excepted; this file alone changes it. */
   inHand: number;
+}
+
+/** A route with what its answers tell of it. */
+interface ServedRoute extends Route {
+  readonly allowed: readonly string[];
+  /** Its first path, as the request log spells it. */
+  readonly template: string;
 }
 
 /** One request on its way through the checks. */
@@ -32,14 +39,14 @@ export interface ApiCall {
   readonly req: Request;
   readonly res: Response;
   /** `null` for a path that no route has. */
-  readonly route: Route | null;
+  readonly route: ServedRoute | null;
   readonly caller: CallerAddress;
   /** Arrival, by the monotonic clock. */
   readonly began: number;
   /** Parameters of query and body merged, without the key (D96). */
   given: Readonly<Record<string, unknown>>;
   /** The key whose request log gets a line; `null` while there is none, or when the record does not know it. */
-  keyId: string | null;
+  logged: LoggedKey | null;
 }
 
 /** A request whose key has the right form. */
@@ -60,6 +67,7 @@ export type ApiHandlers = Readonly<
 >;
 
 const maxInHand = 1000;
+const noBody: RequestBody = { parameters: {}, fault: null };
 const notDecodable = 'Bad Request: the path has a percent sign that does not encode UTF-8';
 const requestIdForm = /^[\w.-]{1,64}$/;
 /** Logged when the caller was gone before an answer. */
@@ -70,15 +78,17 @@ export function makeApp(server: ApiServer, handlers: ApiHandlers): Express {
   const app = express();
   app.disable('etag').disable('x-powered-by').set('query parser', 'simple');
   app.set('strict routing', true).set('case sensitive routing', true);
-  const add = (route: Route, answer: (call: ApiCall) => Promise<ApiReply | null>) =>
+  const add = (row: Route, answer: (call: ApiCall) => Promise<ApiReply | null>) => {
+    const route = { ...row, allowed: allowedMethods(row), template: pathTemplate(row.paths[0]) };
     // Not `app.all`, which makes a layer of the router for each HTTP method.
     app.route([...route.paths]).all((req, res) => serve(server, startCall(server, route, req, res), route, answer));
+  };
   for (const name of Object.keys(keyedRoutes) as (keyof typeof keyedRoutes)[]) {
     add(keyedRoutes[name], (call) => answerKeyed(server, call, handlers[name]));
   }
   for (const name of Object.keys(openRoutes) as (keyof typeof openRoutes)[]) {
     // A download takes as long as its caller reads.
-    add(openRoutes[name], (call) => waitIdle(server, () => handlers[name](call)));
+    add(openRoutes[name], (call) => takeInHand(server, () => waitIdle(server, () => handlers[name](call))));
   }
   const refuseOther = (req: Request, res: Response, refusal: Refusal) =>
     finish(server, startCall(server, null, req, res), errorReply(refusal, server.keyQuotaStatus));
@@ -92,68 +102,77 @@ export function makeApp(server: ApiServer, handlers: ApiHandlers): Express {
 }
 
 /** Begins a request: its id, its caller, its query, and the headers that every answer has. */
-function startCall(server: ApiServer, route: Route | null, req: Request, res: Response): ApiCall {
+function startCall(server: ApiServer, route: ServedRoute | null, req: Request, res: Response): ApiCall {
   const requestId = req.get('x-request-id') ?? '';
   res.setHeader('x-request-id', requestIdForm.test(requestId) ? requestId : randomUUID());
   res.setHeader('cache-control', 'no-store');
   res.setHeader('x-content-type-options', 'nosniff');
-  if (server.isDraining()) res.setHeader('connection', 'close');
+  if (server.draining.aborted) res.setHeader('connection', 'close');
   const caller = server.findCaller(req.socket.remoteAddress, req.get('x-forwarded-for'));
-  return { req, res, route, caller, began: performance.now(), given: req.query, keyId: null };
+  return { req, res, route, caller, began: performance.now(), given: req.query, logged: null };
 }
 
 /** Answers a request from its first check to its line in the request log. */
 async function serve(
   server: ApiServer,
   call: ApiCall,
-  route: Route,
+  route: ServedRoute,
   answer: (call: ApiCall) => Promise<ApiReply | null>,
 ): Promise<void> {
   let reply: ApiReply | null;
-  server.inHand++;
   try {
-    if (server.inHand > maxInHand) throw refuse('unavailable');
     const isDone = answerHttp(call, route);
-    reply = isDone ? null : await answer(call).catch((error) => countAuthFailure(server, call, error));
+    reply = isDone ? null : await answer(call);
   } catch (error) {
     reply = errorReply(error, server.keyQuotaStatus);
     // A caller that is gone explains any failure.
     if (reply.status >= 500 && call.res.destroyed) reply = null;
     if (reply?.status === 500) server.log.error('a request failed', { route: route.name, error });
-  } finally {
-    server.inHand--;
   }
   finish(server, call, reply);
 }
 
 /** Refuses what is wrong with the HTTP of a request; returns true when it has answered OPTIONS. */
-function answerHttp({ req, res }: ApiCall, route: Route): boolean {
+function answerHttp({ req, res }: ApiCall, { allowed }: ServedRoute): boolean {
   if (!hasOneHost(req)) {
     // A proxy in front may take the rest of the connection for another request.
     res.set('connection', 'close');
     throw refuse('bad_request', 'Bad Request: there must be one Host header');
   }
-  const methods = allowedMethods(route);
-  if (methods.includes(req.method)) return false;
-  res.set('allow', methods.join(', '));
+  if (allowed.includes(req.method)) return false;
+  res.set('allow', allowed.join(', '));
   if (req.method !== 'OPTIONS') throw refuse('method_not_allowed');
   res.status(204).end();
   return true;
 }
 
-/** The order of checks (D10): size of the body, blocked address, form of the key; the rest is one step of the record. */
+/** The order of checks (D10): declared size of the body, blocked address, body, form of the key; the rest is one step of the record. */
 async function answerKeyed(server: ApiServer, call: ApiCall, handle: KeyedHandler): Promise<ApiReply | null> {
-  const { req, route, caller } = call;
-  const body = req.method === 'POST' ? await readJsonBody(req) : { parameters: {}, fault: null };
-  const { x_api_key, ...given } = { ...call.given, ...body.parameters } as Record<string, unknown>;
-  call.given = given;
-
+  const { req, caller } = call;
+  const isPost = req.method === 'POST';
+  if (isPost) requireSmallBody(req);
   const blockedSeconds = caller.blame === null ? null : server.blocked.waitSeconds(caller.blame);
   if (blockedSeconds !== null) throw refuse('ip_blocked', undefined, blockedSeconds);
+  const body = isPost ? await readJsonBody(req) : noBody;
+  // In hand only now: callers who never send the rest of their bodies would keep everybody else out.
+  return takeInHand(server, () =>
+    answerComplete(server, call, body, handle).catch((error) => countAuthFailure(server, call, error)),
+  );
+}
 
+/** Answers a request that has arrived whole. */
+async function answerComplete(
+  server: ApiServer,
+  call: ApiCall,
+  body: RequestBody,
+  handle: KeyedHandler,
+): Promise<ApiReply | null> {
+  const { req, route } = call;
+  const { x_api_key, ...given } = { ...call.given, ...body.parameters } as Record<string, unknown>;
+  call.given = given;
   const key = readKey(req.get('x-api-key') || x_api_key);
   if (key === null) throw refuse('invalid_api_key');
-  call.keyId = key.keyId;
+  call.logged = key;
 
   const isPrefetch = route?.endpoint !== undefined && /\bprefetch\b/.test(req.get('sec-purpose') ?? '');
   const prefetchFault = isPrefetch ? 'Bad Request: a prefetch starts nothing' : null;
@@ -164,11 +183,22 @@ async function answerKeyed(server: ApiServer, call: ApiCall, handle: KeyedHandle
 /** Counts a missing or unknown key against the address of its caller (D38), then throws the refusal again. */
 async function countAuthFailure(server: ApiServer, call: ApiCall, error: unknown): Promise<never> {
   if (error instanceof Refusal && error.code === 'invalid_api_key') {
-    call.keyId = null;
+    call.logged = null;
     server.metrics.auth_failures_total.inc();
     if (call.caller.blame !== null) await server.blocked.countFailure(call.caller.blame);
   }
   throw error;
+}
+
+/** Refuses a request while 1,000 are in hand. */
+async function takeInHand<T>(server: ApiServer, work: () => Promise<T>): Promise<T> {
+  if (server.inHand >= maxInHand) throw refuse('unavailable');
+  server.inHand++;
+  try {
+    return await work();
+  } finally {
+    server.inHand--;
+  }
 }
 
 async function waitIdle<T>(server: ApiServer, wait: () => Promise<T>): Promise<T> {
@@ -187,7 +217,7 @@ function finish(server: ApiServer, call: ApiCall, reply: ApiReply | null): void 
   const status = reply ? (reply.loggedStatus ?? reply.status) : res.headersSent ? res.statusCode : goneStatus;
   if (reply && !res.headersSent && !res.destroyed) {
     // The rest of a body that is too large is not read.
-    if (status === 413 || server.isDraining()) res.set('connection', 'close');
+    if (status === 413 || server.draining.aborted) res.set('connection', 'close');
     // A masked error under a file's link would be saved as the file (D85).
     const isSoft = reply.status >= 400 && !(route && route.name in openRoutes) && wantsSoftFail(given);
     sendReply(res, isSoft ? softened(reply) : reply);
@@ -195,10 +225,10 @@ function finish(server: ApiServer, call: ApiCall, reply: ApiReply | null): void 
   const label = route?.name ?? 'other';
   server.metrics.http_requests_total.inc({ route: label, status });
   server.metrics.http_request_seconds.observe({ route: label }, seconds);
-  if (call.keyId === null || route === null || reply?.isLogged) return;
-  server.lines.add(call.keyId, {
+  if (call.logged === null || route === null || reply?.isLogged) return;
+  server.lines.add(call.logged, {
     at: server.now(),
-    endpoint: `${req.method} ${pathTemplate(route.paths[0])}`,
+    endpoint: `${req.method} ${route.template}`,
     status,
     duration_ms: Math.round(seconds * 1000),
     ip: call.caller.ip,

@@ -1,5 +1,6 @@
 import type { Log } from '../base/log.ts';
 import type { Network } from '../base/settings/kinds.ts';
+import { rerun } from '../base/single-flight.ts';
 import {
   type IpAddress,
   type IpRange,
@@ -58,13 +59,14 @@ export function findCallers(trusted: readonly Network[], reportStrayProxy: (addr
 /** Caches the blocked addresses; reads them again at each change, and every 10 s in case a message was lost. */
 export async function cacheBlocks(store: RecordStore, rule: BlockRule, log: Log): Promise<BlockedAddresses> {
   let blockedUntil = new Map<string, number>();
-  const refresh = async () => {
+  // A read of thousands of addresses is not begun again for each block of a burst.
+  const { run: refresh } = rerun(async () => {
     try {
       blockedUntil = new Map((await listBlocks(store)).map(({ address, until }) => [address, until]));
     } catch (error) {
       log.debug('the blocked addresses could not be read', { error });
     }
-  };
+  });
   await refresh();
   const unsubscribe = await store.connection.subscribe(channels.blocks, () => void refresh());
   const timer = setInterval(() => void refresh(), refreshMs);

@@ -1,5 +1,5 @@
 import { hash, randomUUID } from 'node:crypto';
-import { failures, refuse } from '../base/errors.ts';
+import { failures, Refusal, refuse } from '../base/errors.ts';
 import { hasBrokenOff } from '../base/http-client.ts';
 import type { Seal } from '../base/seal.ts';
 import type { AddressException } from '../base/settings/kinds.ts';
@@ -10,8 +10,10 @@ import { type CreditRequest, parseFlags, parseJobId, parseRequest, requestText }
 import { filterFields } from '../model/select-fields.ts';
 import { admitCall, type NewJob, type Repeat } from '../store/access/admit-call.ts';
 import { chargeCall, type HeldCall } from '../store/access/charge-call.ts';
+import { refuseCall } from '../store/access/refuse-call.ts';
 import { releaseCall } from '../store/access/release-call.ts';
 import { readWebhook } from '../store/jobs/read-job.ts';
+import type { AdmissionGate } from '../store/redis/admission-gate.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { KeyedCall, KeyedHandler } from './app.ts';
 import { enterFree, requireFlags, requireParsed } from './free-call.ts';
@@ -27,8 +29,7 @@ export interface CreditRoutes {
   readonly asyncStatus: number;
   /** Addresses that callers may name although they are not public. */
   readonly exceptions: readonly AddressException[];
-  /** False while the memory gate of Redis is shut. */
-  readonly hasMemory: () => boolean;
+  readonly admissions: Pick<AdmissionGate, 'isOpen'>;
   readonly inspector: Inspector;
   readonly inspectSeconds: number;
 }
@@ -49,16 +50,20 @@ export function getMetadata(credit: CreditRoutes): KeyedHandler {
     if (request.args.is_async === true) return startJob(credit, 'metadata', call, request);
     const repeat = repeatOf(credit, 'metadata', call, () => textOf(request));
     const held = { id: randomUUID(), accountId: call.key.accountId, endpoint: 'metadata', repeat } as const;
-    const work = { holdMs: (credit.inspectSeconds + graceSeconds) * 1000 };
-    const wanted = { id: held.id, valid: true, hasMemory: credit.hasMemory(), repeat, work };
+    const work = { holdMs: holdMsOf(credit) };
+    const wanted = { id: held.id, valid: true, isOpen: credit.admissions.isOpen(), repeat, work };
     const admitted = requireAllowed(call.res, await admitCall(credit.store, call.key, wanted));
     if ('repeated' in admitted) return metadataReply(call, JSON.parse(admitted.answer));
     return inspect(credit, call, held, String(request.args.query));
   };
 }
 
+function holdMsOf({ inspectSeconds }: CreditRoutes): number {
+  return (inspectSeconds + graceSeconds) * 1000;
+}
+
 /** POST of a retry: a new job with the same parameters (D83). */
-export function retryJob(credit: CreditRoutes): KeyedHandler {
+export function startRetry(credit: CreditRoutes): KeyedHandler {
   return async (call) => {
     const id = parseJobId(String(call.req.params.id));
     const old = id.ok ? await readOwnJob(credit.store, call.key.accountId, id.jobId) : null;
@@ -87,7 +92,7 @@ async function readRequest(credit: CreditRoutes, endpoint: Endpoint, call: Keyed
   const request =
     fault === null ? parseRequest(endpoint, call.given, credit.exceptions) : ({ ok: false, sentence: fault } as const);
   if (request.ok) return request;
-  const wanted = { id: '-', valid: false, hasMemory: true, repeat: null, work: { holdMs: 0 } };
+  const wanted = { id: '-', valid: false, isOpen: true, repeat: null, work: { holdMs: 0 } };
   requireAllowed(call.res, await admitCall(credit.store, call.key, wanted), request.sentence);
   throw new Error('a request with wrong parameters was admitted');
 }
@@ -106,7 +111,8 @@ function startJob(
 ): Promise<ApiReply> {
   const { webhook_url: url, webhook_authorization: secret } = request;
   const authorization = secret === null ? '' : credit.seal.seal('webhook', secret);
-  const webhook = url === null || endpoint === 'metadata' ? null : { url, receiver: receiverOf(url), authorization };
+  const hasWebhook = url !== null && endpoint !== 'metadata';
+  const webhook = hasWebhook ? { url, receiver: receiverOf(call.key.accountId, url), authorization } : null;
   const work = newJob(call, endpoint, request.args, webhook);
   return accept(
     credit,
@@ -128,7 +134,7 @@ async function accept(
   repeat: Repeat | null,
   fault: string | null = null,
 ): Promise<ApiReply> {
-  const wanted = { id: randomUUID(), valid: fault === null, hasMemory: credit.hasMemory(), repeat, work };
+  const wanted = { id: randomUUID(), valid: fault === null, isOpen: credit.admissions.isOpen(), repeat, work };
   const answer = requireAllowed(call.res, await admitCall(credit.store, call.key, wanted), fault ?? undefined);
   const jobId = 'admitted' in answer ? answer.admitted : answer.repeated;
   const headers: Record<string, string> = { location: `/v1/jobs/${jobId}` };
@@ -157,8 +163,13 @@ async function inspect(credit: CreditRoutes, call: KeyedCall, held: HeldCall, ur
   try {
     found = await inspectWithin(credit, call, url);
   } catch (error) {
+    // A call that was refused counts in no statistics and in no quota.
+    const isRefused = error instanceof Refusal && error.code === 'rate_limited';
+    const release = isRefused
+      ? refuseCall(store, { ...held, hash: key.hash, holdMs: holdMsOf(credit) })
+      : releaseCall(store, held, res.destroyed ? null : 500, tookMs());
     // When the release fails too, the sweep does it at the deadline of the hold.
-    await releaseCall(store, held, res.destroyed ? null : 500, tookMs()).catch(() => {});
+    await release.catch(() => {});
     if (res.destroyed) return null;
     throw error;
   }
@@ -182,13 +193,13 @@ function metadataReply(call: KeyedCall, body: { readonly metadata: unknown }): A
 }
 
 /** Asks the inspector until the time limit; the question ends when the caller has gone. */
-async function inspectWithin({ inspector, inspectSeconds }: CreditRoutes, { res }: KeyedCall, url: string) {
+async function inspectWithin({ inspector, inspectSeconds }: CreditRoutes, { res, key }: KeyedCall, url: string) {
   const gone = new AbortController();
   const leave = () => gone.abort();
   res.once('close', leave);
   const limit = AbortSignal.timeout(inspectSeconds * 1000);
   try {
-    return await inspector.inspect(url, AbortSignal.any([gone.signal, limit]));
+    return await inspector.inspect(url, key.accountId, AbortSignal.any([gone.signal, limit]));
   } catch (error) {
     if (limit.aborted) return { failure: { code: 'timeout', text: failures.timeout.sentence } } as const;
     throw hasBrokenOff(error) ? refuse('unavailable') : error;

@@ -81,7 +81,7 @@ async function sendFile(
 }
 
 /** Returns true for the errors of a caller that is gone or reads nothing: neither is a failure of the API. */
-function isGone(error: unknown): boolean {
+export function isGone(error: unknown): boolean {
   const codes = ['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_UNABLE_TO_PIPE'];
   return error instanceof Error && 'code' in error && codes.includes(String(error.code));
 }

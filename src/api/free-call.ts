@@ -1,22 +1,25 @@
 import { refuse } from '../base/errors.ts';
-import { type Flags, parseFlags } from '../model/request-parameters.ts';
+import { type ParameterTable, type ParameterValues, readParameters } from '../model/parameter-kinds.ts';
+import { type Flags, globalParameters } from '../model/request-parameters.ts';
 import { authorize } from '../store/access/authorize.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { KeyedCall } from './app.ts';
 import { requireAllowed } from './reply.ts';
 
 /** Has the record check key and rate of a call that costs nothing. */
-export async function enterFree(
-  store: RecordStore,
-  { key, res }: KeyedCall,
-): Promise<{ readonly mayReadStats: boolean }> {
+export async function enterFree(store: RecordStore, { key, res }: KeyedCall) {
   return requireAllowed(res, await authorize(store, key));
 }
 
 /** Returns the global parameters; refuses the call for its syntax or for one of them. */
 export function requireFlags({ fault, given }: KeyedCall): Flags {
   if (fault !== null) throw refuse('bad_request', fault);
-  return requireParsed(parseFlags(given));
+  return requireParameters(globalParameters, given);
+}
+
+/** Returns the values of a table's parameters; throws the sentence about the first wrong one. */
+export function requireParameters<P extends ParameterTable>(table: P, given: KeyedCall['given']): ParameterValues<P> {
+  return requireParsed(readParameters(table, given)).value;
 }
 
 /** Returns parameters that could be read; throws the sentence about the first one that could not. */

@@ -1,7 +1,7 @@
 import { failures, refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { isEnded, type Job } from '../model/job.ts';
-import { type Flags, parseJobId, parseList, parseWait } from '../model/request-parameters.ts';
+import { type Flags, listParameters, parseJobId, pollParameters } from '../model/request-parameters.ts';
 import { filterFields } from '../model/select-fields.ts';
 import { pollJob } from '../store/access/poll-job.ts';
 import { cancelJob } from '../store/jobs/cancel-job.ts';
@@ -9,7 +9,7 @@ import { type Cursor, listJobs } from '../store/jobs/list-jobs.ts';
 import { removeFile } from '../store/jobs/remove-file.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { KeyedCall, KeyedHandler } from './app.ts';
-import { enterFree, requireFlags, requireParsed } from './free-call.ts';
+import { enterFree, requireFlags, requireParameters, requireParsed } from './free-call.ts';
 import { readOwnJob, type ViewJob, viewJobs } from './job-view.ts';
 import type { WatchJob } from './job-watch.ts';
 import { requireAllowed } from './reply.ts';
@@ -19,9 +19,11 @@ export interface JobRoutes {
   readonly store: RecordStore;
   readonly viewJob: ViewJob;
   readonly watchJob: WatchJob;
+  /** Called with each job that a caller has cancelled. */
+  readonly cancelled: (job: Job) => void;
   readonly log: Log;
-  /** A waiting call reads its job again after this time, in case a hint was lost. */
-  readonly rereadMs: number;
+  /** A stream whose caller has not read for this time is ended. */
+  readonly unreadMs: number;
   /** Aborted when the process stops: then every waiting call is answered. */
   readonly draining: AbortSignal;
 }
@@ -35,9 +37,12 @@ export function getJob(routes: JobRoutes): KeyedHandler {
     const { jobId } = requireParsed(id);
     const found = requireAllowed(call.res, await pollJob(routes.store, call.key, jobId));
     const { fields } = requireFlags(call);
-    const { waitSeconds } = requireParsed(parseWait(call.given));
-    const job = waitSeconds > 0 ? await call.idle(() => waitForEnd(routes, call, found.job, waitSeconds)) : found.job;
-    return { status: 200, body: filterFields(routes.viewJob(job, found.position), fields) };
+    const { wait } = requireParameters(pollParameters, call.given);
+    if (wait === 0) return { status: 200, body: filterFields(routes.viewJob(found.job, found.position), fields) };
+    const job = await call.idle(() => waitForEnd(routes, call, found.job, wait));
+    // Read anew: other jobs of the account may have left the queue meanwhile.
+    const [body = {}] = await viewJobs(routes.store, routes.viewJob, job.account, [job]);
+    return { status: 200, body: filterFields(body, fields) };
   };
 }
 
@@ -46,7 +51,7 @@ export function getJobs({ store, viewJob }: JobRoutes): KeyedHandler {
   return async (call) => {
     await enterFree(store, call);
     const { fields } = requireFlags(call);
-    const { cursor, ...wanted } = requireParsed(parseList(call.given));
+    const { cursor, ...wanted } = requireParameters(listParameters, call.given);
     const after = cursor === undefined ? null : readCursor(cursor);
     const { accountId } = call.key;
     const { jobs, next } = await listJobs(store, accountId, { ...wanted, after });
@@ -59,8 +64,10 @@ export function getJobs({ store, viewJob }: JobRoutes): KeyedHandler {
 export function deleteJob(routes: JobRoutes): KeyedHandler {
   return async (call) => {
     const { job, fields } = await enterJob(routes, call);
-    if (!isEnded(job.status)) await cancelJob(routes.store, job, failures.cancelled.sentence);
-    else if (job.delivered !== null) await removeFile(routes.store, job);
+    if (!isEnded(job.status)) {
+      const { done } = await cancelJob(routes.store, job, failures.cancelled.sentence);
+      if (done) routes.cancelled(job);
+    } else if (job.delivered !== null) await removeFile(routes.store, job);
     const after = (await readOwnJob(routes.store, call.key.accountId, job.id)) ?? job;
     return { status: 200, body: filterFields(routes.viewJob(after, null), fields) };
   };
@@ -76,19 +83,19 @@ export async function enterJob({ store }: JobRoutes, call: KeyedCall): Promise<F
   return { ...flags, job };
 }
 
-/** Reads the job again at each hint, and now and then in case one was lost, until it has ended or the time is over. */
+/** Reads the job at each change until it has ended or the time is over. */
 async function waitForEnd(routes: JobRoutes, { res }: KeyedCall, first: Job, seconds: number): Promise<Job> {
   if (isEnded(first.status) || routes.draining.aborted) return first;
-  const watch = await routes.watchJob(first.id);
+  const watch = await routes.watchJob(first);
   res.once('close', watch.close);
   const end = performance.now() + seconds * 1000;
   let job = first;
   try {
     for (;;) {
-      job = (await readOwnJob(routes.store, first.account, first.id)) ?? job;
+      job = (await watch.read())?.job ?? job;
       const leftMs = end - performance.now();
       if (isEnded(job.status) || leftMs <= 0 || res.destroyed || routes.draining.aborted) return job;
-      await watch.changed(Math.min(leftMs, routes.rereadMs));
+      await watch.changed(leftMs);
     }
   } finally {
     res.off('close', watch.close);

@@ -1,6 +1,6 @@
 import type { Job } from '../model/job.ts';
-import { jobJson, queueJson } from '../model/job-json.ts';
-import { type QueuePosition, readJob, readPositions } from '../store/jobs/read-job.ts';
+import { jobJson, type QueuePosition, queueJson } from '../model/job-json.ts';
+import { readJob, readPositions } from '../store/jobs/read-job.ts';
 import type { RecordStore } from '../store/script.ts';
 
 /** Returns a job as a caller sees it, its link signed now. */

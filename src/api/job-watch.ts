@@ -1,88 +1,149 @@
 import { refuse } from '../base/errors.ts';
+import type { Job } from '../model/job.ts';
+import type { QueuePosition } from '../model/job-json.ts';
+import { mayTakeSlot } from '../model/slot-share.ts';
+import { readJob, readPositions } from '../store/jobs/read-job.ts';
 import { channels } from '../store/keys.ts';
 import type { RecordStore } from '../store/script.ts';
+import { rateSentence } from './reply.ts';
+
+/** A job as its watchers see it; `position` while it is queued. */
+export interface WatchedJob {
+  readonly job: Job;
+  readonly position: QueuePosition | null;
+}
 
 /** A subscription to the changes of one job. */
 export interface JobWatch {
+  /** Returns the job after its last change, `null` when its record is gone. All watches of a job share one read per change. */
+  read(): Promise<WatchedJob | null>;
   /** Resolves at the next change, at once when one came since the last call, or after this time. */
-  changed(maxMs: number): Promise<void>;
+  changed(maxMs?: number): Promise<void>;
   close(): void;
 }
 
-export type WatchJob = (jobId: string) => Promise<JobWatch>;
+/** Watches a job that was just read: what the watch reads is never older. */
+export type WatchJob = (job: Pick<Job, 'id' | 'account' | 'revision'>) => Promise<JobWatch>;
 
+export interface WatchOptions {
+  /** A watched job counts as changed after this time, in case a hint was lost. */
+  readonly rereadMs: number;
+  /** Aborted when the process stops: then all watches wake up. */
+  readonly draining: AbortSignal;
+}
+
+/** One Redis subscription and one read for all watches of a job. */
 interface Subscription {
-  readonly listeners: Set<() => void>;
-  readonly unsubscribe: Promise<() => Promise<void>>;
+  readonly hints: Set<() => void>;
+  /** Returns the last read, or a new one when that is older than the given revision, as after a hint that was lost. */
+  readonly read: (leastRevision: number) => Promise<WatchedJob | null>;
+  readonly opened: Promise<unknown>;
+  readonly end: () => void;
 }
 
 const maxWatches = 10_000;
+const maxOfAccount = 100;
+const retrySeconds = 5;
 
-/** Returns a function that watches jobs over one Redis subscription per job. When the process drains, all watches wake up. */
-export function makeJobWatches(store: RecordStore, draining: AbortSignal): WatchJob {
+/** Returns a function that watches jobs, at most 100 at once for each account, streams and waiting polls together. */
+export function makeJobWatches(store: RecordStore, { rereadMs, draining }: WatchOptions): WatchJob {
   const subscriptions = new Map<string, Subscription>();
+  const counts = new Map<string, number>();
   let open = 0;
   draining.addEventListener('abort', () => {
-    for (const { listeners } of subscriptions.values()) for (const listener of listeners) listener();
+    for (const { hints } of subscriptions.values()) for (const hint of hints) hint();
   });
-
-  const subscribe = (jobId: string): Subscription => {
-    const listeners = new Set<() => void>();
-    const unsubscribe = store.connection.subscribe(channels.job(jobId), () => {
-      for (const listener of listeners) listener();
-    });
-    // Each watch awaits it and throws the error there.
-    unsubscribe.catch(() => subscriptions.delete(jobId));
-    const subscription = { listeners, unsubscribe };
-    subscriptions.set(jobId, subscription);
-    return subscription;
+  const count = (account: string, change: 1 | -1) => {
+    open += change;
+    const ofAccount = (counts.get(account) ?? 0) + change;
+    if (ofAccount > 0) counts.set(account, ofAccount);
+    else counts.delete(account);
   };
 
-  return async (jobId) => {
-    if (open >= maxWatches || draining.aborted) throw refuse('unavailable');
-    open++;
-    const subscription = subscriptions.get(jobId) ?? subscribe(jobId);
-    const { listeners, unsubscribe } = subscription;
+  return async ({ id, account, revision }) => {
+    if (draining.aborted || open >= maxWatches) throw refuse('unavailable');
+    const ofAccount = counts.get(account) ?? 0;
+    if (ofAccount >= maxOfAccount || !mayTakeSlot(ofAccount, maxWatches - open)) {
+      throw refuse('rate_limited', rateSentence('waiting-calls'), retrySeconds);
+    }
+    count(account, 1);
+    const subscription = subscriptions.get(id) ?? subscribe(store, id, rereadMs);
+    subscriptions.set(id, subscription);
+    const { hints, read, opened } = subscription;
     const { hint, changed } = makeFlag();
-    listeners.add(hint);
+    hints.add(hint);
     const close = () => {
-      if (listeners.delete(hint)) open--;
       // Nothing comes any more, so nobody may wait for it.
       hint();
-      if (listeners.size > 0 || subscriptions.get(jobId) !== subscription) return;
-      subscriptions.delete(jobId);
-      // A subscription that cannot be ended only brings hints without a listener.
-      unsubscribe.then((end) => end()).catch(() => {});
+      if (!hints.delete(hint)) return;
+      count(account, -1);
+      if (hints.size > 0) return;
+      subscriptions.delete(id);
+      subscription.end();
     };
-    await unsubscribe.catch((error) => {
+    await opened.catch((error) => {
       close();
       throw error;
     });
-    return { close, changed };
+    return { read: () => read(revision), changed, close };
   };
+}
+
+function subscribe(store: RecordStore, jobId: string, rereadMs: number): Subscription {
+  const hints = new Set<() => void>();
+  let latest: Promise<WatchedJob | null> | null = null;
+  let reread: NodeJS.Timeout | undefined;
+  const change = () => {
+    latest = null;
+    for (const hint of hints) hint();
+  };
+  const readAnew = () => {
+    clearTimeout(reread);
+    reread = setTimeout(change, rereadMs).unref();
+    const reading = readWatched(store, jobId);
+    // The next watch reads again instead of getting the same error.
+    reading.catch(() => {
+      if (latest === reading) latest = null;
+    });
+    return reading;
+  };
+  const opened = store.connection.subscribe(channels.job(jobId), change);
+  return {
+    hints,
+    opened,
+    read: async (leastRevision) => {
+      latest ??= readAnew();
+      const shared = latest;
+      const seen = await shared;
+      if (seen === null || seen.job.revision >= leastRevision) return seen;
+      if (latest === shared || latest === null) latest = readAnew();
+      return latest;
+    },
+    end: () => {
+      clearTimeout(reread);
+      // A subscription that cannot be ended only brings hints that nobody hears.
+      opened.then((unsubscribe) => unsubscribe()).catch(() => {});
+    },
+  };
+}
+
+async function readWatched(store: RecordStore, jobId: string): Promise<WatchedJob | null> {
+  const job = await readJob(store, jobId);
+  if (job === null) return null;
+  const [position = null] = job.status === 'QueuedJob' ? await readPositions(store, job.account, [jobId]) : [];
+  return { job, position };
 }
 
 /** Makes a flag that `hint` sets, and that `changed` waits for and clears. */
 function makeFlag(): { readonly hint: () => void; readonly changed: JobWatch['changed'] } {
-  let isSet = false;
-  let resume: (() => void) | null = null;
+  let flag = Promise.withResolvers<void>();
   return {
-    hint() {
-      isSet = true;
-      resume?.();
-    },
+    hint: () => flag.resolve(),
     async changed(maxMs) {
-      if (!isSet) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, maxMs);
-          resume = () => {
-            clearTimeout(timer);
-            resolve();
-          };
-        });
-        resume = null;
-      }
-      isSet = false;
+      const timer = maxMs === undefined ? undefined : setTimeout(flag.resolve, maxMs);
+      await flag.promise;
+      clearTimeout(timer);
+      flag = Promise.withResolvers();
     },
   };
 }

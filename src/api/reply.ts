@@ -86,12 +86,17 @@ function rateHeaders(rates: Rates): Record<string, string> {
   };
 }
 
+/** Returns the sentence of `rate_limited` in the words of the contract. */
+export function rateSentence(limit: string): string {
+  return `You have exceeded the ${limit} rate limit on your subscription`;
+}
+
 function sentenceOf(code: RefusalCode, detail: string): string {
   switch (code) {
     case 'key_quota_exceeded':
       return `${refusals[code].sentence} ${detail}`;
     case 'rate_limited':
-      return `You have exceeded the ${detail} rate limit on your subscription`;
+      return rateSentence(detail);
     case 'idempotency_conflict':
       return detail === 'running'
         ? 'The first request with this Idempotency-Key is still running'

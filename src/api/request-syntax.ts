@@ -25,8 +25,7 @@ export function originTarget(target: string): string {
 export function hasOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   let hosts = 0;
   for (let n = 0; n < rawHeaders.length; n += 2) {
-    const name = rawHeaders[n] ?? '';
-    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
+    if (rawHeaders[n]?.toLowerCase() === 'host') hosts++;
   }
   return hosts === 1 || (hosts === 0 && httpVersion !== '1.1');
 }
@@ -42,9 +41,18 @@ export function judgeQuery(target: string): string | null {
   return isDecodable(query) ? null : 'Bad Request: the query has a percent sign that does not encode UTF-8';
 }
 
+/** Returns true when bytes of a body follow the headers of a request. */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+/** Refuses a body that declares more than 16 KiB, before it is read. */
+export function requireSmallBody({ headers }: IncomingMessage): void {
+  if (Number(headers['content-length'] ?? 0) > maxBodyBytes) throw refuse('payload_too_large');
+}
+
 /** Reads the JSON body of a request; refuses one above 16 KiB before it has arrived whole. */
 export async function readJsonBody(req: IncomingMessage): Promise<RequestBody> {
-  if (Number(req.headers['content-length'] ?? 0) > maxBodyBytes) throw refuse('payload_too_large');
   const bytes = await readBody(req, maxBodyBytes);
   if (bytes === null) throw refuse('payload_too_large');
   if (bytes.length === 0) return { parameters: {}, fault: null };

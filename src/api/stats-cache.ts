@@ -5,14 +5,10 @@ import type { RecordStore } from '../store/script.ts';
 
 const maxAgeMs = 2000;
 
-/** The platform's statistics, read again from Redis when they are two seconds old. */
-export interface StatsCache {
-  read(endpoint: Endpoint): Promise<readonly MinuteBucket[]>;
-  /** Returns the mean duration of the last hour's jobs, as far as it was read already; `null` without one. */
-  averageSeconds(endpoint: Endpoint): number | null;
-}
+export type StatsCache = ReturnType<typeof cacheStats>;
 
-export function cacheStats(store: RecordStore): StatsCache {
+/** The platform's statistics, read again from Redis when they are two seconds old. */
+export function cacheStats(store: RecordStore) {
   const kept = new Map<Endpoint, { at: number; minutes: Promise<readonly MinuteBucket[]>; seconds: number | null }>();
   const refresh = (endpoint: Endpoint) => {
     const before = kept.get(endpoint);
@@ -29,8 +25,9 @@ export function cacheStats(store: RecordStore): StatsCache {
     return fresh;
   };
   return {
-    read: (endpoint) => refresh(endpoint).minutes,
-    averageSeconds: (endpoint) => refresh(endpoint).seconds,
+    read: (endpoint: Endpoint) => refresh(endpoint).minutes,
+    /** Returns the mean duration of the last hour's jobs, as far as it was read already; `null` without one. */
+    averageSeconds: (endpoint: Endpoint) => refresh(endpoint).seconds,
   };
 }
 

@@ -1,9 +1,9 @@
+import { Refusal } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
+import type { Metrics } from '../base/metrics.ts';
 import { monthOf } from '../model/billing-period.ts';
 import { type LedgerEntry, replay } from '../model/ledger.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
-import { listLedgerAccounts } from '../store/accounts/read-accounts.ts';
-import { listKeys } from '../store/accounts/read-keys.ts';
 import {
   archivedPartKey,
   beforeFirstEntry,
@@ -13,13 +13,13 @@ import {
   readOldestEntries,
   type StreamEntry,
 } from '../store/log/archived-parts.ts';
+import { listDueLedgers, listDueLines, noteOldest } from '../store/log/due-streams.ts';
 import { forgetArchived, listExpiredParts } from '../store/log/forget-archived.ts';
 import { noteArchived } from '../store/log/note-archived.ts';
-import { ledgerStream } from '../store/log/read-ledger.ts';
-import { freeLineStream, paidLineStream } from '../store/log/read-lines.ts';
 import { openingBalances } from '../store/log/verify-ledger.ts';
 import { readPeriodStart } from '../store/money/roll-period.ts';
 import type { RecordStore } from '../store/script.ts';
+import { sweepPages } from '../store/sweep-record.ts';
 import { readJsonLines, writeJsonLines } from './json-lines.ts';
 
 export type ArchiveObjects = Pick<ObjectStore, 'keep' | 'read' | 'see' | 'remove'>;
@@ -34,6 +34,7 @@ export interface ArchiveOptions {
   readonly lifetimes: { readonly job: number };
   /** Called before each step; false leaves the rest for the next run. */
   readonly goOn: () => boolean;
+  readonly metrics: Pick<Metrics, 'upkeep_errors_total'>;
   readonly log: Log;
 }
 
@@ -47,49 +48,80 @@ export function dayOf(time: number): number {
  * are older than every job of the record. Returns the number of moved entries. A stream that cannot be moved stays in
  * Redis; throws only when the object store is away.
  */
-export async function archiveDays({ store, objects, lifetimes, goOn, log }: ArchiveOptions): Promise<number> {
+export async function archiveDays(options: ArchiveOptions): Promise<number> {
+  const { store, objects, lifetimes, goOn, metrics, log } = options;
   const now = store.clock.now();
   let moved = 0;
   const move = async <T extends StreamEntry>(origin: EntryStream<T>, before: number, closingAfter?: After<T>) => {
-    try {
-      while (goOn()) {
-        const count = await archiveOldest(store, objects, origin, before, closingAfter);
-        if (count === 0) return;
-        moved += count;
-      }
-    } catch (error) {
-      // Throws when the object store is away.
-      await objects.see(archivedPartKey(origin, beforeFirstEntry));
-      log.warn('ended days cannot be moved: the next day again', { kind: origin.kind, id: origin.id, error });
+    while (goOn()) {
+      const count = await archiveOldest(store, objects, origin, before, closingAfter);
+      if (count === 0) return;
+      moved += count;
     }
   };
-  for (const [, account] of await listLedgerAccounts(store)) {
-    if (!goOn()) break;
-    const period = (await readPeriodStart(store, account)) ?? monthOf(now).start;
-    await move(ledgerStream(account), dayOf(Math.min(period, now - lifetimes.job)), balancesAfter);
-    for (const key of await listKeys(store, account)) {
-      for (const origin of [freeLineStream(key.id), paidLineStream(key.id)]) await move(origin, dayOf(now - day));
-    }
-  }
+  const fail = async ({ kind, id }: Pick<EntryStream<StreamEntry>, 'kind' | 'id'>, error: unknown) => {
+    if (error instanceof Refusal && error.code === 'unavailable') throw error;
+    // Throws when the object store is away.
+    await objects.see(archivedPartKey({ kind, id }, beforeFirstEntry));
+    metrics.upkeep_errors_total.inc({ task: 'days' });
+    log.warn('ended days cannot be moved: the next day again', { kind, id, error });
+  };
+  const [oldJobs, yesterday] = [dayOf(now - lifetimes.job), dayOf(now - day)];
+  const visits = { store, goOn, fail };
+  await visitDue({ ...visits, listDue: listDueLedgers, before: oldJobs }, async (ledger) => {
+    const period = (await readPeriodStart(store, ledger.id)) ?? monthOf(now).start;
+    await move(ledger, Math.min(dayOf(period), oldJobs), balancesAfter);
+  });
+  await visitDue({ ...visits, listDue: listDueLines, before: yesterday }, (lines) => move(lines, yesterday));
   return moved;
 }
 
-export async function removeArchivedDays(
+interface DueVisits<T extends StreamEntry> extends Pick<ArchiveOptions, 'store' | 'goOn'> {
+  readonly listDue: (store: RecordStore, before: number, skipped: number) => Promise<readonly EntryStream<T>[]>;
+  readonly before: number;
+  /** Called with a failure of one stream; the others are visited unless it throws. */
+  readonly fail: (origin: EntryStream<T>, error: unknown) => Promise<void>;
+}
+
+/** Visits each stream that has an entry older than `before`; those that keep one are visited once all the same. */
+async function visitDue<T extends StreamEntry>(
+  { store, goOn, listDue, before, fail }: DueVisits<T>,
+  visit: (origin: EntryStream<T>) => Promise<void>,
+): Promise<void> {
+  const isDueAfter = async (origin: EntryStream<T>) => {
+    try {
+      await visit(origin);
+      const oldest = await noteOldest(store, origin);
+      return oldest !== null && oldest < before;
+    } catch (error) {
+      await fail(origin, error);
+      return true;
+    }
+  };
+  for (let kept = 0; ; ) {
+    const due = await listDue(store, before, kept);
+    if (due.length === 0) return;
+    for (const origin of due) {
+      if (!goOn()) return;
+      if (await isDueAfter(origin)) kept++;
+    }
+  }
+}
+
+export function removeArchivedDays(
   store: RecordStore,
   objects: Pick<ArchiveObjects, 'remove'>,
   before: number,
   goOn: () => boolean,
 ): Promise<number> {
-  let removed = 0;
-  for (let due = await listExpiredParts(store, before); due.length > 0; due = await listExpiredParts(store, before)) {
-    for (const days of due) {
-      if (!goOn()) return removed;
+  return sweepPages(
+    () => listExpiredParts(store, before),
+    goOn,
+    async (days) => {
       await objects.remove(days.object.replace(/[^/]*$/, ''));
       await forgetArchived(store, days);
-      removed++;
-    }
-  }
-  return removed;
+    },
+  );
 }
 
 /** Returns the balances after the entries that are moved, `null` when the entries must stay. */
@@ -106,7 +138,8 @@ async function archiveOldest<T extends StreamEntry>(
   // Read before the entries, so that noteArchived refuses a controller that another one has overtaken.
   const last = await newestArchivedPart(store, origin);
   const from = last?.last ?? beforeFirstEntry;
-  const oldest = await readOldestEntries(store, origin, maxEntriesPerObject, { behind: from });
+  // From the first entry on: after a clock that went back, entries may have ids below those that were archived.
+  const oldest = await readOldestEntries(store, origin, maxEntriesPerObject);
   const young = oldest.findIndex(({ at }) => at >= before);
   const old = young < 0 ? oldest : oldest.slice(0, young);
   if (old.length === 0) return 0;
@@ -126,6 +159,9 @@ async function archiveOldest<T extends StreamEntry>(
 
 /** A ledger with a problem stays in Redis. */
 function balancesAfter(entries: readonly LedgerEntry[], before: ClosingBalances | undefined): ClosingBalances | null {
-  const { problems, packs, subscription, credits_given, credits_consumed } = replay(entries, openingBalances(before));
-  return problems.length > 0 ? null : { subscription, credits_given, credits_consumed, packs: [...packs] };
+  const { problems, packs, subscription, credits_given, credits_consumed, paid } = replay(
+    entries,
+    openingBalances(before),
+  );
+  return problems.length > 0 ? null : { subscription, credits_given, credits_consumed, paid, packs: [...packs] };
 }

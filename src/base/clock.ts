@@ -7,14 +7,14 @@ const maxOffsetSeconds = 1e11;
 export interface Clock {
   /** Milliseconds since 1970, the offset included. */
   readonly now: () => number;
-  /** Milliseconds by which this clock is ahead of the machine's. */
+  /** Milliseconds by which this clock is ahead of the one that it follows. */
   readonly offset: () => number;
   /** Stops reading the file; the clock goes on with its last offset. */
   readonly close: () => void;
 }
 
-/** Returns the machine's clock, or for a rehearsal one ahead by the seconds in the file, which is read again every 100 ms. */
-export function makeClock(file?: string): Clock {
+/** Returns a clock that follows another one, for a rehearsal ahead by the seconds in the file, which is read again every 100 ms. */
+export function makeClock(followed: () => number, file?: string): Clock {
   let offsetMs = 0;
   const read = (path: string) => {
     offsetMs = readOffsetMs(path) ?? offsetMs;
@@ -22,7 +22,7 @@ export function makeClock(file?: string): Clock {
   if (file) read(file);
   const timer = file ? setInterval(read, everyMs, file).unref() : undefined;
   return {
-    now: () => Date.now() + offsetMs,
+    now: () => followed() + offsetMs,
     offset: () => offsetMs,
     close: () => clearInterval(timer),
   };

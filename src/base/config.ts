@@ -79,6 +79,11 @@ const rules: readonly ConfigRule[] = [
     sentence: `${name} must be http://host:port with TRAWL_RUNNER=kubernetes: pods reach no socket of this machine.`,
   })),
   {
+    // Of fewer workers none is kept.
+    broken: ({ workers = 1, reservedWorkers = 0 }) => workers >= 3 && reservedWorkers >= workers,
+    sentence: 'TRAWL_RESERVED_WORKERS must be less than TRAWL_WORKERS: no account could have a second job otherwise.',
+  },
+  {
     broken: ({ clockFile, host }) => Boolean(clockFile) && host !== undefined && !isLoopback(host),
     sentence: 'TRAWL_CLOCK_FILE is for rehearsals: TRAWL_HOST must be a loopback address with it.',
   },
@@ -102,16 +107,8 @@ export function readConfig<const N extends SettingName = never>(
   readFile: ReadFile,
   { required = [], rules: own = [] }: RoleNeeds<N> = {},
 ): ConfigWith<N> {
-  const isRequired = (name: SettingName) => (required as readonly SettingName[]).includes(name);
-  const problems = unknownNames(env).map((name) => `${name} is not a setting of trawl.`);
-  const values: Record<string, unknown> = {};
-  for (const setting of settings) {
-    try {
-      values[fieldOf(setting.name)] = readSetting(setting, isRequired(setting.name), env, readFile);
-    } catch (error) {
-      problems.push(error instanceof Error ? error.message : String(error));
-    }
-  }
+  const { values, problems: wrong } = readValues(settings, required, env, readFile);
+  const problems = [...unknownNames(env).map((name) => `${name} is not a setting of trawl.`), ...wrong];
   const config = values as SettingValues;
   const broken = [...rules, ...own].filter((rule) => rule.broken(config as Partial<Config>));
   problems.push(...broken.map((rule) => rule.sentence));
@@ -123,12 +120,42 @@ export function readConfig<const N extends SettingName = never>(
   }) as Config as ConfigWith<N>;
 }
 
+/** Reads these settings alone, for commands that ignore all others; throws a ConfigError that tells all that is wrong at once. */
+export function readSettings<const N extends SettingName>(
+  env: SettingEnvironment,
+  readFile: ReadFile,
+  names: readonly N[],
+): Pick<SettingValues, FieldName<N>> {
+  const wanted = settings.filter(({ name }) => (names as readonly SettingName[]).includes(name));
+  const { values, problems } = readValues(wanted, [], env, readFile);
+  if (problems.length) throw new ConfigError(problems);
+  return values as Pick<SettingValues, FieldName<N>>;
+}
+
 export function urlOf(host: string, port: number): string {
   return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }
 
 export function configTable(): string {
   return tableOf(['Name', 'Default', 'Allowed', 'Meaning'], settings.map(describe));
+}
+
+function readValues(
+  wanted: readonly Setting[],
+  required: readonly string[],
+  env: SettingEnvironment,
+  readFile: ReadFile,
+): { values: Record<string, unknown>; problems: string[] } {
+  const values: Record<string, unknown> = {};
+  const problems: string[] = [];
+  for (const setting of wanted) {
+    try {
+      values[fieldOf(setting.name)] = readSetting(setting, required.includes(setting.name), env, readFile);
+    } catch (error) {
+      problems.push(error instanceof Error ? error.message : String(error));
+    }
+  }
+  return { values, problems };
 }
 
 function describe(setting: Setting): string[] {

@@ -16,6 +16,7 @@ export const refusals = {
   idempotency_conflict: { status: 409, sentence: 'This Idempotency-Key is in use by another request' },
   not_ended: { status: 409, sentence: 'The job has not ended yet' },
   already_exists: { status: 409, sentence: 'This name is taken' },
+  too_many: { status: 409, sentence: 'There are as many as there may be' },
   in_use: { status: 409, sentence: 'It is still in use' },
   has_open_jobs: { status: 409, sentence: 'The account has open jobs' },
   key_has_history: { status: 409, sentence: 'The key has been used: its history is kept, deactivate it instead' },

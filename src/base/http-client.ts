@@ -4,7 +4,7 @@ import { request as requestSecure } from 'node:https';
 import { isIP, type Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { connect as connectTls } from 'node:tls';
 import { proxyVerdictHeader } from './egress-verdict.ts';
 import { refuse } from './errors.ts';
 import { readBody } from './read-body.ts';
@@ -121,11 +121,7 @@ async function exchange(asked: ClientRequest, sent: HttpRequest, isThroughProxy 
 }
 
 /** Returns a connection through the proxy to the server of an https URL, whose certificate has been checked. */
-async function openTunnel(
-  proxy: ServerAddress,
-  url: URL,
-  signal: AbortSignal,
-): Promise<{ secured: TLSSocket; socket: Socket }> {
+async function openTunnel(proxy: ServerAddress, url: URL, signal: AbortSignal) {
   const authority = `${url.hostname}:${url.port || 443}`;
   const headers = { host: authority };
   const asked = request({ ...wayTo(proxy), method: 'CONNECT', path: authority, headers, agent: false, signal });

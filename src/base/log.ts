@@ -18,16 +18,9 @@ export interface Log extends Readonly<Record<Level, Write>> {
 }
 
 /** Returns a log that writes one JSON object per line, never a secret, and never throws because of a value. */
-export function makeLog({
-  level,
-  write,
-  now,
-}: {
-  level: Level;
-  write: (line: string) => void;
-  now: () => number;
-}): Log {
-  const written = levels.slice(0, levels.indexOf(level) + 1);
+export function makeLog(options: { level: Level; write: (line: string) => void; now: () => number }): Log {
+  const { level: lowest, write, now } = options;
+  const written = levels.slice(0, levels.indexOf(lowest) + 1);
   return makeChild([], (level, sentence, fields) => {
     if (!written.includes(level)) return;
     const head = { at: new Date(now()).toISOString(), level, text: redactText(sentence) };

@@ -20,7 +20,10 @@ const labels = {
   verdict: `${egressVerdicts.slice(0, -1).map(code).join(', ')} or ${code(egressVerdicts.at(-1) ?? '')}`,
   site: 'name of one of 20 well-known sites, else `other`',
   class: '`done`, `failed` or `interrupted`',
+  task: '`lead`, `pass`, `take`, `requeue`, `preempt`, `sweep`, `days` (archive), `gauges` or `verify`',
   version: 'version of the program',
+  reason:
+    '`memory` while Redis is nearly full; with `TRAWL_DURABILITY=strict` the setting of Redis that is wrong, or `hidden` when it does not tell',
 } as const;
 
 type Label = keyof typeof labels;
@@ -41,13 +44,19 @@ const declared = {
     'Time from the arrival of an API request to the end of its answer, in seconds.',
     'route',
   ),
-  jobs_total: counter('Jobs that have ended.', 'endpoint', 'outcome', 'code', 'blame'),
-  job_seconds: histogram(works, 'Time that a settled job spent in one stage, in seconds.', 'endpoint', 'stage'),
+  connections_dropped_total: counter(
+    'Connections that the public API closed because their address had more than 100 without a complete request, or 1,000 idle after an answer.',
+  ),
+  jobs_total: counter("Jobs that have ended, except by an operator's command.", 'endpoint', 'outcome', 'code', 'blame'),
+  job_seconds: histogram(works, 'Time that an ended job spent in one stage, in seconds.', 'endpoint', 'stage'),
   jobs_open: gauge('Jobs that have not ended yet.', 'state'),
   oldest_queued_seconds: gauge('Age of the oldest job in the queue; 0 when the queue is empty.'),
   holds_open: gauge('Credits held for jobs and calls that have not ended yet.'),
   charges_total: counter('Credits that were charged.', 'endpoint', 'balance'),
   ledger_problems: gauge('Problems that the hourly check of all ledgers found last; above 0 needs a person.'),
+  ledger_verify_age_seconds: gauge(
+    'Time since the check of all ledgers was complete, or since the first one began; well above 3600 needs a person.',
+  ),
   webhook_deliveries_total: counter('Attempts to deliver a webhook that have ended.', 'outcome'),
   webhooks_due: gauge('Webhooks that are due and not yet sent.'),
   oldest_webhook_seconds: gauge('How long the oldest due webhook is overdue; 0 when none is due.'),
@@ -56,13 +65,39 @@ const declared = {
   redis_seconds: histogram(fast, 'Time of one atomic script in Redis, round trip included, in seconds.', 'script'),
   redis_ready: gauge('1 while Redis can be reached, else 0.'),
   redis_memory_ratio: gauge('Share of its memory limit that Redis uses; admissions stop at 85 %.'),
+  redis_memory_unlimited: gauge(
+    '1 while Redis has no memory limit of its own, else 0; TRAWL_REDIS_MEMORY or 75 % of its machine is then the limit.',
+  ),
+  clock_steady: gauge(
+    '0 for 10 minutes after the clock of Redis has jumped: nothing is removed or ended for its age then.',
+  ),
+  clock_difference_seconds: gauge(
+    'Seconds by which the clock of this machine differs from that of Redis, which decides; above 2 is too much.',
+  ),
+  object_store_ready: gauge('1 while the object store answers, else 0.'),
+  stray_objects: gauge(
+    'Jobs whose objects were found in the object store although the record does not know them; they are removed after a week.',
+  ),
+  removal_errors_total: counter(
+    'Failed removals of files from the object store; each is tried again after 10 minutes.',
+  ),
   durability_relaxed: gauge('1 when a crash of Redis may lose its last changes, else 0.'),
+  admissions_closed: gauge('1 while new jobs and calls get 503 for this reason, else 0.', 'reason'),
+  redis_replicas: gauge(
+    'Replicas that receive the changes of Redis; with any, an answer waits until one has its change.',
+  ),
+  redis_replica_seconds: histogram(fast, 'Time until a replica had a batch of changes, in seconds.'),
+  redis_unreplicated_total: counter('Batches of changes that no replica had within 1 s: their callers got 503.'),
   egress_connections_total: counter('Connections asked of the egress proxy that have ended.', 'verdict'),
   source_outcomes_total: counter('Jobs that were settled, by the site of their source.', 'site', 'outcome'),
   leader: gauge('1 in the controller that leads, 0 in the others.'),
   reconcile_seconds: histogram(answers, 'Time of one full pass of the controller over all open jobs, in seconds.'),
   reconcile_errors_total: counter(
     'Failed attempts of the controller to advance a job; each is repeated with back-off.',
+  ),
+  upkeep_errors_total: counter(
+    'Failed runs of a periodic task of the controller; each is logged as a warning and repeated.',
+    'task',
   ),
   watch_age_seconds: gauge('Time since the Kubernetes watch last delivered an event or bookmark.'),
   attempts_total: counter(

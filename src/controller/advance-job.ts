@@ -10,6 +10,7 @@ import {
   next,
   type Seen,
   type Step,
+  withoutAges,
 } from '../model/next.ts';
 import { objectPrefix } from '../model/outcome.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
@@ -23,14 +24,17 @@ import { startAttempt } from '../store/jobs/start-attempt.ts';
 import type { RecordStore } from '../store/script.ts';
 import { AttemptStarter } from './attempt-starter.ts';
 import { countCancelledAttempt, countRetriedAttempt, countSettledJob } from './job-metrics.ts';
+import type { StorageLane } from './storage-lane.ts';
 import { UnsettledJobs } from './unsettled-jobs.ts';
 
 export interface AdvanceOptions {
   readonly store: RecordStore;
-  /** Name of this controller as leader. */
-  readonly holder: string;
+  /** The term of this controller as leader: scripts refuse steps that were decided in an earlier one. */
+  readonly term: () => string;
   readonly limits: JobLimits;
   readonly objects: Pick<ObjectStore, 'finish' | 'see' | 'remove'>;
+  /** Where the object store is asked. */
+  readonly lane: StorageLane;
   readonly runners: readonly Runner[];
   readonly runnerOf: (job: Pick<Job, 'endpoint'>) => Runner;
   /** False while the controller starts no attempts. */
@@ -40,6 +44,8 @@ export interface AdvanceOptions {
 }
 
 interface Situation {
+  /** The term in which the job was read. */
+  readonly term: string;
   readonly job: Job;
   readonly runner: Runner;
   readonly seen: Seen;
@@ -49,7 +55,6 @@ type StepOf<D extends Step['do']> = Extract<Step, { readonly do: D }>;
 /** Milliseconds until the job must be advanced again; `null`: at the next hint or full pass. */
 type NextDelay = Promise<number | null>;
 
-const storageRetryMs = 2_000;
 const atOnceMs = 1;
 
 /** Carries out the next step of a job: reads the job, asks its runner, decides with `model/next`, acts. */
@@ -64,6 +69,7 @@ export class JobAdvancer {
   }
 
   async advance(jobId: string): NextDelay {
+    const term = this.#options.term();
     const read = await readJob(this.#options.store, jobId);
     await this.#stopOlderAttempts(jobId, read);
     if (read === null) {
@@ -79,10 +85,10 @@ export class JobAdvancer {
     if (wasNeverMade) countCancelledAttempt(this.#options.metrics, job);
     this.unsettled.update(job, seen, this.#options.store.clock.now());
     if (this.#mustStartAgain(job, seen)) {
-      await this.#starter.start(runner, job, job.attempt, job.deadline ?? 0);
+      await this.#starter.start(runner, job, job.attempt, this.#deadlineOf(job));
       return atOnceMs;
     }
-    return this.#decide({ job, runner, seen });
+    return this.#decide({ term, job, runner, seen });
   }
 
   /** Stops workers of attempts before the last one, and every worker of a job that is not in the record. */
@@ -107,9 +113,20 @@ export class JobAdvancer {
     return isMissing && this.#starter.hasFailed(attemptNameOf(job.id, job.attempt));
   }
 
-  #decide(situation: Situation): NextDelay {
+  /** After a jump of the clock a deadline that was set before it says nothing. */
+  #deadlineOf(job: Job): number {
     const { store, limits } = this.#options;
-    return this.#carryOut(situation, next(situation.job, situation.seen, store.clock.now(), limits));
+    return store.connection.clock.isSteady() ? (job.deadline ?? 0) : deadlineOf(job, limits, store.clock.now());
+  }
+
+  #decide(situation: Situation): NextDelay {
+    const { store } = this.#options;
+    return this.#carryOut(situation, next(situation.job, situation.seen, store.clock.now(), this.#limits()));
+  }
+
+  #limits(): JobLimits {
+    const { store, limits } = this.#options;
+    return store.connection.clock.isSteady() ? limits : withoutAges(limits);
   }
 
   async #carryOut(situation: Situation, step: Step): NextDelay {
@@ -131,31 +148,31 @@ export class JobAdvancer {
     }
   }
 
-  async #start({ job, runner }: Situation, attempt: number): NextDelay {
-    const { store, holder, limits, mayStart } = this.#options;
+  async #start({ term, job, runner }: Situation, attempt: number): NextDelay {
+    const { store, limits, mayStart } = this.#options;
     if (!mayStart()) return null;
     const deadline = deadlineOf(job, limits, store.clock.now());
-    const recorded = await startAttempt(store, holder, job, attempt, deadline);
+    const recorded = await startAttempt(store, term, job, attempt, deadline);
     if (recorded.refused) return null;
     await this.#starter.start(runner, job, attempt, deadline);
     const started = { ...job, attempt, deadline, storing_since: null, verdict: null };
     const seen = await seeWorker(runner, started);
     // A worker that has ended may have sent a verdict: `advance` reads it with the job.
-    return isGone(seen) ? atOnceMs : this.#decide({ job: started, runner, seen });
+    return isGone(seen) ? atOnceMs : this.#decide({ term, job: started, runner, seen });
   }
 
-  async #note({ job, runner, seen }: Situation, { running, stage }: StepOf<'note'>): NextDelay {
+  async #note({ term, job, runner, seen }: Situation, { running, stage }: StepOf<'note'>): NextDelay {
     const { store } = this.#options;
     const progress = { progress: 0, stage: stage ?? '', speed_bytes: null, eta_seconds: null, running };
-    const noted = await noteProgress(store, job.id, job.attempt, progress);
+    const noted = await noteProgress(store, job, job.attempt, progress);
     if (noted.refused) return atOnceMs;
     const begun = running ? ({ status: 'Running', started_at: job.started_at ?? store.clock.now() } as const) : {};
-    return this.#decide({ job: { ...job, ...begun, stage }, runner, seen });
+    return this.#decide({ term, job: { ...job, ...begun, stage }, runner, seen });
   }
 
-  async #retry({ job, runner }: Situation, step: StepOf<'retry'>): NextDelay {
-    const { store, holder, metrics } = this.#options;
-    const moved = await retryJob(store, holder, job, step);
+  async #retry({ term, job, runner }: Situation, step: StepOf<'retry'>): NextDelay {
+    const { store, metrics } = this.#options;
+    const moved = await retryJob(store, term, job, step);
     const { counts, code, text } = step;
     this.#logOf(job).info('the attempt ended', { counts, code, reason: text, moved: moved.done === true });
     // Another controller leads: it still has to read from the worker how the attempt ended.
@@ -165,33 +182,45 @@ export class JobAdvancer {
     return null;
   }
 
-  /** Completes the job if the object store has the file; while the object store cannot be asked, the job is storing (D75). */
-  async #confirm(situation: Situation, { delivered, metadata }: StepOf<'confirm'>): NextDelay {
-    const { store, holder, objects, limits } = this.#options;
+  /** Has the lane confirm the file; while the object store is away, the job is storing (D75). */
+  async #confirm(situation: Situation, step: StepOf<'confirm'>): NextDelay {
+    const { job } = situation;
+    const isAsked = this.#options.lane.add(job.id, () => this.#confirmNow(situation, step));
+    if (!isAsked && job.storing_since === null) await this.#noteStoring(situation, step);
+    return null;
+  }
+
+  async #noteStoring({ term, job }: Situation, { delivered, metadata }: StepOf<'confirm'>): Promise<void> {
+    await noteStoring(this.#options.store, term, job, { metadata, delivered });
+  }
+
+  /** Completes the job if the object store has the file. */
+  async #confirmNow(situation: Situation, step: StepOf<'confirm'>): NextDelay {
+    const { store, objects } = this.#options;
+    const { delivered, metadata } = step;
     const { job } = situation;
     let found: Awaited<ReturnType<ObjectStore['see']>>;
     try {
       await objects.finish(delivered.key);
       found = await objects.see(delivered.key);
     } catch (error) {
-      this.#logOf(job).warn('the object store does not answer: the job waits', { error });
-      await noteStoring(store, holder, job, { metadata, delivered });
-      return storageRetryMs;
+      await this.#noteStoring(situation, step);
+      throw error;
     }
     if (found?.bytes === delivered.bytes && found.checksum === delivered.sha256) {
       return this.#settle(situation, { end: endOf(null), metadata }, delivered);
     }
     this.#logOf(job).error('the stored object differs from the delivery that the worker reported', { found });
-    return this.#carryOut(situation, failAttempt(job, 'worker_failed', null, store.clock.now(), limits));
+    return this.#carryOut(situation, failAttempt(job, 'worker_failed', null, store.clock.now(), this.#limits()));
   }
 
   async #settle(
-    { job, runner }: Situation,
+    { term, job, runner }: Situation,
     { end, metadata, reason }: Omit<StepOf<'settle'>, 'do'>,
     delivered: Delivered | null,
   ): NextDelay {
-    const { store, holder, metrics } = this.#options;
-    const settled = await settleJob(store, holder, job, { ...end, metadata, delivered, reason });
+    const { store, metrics } = this.#options;
+    const settled = await settleJob(store, term, job, { ...end, metadata, delivered, reason });
     if (settled.refused === 'not_leading' || settled.refused === 'stale') return null;
     if (settled.done) {
       countSettledJob(metrics, job, { end, balance: settled.balance, now: store.clock.now() });
@@ -216,6 +245,7 @@ export class JobAdvancer {
     record: Pick<Job, 'status' | 'delivered'> | null,
   ): Promise<void> {
     this.unsettled.delete(id);
+    this.#options.lane.forget(id);
     if (attempt === 0) return;
     const name = attemptNameOf(id, attempt);
     this.#starter.forget(name);
@@ -223,7 +253,8 @@ export class JobAdvancer {
     if (endpoint === 'metadata') return;
     const prefix = objectPrefix(id, attempt);
     const isDelivered = record !== null && isEnded(record.status) && record.delivered?.key.startsWith(prefix);
-    if (!isDelivered) await this.#options.objects.remove(prefix);
+    // The sweeper removes what is still there after the end of the job.
+    if (!isDelivered) this.#options.lane.addOptional(prefix, () => this.#options.objects.remove(prefix));
   }
 
   #logOf({ id, attempt }: Job): Log {

@@ -30,15 +30,15 @@ export class AttemptStarter {
   }
 
   /** When the worker cannot be started, notes that as the stage of the job and throws. */
-  async start(runner: Runner, { id, endpoint }: Job, attempt: number, deadline: number): Promise<void> {
-    const name = attemptNameOf(id, attempt);
+  async start(runner: Runner, job: Job, attempt: number, deadline: number): Promise<void> {
+    const name = attemptNameOf(job.id, attempt);
     try {
-      await runner.start({ name, jobId: id, attempt, endpoint, deadline });
+      await runner.start({ name, jobId: job.id, attempt, endpoint: job.endpoint, deadline });
       this.#failed.delete(name);
     } catch (error) {
       if (this.#store.clock.now() < deadline) this.#failed.add(name);
       else this.#failed.delete(name);
-      await noteProgress(this.#store, id, attempt, waitingForStart);
+      await noteProgress(this.#store, job, attempt, waitingForStart);
       throw error;
     }
   }

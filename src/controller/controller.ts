@@ -1,17 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { rerun, type SingleFlight } from '../base/single-flight.ts';
+import { choosePreempted, type WorkerShares } from '../model/preemption.ts';
 import { jobIdOf } from '../runners/runner.ts';
-import { leaveLead, takeLead } from '../store/jobs/leadership.ts';
-import { listActive, listOverdue } from '../store/jobs/open-work.ts';
+import { type LeadCandidate, leaveLead, takeLead } from '../store/jobs/leadership.ts';
+import { findUnserved, listActive, listOverdue, readActiveJobs } from '../store/jobs/open-work.ts';
+import { preemptJob } from '../store/jobs/preempt-job.ts';
 import { requeueDelayed } from '../store/jobs/requeue-delayed.ts';
 import { makeTake } from '../store/jobs/take-jobs.ts';
 import { channels } from '../store/keys.ts';
+import { maxClockDifferenceMs } from '../store/redis/redis-clock.ts';
 import { type AdvanceOptions, JobAdvancer } from './advance-job.ts';
+import { StorageLane } from './storage-lane.ts';
+import { StorageProbe } from './storage-probe.ts';
 import { makeWorkQueue, type WorkQueue } from './work-queue.ts';
 
-export interface ControllerOptions extends Omit<AdvanceOptions, 'holder' | 'mayStart'> {
-  /** Limit of attempts at once. */
-  readonly slots: number;
+export interface ControllerOptions extends Omit<AdvanceOptions, 'term' | 'mayStart' | 'lane'> {
+  readonly shares: WorkerShares;
   readonly times?: Partial<ControllerTimes>;
 }
 
@@ -23,10 +27,15 @@ export interface ControllerTimes {
 }
 
 const defaultTimes: ControllerTimes = { leaseMs: 15_000, renewMs: 2_000, fullPassMs: 30_000 };
+/** Value of the label of `upkeep_errors_total`. */
+type ControllerTask = 'lead' | 'pass' | 'take' | 'requeue' | 'preempt';
+
 const heartbeatMs = 500;
 const maxJobsAtOnce = 32;
 /** A step that hangs must leave time to close the runners. */
 const maxStepMs = 3000;
+/** The next leader confirms what the object store has not confirmed by then. */
+const maxLaneMs = 1000;
 
 export async function startController(options: ControllerOptions): Promise<Controller> {
   const controller = new Controller(options);
@@ -36,40 +45,52 @@ export async function startController(options: ControllerOptions): Promise<Contr
 
 /** Brings every job to its end while it leads. Hints make it fast; a full pass every 30 s makes it certain. */
 export class Controller {
+  /** Probe of the object store, for everything that needs it. */
+  readonly storage: StorageProbe;
   readonly #options: ControllerOptions;
   readonly #times: ControllerTimes;
   readonly #holder = randomUUID();
+  readonly #lane: StorageLane;
   readonly #advancer: JobAdvancer;
   readonly #queue: WorkQueue;
-  readonly #take: () => AsyncIterable<string>;
   readonly #requeueFlight: SingleFlight;
   readonly #takeFlight: SingleFlight;
+  readonly #preemptFlight: SingleFlight;
   readonly #passFlight: SingleFlight;
+  #take: () => AsyncIterable<string>;
   #timers: NodeJS.Timeout[] = [];
   #stopListening: () => Promise<void> = async () => {};
   #isLeading = false;
+  #term = '';
   #isPaused = false;
   #isClosing = false;
   #passedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: ControllerOptions) {
-    const holder = this.#holder;
+    const { objects, metrics, log } = options;
     this.#options = options;
     this.#times = { ...defaultTimes, ...options.times };
-    this.#advancer = new JobAdvancer({ ...options, holder, mayStart: () => !this.#isPaused });
-    this.#take = makeTake(options.store, holder, options.slots);
+    this.storage = new StorageProbe({ objects, metrics, log });
+    const again = (jobId: string) => this.#queue.add(jobId);
+    this.#lane = new StorageLane({ probe: this.storage, log, again });
+    const [term, mayStart] = [() => this.#term, () => !this.#isPaused];
+    this.#advancer = new JobAdvancer({ ...options, term, lane: this.#lane, mayStart });
+    this.#take = makeTake(options.store, this.#term, options.shares);
     this.#queue = makeWorkQueue({
       maxRunning: maxJobsAtOnce,
       work: (jobId) => this.#advancer.advance(jobId),
       onError: (jobId, error) => {
-        options.metrics.reconcile_errors_total.inc();
-        options.log.warn('a step of the job failed: it is tried again', { job: jobId, error });
+        metrics.reconcile_errors_total.inc();
+        log.warn('a step of the job failed: it is tried again', { job: jobId, error });
       },
       onRoom: () => void this.#takeFlight.run(),
     });
-    this.#requeueFlight = rerun(() => this.#quietly('the requeue of delayed jobs', () => this.#requeueDelayed()));
-    this.#takeFlight = rerun(() => this.#quietly('the take of queued jobs', () => this.#takeJobs()));
-    this.#passFlight = rerun(() => this.#quietly('the full pass', () => this.#fullPass()));
+    this.#requeueFlight = rerun(() =>
+      this.#quietly('requeue', 'the requeue of delayed jobs', () => this.#requeueDelayed()),
+    );
+    this.#takeFlight = rerun(() => this.#quietly('take', 'the take of queued jobs', () => this.#takeJobs()));
+    this.#preemptFlight = rerun(() => this.#quietly('preempt', 'making room for an account', () => this.#preempt()));
+    this.#passFlight = rerun(() => this.#quietly('pass', 'the full pass', () => this.#fullPass()));
   }
 
   async start(): Promise<void> {
@@ -108,30 +129,49 @@ export class Controller {
     for (const timer of this.#timers) clearInterval(timer);
     await this.#stopListening();
     await within(maxStepMs, this.#queue.close());
-    await this.#quietly('closing the runners', () => this.#closeRunners());
-    await this.#quietly('giving up the lead', () => leaveLead(store, this.#holder));
+    await this.#quietly('pass', 'closing the runners', () => this.#closeRunners());
+    this.#lane.close();
+    this.storage.close();
+    await within(maxLaneMs, this.#lane.settled());
+    await this.#quietly('lead', 'giving up the lead', () => leaveLead(store, this.#term));
   }
 
   #heartbeat(): void {
-    void this.#requeueFlight.run().then(this.#takeFlight.run).then(this.#passFlight.run);
+    void this.#requeueFlight.run().then(this.#takeFlight.run).then(this.#preemptFlight.run).then(this.#passFlight.run);
   }
 
   #renewLead(): Promise<void> {
-    return this.#quietly('taking the lead', async () => {
-      const { store, metrics } = this.#options;
-      let leads = false;
+    return this.#quietly('lead', 'taking the lead', async () => {
+      let term: string | null = null;
       try {
-        leads = await takeLead(store, this.#holder, this.#times.leaseMs);
+        term = await takeLead(this.#options.store, this.#candidate(), this.#times.leaseMs);
       } finally {
-        // Without Redis no controller leads; a new leader begins with a full pass.
-        if (leads && !this.#isLeading) {
-          this.#passedAt = Number.NEGATIVE_INFINITY;
-          this.#advancer.unsettled.clear();
-        }
-        this.#isLeading = leads;
-        metrics.leader.set(leads ? 1 : 0);
+        // Without Redis no controller leads.
+        this.#lead(term);
       }
     });
+  }
+
+  /** Each term begins with a full pass, and so does each return to one. */
+  #lead(term: string | null): void {
+    const { store, metrics, shares } = this.#options;
+    const isNew = term !== null && term !== this.#term;
+    if (isNew) {
+      this.#term = term;
+      this.#take = makeTake(store, term, shares);
+    }
+    if (isNew || (term !== null && !this.#isLeading)) {
+      this.#passedAt = Number.NEGATIVE_INFINITY;
+      this.#advancer.unsettled.clear();
+    }
+    this.#isLeading = term !== null;
+    metrics.leader.set(this.#isLeading ? 1 : 0);
+  }
+
+  #candidate(): LeadCandidate {
+    const { clock } = this.#options.store.connection;
+    const isOff = Math.abs(clock.machineAheadMs()) > maxClockDifferenceMs;
+    return { holder: this.#holder, term: this.#term, isOff };
   }
 
   #mayTake(): boolean {
@@ -152,6 +192,20 @@ export class Controller {
     }
   }
 
+  /** Without kept slots: interrupts a job of an account that has them all while another one waits for too long. */
+  async #preempt(): Promise<void> {
+    const { store, shares, log } = this.#options;
+    if (!this.#mayTake() || shares.kept > 0 || !store.connection.clock.isSteady()) return;
+    const waiting = await findUnserved(store, store.clock.now() - shares.maxWaitMs);
+    if (waiting === null) return;
+    const job = choosePreempted(await readActiveJobs(store), shares.slots);
+    if (job === null) return;
+    const marked = await preemptJob(store, this.#term, job, shares, waiting);
+    if (!marked.done) return;
+    log.info('a job is interrupted, because another account waited for a worker', { job: job.id });
+    this.#queue.add(job.id);
+  }
+
   /** Queues every job that may need a step: those of runners, the active ones, and those whose wait for a start is over. */
   async #fullPass(): Promise<void> {
     if (!this.#isLeading || this.#isClosing || performance.now() - this.#passedAt < this.#times.fullPassMs) return;
@@ -165,8 +219,10 @@ export class Controller {
       else log.warn('a runner cannot list its attempts', { error: found.reason });
     }
     for (const jobId of await listActive(store)) this.#queue.add(jobId);
-    const overdue = store.clock.now() - limits.maxQueueMs;
-    for (const jobId of await listOverdue(store, overdue)) this.#queue.add(jobId);
+    if (store.connection.clock.isSteady()) {
+      const overdue = store.clock.now() - limits.maxQueueMs;
+      for (const jobId of await listOverdue(store, overdue)) this.#queue.add(jobId);
+    }
     observe();
   }
 
@@ -194,10 +250,11 @@ export class Controller {
   }
 
   /** Logs an error instead of throwing it: the next heartbeat repeats the work. */
-  async #quietly(work: string, run: () => Promise<unknown>): Promise<void> {
+  async #quietly(task: ControllerTask, work: string, run: () => Promise<unknown>): Promise<void> {
     try {
       await run();
     } catch (error) {
+      this.#options.metrics.upkeep_errors_total.inc({ task });
       this.#options.log.warn(`${work} failed`, { error });
     }
   }

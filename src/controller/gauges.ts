@@ -1,15 +1,10 @@
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { shareRun } from '../base/single-flight.ts';
-import { listAccounts } from '../store/accounts/read-accounts.ts';
 import { readOpenings } from '../store/jobs/open-work.ts';
-import { verifyLedger } from '../store/log/verify-ledger.ts';
 import type { RecordStore } from '../store/script.ts';
 
-const checkMs = 2_000;
-const verifyMs = 3_600_000;
-
-/** While this controller leads: refreshes the gauges at each request for /metrics, and verifies every ledger once an hour. */
+/** While this controller leads: refreshes the gauges at each request for /metrics. */
 export function startGauges(options: {
   readonly store: RecordStore;
   readonly metrics: Metrics;
@@ -18,24 +13,18 @@ export function startGauges(options: {
   readonly log: Log;
 }): { close(): Promise<void> } {
   const { store, metrics, isLeading, oldestUnsettled, log } = options;
-  let verifiedAt = Number.NEGATIVE_INFINITY;
-  const complain = (error: unknown) => log.debug('the gauges could not be read from the record', { error });
+  const complain = (error: unknown) => {
+    metrics.upkeep_errors_total.inc({ task: 'gauges' });
+    log.warn('the gauges could not be read from the record', { error });
+  };
   const refresh = shareRun(async () => {
     if (isLeading()) await setGauges(store, metrics, oldestUnsettled()).catch(complain);
   });
-  const verify = shareRun(async () => {
-    if (!isLeading() || performance.now() - verifiedAt < verifyMs) return;
-    await verifyAll(store, metrics, log).then(() => {
-      verifiedAt = performance.now();
-    }, complain);
-  });
   metrics.refreshers.add(refresh.run);
-  const timer = setInterval(verify.run, checkMs);
   return {
     async close() {
       metrics.refreshers.delete(refresh.run);
-      clearInterval(timer);
-      await Promise.all([refresh.settled(), verify.settled()]);
+      await refresh.settled();
     },
   };
 }
@@ -52,14 +41,4 @@ async function setGauges(store: RecordStore, metrics: Metrics, oldestUnsettled: 
   metrics.oldest_webhook_seconds.set(age(seen.oldestWebhook));
   metrics.blocked_ips.set(seen.blocked);
   metrics.oldest_unsettled_seconds.set(age(oldestUnsettled));
-}
-
-async function verifyAll(store: RecordStore, metrics: Metrics, log: Log): Promise<void> {
-  let problems = 0;
-  for (const [slug, account] of await listAccounts(store)) {
-    const verified = await verifyLedger(store, account);
-    problems += verified.problems.length;
-    for (const problem of verified.problems) log.error('a ledger does not balance', { slug, problem });
-  }
-  metrics.ledger_problems.set(problems);
 }

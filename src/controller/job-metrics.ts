@@ -1,6 +1,6 @@
 import type { Metrics } from '../base/metrics.ts';
 import type { Job } from '../model/job.ts';
-import { hasOpenAttempt, type JobEnd, type Step } from '../model/next.ts';
+import { endOf, hasOpenAttempt, type JobEnd, type Step } from '../model/next.ts';
 import { siteOf } from '../model/source-site.ts';
 
 type Counts = Extract<Step, { readonly do: 'retry' }>['counts'];
@@ -19,14 +19,22 @@ export function countSettledJob(
   job: Job,
   { end, balance, now }: { readonly end: JobEnd; readonly balance: string; readonly now: number },
 ): void {
-  const { endpoint } = job;
-  const outcome = end.success ? 'completed' : 'failed';
-  metrics.jobs_total.inc({ endpoint, outcome, code: end.code ?? '', blame: end.blame ?? '' });
-  metrics.source_outcomes_total.inc({ site: siteOf(job.args.query), outcome });
+  countEnd(metrics, job, end, now);
+  metrics.source_outcomes_total.inc({ site: siteOf(job.args.query), outcome: end.success ? 'completed' : 'failed' });
   if (hasOpenAttempt(job)) metrics.attempts_total.inc({ class: classOf(end) });
-  if (end.success) metrics.charges_total.inc({ endpoint, balance });
+  if (end.success) metrics.charges_total.inc({ endpoint: job.endpoint, balance });
   if (balance === 'overdraft') metrics.overdrafts_total.inc();
   if (end.code === 'unclassified') metrics.unclassified_failures_total.inc();
+}
+
+/** For the caller that cancelled the job; its attempt is counted by the controller that stops its worker. */
+export function countCancelledJob(metrics: Metrics, job: Job, now: number): void {
+  countEnd(metrics, job, endOf('cancelled'), now);
+}
+
+function countEnd(metrics: Metrics, job: Job, { success, code, blame }: JobEnd, now: number): void {
+  const { endpoint } = job;
+  metrics.jobs_total.inc({ endpoint, outcome: success ? 'completed' : 'failed', code: code ?? '', blame: blame ?? '' });
   for (const [stage, ms] of listStages(job, now)) metrics.job_seconds.observe({ endpoint, stage }, ms / 1000);
 }
 

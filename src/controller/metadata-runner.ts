@@ -28,7 +28,7 @@ export function openMetadataRunner(
   const inspect = async (jobId: string, signal: AbortSignal): Promise<Outcome> => {
     const job = await readJob(jobId);
     if (job === null) return { is: 'interrupted', reason: 'the job is gone' };
-    const found = await inspector.inspect(String(job.args.query), signal);
+    const found = await inspector.inspect(String(job.args.query), job.account, signal);
     if ('failure' in found) return { is: 'failed', ...found.failure };
     return { is: 'done', metadata: found.metadata, delivered: null };
   };
@@ -73,9 +73,9 @@ export function openMetadataRunner(
   };
 }
 
-/** The inspector restarts or has no free slot, or Redis does not answer. */
+/** The inspector restarts or has no free slot for the account, or Redis does not answer. */
 function isAway(error: unknown): boolean {
-  return error instanceof Refusal && error.code === 'unavailable';
+  return error instanceof Refusal && (error.code === 'unavailable' || error.code === 'rate_limited');
 }
 
 /** An inspector that ends during the request interrupts the attempt (D74); an answer that cannot be read fails it. */

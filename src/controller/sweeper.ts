@@ -1,76 +1,96 @@
 import { type ArchiveObjects, archiveDays, dayOf, removeArchivedDays } from '../archive/archive-days.ts';
 import type { Log } from '../base/log.ts';
+import type { Metrics } from '../base/metrics.ts';
 import { shareRun } from '../base/single-flight.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
-import { dropFile, dueFiles } from '../store/jobs/kept-files.ts';
+import { maxClockDifferenceMs } from '../store/redis/redis-clock.ts';
 import type { RecordStore } from '../store/script.ts';
 import { type Lifetimes, sweepRecord } from '../store/sweep-record.ts';
+import { findStrayObjects, removeDueFiles, removeStrayObjects } from './file-cleaner.ts';
+import type { StorageProbe } from './storage-probe.ts';
+
+interface SweeperOptions {
+  readonly store: RecordStore;
+  readonly objects: ArchiveObjects & Pick<ObjectStore, 'sweepTemporary' | 'listNames'>;
+  readonly probe: Pick<StorageProbe, 'check' | 'isAway'>;
+  readonly lifetimes: Lifetimes & { readonly file: number };
+  readonly isLeading: () => boolean;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
 
 const intervalMs = 20_000;
 /** An upload whose job waits for the object store is finished up to a day later (D75). */
 const maxUploadAgeMs = 48 * 3_600_000;
 
-/** While this controller leads: removes expired files and records every 20 s, and archives closed days once a day. */
-export function startSweeper(options: {
-  readonly store: RecordStore;
-  readonly objects: ArchiveObjects & Pick<ObjectStore, 'sweepTemporary'>;
-  readonly lifetimes: Lifetimes & { readonly file: number };
-  readonly isLeading: () => boolean;
-  readonly log: Log;
-}): { wake(): void; close(): Promise<void> } {
-  const { store, objects, lifetimes, isLeading, log } = options;
-  let isClosing = false;
-  let movedOn = Number.NaN;
-  const sweepAll = async () => {
-    let isOver = false;
-    // Never true again after a false: a sweep that was cut short does not count as done.
-    const goOn = () => {
-      isOver ||= isClosing || !isLeading();
-      return !isOver;
-    };
-    if (!goOn()) return;
-    const swept = await sweepRecord(store, lifetimes);
-    const files = await sweepFiles(store, objects, store.clock.now() - lifetimes.file, goOn);
-    const uploads = await objects.sweepTemporary(maxUploadAgeMs);
-    const days = await removeArchivedDays(store, objects, store.clock.now() - lifetimes.line, goOn);
-    if (Object.values(swept).some((count) => count > 0) || files + uploads + days > 0)
-      log.info('past lifetimes were removed', { ...swept, files, uploads, days });
-    // Last: a full object store must not prevent the removal of files.
-    const today = dayOf(store.clock.now());
-    if (today === movedOn) return;
-    const entries = await archiveDays({ store, objects, lifetimes, goOn, log });
-    if (goOn()) movedOn = today;
-    if (entries > 0) log.info('ended days were moved to the object store', { entries });
+/**
+ * While this controller leads: removes expired entries of the record and expired files every 20 s, and archives closed days
+ * once a day. Nothing is removed after a jump of the clock. The record never waits for the object store.
+ */
+export function startSweeper(options: SweeperOptions): { wake(): void; close(): Promise<void> } {
+  const { store, lifetimes, isLeading, metrics, log } = options;
+  const complain = (error: unknown) => {
+    metrics.upkeep_errors_total.inc({ task: 'sweep' });
+    log.warn('a sweep failed: it is tried again', { error });
   };
-  const { run, settled } = shareRun(() =>
-    sweepAll().catch((error) => log.warn('a sweep failed: it is tried again', { error })),
-  );
-  const wake = () => void run();
+  let isClosing = false;
+  const mayGoOn = () => !isClosing && isLeading() && store.connection.clock.isSteady();
+  const sweepEntries = async () => {
+    if (!mayGoOn()) return;
+    const swept = await sweepRecord(store, lifetimes, { report: complain, goOn: mayGoOn });
+    if (Object.values(swept).some((count) => count > 0)) log.info('past lifetimes were removed', { ...swept });
+  };
+  const sweepObjects = makeObjectSweep(options, mayGoOn);
+  const flights = [sweepEntries, sweepObjects].map((sweep) => shareRun(() => sweep().catch(complain)));
+  const wake = () => {
+    for (const { run } of flights) void run();
+  };
   const timer = setInterval(wake, intervalMs);
   return {
     wake,
     async close() {
       isClosing = true;
       clearInterval(timer);
-      await settled();
+      await Promise.all(flights.map(({ settled }) => settled()));
     },
   };
 }
 
-async function sweepFiles(
-  store: RecordStore,
-  objects: Pick<ObjectStore, 'remove'>,
-  before: number,
-  goOn: () => boolean,
-): Promise<number> {
-  let removed = 0;
-  for (let due = await dueFiles(store, before); due.length > 0; due = await dueFiles(store, before)) {
-    for (const file of due) {
-      if (!goOn()) return removed;
-      await objects.remove(`${file.job}/`);
-      await dropFile(store, file);
-      removed++;
+/** Returns one sweep of everything that needs the object store. */
+function makeObjectSweep(options: SweeperOptions, mayGoOn: () => boolean): () => Promise<void> {
+  const { store, objects, probe, lifetimes, metrics, log } = options;
+  let movedOn = Number.NaN;
+  let searchedOn = Number.NaN;
+  return async () => {
+    let isOver = probe.isAway();
+    // Never true again after a false: a sweep that was cut short does not count as done.
+    const goOn = () => {
+      isOver ||= !mayGoOn();
+      return !isOver;
+    };
+    if (!goOn()) return;
+    const cleaner = { ...options, goOn };
+    const files = await removeDueFiles(cleaner, lifetimes.file);
+    const strays = await removeStrayObjects(cleaner);
+    const uploads = await sweepUploads(options, goOn);
+    const days = await removeArchivedDays(store, objects, store.clock.now() - lifetimes.line, goOn);
+    if (files + strays + uploads + days > 0) log.info('past lifetimes were removed', { files, strays, uploads, days });
+    const today = dayOf(store.clock.now());
+    if (goOn() && searchedOn !== today) {
+      await findStrayObjects(cleaner);
+      if (goOn()) searchedOn = today;
     }
-  }
-  return removed;
+    // Last: a full object store must not prevent the removal of files.
+    if (!goOn() || movedOn === today) return;
+    const entries = await archiveDays({ store, objects, lifetimes, goOn, metrics, log });
+    if (goOn()) movedOn = today;
+    if (entries > 0) log.info('ended days were moved to the object store', { entries });
+  };
+}
+
+/** Upload times follow the clock of a machine, never a rehearsal; with that clock off they say nothing. */
+async function sweepUploads({ store, objects }: SweeperOptions, goOn: () => boolean): Promise<number> {
+  const { clock } = store.connection;
+  if (!goOn() || Math.abs(clock.machineAheadMs()) > maxClockDifferenceMs) return 0;
+  return objects.sweepTemporary(clock.now() - maxUploadAgeMs);
 }

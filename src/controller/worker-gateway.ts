@@ -4,14 +4,15 @@ import type { Log } from '../base/log.ts';
 import { readBody } from '../base/read-body.ts';
 import { type AttemptSpec, readProgress, readUpload, type UploadPermit } from '../model/attempt-protocol.ts';
 import { isEnded, type Job } from '../model/job.ts';
+import { deadlineOf } from '../model/next.ts';
 import { objectPrefix, readVerdict } from '../model/outcome.ts';
 import type { Args } from '../model/request-parameters.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import type { AttemptId } from '../runners/runner.ts';
-import { noteProgress } from '../store/jobs/note-progress.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import { recordVerdict } from '../store/jobs/record-verdict.ts';
 import type { RecordStore } from '../store/script.ts';
+import { ProgressNotes } from './progress-notes.ts';
 
 export interface WorkerGatewayOptions {
   readonly store: RecordStore;
@@ -19,18 +20,19 @@ export interface WorkerGatewayOptions {
   readonly attemptOf: (token: string) => Promise<AttemptId | null>;
   readonly objects: Pick<ObjectStore, 'partBytes' | 'permit' | 'receive'>;
   readonly maxFileBytes: number;
+  readonly maxAttemptMs: number;
   readonly inspectSeconds: number;
   readonly cookiesOf: (url: unknown) => Promise<string | null>;
   readonly log: Log;
 }
 
-type GatewayRoute = (job: Job, req: IncomingMessage) => Promise<object | null>;
+type GatewayRoute = (caller: AttemptId, req: IncomingMessage) => Promise<object | null>;
 
 const maxJsonBytes = 64 * 1024;
 
 /** The only server that workers reach. 410: the attempt is over. Stateless, so each call of a worker may reach another controller. */
 export function makeWorkerGateway(options: WorkerGatewayOptions): Server {
-  const { store, attemptOf, log } = options;
+  const { attemptOf, log } = options;
   const routes = makeRoutes(options);
   const serve = async (req: IncomingMessage, res: ServerResponse) => {
     const route = routes[`${req.method} ${req.url}`];
@@ -38,14 +40,13 @@ export function makeWorkerGateway(options: WorkerGatewayOptions): Server {
     const caller = token === undefined ? null : await attemptOf(token);
     if (caller === null) return answer(res, 401, null);
     if (route === undefined) return answer(res, 404, null);
-    const job = await readJob(store, caller.jobId);
-    if (job === null || isEnded(job.status) || job.attempt !== caller.attempt) throw new Gone();
-    answer(res, 200, await route(job, req));
+    answer(res, 200, await route(caller, req));
   };
   return createServer((req, res) => {
     serve(req, res).catch((error: unknown) => {
       const status = statusOf(error);
-      if (status === 500) log.error('the gateway could not answer a worker', { error });
+      // A worker that has left in the middle of its request gets no answer, and needs none.
+      if (status === 500 && req.errored === null) log.error('the gateway could not answer a worker', { error });
       // The worker tries again; the Redis connection logs that Redis does not answer.
       if (error instanceof Refusal && req.method === 'PUT') log.warn('an uploaded file could not be stored', { error });
       answer(res, status, null);
@@ -55,42 +56,53 @@ export function makeWorkerGateway(options: WorkerGatewayOptions): Server {
 
 function makeRoutes(options: WorkerGatewayOptions): Readonly<Record<string, GatewayRoute>> {
   const { store, objects } = options;
+  const notes = new ProgressNotes(store);
   const permit = ({ id, attempt }: Job, json: unknown) => {
     const { ext, ...upload } = orBad(readUpload(json));
     if (upload.bytes > options.maxFileBytes) throw new Bad();
     return objects.permit(`${objectPrefix(id, attempt)}media.${ext}`, upload);
   };
   return {
-    'GET /v1/attempt': async (job) => {
-      const progress = { progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null } as const;
-      await noteProgress(store, job.id, job.attempt, progress);
-      return specOf(job, options, store.clock.now());
+    'GET /v1/attempt': async (caller) => {
+      const job = await readOpenAttempt(store, caller);
+      await notes.report(job, { progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null });
+      return specOf(job, options);
     },
-    'POST /v1/attempt/progress': async (job, req) => {
+    'POST /v1/attempt/progress': async (caller, req) => {
+      const job = notes.jobOf(caller.jobId, caller.attempt) ?? (await readOpenAttempt(store, caller));
       const progress = orBad(readProgress(await readJson(req)));
-      const noted = await noteProgress(store, job.id, job.attempt, progress);
-      if (noted.refused) throw new Gone();
+      if (!(await notes.report(job, progress))) throw new Gone();
       return null;
     },
-    'POST /v1/attempt/permit': async (job, req) => {
+    'POST /v1/attempt/permit': async (caller, req) => {
+      const job = await readOpenAttempt(store, caller);
       const permitted = await permit(job, await readJson(req));
       const whole: UploadPermit = { key: permitted.key, parts: null, through_egress: false };
       return permitted.is === 'parts' ? permitted : whole;
     },
-    'PUT /v1/attempt/object': async (job, req) => {
+    'PUT /v1/attempt/object': async (caller, req) => {
+      const job = await readOpenAttempt(store, caller);
       const permitted = await permit(job, readHeaders(req));
       if (permitted.is === 'parts') throw new Bad();
       const { checksum } = await objects.receive(permitted, req);
       if (checksum !== req.headers['x-sha256']) throw new Bad();
       return null;
     },
-    'POST /v1/attempt/verdict': async (job, req) => {
+    'POST /v1/attempt/verdict': async ({ jobId, attempt }, req) => {
+      notes.forget(jobId, attempt);
       const verdict = readVerdict(await readJson(req)) ?? { is: 'failed', code: 'worker_failed' };
-      const recorded = await recordVerdict(store, job.id, job.attempt, verdict);
+      const recorded = await recordVerdict(store, jobId, attempt, verdict);
       if (recorded.refused) throw new Gone();
       return null;
     },
   };
+}
+
+/** Returns the job of an attempt that goes on. */
+async function readOpenAttempt(store: RecordStore, { jobId, attempt }: AttemptId): Promise<Job> {
+  const job = await readJob(store, jobId);
+  if (job === null || isEnded(job.status) || job.attempt !== attempt) throw new Gone();
+  return job;
 }
 
 class Gone extends Error {}
@@ -108,13 +120,20 @@ function answer(res: ServerResponse, status: number, value: object | null): void
   res.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }).end(body);
 }
 
-async function specOf(job: Job, options: WorkerGatewayOptions, now: number): Promise<AttemptSpec> {
+async function specOf(job: Job, options: WorkerGatewayOptions): Promise<AttemptSpec> {
   const { objects, maxFileBytes, inspectSeconds } = options;
-  const seconds = Math.max(1, Math.floor(((job.deadline ?? now) - now) / 1000));
+  const seconds = Math.max(1, Math.floor(leftMs(job, options) / 1000));
   const limits = { file_bytes: maxFileBytes, seconds, inspect_seconds: inspectSeconds };
   const { id, attempt, endpoint, args } = job;
   const cookies = await options.cookiesOf(args.query);
   return { job: id, attempt, endpoint, args: args as Args, limits, part_bytes: objects.partBytes, cookies };
+}
+
+/** After a jump of the clock a deadline that was set before it says nothing: the worker gets the time of a whole attempt. */
+function leftMs(job: Job, { store, maxAttemptMs }: WorkerGatewayOptions): number {
+  const now = store.clock.now();
+  const wholeMs = deadlineOf(job, { maxAttemptMs }, now) - now;
+  return store.connection.clock.isSteady() ? Math.min((job.deadline ?? now) - now, wholeMs) : wholeMs;
 }
 
 /** A file that is sent whole has its upload request in the headers. */

@@ -16,15 +16,8 @@ const connectSeconds = 9;
 /** Longest path of a UNIX socket (sun_path holds 108 bytes with the final zero). */
 const maxPathBytes = 107;
 
-export async function openEgress({
-  config,
-  log,
-  metrics,
-}: {
-  config: Config;
-  log: Log;
-  metrics: Metrics;
-}): Promise<EgressProxy> {
+export async function openEgress(options: { config: Config; log: Log; metrics: Metrics }): Promise<EgressProxy> {
+  const { config, log, metrics } = options;
   const proxy = makeProxy({ connect: await openConnector(config), limits: limitsOf(config), log, metrics });
   return {
     listen: async (place) => {

@@ -25,15 +25,8 @@ export interface ProxiedConnectionOptions {
 }
 
 /** Begins to account for a connection. Nothing of it is logged but its host, port and size: never a path. */
-export function beginConnection({
-  client,
-  socket,
-  connect,
-  watch,
-  log,
-  metrics,
-  ended,
-}: ProxiedConnectionOptions): ProxiedConnection {
+export function beginConnection(options: ProxiedConnectionOptions): ProxiedConnection {
+  const { client, socket, connect, watch, log, metrics, ended } = options;
   const startMs = performance.now();
   const left = new AbortController();
   const leave = () => left.abort();

@@ -1,5 +1,6 @@
-"""Makes yt-dlp mistrust what it is sent: how much of a page it reads, and what it takes for an order of its own."""
+"""Makes yt-dlp mistrust what it is sent: how much of a page it reads, which URLs it follows, what it takes for an order of its own."""
 import functools
+import re
 import secrets
 import sys
 import zlib
@@ -14,6 +15,28 @@ SMUGGLED = '#__youtubedl_smuggle'
 
 class TooLarge(RequestError):
     """More was sent than the limits allow."""
+
+
+class UnsupportedUrl(RequestError):
+    """Neither http nor https, or without a host right after two slashes."""
+
+
+def judge_url(url):
+    """Raises for a URL that may not be fetched, wherever it comes from."""
+    if not re.match(r'(?i)https?://[^/?#\\@\s]', url):
+        raise UnsupportedUrl('Unsupported URL: only http and https are fetched')
+
+
+def judge_redirects():
+    """Follows no redirect to a URL that may not be fetched."""
+    handler = transport.RedirectHandler
+    follow = handler.redirect_request
+
+    def redirect_request(self, req, fp, code, msg, headers, newurl):
+        judge_url(newurl)
+        return follow(self, req, fp, code, msg, headers, newurl)
+
+    handler.redirect_request = redirect_request
 
 
 def seal_urls():

@@ -1,5 +1,5 @@
 import type { FailureCode } from '../base/errors.ts';
-import { asRecord } from './source-page.ts';
+import { asRecord, asText } from './source-page.ts';
 
 export interface YtDlpFailure {
   /** Names of the exception's class and of those that caused it, outermost first. */
@@ -106,10 +106,10 @@ const noise =
 
 export function readFailure(json: unknown): YtDlpFailure {
   const fields = asRecord(json);
-  const causes = Array.isArray(fields.causes) ? fields.causes.map(String) : [];
+  const causes = Array.isArray(fields.causes) ? fields.causes.map(asText) : [];
   return {
-    classes: Array.isArray(fields.class) ? fields.class.map(String) : [],
-    message: [String(fields.message ?? ''), ...causes].join(' | '),
+    classes: Array.isArray(fields.class) ? fields.class.map(asText) : [],
+    message: [asText(fields.message), ...causes].join(' | '),
     stage: fields.stage === 'fetch' ? 'fetch' : 'inspect',
     http: typeof fields.http === 'number' ? fields.http : null,
     expected: fields.expected === true,

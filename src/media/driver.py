@@ -20,15 +20,17 @@ gc.set_threshold(50_000)  # importing makes many objects and hardly any garbage
 import yt_dlp
 import yt_dlp.utils
 from yt_dlp.networking.exceptions import HTTPError
-from yt_dlp.utils import ExtractorError, PagedList
+from yt_dlp.utils import ExtractorError, PagedList, YoutubeDLError
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import bounds  # noqa: E402 - it lies beside this file, where Python does not look by itself
+import bounds  # noqa: E402 - they lie beside this file, where Python does not look by itself
+import streams  # noqa: E402
 
 PLAIN = ('id ext title width height channel channel_url uploader uploader_url is_live was_live live_status duration extractor '
          'thumbnail like_count view_count description upload_date webpage_url original_url direct release_timestamp').split()
 OF_FORMAT = 'format_id ext vcodec acodec width height fps tbr abr filesize filesize_approx protocol preference language_preference'.split()
 MAX_FORMATS = 1000
+MAX_NUMBER = 2**63
 PROBED = ('-show_entries', 'format=format_name,duration:stream=codec_type,codec_name,width,height:stream_disposition=attached_pic')
 ABOUT_US = re.compile('generic information extractor|Requested format is not|No video formats found')
 
@@ -44,6 +46,14 @@ class Downloader(yt_dlp.YoutubeDL):
         """Adds what yt-dlp adds, but does not compare each name with all the others."""
         for ie in {ie.IE_NAME.lower(): ie for ie in yt_dlp.extractor.gen_extractor_classes() if ie._ENABLED}.values():
             self.add_info_extractor(ie)
+
+    def urlopen(self, req):
+        bounds.judge_url(yt_dlp.utils.sanitize_url(req if isinstance(req, str) else req.url))
+        if not isinstance(req, str):
+            # No page chooses the proxy.
+            req.proxies.clear()
+            req.headers.pop('Ytdl-Request-Proxy', None)
+        return super().urlopen(req)
 
     def process_ie_result(self, ie_result, download=True, extra_info=None):
         if ie_result.get('_type') in ('playlist', 'multi_video', 'compat_list'):
@@ -77,6 +87,7 @@ def prepare(plugins):
     if plugins:
         yt_dlp.plugins.load_all_plugins()
     bounds.seal_urls()
+    bounds.judge_redirects()
     bounds.bound_pages()
 
 
@@ -86,32 +97,40 @@ def inspect(order):
     warn = lambda text, **_: None if ABOUT_US.search(text) or len(warnings) > 50 else warnings.append(text[:2000])
     downloader = Downloader(options(order, warn))
     info = downloader.extract_info(order['url'].partition('#')[0], download=False)
-    info['formats'] = [each for each in info.get('formats') or [info] if each.get('url')]
+    info['formats'] = [each for each in info.get('formats') or [info] if each.get('url') and streams.is_web(each)]
     if not info['formats'] and info.get('live_status') != 'is_upcoming':
         raise ExtractorError(warnings[-1] if warnings else 'No video formats found!', expected=bool(warnings))
     return downloader, info
 
 
-def describe_info(info, order):
+def describe_info(downloader, info, order):
     """Returns the bounded part of the info that trawl reads; asks ffprobe what the page does not say."""
     formats = info['formats'][-MAX_FORMATS:]
     described = {name: bounded(info.get(name)) for name in PLAIN}
     described['formats'] = [{name: bounded(each.get(name)) for name in OF_FORMAT} for each in formats]
     knows = info.get('is_live') or info.get('duration') and any(each.get('height') or each.get('vcodec') == 'none' for each in formats)
     if formats and order['action'] == 'inspect' and not knows:
-        described['probe'] = probe(formats[-1].get('manifest_url') or formats[-1]['url'], formats[-1].get('http_headers') or {}, order)
+        described['probe'] = probe(downloader, {**info, **formats[-1]}, order)
     return described
 
 
-def probe(url, headers, order):
-    """Returns the JSON of ffprobe about a URL; ffprobe reads only the beginning of the file."""
-    spoken = ''.join(f'{name}: {value}\r\n' for name, value in headers.items())
-    command = [os.path.join(order['tools'], 'ffprobe'), '-v', 'error', '-headers', spoken, '-of', 'json', *PROBED, '-i', url]
+def probe(downloader, chosen, order):
+    """Returns the JSON of ffprobe about a format; ffprobe reads only the beginning of a file, and gets that of a stream from here."""
+    command = [os.path.join(order['tools'], 'ffprobe'), '-v', 'error', '-of', 'json', *PROBED]
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env={**os.environ, 'http_proxy': order['proxy']}, timeout=20)
-        return json.loads(done.stdout) if len(done.stdout) < 2**20 else None
-    except (subprocess.TimeoutExpired, ValueError):
+        if streams.is_fragmented(chosen):
+            beginning, length = streams.sample(downloader, chosen)
+            probed = ask([*command, '-i', 'pipe:0'], order, beginning)
+            return {**probed, 'format': {'duration': length}}
+        spoken = ''.join(f'{name}: {value}\r\n' for name, value in (chosen.get('http_headers') or {}).items())
+        return ask([*command, '-headers', spoken, '-i', chosen['url']], order, b'')
+    except (subprocess.TimeoutExpired, YoutubeDLError, ValueError):
         return None
+
+
+def ask(command, order, given):
+    done = subprocess.run(command, input=given, capture_output=True, env={**os.environ, 'http_proxy': order['proxy']}, timeout=20)
+    return json.loads(done.stdout) if len(done.stdout) < 2**20 else {}
 
 
 def fetch(downloader, info, wanted, order):
@@ -120,26 +139,22 @@ def fetch(downloader, info, wanted, order):
     for number, part in enumerate(wanted):
         both = {**info, **formats[part['id']]}
         chosen = {name: both[name] for name in both.keys() - {'formats', 'requested_formats'}}
-        if part.get('seconds') is not None:
-            shorten(chosen, part['seconds'])
-        downloader._progress_hooks = [meter(number, order['limits']['file_bytes'])]
-        if not downloader.dl(os.path.join(order['folder'], part['name']), chosen)[0]:
+        seconds = shorten(chosen, part['seconds']) if part.get('seconds') is not None else None
+        fetcher = streams.open_downloader(downloader, chosen, seconds)
+        fetcher.add_progress_hook(meter(number, order['limits']['file_bytes']))
+        if not fetcher.download(os.path.join(order['folder'], part['name']), chosen)[0]:
             raise ExtractorError('The downloader gave up', expected=True)
     answer({'done': {}})
 
 
 def shorten(chosen, seconds):
-    """Fetches only the first seconds: fewer fragments where their lengths are known, else what ffmpeg reads of the stream."""
+    """Leaves fewer fragments where their lengths are known; returns the seconds that are left to the downloader, or None."""
     pieces = chosen.get('fragments')
     if isinstance(pieces, list) and not chosen.get('is_live') and all(each.get('duration') for each in pieces[1:]):
         reached = [0, *itertools.accumulate(each.get('duration') or 0 for each in pieces)]
         chosen['fragments'] = [each for each, start in zip(pieces, reached) if start < seconds + 1]
-    else:
-        ext = chosen['ext'] if chosen.get('ext') != 'unknown_video' else 'mkv'
-        chosen.update(section_start=0, section_end=seconds, ext=ext)
-        if chosen.get('is_live') and 'm3u8' in (chosen.get('protocol') or ''):
-            # By itself ffmpeg begins three pieces before the present.
-            chosen['downloader_options'] = {'ffmpeg_args': ['-live_start_index', '-1']}
+        return None
+    return seconds
 
 
 def meter(number, max_bytes):
@@ -172,13 +187,16 @@ def describe(error, stage):
 
 
 def bounded(value, max_length=10_000):
-    return value[:max_length] if isinstance(value, str) else value if isinstance(value, (int, float)) else None
+    """Returns a text of at most that length, or a number that JSON has: no NaN, no infinity, and none with thousands of digits."""
+    if isinstance(value, str):
+        return value[:max_length]
+    return value if isinstance(value, (int, float)) and abs(value) <= MAX_NUMBER else None
 
 
 def answer_inspect(order):
     """Returns the answer to an inspect order, failures included; the process was prepared before."""
     try:
-        return {'info': describe_info(inspect(order)[1], order)}
+        return {'info': describe_info(*inspect(order), order)}
     except Exception as error:  # the caller gets every failure
         return describe(error, 'inspect')
 
@@ -193,7 +211,7 @@ def main():
     prepare(order['plugins'])
     try:
         downloader, info = inspect(order)
-        answer({'info': describe_info(info, order)})
+        answer({'info': describe_info(downloader, info, order)})
         if order['action'] == 'download':
             stage, wanted = 'fetch', json.loads(sys.stdin.readline() or '[]')
             fetch(downloader, info, wanted, order)

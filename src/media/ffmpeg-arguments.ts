@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { MediaTools } from './tools.ts';
 
@@ -6,13 +6,8 @@ import type { MediaTools } from './tools.ts';
 const plainFormats =
   'mov,matroska,mp3,wav,w64,aiff,caf,ogg,flac,mpegts,mpeg,aac,ac3,eac3,flv,avi,asf,amr,dts,m4v,h264,hevc';
 const localRules = ['-protocol_whitelist', 'file,pipe', '-format_whitelist', plainFormats];
-/** Rules for URLs: no local file can be named; playlists may be read, because they name URLs only. */
-const remoteRules = [
-  '-protocol_whitelist',
-  'http,https,httpproxy,tls,tcp,crypto,data',
-  '-format_whitelist',
-  `${plainFormats},hls,dash,webvtt`,
-];
+/** Rules for URLs: no local file can be named, and no playlist is read, because ffmpeg connects to whatever one names (`streams.py`). */
+const remoteRules = ['-protocol_whitelist', 'http,https,httpproxy,tls,tcp', '-format_whitelist', plainFormats];
 const memory = ['-max_alloc', String(512 * 2 ** 20)];
 
 export function ffmpegArguments(inputs: readonly string[], output: readonly string[], file: string): string[] {
@@ -36,13 +31,15 @@ export function mediaEnv(folder: string): Record<string, string> {
   return { PATH: '/usr/bin:/bin', HOME: folder, TMPDIR: folder, LANG: 'C.UTF-8' };
 }
 
-/** Writes wrappers of ffmpeg and ffprobe for yt-dlp, which put the rules before every input; returns their folder. */
-export function layWrappers(tools: Pick<MediaTools, 'folder' | 'ffmpeg' | 'ffprobe'>): string {
-  const folder = join(tools.folder, 'tools');
-  mkdirSync(folder, { recursive: true });
+/** Writes wrappers of ffmpeg and ffprobe for yt-dlp, which put the rules before every input, into a new folder; returns it. */
+export function layWrappers(folder: string, programs: Pick<MediaTools, 'ffmpeg' | 'ffprobe'>): string {
+  mkdirSync(folder);
   for (const name of ['ffmpeg', 'ffprobe'] as const) {
-    writeFileSync(join(folder, name), wrapperText(tools[name], name === 'ffmpeg'), { mode: 0o755 });
+    writeFileSync(join(folder, name), wrapperText(programs[name], name === 'ffmpeg'));
+    chmodSync(join(folder, name), 0o755);
   }
+  // Whatever the umask: children run as another user.
+  chmodSync(folder, 0o755);
   return folder;
 }
 

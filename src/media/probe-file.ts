@@ -1,5 +1,5 @@
 import { ffprobeArguments, mediaEnv } from './ffmpeg-arguments.ts';
-import { asRecord, positive, readCodec } from './source-page.ts';
+import { asRecord, asText, positive, readCodec } from './source-page.ts';
 import { type ChildEnd, Failed, type MediaTools } from './tools.ts';
 
 export interface Stream {
@@ -51,7 +51,7 @@ export function readProbe(json: unknown): FileProbe {
   const streams = Array.isArray(fields.streams) ? fields.streams.map(readStream) : [];
   const format = asRecord(fields.format);
   return {
-    format: String(format.format_name ?? ''),
+    format: asText(format.format_name),
     duration: positive(format.duration),
     streams,
     video: streams.find((stream) => stream.kind === 'video') ?? null,
@@ -66,7 +66,7 @@ function readStream(json: unknown): Stream {
   const cover = asRecord(fields.disposition).attached_pic === 1;
   const bits = positive(fields.bit_rate);
   return {
-    index: Number(fields.index ?? 0),
+    index: positive(fields.index) ?? 0,
     kind: cover || (kind !== 'video' && kind !== 'audio') ? 'other' : kind,
     codec: readStreamCodec(fields.codec_name),
     width: positive(fields.width),
@@ -82,7 +82,7 @@ function readStream(json: unknown): Stream {
 
 /** Kinds of PCM differ in what can hold them; all other names are those of the families. */
 function readStreamCodec(name: unknown): string {
-  const text = String(name ?? '');
+  const text = asText(name);
   return text.startsWith('pcm_') ? text : (readCodec(text) ?? '');
 }
 

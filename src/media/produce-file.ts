@@ -1,8 +1,9 @@
-import { open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FailureCode } from '../base/errors.ts';
-import type { AttemptProgress } from '../model/attempt-protocol.ts';
+import { type AttemptProgress, recordingStage } from '../model/attempt-protocol.ts';
 import type { Metadata } from '../model/metadata.ts';
+import { openRegular, removeNames, sizeOf } from './child-folder.ts';
 import { chooseFormatsFor, type FormatChoice } from './choose-formats.ts';
 import { classifyFfmpeg } from './classify-failure.ts';
 import { isAudioCopy } from './container.ts';
@@ -51,7 +52,7 @@ export async function produce(
       error instanceof Failed &&
       (error.code === 'file_damaged' || (error instanceof SectionFailed && mendable.has(error.code)));
     if (!again) throw error;
-    await clearParts(tools.folder);
+    await removeNames(tools.folder, /^(part|media)/);
     return await attempt(order, tools, tell, signal, false);
   }
 }
@@ -60,8 +61,11 @@ export async function produce(
 export async function inspectUrl(order: MediaOrder, tools: MediaTools, signal: AbortSignal): Promise<Metadata> {
   const ends = endable(signal);
   const driver = startYtDlp('inspect', order, tools, ends.signal);
-  const page = await withDeadline(driver.page, tools.limits.inspectSeconds, ends.end);
-  return describePage(page, order);
+  try {
+    return describePage(await withDeadline(driver.page, tools.limits.inspectSeconds, ends.end), order);
+  } finally {
+    await driver.end();
+  }
 }
 
 /** Returns the metadata of an inspected page; size and kind of file are those that a download would choose. */
@@ -96,11 +100,18 @@ async function attempt(
     if (page.fields.live_status === 'is_upcoming') throw notStarted(page);
     const found = chooseFormatsFor(page, order);
     const choice = mayCut || page.live ? found : { ...found, section: false };
-    const progress = makeOverallProgress(willEncode(choice, page, order), told, Date.now);
+    const progress = makeOverallProgress(willEncode(choice, page, order), page.live ? asRecording(told) : told, () =>
+      performance.now(),
+    );
     return await make(driver, order, { page, choice }, { tools, progress, ...ends });
   } finally {
-    driver.close();
+    await driver.end();
   }
+}
+
+/** Names the fetch of a live source as what it is: it cannot be repeated, so the controller interrupts it for nobody. */
+function asRecording(told: (told: AttemptProgress) => void): typeof told {
+  return (next) => told(next.stage === 'fetch' ? { ...next, stage: recordingStage } : next);
 }
 
 interface Chosen {
@@ -117,6 +128,7 @@ async function make(driver: YtDlp, order: MediaOrder, chosen: Chosen, making: Ma
   const { page, choice } = chosen;
   const { tools, progress, signal } = making;
   await fetchParts(driver, chosen, making);
+  await driver.end();
   const fetched = await probeParts(choice, page, tools, signal);
   const plan = planConversion(fetched, choice, order);
   const file = join(tools.folder, `media.${plan.container.ext}`);
@@ -151,6 +163,8 @@ async function fetchParts(driver: YtDlp, { page, choice }: Chosen, { tools, prog
   const stop = watchFetch(tools.folder, tools.limits, page.live, measured, end);
   try {
     await driver.fetch(choice.parts, choice.section ? choice.seconds : null, ({ part, bytes, total }) => {
+      // A child may name any part, and a list with one far behind its end takes minutes to add up.
+      if (arrived[part] === undefined) return;
       arrived[part] = bytes;
       if (total !== null && !choice.section) expected[part] = total;
       tell();
@@ -172,7 +186,7 @@ async function probeParts(
   const fetched: FetchedFile[] = [];
   for (const { name } of choice.parts) {
     const file = join(tools.folder, name);
-    const { size } = await stat(file).catch(() => ({ size: 0 }));
+    const size = await sizeOf(file);
     if (size === 0) throw new Failed('file_damaged', `${name} is empty`);
     // A small file is read whole at once, in case it is delivered unchanged: that is faster than a second ffprobe.
     const probed = await probeFile(file, size <= smallBytes, tools, signal);
@@ -206,12 +220,12 @@ async function convert(
   if (ended.signal === 'SIGXFSZ') throw new Failed('file_too_large', ended.stderr);
   if (ended.code !== 0) throw new Failed(classifyFfmpeg(ended.stderr), ended.stderr);
   if (damage.test(ended.stderr)) throw new Failed('file_damaged', ended.stderr);
-  await Promise.all(inputs.map((input) => rm(input, { force: true })));
+  await Promise.all(inputs.map((input) => unlink(input)));
 }
 
 /** Returns true when a file begins with the signature of a media format, however damaged the rest is. */
 async function beginsAsMedia(file: string): Promise<boolean> {
-  const handle = await open(file);
+  const handle = await openRegular(file);
   try {
     const { buffer } = await handle.read({ buffer: Buffer.alloc(16) });
     if (buffer.readUInt32BE(0) === ebml) return true;
@@ -232,11 +246,6 @@ function notStarted(page: SourcePage): Failed {
   if (typeof at !== 'number' || at <= 0 || at >= 1e11) return new Failed('not_started');
   const start = new Date(at * 1000).toISOString();
   return new Failed('not_started', '', `This content has not started yet: it starts at ${start}`);
-}
-
-async function clearParts(folder: string): Promise<void> {
-  const names = (await readdir(folder)).filter((name) => /^(part|media)/.test(name));
-  await Promise.all(names.map((name) => rm(join(folder, name), { recursive: true, force: true })));
 }
 
 interface Endable {

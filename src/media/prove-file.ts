@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { openRegular, sizeOf } from './child-folder.ts';
 import type { ConversionPlan } from './plan-conversion.ts';
 import { type FileProbe, type Probed, probeFile } from './probe-file.ts';
 import { Failed, type MediaTools, type Produced } from './tools.ts';
@@ -24,7 +23,7 @@ export async function prove(
   tools: MediaTools,
   signal: AbortSignal,
 ): Promise<Pick<Produced, 'bytes' | 'sha256'> & Pick<Probed, 'probe'>> {
-  const { size } = await stat(file);
+  const size = await sizeOf(file);
   if (size === 0) throw new Failed('file_damaged', 'empty');
   if (size > tools.limits.fileBytes) throw new Failed('file_too_large');
   const probing = known?.counting ? known : probeFile(file, true, tools, signal);
@@ -63,6 +62,7 @@ export function tolerance(seconds: number): number {
 
 async function hash(file: string, signal: AbortSignal): Promise<string> {
   const sum = createHash('sha256');
-  for await (const piece of createReadStream(file, { highWaterMark: 2 ** 20, signal })) sum.update(piece);
+  const handle = await openRegular(file);
+  for await (const piece of handle.createReadStream({ highWaterMark: 2 ** 20, signal })) sum.update(piece);
   return sum.digest('hex');
 }

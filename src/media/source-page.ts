@@ -66,8 +66,8 @@ function readFormat(json: unknown): SourceFormat {
   const fields = asRecord(json);
   const [width, height] = [positive(fields.width), positive(fields.height)];
   return {
-    id: String(fields.format_id ?? ''),
-    ext: String(fields.ext ?? ''),
+    id: asText(fields.format_id),
+    ext: asText(fields.ext),
     vcodec: readCodec(fields.vcodec),
     acodec: readCodec(fields.acodec),
     width,
@@ -77,7 +77,7 @@ function readFormat(json: unknown): SourceFormat {
     tbr: positive(fields.tbr),
     abr: positive(fields.abr),
     bytes: positive(fields.filesize) ?? positive(fields.filesize_approx),
-    protocol: String(fields.protocol ?? ''),
+    protocol: asText(fields.protocol),
     preference: typeof fields.preference === 'number' ? fields.preference : 0,
     language: typeof fields.language_preference === 'number' ? fields.language_preference : -1,
   };
@@ -93,6 +93,11 @@ export function readCodec(value: unknown): string | null {
 export function positive(value: unknown): number | null {
   const number = typeof value === 'string' ? Number(value) : value;
   return typeof number === 'number' && Number.isFinite(number) && number > 0 ? number : null;
+}
+
+/** Returns '' for what is neither text nor number: JSON can hold objects that no conversion takes, and a child may say anything. */
+export function asText(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
 }
 
 export function asRecord(json: unknown): Readonly<Record<string, unknown>> {

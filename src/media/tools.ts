@@ -24,7 +24,9 @@ export interface MediaTools {
   readonly ffmpeg: string;
   readonly ffprobe: string;
   readonly node: string;
-  /** The job's private folder; only its owner empties it. */
+  /** Folder with the wrappers of ffmpeg and ffprobe for yt-dlp, which children can only read. */
+  readonly wrappers: string;
+  /** The only folder that children can write to: child-folder.ts says how it may be touched. */
   readonly folder: string;
   /** URL of the egress proxy: nothing is reached but through it. */
   readonly proxy: string;
@@ -52,8 +54,7 @@ export interface RunningChildProcess {
   /** Process and group id; absent for a child that the inspector parent forked. */
   readonly id?: number;
   readonly write: (line: string) => void;
-  readonly close: () => void;
-  /** Resolves when the child has ended; never rejects. */
+  /** Resolves when the child and all that it started have ended; never rejects. */
   readonly ended: Promise<ChildEnd>;
 }
 

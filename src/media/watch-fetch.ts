@@ -1,6 +1,5 @@
-import { readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { shareRun } from '../base/single-flight.ts';
+import { measureFiles } from './child-folder.ts';
 import { Failed, type MediaLimits } from './tools.ts';
 
 const checkEveryMs = 250;
@@ -16,11 +15,11 @@ export function watchFetch(
   told: (bytes: number) => void,
   end: (reason: Failed) => void,
 ): () => void {
-  const samples: { readonly at: number; readonly bytes: number }[] = [{ at: Date.now(), bytes: 0 }];
+  const samples: { readonly at: number; readonly bytes: number }[] = [{ at: performance.now(), bytes: 0 }];
   const least = live ? 1 : limits.slowBytes * limits.slowSeconds;
   const look = async () => {
-    const bytes = await measureParts(folder);
-    const now = Date.now();
+    const bytes = await measureFiles(folder, 'part');
+    const now = performance.now();
     told(bytes);
     if (bytes > limits.fileBytes) return end(new Failed('file_too_large', `${bytes} bytes`));
     samples.push({ at: now, bytes });
@@ -33,11 +32,4 @@ export function watchFetch(
   const measurement = shareRun(look);
   const timer = setInterval(() => void measurement.run(), checkEveryMs);
   return () => clearInterval(timer);
-}
-
-async function measureParts(folder: string): Promise<number> {
-  const names = (await readdir(folder).catch(() => [])).filter((name) => name.startsWith('part'));
-  // A fragment may vanish between being listed and being measured.
-  const stats = await Promise.all(names.map((name) => stat(join(folder, name)).catch(() => ({ size: 0 }))));
-  return stats.reduce((sum, { size }) => sum + size, 0);
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { ChosenFormat } from './choose-formats.ts';
 import { classifyFailure, readFailure } from './classify-failure.ts';
-import { layWrappers, mediaEnv } from './ffmpeg-arguments.ts';
+import { mediaEnv } from './ffmpeg-arguments.ts';
 import { asRecord, positive, readPage, type SourcePage } from './source-page.ts';
 import { Failed, type MediaOrder, type MediaTools } from './tools.ts';
 
@@ -20,8 +20,8 @@ export interface YtDlp {
     seconds: number | null,
     told: (progress: FetchProgress) => void,
   ) => Promise<void>;
-  /** Closes the input: a process that waits for the order to fetch ends. */
-  readonly close: () => void;
+  /** Ends yt-dlp and all that it started; resolves when nothing of that runs any more. */
+  readonly end: () => Promise<void>;
 }
 
 /** The project's own Python, which has yt-dlp. */
@@ -44,6 +44,7 @@ export function startYtDlp(
   // A promise that nobody awaits must not end the process.
   page.promise.catch(() => undefined);
   done.promise.catch(() => undefined);
+  const own = new AbortController();
   let fragmented = false;
   let told: (progress: FetchProgress) => void = () => undefined;
   const fail = (error: unknown) => {
@@ -57,10 +58,11 @@ export function startYtDlp(
     else if (said.done !== undefined) done.resolve();
     else if (said.failed !== undefined) fail(toFailed(said.failed, fragmented));
   };
-  const options = { folder: tools.folder, env: mediaEnv(tools.folder), onLine, signal };
+  const ends = AbortSignal.any([signal, own.signal]);
+  const options = { folder: tools.folder, env: mediaEnv(tools.folder), onLine, signal: ends };
   const child = tools.run(tools.python, [...pythonFlags, tools.driver], options);
   child.write(JSON.stringify(orderFor(action, order, tools)));
-  void child.ended.then(({ code, signal: by, stderr }) => {
+  const ended = child.ended.then(({ code, signal: by, stderr }) => {
     if (signal.aborted) fail(signal.reason);
     else fail(new Failed(by === 'SIGXFSZ' ? 'file_too_large' : 'worker_failed', `driver: ${code ?? by} ${stderr}`));
   });
@@ -72,15 +74,18 @@ export function startYtDlp(
       child.write(JSON.stringify(parts.map(({ id, name }) => ({ id, name, seconds }))));
       return done.promise;
     },
-    close: child.close,
+    end: () => {
+      own.abort();
+      return ended;
+    },
   };
 }
 
 function orderFor(action: 'inspect' | 'download', order: MediaOrder, tools: MediaTools): Record<string, unknown> {
-  const { folder, proxy, node, plugins, cookies, limits } = tools;
+  const { folder, proxy, wrappers, node, plugins, cookies, limits } = tools;
   const url = String(order.args.query);
   const bounds = { file_bytes: limits.fileBytes };
-  return { action, url, folder, proxy, tools: layWrappers(tools), node, plugins, cookies, limits: bounds };
+  return { action, url, folder, proxy, tools: wrappers, node, plugins, cookies, limits: bounds };
 }
 
 function toFailed(json: unknown, fragmented: boolean): Failed {
@@ -90,7 +95,7 @@ function toFailed(json: unknown, fragmented: boolean): Failed {
 
 function readProgress(json: unknown): FetchProgress {
   const fields = asRecord(json);
-  return { part: Number(fields.part ?? 0), bytes: positive(fields.bytes) ?? 0, total: positive(fields.total) };
+  return { part: positive(fields.part) ?? 0, bytes: positive(fields.bytes) ?? 0, total: positive(fields.total) };
 }
 
 function parseLine(text: string): unknown {

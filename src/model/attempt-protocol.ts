@@ -36,6 +36,9 @@ export interface AttemptProgress {
   readonly eta_seconds: number | null;
 }
 
+/** Stage in which a worker records a live source, which it could not do again. */
+export const recordingStage = 'record';
+
 /** Body of `POST /v1/attempt/permit`: the file that is to be uploaded. */
 export interface UploadRequest {
   readonly bytes: number;

@@ -19,24 +19,37 @@ export type JudgedUrl =
 export const maxUrlLength = 8192;
 export const maxWebhookUrlLength = 2048;
 export const notUrl = 'must be an http or https URL';
+const unfitName = 'must be a URL with a valid host name';
 
 const loopbacks = ['127.0.0.1', '::1'].map((text) => readAddress(text) as IpAddress);
-const unfitCharacters = /[\p{Cc}\p{Cs}]/u;
+const withCredentials = 'must be a URL without a user name or password';
+const webScheme = /^[\s\p{Cc}]*https?:/iu;
+/** Texts that common parsers read differently: some skip what others take for a part of the host or of the path. */
+const ambiguities: readonly (readonly [RegExp, string])[] = [
+  [/[\p{Cc}\p{Cs}]/u, 'must be a URL without control characters, tabs and line breaks'],
+  [/\\/, 'must be a URL without a backslash'],
+  [/^ *https?:(?!\/\/[^/?#])/i, 'must be a URL whose host follows two slashes'],
+  [/^ *https?:\/\/[^/?#]*@/i, withCredentials],
+];
+const encodedHost = /^ *https?:\/\/[^/?#]*%/i;
 
-/** Returns the receiver of a webhook: its host and, behind a slash, a short hash of its path. */
-export function receiverOf(url: string): string {
+/** Returns the receiver of a webhook, `account@host/path` with a short hash of the path: webhooks take turns by it. */
+export function receiverOf(accountId: string, url: string): string {
   const { host, pathname } = new URL(url);
-  return `${host}/${createHash('sha256').update(pathname).digest('base64url').slice(0, 8)}`;
+  return `${accountId}@${host}/${createHash('sha256').update(pathname).digest('base64url').slice(0, 8)}`;
 }
 
-/** Judges a URL of a caller (D28, webhooks: D55) and returns it as it is handed on: serialised, without its fragment. */
+/**
+ * Judges a URL of a caller (D28, webhooks: D55) and returns it as it is handed on: serialised, without its fragment, so that API,
+ * yt-dlp, ffmpeg and egress read the same URL.
+ */
 export function judgeUrl(text: string, exceptions: readonly AddressException[], maxLength = maxUrlLength): JudgedUrl {
-  const url = unfitCharacters.test(text) ? null : URL.parse(text);
-  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
-    return refused(notUrl);
-  }
-  if (url.username !== '' || url.password !== '') return refused('must be a URL without a user name or password');
-  const sentence = judgeHost(url, exceptions);
+  if (!webScheme.test(text)) return refused(notUrl);
+  const ambiguity = ambiguities.find(([pattern]) => pattern.test(text));
+  if (ambiguity !== undefined) return refused(ambiguity[1]);
+  const url = URL.parse(text);
+  if (url === null) return refused(notUrl);
+  const sentence = judgeHost(url, exceptions) ?? (encodedHost.test(text) ? unfitName : null);
   if (sentence !== null) return refused(sentence);
   // yt-dlp takes orders from a fragment (__youtubedl_smuggle), and no server ever sees one.
   url.hash = '';
@@ -57,7 +70,7 @@ function judgeHost({ hostname, port: given, protocol }: URL, exceptions: readonl
     const isFine = address && (isPublicAddress(address) || open.some((range) => isInRange(range, address)));
     return isFine ? null : 'must be a URL with a public address';
   }
-  if (hostname.replace(/\.$/, '').split('.').includes('')) return 'must be a URL with a valid host name';
+  if (!/^[a-z\d_.-]+$/.test(hostname) || hostname.replace(/\.$/, '').split('.').includes('')) return unfitName;
   // Nothing is resolved here, so a name cannot be judged by its address. But a localhost name always means this machine
   // (RFC 6761): it is as open as a loopback address. What other local names mean only a resolver knows: always refused.
   const isRefused = topLabel(hostname) === 'localhost' ? !open.some(coversLoopback) : isLocalName(hostname);

@@ -7,7 +7,8 @@ export type InspectionResult =
   | { readonly failure: { readonly code: FailureCode; readonly text: string } };
 
 export interface Inspector {
-  inspect(url: string, signal: AbortSignal): Promise<InspectionResult>;
+  /** `account` asks: the inspector shares its slots among accounts. */
+  inspect(url: string, account: string, gone: AbortSignal): Promise<InspectionResult>;
 }
 
 export function readInspection(json: unknown): InspectionResult | null {

@@ -1,5 +1,6 @@
 import { failures } from '../base/errors.ts';
 import { isEnded, type Job } from './job.ts';
+import { writeTime } from './timestamp.ts';
 
 export interface JobJsonContext {
   readonly now: number;
@@ -7,6 +8,13 @@ export interface JobJsonContext {
   /** When its file is removed for its age. */
   readonly expires_at: number | null;
   readonly queue: ReturnType<typeof queueJson> | null;
+}
+
+export interface QueuePosition {
+  /** Jobs of the account that wait before it; `null` when it was taken and is about to start. */
+  readonly before: number | null;
+  readonly running: number;
+  readonly concurrency: number | null;
 }
 
 export function jobJson(job: Job, beside: JobJsonContext) {
@@ -17,9 +25,9 @@ export function jobJson(job: Job, beside: JobJsonContext) {
     status: job.status,
     success: ended ? job.status === 'CompletedJob' : null,
     endpoint: job.path,
-    created_at: showTime(job.created_at),
-    started_at: showTime(job.started_at),
-    completed_at: ended ? showTime(job.ended_at) : null,
+    created_at: writeTime(job.created_at),
+    started_at: writeTime(job.started_at),
+    completed_at: ended ? writeTime(job.ended_at) : null,
     duration_ms: ended ? tookMs : null,
     progress: job.status === 'CompletedJob' ? 100 : raiseProgress(0, job.progress),
     args: showArgs(job.args),
@@ -38,17 +46,7 @@ export function jobJson(job: Job, beside: JobJsonContext) {
 
 /** Returns the queue position as callers see it: among the account's own jobs, with the reason for the wait and an estimate. */
 export function queueJson(
-  {
-    before,
-    running,
-    concurrency,
-    stage,
-  }: Pick<Job, 'stage'> & {
-    /** Jobs of the account that wait before it; `null` when it was taken and is about to start. */
-    readonly before: number | null;
-    readonly running: number;
-    readonly concurrency: number | null;
-  },
+  { before, running, concurrency, stage }: Pick<Job, 'stage'> & QueuePosition,
   averageSeconds: number | null,
 ) {
   if (before === null) return { position: 0, eta_seconds: 0, reason: stage ?? 'It is about to start' };
@@ -80,7 +78,7 @@ function showResult(job: Job, { now, link, expires_at }: JobJsonContext) {
   return {
     metadata: job.metadata,
     response: gone ? null : link,
-    expires_at: showTime(expires_at),
+    expires_at: writeTime(expires_at),
     bytes,
     sha256,
     content_type,
@@ -89,10 +87,4 @@ function showResult(job: Job, { now, link, expires_at }: JobJsonContext) {
 
 function showArgs(args: Job['args']): Job['args'] {
   return typeof args.webhook_authorization === 'string' ? { ...args, webhook_authorization: '***' } : args;
-}
-
-function showTime(at: number): string;
-function showTime(at: number | null): string | null;
-function showTime(at: number | null): string | null {
-  return at === null ? null : new Date(at).toISOString();
 }

@@ -39,6 +39,8 @@ export interface Job {
   readonly failures: number;
   /** Attempts that ended as an interruption (D74). */
   readonly interruptions: number;
+  /** Attempt that was interrupted for another account, at most one a job. */
+  readonly preempted: number | null;
   readonly not_before: number;
   readonly deadline: number | null;
   /** Since when its worker has ended well while the object store cannot be asked (D75). */
@@ -50,6 +52,8 @@ export interface Job {
   readonly delivered: Delivered | null;
   readonly removed_at: number | null;
   readonly webhook_url: string | null;
+  /** Sealed. */
+  readonly webhook_authorization: string | null;
 }
 
 export function isEnded(status: JobStatus): boolean {

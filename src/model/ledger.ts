@@ -19,6 +19,8 @@ export interface Opening {
   readonly subscription: number;
   readonly credits_given: number;
   readonly credits_consumed: number;
+  /** Calls that were charged, overdrafts included. */
+  readonly paid: number;
   readonly packs: ReadonlyMap<string, { readonly total: number; readonly used: number }>;
 }
 
@@ -34,7 +36,10 @@ type Running = { -readonly [F in Exclude<keyof Balances, 'packs' | 'problems'>]:
   packs: Map<string, { total: number; used: number }>;
 };
 
-const nothing: Opening = { subscription: 0, credits_given: 0, credits_consumed: 0, packs: new Map() };
+const nothing: Opening = { subscription: 0, credits_given: 0, credits_consumed: 0, paid: 0, packs: new Map() };
+
+/** A ledger of millions of charges is replayed in little memory; a second charge further apart shows in the number of all. */
+const recentJobs = 10_000;
 
 const moneyBalances: readonly Balance[] = ['subscription', 'packs', 'credits'];
 /** Which balances a kind of entry may move, and whether it pays for one call. */
@@ -47,32 +52,38 @@ const kinds: Readonly<Record<LedgerEntry['kind'], { balances: readonly Balance[]
 
 const sums = { grant: 'granted', charge: 'charged', lapse: 'lapsed', overdraft: 'overdrafts' } as const;
 
-export interface Replay {
-  /** An entry that is not well formed is a problem and moves nothing. */
-  take(entries: Iterable<LedgerEntry>): void;
-  balances(): Balances;
-}
-
-export function beginReplay(opening: Opening = nothing): Replay {
+export function beginReplay(opening: Opening = nothing) {
   const packs = new Map([...opening.packs].map(([id, { total, used }]) => [id, { total, used }]));
-  const { subscription, credits_given, credits_consumed } = opening;
+  const { subscription, credits_given, credits_consumed, paid } = opening;
   const moved = { granted: 0, charged: 0, lapsed: 0, overdrafts: 0 };
-  const running: Running = { subscription, credits_given, credits_consumed, packs, ...moved };
+  const running: Running = { subscription, credits_given, credits_consumed, paid, packs, ...moved };
   const problems: string[] = [];
-  const jobs = new Set<string>();
+  const jobs = rememberRecent(recentJobs);
   return {
-    take(entries) {
+    /** An entry that is not well formed is a problem and moves nothing. */
+    take(entries: Iterable<LedgerEntry>) {
       for (const entry of entries) {
         const fault = faultOf(entry);
         const found = fault === null ? move(running, entry) : [fault];
-        if (fault === null && entry.job !== null) {
-          if (jobs.has(entry.job)) found.push(`charges job ${entry.job} a second time`);
-          jobs.add(entry.job);
-        }
+        if (fault === null && entry.job !== null && !jobs.add(entry.job))
+          found.push(`charges job ${entry.job} a second time`);
         for (const problem of found) problems.push(`Entry ${entry.entry} ${problem}`);
       }
     },
-    balances: () => ({ ...running, problems }),
+    balances: (): Balances => ({ ...running, problems }),
+  };
+}
+
+/** Remembers at least the last `count` words, and at most twice as many; `add` returns false for one that it remembers. */
+function rememberRecent(count: number): { add(word: string): boolean } {
+  let [older, newer] = [new Set<string>(), new Set<string>()];
+  return {
+    add(word) {
+      if (newer.has(word) || older.has(word)) return false;
+      if (newer.size >= count) [older, newer] = [newer, new Set()];
+      newer.add(word);
+      return true;
+    },
   };
 }
 
@@ -83,8 +94,12 @@ export function replay(entries: Iterable<LedgerEntry>, opening: Opening = nothin
   return replaying.balances();
 }
 
-/** Returns one sentence for each difference between an account's ledger, balances and open holds. */
-export function differences(replayed: Balances, books: AccountBalances, open: { readonly holds: number }): string[] {
+/** Returns one sentence for each difference between an account's ledger, and its balances, open holds and completed jobs and calls. */
+export function differences(
+  replayed: Balances,
+  books: AccountBalances,
+  seen: { readonly holds: number; readonly completed: number },
+): string[] {
   const kept = new Map(books.packs.map((pack) => [pack.id, pack]));
   const rows: [what: string, byLedger: number | undefined, byBooks: number | undefined][] = [
     ['What is left of the subscription', replayed.subscription, subscriptionLeft(books)],
@@ -101,8 +116,14 @@ export function differences(replayed: Balances, books: AccountBalances, open: { 
       ([what, byLedger, byBooks]) =>
         `${what} is ${byLedger ?? 'not'} in the ledger and ${byBooks ?? 'not'} in the books`,
     );
-  const held = `What is held is ${books.held} in the books and ${open.holds} by the open holds`;
-  return [...replayed.problems, ...unequal, ...(books.held === open.holds ? [] : [held])];
+  const held = `What is held is ${books.held} in the books and ${seen.holds} by the open holds`;
+  const paid = `The number of completed jobs and calls is ${seen.completed}, and ${replayed.paid} are charged in the ledger`;
+  return [
+    ...replayed.problems,
+    ...unequal,
+    ...(books.held === seen.holds ? [] : [held]),
+    ...(replayed.paid === seen.completed ? [] : [paid]),
+  ];
 }
 
 function faultOf({ kind, balance, amount, job, pack }: LedgerEntry): string | null {
@@ -119,6 +140,7 @@ function faultOf({ kind, balance, amount, job, pack }: LedgerEntry): string | nu
 
 function move(running: Running, { kind, balance, amount, pack }: LedgerEntry): string[] {
   running[sums[kind]] += amount;
+  if (kinds[kind].paysCall) running.paid += 1;
   if (kind === 'overdraft') return [];
   const isGrant = kind === 'grant';
   if (balance === 'packs') return movePack(running.packs, String(pack), isGrant, amount);

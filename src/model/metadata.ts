@@ -49,6 +49,74 @@ export function readMetadata(json: unknown): Metadata | null {
   return Object.fromEntries(kept) as Metadata;
 }
 
+/** Longest metadata that the record keeps of an ended job, as UTF-8 bytes of JSON. */
+export const maxStoredBytes = 16_000;
+
+interface MeasuredText {
+  readonly name: string;
+  readonly text: string;
+  readonly bytes: number;
+}
+
+/**
+ * Returns the metadata, shortened to `maxBytes` of JSON: the longest texts first, by whole characters, until others are as
+ * long. A URL is left out instead, because its beginning names another page.
+ */
+export function shortenMetadata<T extends Readonly<Record<string, unknown>>>(
+  metadata: T,
+  maxBytes = maxStoredBytes,
+): T {
+  const kept: Record<string, unknown> = { ...metadata };
+  for (let excess = bytesOf(kept) - maxBytes; excess > 0; excess = bytesOf(kept) - maxBytes) {
+    const texts = textsOf(kept);
+    const level = levelOf(texts, excess);
+    const long = texts.filter(({ bytes }) => bytes > level);
+    const url = long.find(({ name }) => isUrlField(name));
+    if (url) kept[url.name] = null;
+    else for (const { name, text } of long) kept[name] = cutText(text, level);
+    if (long.length === 0) break;
+  }
+  return kept as T;
+}
+
+/** Returns the texts of metadata, longest first. */
+function textsOf(metadata: Readonly<Record<string, unknown>>): MeasuredText[] {
+  return Object.entries(metadata)
+    .flatMap(([name, text]) => (typeof text === 'string' ? { name, text, bytes: bytesOf(text) } : []))
+    .sort((one, other) => other.bytes - one.bytes);
+}
+
+/** Returns how long texts may be at most, so that all together have so many bytes less. */
+function levelOf(longestFirst: readonly MeasuredText[], excess: number): number {
+  let sum = -excess;
+  for (const [n, { bytes }] of longestFirst.entries()) {
+    sum += bytes;
+    const level = Math.floor(sum / (n + 1));
+    if (level >= (longestFirst[n + 1]?.bytes ?? 0)) return Math.max(level, bytesOf(''));
+  }
+  return bytesOf('');
+}
+
+function isUrlField(name: string): boolean {
+  return Object.hasOwn(metadataFields, name) && metadataFields[name as keyof typeof metadataFields] === 'url';
+}
+
+/** Returns the longest beginning of whole characters that has at most so many bytes of JSON. */
+function cutText(text: string, maxBytes: number): string {
+  let bytes = bytesOf('');
+  let end = 0;
+  for (const character of text) {
+    bytes += bytesOf(character) - bytesOf('');
+    if (bytes > maxBytes) break;
+    end += character.length;
+  }
+  return text.slice(0, end);
+}
+
+function bytesOf(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value));
+}
+
 function readValue(kind: FieldKind, value: unknown): string | number | boolean | null {
   switch (kind) {
     case 'string':

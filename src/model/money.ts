@@ -85,10 +85,7 @@ export function usage(
 }
 
 /** The reduced usage answer: the plan's name, or `none`, and what remains as text (D48, D80). */
-export function reducedUsage(
-  books: AccountBalances,
-  plan: Pick<Plan, 'name'> | null,
-): { plan: string; remaining: string } {
+export function reducedUsage(books: AccountBalances, plan: Pick<Plan, 'name'> | null) {
   return { plan: plan?.name ?? 'none', remaining: String(remaining(books)) };
 }
 
@@ -112,7 +109,7 @@ function keyUsage(key: Pick<Key, 'alias' | 'active' | 'category' | 'expires' | '
   const { alias, active, category, expires } = key;
   const { total, daily, weekly, monthly } = key.quotas;
   const quotas = { total, daily, weekly, monthly };
-  return { alias, active, category, expires: expires === null ? null : writeTime(expires), quotas };
+  return { alias, active, category, expires: writeTime(expires), quotas };
 }
 
 function share(total: number, used: number, left: number) {

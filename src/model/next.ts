@@ -22,6 +22,8 @@ export interface JobLimits {
   readonly maxStoringMs: number;
   /** Longest attempt; a recording may take its own length more (D65). */
   readonly maxAttemptMs: number;
+  /** True while the clock has jumped: no attempt ends at its deadline. */
+  readonly ignoresDeadlines?: boolean;
 }
 
 /** End of a job, for polls (`status`, `text`), the request log (`log`) and statistics. */
@@ -64,6 +66,11 @@ const deadlineOutcomes: Record<'waiting' | 'running', Outcome> = {
   running: { is: 'failed', code: 'timeout' },
 };
 
+const maxRetryDelayMs = 600_000;
+/** A job that would wait longer before its next attempt waits no more: the clock went back since. */
+export const longestWaitMs = 2 * maxRetryDelayMs;
+const preemptedText = 'another account waited for a worker';
+
 export function next(job: Job, seen: Seen, now: number, limits: JobLimits): Step {
   if (isEnded(job.status)) return seen.is === 'absent' ? { do: 'nothing' } : { do: 'stop' };
   if (!hasOpenAttempt(job)) return seen.is === 'absent' ? startLater(job, now, limits) : { do: 'stop' };
@@ -84,9 +91,12 @@ export function next(job: Job, seen: Seen, now: number, limits: JobLimits): Step
     case 'running': {
       // Every start sets a deadline; a missing one counts as reached.
       const deadline = job.deadline ?? now;
-      if (now >= deadline) return judgeOutcome(job, verdictOf(job) ?? deadlineOutcomes[seen.is], now, limits);
+      const isOver = now >= deadline;
+      const mayEnd = !limits.ignoresDeadlines || verdictOf(job) !== null;
+      if (isOver && mayEnd) return judgeOutcome(job, verdictOf(job) ?? deadlineOutcomes[seen.is], now, limits);
+      if (job.preempted === job.attempt && job.verdict === null) return repeatInterrupted(preemptedText, now);
       if (seen.is === 'waiting' && seen.reason !== job.stage) return { do: 'note', running: false, stage: seen.reason };
-      return { do: 'nothing', until: deadline };
+      return isOver ? { do: 'nothing' } : { do: 'nothing', until: deadline };
     }
   }
 }
@@ -98,15 +108,21 @@ export function failAttempt(job: Job, code: FailureCode, text: string | null, no
 }
 
 /** `max_duration` is added to every recording, because a source is not known to be live before the attempt. */
-export function deadlineOf(job: Job, limits: JobLimits, now: number): number {
+export function deadlineOf(job: Job, limits: Pick<JobLimits, 'maxAttemptMs'>, now: number): number {
   const { max_duration } = job.args;
   const recordedSeconds = typeof max_duration === 'number' ? max_duration : 0;
   return now + limits.maxAttemptMs + Math.ceil(recordedSeconds * 1000);
 }
 
+/** Limits by which no job ends for its age, for as long as the clock cannot be trusted. */
+export function withoutAges(limits: JobLimits): JobLimits {
+  const maxQueueMs = Number.POSITIVE_INFINITY;
+  return { ...limits, maxQueueMs, maxStoringMs: Number.POSITIVE_INFINITY, ignoresDeadlines: true };
+}
+
 /** 5 s, 15 s, 45 s …, at most 10 minutes. */
 export function retryDelayMs(failed: number): number {
-  return Math.min(5_000 * 3 ** (failed - 1), 600_000);
+  return Math.min(5_000 * 3 ** (failed - 1), maxRetryDelayMs);
 }
 
 /** Every ended attempt is counted as a failure or an interruption, so what is not counted is open. */
@@ -133,7 +149,8 @@ function hasRun(seen: Seen): boolean {
 function startLater(job: Job, now: number, limits: JobLimits): Step {
   const queuedSince = Math.max(job.created_at, job.not_before);
   if (now - queuedSince >= limits.maxQueueMs) return settleFailed('queue_timeout', null);
-  if (now < job.not_before) return { do: 'nothing', until: job.not_before };
+  const waits = job.not_before > now && job.not_before - now <= longestWaitMs;
+  if (waits) return { do: 'nothing', until: job.not_before };
   return { do: 'start', attempt: job.attempt + 1 };
 }
 
@@ -165,6 +182,10 @@ function isOwn(job: Job, delivered: Delivered): boolean {
 
 function interruptAttempt(job: Job, reason: string | null, now: number, limits: JobLimits): Step {
   if (job.interruptions >= limits.maxInterruptions) return settleFailed('worker_lost', null, reason);
+  return repeatInterrupted(reason, now);
+}
+
+function repeatInterrupted(reason: string | null, now: number): Step {
   return { do: 'retry', counts: 'interruption', code: 'worker_lost', text: reason, notBefore: now };
 }
 

@@ -32,17 +32,9 @@ export function readAlias(text: unknown): ReadInput<string> {
   return readPrintable(text, 'An alias', 1);
 }
 
-export function readCategory(text: unknown): ReadInput<string> {
-  return readPrintable(text, 'A category', 0);
-}
-
-export function readPackTitle(text: unknown): ReadInput<string> {
-  return readPrintable(text, 'The title of a pack', 1);
-}
-
-export function readAccountName(text: unknown): ReadInput<string> {
-  return readPrintable(text, 'The name of an account', 1);
-}
+export const readCategory = (text: unknown) => readPrintable(text, 'A category', 0);
+export const readPackTitle = (text: unknown) => readPrintable(text, 'The title of a pack', 1);
+export const readAccountName = (text: unknown) => readPrintable(text, 'The name of an account', 1);
 
 /** A whole number within limits, of digits alone when it is text. */
 export function readWhole(

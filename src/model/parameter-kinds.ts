@@ -25,7 +25,8 @@ export interface Parameter<T = unknown, A = unknown> {
 
 export type ParameterTable = Readonly<Record<string, Parameter>>;
 
-type Values<P extends ParameterTable> = {
+/** Values of a table's parameters once they are read. */
+export type ParameterValues<P extends ParameterTable> = {
   readonly [N in keyof P]: P[N] extends Parameter<infer T, infer A> ? T | A : never;
 };
 
@@ -42,7 +43,7 @@ export function readParameters<P extends ParameterTable>(
   table: P,
   given: Readonly<Record<string, unknown>>,
   exceptions: Exceptions = [],
-): Judged<Values<P>> {
+): Judged<ParameterValues<P>> {
   const values: Record<string, unknown> = {};
   for (const name of Object.keys(table)) {
     const parameter = table[name] as Parameter;
@@ -58,7 +59,7 @@ export function readParameters<P extends ParameterTable>(
     if (!judged.ok) return refuse(`Bad Request: ${name} ${judged.sentence}`);
     values[name] = judged.value;
   }
-  return { ok: true, value: values as Values<P> };
+  return { ok: true, value: values as ParameterValues<P> };
 }
 
 export function choice<const T extends string, A extends T | undefined>(
@@ -112,10 +113,7 @@ export function url(description: string, maxLength = maxUrlLength): Parameter<st
 
 export function fieldPaths(description: string): Parameter<readonly Path[], readonly Path[]> {
   const schema = { type: 'string', description, maxLength: maxFieldsBytes };
-  const read = (given: unknown): Judged<readonly Path[]> => {
-    const parsed = typeof given === 'string' ? parseFields(given) : refuse(fieldsAllowed);
-    return parsed.ok ? { ok: true, value: parsed.paths } : parsed;
-  };
+  const read = (given: unknown) => (typeof given === 'string' ? parseFields(given) : refuse(fieldsAllowed));
   return { schema, required: false, absent: [], read };
 }
 

@@ -1,19 +1,19 @@
 import type { AddressException } from '../base/settings/kinds.ts';
 import { maxWebhookUrlLength } from './caller-url.ts';
-import { type Endpoint, type JobStatus, jobStatuses } from './job.ts';
+import { type Endpoint, jobStatuses } from './job.ts';
 import {
   choice,
   fieldPaths,
   flag,
   number,
   type ParameterTable,
+  type ParameterValues,
   type Refused,
   readParameters,
   required,
   text,
   url,
 } from './parameter-kinds.ts';
-import type { Path } from './select-fields.ts';
 import { catalogue, type JudgedStats, judgeStats } from './stats.ts';
 
 /** Parameters as a caller gave them: texts of the query (arrays when repeated) and values of a JSON body, merged (D96). */
@@ -30,16 +30,11 @@ export interface CreditRequest {
   webhook_authorization: string | null;
 }
 
-export interface Flags {
-  soft_fail: boolean;
-  is_async: boolean;
-  /** Empty when the whole answer is wanted. */
-  fields: readonly Path[];
-}
-
+/** Longest part of a source that a caller may ask for. */
+export const maxDurationSeconds = 86_400;
 const maxDuration = number(
   'Seconds; what is longer is cut to this length.',
-  { exclusiveMinimum: 0, maximum: 86400 },
+  { exclusiveMinimum: 0, maximum: maxDurationSeconds },
   'must be a number above 0 and at most 86400, such as 90 or 2.5',
   undefined,
 );
@@ -82,6 +77,8 @@ export const globalParameters = {
     'What to keep of the answer: names with commas between them, dots leading into objects and arrays.',
   ),
 } as const satisfies ParameterTable;
+
+export type Flags = ParameterValues<typeof globalParameters>;
 
 export const statsParameters = {
   engine: text('Engine to look at.', { ...noControls, examples: Object.keys(catalogue) }, noControlsAllowed),
@@ -168,24 +165,6 @@ export function wantsSoftFail(given: Given): boolean {
 export function parseStats(given: Given): JudgedStats {
   const read = readParameters(statsParameters, given);
   return read.ok ? judgeStats(read.value.engine, read.value.path) : { ...read, code: 'bad_request' };
-}
-
-/** Reads the parameters of the list of jobs; the cursor is checked by its route. */
-export function parseList(
-  given: Given,
-): Parsed<{ status: JobStatus | undefined; limit: number; cursor: string | undefined }> {
-  const read = readParameters(listParameters, given);
-  return read.ok ? { ok: true, ...read.value } : read;
-}
-
-export function parseWait(given: Given): Parsed<{ waitSeconds: number }> {
-  const read = readParameters(pollParameters, given);
-  return read.ok ? { ok: true, waitSeconds: read.value.wait } : read;
-}
-
-export function parseView(given: Given): Parsed<{ view: 'full' | 'reduced' }> {
-  const read = readParameters(usageParameters, given);
-  return read.ok ? { ok: true, ...read.value } : read;
 }
 
 /** Reads the job id in a path, in lower case as the record has it. */

@@ -1,10 +1,6 @@
 /** The names that lead to one field, from the outside in. */
 export type Path = readonly string[];
 
-type ParsedFields =
-  | { readonly ok: true; readonly paths: readonly Path[] }
-  | { readonly ok: false; readonly sentence: string };
-
 interface Wanted {
   /** Everything below is kept. */
   whole: boolean;
@@ -19,7 +15,7 @@ const maxLevels = 10;
 const neverKept = new Set(['__proto__', 'constructor', 'prototype']);
 
 /** Reads the parameter `fields`: paths between commas, levels between dots. A text that names nothing gives no paths. */
-export function parseFields(text: string): ParsedFields {
+export function parseFields(text: string) {
   const names = text
     .split(',')
     .map((name) => name.trim())
@@ -30,7 +26,7 @@ export function parseFields(text: string): ParsedFields {
     paths.length <= maxPaths &&
     paths.every((path) => path.length <= maxLevels) &&
     !names.some((name) => /[\p{Cc}\p{Cs}]/u.test(name));
-  return fits ? { ok: true, paths } : { ok: false, sentence: fieldsAllowed };
+  return fits ? ({ ok: true, value: paths } as const) : ({ ok: false, sentence: fieldsAllowed } as const);
 }
 
 /** Arrays are crossed; a parent stays, if need be empty or null; a path that goes on below a plain value names nothing. */

@@ -12,9 +12,10 @@ export function readTime(text: unknown, momentOfDay: 'first' | 'last'): number |
   return time >= 0 && time <= latest ? time : null;
 }
 
-/** The time as the contract writes it: ISO 8601, UTC, with milliseconds. */
-export function writeTime(time: number): string {
-  return new Date(time).toISOString();
+/** The time as the contract writes it: ISO 8601, UTC, with milliseconds; `null` stays `null`. */
+export function writeTime<T extends number | null>(time: T): T extends number ? string : null;
+export function writeTime(time: number | null): string | null {
+  return time === null ? null : new Date(time).toISOString();
 }
 
 function isDay(day: string): boolean {

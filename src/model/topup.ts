@@ -22,15 +22,6 @@ export interface Topup extends TopupChoice {
   readonly cap_mailed_at: number | null;
 }
 
-/** State after a charge, which may cause a purchase. */
-export interface AfterCharge {
-  readonly remaining: number;
-  readonly quota: number;
-  /** In this UTC calendar month. */
-  readonly spentThisMonthCents: number;
-  readonly purchaseUnderWay: boolean;
-}
-
 // A stored payment method is good only together with the customer it belongs to.
 const needed = ['pack_title', 'pack_total', 'price_cents', 'currency', 'customer', 'payment_method'] as const;
 type Needed = { readonly [F in (typeof needed)[number]]: NonNullable<TopupChoice[F]> };
@@ -52,16 +43,6 @@ export const noTopup: Topup = {
   cap_mailed_at: null,
 };
 
-/** Returns `buy` if a charge that left this much causes a purchase, `capped` if only the monthly cap prevents it (D49, D82). */
-export function shouldBuy(topup: Topup, after: AfterCharge, now: number): 'buy' | 'capped' | 'no' {
-  if (!topup.enabled || !isComplete(topup) || after.purchaseUnderWay) return 'no';
-  const { pack_total, price_cents, threshold_percent, monthly_cap_cents } = topup;
-  if (now < (nextPossibleAt(topup) ?? 0)) return 'no';
-  if (after.remaining * 100 >= threshold_percent * (after.quota + pack_total)) return 'no';
-  const isCapped = monthly_cap_cents !== null && after.spentThisMonthCents + price_cents > monthly_cap_cents;
-  return isCapped ? 'capped' : 'buy';
-}
-
 /** When the 72 hours after the last purchase are over; `null` without one. */
 export function nextPossibleAt(topup: Pick<Topup, 'last_purchase_at'>): number | null {
   return topup.last_purchase_at === null ? null : topup.last_purchase_at + topupCooldownMs;
@@ -82,7 +63,7 @@ export function enablingProblem(
   return providerConfigured ? null : 'no_provider';
 }
 
-function isComplete<T extends TopupChoice>(topup: T): topup is T & Needed {
+export function isComplete<T extends TopupChoice>(topup: T): topup is T & Needed {
   return needed.every((name) => topup[name] !== null);
 }
 

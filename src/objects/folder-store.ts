@@ -33,6 +33,7 @@ export interface FolderStore extends ObjectStore {
 
 const purpose = 'permit';
 const permitMs = 3_600_000;
+const pageLength = 1_000;
 
 /** Opens a folder as an object store. The folder's own path may contain symbolic links, paths inside it may not. */
 export async function openFolder({ folder, seal, now }: FolderOptions): Promise<FolderStore> {
@@ -75,9 +76,14 @@ export async function openFolder({ folder, seal, now }: FolderOptions): Promise<
       if (!isObjectPrefix(prefix)) throw new Error(`${JSON.stringify(prefix)} is not what keys begin with`);
       await callDisk(find(root, () => removeFolder(root, prefix)));
     },
-    sweepTemporary: async (olderThanMs) => {
+    sweepTemporary: async (before) => {
       await callDisk(checkPresence(root));
-      return callDisk(sweepUploads(root, olderThanMs));
+      return callDisk(sweepUploads(root, before));
+    },
+    listNames: async function* () {
+      await callDisk(checkPresence(root));
+      const names = (await callDisk(readdir(root))).filter((name) => !name.startsWith('.'));
+      for (let n = 0; n < names.length; n += pageLength) yield names.slice(n, n + pageLength);
     },
   };
   return store;

@@ -34,14 +34,13 @@ export async function receiveObject(
   }
 }
 
-/** Removes uploads that were not written to for some time; returns their number. */
-export async function sweepUploads(root: string, olderThanMs: number): Promise<number> {
+/** Removes uploads that were last written to before a time; returns their number. */
+export async function sweepUploads(root: string, before: number): Promise<number> {
   let removed = 0;
   for (const name of await readdir(uploadsFolder(root))) {
     const folder = join(uploadsFolder(root), name);
     const writtenAt = Math.max(...(await Promise.all([folder, join(folder, unfinished)].map(readTime))));
-    // File times follow the machine's clock, not a rehearsal clock that is ahead of it.
-    if (Date.now() - writtenAt < olderThanMs) continue;
+    if (writtenAt >= before) continue;
     await rm(folder, { recursive: true, force: true });
     removed += 1;
   }

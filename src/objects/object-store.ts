@@ -26,8 +26,10 @@ export interface ObjectStore {
   readonly read: (key: string) => Promise<Buffer | null>;
   /** Removes every object and every upload whose key begins with a prefix; the prefix ends with a slash. */
   readonly remove: (prefix: string) => Promise<void>;
-  /** Removes uploads that were not written to for some time; returns their number. */
-  readonly sweepTemporary: (olderThanMs: number) => Promise<number>;
+  /** Removes uploads that were last written to before a time, in milliseconds since 1970; returns their number. */
+  readonly sweepTemporary: (before: number) => Promise<number>;
+  /** Lists the first name of every key, once for all keys that share it, in pages. */
+  readonly listNames: () => AsyncIterable<readonly string[]>;
 }
 
 /** A file that is to be uploaded. A store that takes files whole does not read `parts`. */

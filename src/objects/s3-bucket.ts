@@ -10,6 +10,8 @@ export interface Bucket {
   readonly name: string;
   readonly client: S3Client;
   readonly publicClient: S3Client;
+  /** The clock of S3, as the SDK knows it from its answers: S3 refuses URLs that were signed by one that is off. */
+  readonly now: () => Date;
 }
 
 const callTimeoutMs = 10_000;
@@ -24,6 +26,7 @@ export function openBucket(settings: BucketSettings): Bucket {
   if (s3Bucket === null) throw new Error('TRAWL_S3_BUCKET is needed here.');
   const client = openClient(settings, s3Endpoint);
   return {
+    now: () => new Date(Date.now() + client.config.systemClockOffset),
     name: s3Bucket,
     client,
     publicClient: s3PublicEndpoint === null ? client : openClient(settings, s3PublicEndpoint),

@@ -53,7 +53,10 @@ export async function permitParts(
       const place = { Bucket: bucket.name, Key: key, UploadId: id, PartNumber: number };
       const command = new UploadPartCommand({ ...place, ContentLength: bytes, ChecksumSHA256: checksum });
       // S3 checks the header, but not the same value in the query.
-      const options = { expiresIn: partUrlSeconds, unhoistableHeaders: new Set([checksumHeader]) };
+      const options = {
+        ...{ expiresIn: partUrlSeconds, signingDate: bucket.now() },
+        unhoistableHeaders: new Set([checksumHeader]),
+      };
       const url = await signUrl(() => getSignedUrl(bucket.client, command, options));
       return { url, headers: { [checksumHeader]: checksum }, start, bytes };
     }),

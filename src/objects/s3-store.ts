@@ -3,6 +3,8 @@ import {
   DeleteObjectCommand,
   GetObjectCommand,
   HeadObjectCommand,
+  ListObjectsV2Command,
+  type ListObjectsV2CommandOutput,
   PutObjectCommand,
   paginateListObjectsV2,
 } from '@aws-sdk/client-s3';
@@ -83,7 +85,8 @@ export function openS3({ settings, partBytes, throughEgress }: S3Options): Objec
       await abortUploads(bucket, prefix, Number.POSITIVE_INFINITY);
       await removeObjects(bucket, prefix);
     },
-    sweepTemporary: (olderThanMs) => abortUploads(bucket, '', Date.now() - olderThanMs),
+    sweepTemporary: (before) => abortUploads(bucket, '', before),
+    listNames: () => listNames(bucket),
   };
 }
 
@@ -139,7 +142,19 @@ async function signLink(bucket: Bucket, key: string, { content_type, disposition
     ...{ Bucket: bucket.name, Key: key, ResponseCacheControl: 'private, no-store' },
     ...{ ResponseContentType: content_type, ResponseContentDisposition: disposition },
   });
-  return signUrl(() => getSignedUrl(bucket.publicClient, command, { expiresIn: linkSeconds }));
+  return signUrl(() =>
+    getSignedUrl(bucket.publicClient, command, { expiresIn: linkSeconds, signingDate: bucket.now() }),
+  );
+}
+
+async function* listNames({ client, name }: Bucket): AsyncGenerator<readonly string[]> {
+  let ContinuationToken: string | undefined;
+  do {
+    const command: ListObjectsV2Command = new ListObjectsV2Command({ Bucket: name, Delimiter: '/', ContinuationToken });
+    const page: ListObjectsV2CommandOutput | null = await callBucket(client.send(command, timeLimit()));
+    yield (page?.CommonPrefixes ?? []).map(({ Prefix = '' }) => Prefix.slice(0, -1));
+    ContinuationToken = page?.NextContinuationToken;
+  } while (ContinuationToken !== undefined);
 }
 
 async function removeObjects({ client, name }: Bucket, prefix: string): Promise<void> {

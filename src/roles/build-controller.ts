@@ -1,25 +1,22 @@
 import type { Config } from '../base/config.ts';
-import type { Log } from '../base/log.ts';
-import type { Metrics } from '../base/metrics.ts';
-import type { Seal } from '../base/seal.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import type { Shutdown } from '../base/shutdown.ts';
 import { type Controller, type ControllerTimes, startController } from '../controller/controller.ts';
 import { readCookies } from '../controller/cookies.ts';
 import { startGauges } from '../controller/gauges.ts';
+import { startLedgerCheck } from '../controller/ledger-check.ts';
 import { openMetadataRunner } from '../controller/metadata-runner.ts';
 import { startSweeper } from '../controller/sweeper.ts';
 import { makeWorkerGateway } from '../controller/worker-gateway.ts';
 import { makeLink } from '../model/file-link.ts';
-import type { Inspector } from '../model/inspection-result.ts';
 import type { Job } from '../model/job.ts';
 import type { JobLimits } from '../model/next.ts';
-import type { ObjectStore } from '../objects/object-store.ts';
+import { sharesOf } from '../model/preemption.ts';
 import type { AttemptId, Runner } from '../runners/runner.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import { channels } from '../store/keys.ts';
-import type { RecordStore } from '../store/script.ts';
 import { deliverWebhooks } from '../webhooks/deliver-webhooks.ts';
+import type { SharedParts } from './shared.ts';
 import { openListener } from './socket.ts';
 
 /** Opens the runner of the workers and their authentication, which returns `null` for an unknown token or an attempt that is over. */
@@ -28,19 +25,12 @@ export type OpenWorkers = () => Promise<{
   readonly attemptOf: (token: string) => Promise<AttemptId | null>;
 }>;
 
-export interface ControllerParts {
-  readonly config: Config;
-  readonly store: RecordStore;
-  readonly seal: Seal;
-  readonly objects: ObjectStore;
-  readonly inspector: Inspector;
+export interface ControllerParts extends SharedParts {
   readonly publicUrl: () => string;
   readonly openWorkers: OpenWorkers;
   readonly gatewayAddress: ServerAddress;
   /** The proxy through which webhooks are sent. */
   readonly egress: ServerAddress;
-  readonly log: Log;
-  readonly metrics: Metrics;
   readonly times?: Partial<ControllerTimes>;
 }
 
@@ -55,14 +45,16 @@ export async function buildController(parts: ControllerParts, stop: Shutdown): P
   stop.add('workers', () => runner.close(), 8);
   const gatewayLog = log.with({ part: 'gateway' });
   const cookiesOf = (url: unknown) => readCookies(config.cookies, url, gatewayLog);
-  const gateway = { store, objects, log: gatewayLog, attemptOf, maxFileBytes, inspectSeconds, cookiesOf };
+  const { maxAttemptMs } = limitsOf(config);
+  const limits = { maxFileBytes, maxAttemptMs, inspectSeconds };
+  const gateway = { store, objects, log: gatewayLog, attemptOf, cookiesOf, ...limits };
   stop.add('gateway', await openListener(makeWorkerGateway(gateway), parts.gatewayAddress));
   const readMetadataJob = (jobId: string) => readJob(store, jobId);
   const metadataLog = log.with({ part: 'metadata runner' });
   const metadataRunner = openMetadataRunner(inspector, readMetadataJob, inspectSeconds, metadataLog);
   const controller = await startController({
     ...{ store, objects, metrics, limits: limitsOf(config), log: log.with({ part: 'controller' }) },
-    slots: config.workers,
+    shares: sharesOf(config.workers, config.reservedWorkers, config.preemptSeconds),
     runners: [runner, metadataRunner],
     runnerOf: (job) => (job.endpoint === 'metadata' ? metadataRunner : runner),
     ...(parts.times && { times: parts.times }),
@@ -92,7 +84,7 @@ async function startWebhooks(parts: ControllerParts, stop: Shutdown): Promise<vo
   stop.add('hints for webhooks', await store.connection.subscribe(channels.webhooks, delivery.wake));
 }
 
-/** Only the leading controller sweeps and sets the gauges. */
+/** Only the leading controller sweeps, verifies the ledgers and sets the gauges. */
 function startUpkeep(parts: ControllerParts, controller: Controller, stop: Shutdown): void {
   const { config, store, objects, metrics, log } = parts;
   const leading = { store, isLeading: () => controller.isLeading() };
@@ -101,11 +93,16 @@ function startUpkeep(parts: ControllerParts, controller: Controller, stop: Shutd
     line: config.logDays * 24 * hourMs,
     file: config.fileHours * hourMs,
   };
-  const sweeper = startSweeper({ ...leading, objects, lifetimes, log: log.with({ part: 'sweeper' }) });
+  const sweeper = startSweeper({
+    ...{ ...leading, objects, lifetimes, metrics, log: log.with({ part: 'sweeper' }) },
+    probe: controller.storage,
+  });
   stop.add('sweeper', sweeper.close, 3);
   const oldestUnsettled = () => controller.oldestUnsettled();
   const gauges = startGauges({ ...leading, metrics, oldestUnsettled, log: log.with({ part: 'gauges' }) });
   stop.add('gauges', gauges.close, 3);
+  const check = startLedgerCheck({ ...leading, metrics, log: log.with({ part: 'ledger check' }) });
+  stop.add('check of all ledgers', check.close, 3);
 }
 
 function limitsOf(config: Config): JobLimits {

@@ -3,8 +3,9 @@ import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Terminal } from '../admin/terminal.ts';
 import type { Log } from '../base/log.ts';
+import { inspectionsPerProcessor } from '../base/resource-limits.ts';
 import { inspectUrl } from '../media/produce-file.ts';
-import { chooseSandbox } from '../worker/choose-sandbox.ts';
+import { enterIsolation, isPod } from '../worker/enter-isolation.ts';
 import { findPrograms } from '../worker/find-programs.ts';
 import { startInspectorPool } from '../worker/inspector-pool.ts';
 import { serveInspector } from '../worker/inspector-server.ts';
@@ -12,8 +13,6 @@ import { openReadiness } from './readiness.ts';
 import { type RunningRole, runRole } from './run-role.ts';
 import { showYtDlpVersion } from './yt-dlp-version.ts';
 
-/** More than one, because a request mostly waits for the network. */
-const maxRequestsPerProcessor = 4;
 /** Then the parent process is replaced, because yt-dlp and its libraries leak. */
 const maxRequests = 1000;
 const drainSeconds = 20;
@@ -34,12 +33,14 @@ async function start(running: RunningRole<(typeof required)[number]>): Promise<v
   const { config, log, metrics, stop, terminal, isOrphaned } = running;
   const programs = findPrograms(terminal.env.PATH ?? '');
   const root = join(resolve(config.data), 'work');
-  const sandbox = await chooseSandbox(config.sandbox, root, (sentence) => log.warn('no sandbox', { reason: sentence }));
+  const isolation = { config, root, python: programs.python, isPod: isPod(terminal.env), log };
+  const sandbox = await enterIsolation(isolation);
   const inspector = await startInspectorPool({
     ...{ inspectUrl, sandbox, log, maxRequests, programs, root, inspectSeconds: config.inspectSeconds },
+    cgroups: config.cgroup === 'off' ? null : config.cgroup,
     plugins: config.ytdlpPlugins.filter((folder) => hasFolder(folder, log)),
     egress: config.egressAddress,
-    maxConcurrent: maxRequestsPerProcessor * availableParallelism(),
+    maxConcurrent: inspectionsPerProcessor * availableParallelism(),
   });
   stop.add('inspector', inspector.close);
   const readiness = await openReadiness(running, ['inspector']);
@@ -51,7 +52,7 @@ async function start(running: RunningRole<(typeof required)[number]>): Promise<v
   );
   stop.add('inspection', () => server.close(isOrphaned() ? 0 : drainSeconds));
   readiness.set('inspector', inspector.isReady);
-  log.info('inspector listens', { sandbox });
+  log.info('inspector listens');
   showYtDlpVersion(programs.python, metrics, log);
 }
 

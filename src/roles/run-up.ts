@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checkMachine } from '../admin/check-machine.ts';
 import type { Finding } from '../admin/doctor-finding.ts';
@@ -8,18 +7,23 @@ import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { makeSeal, type Seal } from '../base/seal.ts';
 import { makeToken, readToken } from '../controller/attempt-token.ts';
+import { removeFolder } from '../media/child-folder.ts';
 import { projectPython } from '../media/yt-dlp.ts';
+import { openObjects } from '../objects/open-objects.ts';
 import { openProcessRunner } from '../runners/process-runner.ts';
 import type { AttemptId } from '../runners/runner.ts';
+import { chooseSandbox, type SandboxMode } from '../worker/choose-sandbox.ts';
+import { hasNamespaces } from '../worker/sandbox-command.ts';
 import { buildController, type OpenWorkers } from './build-controller.ts';
 import { childEnv, keepChild, ownCommand } from './children.ts';
 import { askInspector } from './inspector-client.ts';
 import { openKubernetesWorkers } from './kubernetes-workers.ts';
-import { openObjects } from './open-objects.ts';
+import { openOwnCgroup } from './open-own-cgroup.ts';
 import { openRecord } from './open-record.ts';
+import { isPublic } from './public-endpoint.ts';
 import { openReadiness } from './readiness.ts';
 import { type RunningRole, runRole } from './run-role.ts';
-import { linesToTry, makeSampleAccount } from './sample-account.ts';
+import { linesToTry, lineToGet, makeSampleAccount } from './sample-account.ts';
 import { serveApi } from './serve-api.ts';
 import { isListening } from './socket.ts';
 import { openStateFolder } from './state-folder.ts';
@@ -42,25 +46,37 @@ async function start(running: RunningRole): Promise<void> {
   await refuseUnfitMachine(config, report);
   const home = await openStateFolder(config.data, config.secret);
   stop.add('data folder', home.release);
+  const isInCluster = config.runner === 'kubernetes';
+  // Before the first child: with version 2, this process moves to another cgroup.
+  const cgroup = isInCluster
+    ? null
+    : await openOwnCgroup(config.cgroup, join(home.path, 'cgroup'), join(home.path, 'work'), log);
+  if (cgroup !== null) stop.add('cgroup', cgroup.close);
   const readiness = await openReadiness(running, ['record', 'egress', 'inspector', 'controller', 'api']);
   const store = await openRecord(running, report);
   readiness.set('record', store.connection.ready);
   // No worker runs yet: these files were left by workers that were killed with everything else.
-  await rm(join(home.path, 'work'), { recursive: true, force: true });
+  const work = join(home.path, 'work');
+  await removeFolder(work);
+  const sandbox = config.runner === 'process' ? await requireIsolation(config, work) : config.sandbox;
   if (config.runner === 'process') showYtDlpVersion(projectPython, metrics, log);
   const seal = makeSeal({ secret: home.secret, old: config.secretOld });
-  const objects = await openObjects(config, { folder: join(home.path, 'objects'), seal, now: store.clock.now });
+  const objects = await openObjects(
+    config,
+    async () => seal,
+    store.clock.now,
+    () => isPublic(config.s3Endpoint),
+  );
   const socketOf = (part: string) => ({ path: join(home.path, `${part}.sock`) });
   const [egress, inspector, gateway] = [socketOf('egress'), socketOf('inspector'), socketOf('gateway')];
-  const inherited = childEnv(terminal.env, home.path);
-  const env = { ...inherited, TRAWL_EGRESS_ADDRESS: `unix:${egress.path}` };
+  const inherited = { ...childEnv(terminal.env, home.path), TRAWL_SANDBOX: sandbox };
+  const env = { ...inherited, TRAWL_CGROUP: cgroup?.folder ?? 'off', TRAWL_EGRESS_ADDRESS: `unix:${egress.path}` };
   stop.add('egress', keepChild('egress', ['--at', egress.path], inherited, log), 6);
   readiness.set('egress', () => isListening(egress));
   const inspectorEnv = { ...env, TRAWL_INSPECTOR_ADDRESS: `unix:${inspector.path}` };
   stop.add('inspector', keepChild('inspector', [], inspectorEnv, log), 6);
   readiness.set('inspector', () => isListening(inspector));
   const parts = { config, store, seal, objects, inspector: askInspector(inspector), log, metrics };
-  const isInCluster = config.runner === 'kubernetes';
   const openWorkers = isInCluster
     ? openKubernetesWorkers({ config, env: terminal.env, now: store.clock.now, metrics, log })
     : processWorkers({ ...env, TRAWL_GATEWAY_ADDRESS: `unix:${gateway.path}` }, seal, log);
@@ -93,6 +109,17 @@ function processWorkers(env: Readonly<Record<string, string>>, seal: Seal, paren
   });
 }
 
+/**
+ * Returns the setting for workers and inspector, which choose again and warn: where bubblewrap works now it is required of them,
+ * whatever happens later. The start is refused here, where the operator sees it.
+ */
+async function requireIsolation({ sandbox }: Config, work: string): Promise<SandboxMode> {
+  const chosen = await chooseSandbox(sandbox, work, projectPython, () => undefined).catch((error: Error) => {
+    throw refuse('unavailable', error.message);
+  });
+  return hasNamespaces(chosen) ? 'required' : sandbox;
+}
+
 /** The doctor's checks: a problem refuses the start, a note is reported. */
 async function refuseUnfitMachine(config: Config, report: (finding: Finding) => void): Promise<void> {
   const findings = await checkMachine(config);
@@ -107,5 +134,7 @@ function introduce(url: string, key: string): string {
   ${key}
 Paste these lines into another terminal: they show what the account has, ask for a film, wait for it and fetch it as film.mp4.
 Any other URL may stand in place of the film's. The film costs one credit, as the first line then shows.
-${lines.join('')}`;
+${lines.join('')}The same as one command, which shows its progress and checks the file:
+  ${lineToGet(url, key)}
+`;
 }

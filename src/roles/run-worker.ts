@@ -1,5 +1,6 @@
 import type { Terminal } from '../admin/terminal.ts';
 import { inspectUrl, produce } from '../media/produce-file.ts';
+import { isPod } from '../worker/enter-isolation.ts';
 import { findPrograms } from '../worker/find-programs.ts';
 import { runWorker } from '../worker/worker.ts';
 import { type RoleTools, runRole } from './run-role.ts';
@@ -23,6 +24,7 @@ function run({ config, log, terminal, options }: RoleTools<(typeof required)[num
   const tokenFile = options['token-file'];
   return runWorker({
     config,
+    isPod: isPod(terminal.env),
     gateway: config.gatewayAddress,
     egress: config.egressAddress,
     terminationFile: config.terminationFile,

@@ -49,6 +49,11 @@ export function linesToTry(url: string, key: string): string[] {
   ];
 }
 
+/** Returns one line for a shell, in the folder of trawl, that fetches a film and shows its progress. */
+export function lineToGet(url: string, key: string): string {
+  return `TRAWL_API_URL='${url}' TRAWL_API_KEY='${key}' ./trawl get ${film}`;
+}
+
 /** Every step may be repeated. */
 async function makeAccount(store: RecordStore, key: string): Promise<void> {
   const read = readKey(key);

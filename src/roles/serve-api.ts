@@ -1,7 +1,7 @@
 import { getStats, getUsage } from '../api/account-routes.ts';
 import { type ApiHandlers, makeApp } from '../api/app.ts';
 import { cacheBlocks, findCallers } from '../api/caller-address.ts';
-import { type CreditRoutes, getMetadata, retryJob, startDownload } from '../api/credit-routes.ts';
+import { type CreditRoutes, getMetadata, startDownload, startRetry } from '../api/credit-routes.ts';
 import { streamEvents } from '../api/event-routes.ts';
 import { deliverFile } from '../api/file-routes.ts';
 import { type HttpTimeouts, listen } from '../api/http-server.ts';
@@ -9,37 +9,36 @@ import { deleteJob, getJob, getJobs, type JobRoutes } from '../api/job-routes.ts
 import { makeJobView } from '../api/job-view.ts';
 import { makeJobWatches } from '../api/job-watch.ts';
 import { makeOpenapi } from '../api/openapi.ts';
+import type { PendingLimit } from '../api/pending-connections.ts';
 import { cacheStats } from '../api/stats-cache.ts';
-import type { Config } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
-import type { Seal } from '../base/seal.ts';
 import type { Shutdown } from '../base/shutdown.ts';
+import { countCancelledJob } from '../controller/job-metrics.ts';
 import { makeLink } from '../model/file-link.ts';
-import type { Inspector } from '../model/inspection-result.ts';
-import type { ObjectStore } from '../objects/object-store.ts';
+import type { Job } from '../model/job.ts';
 import { noteStrayProxy } from '../store/access/stray-proxy.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import { openRequestLog } from '../store/log/write-lines.ts';
+import { type AdmissionGate, watchAdmissions } from '../store/redis/admission-gate.ts';
 import { watchMemory } from '../store/redis/memory-gate.ts';
-import type { RecordStore } from '../store/script.ts';
+import type { SharedParts } from './shared.ts';
 import { version } from './version.ts';
 
-export interface ApiParts {
-  readonly config: Config;
-  readonly store: RecordStore;
-  readonly seal: Seal;
-  readonly objects: ObjectStore;
-  readonly inspector: Inspector;
-  readonly log: Log;
-  readonly metrics: Metrics;
+export interface ApiParts extends SharedParts {
   /** A waiting call reads its job again after this time, in case a hint was lost. */
   readonly rereadMs?: number;
+  /** A stream whose caller has not read for this time is ended. */
+  readonly unreadMs?: number;
   readonly timeouts?: HttpTimeouts;
 }
 
 const drainSeconds = 8;
 const defaultRereadMs = 15_000;
+const defaultUnreadMs = 60_000;
+const warnEveryMs = 60_000;
+const idleRequests =
+  'an address has more than 100 connections without a complete request, or 1,000 idle ones: the oldest are closed; a proxy belongs in TRAWL_TRUSTED_PROXIES';
 const strayProxy =
   'a private address forwards requests of others but is not in TRAWL_TRUSTED_PROXIES: it is never blocked';
 
@@ -48,8 +47,10 @@ export async function serveApi(parts: ApiParts, stop: Shutdown): Promise<{ port:
   const { config, store, metrics } = parts;
   const log = parts.log.with({ part: 'api' });
   const draining = new AbortController();
-  const memoryGate = await watchMemory(store.connection, metrics, log);
-  stop.add('memory of redis', memoryGate.close);
+  const memory = await watchMemory(store.connection, config.redisMemory, metrics, log);
+  stop.add('memory of redis', memory.close);
+  const admissions = watchAdmissions(store.connection, memory, config.durability, metrics, log);
+  stop.add('admissions', admissions.close);
   const lines = openRequestLog(store, config.logLines, log);
   stop.add('request log', lines.close, 3);
   const rule = {
@@ -60,7 +61,7 @@ export async function serveApi(parts: ApiParts, stop: Shutdown): Promise<{ port:
   const blocked = await cacheBlocks(store, rule, log);
   stop.add('blocked addresses', blocked.close);
   let publicUrl = config.publicUrl;
-  const handlers = makeHandlers(parts, memoryGate.isOpen, () => publicUrl, draining.signal);
+  const handlers = makeHandlers(parts, admissions, () => publicUrl, draining.signal);
   const findCaller = findCallers(config.trustedProxies, (address) => {
     log.warn(strayProxy);
     void noteStrayProxy(store, address).catch((error) => log.debug('the proxy could not be noted', { error }));
@@ -73,13 +74,17 @@ export async function serveApi(parts: ApiParts, stop: Shutdown): Promise<{ port:
       log,
       metrics,
       now: store.clock.now,
-      isDraining: () => draining.signal.aborted,
+      draining: draining.signal,
       keyQuotaStatus: config.keyQuotaStatus,
       inHand: 0,
     },
     handlers,
   );
-  const server = await listen(app, config.host, config.port, parts.timeouts);
+  const pending = {
+    addressOf: (peer: string | undefined) => findCaller(peer, undefined).blame,
+    onDrop: noteDrops(metrics, log),
+  };
+  const server = await listen(app, config.host, config.port, pending, parts.timeouts);
   if (config.port === 0) publicUrl = publicUrl.replace(/:0$/, `:${server.port}`);
   stop.add('public API', async () => {
     draining.abort();
@@ -88,13 +93,25 @@ export async function serveApi(parts: ApiParts, stop: Shutdown): Promise<{ port:
   return { port: server.port, publicUrl };
 }
 
+/** Counts connections that were closed because their address has too many; warns at most once a minute. */
+function noteDrops(metrics: Metrics, log: Log): PendingLimit['onDrop'] {
+  let quietUntil = 0;
+  return (address) => {
+    metrics.connections_dropped_total.inc();
+    if (performance.now() < quietUntil) return;
+    quietUntil = performance.now() + warnEveryMs;
+    log.warn(idleRequests, { address });
+  };
+}
+
 function makeHandlers(
   parts: ApiParts,
-  hasMemory: () => boolean,
+  admissions: AdmissionGate,
   publicUrl: () => string,
   draining: AbortSignal,
 ): ApiHandlers {
-  const { config, store, seal, objects, inspector, log, rereadMs = defaultRereadMs } = parts;
+  const { config, store, seal, objects, inspector, metrics, log } = parts;
+  const { rereadMs = defaultRereadMs, unreadMs = defaultUnreadMs } = parts;
   const { now } = store.clock;
   const stats = cacheStats(store);
   const viewJob = makeJobView({
@@ -103,15 +120,17 @@ function makeHandlers(
     linkOf: (job, until) => makeLink(job, until, publicUrl(), seal.sign),
     averageSeconds: stats.averageSeconds,
   });
-  const jobs: JobRoutes = { store, viewJob, watchJob: makeJobWatches(store, draining), log, rereadMs, draining };
+  const cancelled = (job: Job) => countCancelledJob(metrics, job, now());
+  const watchJob = makeJobWatches(store, { rereadMs, draining });
+  const jobs: JobRoutes = { store, viewJob, watchJob, cancelled, log, unreadMs, draining };
   const { asyncStatus, egressAllow: exceptions, inspectSeconds } = config;
-  const credit: CreditRoutes = { store, seal, asyncStatus, exceptions, hasMemory, inspector, inspectSeconds };
+  const credit: CreditRoutes = { store, seal, asyncStatus, exceptions, admissions, inspector, inspectSeconds };
   const [pollJob, removeJob] = [getJob(jobs), deleteJob(jobs)];
   return {
     video: startDownload(credit, 'video'),
     audio: startDownload(credit, 'audio'),
     metadata: getMetadata(credit),
-    retry: retryJob(credit),
+    retry: startRetry(credit),
     jobs: getJobs(jobs),
     job: (call) => (call.req.method === 'DELETE' ? removeJob(call) : pollJob(call)),
     events: streamEvents(jobs),

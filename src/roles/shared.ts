@@ -1,14 +1,18 @@
 import type { Finding } from '../admin/doctor-finding.ts';
-import type { ConfigRule } from '../base/config.ts';
+import type { Config, ConfigRule } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
-import { makeSeal } from '../base/seal.ts';
+import type { Metrics } from '../base/metrics.ts';
+import { makeSeal, type Seal } from '../base/seal.ts';
 import type { ServerAddress } from '../base/server-address.ts';
+import type { Inspector } from '../model/inspection-result.ts';
+import type { ObjectStore } from '../objects/object-store.ts';
+import { openObjects } from '../objects/open-objects.ts';
+import type { RecordStore } from '../store/script.ts';
 import { askInspector } from './inspector-client.ts';
-import { openBucket } from './open-objects.ts';
 import { openRecord } from './open-record.ts';
+import { isPublic } from './public-endpoint.ts';
 import type { Readiness } from './readiness.ts';
 import type { RunningRole } from './run-role.ts';
-import type { ApiParts } from './serve-api.ts';
 import { isListening } from './socket.ts';
 
 /** Required where roles run apart from each other. */
@@ -26,15 +30,31 @@ export const sharedRules: readonly ConfigRule[] = [
   },
 ];
 
+/** Parts of every API and controller. */
+export interface SharedParts {
+  readonly config: Config;
+  readonly store: RecordStore;
+  readonly seal: Seal;
+  readonly objects: ObjectStore;
+  readonly inspector: Inspector;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
 export async function openShared(
   { config, log, metrics, stop }: RunningRole<(typeof sharedSettings)[number]>,
   readiness: Readiness,
-): Promise<ApiParts> {
+): Promise<SharedParts> {
   const report = ({ about, text }: Finding) => log.warn('the record is not all well', { about, finding: text });
   const store = await openRecord({ config, log, metrics, stop }, report);
   readiness.set('record', store.connection.ready);
   const seal = makeSeal({ secret: config.secret, old: config.secretOld });
-  const objects = await openBucket(config);
+  const objects = await openObjects(
+    config,
+    async () => seal,
+    store.clock.now,
+    () => isPublic(config.s3Endpoint),
+  );
   await warnIfAway('inspector', config.inspectorAddress, log);
   return { config, store, seal, objects, inspector: askInspector(config.inspectorAddress), log, metrics };
 }

@@ -8,14 +8,8 @@ import { syncFolder } from '../objects/file-system.ts';
 /** Exit code of flock. */
 const heldByAnother = 1;
 
-export interface StateFolder {
-  readonly path: string;
-  readonly secret: Buffer;
-  release(): Promise<void>;
-}
-
 /** Opens the data folder (TRAWL_DATA, 0700), takes its lock and makes its secret once; refuses while another process has the lock. */
-export async function openStateFolder(wanted: string, secret: Buffer | null): Promise<StateFolder> {
+export async function openStateFolder(wanted: string, secret: Buffer | null) {
   const path = resolve(wanted);
   await mkdir(path, { recursive: true, mode: 0o700 });
   await chmod(path, 0o700);

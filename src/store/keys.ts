@@ -1,3 +1,5 @@
+import { shortId } from './short-id.ts';
+
 /**
  * Every key of the record. All carry the tag `{trawl}`, so that each script touches one slot and a single Redis,
  * Sentinel and Cluster run the same code. No script builds a key's name.
@@ -6,18 +8,25 @@ const tag = '{trawl}';
 const one = (name: string) => `${tag}:${name}`;
 
 /** Ids that keys are made of, by the names that callers of scripts give them. `hash`: SHA-256 of the text of an API key. */
-type IdName = 'accountId' | 'jobId' | 'keyId' | 'hash' | 'address' | 'endpoint';
+type IdName = 'accountId' | 'jobId' | 'keyId' | 'hash' | 'endpoint';
 
 /** Makes the keys that differ by one id. */
 function of<const N extends IdName>(idName: N, name: string) {
   return Object.assign((id: string): string => `${tag}:${name}:${id}`, { idName });
 }
 
+/** Makes the keys of what stays for weeks: as short as they can be. */
+function ofShort<const N extends IdName>(idName: N, name: string) {
+  return Object.assign((id: string): string => `${tag}:${name}:${shortId(id)}`, { idName });
+}
+
 export const keys = {
   /** Number of the record's layout. */
   schema: one('schema'),
-  /** Holder of the leadership; expires by itself. */
+  /** Term of the controller that leads; expires by itself. */
   lead: one('lead'),
+  /** Hash: `count` of terms; `off` is 1 when the clock of the last leader was off. */
+  terms: one('terms'),
 
   /** Hash: plan name → JSON of the plan. */
   plans: one('plans'),
@@ -42,6 +51,10 @@ export const keys = {
   grants: of('accountId', 'grants'),
   /** Stream: money that moved. Append-only. */
   ledger: of('accountId', 'ledger'),
+  /** String: JSON of how far the check of all ledgers has come, and of the last complete one. */
+  ledgerWalk: one('ledger_walk'),
+  /** Sorted set: names of the ledgers that have entries here, by the time of their oldest. */
+  ledgerStreams: one('ledger_streams'),
   /** List: JSON of each part of a ledger that was moved to the object store, oldest first. */
   ledgerDays: of('accountId', 'ledger_days'),
   /** Hash: the automatic top-up setting and the purchase under way. */
@@ -61,48 +74,61 @@ export const keys = {
   paidLines: of('keyId', 'paid_lines'),
   /** Stream: the other request-log lines of a key, capped. */
   freeLines: of('keyId', 'free_lines'),
+  /** Sorted set: names of the streams of both kinds that have lines, by the time of their oldest. */
+  lineStreams: one('line_streams'),
   /** Lists: JSON of each part of these two that was moved to the object store, oldest first. */
   paidDays: of('keyId', 'paid_days'),
   freeDays: of('keyId', 'free_days'),
   /** Sorted set: `kind/id/part` of moved request-log lines by the time of the newest. */
   days: one('days'),
 
-  /** Hash: a job. */
+  /** Hash: a job that has not ended. */
   job: of('jobId', 'job'),
-  /** List: JSON of each attempt of a job. */
-  attempts: of('jobId', 'attempts'),
-  /** Sorted set: jobs of an account by their creation. */
+  /** String: a job that has ended (`jobs/ended-job.ts`). */
+  endedJob: ofShort('jobId', 'done'),
+  /** Sorted set: short ids of an account's jobs by their creation and status (`jobs/job-index.ts`). */
   jobs: of('accountId', 'jobs'),
   /** Sorted set: jobs of an account that have not ended. */
   open: of('accountId', 'open'),
   /** Sorted set: jobs of an account that wait for their turn. */
   queue: of('accountId', 'queue'),
+  /** Sorted set: jobs of all accounts that wait for their turn, by their creation. */
+  queued: one('queued'),
   /** Sorted set: accounts that may start a job now, by their turn. */
   ready: one('ready'),
+  /** Sorted set: accounts that may start a job and have none that runs, by the time since when they wait. */
+  unserved: one('unserved'),
   /** String: the turn that was taken last. */
   turn: one('turn'),
   /** Sorted set: jobs that were taken from the queue and have not ended. */
   active: one('active'),
   /** Sorted set: jobs that wait before another attempt, by the time at which it may begin. */
   delayed: one('delayed'),
-  /** Sorted set: `account/job` of ended jobs by their end. */
+  /** Sorted set: short ids of ended jobs by their end. */
   ended: one('ended'),
-  /** Sorted set: `account/job` of ended jobs that may have files in the object store by their end; 0 for files that are to go at once. */
+  /**
+   * Sorted set: short ids of ended jobs that may have files in the object store by their end; 0 for files that are to go at
+   * once, later times for files that could not be removed.
+   */
   files: one('files'),
+  /** Sorted set: short ids of jobs whose objects the record does not know, by the time when they were found. */
+  strays: one('strays'),
   /** Hash: what was answered to an Idempotency-Key. */
   repeat: (account: string, hash: string): string => `${tag}:repeat:${account}:${hash}`,
   /** Sorted set: `account/hold` of synchronous calls in hand by the deadline of their hold. */
   calls: one('calls'),
 
-  /** Sorted set: `receiver/job` of webhooks by the time of their next attempt. */
+  /** Sorted set: `account@host/path/job` of webhooks by the time of their next attempt. */
   webhooks: one('webhooks'),
   /** Hash: the delivery of a job's webhook. */
   webhook: of('jobId', 'webhook'),
-  /** Sorted set: jobs of an account that have a webhook, by its creation. */
+  /** Sorted set: short ids of an account's jobs that have a webhook, by its creation. */
   deliveries: of('accountId', 'deliveries'),
 
-  /** Hash: failed authentications and level of block of an address. */
-  failures: of('address', 'failures'),
+  /** Hash: address → level of its next block, time of its last failed authentication, and times of those that count. */
+  failures: one('failures'),
+  /** Sorted set: these addresses by the time of their last failure. */
+  failing: one('failing'),
   /** Sorted set: blocked addresses by the end of their block. */
   blocks: one('blocks'),
   /** String: the last private address that forwarded requests of others without being trusted; expires by itself. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { refuse } from '../base/errors.ts';
 import { channels, keys } from './keys.ts';
 import type { Connection } from './redis/connection.ts';
+import { LostAnswer } from './redis/lost-answer.ts';
 
 /** A Lua script, which Redis runs as one atomic step; its keys and arguments have names. */
 export interface Script<K extends string, A extends string> {
@@ -10,6 +11,8 @@ export interface Script<K extends string, A extends string> {
   readonly args: readonly A[];
   readonly lua: string;
   readonly sha: string;
+  /** True when its answer waits until a replica has its change, where the record has replicas. */
+  readonly isKept: boolean;
 }
 
 export interface RecordStore {
@@ -18,10 +21,18 @@ export interface RecordStore {
   readonly clock: { now(): number; offset(): number };
   /** Called with the duration of each script. */
   readonly observe?: (script: string, seconds: number) => void;
+  /** Time within which a repeated step must be answered, where the connection's own would be too long. */
+  readonly withinMs?: number;
 }
 
-/** `always`: runs also when Redis has reached its memory limit, because it ends, releases or frees something. */
-type Memory = 'needs memory' | 'always';
+/**
+ * `always`: runs also when Redis has reached its memory limit, because it ends, releases or frees something. `light`: does so
+ * too, and its answer waits for no replica, because losing its change costs nothing.
+ */
+type ScriptKind = 'needs memory' | 'always' | 'light';
+
+/** Every script, in the order in which they are declared. */
+export const scripts: Script<string, string>[] = [];
 
 const locals = (names: readonly string[], from: string): string =>
   names.length === 0 ? '' : `local ${names.join(', ')} = ${names.map((_, n) => `${from}[${n + 1}]`).join(', ')}\n`;
@@ -30,23 +41,34 @@ const locals = (names: readonly string[], from: string): string =>
  * Declares a script. Its Lua sees every key and argument by name, `clock` (TIME of Redis), and `now`: that time in
  * milliseconds plus the rehearsal's offset, so that replicas cannot disagree. Rules: validate first, write last; answer
  * {word, values …}; a script that refuses has written nothing. A Lua function takes at most 60 outer locals, a script 200.
+ *
+ * Redis does not roll back: a script with several writes is repeatable after each of them, or adds a function to `undos`
+ * before them. When it fails, these run, the last one first. A script that would begin after `latest`, when its caller has
+ * given up, answers {'late', TIME in milliseconds} and does nothing.
  */
 export function script<const K extends string, const A extends string>(
   name: string,
-  memory: Memory,
+  kind: ScriptKind,
   keys: readonly K[],
   args: readonly A[],
   body: string,
 ): Script<K, A> {
   const lua = [
-    memory === 'always' ? '#!lua flags=allow-oom\n' : '#!lua\n',
+    kind === 'needs memory' ? '#!lua\n' : '#!lua flags=allow-oom\n',
+    'local undos = {}\nlocal ok, reply = pcall(function()\n',
     locals(keys, 'KEYS'),
-    locals(['offset', ...args], 'ARGV'),
+    locals(['latest', 'offset', ...args], 'ARGV'),
     `local clock = redis.call('TIME')\n`,
-    'local now = clock[1] * 1000 + math.floor(clock[2] / 1000) + tonumber(offset)\n',
+    'local now = clock[1] * 1000 + math.floor(clock[2] / 1000)\n',
+    `if now > tonumber(latest) then return { 'late', now } end\n`,
+    'now = now + tonumber(offset)\n',
     body,
+    '\nend)\nif ok then return reply end\nfor n = #undos, 1, -1 do pcall(undos[n]) end\nerror(reply, 0)\n',
   ].join('');
-  return { name, keys, args, lua, sha: createHash('sha1').update(lua).digest('hex') };
+  const sha = createHash('sha1').update(lua).digest('hex');
+  const declared = { name, keys, args, lua, sha, isKept: kind !== 'light' };
+  scripts.push(declared);
+  return declared;
 }
 
 /** Keys and channels that a script names; `run` makes them from the ids among its values. */
@@ -97,13 +119,14 @@ export function changeOf<Word extends string, Given extends object = object>(
 
 /**
  * Runs a script. `values` has its arguments, the ids of its keys, and keys that `keys` does not name. `more` stands in ARGV behind the arguments with names, for scripts that take a list. Returns the reply, a
- * list whose first element is a word; throws `unavailable` when Redis does not answer or is out of memory.
+ * list whose first element is a word; with `asBytes` its strings are Buffers. Throws `unavailable` when Redis does not answer or is out of memory.
  */
 export async function run<K extends string, A extends string>(
   store: RecordStore,
   script: Script<K, A>,
   values: Readonly<Record<ValueName<NoInfer<K | A>>, string | number>>,
-  more: readonly string[] = [],
+  more: readonly (string | Buffer)[] = [],
+  asBytes = false,
 ): Promise<ScriptReply> {
   const began = performance.now();
   try {
@@ -112,6 +135,7 @@ export async function run<K extends string, A extends string>(
       script.sha,
       script.keys.map((name) => resolveName(name, values)),
       [String(store.clock.offset()), ...script.args.map((name) => resolveName(name, values)), ...more],
+      { isKept: script.isKept, withinMs: store.withinMs, asBytes },
     );
     if (!Array.isArray(reply)) throw new Error(`the script ${script.name} answered ${typeof reply}, not a list`);
     return reply;
@@ -123,10 +147,35 @@ export async function run<K extends string, A extends string>(
   }
 }
 
-/** Returns up to 100 members of a sorted set whose score is at most `until`, lowest first; `(` before it excludes it. */
-export async function readDue(store: RecordStore, key: string, until: number | string): Promise<string[]> {
-  const range = ['-inf', String(until), 'LIMIT', '0', '100'];
-  return (await store.connection.read(['ZRANGEBYSCORE', key, ...range])) as string[];
+/** A call that is asked for again is given up no later than any other. */
+const answeredWithinMs = 1_500;
+/** With less time left Redis does not answer rather than that the connection broke: another try would only make the caller wait. */
+const leastAgainMs = 800;
+
+/**
+ * Runs a step that may be repeated. When its answer was lost with the connection, asks once more over the next connection,
+ * if that can still be answered in time. `again` is true then.
+ */
+export async function askAgain<T>(
+  store: RecordStore,
+  step: (store: RecordStore, again: boolean) => Promise<T>,
+): Promise<T> {
+  const began = performance.now();
+  try {
+    return await step(store, false);
+  } catch (error) {
+    const withinMs = answeredWithinMs - (performance.now() - began);
+    if (!(error instanceof LostAnswer) || withinMs < leastAgainMs) throw error;
+    return step({ ...store, withinMs }, true);
+  }
+}
+
+/**
+ * Returns up to 100 members of a sorted set whose score is at most `until`, lowest first, after the first `skipped`; `(` before
+ * `until` excludes it.
+ */
+export function readDue(store: RecordStore, key: string, until: number | string, skipped = 0): Promise<string[]> {
+  return store.connection.read(['ZRANGEBYSCORE', key, '-inf', String(until), 'LIMIT', String(skipped), '100']);
 }
 
 /** Returns an element of a reply as text; '' where the script answered nothing. */
@@ -134,10 +183,23 @@ export function text(value: unknown): string {
   return value === null || value === undefined ? '' : String(value);
 }
 
+/** Returns a reply of bytes as texts, in its lists too. */
+export function textsOf(reply: ScriptReply): ScriptReply {
+  return reply.map((value) => (Array.isArray(value) ? textsOf(value) : Buffer.isBuffer(value) ? text(value) : value));
+}
+
 /** Returns an element of a reply as a number; `null` where the script answered nothing. */
 export function number(value: unknown): number | null {
   const written = text(value);
   return written === '' ? null : Number(written);
+}
+
+/** Returns values as the texts of a hash: `null` is '', a boolean 1 or 0; values that are absent are left out. */
+export function hashTexts(values: object): Record<string, string> {
+  const present = Object.entries(values).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(
+    present.map(([name, value]) => [name, text(typeof value === 'boolean' ? Number(value) : value)]),
+  );
 }
 
 /** Returns the fields of a hash from Redis's flat list of names and values. */

@@ -1,11 +1,17 @@
+import { Refusal } from '../base/errors.ts';
 import type { Endpoint } from '../model/job.ts';
-import { releaseCall } from './access/release-call.ts';
+import { forgetFailures } from './access/count-auth-failure.ts';
+import { releaseExpiredCall } from './access/release-call.ts';
 import { finishRemovals } from './accounts/remove-account.ts';
 import { removeJob } from './jobs/remove-job.ts';
 import { keys } from './keys.ts';
 import { sweepLines } from './log/trim-lines.ts';
 import { rollPeriod } from './money/roll-period.ts';
 import { type RecordStore, readDue } from './script.ts';
+import { longId } from './short-id.ts';
+
+/** Longer than the doubling of blocks is remembered. */
+const failureMs = 2 * 86_400_000;
 
 /** Milliseconds. */
 export interface Lifetimes {
@@ -13,63 +19,104 @@ export interface Lifetimes {
   readonly line: number;
 }
 
-interface Swept {
-  readonly calls: number;
-  readonly removals: number;
-  readonly periods: number;
-  readonly jobs: number;
-  readonly lines: number;
+interface SweepOptions {
+  /** Called with each failure; the rest goes on unless it throws. */
+  readonly report: (error: unknown) => void;
+  /** Asked before each entry; false leaves the rest for the next sweep. */
+  readonly goOn: () => boolean;
 }
 
 /**
  * Removes entries past their lifetime in bounded, repeatable steps: expired blocks, holds of synchronous calls whose API
- * died, keys of removed accounts, old jobs and request-log lines; it also rolls the periods of idle accounts.
+ * died, keys of removed accounts, old jobs and request-log lines; it also rolls the periods of idle accounts. One that fails
+ * is reported and stops no other.
  */
-export async function sweepRecord(store: RecordStore, lifetimes: Lifetimes): Promise<Swept> {
+export async function sweepRecord(
+  store: RecordStore,
+  lifetimes: Lifetimes,
+  { report, goOn }: SweepOptions = { report: rethrow, goOn: () => true },
+) {
   const now = store.clock.now();
-  await store.connection.send(['ZREMRANGEBYSCORE', keys.blocks, '-inf', String(now)]);
+  const attempt = (work: () => Promise<number>): Promise<number> =>
+    work().catch((error) => {
+      report(error);
+      return 0;
+    });
   return {
-    calls: await sweepCalls(store, now),
-    removals: await finishRemovals(store),
-    periods: await sweepPeriods(store, now),
-    jobs: await sweepJobs(store, now - lifetimes.job),
-    lines: await sweepLines(store, now - lifetimes.line),
+    blocks: await attempt(() => sweepBlocks(store, now)),
+    failures: await attempt(() => forgetFailures(store, now - failureMs)),
+    calls: await attempt(() => sweepCalls(store, now, { report, goOn })),
+    removals: await attempt(() => finishRemovals(store, report)),
+    periods: await attempt(() => sweepPeriods(store, now, { report, goOn })),
+    jobs: await attempt(() => sweepJobs(store, now - lifetimes.job, { report, goOn })),
+    lines: await attempt(() => sweepLines(store, now - lifetimes.line)),
   };
 }
 
-/** Handles the due members of a sorted set, 100 at a time, until none is left or none changes; returns the number done. */
+function rethrow(error: unknown): never {
+  throw error;
+}
+
+async function sweepBlocks(store: RecordStore, now: number): Promise<number> {
+  return Number(await store.connection.send(['ZREMRANGEBYSCORE', keys.blocks, '-inf', String(now)]));
+}
+
+/** Handles what is due, page by page, until nothing is left or `goOn` is false; returns the number done. */
+export async function sweepPages<T>(
+  readPage: () => Promise<readonly T[]>,
+  goOn: () => boolean,
+  remove: (item: T) => Promise<void>,
+): Promise<number> {
+  let removed = 0;
+  for (let page = await readPage(); page.length > 0; page = await readPage()) {
+    for (const item of page) {
+      if (!goOn()) return removed;
+      await remove(item);
+      removed++;
+    }
+  }
+  return removed;
+}
+
+/** Handles each due member of a sorted set once; returns how many of them changed. One that fails is reported and stops no other. */
 async function removeDue(
   store: RecordStore,
   key: string,
   before: number,
+  { report, goOn }: SweepOptions,
   work: (member: string) => Promise<boolean>,
 ): Promise<number> {
   let done = 0;
-  for (;;) {
-    let moved = 0;
-    for (const member of await readDue(store, key, before)) if (await work(member)) moved++;
-    done += moved;
-    if (moved === 0) return done;
+  for (let kept = 0; ; ) {
+    const page = await readDue(store, key, before, kept);
+    if (page.length === 0) return done;
+    for (const member of page) {
+      if (!goOn()) return done;
+      const moved = await work(member).catch((error) => {
+        // While Redis is away each of them would fail.
+        if (error instanceof Refusal && error.code === 'unavailable') throw error;
+        report(error);
+        return false;
+      });
+      if (moved) done++;
+      else kept++;
+    }
   }
 }
 
-function sweepCalls(store: RecordStore, now: number): Promise<number> {
-  return removeDue(store, keys.calls, now, async (member) => {
+function sweepCalls(store: RecordStore, now: number, options: SweepOptions): Promise<number> {
+  return removeDue(store, keys.calls, now, options, (member) => {
     const [accountId = '', id = ''] = member.split('/');
     // Every synchronous call asks for metadata. Its Idempotency-Key expires by itself.
     const endpoint: Endpoint = 'metadata';
-    const { done = false } = await releaseCall(store, { id, accountId, endpoint, repeat: null }, null);
-    return done;
+    return releaseExpiredCall(store, { id, accountId, endpoint, repeat: null });
   });
 }
 
-function sweepPeriods(store: RecordStore, now: number): Promise<number> {
-  return removeDue(store, keys.periods, now, (account) => rollPeriod(store, account));
+function sweepPeriods(store: RecordStore, now: number, options: SweepOptions): Promise<number> {
+  return removeDue(store, keys.periods, now, options, (account) => rollPeriod(store, account));
 }
 
-function sweepJobs(store: RecordStore, before: number): Promise<number> {
-  return removeDue(store, keys.ended, before, async (member) => {
-    const [accountId = '', id = ''] = member.split('/');
-    return removeJob(store, accountId, id, before);
-  });
+function sweepJobs(store: RecordStore, before: number, options: SweepOptions): Promise<number> {
+  return removeDue(store, keys.ended, before, options, (member) => removeJob(store, longId(member), before));
 }

@@ -33,11 +33,14 @@ export interface WebhookDelivery {
   readonly close: () => Promise<void>;
 }
 
+/** An account has at most a quarter of all places, so that hanging receivers of one do not delay the webhooks of another. */
 const limits = {
   maxAttempts: 32,
-  maxAttemptsOfHost: 8,
+  maxAttemptsOfAccount: 8,
+  maxAttemptsOfHost: 4,
   maxAttemptsOfReceiver: 2,
   maxKnown: 20_000,
+  maxQueuedOfAccount: 5_000,
   maxQueuedOfHost: 1_000,
 };
 const intervalMs = 500;
@@ -55,9 +58,9 @@ export function deliverWebhooks(options: DeliveryOptions): WebhookDelivery {
   const start = (due: DueWebhook) => {
     const attempt = makeAttempt(options, due, stop.signal)
       .catch(complain)
-      .finally(() => {
+      .then((end) => {
         attempts.delete(attempt);
-        queue.done(due);
+        queue.done(due, end);
         if (startAll() && queue.needsRefill()) wake();
       });
     attempts.add(attempt);
@@ -67,7 +70,7 @@ export function deliverWebhooks(options: DeliveryOptions): WebhookDelivery {
     return !isClosing;
   };
   const finder = makeDueFinder(store, queue, startAll);
-  const complain = (error: unknown) => {
+  const complain = (error: unknown): undefined => {
     // The Redis connection logs that Redis does not answer.
     if (error instanceof Refusal && error.code === 'unavailable') finder.forget();
     else log.error('webhooks could not be searched or sent', { error });
@@ -91,18 +94,23 @@ export function deliverWebhooks(options: DeliveryOptions): WebhookDelivery {
   };
 }
 
-/** The attempt is counted before anything is sent. */
-async function makeAttempt(options: DeliveryOptions, due: DueWebhook, stop: AbortSignal): Promise<void> {
+/** The attempt is counted before anything is sent. Returns how it ended, if it was made. */
+async function makeAttempt(
+  options: DeliveryOptions,
+  due: DueWebhook,
+  stop: AbortSignal,
+): Promise<WebhookResult['is'] | undefined> {
   const { store, limitSeconds, gapSeconds, metrics, log } = options;
   const attempt = await takeWebhook(store, due, (limitSeconds + gapSeconds + graceSeconds) * 1000);
-  if (attempt === null) return;
+  if (attempt === null) return undefined;
   const posted = await post(options, due.jobId, stop);
-  if (posted.is === 'failed' && stop.aborted) return;
+  if (posted.is === 'failed' && stop.aborted) return undefined;
   const status = posted.is === 'answered' ? posted.status : null;
   const word = await endWebhook(store, due, attempt, { verdict: verdictOf(posted), status }, gapSeconds * 1000);
   if (word !== 'stale') metrics.webhook_deliveries_total.inc({ outcome: outcomes[word] });
   const why = posted.is === 'answered' ? undefined : posted.why;
   log.info('an attempt to deliver a webhook ended', { job: due.jobId, attempt, outcome: word, status, why });
+  return posted.is;
 }
 
 async function post(options: DeliveryOptions, job: string, stop: AbortSignal): Promise<WebhookResult> {

@@ -1,141 +1,153 @@
 import type { DueWebhook } from '../store/webhooks/due-webhooks.ts';
+import type { WebhookResult } from './send-webhook.ts';
 
-/** Due webhooks in memory, shared out fairly. A receiver is a host, or a host with a path. */
+/** Due webhooks in memory, shared out fairly: accounts in turn, then the hosts of each, then the receivers of a host. */
 export interface FairQueue {
-  /** Ignored if already queued. If too many of its host are queued, it stays in Redis and the host is marked for a refill. */
+  /** Ignored if already queued. If all, its account or its host has too many queued, it stays in Redis and that is marked for a refill. */
   readonly add: (due: DueWebhook, at: number) => void;
-  /** Returns the next one within the limits of its host and receiver, the hosts in turn; `null` when none may be sent now. */
+  /** Returns the next one within the limits of its account, host and receiver; `null` when none may be sent now. */
   readonly next: () => DueWebhook | null;
-  /** Ends the attempt that `next` returned. */
-  readonly done: (due: DueWebhook) => void;
+  /** Ends the attempt that `next` returned. A receiver that hung gets one attempt at once until it answers. */
+  readonly done: (due: DueWebhook, end?: WebhookResult['is']) => void;
   readonly isFull: () => boolean;
-  /** True when a host that is marked for a refill has space again. */
+  /** True when an account or a host that is marked for a refill has space again. */
   readonly needsRefill: () => boolean;
-  /** Returns the time from which one such host must be read again, and when to stop reading; `null` when none needs it. */
+  /** Returns the time from which one of these must be read again, and when to stop reading; `null` when none needs it. */
   readonly refill: () => { readonly from: number; readonly isEnough: () => boolean } | null;
 }
 
 /** Attempts at once, and webhooks in memory; `maxKnown` counts both. */
 interface QueueLimits {
   readonly maxAttempts: number;
+  readonly maxAttemptsOfAccount: number;
   readonly maxAttemptsOfHost: number;
   readonly maxAttemptsOfReceiver: number;
+  readonly maxQueuedOfAccount: number;
   readonly maxQueuedOfHost: number;
   readonly maxKnown: number;
 }
 
-interface Host {
-  readonly receivers: Map<string, Receiver>;
+/** All webhooks, those of an account, of a host or of a receiver. Only a receiver has a queue, all others have groups in turn. */
+interface Group {
+  readonly groups: Map<string, Group>;
+  readonly queue: DueWebhook[];
+  readonly maxQueued: number;
+  maxAttempts: number;
   queued: number;
-  busy: number;
-  /** Due time of the earliest webhook that stayed in Redis. */
-  refillFrom: number | null;
-}
-
-interface Receiver {
-  readonly queued: DueWebhook[];
   busy: number;
 }
 
 export function makeFairQueue(limits: QueueLimits): FairQueue {
-  const hosts = new Map<string, Host>();
-  const marked = new Set<string>();
+  const all = makeGroup(limits.maxAttempts, limits.maxKnown);
+  const maxima = [
+    [limits.maxAttemptsOfAccount, limits.maxQueuedOfAccount],
+    [limits.maxAttemptsOfHost, limits.maxQueuedOfHost],
+    [limits.maxAttemptsOfReceiver, limits.maxKnown],
+  ] as const;
   const known = new Set<string>();
-  let busy = 0;
+  const hung = new Set<string>();
+  /** Accounts and hosts of which webhooks stayed in Redis, and the due time of the earliest. */
+  const marked = new Map<string, { readonly group: Group; readonly from: number }>();
 
-  const findRefill = (): [name: string, host: Host, from: number] | undefined => {
-    for (const name of marked) {
-      const host = hosts.get(name);
-      if (host && host.refillFrom !== null && host.queued * 2 <= limits.maxQueuedOfHost)
-        return [name, host, host.refillFrom];
-    }
-    return undefined;
-  };
+  const isFull = () => known.size >= limits.maxKnown;
+  const findRefill = () =>
+    isFull() ? undefined : [...marked].find(([, { group }]) => group.queued * 2 <= group.maxQueued);
   return {
     add: (due, at) => {
       if (known.has(nameOf(due))) return;
-      const host = getOrAdd(hosts, hostOf(due), () => ({ receivers: new Map(), queued: 0, busy: 0, refillFrom: null }));
-      if (host.queued >= limits.maxQueuedOfHost) {
-        host.refillFrom = Math.min(host.refillFrom ?? at, at);
-        marked.add(hostOf(due));
-        return;
+      const path = [all];
+      for (const [level, name] of namesOf(due).entries()) {
+        const [maxAttempts = 0, maxQueued = 0] = maxima[level] ?? [];
+        const group = path.at(-1)?.groups.get(name) ?? makeGroup(hung.has(name) ? 1 : maxAttempts, maxQueued);
+        // While older ones are in Redis newer ones stay there too, so that they keep their order.
+        if (isFull() || group.queued >= maxQueued || marked.has(name)) {
+          marked.set(name, { group, from: Math.min(marked.get(name)?.from ?? at, at) });
+          return;
+        }
+        path.push(group);
       }
-      getOrAdd(host.receivers, due.receiver, () => ({ queued: [], busy: 0 })).queued.push(due);
-      host.queued += 1;
+      for (const [level, name] of namesOf(due).entries()) path[level]?.groups.set(name, path[level + 1] as Group);
+      for (const group of path) group.queued += 1;
+      path.at(-1)?.queue.push(due);
       known.add(nameOf(due));
     },
-    // Skips at most `maxAttempts` hosts: every idle host has a webhook queued.
-    next: () => {
-      if (busy >= limits.maxAttempts) return null;
-      for (const [name, host] of hosts) {
-        const due =
-          host.queued > 0 && host.busy < limits.maxAttemptsOfHost ? takeFrom(host, limits.maxAttemptsOfReceiver) : null;
-        if (due === null) continue;
-        busy += 1;
-        putLast(hosts, name, host);
-        return due;
-      }
-      return null;
+    next: () => takeFrom(all),
+    done: (due, end) => {
+      if (!known.delete(nameOf(due))) return;
+      if (end === 'hung') remember(hung, due.receiver, limits.maxKnown);
+      if (end === 'answered') hung.delete(due.receiver);
+      release(all, namesOf(due), hung.has(due.receiver) ? 1 : limits.maxAttemptsOfReceiver);
     },
-    done: (due) => {
-      const host = hosts.get(hostOf(due));
-      if (!host || !known.delete(nameOf(due))) return;
-      busy -= 1;
-      release(host, due.receiver);
-      if (host.receivers.size === 0 && host.refillFrom === null) hosts.delete(hostOf(due));
-    },
-    isFull: () => known.size >= limits.maxKnown,
+    isFull,
     needsRefill: () => findRefill() !== undefined,
     refill: () => {
       const found = findRefill();
       if (!found) return null;
-      const [name, host, from] = found;
-      host.refillFrom = null;
+      const [name, mark] = found;
       marked.delete(name);
-      if (host.receivers.size === 0) hosts.delete(name);
-      return { from, isEnough: () => marked.has(name) };
+      const isEnough = () => {
+        // What was not read yet is read again once there is space.
+        if (isFull() && !marked.has(name)) marked.set(name, mark);
+        return marked.has(name);
+      };
+      return { from: mark.from, isEnough };
     },
   };
 }
 
-/** Returns the next one of a host, its receivers in turn; `null` when all that are queued are for busy receivers. */
-function takeFrom(host: Host, maxOfReceiver: number): DueWebhook | null {
-  for (const [name, receiver] of host.receivers) {
-    const due = receiver.busy < maxOfReceiver ? receiver.queued.shift() : undefined;
-    if (!due) continue;
-    receiver.busy += 1;
-    host.busy += 1;
-    host.queued -= 1;
-    putLast(host.receivers, name, receiver);
-    return due;
-  }
-  return null;
+function makeGroup(maxAttempts: number, maxQueued: number): Group {
+  return { groups: new Map(), queue: [], maxAttempts, maxQueued, queued: 0, busy: 0 };
 }
 
-function release(host: Host, name: string): void {
-  const receiver = host.receivers.get(name);
-  if (!receiver) return;
-  host.busy -= 1;
-  receiver.busy -= 1;
-  if (receiver.busy === 0 && receiver.queued.length === 0) host.receivers.delete(name);
+/** Returns the next one of a group; `null` when all that are queued are for busy groups. Every group that is skipped is busy. */
+function takeFrom(group: Group): DueWebhook | null {
+  if (group.queued === 0 || group.busy >= group.maxAttempts) return null;
+  let due = group.queue.shift() ?? null;
+  for (const [name, member] of due === null ? group.groups : []) {
+    due = takeFrom(member);
+    if (due === null) continue;
+    group.groups.delete(name);
+    group.groups.set(name, member);
+    break;
+  }
+  if (due === null) return null;
+  group.queued -= 1;
+  group.busy += 1;
+  return due;
+}
+
+/** Ends an attempt in a group and the groups below it, and removes those that are empty then. */
+function release(group: Group, [name, ...below]: readonly string[], maxAttemptsOfReceiver: number): void {
+  group.busy -= 1;
+  if (name === undefined) {
+    group.maxAttempts = maxAttemptsOfReceiver;
+    return;
+  }
+  const member = group.groups.get(name);
+  if (!member) return;
+  release(member, below, maxAttemptsOfReceiver);
+  if (member.queued === 0 && member.busy === 0) group.groups.delete(name);
+}
+
+/** Adds a name and forgets the oldest one of too many. */
+function remember(names: Set<string>, name: string, max: number): void {
+  names.delete(name);
+  names.add(name);
+  if (names.size <= max) return;
+  for (const oldest of names) {
+    names.delete(oldest);
+    return;
+  }
 }
 
 function nameOf(due: DueWebhook): string {
   return `${due.receiver}/${due.jobId}`;
 }
 
-function hostOf({ receiver }: DueWebhook): string {
-  const cut = receiver.indexOf('/');
-  return cut < 0 ? receiver : receiver.slice(0, cut);
-}
-
-function getOrAdd<V>(map: Map<string, V>, name: string, make: () => V): V {
-  const found = map.get(name) ?? make();
-  map.set(name, found);
-  return found;
-}
-
-function putLast<V>(map: Map<string, V>, name: string, value: V): void {
-  map.delete(name);
-  map.set(name, value);
+/** Returns the names of account, host and receiver (`account@host/path`); jobs of the release before have no account in theirs. */
+function namesOf({ receiver }: DueWebhook): readonly string[] {
+  const hostAt = receiver.indexOf('@') + 1;
+  const cut = receiver.indexOf('/', hostAt);
+  const host = cut < 0 ? receiver : receiver.slice(0, cut);
+  return [receiver.slice(0, hostAt), `${host}/`, receiver];
 }

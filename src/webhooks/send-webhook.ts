@@ -7,10 +7,10 @@ export interface WebhookRequest {
   readonly body: string;
 }
 
-/** `refused` is final, `failed` may be repeated. */
+/** `refused` is final; `failed` and `hung`, without an answer in time, may be repeated. */
 export type WebhookResult =
   | { readonly is: 'answered'; readonly status: number }
-  | { readonly is: 'refused' | 'failed'; readonly why: string };
+  | { readonly is: 'refused' | 'failed' | 'hung'; readonly why: string };
 
 const maxAnswerBytes = 64 * 1024;
 
@@ -28,8 +28,8 @@ export async function sendWebhook(
     ({ status }: HttpAnswer): WebhookResult => ({ is: 'answered', status }),
     (error: unknown): WebhookResult => {
       if (error instanceof ProxyRefusal) return readVerdict(error);
-      const late = signal.aborted && !stop.aborted;
-      return { is: 'failed', why: late ? 'no answer in time' : error instanceof Error ? error.message : String(error) };
+      if (signal.aborted && !stop.aborted) return { is: 'hung', why: 'no answer in time' };
+      return { is: 'failed', why: error instanceof Error ? error.message : String(error) };
     },
   );
 }

@@ -1,6 +1,5 @@
-import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
-import type { ServerAddress } from '../base/server-address.ts';
+import { listenAt, type ServerAddress } from '../base/server-address.ts';
 
 export interface EgressForwarder {
   /** The port, 0 for a socket. */
@@ -33,14 +32,11 @@ export async function startEgressForwarder(to: ServerAddress, path: string | nul
     far.pipe(near);
   });
   server.maxConnections = maxConnections;
-  if (path === null) server.listen(0, '127.0.0.1');
-  else server.listen(path);
-  await once(server, 'listening');
-  const listening = server.address();
+  const port = await listenAt(server, path === null ? { host: '127.0.0.1', port: 0 } : { path });
   const close = () =>
     new Promise<void>((resolve) => {
       server.close(() => resolve());
       for (const socket of open) socket.destroy();
     });
-  return { port: typeof listening === 'object' ? (listening?.port ?? 0) : 0, close };
+  return { port, close };
 }

@@ -2,7 +2,7 @@
 
 Usage: inspector-parent.py DRIVER PLUGINS (folders with `:` between them). Requests are JSON lines on standard input:
 {id, input, folder, user, env, port, paths, limits} starts a child, {end: id} ends it.
-Answers are frames on standard output: a line `ID out BYTES` with so many bytes of a child, or `ID end CODE`.
+Answers are frames on standard output: a line `ID pid PID`, `ID out BYTES` with so many bytes of a child, or `ID end CODE`.
 This process never parses output of a child, holds no secret and has no network.
 """
 
@@ -22,6 +22,7 @@ CHUNK_BYTES = 1 << 16
 OUTPUT_BYTES = 1 << 24
 NOWHERE = 'http://127.0.0.1:9'
 READY = b'ready\n'
+STRAYS_SECONDS = 0.25
 
 
 class Child:
@@ -60,6 +61,8 @@ def main(path, plugins):
     driver = load(path)
     driver.prepare([folder for folder in plugins.split(':') if folder])
     warm(driver)
+    landlock.drop_rights()
+    landlock.adopt_orphans()
     landlock.hide()
     gc.collect()
     gc.freeze()
@@ -69,7 +72,10 @@ def main(path, plugins):
     write(READY)
     rest = b''
     while True:
-        for key, _ in events.select():
+        ready = events.select(STRAYS_SECONDS if children else None)
+        # A process that left its request is counted nowhere: none of ours does.
+        landlock.end_strays([child.pid for child in children.values()])
+        for key, _ in ready:
             if key.data is None:
                 piece = os.read(0, CHUNK_BYTES)
                 if not piece:
@@ -121,6 +127,7 @@ def obey(request, driver, children, events):
     os.set_blocking(near_out, False)
     child = Child(request['id'], request['user'], pid, near_out)
     children[child.name] = child
+    write(b'%d pid %d\n' % (child.name, pid))
     events.register(near_out, selectors.EVENT_READ, child)
     events.register(child.handle, selectors.EVENT_READ, child)
 
@@ -167,6 +174,8 @@ def limit(limits, user):
 def finish(child, children, events):
     child.end()
     _, status = os.waitpid(child.pid, 0)
+    # What has left its group, too: its folder is removed next.
+    landlock.end_strays([other.pid for other in children.values() if other is not child])
     while child.forward():
         pass
     for handle in (child.handle, child.output):

@@ -1,6 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { killGroup } from '../base/child-process.ts';
+import type { ChildEnding } from '../media/spawn-child.ts';
 import type { ChildEnd, RunningChildProcess, RunOptions } from '../media/tools.ts';
 
 /** Confinement of each request's child, as `inspector-parent.py` reads it. */
@@ -13,8 +14,9 @@ export interface Confinement {
 
 /** A process with yt-dlp loaded, which forks one child for each request. */
 export interface InspectorParent {
-  /** Runs the driver in a child with this user id; 0 keeps the parent's. */
-  readonly start: (user: number, options: RunOptions) => RunningChildProcess;
+  /** Runs the driver in a child with this user id; 0 keeps the parent's. Calls `started` with the process id that the parent sees. */
+  readonly start: (user: number, options: RunOptions, started: (idInside: number) => void) => RunningChildProcess;
+  readonly id: number;
   readonly counts: () => { readonly started: number; readonly open: number };
   /** Resolves when the parent and all its children have ended. */
   readonly ended: Promise<void>;
@@ -22,24 +24,32 @@ export interface InspectorParent {
 }
 
 interface OpenRequest {
-  readonly onLine: (line: string) => void;
+  readonly started: (idInside: number) => void;
+  readonly hear: (bytes: Buffer) => void;
   readonly resolve: (ended: ChildEnd) => void;
-  rest: string;
 }
 
 const signalNames = { 9: 'SIGKILL', 24: 'SIGXCPU', 25: 'SIGXFSZ' } as const;
 const maxStderrLength = 2000;
+const maxLineLength = 2 ** 20;
+/** The parent ends a child within milliseconds. */
+const endMs = 5000;
 
-/** Starts a parent and waits until yt-dlp is loaded; rejects when the parent ends before that. */
+/** Starts a parent and waits until yt-dlp is loaded; rejects when the parent ends before that. `stop` ends it at any time. */
 export async function startInspectorParent(
   [program = '', ...args]: readonly string[],
   home: Pick<RunOptions, 'folder' | 'env'>,
   confinement: Confinement,
+  ending: ChildEnding,
+  stop: AbortSignal,
 ): Promise<InspectorParent> {
-  const parent = spawn(program, args, { cwd: home.folder, env: home.env, detached: true, stdio: 'pipe' });
+  const options = { cwd: home.folder, env: home.env, detached: true, stdio: ending.stdio };
+  const parent = spawn(program, args, options) as ChildProcessWithoutNullStreams;
+  const kill = () => ending.kill(parent);
+  const release = onAbort(stop, kill);
   const open = new Map<number, OpenRequest>();
   let stderr = '';
-  let started = 0;
+  let startedCount = 0;
   parent.stderr.on('data', (piece: Buffer) => {
     stderr = (stderr + piece.toString()).slice(-maxStderrLength);
   });
@@ -50,31 +60,48 @@ export async function startInspectorParent(
     open.delete(id);
   };
   const ready = Promise.withResolvers<void>();
-  parent.stdout.on(
-    'data',
-    makeFrameReader(ready.resolve, (frame) => handleFrame(frame, open, close)),
-  );
-  const ended = waitForEnd(parent).then(() => {
+  const onFrame = (frame: Frame) => handleFrame(frame, open, close);
+  parent.stdout.on('data', makeFrameReader(ready.resolve, onFrame));
+  const empty = ending.untilEmpty(parent);
+  const ended = waitForEnd(parent).then(async () => {
+    release();
+    await empty;
     for (const id of [...open.keys()]) close(id, { code: null, signal: 'SIGKILL', stderr });
     ready.reject(new Error(`the inspector ended before it was warm: ${stderr}`));
   });
   await ready.promise;
   const order = (json: object) => parent.stdin.write(`${JSON.stringify(json)}\n`);
-  const start: InspectorParent['start'] = (user, options) => {
-    const id = ++started;
+  const start: InspectorParent['start'] = (user, options, started) => {
+    const id = ++startedCount;
     const { promise, resolve } = Promise.withResolvers<ChildEnd>();
-    const kill = () => order({ end: id });
-    open.set(id, { onLine: options.onLine ?? (() => undefined), resolve, rest: '' });
-    options.signal.addEventListener('abort', kill, { once: true });
+    let late: NodeJS.Timeout | undefined;
+    const end = () => {
+      if (!open.has(id)) return;
+      order({ end: id });
+      // A parent that does not obey may be held by a child; it is replaced.
+      late ??= setTimeout(kill, endMs);
+    };
+    open.set(id, { hear: makeLineReader(options.onLine ?? (() => undefined)), started, resolve });
+    options.signal.addEventListener('abort', end, { once: true });
     const { folder, env } = options;
     const write = (line: string) => {
       order({ id, input: `${line}\n`, folder, user, env, ...confinement });
-      if (options.signal.aborted) kill();
+      if (options.signal.aborted) end();
     };
-    const done = promise.finally(() => options.signal.removeEventListener('abort', kill));
-    return { write, close: () => undefined, ended: done };
+    const done = promise.finally(() => {
+      clearTimeout(late);
+      options.signal.removeEventListener('abort', end);
+    });
+    return { write, ended: done };
   };
-  return { start, counts: () => ({ started, open: open.size }), ended, end: () => killGroup(parent, 'SIGKILL') };
+  return { id: parent.pid ?? 0, start, counts: () => ({ started: startedCount, open: open.size }), ended, end: kill };
+}
+
+/** Calls it when the signal aborts, at once if it has. Returns a function that forgets it. */
+function onAbort(signal: AbortSignal, listener: () => void): () => void {
+  signal.addEventListener('abort', listener, { once: true });
+  if (signal.aborted) listener();
+  return () => signal.removeEventListener('abort', listener);
 }
 
 function handleFrame(
@@ -84,15 +111,40 @@ function handleFrame(
 ): void {
   const child = open.get(frame.id);
   if (!child) return;
+  if (frame.is === 'pid') {
+    child.started(frame.pid);
+    return;
+  }
   if (frame.is === 'end') {
     const { code } = frame;
     const signal = signalNames[-code as keyof typeof signalNames] ?? 'SIGTERM';
     close(frame.id, code < 0 ? { code: null, signal, stderr: '' } : { code, signal: null, stderr: '' });
     return;
   }
-  const lines = (child.rest + frame.bytes.toString()).split('\n');
-  child.rest = lines.pop() ?? '';
-  for (const line of lines) child.onLine(line);
+  child.hear(frame.bytes);
+}
+
+/**
+ * Returns a function that cuts what one child says into lines. The driver writes ASCII and short lines; a longer one is left out,
+ * and each byte is looked at once, because one process hears the children of all accounts.
+ */
+export function makeLineReader(onLine: (line: string) => void): (bytes: Buffer) => void {
+  let pieces: string[] = [];
+  let length = 0;
+  const add = (piece: string) => {
+    length += piece.length;
+    if (length <= maxLineLength) pieces.push(piece);
+  };
+  return (bytes) => {
+    const [beginning = '', ...lines] = bytes.toString('latin1').split('\n');
+    add(beginning);
+    for (const line of lines) {
+      if (length <= maxLineLength) onLine(pieces.join(''));
+      pieces = [];
+      length = 0;
+      add(line);
+    }
+  };
 }
 
 async function waitForEnd(parent: ChildProcessWithoutNullStreams): Promise<void> {
@@ -106,8 +158,9 @@ async function waitForEnd(parent: ChildProcessWithoutNullStreams): Promise<void>
   parent.stderr.destroy();
 }
 
-/** Message of the inspector parent about one of its children: a piece of output, or the exit code. */
+/** Message of the inspector parent about one of its children: its process id, a piece of output, or the exit code. */
 export type Frame =
+  | { readonly is: 'pid'; readonly id: number; readonly pid: number }
   | { readonly is: 'out'; readonly id: number; readonly bytes: Buffer }
   | { readonly is: 'end'; readonly id: number; readonly code: number };
 
@@ -123,13 +176,15 @@ export function makeFrameReader(ready: () => void, told: (frame: Frame) => void)
       ready();
       return true;
     }
-    const [, id, is, number] = /^(\d+) (out|end) (-?\d+)$/.exec(head) ?? [];
+    const [, id, is, number] = /^(\d+) (pid|out|end) (-?\d+)$/.exec(head) ?? [];
     if (is === undefined) throw new Error('the inspector says what is no frame');
     const size = is === 'out' ? Number(number) : 0;
     if (rest.length < end + 1 + size) return false;
     const bytes = rest.subarray(end + 1, end + 1 + size);
     rest = rest.subarray(end + 1 + size);
-    told(is === 'out' ? { is, id: Number(id), bytes } : { is: 'end', id: Number(id), code: Number(number) });
+    if (is === 'out') told({ is, id: Number(id), bytes });
+    else if (is === 'pid') told({ is, id: Number(id), pid: Number(number) });
+    else told({ is: 'end', id: Number(id), code: Number(number) });
     return true;
   };
   return (piece) => {

@@ -1,32 +1,39 @@
 import { randomInt } from 'node:crypto';
-import { chown, mkdtemp, rm } from 'node:fs/promises';
+import { chown, mkdtemp, readdir } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { retry } from '../base/backoff.ts';
 import type { Log } from '../base/log.ts';
+import { inspectionFileBytes, inspectionMemoryBytes } from '../base/resource-limits.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import { shareRun } from '../base/single-flight.ts';
+import { removeFolder } from '../media/child-folder.ts';
 import { Failed, type MediaTools } from '../media/tools.ts';
 import { pythonFlags } from '../media/yt-dlp.ts';
 import type { InspectionResult, Inspector } from '../model/inspection-result.ts';
-import type { ChildLimits } from './child-limits.ts';
+import { type Breach, breaches, type ChildLimits } from './child-limits.ts';
+import { childUsers } from './child-users.ts';
 import { type ProgramPaths, readableFolders } from './find-programs.ts';
+import { InspectorBusy, shareSlots } from './inspection-slots.ts';
 import { type InspectorParent, startInspectorParent } from './inspector-parent.ts';
+import { findDescendants } from './process-usage.ts';
 import type { MediaActions } from './run-attempt.ts';
-import { type EgressRoute, type Sandbox, sandboxCommand, systemPaths } from './sandbox-command.ts';
+import { hasNamespaces, hasOwnUser, type Sandbox, sandboxCommand, systemPaths } from './sandbox-command.ts';
+import { endingOf } from './sandbox-ending.ts';
+import { type ChildWatch, startChildWatch } from './watch-limits.ts';
 import { openHome, type WorkerHome } from './workspace.ts';
-
-/** The inspector cannot answer now; the caller may ask again in a few seconds. */
-export class InspectorBusy extends Error {}
 
 export interface InspectorPoolOptions {
   readonly inspectUrl: MediaActions['inspectUrl'];
   readonly programs: ProgramPaths;
   readonly egress: ServerAddress;
   readonly root: string;
+  /** Folder of the cgroup below which the inspector gets one of its own; `null` where none can be made. */
+  readonly cgroups: string | null;
   readonly sandbox: Sandbox;
   readonly plugins: readonly string[];
   readonly inspectSeconds: number;
-  /** Further requests fail with `InspectorBusy`. */
+  /** Further requests wait for a slot, or are refused. */
   readonly maxConcurrent: number;
   /** A fresh parent takes over after so many requests, because yt-dlp and its libraries leak memory. */
   readonly maxRequests: number;
@@ -38,33 +45,30 @@ export interface InspectorPool extends Inspector {
   readonly close: () => Promise<void>;
 }
 
-const memoryBytes = 2 ** 30;
-const maxFileBytes = 2 ** 26;
 const maxProcesses = 128;
 const backoff = { firstMs: 500, maxMs: 30_000 };
-/** Each request runs as a random user out of so many, so that it meets no process or file of an earlier one. */
-const users = 1_000_000_000;
-const firstUser = 1_000_000_000;
+const homeName = 'inspector-';
 
 export async function startInspectorPool(options: InspectorPoolOptions): Promise<InspectorPool> {
-  const home = await openHome(join(options.root, 'inspector-'), 'requests', options.egress, options.sandbox);
+  // Left by an inspector that was killed together with its orphan cleaner; there is one inspector in a data folder.
+  const names = (await readdir(options.root).catch(() => [])).filter((name) => name.startsWith(homeName));
+  await Promise.all(names.map((name) => removeFolder(join(options.root, name))));
+  const memoryBytes = options.maxConcurrent * inspectionMemoryBytes;
+  const home = await openHome({ ...options, memoryBytes, beginning: join(options.root, homeName), name: 'requests' });
+  const watch = startChildWatch();
   const ended = new AbortController();
-  const parents = keepWarm(() => startParent(options, home.folder, home.route), options, ended.signal);
+  const parents = keepWarm(() => startParent(options, home, ended.signal), options, ended.signal);
   await parents.first;
-  let open = 0;
-  const inspect = async (url: string, signal: AbortSignal): Promise<InspectionResult> => {
-    const warm = parents.current();
-    if (warm === null) throw new InspectorBusy('the inspector starts');
-    if (open >= options.maxConcurrent) throw new InspectorBusy('too many requests at once');
-    open++;
-    try {
-      return await inspectOne(url, warm, home, options, signal);
-    } finally {
-      open--;
-    }
-  };
+  const slots = shareSlots(options.maxConcurrent);
+  const inspect: Inspector['inspect'] = (url, account, gone) =>
+    slots.run(account, gone, (signal) => {
+      const warm = parents.current();
+      if (warm === null) throw new InspectorBusy('the inspector starts');
+      return inspectOne(url, warm, { ...home, watch }, options, signal);
+    });
   const close = async () => {
     ended.abort();
+    watch.stop();
     await parents.end();
     await home.close();
   };
@@ -74,40 +78,71 @@ export async function startInspectorPool(options: InspectorPoolOptions): Promise
 async function inspectOne(
   url: string,
   warm: InspectorParent,
-  { folder: requests, route }: WorkerHome,
+  { folder: requests, wrappers, route, watch }: WorkerHome & { readonly watch: ChildWatch },
   { programs, inspectSeconds, inspectUrl, sandbox, log }: InspectorPoolOptions,
   gone: AbortSignal,
 ): Promise<InspectionResult> {
   const folder = await mkdtemp(join(requests, 'r'));
-  const user = sandbox === 'user' ? firstUser + randomInt(users) : 0;
+  const user = hasOwnUser(sandbox) ? nextUser() : 0;
   // A child that was killed from outside says nothing about its URL.
   let struck = false;
   const late = AbortSignal.timeout((inspectSeconds + 1) * 1000);
-  const signal = AbortSignal.any([gone, late]);
+  const broken = new AbortController();
+  const signal = AbortSignal.any([gone, late, broken.signal]);
+  const groups = new Set<number>();
   const run: MediaTools['run'] = (_command, _args, running) => {
-    const child = warm.start(user, running);
+    const child = warm.start(user, running, (idInside) => {
+      for (const id of findDescendants(warm.id, idInside)) groups.add(id);
+    });
     void child.ended.then((end) => {
       struck = end.signal === 'SIGKILL' && !running.signal.aborted;
     });
     return child;
   };
-  const limits = { fileBytes: maxFileBytes, inspectSeconds, slowBytes: 1, slowSeconds: inspectSeconds };
+  let breach: Breach | null = null;
+  const onBreach = (limit: Breach) => {
+    breach = limit;
+    broken.abort();
+  };
+  const stopWatch = watch.add({ limits: limitsOf(inspectSeconds), folder, groups, cgroup: null, onBreach });
+  const limits = { fileBytes: inspectionFileBytes, inspectSeconds, slowBytes: 1, slowSeconds: inspectSeconds };
   const proxy = `http://127.0.0.1:${route.port}`;
   try {
     if (user) await chown(folder, user, user);
     // The parent has loaded the plugins already.
-    const tools: MediaTools = { ...programs, folder, proxy, plugins: [], cookies: null, limits, run };
+    const tools: MediaTools = { ...programs, folder, wrappers, proxy, plugins: [], cookies: null, limits, run };
     const metadata = await inspectUrl({ endpoint: 'metadata', args: { query: url } }, tools, signal);
     return { metadata };
   } catch (error) {
+    if (breach !== null) return failure(new Failed(breaches[breach]));
     if (late.aborted) return failure(new Failed('timeout'));
     if (struck || gone.aborted) throw new InspectorBusy('the request was struck down');
     if (error instanceof Failed) return failure(error);
     log.error('inspection broke off', { error: error instanceof Error ? error.stack : String(error) });
     return failure(new Failed('worker_failed'));
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    stopWatch();
+    await removeFolder(folder);
   }
+}
+
+let usersGiven = randomInt(2 ** 30);
+
+/** Each request runs as another user, so that it meets no process or file of an earlier one. */
+function nextUser(): number {
+  const { first, count } = childUsers().inspections;
+  return first + (usersGiven++ % count);
+}
+
+/** Limits of all processes of one inspection together. */
+function limitsOf(inspectSeconds: number): ChildLimits {
+  return {
+    fileBytes: inspectionFileBytes,
+    folderBytes: inspectionFileBytes,
+    memoryBytes: inspectionMemoryBytes,
+    cpuSeconds: inspectSeconds * availableParallelism(),
+    processes: maxProcesses,
+  };
 }
 
 function failure({ code, message: text }: Failed): InspectionResult {
@@ -120,7 +155,7 @@ interface WarmParents {
   readonly end: () => Promise<void>;
 }
 
-/** Keeps one parent warm: replaces it when it has ended, or after `maxRequests` as soon as its successor is warm. */
+/** Keeps one parent warm: replaces it when it has ended, or after `maxRequests` as soon as its successor is warm. The signal ends all. */
 function keepWarm(
   start: () => Promise<InspectorParent>,
   { maxRequests, log }: InspectorPoolOptions,
@@ -130,8 +165,9 @@ function keepWarm(
   let leaving: InspectorParent[] = [];
   const first = Promise.withResolvers<void>();
   const startNext = async () => {
+    if (signal.aborted) return;
     const next = await start();
-    if (signal.aborted) return next.end();
+    if (signal.aborted) return next.ended;
     void next.ended.then(() => {
       leaving = leaving.filter((warm) => warm !== next);
       if (current !== next) return;
@@ -155,32 +191,31 @@ function keepWarm(
   }, 200);
   const end = async () => {
     clearInterval(timer);
-    const warms = [current, ...leaving].filter((warm) => warm !== null);
-    for (const warm of warms) warm.end();
-    await Promise.all(warms.map((warm) => warm.ended));
+    await replacement.settled();
+    await Promise.all([current, ...leaving].map((warm) => warm?.ended));
   };
   return { first: first.promise, current: () => current, end };
 }
 
-function startParent(options: InspectorPoolOptions, folder: string, route: EgressRoute): Promise<InspectorParent> {
+function startParent(
+  options: InspectorPoolOptions,
+  { folder, wrappers, route, filter, cleaner: { cgroup } }: WorkerHome,
+  stop: AbortSignal,
+): Promise<InspectorParent> {
   const { programs, plugins, sandbox, inspectSeconds, maxConcurrent } = options;
   const { python, driver } = programs;
-  const readable = readableFolders(programs, plugins);
-  const limits: ChildLimits = {
-    fileBytes: maxFileBytes,
-    folderBytes: maxFileBytes,
-    memoryBytes,
-    cpuSeconds: 2 ** 31,
-    processes: maxProcesses * maxConcurrent,
-  };
+  const readable = [...readableFolders(programs, plugins), wrappers];
+  const limits = { ...limitsOf(inspectSeconds), cpuSeconds: 2 ** 31, processes: maxProcesses * maxConcurrent };
   const command = [python, ...pythonFlags, join(import.meta.dirname, 'inspector-parent.py'), driver, plugins.join(':')];
-  const capabilities = ['CAP_SETUID', 'CAP_SETGID', 'CAP_KILL'];
-  const inside = { sandbox, folder, readable, route, limits, user: 0, python, capabilities };
+  const capabilities = ['CAP_SETUID', 'CAP_SETGID', 'CAP_KILL', 'CAP_SETPCAP'];
+  // Behind bubblewrap the parent has a /proc of its own; there and here, it looks for what its children leave.
+  const seen = hasNamespaces(sandbox) ? readable : [...readable, '/proc'];
+  const inside = { sandbox, folder, readable: seen, route, limits, filter, cgroup, user: 0, python, capabilities };
   const env = { PATH: '/usr/bin:/bin', HOME: folder, LANG: 'C.UTF-8' };
   const paths = [...systemPaths(), ...readable, import.meta.dirname];
   const ofRequest = {
-    file_bytes: maxFileBytes,
-    memory_bytes: memoryBytes,
+    file_bytes: inspectionFileBytes,
+    memory_bytes: inspectionMemoryBytes,
     cpu_seconds: inspectSeconds,
     processes: maxProcesses,
   };
@@ -188,5 +223,7 @@ function startParent(options: InspectorPoolOptions, folder: string, route: Egres
     sandboxCommand(command, inside),
     { folder, env },
     { port: route.port, paths, limits: ofRequest },
+    endingOf(sandbox),
+    stop,
   );
 }

@@ -5,7 +5,7 @@ import { readBody } from '../base/read-body.ts';
 import { listenAt, type ServerAddress } from '../base/server-address.ts';
 import { maxUrlLength } from '../model/caller-url.ts';
 import type { Inspector } from '../model/inspection-result.ts';
-import { InspectorBusy } from './inspector-pool.ts';
+import { InspectorBusy, ShareUsedUp } from './inspection-slots.ts';
 
 export interface InspectorServer {
   /** The port, 0 for a socket. */
@@ -18,8 +18,8 @@ const maxBodyBytes = 16_384;
 const retrySeconds = 2;
 
 /**
- * Answers `POST /inspect {url}` with 200 and an `InspectionResult`, or with 503 when the caller may ask again. A caller who
- * hangs up ends the inspection.
+ * Answers `POST /inspect {url, account}` with 200 and an `InspectionResult`, with 429 when the account uses its share of the
+ * inspector, or with 503 when the caller may ask again. A caller who hangs up ends the inspection.
  */
 export async function serveInspector(inspector: Inspector, at: ServerAddress): Promise<InspectorServer> {
   const server = createServer((request, response) => {
@@ -33,23 +33,26 @@ export async function serveInspector(inspector: Inspector, at: ServerAddress): P
 
 async function answer(request: IncomingMessage, response: ServerResponse, inspector: Inspector): Promise<void> {
   if (request.url !== '/inspect' || request.method !== 'POST') return reply(response, 404, { error: 'Not Found' });
-  const url = readUrl(await readBody(request, maxBodyBytes));
-  if (url === null) return reply(response, 400, { error: 'Bad Request: a JSON object with a url is needed' });
+  const asked = readQuestion(await readBody(request, maxBodyBytes));
+  if (asked === null) return reply(response, 400, { error: 'Bad Request: a JSON object with a url is needed' });
   const hangUp = new AbortController();
   response.once('close', () => hangUp.abort());
   try {
-    reply(response, 200, await inspector.inspect(url, hangUp.signal));
+    reply(response, 200, await inspector.inspect(asked.url, asked.account, hangUp.signal));
   } catch (error) {
-    if (!(error instanceof InspectorBusy)) throw error;
     response.setHeader('retry-after', retrySeconds);
+    if (error instanceof ShareUsedUp) return reply(response, 429, { error: `Too Many Requests: ${error.message}` });
+    if (!(error instanceof InspectorBusy)) throw error;
     reply(response, 503, { error: `Service Unavailable: ${error.message}` });
   }
 }
 
-function readUrl(body: Buffer | null): string | null {
+/** An API of the previous release names no account: all that it asks counts for one. */
+function readQuestion(body: Buffer | null): { readonly url: string; readonly account: string } | null {
   try {
-    const { url } = JSON.parse(String(body));
-    return typeof url === 'string' && url.length <= maxUrlLength && /^https?:/i.test(url) ? url : null;
+    const { url, account = '' } = JSON.parse(String(body));
+    const isUrl = typeof url === 'string' && url.length <= maxUrlLength && /^https?:/i.test(url);
+    return isUrl && typeof account === 'string' ? { url, account } : null;
   } catch {
     // Not JSON, or no object.
     return null;

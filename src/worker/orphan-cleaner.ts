@@ -2,10 +2,15 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { cgroupNames, removeCgroup } from '../base/cgroup.ts';
+import { removal, removeFolder } from '../media/child-folder.ts';
 
-/** A process that outlives a killed worker, ends its children and removes its folder. */
+/** A process that outlives a killed worker, ends its children and removes its folder and its cgroup. */
 export interface OrphanCleaner {
   readonly folder: string;
+  /** Folder of a cgroup that is removed too, with what is left in it; nobody has made it yet. */
+  readonly cgroup: string | null;
   readonly id: number;
   /** Replaces the list of process groups that must end with the worker. */
   readonly watch: (groups: Iterable<number>) => void;
@@ -14,37 +19,54 @@ export interface OrphanCleaner {
 }
 
 /**
- * Each line of input replaces the list of groups. The input ends with the worker, however the worker ends. Removal is retried
- * because dying processes may still create files.
+ * Each line of input replaces the list of groups. The input ends with the worker, however the worker ends. The first process of a
+ * group is bubblewrap, with which its namespace ends, or landlock.py, which then ends all that its command started. Removal is
+ * retried because dying processes may still create files.
  */
 const script = `
 trap '' INT TERM HUP
 while read -r line; do groups=$line; done
-for group in $groups; do kill -KILL -- "-$group"; done 2>/dev/null
-for try in 1 2 3 4 5 6 7 8; do rm -rf -- "$1" 2>/dev/null && exit; sleep 0.2; done
-rm -rf -- "$1"
+{
+  for group in $groups; do kill -TERM "$group"; done
+  for try in $(seq 50); do
+    left=
+    for group in $groups; do kill -0 -- "-$group" && left=1; done
+    [ -z "$left" ] && break
+    sleep 0.2
+  done
+  for group in $groups; do kill -KILL -- "-$group"; done
+} 2>/dev/null
+for try in $(seq 50); do
+  [ -d "$2" ] || break
+  while read -r id; do kill -KILL "$id"; done <"$2/cgroup.procs" 2>/dev/null
+  rmdir -- "$2" 2>/dev/null || sleep 0.1
+done
+for try in 1 2 3 4 5 6 7 8 9; do { ${removal}; } && exit; sleep 0.2; done
 `;
 
 /**
- * Makes a new folder whose path begins so. The cleaner runs before the folder exists, so that no kill leaves it, and in a
+ * Makes a new folder whose path begins so; the name of its cgroup below `cgroups` ends with that of the folder. The cleaner runs before the folder exists, so that no kill leaves it, and in a
  * session of its own, so that signals to the worker's group do not reach the cleaner.
  */
-export async function startOrphanCleaner(beginning: string): Promise<OrphanCleaner> {
+export async function startOrphanCleaner(beginning: string, cgroups: string | null): Promise<OrphanCleaner> {
   // Short: the folder holds a UNIX socket, whose path may have 107 characters.
   const folder = beginning + randomBytes(6).toString('base64url');
-  const child = spawn('/bin/sh', ['-c', script, 'sh', folder], {
+  const cgroup = cgroups === null ? null : join(cgroups, cgroupNames(dirname(folder)) + basename(folder));
+  const child = spawn('/bin/sh', ['-c', script, 'sh', folder, cgroup ?? ''], {
     cwd: '/',
     env: { PATH: '/usr/bin:/bin' },
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   const exited = once(child, 'exit');
-  // EPIPE: somebody killed the cleaner; the folder then stays.
+  // EPIPE: somebody killed the cleaner; a worker that ends by itself then removes the folder.
   child.stdin.on('error', () => {});
   await once(child, 'spawn');
   const clean = async () => {
     child.stdin.end();
     await exited;
+    if (cgroup !== null) await removeCgroup(cgroup);
+    await removeFolder(folder);
   };
   try {
     await mkdir(folder, { mode: 0o700 });
@@ -54,6 +76,7 @@ export async function startOrphanCleaner(beginning: string): Promise<OrphanClean
   }
   return {
     folder,
+    cgroup,
     id: child.pid as number,
     watch: (groups) => child.stdin.write(`${[...groups].join(' ')}\n`),
     clean,

@@ -7,7 +7,8 @@ export interface ProgressReporter {
   readonly stop: () => void;
 }
 
-const reportEveryMs = 500;
+/** The gateway writes no more than that. */
+const reportEveryMs = 1_000;
 /** Reports at least so often, also without a change: the answer says whether the job goes on. */
 const keepaliveMs = 5_000;
 
@@ -17,8 +18,9 @@ export function startProgressReporter(
   patienceSeconds: number,
   onEnd: (reason: 'over' | 'lost') => void,
 ): ProgressReporter {
+  // The gateway notes this itself when it hands out the order.
   let newest: AttemptProgress = { progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null };
-  let told: AttemptProgress | null = null;
+  let told = newest;
   let toldAt = performance.now();
   let heardAt = toldAt;
   const { run } = shareRun(async () => {

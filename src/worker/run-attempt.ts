@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { Log } from '../base/log.ts';
+import { copiesOfFile } from '../base/resource-limits.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import { Failed, type MediaOrder, type MediaTools, type Produced } from '../media/tools.ts';
 import type { AttemptProgress, AttemptSpec } from '../model/attempt-protocol.ts';
@@ -30,6 +31,7 @@ export interface AttemptOptions {
   readonly programs: ProgramPaths;
   readonly egress: ServerAddress;
   readonly root: string;
+  readonly cgroups: string | null;
   readonly sandbox: Sandbox;
   readonly plugins: readonly string[];
   readonly memoryBytes: number;
@@ -51,8 +53,6 @@ class AttemptCut extends Error {
 
 /** Progress when the file is made; the upload is the rest. */
 const madePercent = 90;
-/** During a conversion the parts, the joined file and the result exist at once. */
-const maxCopies = 3;
 /** yt-dlp counts bytes too and reports a clear failure: the kernel's limit comes a little later. */
 const overshootBytes = 2 ** 24;
 /** Threads count as processes: those of ffmpeg and Node, and two for each connection. */
@@ -112,25 +112,25 @@ function workspaceOptions(
   onBreach: (breach: Breach) => void,
   signal: AbortSignal,
 ): WorkspaceOptions {
-  const { root, egress, sandbox, programs, plugins, memoryBytes } = options;
+  const { root, cgroups, egress, sandbox, programs, plugins, memoryBytes } = options;
   const limits: ChildLimits = {
     memoryBytes,
     fileBytes: fileBytes + overshootBytes,
-    folderBytes: maxCopies * fileBytes,
+    folderBytes: copiesOfFile * fileBytes,
     cpuSeconds: seconds * availableParallelism(),
     processes: maxProcesses,
   };
   const readable = readableFolders(programs, plugins);
-  return { root, egress, sandbox, limits, python: programs.python, readable, cookies, onBreach, signal };
+  return { root, cgroups, egress, sandbox, limits, programs, readable, cookies, onBreach, signal };
 }
 
 function toolsOf(
   { limits: { file_bytes: fileBytes, inspect_seconds: inspectSeconds } }: AttemptSpec,
   { programs, plugins, slowBytes, slowSeconds }: AttemptOptions,
-  { folder, proxy, cookies, run }: Workspace,
+  { folder, wrappers, proxy, cookies, run }: Workspace,
 ): MediaTools {
   const limits = { fileBytes, inspectSeconds, slowBytes, slowSeconds };
-  return { ...programs, plugins, folder, proxy, cookies, run, limits };
+  return { ...programs, plugins, folder, wrappers, proxy, cookies, run, limits };
 }
 
 function outcomeOf(thrown: unknown, log: Log): Outcome | null {

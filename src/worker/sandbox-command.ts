@@ -1,12 +1,24 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type ChildLimits, limitCommand } from './child-limits.ts';
+import { childUsers } from './child-users.ts';
 
 /**
- * Kind of isolation of a child. `user`: bubblewrap and a user id of its own, which needs root;
- * `namespace`: bubblewrap with a user namespace; `none`: only Landlock, where the kernel has it.
+ * Kind of isolation of a child. `user`: bubblewrap and a user id of its own, which needs root; `namespace`: bubblewrap with a user
+ * namespace; `landlock-user`: a user id of its own, which needs root, and Landlock; `none`: only Landlock. Either of the last two
+ * has Landlock only where the kernel does.
  */
-export type Sandbox = 'user' | 'namespace' | 'none';
+export type Sandbox = 'user' | 'namespace' | 'landlock-user' | 'none';
+
+/** Returns true where children have their own mounts, processes and network. */
+export function hasNamespaces(sandbox: Sandbox): boolean {
+  return sandbox === 'user' || sandbox === 'namespace';
+}
+
+/** Returns true where each child has a user id of its own. */
+export function hasOwnUser(sandbox: Sandbox): boolean {
+  return sandbox === 'user' || sandbox === 'landlock-user';
+}
 
 /** The only network route out of a sandbox: the port inside leads to the socket outside. */
 export interface EgressRoute {
@@ -22,6 +34,10 @@ export interface SandboxOptions {
   /** `null` for a child without network. */
   readonly route: EgressRoute | null;
   readonly limits: ChildLimits;
+  /** File with the seccomp filter, `null` where trawl has none for the processor. */
+  readonly filter: string | null;
+  /** Folder of the cgroup that limits the memory of all children, `null` without one. */
+  readonly cgroup: string | null;
   /** User and group id in the sandbox `user`. */
   readonly user: number;
   readonly python: string;
@@ -32,37 +48,60 @@ export interface SandboxOptions {
 /** Port inside the sandbox's own network, where nothing else listens. */
 export const insidePort = 3128;
 
-/** First user id of children, far above those of people and services. */
-const firstUser = 2_000_000_000;
 const here = import.meta.dirname;
 const systemFolders = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64'];
 /** Certificate authorities, time zone and linker cache; never names of users, hosts or secrets. */
 const systemSettings = ['ssl', 'ca-certificates', 'pki', 'alternatives', 'ld.so.cache', 'localtime'];
-const keptForUser = ['CAP_SETUID', 'CAP_SETGID'];
+/** For `setpriv`, which needs the third to empty the bounding set. */
+const keptForUser = ['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'];
+/** Descriptor on which bubblewrap tells the first process of its namespace. */
+export const statusDescriptor = 4;
+/** File descriptor of the seccomp filter, as landlock.py has it too. */
+const filterFile = 3;
+/**
+ * The value 1000 makes children the first that the kernel ends when memory runs out; raising it needs no right. In a cgroup, 0
+ * stands for the process that writes it.
+ */
+const enter = `
+echo 1000 2>/dev/null >/proc/self/oom_score_adj
+[ -z "$1" ] || echo 0 >"$1/cgroup.procs" || exit
+exec ${filterFile}<"$2"
+shift 2
+exec "$@"
+`;
 
 /** Returns the command that runs another one in a sandbox and under limits. */
 export function sandboxCommand(command: readonly string[], inside: SandboxOptions): string[] {
+  const { cgroup, filter } = inside;
+  return ['/bin/sh', '-c', enter, 'sh', cgroup ?? '', filter ?? '/dev/null', ...isolatedCommand(command, inside)];
+}
+
+function isolatedCommand(command: readonly string[], inside: SandboxOptions): string[] {
   const { sandbox, folder, readable, route, limits, user, python, capabilities } = inside;
-  if (sandbox === 'none') {
+  if (!hasNamespaces(sandbox)) {
+    const own = sandbox === 'none' ? '0' : capabilities ? 'parent' : String(user);
     const port = String(route?.port ?? 0);
     const paths = [...systemPaths(), ...readable, here].join(':');
     return [
       ...isolatedPython(python),
       join(here, 'landlock.py'),
-      folder,
-      port,
-      paths,
-      ...limitCommand(command, limits, false),
+      ...[own, folder, port, paths],
+      ...limitCommand(command, limits, sandbox === 'landlock-user' && !capabilities),
     ];
   }
   const forwarded = route
     ? [...isolatedPython(python), join(here, 'port-forwarder.py'), route.socket, String(route.port), ...command]
     : command;
   const limited = limitCommand(forwarded, limits, true);
-  if (sandbox === 'namespace') return [...bubblewrap(inside), '--unshare-user', ...keep([]), '--', ...limited];
+  if (sandbox === 'namespace') {
+    // The filter refuses further user namespaces too, with every version of bubblewrap.
+    const once = inside.filter === null ? ['--disable-userns'] : [];
+    return [...bubblewrap(inside), '--unshare-user', ...once, ...keep([]), '--', ...limited];
+  }
   if (capabilities) return [...bubblewrap(inside), ...keep(capabilities), '--', ...limited];
   const setUser = ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups', '--no-new-privs'];
-  return [...bubblewrap(inside), ...keep(keptForUser), '--', ...setUser, '--inh-caps=-all', ...limited];
+  const noRights = ['--inh-caps=-all', '--bounding-set=-all'];
+  return [...bubblewrap(inside), ...keep(keptForUser), '--', ...setUser, ...noRights, ...limited];
 }
 
 /** Returns the folders that programs need to run: the parent of each one's `bin`, also where links lead. */
@@ -76,18 +115,21 @@ export function systemPaths(): string[] {
   return [...systemFolders, ...systemSettings.map((name) => `/etc/${name}`)].filter((path) => existsSync(path));
 }
 
+/** Returns the user id of the children of this process. */
 export function ownUser(): number {
-  return firstUser + process.pid;
+  const { first, count } = childUsers().attempts;
+  return first + (process.pid % count);
 }
 
-function bubblewrap({ folder, readable, route }: SandboxOptions): string[] {
+function bubblewrap({ folder, readable, route, filter }: SandboxOptions): string[] {
   const seen = [...systemPaths(), ...readable, here];
   const sockets = route ? [route.socket] : [];
   // Parent folders that bubblewrap makes implicitly are closed to the user inside, so each is made explicitly.
   const onTheWay = new Set([...seen, ...sockets, folder].flatMap(foldersAbove));
   return [
     'bwrap',
-    '--die-with-parent',
+    ...['--die-with-parent', '--info-fd', String(statusDescriptor)],
+    ...(filter === null ? [] : ['--seccomp', String(filterFile)]),
     ...['--unshare-net', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
     ...[...onTheWay].flatMap((path) => ['--dir', path]),
     ...[...seen, ...sockets].flatMap((path) => ['--ro-bind', path, path]),

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { constants } from 'node:fs';
-import { type FileHandle, open, realpath } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import type { ServerAddress } from '../base/server-address.ts';
+import { openRegular } from '../media/child-folder.ts';
 import { Failed, type Produced } from '../media/tools.ts';
 import type { UploadPart } from '../model/attempt-protocol.ts';
 import type { Delivered } from '../model/job.ts';
@@ -41,15 +42,10 @@ export async function uploadFile(produced: Produced, options: UploadOptions): Pr
   }
 }
 
-/** Opens the file without following links: hostile children wrote it, so it must not lead out of their folder. */
 async function openProduced({ file, bytes }: Produced, folder: string): Promise<FileHandle> {
-  const real = await realpath(file);
-  if (real !== file || !real.startsWith(`${await realpath(folder)}/`)) {
-    throw new Failed('worker_failed', 'the produced file is a link');
-  }
-  const handle = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  const stat = await handle.stat();
-  if (stat.isFile() && stat.size === bytes) return handle;
+  if (dirname(file) !== folder) throw new Failed('worker_failed', 'the produced file is elsewhere');
+  const handle = await openRegular(file);
+  if ((await handle.stat()).size === bytes) return handle;
   await handle.close();
   throw new Failed('worker_failed', 'the produced file has changed');
 }

@@ -1,124 +1,78 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import type { ChildCgroup } from './child-cgroup.ts';
 import type { Breach, ChildLimits } from './child-limits.ts';
+import { folderBytes, namelessFiles } from './file-usage.ts';
+import { type ProcessRow, readProcessTable, usageOf } from './process-usage.ts';
+
+/** Children that share one set of limits. */
+export interface WatchedChildren {
+  readonly limits: ChildLimits;
+  readonly folder: string;
+  /** Process groups that run; more may join. */
+  readonly groups: Iterable<number>;
+  readonly cgroup: ChildCgroup | null;
+  /** Called once with the limit that they broke. */
+  readonly onBreach: (breach: Breach) => void;
+}
+
+export interface ChildWatch {
+  /** Returns a function that checks what is still known afterwards and ends the watch over these children. */
+  readonly add: (children: WatchedChildren) => () => void;
+  readonly stop: () => void;
+}
 
 const checkEveryMs = 250;
-/** The folder is measured at every fourth check, because reading it takes longer. */
-const folderEvery = 4;
+/** Files are measured at every fourth check, because reading them takes longer. */
+const filesEvery = 4;
+/** Of all children together: more would make each check slow. Programs of ours have some hundred. */
+const maxOpenFiles = 8192;
 
-/** Checks the usage of the children regularly and calls `onBreach` once with the limit they broke. Returns a function that stops. */
-export function watchLimits(
-  limits: ChildLimits,
-  folder: string,
-  groups: Iterable<number>,
-  onBreach: (breach: Breach) => void,
-): () => void {
+/** Checks the usage of children regularly. */
+export function startChildWatch(): ChildWatch {
+  const all = new Map<WatchedChildren, (table: readonly ProcessRow[]) => Breach | null>();
+  const timer = setInterval(() => {
+    if (all.size === 0) return;
+    const table = readProcessTable();
+    for (const [children, look] of [...all]) {
+      const breach = look(table);
+      if (breach === null) continue;
+      all.delete(children);
+      children.onBreach(breach);
+    }
+  }, checkEveryMs);
+  const add = (children: WatchedChildren) => {
+    all.set(children, makeLook(children));
+    return () => {
+      // A child that the kernel ended may have told of it as any failure before the next check.
+      if (all.delete(children) && children.cgroup?.wasReached()) children.onBreach('memory');
+    };
+  };
+  return { add, stop: () => clearInterval(timer) };
+}
+
+function makeLook({ limits, folder, groups, cgroup }: WatchedChildren) {
   const cpuSeconds = new Map<number, number>();
   let turn = 0;
-  const look = (): Breach | null => {
-    const usage = readUsage(groups);
+  let hiddenMemory = 0;
+  return (table: readonly ProcessRow[]): Breach | null => {
+    const usage = usageOf(groups, table);
     for (const [id, seconds] of usage.cpuSeconds) cpuSeconds.set(id, seconds);
-    if (usage.memoryBytes > limits.memoryBytes) return 'memory';
-    if (usage.processes > limits.processes) return 'processes';
+    if (cgroup?.wasReached()) return 'memory';
+    if (usage.memoryBytes + hiddenMemory > limits.memoryBytes) return 'memory';
+    if (usage.ids.length > limits.processes) return 'processes';
     if (sum(cpuSeconds.values()) > limits.cpuSeconds) return 'cpu';
-    if (turn++ % folderEvery !== 0) return null;
-    return folderBytes(folder) > limits.folderBytes ? 'folder' : null;
+    if (turn++ % filesEvery !== 0) return null;
+    const seen = new Set<number>();
+    const namedBytes = folderBytes(folder, seen);
+    const nameless = namelessFiles(usage.ids, seen, maxOpenFiles);
+    hiddenMemory = nameless.memoryBytes;
+    if (nameless.openFiles > maxOpenFiles) return 'processes';
+    if (usage.memoryBytes + hiddenMemory > limits.memoryBytes) return 'memory';
+    return namedBytes + nameless.diskBytes > limits.folderBytes ? 'folder' : null;
   };
-  const timer = setInterval(() => {
-    const breach = look();
-    if (breach === null) return;
-    clearInterval(timer);
-    onBreach(breach);
-  }, checkEveryMs);
-  return () => clearInterval(timer);
 }
 
 function sum(numbers: Iterable<number>): number {
   let total = 0;
   for (const number of numbers) total += number;
   return total;
-}
-
-interface ProcessUsage {
-  readonly processes: number;
-  readonly memoryBytes: number;
-  /** Processor seconds by process id, of processes that still run. */
-  readonly cpuSeconds: ReadonlyMap<number, number>;
-}
-
-interface ProcessRow {
-  readonly id: number;
-  readonly parent: number;
-  readonly group: number;
-  readonly cpuSeconds: number;
-}
-
-/** USER_HZ: the unit of times in /proc, 100 a second on every Linux that Node supports. */
-const ticksPerSecond = 100;
-
-/** Returns the usage of the groups and of all descendants of their members, also of those that left the group. */
-export function readUsage(groups: Iterable<number>): ProcessUsage {
-  const rows = readRows();
-  const members = new Map<number, ProcessRow>();
-  const wanted = new Set(groups);
-  for (let found = -1; found !== members.size; ) {
-    found = members.size;
-    for (const row of rows) {
-      if (wanted.has(row.group) || wanted.has(row.id) || members.has(row.parent)) members.set(row.id, row);
-    }
-  }
-  let memoryBytes = 0;
-  for (const id of members.keys()) memoryBytes += readMemory(id);
-  const cpuSeconds = new Map([...members.values()].map((row) => [row.id, row.cpuSeconds]));
-  return { processes: members.size, memoryBytes, cpuSeconds };
-}
-
-/** Returns the bytes on disk of all files below a folder. */
-export function folderBytes(folder: string): number {
-  let total = 0;
-  for (const entry of list(folder)) {
-    const path = join(folder, entry.name);
-    if (entry.isDirectory()) total += folderBytes(path);
-    // A file may vanish between readdir and stat.
-    else total += (statSync(path, { throwIfNoEntry: false })?.blocks ?? 0) * 512;
-  }
-  return total;
-}
-
-function list(folder: string) {
-  try {
-    return readdirSync(folder, { withFileTypes: true });
-  } catch {
-    // The folder was removed while its parent was read.
-    return [];
-  }
-}
-
-function readRows(): ProcessRow[] {
-  const rows: ProcessRow[] = [];
-  for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue;
-    // The second field is the program's name in brackets, which may hold any character.
-    const [, parent, group, ...rest] = (readProc(name, 'stat').split(') ').at(-1) ?? '').split(' ');
-    if (parent === undefined || group === undefined) continue;
-    const ticks = Number(rest[8]) + Number(rest[9]);
-    rows.push({ id: Number(name), parent: Number(parent), group: Number(group), cpuSeconds: ticks / ticksPerSecond });
-  }
-  return rows;
-}
-
-/** Returns the bytes of anonymous and shared memory; the kernel can drop cached pages of files at any time. */
-function readMemory(id: number): number {
-  const status = readProc(String(id), 'status');
-  const kilobytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0);
-  return (kilobytes('RssAnon') + kilobytes('RssShmem')) * 1024;
-}
-
-function readProc(id: string, file: string): string {
-  try {
-    return readFileSync(join('/proc', id, file), 'utf8');
-  } catch {
-    // The process ended after it was listed.
-    return '';
-  }
 }

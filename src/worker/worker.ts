@@ -7,10 +7,11 @@ import type { Readable } from 'node:stream';
 import type { Config } from '../base/config.ts';
 import { failures } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
+import { attemptMemoryBytes } from '../base/resource-limits.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import { metadataFields } from '../model/metadata.ts';
 import type { Outcome } from '../model/outcome.ts';
-import { chooseSandbox } from './choose-sandbox.ts';
+import { enterIsolation } from './enter-isolation.ts';
 import type { ProgramPaths } from './find-programs.ts';
 import { type GatewayClient, openGatewayClient } from './gateway-client.ts';
 import { type MediaActions, runAttempt } from './run-attempt.ts';
@@ -19,7 +20,9 @@ import { type MediaActions, runAttempt } from './run-attempt.ts';
 const exitCodes = { done: 0, failed: 64, retryable: 75, interrupted: 143 } as const;
 
 export interface WorkerOptions {
-  readonly config: Pick<Config, 'data' | 'sandbox' | 'ytdlpPlugins'>;
+  readonly config: Pick<Config, 'cgroup' | 'data' | 'sandbox' | 'workerNetwork' | 'ytdlpPlugins'>;
+  /** True in a container of a cluster. */
+  readonly isPod: boolean;
   readonly gateway: ServerAddress;
   readonly egress: ServerAddress;
   /** File for the outcome, at most 4 KB, which Kubernetes puts into the pod's status; `null` outside a cluster. */
@@ -36,7 +39,6 @@ export interface WorkerOptions {
 }
 
 const terminationBytes = 4096;
-const memoryBytes = 2 ** 31;
 const slowBytes = 10 * 1024;
 const patienceSeconds = 300;
 /** Time limit of the verdict after SIGTERM, when SIGKILL follows soon. */
@@ -44,18 +46,22 @@ const lastWordSeconds = 2;
 
 /** Runs one attempt and returns the exit code. SIGTERM interrupts the attempt. */
 export async function runWorker(options: WorkerOptions): Promise<number> {
-  const { config, gateway: address, egress, terminationFile, programs, media, slowSeconds, log } = options;
+  const { config, isPod, gateway: address, egress, terminationFile, programs, media, slowSeconds, log } = options;
   const leave = new AbortController();
   const stop = () => leave.abort();
   process.once('SIGTERM', stop);
   const root = join(resolve(config.data), 'work');
-  const sandbox = chooseSandbox(config.sandbox, root, (sentence) => log.warn('no sandbox', { reason: sentence }));
+  const sandbox = enterIsolation({ config, root, python: programs.python, isPod, log });
+  // A refused start waits for no token.
+  sandbox.catch(() => options.input.destroy());
   const token = await findToken(options, stop);
+  const cgroups = config.cgroup === 'off' ? null : config.cgroup;
   const gateway = openGatewayClient(address, token, patienceSeconds, leave.signal);
   const outcome = await runAttempt({
-    ...{ gateway, media, programs, egress, log, root, memoryBytes, slowBytes, slowSeconds, patienceSeconds },
+    ...{ gateway, media, programs, egress, log, root, cgroups, slowBytes, slowSeconds, patienceSeconds },
     signal: leave.signal,
     sandbox: await sandbox,
+    memoryBytes: attemptMemoryBytes,
     plugins: config.ytdlpPlugins,
   });
   if (terminationFile !== null && outcome) await writeFile(terminationFile, shorten(outcome));

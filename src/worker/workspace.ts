@@ -2,23 +2,33 @@ import { chmod, chown, mkdir, writeFile } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ServerAddress } from '../base/server-address.ts';
+import { layWrappers } from '../media/ffmpeg-arguments.ts';
 import { spawnChild } from '../media/spawn-child.ts';
 import type { ChildEnd, MediaTools, RunChild } from '../media/tools.ts';
+import { type ChildCgroup, makeChildCgroup } from './child-cgroup.ts';
 import type { Breach } from './child-limits.ts';
 import { startEgressForwarder } from './egress-forwarder.ts';
+import type { ProgramPaths } from './find-programs.ts';
 import { type OrphanCleaner, startOrphanCleaner } from './orphan-cleaner.ts';
 import {
   type EgressRoute,
+  hasNamespaces,
+  hasOwnUser,
   insidePort,
   ownUser,
   type Sandbox,
   type SandboxOptions,
   sandboxCommand,
 } from './sandbox-command.ts';
-import { watchLimits } from './watch-limits.ts';
+import { endingOf } from './sandbox-ending.ts';
+import { laySeccompFilter } from './seccomp-filter.ts';
+import { startChildWatch } from './watch-limits.ts';
 
-export interface WorkspaceOptions extends Pick<SandboxOptions, 'sandbox' | 'limits' | 'python' | 'readable'> {
+export interface WorkspaceOptions extends Pick<SandboxOptions, 'sandbox' | 'limits' | 'readable'> {
+  readonly programs: ProgramPaths;
   readonly root: string;
+  /** Folder of the cgroup below which the children get one of their own; `null` where none can be made. */
+  readonly cgroups: string | null;
   readonly egress: ServerAddress;
   /** Text of a cookie file that children may read. */
   readonly cookies: string | null;
@@ -27,73 +37,103 @@ export interface WorkspaceOptions extends Pick<SandboxOptions, 'sandbox' | 'limi
 }
 
 /** Folder, egress proxy and children of one attempt; the children can reach nothing else. */
-export interface Workspace extends Pick<MediaTools, 'folder' | 'proxy' | 'cookies' | 'run'> {
-  /** Kills the children and removes the folder; the orphan cleaner does the same when this process is killed. */
+export interface Workspace extends Pick<MediaTools, 'folder' | 'wrappers' | 'proxy' | 'cookies' | 'run'> {
+  /**
+   * Kills the children and removes the folder; the orphan cleaner does the same when this process is killed. Calls `onBreach`
+   * when the kernel ended a child at the limit of memory and no check has told so yet.
+   */
   readonly close: () => Promise<void>;
 }
 
 const systemPath = '/usr/bin:/bin:/usr/sbin:/sbin';
 
 export async function openWorkspace(options: WorkspaceOptions): Promise<Workspace> {
-  const { root, egress, sandbox, limits, python, onBreach, signal, cookies: text } = options;
-  const home = await openHome(join(root, 'job-'), 'job', egress, sandbox);
-  const { folder, route, cleaner } = home;
+  const { root, sandbox, limits, programs, onBreach, signal, cookies: text } = options;
+  const { memoryBytes } = limits;
+  const home = await openHome({ ...options, memoryBytes, beginning: join(root, 'job-'), name: 'job' });
+  const { folder, wrappers, route, filter, cgroup, cleaner } = home;
   const cookies = text === null ? null : join(dirname(folder), 'cookies.txt');
   const user = ownUser();
   const ended = new AbortController();
   try {
-    if (sandbox === 'user') await chown(folder, user, user);
+    // Without mounts of their own, and without Landlock, children of other users find its name in the process table.
+    if (sandbox === 'landlock-user') await chmod(folder, 0o700);
+    if (hasOwnUser(sandbox)) await chown(folder, user, user);
     if (cookies !== null && text !== null) {
       await writeFile(cookies, text, { mode: 0o400 });
-      if (sandbox === 'user') await chown(cookies, user, user);
+      if (hasOwnUser(sandbox)) await chown(cookies, user, user);
     }
   } catch (error) {
     await home.close();
     throw error;
   }
-  const readable = cookies ? [...options.readable, cookies] : options.readable;
-  const sandboxes = { sandbox, folder, readable, route, limits, user, python };
-  const groups = new Set<number>();
+  const readable = [...options.readable, wrappers, ...(cookies ? [cookies] : [])];
+  const inside = { sandbox, folder, readable, route, limits, filter, cgroup: cleaner.cgroup, user };
+  const running = new Map<number, Promise<unknown>>();
   const both = AbortSignal.any([signal, ended.signal]);
-  const run = runInSandbox(sandboxes, both, groups, () => cleaner.watch(groups));
-  const stopWatch = watchLimits(limits, folder, groups, onBreach);
+  const run = runInSandbox({ ...inside, python: programs.python }, both, running, () => cleaner.watch(running.keys()));
+  const watch = startChildWatch();
+  const groups = { [Symbol.iterator]: () => running.keys() };
+  const stopWatch = watch.add({ limits, folder, groups, cgroup, onBreach });
   const close = async () => {
     stopWatch();
+    watch.stop();
     ended.abort();
+    await Promise.all(running.values());
     await home.close();
   };
-  return { folder, proxy: `http://127.0.0.1:${route.port}`, cookies, run, close };
+  return { folder, wrappers, proxy: `http://127.0.0.1:${route.port}`, cookies, run, close };
+}
+
+export interface HomeOptions {
+  /** Of the path of the home. */
+  readonly beginning: string;
+  /** Of the folder of children in it. */
+  readonly name: string;
+  readonly egress: ServerAddress;
+  readonly sandbox: Sandbox;
+  readonly cgroups: string | null;
+  /** Limit of its cgroup. */
+  readonly memoryBytes: number;
+  readonly programs: Pick<ProgramPaths, 'ffmpeg' | 'ffprobe'>;
 }
 
 export interface WorkerHome {
   /** The only folder that children may write to. */
   readonly folder: string;
+  /** Wrappers of ffmpeg and ffprobe, beside the folder of children. */
+  readonly wrappers: string;
   readonly route: EgressRoute;
+  /** File with the seccomp filter of children, which they cannot reach. */
+  readonly filter: string | null;
+  readonly cgroup: ChildCgroup | null;
   readonly cleaner: OrphanCleaner;
   readonly close: () => Promise<void>;
 }
 
-/** Makes a closed folder whose path begins so, with a folder for children in it and their route to egress. */
-export async function openHome(
-  beginning: string,
-  name: string,
-  egress: ServerAddress,
-  sandbox: Sandbox,
-): Promise<WorkerHome> {
+/** Makes a closed folder with a folder for children in it, and beside that what they need but must not change. */
+export async function openHome(options: HomeOptions): Promise<WorkerHome> {
+  const { beginning, name, egress, sandbox, cgroups, memoryBytes, programs } = options;
   await mkdir(dirname(beginning), { recursive: true, mode: 0o700 });
-  const cleaner = await startOrphanCleaner(beginning);
+  const cleaner = await startOrphanCleaner(beginning, cgroups);
   const folder = join(cleaner.folder, name);
   const socket = join(cleaner.folder, 'egress');
   try {
     // Mode 0711: children must enter this folder but not list it; the folder above is closed to everyone else.
     await mkdir(folder, { mode: 0o711 });
-    const forwarder = await startEgressForwarder(egress, sandbox === 'none' ? null : socket);
-    if (sandbox !== 'none') await chmod(socket, 0o666);
+    const cgroup = cleaner.cgroup === null ? null : makeChildCgroup(cleaner.cgroup, memoryBytes);
+    const filter = await laySeccompFilter(join(cleaner.folder, 'seccomp'));
+    const wrappers = layWrappers(join(cleaner.folder, 'tools'), programs);
+    const forwarder = await startEgressForwarder(egress, hasNamespaces(sandbox) ? socket : null);
+    if (hasNamespaces(sandbox)) await chmod(socket, 0o666);
+    // Without mounts of their own, children of another user come through this folder, but cannot list it.
+    if (sandbox === 'landlock-user') await chmod(cleaner.folder, 0o711);
     const close = async () => {
       await forwarder.close();
       await cleaner.clean();
     };
-    return { folder, cleaner, route: { port: sandbox === 'none' ? forwarder.port : insidePort, socket }, close };
+    const port = hasNamespaces(sandbox) ? insidePort : forwarder.port;
+    return { folder, wrappers, filter, cgroup, cleaner, route: { port, socket }, close };
   } catch (error) {
     await cleaner.clean();
     throw error;
@@ -101,34 +141,35 @@ export async function openHome(
 }
 
 /**
- * Runs children, each in a sandbox and a process group of its own, and keeps the groups that run; calls `changed` at each
- * start and end. Only Python, for yt-dlp, gets the network.
+ * Runs children, each in a sandbox and a process group of its own, and keeps those that run by their groups; calls
+ * `changed` at each start and end. Only Python, for yt-dlp, gets the network.
  */
 function runInSandbox(
   sandboxes: SandboxOptions,
   signal: AbortSignal,
-  groups: Set<number>,
+  running: Map<number, Promise<unknown>>,
   changed: () => void,
 ): RunChild {
   return (command, args, options) => {
     const route = command === sandboxes.python ? sandboxes.route : null;
     const [program = '', ...rest] = sandboxCommand([command, ...args], { ...sandboxes, route });
     const env = { PATH: systemPath, ...options.env };
-    const child = spawnChild(program, rest, { ...options, env, signal: AbortSignal.any([options.signal, signal]) });
+    const ends = AbortSignal.any([options.signal, signal]);
+    const child = spawnChild(program, rest, { ...options, env, signal: ends }, endingOf(sandboxes.sandbox));
     const { id } = child;
     if (id === undefined) return child;
-    groups.add(id);
-    changed();
     const ended = child.ended.then((ended) => {
-      groups.delete(id);
+      running.delete(id);
       changed();
-      return sandboxes.sandbox === 'none' ? ended : restoreSignal(ended);
+      return restoreSignal(ended);
     });
+    running.set(id, ended);
+    changed();
     return { ...child, ended };
   };
 }
 
-/** Bubblewrap and port-forwarder.py exit with 128 plus the signal that ended their command. */
+/** Bubblewrap, port-forwarder.py and landlock.py exit with 128 plus the signal that ended their command. */
 function restoreSignal(ended: ChildEnd): ChildEnd {
   const number = (ended.code ?? 0) - 128;
   const name = Object.entries(constants.signals).find(([, signal]) => signal === number)?.[0];

@@ -23,8 +23,18 @@ describe('plans, accounts and keys', () => {
   /** The fields of an account as the record keeps them. */
   const secretOf = (id: string) => operator.store.connection.read(['HGET', keys.account(id), 'webhook_secret']);
 
+  it('an account is opened with credits and a key in one step, and not twice', async () => {
+    const opened = await operator.json('account', 'open', 'first', '--credits', '3');
+    expect(opened).to.include({ slug: 'first', credits: 3 });
+    expect(readKey(opened.key)?.accountId).to.equal(await findAccount(operator.store, 'first'));
+    expect((await operator.json('account', 'show', 'first')).usage).to.include({ remaining: 3 });
+    expect((await operator.json<Shape[]>('key', 'list', 'first')).map(({ alias }) => alias)).to.deep.equal(['first']);
+    expect(await operator.refused('account', 'open', 'first')).to.include({ code: 'already_exists' });
+    expect((await operator.json('account', 'show', 'first')).usage).to.include({ remaining: 3 });
+  });
+
   describe('a plan', () => {
-    it('D57: is made, keeps what is not named, and is listed', async () => {
+    it('D57: is created, keeps the fields that a change does not name, and is listed', async () => {
       expect(await operator.json('plan', 'set', 'gold', '--quota', '5')).to.deep.equal({
         name: 'gold',
         quota: 5,
@@ -39,7 +49,7 @@ describe('plans, accounts and keys', () => {
       expect((await operator.json<Shape[]>('plan', 'list')).map(({ name }) => name)).to.deep.equal(['gold']);
     });
 
-    it('needs its quota at first, which is wrong usage', async () => {
+    it('that is created without a quota is refused as wrong usage', async () => {
       const { code, out, err } = await operator.run(['plan', 'set', 'new', '--paid', 'yes', '--json']);
       expect({ code, said: JSON.parse(out) }).to.deep.equal({
         code: 2,
@@ -62,7 +72,7 @@ describe('plans, accounts and keys', () => {
   });
 
   describe('an account', () => {
-    it('has no limits unless given', async () => {
+    it('has no limits unless they are given, and one slug is created once', async () => {
       const made = await operator.json('account', 'create', 'plain', '--name', 'Plain one');
       expect(made.id).to.match(/^[a-z0-9]{12}$/);
       expect(made.created_at).to.match(iso);
@@ -86,7 +96,7 @@ describe('plans, accounts and keys', () => {
       });
     });
 
-    it('D88: keeps what is not named, and is shown with its usage', async () => {
+    it('D88: keeps the fields that a change does not name, and is shown with its usage', async () => {
       const options = ['--stats', 'on', '--concurrency', '3', '--weight', '2', '--max-open', '7'];
       await operator.json('account', 'create', 'kept', '--name', 'Kept', ...options);
       const changed = await operator.json('account', 'set', 'kept', '--name', 'Renamed', '--invoice', 'unpaid');
@@ -123,7 +133,7 @@ describe('plans, accounts and keys', () => {
       expect(await secretOf(id)).to.equal('');
     });
 
-    it('takes the secret of the data folder, and says when that is wrong', async () => {
+    it('seals a webhook secret with the secret of the data folder, and is refused one when that is malformed', async () => {
       const { id } = await operator.json('account', 'create', 'filed', '--name', 'Filed');
       const path = join(operator.data, 'secret');
       writeFileSync(path, 'short\n');
@@ -135,7 +145,7 @@ describe('plans, accounts and keys', () => {
       expect(makeSeal({ secret }).open('webhook_secret', String(await secretOf(id)))).to.equal(webhook_secret);
     });
 
-    it('D76: loses its open jobs when it is suspended', async () => {
+    it('D76: has its open jobs cancelled and their holds released when it is suspended', async () => {
       const caller = await anAccount(operator.store, { credits: 200 });
       const ids: string[] = [];
       for (let n = 0; n < 60; n++) ids.push(await admitted(operator.store, caller));
@@ -152,7 +162,7 @@ describe('plans, accounts and keys', () => {
       expect(await operator.json('account', 'set', caller.slug, '--suspended', 'no')).to.include({ suspended: false });
     });
 
-    it('is removed with its keys but not with open jobs, and its ledger stays', async () => {
+    it('is removed with its keys once no job is open, and its ledger stays', async () => {
       const caller = await anAccount(operator.store, { credits: 2 });
       const second = await aKey(operator.store, caller.accountId);
       await admitted(operator.store, caller);
@@ -168,7 +178,7 @@ describe('plans, accounts and keys', () => {
       expect(await operator.json<Shape[]>('ledger', 'show', caller.slug)).to.deep.equal([]);
     });
 
-    it('keeps its ledger in what is verified and moved although others of its slug are removed after it', async () => {
+    it('is still verified and listed by its ledger after its removal, although later accounts of its slug are removed too', async () => {
       const made = async (credits: string): Promise<string> => {
         await operator.json('account', 'create', 'again', '--name', 'Again');
         await operator.json('credits', 'add', 'again', credits);
@@ -221,7 +231,7 @@ describe('plans, accounts and keys', () => {
       expect(await operator.refused('key', 'create', 'nobody', '--alias', 'k')).to.include({ code: 'not_found' });
     });
 
-    it('keeps what is not named', async () => {
+    it('keeps the fields that a change does not name', async () => {
       const before = await operator.json('key', 'set', 'owner', 'k', '--quota-daily', '7', '--category', '');
       expect(before).to.deep.include({ category: '', quotas: { total: 100, daily: 7, weekly: null, monthly: null } });
       const after = await operator.json('key', 'set', 'owner', 'k', '--active', 'no', '--expires', 'never');

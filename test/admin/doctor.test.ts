@@ -1,6 +1,14 @@
 import { expect } from 'chai';
-import { checkClock, checkFreeSpace, checkNode, checkRedis } from '../../src/admin/check-machine.ts';
-import { checkClockDifference, checkMemory, checkStrayProxy } from '../../src/admin/check-record.ts';
+import { checkCgroup, checkFileSum, checkMemorySum } from '../../src/admin/check-limits.ts';
+import {
+  checkClock,
+  checkFileSystem,
+  checkFreeSpace,
+  checkLandlock,
+  checkNode,
+  checkRedis,
+} from '../../src/admin/check-machine.ts';
+import { checkClockDifference, checkLeaderClock, checkMemory, checkStrayProxy } from '../../src/admin/check-record.ts';
 import type { Finding } from '../../src/admin/doctor-finding.ts';
 import { networks } from '../../src/base/settings/kinds.ts';
 import { noteStrayProxy } from '../../src/store/access/stray-proxy.ts';
@@ -25,12 +33,35 @@ describe('the doctor', () => {
     ['a clock of this century', checkClock(Date.UTC(2026, 5)), 'ok', /2026-06-01T00:00:00\.000Z/],
     ['a clock without a battery', checkClock(0), 'problem', /1970/],
     ['a clock far ahead', checkClock(Date.UTC(2100, 0)), 'problem', /2100/],
-    ['enough room', checkFreeSpace(gib), 'ok', /1\.0 GiB free\.$/],
-    ['little room', checkFreeSpace(gib - 1), 'note', /a full disk stops every new job/],
-    ['clocks together', checkClockDifference(10_000, 9_999, 10_001), 'ok', /0\.0 s from ours/],
-    ['clocks 2 s apart', checkClockDifference(10_000, 12_001, 10_001), 'ok', /2\.0 s/],
-    ['Redis ahead', checkClockDifference(10_000, 12_002, 10_001), 'problem', /2\.0 s/],
-    ['Redis behind', checkClockDifference(10_000, 7_900, 10_001), 'problem', /2\.1 s/],
+    ['a disk with 1 GiB free', checkFreeSpace(gib), 'ok', /1\.0 GiB free\.$/],
+    ['a disk with less than 1 GiB free', checkFreeSpace(gib - 1), 'note', /a full disk stops every new job/],
+    ['a data folder on a disk', checkFileSystem(0xef53), 'ok', /lies on a disk\.$/],
+    ['a data folder in memory', checkFileSystem(0x0102_1994), 'note', /count against its 2 GiB/],
+    ['Landlock that bars TCP', checkLandlock(4), 'ok', /version 4 of Landlock/],
+    ['an older Landlock', checkLandlock(3), 'note', /free in TCP connections/],
+    ['no Landlock', checkLandlock(0), 'note', /no Landlock/],
+    ['the clocks of Redis and this machine together', checkClockDifference(-1), 'ok', /0\.0 s from ours/],
+    ['a cgroup', checkCgroup({ version: 2, folder: '/sys/fs/cgroup/x' }), 'ok', /version 2 below \/sys\/fs\/cgroup\/x/],
+    ['no cgroup', checkCgroup('why'), 'note', /measured, four times a second \(why\); .*systemd-run --user --scope/],
+    [
+      'limits that the memory holds',
+      checkMemorySum(2, 8, 12 * gib),
+      'ok',
+      /2 workers and 8 inspections may use 12\.0 GiB/,
+    ],
+    ['limits above the memory', checkMemorySum(2, 8, 12 * gib - 1), 'note', /lower TRAWL_WORKERS/],
+    [
+      'limits that the disk holds',
+      checkFileSum(2, 16, gib, 7 * gib),
+      'ok',
+      /may fill 7\.0 GiB of disk, and 7\.0 GiB are free\.$/,
+    ],
+    ['limits above the disk', checkFileSum(2, 16, gib, 7 * gib - 1), 'note', /lower TRAWL_MAX_FILE_BYTES/],
+    ['clocks 2 s apart', checkClockDifference(-2_000), 'ok', /2\.0 s/],
+    ['a clock of Redis more than 2 s ahead', checkClockDifference(-2_001), 'problem', /2\.0 s/],
+    ['a clock of Redis more than 2 s behind', checkClockDifference(2_100), 'problem', /2\.1 s/],
+    ['no leader whose clock is off', checkLeaderClock(false), 'ok', /No leading controller/],
+    ['a leader whose clock is off', checkLeaderClock(true), 'note', /more than 2 s from that of Redis/],
     ['no stray proxy', checkStrayProxy(null, []), 'ok', /No proxy/],
     [
       'a stray proxy',
@@ -38,41 +69,62 @@ describe('the doctor', () => {
       'note',
       / 10\.0\.0\.5 forwards .* TRAWL_TRUSTED_PROXIES/,
     ],
-    ['a proxy that is trusted by now', checkStrayProxy('10.0.0.5', networks.read('10.0.0.0/8')!), 'ok', /No proxy/],
+    [
+      'a stray proxy that is trusted by now',
+      checkStrayProxy('10.0.0.5', networks.read('10.0.0.0/8')!),
+      'ok',
+      /No proxy/,
+    ],
     ['a stray proxy of IPv6', checkStrayProxy('fc00::1', networks.read('10.0.0.0/8')!), 'note', / fc00::1 forwards/],
-    ['memory without limit', checkMemory(0), 'ok', /no memory limit/],
-    ['memory with room', checkMemory(0.84), 'ok', /84 %/],
-    ['memory that is full', checkMemory(0.85), 'problem', /85 % of its memory; from 85 % on new jobs are refused/],
+    [
+      'memory without a limit of its own',
+      checkMemory({ usedBytes: gib, limitBytes: 4 * gib, isOwnLimit: false }),
+      'problem',
+      /no memory limit of its own: .* from 85 % of 4\.0 GiB on, of which it uses 25 %: set maxmemory/,
+    ],
+    [
+      'memory that Redis hides',
+      checkMemory({ usedBytes: 0, limitBytes: null, isOwnLimit: false }),
+      'problem',
+      /no memory limit of its own: .* never refused: set maxmemory/,
+    ],
+    ['memory that is used by 84 %', checkMemory({ usedBytes: 84, limitBytes: 100, isOwnLimit: true }), 'ok', /84 %/],
+    [
+      'memory that is used by 85 %',
+      checkMemory({ usedBytes: 85, limitBytes: 100, isOwnLimit: true }),
+      'problem',
+      /85 % of its memory; from 85 % on new jobs are refused/,
+    ],
   ] as const) {
-    it(`judges ${title}`, () => {
+    it(`calls ${title} ${level}`, () => {
       expect(finding).to.include({ level });
       expect(finding.text)
         .to.match(text)
-        .and.match(/^[A-Zr].*\.$/);
+        .and.match(/^[A-Zr\d].*\.$/);
     });
   }
 
   describe('beside a record', () => {
     let operator: Operator;
     before(async () => {
-      operator = await startOperator({ fsync: 'everysec' });
+      operator = await startOperator({ fsync: 'everysec', maxMemoryBytes: gib });
     });
     after(() => operator.stop());
 
-    it('finds what would lose charges, changes nothing, and exits with 1', async () => {
+    it('reports a Redis that may lose charges, changes nothing, and exits with 1', async () => {
       const { code, out, err } = await operator.doctor(['--json']);
       const { ok, findings } = JSON.parse(out);
       expect({ code, ok, err }).to.deep.equal({ code: 1, ok: false, err: '' });
       const levels = levelsOf(findings);
       expect(levels).to.include({ settings: 'ok', node: 'ok', 'redis-server': 'ok', setpriv: 'ok', clock: 'ok' });
       expect(levels).to.include({ durability: 'problem', memory: 'ok' });
-      expect(Object.keys(levels)).to.include.members(['ffmpeg', 'bwrap', 'disk']);
+      expect(Object.keys(levels)).to.include.members(['ffmpeg', 'bwrap', 'landlock', 'disk']);
       const { text } = findings.find(({ about }: Finding) => about === 'durability');
       expect(text).to.equal('Redis may lose charges: appendfsync is everysec, set it to always.');
       expect(await operator.store.connection.send(['DBSIZE'])).to.equal(0);
     });
 
-    it('D38: names a proxy that nobody configured, until it is trusted', async () => {
+    it('D38: names a stray proxy until it is trusted', async () => {
       await noteStrayProxy(operator.store, '10.0.0.5');
       const about = async (env: Record<string, string>) => {
         const { findings } = JSON.parse((await operator.doctor(['--json'], env)).out) as { findings: Finding[] };
@@ -86,7 +138,7 @@ describe('the doctor', () => {
       expect(await about({ TRAWL_TRUSTED_PROXIES: '10.0.0.0/24' })).to.include({ level: 'ok' });
     });
 
-    it('only notes it when the operator wants it so', async () => {
+    it('only notes a Redis that may lose charges with TRAWL_DURABILITY=relaxed', async () => {
       const { code, out } = await operator.doctor([], { TRAWL_DURABILITY: 'relaxed' });
       expect(code).to.equal(0);
       expect(out)
@@ -94,7 +146,7 @@ describe('the doctor', () => {
         .and.match(/^note +durability +Redis may lose/m);
     });
 
-    it('admin refuses to work with it in strict, and does in relaxed', async () => {
+    it('admin refuses a Redis that may lose charges, unless TRAWL_DURABILITY is relaxed', async () => {
       expect(await operator.refused('plan', 'list')).to.deep.equal({
         error:
           'Redis may lose charges: appendfsync is everysec, set it to always; TRAWL_DURABILITY=relaxed starts all the same',
@@ -104,7 +156,7 @@ describe('the doctor', () => {
       expect(relaxed).to.deep.equal({ code: 0, out: '[]\n', err: '' });
     });
 
-    it('tells every wrong setting at once, and so does admin', async () => {
+    it('names every wrong setting at once, and so does admin', async () => {
       const env = { [unknown]: '1', TRAWL_WORKERS: 'many' };
       const { code, out } = await operator.doctor(['--json'], env);
       const problems = JSON.parse(out).findings.filter(({ level }: Finding) => level === 'problem');
@@ -120,7 +172,7 @@ describe('the doctor', () => {
     });
   });
 
-  it('names the programs that are missing, and that no record is there', async () => {
+  it('names the missing programs and the missing record', async () => {
     // Without the launcher, which needs programs itself.
     const { code, out } = await runProgram(process.execPath, ['src/main.ts', 'doctor', '--json'], {
       PATH: '',
@@ -139,9 +191,11 @@ describe('the doctor', () => {
     });
     const texts = findings.map(({ text }: Finding) => text);
     expect(texts).to.include('ffmpeg is not installed: workers convert and check files with it.');
+    const own = process.getuid?.() === 0 ? 'landlock-user' : 'landlock';
+    expect(texts.join()).to.include(`without it, the isolation of children is ${own} (docs/images.md)`);
   });
 
-  it('only notes the programs of workers where these run elsewhere', async () => {
+  it('only notes missing programs of workers that run in a cluster', async () => {
     const elsewhere = {
       TRAWL_RUNNER: 'kubernetes',
       TRAWL_KUBE_NAMESPACE: 'jobs',
@@ -158,7 +212,7 @@ describe('the doctor', () => {
     expect([flock, ffmpeg, setpriv, bucket]).to.deep.equal(['note', 'note', 'note', 'problem']);
   });
 
-  it('finds a data folder that cannot be made', async () => {
+  it('reports a data folder that cannot be created', async () => {
     const { code, out } = await runProgram(process.execPath, ['src/main.ts', 'doctor', '--json'], {
       TRAWL_DATA: `${root}/package.json/data`,
     });
@@ -166,7 +220,7 @@ describe('the doctor', () => {
     expect(levelsOf(JSON.parse(out).findings)).to.include({ 'data folder': 'problem' });
   });
 
-  it('says when the record that is named does not answer', async () => {
+  it('reports a configured Redis that does not answer', async () => {
     const env = { PATH: '', TRAWL_REDIS_URL: 'redis://127.0.0.1:1' };
     const { code, out } = await runProgram(process.execPath, ['src/main.ts', 'doctor', '--json'], env);
     const { findings } = JSON.parse(out);

@@ -36,7 +36,7 @@ describe('jobs', () => {
   });
   const env = { TRAWL_SECRET: secret.toString('base64'), TRAWL_PUBLIC_URL: 'https://trawl.example.com' };
 
-  it('that completed are shown as their caller sees them, with the account and a good link', async () => {
+  it('that completed are shown as to their caller, with their account and a link that opens the file', async () => {
     const args = { ...aDownload.args, webhook_authorization: 'never shown' };
     const job = await aRunningJob(operator.store, caller, { work: { ...aDownload, args } });
     await settleJob(operator.store, holder, job, completed);
@@ -52,7 +52,7 @@ describe('jobs', () => {
     expect([unsealed.code, JSON.parse(unsealed.out).code]).to.deep.equal([1, 'unavailable']);
   });
 
-  it('that wait are shown with their place, and those that run with what they do', async () => {
+  it('that wait are shown with their position in the queue, and running ones without a result', async () => {
     const first = await aRunningJob(operator.store, caller);
     const [second, third] = [await admitted(operator.store, caller), await admitted(operator.store, caller)];
     const waiting = await operator.json<{ queue: object }>('job', 'show', third);
@@ -61,7 +61,7 @@ describe('jobs', () => {
     expect(await operator.json('job', 'show', first.id)).to.include({ success: null, result: null });
   });
 
-  it('that failed are explained: attempts, money and webhook in the order of time', async () => {
+  it('that failed are explained by their attempts, money and webhook in order of time', async () => {
     const job = await aRunningJob(operator.store, caller, { work: { ...aDownload, webhook } });
     await retryJob(operator.store, holder, job, {
       counts: 'interruption',
@@ -93,7 +93,7 @@ describe('jobs', () => {
     expect(shown.out).to.match(/^at \(UTC\) +source +text\n[\d: -]{19} {2}job +It is accepted/);
   });
 
-  it('that wait are explained with the reason', async () => {
+  it('that wait are explained by the reason', async () => {
     const id = await admitted(operator.store, caller);
     const explain = async () => (await operator.json<Shape[]>('job', 'explain', id)).at(-1)?.text;
     expect(await explain()).to.equal('It waits for a free worker');
@@ -102,11 +102,11 @@ describe('jobs', () => {
     expect(await explain()).to.equal('It is about to start');
     const stage = 'The image of the worker is being fetched';
     const told = { progress: 0, stage, speed_bytes: null, eta_seconds: null, running: false };
-    await noteProgress(operator.store, id, 1, told);
+    await noteProgress(operator.store, await theJob(operator.store, id), 1, told);
     expect(await explain()).to.equal(stage);
   });
 
-  it('that completed are explained with their charge and the end of their file', async () => {
+  it('that completed are explained by their charge and the removal of their file', async () => {
     const job = await aRunningJob(operator.store, caller);
     await settleJob(operator.store, holder, job, completed);
     for (let n = 0; n < 3; n++)
@@ -123,7 +123,7 @@ describe('jobs', () => {
     ]);
   });
 
-  it('are cancelled once; one that has ended stays as it is', async () => {
+  it('are cancelled once, and a second cancel changes nothing', async () => {
     const id = await admitted(operator.store, caller);
     const cancelled = await operator.json('job', 'cancel', id);
     expect(cancelled).to.include({ id, status: 'Error', error: 'Cancelled', error_code: 'cancelled' });
@@ -131,7 +131,7 @@ describe('jobs', () => {
     expect((await operator.json('account', 'show', caller.slug)).usage).to.include({ remaining: 10, held: 0 });
   });
 
-  it('that are not there are refused', async () => {
+  it('that do not exist are refused as not_found', async () => {
     for (const verb of ['show', 'explain', 'cancel']) {
       expect(await operator.refused('job', verb, randomUUID())).to.include({ code: 'not_found' });
     }

@@ -24,7 +24,7 @@ function problemOf(line: string): UsageError {
   throw new Error(`${line} is understood`);
 }
 
-describe('a line of the operator', () => {
+describe('a command line of admin', () => {
   for (const [line, seen] of [
     ['plan set p --quota 5', { NAME: 'p', quota: 5 }],
     ['plan --json set --quota=5 p', { NAME: 'p', quota: 5 }],
@@ -50,7 +50,7 @@ describe('a line of the operator', () => {
     ['job show 2A1B0000-0000-4000-8000-00000000000A', { ID: '2a1b0000-0000-4000-8000-00000000000a' }],
     ['key delete a -- -odd', { SLUG: 'a', ALIAS: '-odd' }],
   ] as const) {
-    it(`understands ${line}`, () => {
+    it(`is read: ${line}`, () => {
       expect(given(line)).to.deep.equal(seen);
     });
   }
@@ -99,7 +99,7 @@ describe('a line of the operator', () => {
     ['block clear somewhere', /^IP must be an IP address/, /block clear IP/],
     ['block clear 10.0.0.0/999', /^IP must be an IP address/, /block clear IP/],
   ] as const) {
-    it(`refuses ${line || 'nothing'}`, () => {
+    it(`is refused with a sentence and its usage: ${line || '(empty)'}`, () => {
       const problem = problemOf(line);
       expect(problem.message).to.match(sentence);
       expect(problem.usage)
@@ -108,7 +108,7 @@ describe('a line of the operator', () => {
     });
   }
 
-  it('asks for JSON wherever --json stands before --', () => {
+  it('asks for JSON by --json anywhere before --', () => {
     expect(['--json', 'a --json', 'a b', 'a -- --json'].map((line) => wantsJson(line.split(' ')))).to.deep.equal([
       true,
       true,
@@ -118,7 +118,7 @@ describe('a line of the operator', () => {
   });
 });
 
-describe('the help of the operator', () => {
+describe('the help of admin', () => {
   it('lists every command with its sentence, or those of one group', () => {
     const { help } = read('--help');
     for (const { group, verb, text } of commands) expect(help).to.match(new RegExp(`${group} ${verb} +${text}`));
@@ -126,14 +126,14 @@ describe('the help of the operator', () => {
   });
 
   for (const command of commands) {
-    it(`tells all about ${command.group} ${command.verb}`, () => {
+    it(`shows every argument and option of ${command.group} ${command.verb}`, () => {
       const { help } = read(`${command.group} ${command.verb} --help --nonsense`);
       expect(help).to.equal(helpOf(command));
       for (const [name, sentence] of partsOf(command)) expect(help).to.contain(`  ${name}`).and.contain(sentence);
     });
   }
 
-  it('has one sentence, or a few, for every part', () => {
+  it('has whole sentences for every argument and option', () => {
     const sentences = commands.flatMap((one) => [one.text, ...partsOf(one).map(([, sentence]) => sentence)]);
     expect(sentences.filter((sentence) => !/^[A-Z][^\n]*\.$/.test(sentence))).to.deep.equal([]);
   });

@@ -41,6 +41,7 @@ describe('trawl manifests', () => {
       'Role',
       'RoleBinding',
       'ResourceQuota',
+      'LimitRange',
       'NetworkPolicy',
       'NetworkPolicy',
       'ValidatingAdmissionPolicy',
@@ -48,7 +49,7 @@ describe('trawl manifests', () => {
     ]);
   });
 
-  it('prints what its options name instead: namespaces, quota and object stores', async () => {
+  it('prints the namespaces, the quota and the object stores that its options name', async () => {
     const names = ['--namespace', 'films', '--controller-namespace=trawl', '--max-jobs', '7'];
     const { code, out } = await print([...names, '--store', '10.0.0.7/32:9000', '--store=[fd00::]/8:443']);
     expect(code).to.equal(0);
@@ -60,6 +61,33 @@ describe('trawl manifests', () => {
     expect(loadAllYaml(out)).to.deep.equal(listManifests(shapeIn('films'), ways, 7));
   });
 
+  it('lets workers reach the object store that the chart installs beside the controller', async () => {
+    const { out } = await print(['--controller-namespace', 'trawl', '--bundled-store', '7070']);
+    const ways = { namespace: 'trawl', gatewayPort: 8085, egressPort: 8086, stores: [], bundledStorePort: 7070 };
+    expect(loadAllYaml(out)).to.deep.equal(listManifests(shapeIn('workers'), ways, 2_500));
+    expect(out).to.include('app.kubernetes.io/component: s3');
+    expect((await print(['--bundled-store', '65536'])).err).to.match(/^--bundled-store must be a port/);
+  });
+
+  it('lets in what its options allow: other images, values of fields and marks', async () => {
+    const { code, out } = await print([
+      ...['--image', 'registry.example/trawl-worker:0', '--image', 'local/worker'],
+      ...['--allow', 'nodeSelector={"pool":"films"}', '--allow', 'worker.resources={"limits":{"cpu":"2"}}'],
+      ...['--allow-mark', 'kubernetes.io/limit-ranger'],
+    ]);
+    expect(code).to.equal(0);
+    const ways = { namespace: 'workers', gatewayPort: 8085, egressPort: 8086, stores: [] };
+    const allowances = {
+      images: ['registry.example/trawl-worker:0', 'local/worker'],
+      fields: [
+        { name: 'nodeSelector', value: { pool: 'films' } },
+        { name: 'worker.resources', value: { limits: { cpu: '2' } } },
+      ],
+      marks: ['kubernetes.io/limit-ranger'],
+    };
+    expect(loadAllYaml(out)).to.deep.equal(listManifests(shapeIn('workers'), ways, 2_500, allowances));
+  });
+
   it('refuses wrong options with exit code 2, and missing settings with 1', async () => {
     const wrong = [
       ['--max-jobs', '0'],
@@ -68,6 +96,9 @@ describe('trawl manifests', () => {
       ['--store', '10.0.0.7/33:9000'],
       ['--store', '10.0.0.7/32:65536'],
       ['--store', '999.0.0.1/8:1'],
+      ['--allow', 'nodeSelector'],
+      ['--allow', 'nodeSelector={pool}'],
+      ['--allow', 'a.b.c=1'],
       ['--nonsense'],
       ['nonsense'],
     ];

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { archiveDays } from '../../src/archive/archive-days.ts';
+import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { openFolder } from '../../src/objects/folder-store.ts';
 import { countAuthFailure } from '../../src/store/access/count-auth-failure.ts';
@@ -17,14 +18,14 @@ import { aLog } from '../support/redis.ts';
 
 const iso = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-describe('money, logs and blocks', () => {
+describe('commands for money, logs and blocks', () => {
   let operator: Operator;
   before(async () => {
     operator = await startOperator();
   });
   after(() => operator.stop());
 
-  it('a pack is shown as callers see it, bought now unless told', async () => {
+  it('pack add shows the pack as to callers, bought now unless a date is given', async () => {
     const { slug } = await anAccount(operator.store);
     const pack = ['pack', 'add', slug, '--title', 'Starter', '--total', '5'];
     const { id, ...rest } = await operator.json(...pack, '--purchased-at', '2026-03-04');
@@ -47,7 +48,7 @@ describe('money, logs and blocks', () => {
     });
   });
 
-  it('D57: credits add up', async () => {
+  it('D57: credits add adds to the credits of the account', async () => {
     const { slug } = await anAccount(operator.store, { credits: 1 });
     const given = await operator.json('credits', 'add', slug, '4', '--reason', 'a gift');
     expect((await operator.json('ledger', 'show', slug))[0]).to.include({ reason: 'a gift' });
@@ -55,7 +56,7 @@ describe('money, logs and blocks', () => {
     expect(await operator.refused('credits', 'add', 'nobody', '4')).to.include({ code: 'not_found' });
   });
 
-  it('credits of one id are added once, however often the line is repeated', async () => {
+  it('credits add with an id adds once, however often it is repeated, and refuses another number', async () => {
     const { slug } = await anAccount(operator.store);
     const add = ['credits', 'add', slug, '4', '--id', 'invoice 17'];
     for (let n = 0; n < 3; n++) {
@@ -70,7 +71,7 @@ describe('money, logs and blocks', () => {
     expect(await operator.json('ledger', 'verify', slug)).to.include({ ok: true });
   });
 
-  it('D81: the ledger tells what moved, newest first', async () => {
+  it('D81: ledger show lists grants and charges, newest first', async () => {
     const caller = await anAccount(operator.store, { credits: 4 });
     const id = await admitted(operator.store, caller);
     const job = await startNext(operator.store);
@@ -86,7 +87,7 @@ describe('money, logs and blocks', () => {
     expect(await operator.refused('ledger', 'show', 'nobody')).to.include({ code: 'not_found' });
   });
 
-  it('the ledger is verified, for one account and for all, with exit code 1 for a difference', async () => {
+  it('ledger verify checks one account or all, and exits with 1 for a difference', async () => {
     const { slug, accountId } = await anAccount(operator.store, { credits: 3 });
     expect(await operator.json('ledger', 'verify', slug)).to.deep.equal({
       accounts: 1,
@@ -118,12 +119,12 @@ describe('money, logs and blocks', () => {
     expect(await operator.refused('ledger', 'verify', 'nobody')).to.include({ code: 'not_found' });
   });
 
-  it('log and ledger go on into the days that were moved to the object store', async () => {
+  it('log show, ledger show and ledger verify read archived days too', async () => {
     const { store, data } = operator;
     const { slug, accountId, keyId } = await anAccount(store, { credits: 3 });
     const lines = openRequestLog(store, 100, aLog().log);
     const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 1.5, ip: '192.0.2.1', credits: 0 };
-    for (let n = 0; n < 3; n++) lines.add(keyId, { ...line, at: n });
+    for (let n = 0; n < 3; n++) lines.add({ accountId, keyId }, { ...line, at: n });
     await lines.close();
     const asked = [
       ['log', 'show', slug],
@@ -138,7 +139,8 @@ describe('money, logs and blocks', () => {
     const now = () => store.clock.now() + 100 * 86_400_000;
     const objects = await openFolder({ folder: join(data, 'objects'), seal, now });
     const later = { ...store, clock: { now, offset: () => 100 * 86_400_000 } };
-    await archiveDays({ store: later, objects, lifetimes: { job: 0 }, goOn: () => true, log: aLog().log });
+    const parts = { store: later, objects, metrics: makeMetrics(), log: aLog().log };
+    await archiveDays({ ...parts, lifetimes: { job: 0 }, goOn: () => true });
     expect(await readLines(store, accountId, 9)).to.deep.equal([]);
     expect(await readLedger(store, accountId, 9)).to.deep.equal([]);
     expect(await answers()).to.deep.equal(before);
@@ -146,7 +148,7 @@ describe('money, logs and blocks', () => {
     expect(two.map(({ at }) => Date.parse(String(at)))).to.deep.equal([2, 1]);
   });
 
-  it('a person who waits sees how far the verification is, nobody else does', async () => {
+  it('ledger verify shows its progress on a terminal alone', async () => {
     const watched = await operator.run(['ledger', 'verify'], {}, true);
     expect(watched.err.split('\r\x1b[K')).to.satisfy(
       ([before, progress, after]: string[]) =>
@@ -155,13 +157,13 @@ describe('money, logs and blocks', () => {
     expect((await operator.run(['ledger', 'verify'])).err).to.equal('');
   });
 
-  it('log-entry: the request log is newest first, narrowed by key and limit', async () => {
+  it('log-entry: log show lists the newest lines first, narrowed by key and limit', async () => {
     const caller = await anAccount(operator.store);
     const other = await aKey(operator.store, caller.accountId);
     const lines = openRequestLog(operator.store, 100, aLog().log);
     const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 1.5, ip: '192.0.2.1', credits: 0 };
-    for (let n = 0; n < 3; n++) lines.add(caller.keyId, { ...line, at: 1000 + n });
-    lines.add(other.keyId, { ...line, at: 5000 });
+    for (let n = 0; n < 3; n++) lines.add(caller, { ...line, at: 1000 + n });
+    lines.add(other, { ...line, at: 5000 });
     await lines.close();
     const aliases = (await operator.json<Shape[]>('key', 'list', caller.slug)).map(({ id, alias }) => [id, alias]);
     const alias = String(new Map(aliases as [string, string][]).get(other.keyId));
@@ -175,7 +177,7 @@ describe('money, logs and blocks', () => {
     expect(await operator.refused('log', 'show', caller.slug, '--key', 'nobody')).to.include({ code: 'not_found' });
   });
 
-  it('blocked addresses are listed and cleared', async () => {
+  it('block list and block clear show and remove blocked addresses', async () => {
     const rule = { maxFailures: 1, windowMs: 60_000, blockMs: 60_000 };
     const until = await countAuthFailure(operator.store, '192.0.2.7', rule);
     expect(await operator.json('block', 'list')).to.deep.equal([
@@ -186,7 +188,7 @@ describe('money, logs and blocks', () => {
     expect(await operator.refused('block', 'clear', '192.0.2.7')).to.include({ code: 'not_found' });
   });
 
-  it('without --json there are tables and sentences', async () => {
+  it('without --json the commands print tables and sentences', async () => {
     const { slug } = await anAccount(operator.store, { credits: 12_000 });
     const shown = async (...line: string[]) => (await operator.run(line)).out;
     expect(await shown('ledger', 'show', slug)).to.match(

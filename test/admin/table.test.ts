@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { fieldText, tableText, timeText } from '../../src/admin/text-table.ts';
 
-describe('text for people', () => {
+describe('the text of a terminal', () => {
   it('shows rows as a table with a head and numbers to the right', () => {
     const rows = [
       { name: 'one', amount: 1_000 },
@@ -28,7 +28,7 @@ describe('text for people', () => {
     expect(fieldText({ '😀': 'x', ab: 'y' })).to.equal('😀   x\nab  y\n');
   });
 
-  it('writes a time in UTC without its zone, which stands in the head', () => {
+  it('writes a time in UTC without its zone, which is in the head', () => {
     expect(timeText(Date.UTC(2026, 2, 4, 12, 0, 5, 999))).to.equal('2026-03-04 12:00:05');
     expect(timeText(null)).to.equal(null);
   });

@@ -21,7 +21,7 @@ describe('./trawl', function () {
   });
   after(() => operator.stop());
 
-  it('lists its commands: asked for with exit 0, else with 2', async () => {
+  it('lists its commands, with exit code 0 for --help and 2 for wrong usage', async () => {
     const [help, none, wrong, option] = await Promise.all(
       [['--help'], [], ['nonsense'], ['--nonsense']].map((args) => trawl(args)),
     );
@@ -35,7 +35,7 @@ describe('./trawl', function () {
     expect(option!.err).to.match(/^There is no command --nonsense\n/);
   });
 
-  it('helps at every level without loading redis', async () => {
+  it('prints help at every level without loading redis', async () => {
     for (const args of [['admin'], ['admin', 'key'], ['admin', 'key', 'create'], ['doctor']]) {
       const { code, out, err } = await trawl([...args, '--help'], { NODE_OPTIONS: watchRedis });
       expect({ code, err }, args.join(' ')).to.deep.equal({ code: 0, err: '' });
@@ -45,7 +45,7 @@ describe('./trawl', function () {
     expect(err).to.equal('redis is loaded\n');
   });
 
-  it('helps with every role', async () => {
+  it('prints the usage of every role', async () => {
     const roles = (await trawl(['--help'])).out.match(/^ {2}\w+/gm)!.map((name) => name.trim());
     expect(roles).to.include.members(['up', 'worker', 'inspector', 'egress']);
     for (const role of roles) {
@@ -55,7 +55,7 @@ describe('./trawl', function () {
     }
   });
 
-  it('D88: answers one JSON value, wherever --json stands', async () => {
+  it('D88: prints one JSON value with --json at any place', async () => {
     const env = { TRAWL_DATA: operator.data };
     const made = await trawl(['--json', 'admin', 'plan', 'set', 'small', '--quota', '3'], env);
     expect(made).to.include({ code: 0, err: '' });
@@ -64,7 +64,7 @@ describe('./trawl', function () {
     expect(listed).to.deep.equal({ code: 0, out: `[${made.out.trim()}]\n`, err: '' });
   });
 
-  it('ends with 2 and a sentence for wrong usage, in JSON too', async () => {
+  it('exits with 2 and a sentence for wrong usage, with --json too', async () => {
     const [plain, json, doctor] = await Promise.all([
       trawl(['admin', 'plan', 'set', 'x', '--quota', '-1']),
       trawl(['admin', 'nonsense', '--json']),
@@ -80,7 +80,7 @@ describe('./trawl', function () {
     expect(doctor).to.include({ code: 2, err: 'There is no option --nonsense here\nUsage: trawl doctor [--json]\n' });
   });
 
-  it('says in a sentence that there is no record, or that it does not answer', async () => {
+  it('exits with 1 and a sentence when there is no record, or Redis does not answer', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'trawl-test-'));
     const env = { TRAWL_DATA: join(folder, 'nowhere') };
     const [none, away] = await Promise.all([
@@ -97,7 +97,7 @@ describe('./trawl', function () {
     expect(away.err).to.match(/^Redis cannot be reached at 127\.0\.0\.1:1: .*\n$/);
   });
 
-  it('refuses with exit 1', async () => {
+  it('exits with 1 and the code of the refusal when a command is refused', async () => {
     const env = { TRAWL_DATA: operator.data };
     const refused = await trawl(['admin', 'plan', 'remove', 'nonsense', '--json'], env);
     expect(refused).to.deep.equal({

@@ -33,7 +33,7 @@ describe('webhooks of an account', () => {
   };
   const list = (...options: string[]) => operator.json<Shape[]>('webhook', 'list', caller.slug, ...options);
 
-  it('are listed newest first, with how their delivery stands', async () => {
+  it('are listed newest first, with the state of their delivery', async () => {
     const [delivered, refused, again, due] = [await aDue(), await aDue(), await aDue(), await aDue()];
     await attempt(delivered, 'delivered', 204);
     await attempt(refused, 'refused', null);
@@ -50,7 +50,7 @@ describe('webhooks of an account', () => {
     expect(Date.parse(String(listed[1]?.next_at))).to.be.within(before + 5_000, before + 7_000);
   });
 
-  it('are narrowed to what has failed, and to a number', async () => {
+  it('are narrowed to failed ones and to a number', async () => {
     const [first, second] = [await aDue(), await aDue(), await aDue()];
     for (const job of [first, second]) await attempt(job, 'refused', null);
     expect((await list('--failed')).map(({ job }) => job)).to.deep.equal([second, first]);
@@ -58,7 +58,7 @@ describe('webhooks of an account', () => {
     expect(await operator.refused('webhook', 'list', 'nobody')).to.include({ code: 'not_found' });
   });
 
-  it('are due again after their end, with all attempts', async () => {
+  it('that have ended are due again after a replay, with all attempts', async () => {
     const job = await aDue();
     await attempt(job, 'refused', 403);
     const before = operator.store.clock.now();
@@ -71,7 +71,7 @@ describe('webhooks of an account', () => {
     await operator.json('webhook', 'replay', job.toUpperCase());
   });
 
-  it('are not sent again before their end, nor without one', async () => {
+  it('are not replayed before their delivery has ended, nor for a job without one', async () => {
     const job = await aDue();
     expect(await operator.refused('webhook', 'replay', job)).to.deep.equal({
       error: 'The delivery has not ended yet',
@@ -84,7 +84,7 @@ describe('webhooks of an account', () => {
     }
   });
 
-  it('without --json are a table, and fields', async () => {
+  it('are printed as a table, and a replay as fields, without --json', async () => {
     expect((await operator.run(['webhook', 'list', caller.slug])).out).to.equal('There are no webhooks.\n');
     const job = await aDue();
     await attempt(job, 'refused', null);

@@ -2,11 +2,11 @@ import { expect } from 'chai';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { setKey } from '../../src/store/accounts/set-key.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
-import { type Answer, aFilm, type Desk, startApi, type TestApi } from '../support/api.ts';
+import { type Answer, type ApiCaller, aFilm, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film, keyedCalls, unknownId } from '../support/calls.ts';
+import { endJob } from '../support/job-steps.ts';
 import { failed } from '../support/record.ts';
 import { until } from '../support/until.ts';
-import { endJob } from '../support/work.ts';
 
 /** The closed set of D70. */
 const codes =
@@ -19,26 +19,26 @@ interface Row {
   readonly status: number;
   readonly code: string;
   readonly error: string | RegExp;
-  readonly meet: (api: TestApi, desk: Desk, more: Record<string, string>) => Promise<Answer>;
+  readonly meet: (api: TestApi, caller: ApiCaller, more: Record<string, string>) => Promise<Answer>;
 }
 
-const setAlias = (api: TestApi, desk: Desk, change: object) =>
-  setKey(api.store, desk.account, `k${desk.keyId}`, change);
-const download = (api: TestApi, desk: Desk, more: Record<string, string>) =>
-  api.get('/v1/video/download', desk.key, { query: film, ...more });
+const setAlias = (api: TestApi, caller: ApiCaller, change: object) =>
+  setKey(api.store, caller.account, `k${caller.keyId}`, change);
+const download = (api: TestApi, caller: ApiCaller, more: Record<string, string>) =>
+  api.get('/v1/video/download', caller.key, { query: film, ...more });
 
 const rows: Record<string, Row> = {
   'error-400 D6: a wrong parameter': {
     status: 400,
     code: 'bad_request',
     error: 'Bad Request: video_quality must be one of best, 1080p, 720p, 480p, 360p',
-    meet: (api, desk, more) => download(api, desk, { video_quality: '4k', ...more }),
+    meet: (api, caller, more) => download(api, caller, { video_quality: '4k', ...more }),
   },
   'audio-query error-400: a missing parameter': {
     status: 400,
     code: 'bad_request',
     error: 'Bad Request: query is required',
-    meet: (api, desk, more) => api.get('/v1/audio/download', desk.key, more),
+    meet: (api, caller, more) => api.get('/v1/audio/download', caller.key, more),
   },
   'error-401-invalid: no key': {
     status: 401,
@@ -50,81 +50,82 @@ const rows: Record<string, Row> = {
     status: 401,
     code: 'inactive_api_key',
     error: 'Inactive API Key',
-    meet: async (api, desk, more) => {
-      await setAlias(api, desk, { active: false });
-      return api.get('/v1/usage', desk.key, more);
+    meet: async (api, caller, more) => {
+      await setAlias(api, caller, { active: false });
+      return api.get('/v1/usage', caller.key, more);
     },
   },
   'error-401-expired: an expired key': {
     status: 401,
     code: 'expired_api_key',
     error: 'Expired API Key',
-    meet: async (api, desk, more) => {
-      await setAlias(api, desk, { expires: 1 });
-      return api.get('/v1/usage', desk.key, more);
+    meet: async (api, caller, more) => {
+      await setAlias(api, caller, { expires: 1 });
+      return api.get('/v1/usage', caller.key, more);
     },
   },
   'error-401-quota: a reached quota': {
     status: 401,
     code: 'key_quota_exceeded',
     error: 'Rate limit exceeded for the API key: quota monthly',
-    meet: async (api, desk, more) => {
-      await setAlias(api, desk, { quotas: { monthly: 0 } });
-      return download(api, desk, more);
+    meet: async (api, caller, more) => {
+      await setAlias(api, caller, { quotas: { monthly: 0 } });
+      return download(api, caller, more);
     },
   },
   'error-402: no credit': {
     status: 402,
     code: 'payment_required',
     error: 'Payment required',
-    meet: async (api, _, more) => download(api, await api.desk({ credits: 0 }), more),
+    meet: async (api, _, more) => download(api, await api.addCaller({ credits: 0 }), more),
   },
   'error-403-forbidden: a feature that is not enabled': {
     status: 403,
     code: 'forbidden',
     error: 'Forbidden',
-    meet: (api, desk, more) => api.get('/v1/stats', desk.key, { engine: 'video', ...more }),
+    meet: (api, caller, more) => api.get('/v1/stats', caller.key, { engine: 'video', ...more }),
   },
   'error-404: an unknown job': {
     status: 404,
     code: 'not_found',
     error: 'Not Found',
-    meet: (api, desk, more) => api.get(`/v1/jobs/${unknownId}`, desk.key, more),
+    meet: (api, caller, more) => api.get(`/v1/jobs/${unknownId}`, caller.key, more),
   },
   'error-404: an unknown engine': {
     status: 404,
     code: 'not_found',
     error: 'Not Found',
-    meet: async (api, _, more) => api.get('/v1/stats', (await api.desk({ stats: true })).key, { engine: 'x', ...more }),
+    meet: async (api, _, more) =>
+      api.get('/v1/stats', (await api.addCaller({ stats: true })).key, { engine: 'x', ...more }),
   },
   'an unknown route': {
     status: 404,
     code: 'not_found',
     error: 'Not Found',
-    meet: (api, desk, more) => api.get('/v1/nothing', desk.key, more),
+    meet: (api, caller, more) => api.get('/v1/nothing', caller.key, more),
   },
   'another method': {
     status: 405,
     code: 'method_not_allowed',
     error: 'Method Not Allowed',
-    meet: (api, desk, params) => api.call('PUT', '/v1/usage', { key: desk.key, params }),
+    meet: (api, caller, params) => api.call('PUT', '/v1/usage', { key: caller.key, params }),
   },
   'a job that has not ended': {
     status: 409,
     code: 'not_ended',
     error: 'The job has not ended yet',
-    meet: async (api, desk, params) => {
-      const { json } = await download(api, desk, {});
-      return api.call('POST', `/v1/jobs/${json.job_id}/retry`, { key: desk.key, params });
+    meet: async (api, caller, params) => {
+      const { json } = await download(api, caller, {});
+      return api.call('POST', `/v1/jobs/${json.job_id}/retry`, { key: caller.key, params });
     },
   },
   'an Idempotency-Key of another request': {
     status: 409,
     code: 'idempotency_conflict',
     error: 'This Idempotency-Key was used with other parameters',
-    meet: async (api, desk, more) => {
+    meet: async (api, caller, more) => {
       const ask = (params: Record<string, string>) =>
-        api.call('GET', '/v1/video/download', { key: desk.key, params, headers: { 'idempotency-key': 'i' } });
+        api.call('GET', '/v1/video/download', { key: caller.key, params, headers: { 'idempotency-key': 'i' } });
       await ask({ query: `${film}?1` });
       return ask({ query: film, ...more });
     },
@@ -133,15 +134,15 @@ const rows: Record<string, Row> = {
     status: 413,
     code: 'payload_too_large',
     error: 'Payload Too Large',
-    meet: (api, desk, params) =>
-      api.call('POST', '/v1/video/download', { key: desk.key, params, body: { a: 'x'.repeat(17_000) } }),
+    meet: (api, caller, params) =>
+      api.call('POST', '/v1/video/download', { key: caller.key, params, body: { a: 'x'.repeat(17_000) } }),
   },
   'error-429: too many calls': {
     status: 429,
     code: 'rate_limited',
     error: 'You have exceeded the per-minute rate limit on your subscription',
     meet: async (api, _, more) => {
-      const { key } = await api.desk({ perMinute: 1 });
+      const { key } = await api.addCaller({ perMinute: 1 });
       await api.get('/v1/usage', key);
       return api.get('/v1/usage', key, more);
     },
@@ -150,18 +151,18 @@ const rows: Record<string, Row> = {
     status: 500,
     code: 'internal_error',
     error: 'Internal Error',
-    meet: (api, desk, more) => {
+    meet: (api, caller, more) => {
       api.inspect(() => ({ nonsense: true }));
-      return api.get('/v1/media/metadata', desk.key, { query: film, ...more });
+      return api.get('/v1/media/metadata', caller.key, { query: film, ...more });
     },
   },
   'error-503: an inspector that is away': {
     status: 503,
     code: 'unavailable',
     error: 'Service Unavailable',
-    meet: (api, desk, more) => {
+    meet: (api, caller, more) => {
       api.inspect(() => ({ status: 503 }));
-      return api.get('/v1/media/metadata', desk.key, { query: film, ...more });
+      return api.get('/v1/media/metadata', caller.key, { query: film, ...more });
     },
   },
 };
@@ -174,74 +175,74 @@ describe('answers', () => {
   afterEach(() => api.inspect(() => ({ metadata: aFilm })));
   after(() => api.stop());
 
-  const used = async (desk: Desk) => (await readSnapshot(api.store, desk.account)).balances.credits_consumed;
+  const used = async (caller: ApiCaller) => (await readSnapshot(api.store, caller.account)).balances.credits_consumed;
 
   for (const [name, { status, code, error, meet }] of Object.entries(rows)) {
     it(`billing-6 error-body D7 D70: ${name} answers ${status}, its sentence and ${code}, and bills nothing`, async () => {
-      const desk = await api.desk();
-      expectRefused(await meet(api, desk, {}), status, code, error);
+      const caller = await api.addCaller();
+      expectRefused(await meet(api, caller, {}), status, code, error);
       expect(codes).to.include(code);
-      expect(await used(desk)).to.equal(0);
+      expect(await used(caller)).to.equal(0);
     });
 
-    it(`billing-7 global-soft_fail rule-2 D8: ${name} under soft_fail is the same body with status 200 and x-original-status ${status}`, async () => {
-      const desk = await api.desk();
-      const answer = await meet(api, desk, { soft_fail: 'true' });
+    it(`billing-7 global-soft_fail rule-2 D8: ${name} under soft_fail answers 200 with the same body and x-original-status ${status}`, async () => {
+      const caller = await api.addCaller();
+      const answer = await meet(api, caller, { soft_fail: 'true' });
       expectRefused(answer, 200, code, error);
       expect(answer.headers.get('x-original-status')).to.equal(String(status));
-      expect(await used(desk)).to.equal(0);
+      expect(await used(caller)).to.equal(0);
     });
   }
 
-  it('D8: log and metrics tell the real status, and a success is not touched', async () => {
-    const desk = await api.desk({ credits: 0 });
-    await download(api, desk, { soft_fail: '1' });
-    const usage = await api.get('/v1/usage', desk.key, { soft_fail: 'TRUE' });
+  it('D8: log and metrics show the real status under soft_fail, and a good answer is unchanged', async () => {
+    const caller = await api.addCaller({ credits: 0 });
+    await download(api, caller, { soft_fail: '1' });
+    const usage = await api.get('/v1/usage', caller.key, { soft_fail: 'TRUE' });
     expect([usage.status, usage.headers.get('x-original-status')]).to.deep.equal([200, null]);
     expect(usage.json).to.have.property('remaining');
-    await until(async () => (await readLines(api.store, desk.account, 9)).length === 2, 5, 'the lines');
-    const statuses = (await readLines(api.store, desk.account, 9)).map(({ status }) => status);
+    await until(async () => (await readLines(api.store, caller.account, 9)).length === 2, 5, 'the lines');
+    const statuses = (await readLines(api.store, caller.account, 9)).map(({ status }) => status);
     expect(statuses.sort()).to.deep.equal([200, 402]);
     const counted = await api.metrics.registry.metrics();
     expect(counted).to.match(/^trawl_http_requests_total\{route="video",status="402"\} \d+$/m);
   });
 
-  it('D8 D96: soft_fail counts in the body of a POST too', async () => {
-    const desk = await api.desk();
-    const answer = await api.call('POST', '/v1/video/download', { key: desk.key, body: { soft_fail: true } });
+  it('D8 D96: soft_fail in the body of a POST turns a refusal into 200', async () => {
+    const caller = await api.addCaller();
+    const answer = await api.call('POST', '/v1/video/download', { key: caller.key, body: { soft_fail: true } });
     expectRefused(answer, 200, 'bad_request', 'Bad Request: query is required');
     expect(answer.headers.get('x-original-status')).to.equal('400');
   });
 
-  it('D5 D77: booleans are judged on every endpoint', async () => {
-    const desk = await api.desk({ stats: true });
-    const { job_id } = (await download(api, desk, {})).json;
+  it('D5 D77: a wrong soft_fail or is_async is 400 on every route, and starts nothing', async () => {
+    const caller = await api.addCaller({ stats: true });
+    const { job_id } = (await download(api, caller, {})).json;
     await endJob(api.store, job_id, failed);
     for (const { method, path } of keyedCalls) {
       for (const flag of ['soft_fail', 'is_async']) {
         const params = { query: film, engine: 'video', [flag]: 'yes' };
-        const answer = await api.call(method, path.replace(unknownId, job_id), { key: desk.key, params });
+        const answer = await api.call(method, path.replace(unknownId, job_id), { key: caller.key, params });
         expectRefused(answer, 400, 'bad_request', `Bad Request: ${flag} must be true, false, 1 or 0`);
       }
     }
-    expect((await api.get('/v1/jobs', desk.key)).json.jobs).to.have.length(1);
+    expect((await api.get('/v1/jobs', caller.key)).json.jobs).to.have.length(1);
   });
 
-  it('global-is_async D2: is_async is ignored on what is free', async () => {
-    const desk = await api.desk({ stats: true });
-    const { job_id } = (await download(api, desk, {})).json;
+  it('global-is_async D2: is_async is ignored on free routes', async () => {
+    const caller = await api.addCaller({ stats: true });
+    const { job_id } = (await download(api, caller, {})).json;
     for (const path of ['/v1/usage', '/v1/stats?engine=video', `/v1/jobs/${job_id}`, '/v1/jobs']) {
-      const answer = await api.get(`${path}${path.includes('?') ? '&' : '?'}is_async=true`, desk.key);
+      const answer = await api.get(`${path}${path.includes('?') ? '&' : '?'}is_async=true`, caller.key);
       expect([answer.status, Object.keys(answer.json).includes('job_id')], path).to.deep.equal([200, false]);
     }
   });
 
-  it('D5: a parameter given twice is 400, an unknown one is ignored', async () => {
-    const desk = await api.desk();
-    const twice = await api.get(`/v1/video/download?query=${film}&query=${film}`, desk.key);
+  it('D5: a parameter given twice is 400, and an unknown one is ignored', async () => {
+    const caller = await api.addCaller();
+    const twice = await api.get(`/v1/video/download?query=${film}&query=${film}`, caller.key);
     expectRefused(twice, 400, 'bad_request', 'Bad Request: query must be a single value, given once');
-    expect((await download(api, desk, { unknown: 'x', 'query[]': 'y' })).status).to.equal(202);
-    const nested = await api.get('/v1/video/download', desk.key, { 'query[a]': film });
+    expect((await download(api, caller, { unknown: 'x', 'query[]': 'y' })).status).to.equal(202);
+    const nested = await api.get('/v1/video/download', caller.key, { 'query[a]': film });
     expectRefused(nested, 400, 'bad_request', 'Bad Request: query is required');
   });
 
@@ -254,45 +255,45 @@ describe('answers', () => {
       ['__proto__,constructor,toString,account.__proto__', { account: {} }],
     ];
     for (const [fields, body] of filtered) {
-      it(`global-fields fields-* D9: ${fields} keeps what it names, through objects and arrays`, async () => {
-        const desk = await api.desk({ packs: [1, 1], credits: 98 });
-        const { json } = await api.get('/v1/usage', desk.key, { fields });
+      it(`global-fields fields-* D9: ${fields} keeps the named fields alone, through objects and arrays`, async () => {
+        const caller = await api.addCaller({ packs: [1, 1], credits: 98 });
+        const { json } = await api.get('/v1/usage', caller.key, { fields });
         if (json.account?.slug) json.account.slug = '';
         expect(json).to.deep.equal(body);
       });
     }
 
-    it('D9: the job_id of a 202 is always kept, errors are never filtered, too many names are 400', async () => {
-      const desk = await api.desk();
-      expect(Object.keys((await download(api, desk, { fields: 'nothing' })).json)).to.deep.equal(['job_id']);
-      const error = await download(api, desk, { fields: 'job_id', video_quality: 'x' });
+    it('D9: fields never filter a job_id of a 202 or an error, and too many names are 400', async () => {
+      const caller = await api.addCaller();
+      expect(Object.keys((await download(api, caller, { fields: 'nothing' })).json)).to.deep.equal(['job_id']);
+      const error = await download(api, caller, { fields: 'job_id', video_quality: 'x' });
       expect(Object.keys(error.json)).to.deep.equal(['error']);
-      const many = await download(api, desk, { fields: 'a,'.repeat(200) });
+      const many = await download(api, caller, { fields: 'a,'.repeat(200) });
       expectRefused(many, 400, 'bad_request', /^Bad Request: fields must be at most 100 names/);
     });
 
-    it('fields-price D9: the price of what is filtered stays, also for a remembered answer', async () => {
-      const desk = await api.desk();
+    it('fields-price D9: a filtered answer costs one credit, and its repeat with other fields none', async () => {
+      const caller = await api.addCaller();
       const ask = (fields: string) => {
         const headers = { 'idempotency-key': 'f' };
-        return api.call('GET', '/v1/media/metadata', { key: desk.key, params: { query: film, fields }, headers });
+        return api.call('GET', '/v1/media/metadata', { key: caller.key, params: { query: film, fields }, headers });
       };
       expect((await ask('metadata.title')).json).to.deep.equal({ metadata: { title: aFilm.title } });
       expect((await ask('metadata.ext')).json).to.deep.equal({ metadata: { ext: aFilm.ext } });
-      expect(await used(desk)).to.equal(1);
+      expect(await used(caller)).to.equal(1);
     });
   });
 
-  it('D12: a call that failed is not remembered', async () => {
-    const desk = await api.desk();
+  it('D12: a call that failed runs again with the same Idempotency-Key', async () => {
+    const caller = await api.addCaller();
     const ask = () => {
       const headers = { 'idempotency-key': 'again' };
-      return api.call('GET', '/v1/media/metadata', { key: desk.key, params: { query: film }, headers });
+      return api.call('GET', '/v1/media/metadata', { key: caller.key, params: { query: film }, headers });
     };
     api.inspect(() => ({ failure: { code: 'source_error' } }));
     expect((await ask()).status).to.equal(500);
     api.inspect(() => ({ metadata: aFilm }));
     expect((await ask()).status).to.equal(200);
-    expect(await used(desk)).to.equal(1);
+    expect(await used(caller)).to.equal(1);
   });
 });

@@ -5,7 +5,7 @@ import { listBlocks } from '../../src/store/access/list-blocks.ts';
 import { readStrayProxy } from '../../src/store/access/stray-proxy.ts';
 import { setKey } from '../../src/store/accounts/set-key.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
-import { type Desk, startApi, type TestApi } from '../support/api.ts';
+import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film, keyedCalls } from '../support/calls.ts';
 import { until } from '../support/until.ts';
 
@@ -33,22 +33,22 @@ const blocksOf = async (api: TestApi) => (await listBlocks(api.store)).map(({ ad
 
 describe('blocked addresses', () => {
   let api: TestApi;
-  let desk: Desk;
+  let caller: ApiCaller;
   before(async () => {
     api = await startApi(trusted);
-    desk = await api.desk();
+    caller = await api.addCaller();
   });
   after(() => api.stop());
 
-  const status = async (address: string) => (await from(api, address, desk.key)).status;
+  const status = async (address: string) => (await from(api, address, caller.key)).status;
 
   it('auth-6 error-403-blocked D38: the third failure in ten minutes blocks an address for 15 minutes, on every route with a key', async () => {
     await fail(api, '198.51.100.1', 2);
     expect(await status('198.51.100.1')).to.equal(200);
     await fail(api, '198.51.100.1', 1);
-    await expectBlocked(api, '198.51.100.1', desk.key, 15);
+    await expectBlocked(api, '198.51.100.1', caller.key, 15);
     for (const { method, path } of keyedCalls) {
-      for (const key of [desk.key, 'wrong']) {
+      for (const key of [caller.key, 'wrong']) {
         const answer = await from(api, '198.51.100.1', key, path, method);
         expect([answer.status, answer.json], `${method} ${path}`).to.deep.equal([
           403,
@@ -63,7 +63,7 @@ describe('blocked addresses', () => {
 
   it('D10: a blocked address is refused after a body that is too large, and before its key and its rate', async () => {
     await fail(api, '198.51.100.3', 3);
-    const limited = await api.desk({ perMinute: 1 });
+    const limited = await api.addCaller({ perMinute: 1 });
     for (let n = 0; n < 3; n++) await expectBlocked(api, '198.51.100.3', limited.key, 15);
     expect((await from(api, '198.51.100.4', limited.key)).status).to.equal(200);
     const big = await api.call('POST', '/v1/video/download', {
@@ -80,8 +80,12 @@ describe('blocked addresses', () => {
     expect(await status('198.51.100.5')).to.equal(200);
   });
 
-  it('D34 D38: inactive, expired and quota answers are no failures', async () => {
-    const [off, old, used] = [await api.desk(), await api.desk(), await api.desk({ quotas: { total: 0 } })];
+  it('D34 D38: refusals of inactive, expired and used-up keys do not count as failures', async () => {
+    const [off, old, used] = [
+      await api.addCaller(),
+      await api.addCaller(),
+      await api.addCaller({ quotas: { total: 0 } }),
+    ];
     await setKey(api.store, off.account, `k${off.keyId}`, { active: false });
     await setKey(api.store, old.account, `k${old.keyId}`, { expires: 1 });
     for (let n = 0; n < 4; n++) {
@@ -93,12 +97,12 @@ describe('blocked addresses', () => {
     expect(await status('198.51.100.6')).to.equal(200);
   });
 
-  it('D86: a good key does not clear the count, and after a block it starts anew', async () => {
+  it('D86: a good key does not clear the count of failures, which starts anew after a block', async () => {
     const address = '198.51.100.7';
     await fail(api, address, 2);
     expect(await status(address)).to.equal(200);
     await fail(api, address, 1);
-    await expectBlocked(api, address, desk.key, 15);
+    await expectBlocked(api, address, caller.key, 15);
     api.store.advance(15 * minute + 1);
     await fail(api, address, 2);
     expect(await status(address)).to.equal(200);
@@ -108,9 +112,9 @@ describe('blocked addresses', () => {
     const address = '198.51.100.8';
     for (const minutes of [15, 30, 60, 120, 240, 480, 960, 1440, 15]) {
       await fail(api, address, 3);
-      await expectBlocked(api, address, desk.key, minutes);
+      await expectBlocked(api, address, caller.key, minutes);
       api.store.advance((minutes - 1) * minute);
-      await expectBlocked(api, address, desk.key, 1);
+      await expectBlocked(api, address, caller.key, 1);
       api.store.advance(minute);
       expect(await status(address)).to.equal(200);
     }
@@ -118,12 +122,12 @@ describe('blocked addresses', () => {
 
   it('D38: the caller is the last address that no trusted proxy added, as the request log shows', async () => {
     for (let n = 0; n < 3; n++) await fail(api, `203.0.113.${n}, 198.51.100.9, 10.1.1.1`, 1);
-    await expectBlocked(api, '198.51.100.9', desk.key, 15);
-    await expectBlocked(api, '198.51.100.10, 198.51.100.9', desk.key, 15);
+    await expectBlocked(api, '198.51.100.9', caller.key, 15);
+    await expectBlocked(api, '198.51.100.10, 198.51.100.9', caller.key, 15);
     for (const free of ['203.0.113.1', '198.51.100.10', '198.51.100.9, 198.51.100.10']) {
       expect(await status(free), free).to.equal(200);
     }
-    const seen = async () => (await readLines(api.store, desk.account, 99)).map(({ ip }) => ip);
+    const seen = async () => (await readLines(api.store, caller.account, 99)).map(({ ip }) => ip);
     await until(async () => (await seen()).includes('198.51.100.10'), 5, 'the line');
     expect(await blocksOf(api))
       .to.include('198.51.100.9')
@@ -132,7 +136,7 @@ describe('blocked addresses', () => {
 
   it('D38: the addresses of one IPv6 /64 are one caller', async () => {
     for (let n = 1; n <= 3; n++) await fail(api, `2001:db8:1:2::${n}`, 1);
-    await expectBlocked(api, '2001:DB8:1:2:ffff::9', desk.key, 15);
+    await expectBlocked(api, '2001:DB8:1:2:ffff::9', caller.key, 15);
     expect(await status('2001:db8:1:3::9')).to.equal(200);
   });
 
@@ -149,7 +153,7 @@ describe('blocked addresses', () => {
     '10.0.0.1',
   ];
   for (const address of odd) {
-    it(`D38: X-Forwarded-For ${JSON.stringify(address).slice(0, 20)} of a trusted proxy blames nobody`, async () => {
+    it(`D38: X-Forwarded-For ${JSON.stringify(address).slice(0, 20)} of a trusted proxy blocks no address`, async () => {
       const before = await blocksOf(api);
       await fail(api, address, 4);
       expect(await status(address)).to.equal(200);
@@ -157,19 +161,19 @@ describe('blocked addresses', () => {
     });
   }
 
-  it('D38: a trusted proxy that forwards for nobody is never blocked', async () => {
+  it('D38: a trusted proxy that sends no X-Forwarded-For is never blocked', async () => {
     await fail(api, null, 4);
-    expect((await from(api, null, desk.key)).status).to.equal(200);
+    expect((await from(api, null, caller.key)).status).to.equal(200);
   });
 
-  it('D38: a block and its count are in the record: they outlive a restart, and hold on every replica', async () => {
+  it('D38: a block and a count of failures hold on every replica', async () => {
     await fail(api, '198.51.100.11', 3);
     await fail(api, '198.51.100.12', 2);
     const second = await startApi(trusted, (parts) => ({ ...parts, store: api.store }));
     try {
-      await expectBlocked(second, '198.51.100.11', desk.key, 15);
+      await expectBlocked(second, '198.51.100.11', caller.key, 15);
       await fail(second, '198.51.100.12', 1);
-      await expectBlocked(second, '198.51.100.12', desk.key, 15);
+      await expectBlocked(second, '198.51.100.12', caller.key, 15);
       await until(async () => (await status('198.51.100.12')) === 403, 5, 'the first replica to hear of it');
     } finally {
       await second.stop();
@@ -179,28 +183,28 @@ describe('blocked addresses', () => {
 
 describe('callers without a configured proxy', () => {
   let api: TestApi;
-  let desk: Desk;
+  let caller: ApiCaller;
   before(async () => {
     api = await startApi({ TRAWL_AUTH_FAILURES: '3', TRAWL_AUTH_BLOCK: '60' });
-    desk = await api.desk();
+    caller = await api.addCaller();
   });
   after(() => api.stop());
 
   it('D38: a local peer that sends X-Forwarded-For is a stray proxy: never blocked, logged once', async () => {
     for (let n = 0; n < 6; n++) await fail(api, `203.0.113.${n % 2}`, 1);
-    expect((await from(api, '203.0.113.0', desk.key)).status).to.equal(200);
+    expect((await from(api, '203.0.113.0', caller.key)).status).to.equal(200);
     expect(await blocksOf(api)).to.deep.equal([]);
     expect(api.lines.filter((line) => strayProxy.test(line))).to.have.length(1);
     expect(await readStrayProxy(api.store.connection)).to.equal('127.0.0.1');
   });
 
-  it('D38 D86: without the header the peer itself is blocked, and counted anew afterwards', async () => {
+  it('D38 D86: a peer without X-Forwarded-For is blocked itself, and its failures count anew afterwards', async () => {
     await fail(api, null, 3);
-    await expectBlocked(api, null, desk.key, 1);
+    await expectBlocked(api, null, caller.key, 1);
     expect(await blocksOf(api)).to.deep.equal(['127.0.0.1']);
     api.store.advance(minute);
     await fail(api, null, 2);
-    expect((await from(api, null, desk.key)).status).to.equal(200);
+    expect((await from(api, null, caller.key)).status).to.equal(200);
   });
 });
 
@@ -246,12 +250,12 @@ describe('findCallers', () => {
   ];
   for (const [proxies, remote, forwarded, ip, blame] of rows) {
     const told = forwarded === undefined ? 'nobody' : forwarded;
-    it(`D38: with ${proxies || 'no proxy'}, ${remote} for ${told} is ${ip || 'unknown'}, blames ${blame}`, () => {
+    it(`D38: with ${proxies || 'no proxy'}, a call of ${remote} for ${told} is logged as ${ip || 'unknown'} and can block ${blame ?? 'nobody'}`, () => {
       expect(findCallers(networks.read(proxies)!, () => {})(remote, forwarded)).to.deep.equal({ ip, blame });
     });
   }
 
-  it('D38: tells of the first stray proxy, not of others, nor of callers from outside', () => {
+  it('D38: reports the first stray proxy alone, and no caller with a public address', () => {
     const told: string[] = [];
     const find = findCallers([], (address) => told.push(address));
     find('192.0.2.1', '198.51.100.1');

@@ -1,20 +1,21 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { findRecord } from '../../src/store/open-store.ts';
 import { askOnce } from '../../src/store/redis/redis-client.ts';
+import { type BlockingSource, startBlockingSource } from '../support/blocking-source.ts';
 import { keyedCalls, unknownId } from '../support/calls.ts';
-import { type Held, startHeld } from '../support/held.ts';
+import { freePort } from '../support/free-port.ts';
 import { trawl } from '../support/operator.ts';
-import { freePort } from '../support/port.ts';
 import { aFolder } from '../support/redis.ts';
 import { until } from '../support/until.ts';
-import { processesIn, type Running, startUp } from '../support/up.ts';
+import { processesIn, type RunningUp, startUp } from '../support/up.ts';
 
 /** Letters and digits alone, so that no encoding but base64 and hex changes it. */
 const authorization = 'CanaryAuthorization0123456789';
 const cookie = 'CanaryCookie0123456789';
 const cookieHead = '# Netscape HTTP Cookie File\n';
-/** What is no secret, and must be found: otherwise nothing was searched. */
+/** A public word that must be found: otherwise nothing was searched. */
 const control = 'control0123456789';
 const readers: Readonly<Record<string, readonly string[]>> = {
   string: ['GET'],
@@ -29,8 +30,8 @@ describe('secrets', function () {
   this.timeout(120_000);
   let folder: string;
   let remove: () => void;
-  let up: Running;
-  let source: Held;
+  let up: RunningUp;
+  let source: BlockingSource;
   let key: string;
   let webhookSecret: string;
   let jar: ReturnType<typeof aFolder>;
@@ -41,7 +42,7 @@ describe('secrets', function () {
 
   before(async function () {
     this.timeout(120_000);
-    source = await startHeld();
+    source = await startBlockingSource();
     ({ folder, remove } = aFolder());
     jar = aFolder();
     writeFileSync(
@@ -57,12 +58,13 @@ describe('secrets', function () {
       TRAWL_EGRESS_ALLOW: '127.0.0.1:*',
       TRAWL_WORKERS: '1',
     });
-    await until(() => up.said().includes('curl'), 5, 'the sample account');
+    await until(() => up.output().includes('curl'), 5, 'the sample account');
     key = (await admin('key', 'create', 'sample', '--alias', 'canary')).key;
     webhookSecret = (await admin('account', 'set', 'sample', '--webhook-secret', 'new')).webhook_secret;
     await admin('account', 'set', 'sample', '--stats', 'on');
     await callAll();
     await until(() => source.posts.length > 0, 20, 'a webhook');
+    await until(() => source.gets.some((headers) => headers.cookie), 60, 'the site has been sent the cookie');
     await breakRedis();
     for (const line of ['key list sample', 'account show sample', 'log show sample', 'ledger show sample']) {
       told.push(JSON.stringify(await admin(...line.split(' '))));
@@ -84,14 +86,18 @@ describe('secrets', function () {
   });
 
   const places: [where: string, read: () => string, control: () => string][] = [
-    ['what the process printed, at level debug', () => up.said(), () => '"text":"the role stops"'],
-    ['answers, errors, lists, streams, OpenAPI and what operators see', () => told.join('\n'), () => control],
+    ['the output of the process at level debug', () => up.output(), () => '"text":"the role stops"'],
+    [
+      'answers, errors, lists, streams, OpenAPI and the output of admin and doctor',
+      () => told.join('\n'),
+      () => control,
+    ],
     ['the metrics', () => metrics, () => 'trawl_http_requests_total{route="video"'],
     ['the keys and values of the record', () => record, () => control],
     ['any file of the data folder, the append-only file among them', () => filesOf(folder), () => control],
   ];
   for (const [where, read, known] of places) {
-    it(`stand nowhere in ${where}`, () => {
+    it(`are nowhere in ${where}`, () => {
       const text = read();
       expect(text).to.contain(known());
       for (const [name, secret] of Object.entries({ key, authorization, webhookSecret, cookie })) {
@@ -101,7 +107,7 @@ describe('secrets', function () {
     });
   }
 
-  it('are not all that the metrics hold: versions, durability and the time of jobs are shown by trawl up', () => {
+  it('are left out of metrics that show versions, durability and the time of jobs', () => {
     expect(metrics).to.match(/^trawl_build_info\{version="\d+\.\d+\.\d+"\} 1$/m);
     expect(metrics).to.match(/^trawl_yt_dlp_info\{version="20\d\d\.[\d.]+"\} 1$/m);
     expect(metrics).to.match(/^trawl_durability_relaxed 0$/m);
@@ -109,7 +115,7 @@ describe('secrets', function () {
     expect(metrics).to.match(/^trawl_job_seconds_count\{endpoint="[a-z]+",stage="queue"\} [1-9]/m);
   });
 
-  it('reach the receiver of a webhook and the site: they were in use', () => {
+  it('reach the receiver of a webhook and the site, so they were in use', () => {
     const [post] = source.posts;
     expect(post?.authorization).to.equal(authorization);
     expect(post?.['webhook-signature']).to.match(/^v1,/);
@@ -180,7 +186,7 @@ describe('secrets', function () {
 
   /** Every key of the record with its value, as text. */
   async function dump(): Promise<string> {
-    const url = `unix://${join(folder, 'redis', 'redis.sock').split('/').map(encodeURIComponent).join('/')}`;
+    const url = (await findRecord({ redisUrl: null, data: folder })) ?? '';
     const names = (await askOnce(url, ['KEYS', '*'])) as string[];
     const values = names.map(async (name) => {
       const type = String(await askOnce(url, ['TYPE', name]));
@@ -198,7 +204,7 @@ function spellings(secret: string): string[] {
   return [core, Buffer.from(core).toString('hex'), ...[0, 1, 2].map((shift) => base64Inside(core, shift))];
 }
 
-/** What always stands in the base64 of a text that has the secret after so many other bytes. */
+/** The part of the base64 that a secret after so many other bytes always gives. */
 function base64Inside(secret: string, shift: number): string {
   const text = Buffer.from(`${'x'.repeat(shift)}${secret}`).toString('base64');
   return text.slice(4, -4);

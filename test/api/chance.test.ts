@@ -1,27 +1,28 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type Desk, startApi, type TestApi } from '../support/api.ts';
+import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { film, keyedCalls, unknownId } from '../support/calls.ts';
-import { type Said, speak } from '../support/wire.ts';
+import { type RawAnswer, sendRaw } from '../support/raw-http.ts';
 
 const runs = process.env.ROUNDS === undefined ? 150 : 5000;
 const video = '/v1/video/download';
 
-describe('input made by chance', function () {
+describe('random input', function () {
   this.timeout(120_000);
   let api: TestApi;
-  let desk: Desk;
+  let caller: ApiCaller;
   before(async () => {
     api = await startApi({ TRAWL_AUTH_FAILURES: '1000000' });
-    desk = await api.desk({ credits: 1_000_000, stats: true });
+    caller = await api.addCaller({ credits: 1_000_000, stats: true });
   });
   after(() => api.stop());
   afterEach(async () => {
-    expect((await api.get('/v1/usage', desk.key)).status, 'the next request').to.equal(200);
+    expect((await api.get('/v1/usage', caller.key)).status, 'the next request').to.equal(200);
     expect(api.lines.filter((line) => line.includes('"level":"error"'))).to.deep.equal([]);
   });
 
-  const request = (start: string, rest = '\r\n') => `${start} HTTP/1.1\r\nHost: x\r\nx-api-key: ${desk.key}\r\n${rest}`;
+  const request = (start: string, rest = '\r\n') =>
+    `${start} HTTP/1.1\r\nHost: x\r\nx-api-key: ${caller.key}\r\n${rest}`;
   const body = `{"query":"${film}"}`;
 
   const anyText = fc.oneof(
@@ -50,11 +51,11 @@ describe('input made by chance', function () {
   );
   const anyByte = fc.tuple(fc.nat(2000), fc.nat(255));
 
-  const expectNoFault = ({ status, text }: Said) => {
+  const expectNoFault = ({ status, text }: RawAnswer) => {
     if (status !== null) expect(status, text.slice(0, 500)).to.be.below(500);
   };
 
-  it('bytes changed in good requests never cause a fault of ours, nor a hang', async () => {
+  it('that changes bytes of good requests is never answered with a 5xx, nor makes a connection hang', async () => {
     const length = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
     const good = [
       request(`GET ${video}?query=${film}`),
@@ -68,14 +69,14 @@ describe('input made by chance', function () {
         async (text, changes) => {
           const bytes = Buffer.from(text);
           for (const [place, byte] of changes) bytes[place % bytes.length] = byte;
-          expectNoFault(await speak(api.url, bytes, { end: true }));
+          expectNoFault(await sendRaw(api.url, bytes, { end: true }));
         },
       ),
       { numRuns: runs },
     );
   });
 
-  it('any parameters on any route answer below 500, errors with a sentence', async () => {
+  it('in the parameters of any route is answered below 500, errors with a sentence', async () => {
     const encode = (text: string) => encodeURIComponent(text.toWellFormed());
     await fc.assert(
       fc.asyncProperty(
@@ -89,7 +90,7 @@ describe('input made by chance', function () {
             .map((pair) => pair.map(encode).join('='))
             .join('&');
           const answer = await api.call(call.method, inBody ? call.path : `${call.path}?${query}`, {
-            key: desk.key,
+            key: caller.key,
             ...(inBody && call.method === 'POST' ? { body: fields } : {}),
           });
           expect(answer.status, answer.text).to.be.below(500);

@@ -1,20 +1,20 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect } from 'chai';
 import { type Route, routes } from '../../src/api/routes.ts';
-import { type Answer, aFilm, type Desk, startApi, type TestApi } from '../support/api.ts';
+import { type Answer, type ApiCaller, aFilm, startApi, type TestApi } from '../support/api.ts';
 import { film, unknownId } from '../support/calls.ts';
+import { openEventStream } from '../support/event-stream.ts';
+import { endJob, runJob } from '../support/job-steps.ts';
 import type { Json } from '../support/json.ts';
 import { completed } from '../support/record.ts';
-import { openStream } from '../support/stream.ts';
-import { endJob, runJob } from '../support/work.ts';
 
 describe('openapi.json', () => {
   let api: TestApi;
-  let desk: Desk;
+  let caller: ApiCaller;
   let told: Json;
   before(async () => {
     api = await startApi();
-    desk = await api.desk({ stats: true, packs: [2], quota: 5, perMinute: 10_000 });
+    caller = await api.addCaller({ stats: true, packs: [2], quota: 5, perMinute: 10_000 });
     told = (await api.get('/openapi.json')).json;
   });
   after(() => api.stop());
@@ -46,7 +46,7 @@ describe('openapi.json', () => {
     expect([told.openapi, told.servers]).to.deep.equal(['3.1.0', [{ url: api.url }]]);
   });
 
-  it('leads nowhere that is not there', () => {
+  it('has a target for every reference and link, and unique operation ids', () => {
     const text = JSON.stringify(told);
     const names = [...text.matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name!);
     expect(names.filter((name) => !(name in told.components.schemas))).to.deep.equal([]);
@@ -57,8 +57,8 @@ describe('openapi.json', () => {
     for (const { operationId } of Object.values<{ operationId: string }>(links)) expect(ids).to.include(operationId);
   });
 
-  it('tells the shape of every good answer, whole and cut by fields', async () => {
-    const started = await api.get('/v1/video/download', desk.key, { query: film });
+  it('has a schema that every good answer fits, whole and cut by fields', async () => {
+    const started = await api.get('/v1/video/download', caller.key, { query: film });
     expectTold('GET', '/v1/video/download', started);
     const id = started.json.job_id;
     const look = async (...more: string[]) => {
@@ -68,10 +68,10 @@ describe('openapi.json', () => {
         ...more,
       ]) {
         const params: Record<string, string> = fields === '' ? {} : { fields };
-        expectTold('GET', '/v1/jobs/{id}', await api.get(`/v1/jobs/${id}`, desk.key, params));
-        expectTold('GET', '/v1/jobs', await api.get('/v1/jobs', desk.key, params));
-        expectTold('GET', '/v1/usage', await api.get('/v1/usage', desk.key, params));
-        expectTold('GET', '/v1/stats', await api.get('/v1/stats', desk.key, { ...params, engine: 'video' }));
+        expectTold('GET', '/v1/jobs/{id}', await api.get(`/v1/jobs/${id}`, caller.key, params));
+        expectTold('GET', '/v1/jobs', await api.get('/v1/jobs', caller.key, params));
+        expectTold('GET', '/v1/usage', await api.get('/v1/usage', caller.key, params));
+        expectTold('GET', '/v1/stats', await api.get('/v1/stats', caller.key, { ...params, engine: 'video' }));
       }
     };
     await look();
@@ -79,21 +79,21 @@ describe('openapi.json', () => {
     await look();
     await endJob(api.store, id, { ...completed, metadata: aFilm });
     await look('nonsense');
-    expectTold('GET', '/v1/usage', await api.get('/v1/usage', desk.key, { view: 'reduced' }));
-    expectTold('GET', '/v1/media/metadata', await api.get('/v1/media/metadata', desk.key, { query: film }));
-    expectTold('DELETE', '/v1/jobs/{id}', await api.call('DELETE', `/v1/jobs/${id}`, { key: desk.key }));
-    expectTold('POST', '/v1/jobs/{id}/retry', await api.call('POST', `/v1/jobs/${id}/retry`, { key: desk.key }));
-    const stream = await openStream(api, `/v1/jobs/${id}/events`, desk.key);
+    expectTold('GET', '/v1/usage', await api.get('/v1/usage', caller.key, { view: 'reduced' }));
+    expectTold('GET', '/v1/media/metadata', await api.get('/v1/media/metadata', caller.key, { query: film }));
+    expectTold('DELETE', '/v1/jobs/{id}', await api.call('DELETE', `/v1/jobs/${id}`, { key: caller.key }));
+    expectTold('POST', '/v1/jobs/{id}/retry', await api.call('POST', `/v1/jobs/${id}/retry`, { key: caller.key }));
+    const stream = await openEventStream(api, `/v1/jobs/${id}/events`, caller.key);
     const event = await stream.next();
     expectTold('GET', '/v1/jobs/{id}/events', {
       status: stream.response.status,
       headers: stream.response.headers,
       json: { ...event, data: JSON.stringify(event?.data) },
     });
-    await stream.leave();
+    await stream.cancel();
   });
 
-  it('tells of errors, under soft_fail too, on every route', async () => {
+  it('has a schema that every error of every route fits, under soft_fail too', async () => {
     for (const [path, methods] of Object.entries<object>(told.paths)) {
       if (path.startsWith('/files') || path === '/openapi.json') continue;
       for (const method of Object.keys(methods)) {
@@ -104,7 +104,7 @@ describe('openapi.json', () => {
           expectTold(
             method,
             path,
-            await api.call(method.toUpperCase(), target, { key: desk.key, params: { ...params, fields: '\0' } }),
+            await api.call(method.toUpperCase(), target, { key: caller.key, params: { ...params, fields: '\0' } }),
           );
         }
       }

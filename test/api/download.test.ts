@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { linkTo, longDone, startFiles, type TestFiles } from '../support/files.ts';
 import { until } from '../support/until.ts';
 
-describe('a caller who goes away', () => {
+describe('a download', () => {
   let files: TestFiles;
   before(async () => {
     files = await startFiles();
@@ -16,7 +16,7 @@ describe('a caller who goes away', () => {
     return get(files.origin + linkTo(longDone), { agent: false }).on('error', () => {});
   }
 
-  it('leaves no file open, whenever he goes', async () => {
+  it('leaves no file open when its caller disconnects at any moment', async () => {
     const warnings: string[] = [];
     const note = ({ message }: Error) => warnings.push(message);
     process.on('warning', note);
@@ -36,7 +36,7 @@ describe('a caller who goes away', () => {
     expect([status, body]).to.deep.equal([206, 'long ']);
   });
 
-  it('or takes nothing for too long is let go', async () => {
+  it('is ended and its file closed when its caller reads nothing for the idle time', async () => {
     files.serve(longDone, { idleSeconds: 0.1 });
     const asked = begin();
     const answer = await new Promise<IncomingMessage>((resolve) => asked.once('response', resolve));

@@ -1,16 +1,17 @@
 import { expect } from 'chai';
 import { makeJobWatches } from '../../src/api/job-watch.ts';
+import { keys } from '../../src/store/keys.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import type { RecordStore } from '../../src/store/script.ts';
-import { type Desk, startApi, type TestApi } from '../support/api.ts';
+import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film, unknownId } from '../support/calls.ts';
+import { openEventStream } from '../support/event-stream.ts';
+import { endJob, runJob } from '../support/job-steps.ts';
 import { failed, theJob } from '../support/record.ts';
-import { openStream } from '../support/stream.ts';
 import { until } from '../support/until.ts';
-import { endJob, runJob } from '../support/work.ts';
 
-const submitTo = async (api: TestApi, desk: Desk) =>
-  String((await api.get('/v1/video/download', desk.key, { query: film })).json.job_id);
+const submitTo = async (api: TestApi, caller: ApiCaller) =>
+  String((await api.get('/v1/video/download', caller.key, { query: film })).json.job_id);
 
 async function countListeners(api: TestApi, id: string): Promise<number> {
   const channel = `{trawl}:changed:${id}`;
@@ -30,15 +31,15 @@ describe('the events of a job', () => {
   });
   after(() => api.stop());
 
-  const submit = (desk: Desk) => submitTo(api, desk);
-  const open = (id: string, desk: Desk, headers = {}, rest = '') =>
-    openStream(api, `/v1/jobs/${id}/events${rest}`, desk.key, headers);
+  const submit = (caller: ApiCaller) => submitTo(api, caller);
+  const open = (id: string, caller: ApiCaller, headers = {}, rest = '') =>
+    openEventStream(api, `/v1/jobs/${id}/events${rest}`, caller.key, headers);
 
   for (const path of ['/v1/jobs', '/api/v1/jobs']) {
     it(`D13: GET ${path}/{id}/events sends each change as progress and ends with end, each with its revision`, async () => {
-      const desk = await api.desk();
-      const id = await submit(desk);
-      const stream = await openStream(api, `${path}/${id}/events`, desk.key);
+      const caller = await api.addCaller();
+      const id = await submit(caller);
+      const stream = await openEventStream(api, `${path}/${id}/events`, caller.key);
       const { status, headers } = stream.response;
       expect([status, headers.get('content-type')]).to.deep.equal([200, 'text/event-stream; charset=utf-8']);
       expect([headers.get('cache-control'), headers.get('x-accel-buffering')]).to.deep.equal(['no-store', 'no']);
@@ -58,7 +59,7 @@ describe('the events of a job', () => {
       const { events } = await stream.rest();
       const all = [first, ...running, ...events];
       expect(events.at(-1)?.event).to.equal('end');
-      expect(events.at(-1)?.data).to.deep.equal((await api.get(`/v1/jobs/${id}`, desk.key)).json);
+      expect(events.at(-1)?.data).to.deep.equal((await api.get(`/v1/jobs/${id}`, caller.key)).json);
       expect(all.slice(0, -1).map((seen) => seen?.event)).to.deep.equal(all.slice(1).map(() => 'progress'));
       const ids = all.map((seen) => Number(seen?.id));
       expect(ids).to.deep.equal([...new Set(ids)].sort((a, b) => a - b));
@@ -67,73 +68,73 @@ describe('the events of a job', () => {
   }
 
   for (const last of [undefined, '0', '1', '3', 'nonsense', '99999999999999999999']) {
-    it(`D84: of an ended job are end alone, with Last-Event-ID ${last}`, async () => {
-      const desk = await api.desk();
-      const id = await submit(desk);
+    it(`D84: of an ended job are one end event, with Last-Event-ID ${last}`, async () => {
+      const caller = await api.addCaller();
+      const id = await submit(caller);
       await endJob(api.store, id, failed);
-      const stream = await open(id, desk, last === undefined ? {} : { 'last-event-id': last });
+      const stream = await open(id, caller, last === undefined ? {} : { 'last-event-id': last });
       const { events } = await stream.rest();
       expect(events.map(({ event, data }) => [event, data.status])).to.deep.equal([['end', 'Error']]);
     });
   }
 
-  it('go on after Last-Event-ID: the same revision is not sent again, what changed meanwhile is', async () => {
-    const desk = await api.desk();
-    const id = await submit(desk);
+  it('after Last-Event-ID begin with the first later revision', async () => {
+    const caller = await api.addCaller();
+    const id = await submit(caller);
     const { revision } = await runJob(api.store, id);
-    const stream = await open(id, desk, { 'last-event-id': String(revision) });
-    const behind = await open(id, desk, { 'last-event-id': String(revision - 1) });
+    const stream = await open(id, caller, { 'last-event-id': String(revision) });
+    const behind = await open(id, caller, { 'last-event-id': String(revision - 1) });
     expect((await behind.next())?.id).to.equal(String(revision));
     await runJob(api.store, id, { progress: 50 });
     const first = await stream.next();
     expect([first?.id, first?.data.progress]).to.deep.equal([String(revision + 1), 50]);
-    await Promise.all([stream.leave(), behind.leave()]);
+    await Promise.all([stream.cancel(), behind.cancel()]);
   });
 
-  it('D9: fields reaches into each event', async () => {
-    const desk = await api.desk();
-    const id = await submit(desk);
+  it('D9: of a stream with fields have the named fields alone', async () => {
+    const caller = await api.addCaller();
+    const id = await submit(caller);
     await endJob(api.store, id);
-    const { events } = await (await open(id, desk, {}, '?fields=status,args.query')).rest();
+    const { events } = await (await open(id, caller, {}, '?fields=status,args.query')).rest();
     expect(events[0]?.data).to.deep.equal({ status: 'CompletedJob', args: { query: film } });
   });
 
   it("D14: of an unknown or another account's job are 404, of no UUID 400", async () => {
-    const [desk, stranger] = [await api.desk(), await api.desk()];
-    const id = await submit(desk);
+    const [caller, stranger] = [await api.addCaller(), await api.addCaller()];
+    const id = await submit(caller);
     for (const wrong of [id, unknownId]) {
       expectRefused(await api.get(`/v1/jobs/${wrong}/events`, stranger.key), 404, 'not_found', 'Not Found');
     }
-    expectRefused(await api.get('/v1/jobs/x/events', desk.key), 400, 'bad_request', 'Bad Request: id must be a UUID');
-    const flag = await api.get(`/v1/jobs/${id}/events`, desk.key, { soft_fail: 'maybe' });
+    expectRefused(await api.get('/v1/jobs/x/events', caller.key), 400, 'bad_request', 'Bad Request: id must be a UUID');
+    const flag = await api.get(`/v1/jobs/${id}/events`, caller.key, { soft_fail: 'maybe' });
     expectRefused(flag, 400, 'bad_request', /^Bad Request: soft_fail/);
   });
 
-  it('D77: HEAD answers as GET and ends', async () => {
-    const desk = await api.desk();
-    const { status, headers } = await api.call('HEAD', `/v1/jobs/${await submit(desk)}/events`, { key: desk.key });
+  it('D77: have the headers of a stream and no body for HEAD', async () => {
+    const caller = await api.addCaller();
+    const { status, headers } = await api.call('HEAD', `/v1/jobs/${await submit(caller)}/events`, { key: caller.key });
     expect([status, headers.get('content-type')]).to.deep.equal([200, 'text/event-stream; charset=utf-8']);
   });
 
-  it('are heard over one subscription for all who stream, which ends when they leave', async () => {
-    const desk = await api.desk();
-    const id = await submit(desk);
-    const streams = [await open(id, desk), await open(id, desk)];
+  it('come over one subscription for all streams of a job, which ends with the last stream', async () => {
+    const caller = await api.addCaller();
+    const id = await submit(caller);
+    const streams = [await open(id, caller), await open(id, caller)];
     for (const stream of streams) await stream.next();
     expect(await countListeners(api, id)).to.equal(1);
-    for (const stream of streams) await stream.leave();
+    for (const stream of streams) await stream.cancel();
     await until(async () => (await countListeners(api, id)) === 0, 5, 'the end of the subscription');
-    const later = await open(id, desk);
+    const later = await open(id, caller);
     await later.next();
     await runJob(api.store, id);
     expect((await later.next())?.event).to.equal('progress');
-    await later.leave();
+    await later.cancel();
   });
 
   it('end when the record of the job is removed', async () => {
-    const desk = await api.desk();
-    const id = await submit(desk);
-    const stream = await open(id, desk);
+    const caller = await api.addCaller();
+    const id = await submit(caller);
+    const stream = await open(id, caller);
     await stream.next();
     // A change that nobody hears of until the record is gone.
     await api.store.connection.send(['DEL', `{trawl}:job:${id}`]);
@@ -141,18 +142,18 @@ describe('the events of a job', () => {
     expect((await stream.rest()).events).to.deep.equal([]);
   });
 
-  it('are logged when they begin, with the time to the first byte', async () => {
-    const desk = await api.desk();
-    const id = await submit(desk);
-    const stream = await open(id, desk);
+  it('are logged when their stream begins', async () => {
+    const caller = await api.addCaller();
+    const id = await submit(caller);
+    const stream = await open(id, caller);
     await stream.next();
     const line = await until(
-      async () => (await readLines(api.store, desk.account, 9)).find(({ endpoint }) => endpoint.endsWith('/events')),
+      async () => (await readLines(api.store, caller.account, 9)).find(({ endpoint }) => endpoint.endsWith('/events')),
       5,
       'the line',
     );
     expect(line).to.include({ endpoint: 'GET /v1/jobs/{id}/events', status: 200, credits: 0 });
-    await stream.leave();
+    await stream.cancel();
   });
 });
 
@@ -163,10 +164,10 @@ describe('events without hints', () => {
   });
   after(() => api.stop());
 
-  it('invariant 5: a stream still finds every change and the end', async () => {
-    const desk = await api.desk();
-    const id = await submitTo(api, desk);
-    const stream = await openStream(api, `/v1/jobs/${id}/events`, desk.key);
+  it('invariant 5: a stream still sends every change and the end', async () => {
+    const caller = await api.addCaller();
+    const id = await submitTo(api, caller);
+    const stream = await openEventStream(api, `/v1/jobs/${id}/events`, caller.key);
     expect((await stream.next())?.data.status).to.equal('QueuedJob');
     await runJob(api.store, id);
     expect((await stream.next())?.data.status).to.equal('Running');
@@ -175,34 +176,36 @@ describe('events without hints', () => {
     expect(events.map(({ event }) => event)).to.deep.equal(['end']);
   });
 
-  it('a stream without news says that it lives', async () => {
-    const desk = await api.desk();
-    const id = await submitTo(api, desk);
+  it('a stream without a change sends a comment that keeps it alive', async () => {
+    const caller = await api.addCaller();
+    const id = await submitTo(api, caller);
     const { revision } = await theJob(api.store, id);
-    const stream = await openStream(api, `/v1/jobs/${id}/events`, desk.key, { 'last-event-id': String(revision) });
+    const stream = await openEventStream(api, `/v1/jobs/${id}/events`, caller.key, {
+      'last-event-id': String(revision),
+    });
     await endJob(api.store, id);
     expect((await stream.rest()).notes).to.include(':');
   });
 
-  it('invariant 5: a poll that waits still finds the end', async () => {
-    const desk = await api.desk();
-    const id = await submitTo(api, desk);
+  it('invariant 5: a poll that waits still answers at the end of the job', async () => {
+    const caller = await api.addCaller();
+    const id = await submitTo(api, caller);
     await runJob(api.store, id);
-    const call = api.get(`/v1/jobs/${id}`, desk.key, { wait: '30' });
+    const call = api.get(`/v1/jobs/${id}`, caller.key, { wait: '30' });
     await endJob(api.store, id);
     expect((await call).json.status).to.equal('CompletedJob');
   });
 });
 
 describe('events while the server drains', () => {
-  it('streams are told to come back and end, polls that wait are answered, all within a second', async () => {
+  it('streams send retry and end, and polls that wait are answered, all within 1.5 s', async () => {
     const api = await startApi();
-    const desk = await api.desk();
-    const id = await submitTo(api, desk);
-    const stream = await openStream(api, `/v1/jobs/${id}/events`, desk.key);
+    const caller = await api.addCaller();
+    const id = await submitTo(api, caller);
+    const stream = await openEventStream(api, `/v1/jobs/${id}/events`, caller.key);
     await stream.next();
-    const other = await submitTo(api, desk);
-    const waits = api.get(`/v1/jobs/${other}`, desk.key, { wait: '30' });
+    const other = await submitTo(api, caller);
+    const waits = api.get(`/v1/jobs/${other}`, caller.key, { wait: '30' });
     await until(async () => (await countListeners(api, other)) === 1, 5, 'the poll to wait');
     const began = performance.now();
     await api.stop();
@@ -212,15 +215,42 @@ describe('events while the server drains', () => {
     expect(performance.now() - began).to.be.below(1500);
   });
 
-  it('a watch that was closed, or whose server drains, lets nobody wait', async () => {
+  it('a poll that has waited shows the position of its job after the wait', async () => {
+    const api = await startApi();
+    const caller = await api.addCaller();
+    const [first, second] = [await submitTo(api, caller), await submitTo(api, caller)];
+    const poll = api.get(`/v1/jobs/${second}`, caller.key, { wait: '30' });
+    await until(async () => (await countListeners(api, second)) === 1, 5, 'the poll to wait');
+    await api.call('DELETE', `/v1/jobs/${first}`, { key: caller.key });
+    await api.stop();
+    expect((await poll).json.queue.position).to.equal(1);
+  });
+
+  it('a new watch never reads an older job than its caller has read, although the hint of the change was lost', async () => {
+    const api = await startApi();
+    const caller = await api.addCaller();
+    const id = await submitTo(api, caller);
+    const watchJob = makeJobWatches(api.store, { rereadMs: 60_000, draining: new AbortController().signal });
+    const job = { id, account: caller.account, revision: 1 };
+    const first = await watchJob(job);
+    expect((await first.read())?.job.revision).to.equal(1);
+    await api.redis.connection.send(['HSET', keys.job(id), 'revision', '2']);
+    const second = await watchJob({ ...job, revision: 2 });
+    expect((await second.read())?.job.revision).to.equal(2);
+    for (const watch of [first, second]) watch.close();
+    await api.stop();
+  });
+
+  it('a watch that is closed or whose server drains ends every wait at once', async () => {
     const draining = new AbortController();
     const store = { connection: { subscribe: async () => async () => {} } } as unknown as RecordStore;
-    const watchJob = makeJobWatches(store, draining.signal);
-    const [closed, drained] = [await watchJob('a'), await watchJob('b')];
+    const watchJob = makeJobWatches(store, { rereadMs: 60_000, draining: draining.signal });
+    const watch = (id: string) => watchJob({ id, account: 'x', revision: 0 });
+    const [closed, drained] = [await watch('a'), await watch('b')];
     closed.close();
     draining.abort();
     await Promise.all([closed.changed(60_000), drained.changed(60_000)]);
-    expect(await watchJob('c').catch(({ code }) => code)).to.equal('unavailable');
+    expect(await watch('c').catch(({ code }) => code)).to.equal('unavailable');
     drained.close();
   });
 });

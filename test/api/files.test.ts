@@ -49,7 +49,7 @@ describe('GET of a result link', () => {
     });
   });
 
-  it('D68: HEAD tells the same as GET, without the file', async () => {
+  it('D68: answers HEAD with the headers of GET and no body', async () => {
     const [got, head] = [await files.ask(link), await files.ask(link, 'HEAD')];
     expect([head.status, head.body]).to.deep.equal([200, '']);
     expect({ ...head.headers, date: '' }).to.deep.equal({ ...got.headers, date: '' });
@@ -63,7 +63,7 @@ describe('GET of a result link', () => {
     ['bytes=15-1000', 15, 'film'],
     ['bytes=0-18', 0, content],
   ] as const) {
-    it(`D68: Range ${range} is answered with that part`, async () => {
+    it(`D68: answers Range ${range} with that part`, async () => {
       const { status, headers, body } = await files.ask(link, 'GET', { range });
       expect([status, body]).to.deep.equal([206, part]);
       expect(headers['content-range']).to.equal(`bytes ${first}-${first + part.length - 1}/${content.length}`);
@@ -72,7 +72,7 @@ describe('GET of a result link', () => {
   }
 
   for (const range of ['bytes=5-2', 'bytes=x-y', 'lines=1-2', 'bytes=0-0,5-9', `bytes=${'0-0,'.repeat(2000)}1-1`]) {
-    it(`D68: Range ${range.slice(0, 20)} is answered with the whole file`, async () => {
+    it(`D68: answers Range ${range.slice(0, 20)} with the whole file`, async () => {
       const { status, headers, body } = await files.ask(link, 'GET', { range });
       expect([status, body, headers['content-range']]).to.deep.equal([200, content, undefined]);
     });
@@ -84,7 +84,7 @@ describe('GET of a result link', () => {
     expect(answer.headers['content-range']).to.equal('bytes */19');
   });
 
-  it('goes on with a download only when it is still of this file', async () => {
+  it('answers a Range with If-Range with the part of the same file, or the whole of another', async () => {
     const same = await files.ask(link, 'GET', { range: 'bytes=15-', 'if-range': `"${sha256}"` });
     expect([same.status, same.body]).to.deep.equal([206, 'film']);
     const other = await files.ask(link, 'GET', { range: 'bytes=15-', 'if-range': '"other"' });
@@ -96,25 +96,25 @@ describe('GET of a result link', () => {
     expect([status, headers['content-length']]).to.deep.equal([200, String(content.length)]);
   });
 
-  it('does not send a file that the caller has', async () => {
+  it('answers 304 to If-None-Match with the ETag of the file', async () => {
     for (const method of ['GET', 'HEAD']) {
       const { status, body, headers } = await files.ask(link, method, { 'if-none-match': `"${sha256}"` });
       expect([status, body, headers.etag]).to.deep.equal([304, '', `"${sha256}"`]);
     }
   });
 
-  it('D85: ignores parameters that nobody signed', async () => {
+  it('D85: ignores further parameters that are not signed', async () => {
     const { status, body } = await files.ask(`${link}&x_api_key=k&fields=a&soft_fail=true`);
     expect([status, body]).to.deep.equal([200, content]);
   });
 
-  it('shows a content type that no job delivers as nothing but bytes', async () => {
+  it('sends a content type that no job delivers as application/octet-stream', async () => {
     const job = { ...done, delivered: { ...done.delivered, content_type: 'text/html' } };
     files.serve(job);
     expect((await files.ask(linkTo(job))).headers['content-type']).to.equal('application/octet-stream');
   });
 
-  it('D68: leads on to a store that gives out links of its own, but answers HEAD itself', async () => {
+  it('D68: redirects GET to a store that signs links of its own, and answers HEAD itself', async () => {
     const url = 'https://files.example.com/media.mp4?X-Amz-Signature=1';
     const elsewhere: Pick<ObjectStore, 'see' | 'open'> = {
       see: files.objects.see,
@@ -149,7 +149,7 @@ describe('a result link that opens nothing', () => {
     ['because it is signed for another job', done, link.replace(/[^/]+(?=\/K)/, '0'), 403, 'forbidden', 'Forbidden'],
     ['because it is not signed', done, link.split('?')[0]!, 403, 'forbidden', 'Forbidden'],
     ['because the job is not in the record any more', null, link, 410, 'not_found', gone],
-    ['because it is of a job that is not there', done, other, 410, 'not_found', gone],
+    ['because its job does not exist', done, other, 410, 'not_found', gone],
     ['because its file was removed', { ...done, removed_at: now }, link, 410, 'not_found', gone],
     ['because the job has no file', { ...done, delivered: null }, link, 410, 'not_found', gone],
     ['because its file is lost', lost, link, 410, 'not_found', 'Gone: the file is not there any more'],
@@ -162,7 +162,7 @@ describe('a result link that opens nothing', () => {
     });
   }
 
-  it('D85: from its time on, is answered with 410', async () => {
+  it('D85: because it has expired, is answered with 410', async () => {
     files.serve(done, { now: () => expiresAt });
     expectError(await files.ask(link), 410, 'not_found', 'Gone: this link has expired');
   });
@@ -177,7 +177,7 @@ describe('a result link that opens nothing', () => {
     for (const method of ['GET', 'HEAD']) expect((await files.ask(link, method)).status).to.equal(503);
   });
 
-  it('because its file is not the one that was delivered, is answered with 500', async () => {
+  it('because its file has another size than the delivered one, is answered with 500', async () => {
     const job = { ...done, delivered: { ...done.delivered, bytes: content.length - 1 } };
     files.serve(job);
     expectError(await files.ask(link), 500, 'internal_error', 'Internal Error');

@@ -1,7 +1,9 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { expect } from 'chai';
-import { type Desk, startApi, type TestApi } from '../support/api.ts';
+import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { film, unknownId } from '../support/calls.ts';
-import { expectSentence, speak } from '../support/wire.ts';
+import { expectErrorAnswer, sendRaw } from '../support/raw-http.ts';
 
 const video = '/v1/video/download';
 const long = (length: number) => 'a'.repeat(length);
@@ -9,34 +11,34 @@ const long = (length: number) => 'a'.repeat(length);
 describe('bad input', function () {
   this.timeout(120_000);
   let api: TestApi;
-  let desk: Desk;
+  let caller: ApiCaller;
   before(async () => {
     api = await startApi({ TRAWL_AUTH_FAILURES: '1000000' });
-    desk = await api.desk({ credits: 1_000_000, stats: true });
+    caller = await api.addCaller({ credits: 1_000_000, stats: true });
   });
   after(() => api.stop());
   afterEach(async () => {
-    expect((await api.get('/v1/usage', desk.key)).status, 'the next request').to.equal(200);
+    expect((await api.get('/v1/usage', caller.key)).status, 'the next request').to.equal(200);
     expect(api.lines.filter((line) => line.includes('"level":"error"'))).to.deep.equal([]);
   });
 
   /** A request of this key over a connection of its own, which it wants closed. */
   const request = (start: string, { headers = '', body = '' } = {}) =>
-    `${start} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nx-api-key: ${desk.key}\r\n${headers}\r\n${body}`;
+    `${start} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nx-api-key: ${caller.key}\r\n${headers}\r\n${body}`;
   const post = (headers: string, body: string) => {
     const type = /^content-type/im.test(headers) ? '' : 'Content-Type: application/json\r\n';
     return request(`POST ${video}`, { headers: type + headers, body });
   };
   const json = (body: string) => post(`Content-Length: ${Buffer.byteLength(body)}\r\n`, body);
-  const startedJobs = async () => (await api.get('/v1/jobs', desk.key, { limit: '100' })).json.jobs.length;
+  const startedJobs = async () => (await api.get('/v1/jobs', caller.key, { limit: '100' })).json.jobs.length;
 
   describe('that is no HTTP, or bad HTTP', () => {
     const notHttp: [title: string, bytes: () => string | Uint8Array, status: number][] = [
       ['random bytes', () => Uint8Array.from({ length: 300 }, (_, n) => (n * 7919) % 256), 400],
       ['the hello of TLS', () => Buffer.from('16030100c8010000c40303', 'hex'), 400],
       ['the preface of HTTP/2', () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400],
-      ['a version that is not there', () => request(`GET ${video}`).replace('HTTP/1.1', 'HTTP/3.0'), 400],
-      ['a method that is not there', () => request('NONSENSE /v1/usage'), 400],
+      ['an unknown version', () => request(`GET ${video}`).replace('HTTP/1.1', 'HTTP/3.0'), 400],
+      ['an unknown method', () => request('NONSENSE /v1/usage'), 400],
       ['no Host', () => request('GET /v1/usage').replace('Host: x\r\n', ''), 400],
       ['two Hosts', () => request('GET /v1/usage', { headers: 'hOST: y\r\n' }), 400],
       ['a target without a slash', () => request('GET v1/usage'), 400],
@@ -56,7 +58,7 @@ describe('bad input', function () {
       ['a header of 40 KB', () => request('GET /v1/usage', { headers: `A: ${long(40_000)}\r\n` }), 431],
       ['10,000 headers', () => request('GET /v1/usage', { headers: 'A: b\r\n'.repeat(10_000) }), 431],
       ['a URL of 40 KB', () => request(`GET ${video}?query=${film}?${long(40_000)}`), 431],
-      ['two keys', () => request('GET /v1/usage', { headers: `x-api-key: ${desk.key}\r\n` }), 401],
+      ['two keys', () => request('GET /v1/usage', { headers: `x-api-key: ${caller.key}\r\n` }), 401],
       [
         'an Idempotency-Key of odd bytes',
         () => request(`GET ${video}?query=${film}`, { headers: 'Idempotency-Key: \x80\r\n' }),
@@ -67,19 +69,19 @@ describe('bad input', function () {
     ];
     for (const [title, bytes, status] of notHttp) {
       it(`${title} is ${status} with a sentence`, async () => {
-        const said = await speak(api.url, bytes());
-        expectSentence(said);
+        const said = await sendRaw(api.url, bytes());
+        expectErrorAnswer(said);
         expect(said.status, said.text).to.equal(status);
       });
     }
 
-    it('a target that names this server in full, and an upgrade, are plain requests', async () => {
+    it('an absolute target and an Upgrade header are served as plain requests', async () => {
       const target = '/v1/usage?fields=held';
       for (const [start, headers] of [
         [`GET http://elsewhere.example${target}`, ''],
         [`GET ${target}`, 'Upgrade: websocket\r\n'],
       ] as const) {
-        const { status, body, text } = await speak(api.url, request(start, { headers }));
+        const { status, body, text } = await sendRaw(api.url, request(start, { headers }));
         expect([status, body], text).to.deep.equal([200, '{"held":0}']);
       }
     });
@@ -101,7 +103,7 @@ describe('bad input', function () {
         'two encodings',
         () => post('Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n', `0\r\n\r\n${inside()}`),
       ],
-      ['an encoding that is not there', () => post('Transfer-Encoding: xchunked\r\n', `0\r\n\r\n${inside()}`)],
+      ['an unknown encoding', () => post('Transfer-Encoding: xchunked\r\n', `0\r\n\r\n${inside()}`)],
       ['a space before the colon', () => post('Transfer-Encoding : chunked\r\n', `0\r\n\r\n${inside()}`)],
       ['a size of a chunk that is no number', () => post('Transfer-Encoding: chunked\r\n', `zz\r\n${inside()}`)],
       [
@@ -115,16 +117,33 @@ describe('bad input', function () {
       ['a chunk without its end', () => post('Transfer-Encoding: chunked\r\n', `2\r\n{}${inside()}`)],
     ];
     for (const [title, bytes] of hidden) {
-      it(`${title} is refused, and the hidden one does not run`, async () => {
+      it(`${title} is refused, and the hidden request does not run`, async () => {
         const before = await startedJobs();
-        expectSentence(await speak(api.url, bytes()));
+        expectErrorAnswer(await sendRaw(api.url, bytes()));
         expect(await startedJobs()).to.equal(before);
       });
     }
 
-    it('what follows a request and is none is never taken for its answer', async () => {
+    it('a tunnel asked for behind a request that closes its connection ends no process', async () => {
+      const closing = request('GET /v1/usage', { headers: 'hOST: y\r\n' });
+      for (const start of ['CONNECT //', 'CONNECT example.com:443']) {
+        const { text } = await sendRaw(api.url, closing + request(start));
+        expect(text).to.match(/^HTTP\/1\.1 400 /);
+      }
+    });
+
+    it('a tunnel asked for over a connection that is reset ends no process', async () => {
+      for (let n = 0; n < 20; n++) {
+        const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
+        await once(socket, 'connect');
+        socket.write(request('CONNECT example.com:443'), () => socket.resetAndDestroy());
+        await once(socket, 'close');
+      }
+    });
+
+    it('garbage after a request never takes the place of its answer', async () => {
       const keptOpen = request(`GET /v1/jobs/${unknownId}`).replace('Connection: close\r\n', '');
-      const { text } = await speak(api.url, `${keptOpen}\x01 garbage\r\n\r\n`);
+      const { text } = await sendRaw(api.url, `${keptOpen}\x01 garbage\r\n\r\n`);
       if (text !== '') expect(text).to.match(/^HTTP\/1\.1 404 /);
     });
   });
@@ -158,16 +177,16 @@ describe('bad input', function () {
     ];
     for (const [title, target, error] of wrong) {
       it(`${title} is 400 with a sentence`, async () => {
-        const said = await speak(api.url, request(`GET ${target}`));
-        expectSentence(said);
+        const said = await sendRaw(api.url, request(`GET ${target}`));
+        expectErrorAnswer(said);
         expect(said.status).to.equal(400);
         expect(JSON.parse(said.body).error).to.match(error);
       });
     }
 
-    it('fields that name what every object has answer nothing of it', async () => {
+    it('fields named as inherited members select nothing', async () => {
       const names = ['__proto__', 'constructor', 'toString', 'credits.__proto__', 'held'];
-      const { status, body } = await speak(api.url, request(`GET /v1/usage?fields=${names.join()}`));
+      const { status, body } = await sendRaw(api.url, request(`GET /v1/usage?fields=${names.join()}`));
       expect([status, body]).to.deep.equal([200, '{"held":0,"credits":{}}']);
     });
   });
@@ -216,8 +235,8 @@ describe('bad input', function () {
     ];
     for (const [title, bytes, status, error] of wrong) {
       it(`${title} is ${status} with a sentence`, async () => {
-        const said = await speak(api.url, bytes());
-        expectSentence(said);
+        const said = await sendRaw(api.url, bytes());
+        expectErrorAnswer(said);
         expect([said.status, JSON.parse(said.body).error]).to.satisfy(
           ([seen, words]: [number, string]) => seen === status && error.test(words),
           said.text,
@@ -225,10 +244,10 @@ describe('bad input', function () {
       });
     }
 
-    it('chunks without end are 413 after 16 KiB, and the line is closed', async () => {
+    it('endless chunks are 413 after 16 KiB, and the connection is closed', async () => {
       const piece = `2000\r\n${long(0x2000)}\r\n`;
-      const said = await speak(api.url, post('Transfer-Encoding: chunked\r\n', piece), { andThen: piece });
-      expectSentence(said);
+      const said = await sendRaw(api.url, post('Transfer-Encoding: chunked\r\n', piece), { andThen: piece });
+      expectErrorAnswer(said);
       expect(said.status).to.equal(413);
     });
   });

@@ -1,16 +1,16 @@
 import { expect } from 'chai';
-import { type Desk, startApi, type TestApi } from '../support/api.ts';
+import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { film } from '../support/calls.ts';
-import { endJob, runJob } from '../support/work.ts';
+import { endJob, runJob } from '../support/job-steps.ts';
 
 const rounds = 20;
 
-describe('hot routes', () => {
+describe('the Redis commands of hot routes', () => {
   let api: TestApi;
-  let desk: Desk;
+  let caller: ApiCaller;
   before(async () => {
     api = await startApi();
-    desk = await api.desk({
+    caller = await api.addCaller({
       quota: 1000,
       perSecond: 10_000,
       perMinute: 100_000,
@@ -22,7 +22,7 @@ describe('hot routes', () => {
   after(() => api.stop());
 
   const submit = async (params = {}) =>
-    (await api.get('/v1/video/download', desk.key, { query: film, ...params })).json.job_id;
+    (await api.get('/v1/video/download', caller.key, { query: film, ...params })).json.job_id;
 
   /**
    * How many commands one call sends. Beside it the server looks at the memory of redis once a second, and writes the lines of
@@ -41,33 +41,33 @@ describe('hot routes', () => {
   }
 
   const calls: [what: string, status: number, prepare: () => Promise<() => ReturnType<TestApi['call']>>][] = [
-    ['an admission', 202, async () => () => api.get('/v1/video/download', desk.key, { query: film })],
+    ['an admission', 202, async () => () => api.get('/v1/video/download', caller.key, { query: film })],
     [
       'an admission with all that it may carry',
       202,
       async () => () =>
         api.call('POST', '/api/v1/audio/download', {
-          key: desk.key,
+          key: caller.key,
           headers: { 'idempotency-key': `k${Math.random()}` },
           body: { query: film, webhook_url: 'https://example.com/hook', webhook_authorization: 'x', fields: 'job_id' },
         }),
     ],
     [
-      'a repeat of one',
+      'a repeated admission',
       202,
       async () => {
-        const options = { key: desk.key, params: { query: film }, headers: { 'idempotency-key': 'one' } };
+        const options = { key: caller.key, params: { query: film }, headers: { 'idempotency-key': 'one' } };
         await api.call('GET', '/v1/video/download', options);
         return () => api.call('GET', '/v1/video/download', options);
       },
     ],
-    ['a refused admission', 400, async () => () => api.get('/v1/video/download', desk.key)],
+    ['a refused admission', 400, async () => () => api.get('/v1/video/download', caller.key)],
     [
       'a poll of a job that waits',
       200,
       async () => {
         const id = await submit();
-        return () => api.get(`/v1/jobs/${id}`, desk.key);
+        return () => api.get(`/v1/jobs/${id}`, caller.key);
       },
     ],
     [
@@ -76,7 +76,7 @@ describe('hot routes', () => {
       async () => {
         const id = await submit();
         await runJob(api.store, id);
-        return () => api.get(`/jobs/${id}`, desk.key, { fields: 'progress' });
+        return () => api.get(`/jobs/${id}`, caller.key, { fields: 'progress' });
       },
     ],
     [
@@ -85,20 +85,20 @@ describe('hot routes', () => {
       async () => {
         const id = await submit();
         await endJob(api.store, id);
-        return () => api.get(`/v1/jobs/${id}`, desk.key);
+        return () => api.get(`/v1/jobs/${id}`, caller.key);
       },
     ],
-    ['a poll of what is no job', 400, async () => () => api.get('/v1/jobs/x', desk.key)],
-    ['usage', 200, async () => () => api.get('/v1/usage', desk.key)],
-    ['reduced usage', 200, async () => () => api.get('/api/usage', desk.key, { view: 'reduced' })],
+    ['a poll of a malformed id', 400, async () => () => api.get('/v1/jobs/x', caller.key)],
+    ['usage', 200, async () => () => api.get('/v1/usage', caller.key)],
+    ['reduced usage', 200, async () => () => api.get('/api/usage', caller.key, { view: 'reduced' })],
     [
-      'a question for statistics that were read a moment ago',
+      'a call of stats that were read a moment ago',
       200,
-      async () => () => api.get('/v1/stats', desk.key, { engine: 'audio' }),
+      async () => () => api.get('/v1/stats', caller.key, { engine: 'audio' }),
     ],
   ];
   for (const [what, status, prepare] of calls) {
-    it(`${what} sends exactly one command to redis`, async () => {
+    it(`${what} sends exactly one command`, async () => {
       expect(await countCommands(await prepare(), status)).to.equal(1);
     });
   }
@@ -109,7 +109,7 @@ describe('hot routes', () => {
     await work(other).finally(() => other.stop());
   }
 
-  it('a key that is none sends one command, which counts the failure', () =>
+  it('a wrong key sends one command, which counts the failure', () =>
     beside('1000', async (other) => {
       expect(await countCommands(() => other.get('/v1/usage', 'wrong'), 401)).to.equal(1);
     }));
@@ -117,6 +117,6 @@ describe('hot routes', () => {
   it('a blocked address sends none', () =>
     beside('1', async (other) => {
       await other.get('/v1/usage', 'wrong');
-      expect(await countCommands(() => other.get('/v1/usage', desk.key), 403)).to.equal(0);
+      expect(await countCommands(() => other.get('/v1/usage', caller.key), 403)).to.equal(0);
     }));
 });

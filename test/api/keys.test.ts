@@ -9,10 +9,10 @@ import { listKeys } from '../../src/store/accounts/read-keys.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { setKey } from '../../src/store/accounts/set-key.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
-import { type Answer, anotherKey, type Desk, startApi, type TestApi } from '../support/api.ts';
+import { type Answer, type ApiCaller, anotherKey, startApi, type TestApi } from '../support/api.ts';
 import { creditPaths, expectRefused, film, keyedCalls } from '../support/calls.ts';
+import { endJob } from '../support/job-steps.ts';
 import { until } from '../support/until.ts';
-import { endJob } from '../support/work.ts';
 
 describe('the API key', () => {
   let api: TestApi;
@@ -21,7 +21,7 @@ describe('the API key', () => {
   });
   after(() => api.stop());
 
-  const alias = (desk: Desk) => `k${desk.keyId}`;
+  const alias = (caller: ApiCaller) => `k${caller.keyId}`;
   /** The answers with the key in the header, and in the query. */
   const both = (method: string, path: string, key: string): Promise<Answer[]> =>
     Promise.all([api.call(method, path, { key }), api.call(method, path, { params: { x_api_key: key } })]);
@@ -30,19 +30,19 @@ describe('the API key', () => {
     const wrong: Record<string, string> = {};
     const off = { inactive: '', expired: '' };
     before(async () => {
-      const desk = await api.desk();
-      const [deleted, known] = [await anotherKey(api.store, desk.account), desk.key];
-      await deleteKey(api.store, desk.account, `k${readKey(deleted)!.keyId}`);
+      const caller = await api.addCaller();
+      const [deleted, known] = [await anotherKey(api.store, caller.account), caller.key];
+      await deleteKey(api.store, caller.account, `k${readKey(deleted)!.keyId}`);
       Object.assign(wrong, {
         deleted,
-        'of nobody': makeKey(desk.account, randomBytes(32)),
+        'of nobody': makeKey(caller.account, randomBytes(32)),
         'of no account': makeKey('0'.repeat(12), randomBytes(32)),
         'with another checksum': `${known.slice(0, -1)}${known.endsWith('0') ? '1' : '0'}`,
         'cut short': known.slice(0, -1),
         'too long': 'x'.repeat(5000),
         'of odd bytes': '\u00e9 "\\',
       });
-      const [inactive, expired] = [await api.desk(), await api.desk()];
+      const [inactive, expired] = [await api.addCaller(), await api.addCaller()];
       await setKey(api.store, inactive.account, alias(inactive), { active: false, expires: 1 });
       await setKey(api.store, expired.account, alias(expired), { expires: api.store.clock.now() - 1 });
       Object.assign(off, { inactive: inactive.key, expired: expired.key });
@@ -72,54 +72,54 @@ describe('the API key', () => {
   });
 
   it('key-active key-expires key-reactivate: works again when it is activated, with all its settings, and until its very expiry', async () => {
-    const desk = await api.desk({ quotas: { daily: 7 } });
-    const status = async () => (await api.get('/v1/usage', desk.key)).status;
-    const shown = async () => (await api.get('/v1/usage', desk.key)).json.api_key;
-    await setKey(api.store, desk.account, alias(desk), { category: 'staging' });
+    const caller = await api.addCaller({ quotas: { daily: 7 } });
+    const status = async () => (await api.get('/v1/usage', caller.key)).status;
+    const shown = async () => (await api.get('/v1/usage', caller.key)).json.api_key;
+    await setKey(api.store, caller.account, alias(caller), { category: 'staging' });
     const before = await shown();
-    await setKey(api.store, desk.account, alias(desk), { active: false });
+    await setKey(api.store, caller.account, alias(caller), { active: false });
     expect(await status()).to.equal(401);
-    await setKey(api.store, desk.account, alias(desk), { active: true });
+    await setKey(api.store, caller.account, alias(caller), { active: true });
     expect(await shown()).to.deep.equal(before);
     expect(before).to.deep.include({ active: true, category: 'staging', expires: null });
-    await setKey(api.store, desk.account, alias(desk), { expires: api.store.clock.now() + 60_000 });
+    await setKey(api.store, caller.account, alias(caller), { expires: api.store.clock.now() + 60_000 });
     expect(await status()).to.equal(200);
     api.store.advance(60_001);
     expect(await status()).to.equal(401);
-    await setKey(api.store, desk.account, alias(desk), { expires: null });
+    await setKey(api.store, caller.account, alias(caller), { expires: null });
     expect(await status()).to.equal(200);
   });
 
   it('key-category: its category has no effect', async () => {
-    const desk = await api.desk();
+    const caller = await api.addCaller();
     for (const category of ['production', 'development', 'staging', 'Über-Team 7 "x"', '']) {
-      await setKey(api.store, desk.account, alias(desk), { category });
-      const { status, json } = await api.get('/v1/usage', desk.key);
+      await setKey(api.store, caller.account, alias(caller), { category });
+      const { status, json } = await api.get('/v1/usage', caller.key);
       expect([status, json.api_key.category]).to.deep.equal([200, category]);
     }
   });
 
-  it('global-x_api_key auth-1 D11: wins in the header over the query, and an empty header is none', async () => {
-    const [desk, other] = [await api.desk(), await api.desk()];
+  it('global-x_api_key auth-1 D11: in the header wins over the query, and an empty header does not count', async () => {
+    const [caller, other] = [await api.addCaller(), await api.addCaller()];
     const ask = (key: string, x_api_key: string) =>
       api.call('GET', '/v1/usage', { headers: { 'x-api-key': key }, params: { x_api_key } });
-    expect((await ask(desk.key, other.key)).json.account.slug).to.equal(desk.slug);
-    expect((await ask(desk.key, 'wrong')).status).to.equal(200);
-    expectRefused(await ask('wrong', desk.key), 401, 'invalid_api_key', 'Invalid API Key');
-    expect((await ask('', desk.key)).json.account.slug).to.equal(desk.slug);
+    expect((await ask(caller.key, other.key)).json.account.slug).to.equal(caller.slug);
+    expect((await ask(caller.key, 'wrong')).status).to.equal(200);
+    expectRefused(await ask('wrong', caller.key), 401, 'invalid_api_key', 'Invalid API Key');
+    expect((await ask('', caller.key)).json.account.slug).to.equal(caller.slug);
   });
 
-  it('global-x_api_key D11 D96: is taken from the body of a POST too, and twice is no key', async () => {
-    const desk = await api.desk();
-    const body = { query: film, x_api_key: desk.key };
+  it('global-x_api_key D11 D96: is taken from the body of a POST too, and refused when it is given twice', async () => {
+    const caller = await api.addCaller();
+    const body = { query: film, x_api_key: caller.key };
     const answer = await api.call('POST', '/v1/video/download', { body });
     expect(answer.status).to.equal(202);
-    const job = await api.get(`/v1/jobs/${answer.json.job_id}`, desk.key);
-    expect(job.text).not.to.contain(desk.key);
+    const job = await api.get(`/v1/jobs/${answer.json.job_id}`, caller.key);
+    expect(job.text).not.to.contain(caller.key);
     expect(job.json.args).not.to.have.property('x_api_key');
-    const twice = await api.get(`/v1/usage?x_api_key=${desk.key}&x_api_key=${desk.key}`);
+    const twice = await api.get(`/v1/usage?x_api_key=${caller.key}&x_api_key=${caller.key}`);
     expectRefused(twice, 401, 'invalid_api_key', 'Invalid API Key');
-    expect(await sendTwice(desk.key)).to.equal(401);
+    expect(await sendTwice(caller.key)).to.equal(401);
   });
 
   /** Node itself joins a header that is sent twice. */
@@ -133,11 +133,11 @@ describe('the API key', () => {
     });
   }
 
-  it('key-secret D11: given in the query, it stands in no answer, log, metric nor anything that redis wrote', async () => {
-    const desk = await api.desk();
+  it('key-secret D11: from the query is in no answer, log line, metric or file of redis', async () => {
+    const caller = await api.addCaller();
     const secret = 'Bearer canary-of-a-webhook';
     const params = { query: film, webhook_url: 'https://example.com/hook', webhook_authorization: secret };
-    const ask = (path: string, more = {}) => api.get(path, null, { x_api_key: desk.key, ...more });
+    const ask = (path: string, more = {}) => api.get(path, null, { x_api_key: caller.key, ...more });
     const started = await ask('/v1/video/download', params);
     await endJob(api.store, started.json.job_id);
     const answers = [
@@ -145,26 +145,26 @@ describe('the API key', () => {
       await ask(`/v1/jobs/${started.json.job_id}`),
       await ask('/v1/jobs'),
       await ask('/v1/usage'),
-      await ask('/v1/video/download', { query: desk.key }),
+      await ask('/v1/video/download', { query: caller.key }),
       await ask('/v1/video/download', { ...params, video_quality: 'no' }),
       await ask('/v1/media/metadata', { query: film }),
-      await api.get('/openapi.json', null, { x_api_key: desk.key }),
-      await api.get('/nothing', null, { x_api_key: desk.key }),
+      await api.get('/openapi.json', null, { x_api_key: caller.key }),
+      await api.get('/nothing', null, { x_api_key: caller.key }),
     ];
-    await until(async () => (await readLines(api.store, desk.account, 50)).length === 8, 5, 'the lines of the log');
+    await until(async () => (await readLines(api.store, caller.account, 50)).length === 8, 5, 'the lines of the log');
     const texts = [
       ...answers.map(({ text, headers }) => text + JSON.stringify([...headers])),
       api.lines.join(''),
       await api.metrics.registry.metrics(),
-      JSON.stringify(await readLines(api.store, desk.account, 50)),
-      JSON.stringify(await listKeys(api.store, desk.account)),
+      JSON.stringify(await readLines(api.store, caller.account, 50)),
+      JSON.stringify(await listKeys(api.store, caller.account)),
       await readWritten(),
     ];
     for (const text of texts) {
-      for (const canary of [desk.key, desk.key.slice(-20), secret]) expect(text).not.to.contain(canary);
+      for (const canary of [caller.key, caller.key.slice(-20), secret]) expect(text).not.to.contain(canary);
     }
-    // What was looked through is what holds all this.
-    expect(texts.at(-1)).to.contain(desk.hash).and.contain(film);
+    // The searched files are those that hold all this.
+    expect(texts.at(-1)).to.contain(caller.hash).and.contain(film);
   });
 
   /** Every change that redis has written to its file, as plain text. */
@@ -176,14 +176,14 @@ describe('the API key', () => {
       .join('');
   }
 
-  it('auth-2: refused keys hold, bill and start nothing, and their calls are logged without credits', async () => {
-    const desk = await api.desk();
-    await setKey(api.store, desk.account, alias(desk), { active: false });
-    for (const path of creditPaths) await api.get(path, desk.key, { query: film });
-    const { balances } = await readSnapshot(api.store, desk.account);
+  it('auth-2: that is refused holds, charges and starts nothing, and its calls are logged without credits', async () => {
+    const caller = await api.addCaller();
+    await setKey(api.store, caller.account, alias(caller), { active: false });
+    for (const path of creditPaths) await api.get(path, caller.key, { query: film });
+    const { balances } = await readSnapshot(api.store, caller.account);
     expect([balances.held, balances.credits_consumed]).to.deep.equal([0, 0]);
-    await until(async () => (await readLines(api.store, desk.account, 9)).length === 3, 5, 'the lines');
-    const lines = await readLines(api.store, desk.account, 9);
+    await until(async () => (await readLines(api.store, caller.account, 9)).length === 3, 5, 'the lines');
+    const lines = await readLines(api.store, caller.account, 9);
     expect(lines.map(({ status, credits }) => [status, credits])).to.deep.equal(Array(3).fill([401, 0]));
   });
 });

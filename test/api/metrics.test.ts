@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { freePort } from '../support/port.ts';
+import { freePort } from '../support/free-port.ts';
 import { aFolder } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { startUp } from '../support/up.ts';
@@ -12,7 +12,7 @@ describe('metrics of the API', function () {
     const probe = await freePort();
     const up = await startUp({ TRAWL_DATA: folder, TRAWL_PROBE_PORT: String(probe) });
     try {
-      const key = (await until(() => /'x-api-key: (\S+)'/.exec(up.said())?.[1], 5, 'the sample key'))!;
+      const key = (await until(() => /'x-api-key: (\S+)'/.exec(up.output())?.[1], 5, 'the sample key'))!;
       const ask = async (path: string, headers: Record<string, string>) =>
         (await fetch(up.url + path, { headers })).status;
       const unknown = `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`;

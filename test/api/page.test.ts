@@ -17,16 +17,24 @@ import { addPack } from '../../src/store/money/add-pack.ts';
 import { makeRequest } from '../../src/webhooks/payload.ts';
 import { aFilm, startApi, type TestApi } from '../support/api.ts';
 import { film } from '../support/calls.ts';
-import { type Example, listBlocks, listExamples, listMisfits, listRows, readCurl, steady } from '../support/page.ts';
+import {
+  type Example,
+  listBlocks,
+  listExamples,
+  listMisfits,
+  listRows,
+  readCurl,
+  steady,
+} from '../support/doc-page.ts';
+import { endJob, runJob } from '../support/job-steps.ts';
 import { completed, failed, theJob } from '../support/record.ts';
 import { read } from '../support/tree.ts';
 import { until } from '../support/until.ts';
-import { endJob, runJob } from '../support/work.ts';
 
 const page = read('docs/api.md');
 const examples = listExamples(page);
 const content = 'The bytes of a film';
-/** What node:http and every HTTP answer have. */
+/** Headers of node:http and of every HTTP answer. */
 const usual =
   /^(?:content-.*|date|connection|keep-alive|transfer-encoding|cache-control|x-content-type-options|etag|accept-ranges|cross-origin-.*|x-accel-buffering)$/;
 const tables: Readonly<Record<string, ParameterTable>> = {
@@ -47,7 +55,7 @@ describe('docs/api.md', () => {
   before(async () => {
     api = await startApi();
     // An estimate needs one job that has ended.
-    const { key } = await api.desk();
+    const { key } = await api.addCaller();
     await aJob(key, 'CompletedJob');
     const id = await aJob(key, 'QueuedJob');
     const estimate = async () => (await api.get(`/v1/jobs/${id}`, key)).json.queue.eta_seconds;
@@ -77,10 +85,10 @@ describe('docs/api.md', () => {
   /** Variables of the examples: a fresh account, with a job in the state that the example shows. */
   const variablesFor = async ({ command, body }: Example): Promise<Record<string, string>> => {
     const wanted = { stats: true, quota: 2, name: 'Acme Films', perMinute: 600, credits: 100 };
-    const { key, account } = await api.desk(wanted);
+    const { key, account } = await api.addCaller(wanted);
     await addPack(api.store, account, { id: 'p1', title: 'Spring', total: 5, purchased_at: api.store.clock.now() });
     const env: Record<string, string> = { PATH: process.env.PATH ?? '', URL: api.url, KEY: key };
-    if (command.includes('$EMPTY_KEY')) env.EMPTY_KEY = (await api.desk({ credits: 0 })).key;
+    if (command.includes('$EMPTY_KEY')) env.EMPTY_KEY = (await api.addCaller({ credits: 0 })).key;
     if (command.includes('$ENDED_JOB')) env.ENDED_JOB = await aJob(key, 'Error');
     if (command.includes('$RESPONSE')) {
       const id = await aJob(key, 'CompletedJob');
@@ -92,7 +100,7 @@ describe('docs/api.md', () => {
   };
 
   for (const example of examples) {
-    it(`line ${example.line}: ${example.command.split('\n')[0]}`, async () => {
+    it(`shows the true answer in line ${example.line}: ${example.command.split('\n')[0]}`, async () => {
       const { method, url, headers, body } = readCurl(example.command, await variablesFor(example));
       const answer = await fetch(url, { method, headers, ...(body === undefined ? {} : { body }), redirect: 'manual' });
       const text = await answer.text();
@@ -114,7 +122,7 @@ describe('docs/api.md', () => {
     });
   }
 
-  it('has an example of every method of every route, and none of anything else', () => {
+  it('has an example of every method of every route, and no other', () => {
     const seen = new Set(asked.map(({ method, path }) => `${method} ${routeOf(path)?.name ?? path}`));
     const wanted = Object.values<Route>(routes).flatMap(({ name, methods }) => methods.map((one) => `${one} ${name}`));
     expect([...seen].sort()).to.deep.equal(wanted.sort());
@@ -133,7 +141,7 @@ describe('docs/api.md', () => {
   });
 
   for (const [heading, table] of Object.entries(tables)) {
-    it(`names the parameters under ${heading}, with their defaults and words`, () => {
+    it(`lists the parameters under ${heading}, with their defaults and allowed words`, () => {
       const rows = listRows(page, 'parameter').filter((row) => row.heading === heading);
       const listed = rows.map(({ cells: [name = '', standard = ''] }) => [unquote(name), unquote(standard)]);
       const wanted = Object.entries(table).map(([name, { required, absent }]) => [
@@ -150,7 +158,7 @@ describe('docs/api.md', () => {
     });
   }
 
-  it('has a parameter table nowhere else', () => {
+  it('has no other table of parameters', () => {
     const headings = new Set(listRows(page, 'parameter').map(({ heading }) => heading));
     expect([...headings]).to.deep.equal(Object.keys(tables));
   });
@@ -160,16 +168,16 @@ describe('docs/api.md', () => {
     expect(listed).to.deep.equal(jobStatuses);
   });
 
-  it('lists the headers that answers have', () => {
+  it('lists the headers that answers have, and no other', () => {
     const listed = listRows(page, 'header').flatMap(({ cells }) => cells[0]!.split(' ').map(unquote));
     const seen = [...headersSeen].filter((name) => !usual.test(name));
     // No example waits for a rate to be used up.
     expect(listed.sort()).to.deep.equal([...seen, 'retry-after'].sort());
   });
 
-  it('events-4 events-5: shows webhooks as they are sent, and how to verify them', async () => {
+  it('events-4 events-5: shows webhooks as they are sent, and code that verifies them', async () => {
     const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
-    const { key } = await api.desk();
+    const { key } = await api.addCaller();
     const seal = makeSeal({ secret: Buffer.alloc(32, 1) });
     const link = 'https://trawl.example/files/0b6f2f5e-6f52-4d3a-9d6c-3a1f5f0c7e11/A%20film.mp4?exp=1&sig=x';
     const shown = listBlocks(page).filter((block) => block.heading === 'Webhooks');

@@ -2,11 +2,11 @@ import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { type Route, routes } from '../../src/api/routes.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
-import { type Desk, startApi, type TestApi } from '../support/api.ts';
+import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { allCalls, creditPaths, expectRefused, film, keyedCalls, unknownId } from '../support/calls.ts';
 import { until } from '../support/until.ts';
 
-/** What the contract and D13 name. */
+/** The paths that the contract and D13 name. */
 const paths = {
   video: ['/v1/video/download', '/api/v1/video/download'],
   audio: ['/v1/audio/download', '/api/v1/audio/download'],
@@ -18,10 +18,10 @@ const paths = {
 
 describe('routes', () => {
   let api: TestApi;
-  let desk: Desk;
+  let caller: ApiCaller;
   before(async () => {
     api = await startApi({ TRAWL_AUTH_FAILURES: '1000000' });
-    desk = await api.desk({ stats: true });
+    caller = await api.addCaller({ stats: true });
   });
   after(() => api.stop());
 
@@ -33,9 +33,9 @@ describe('routes', () => {
 
   for (const path of ['/v1/video/download', '/api/v1/video/download', '/v1/audio/download', '/api/v1/audio/download']) {
     it(`operation-1 operation-2: POST ${path} starts a job as GET does`, async () => {
-      const { status, json } = await api.call('POST', path, { key: desk.key, body: { query: film } });
+      const { status, json } = await api.call('POST', path, { key: caller.key, body: { query: film } });
       expect(status).to.equal(202);
-      const { endpoint } = (await api.get(`/v1/jobs/${json.job_id}`, desk.key)).json;
+      const { endpoint } = (await api.get(`/v1/jobs/${json.job_id}`, caller.key)).json;
       expect(endpoint).to.equal(path.replace(/^\/api/, ''));
     });
   }
@@ -43,8 +43,8 @@ describe('routes', () => {
   for (const path of ['/v1/media/metadata', '/api/v1/media/metadata']) {
     it(`operation-3: GET and POST ${path} answer the metadata`, async () => {
       const asked = [
-        await api.get(path, desk.key, { query: film }),
-        await api.call('POST', path, { key: desk.key, body: { query: film } }),
+        await api.get(path, caller.key, { query: film }),
+        await api.call('POST', path, { key: caller.key, body: { query: film } }),
       ];
       for (const { status, json } of asked) expect([status, json.metadata.id]).to.deep.equal([200, 'f1']);
     });
@@ -62,7 +62,7 @@ describe('routes', () => {
           (one) => !allow.split(', ').includes(one),
         );
         for (const method of others) {
-          const answer = await api.call(method, path, { key: desk.key });
+          const answer = await api.call(method, path, { key: caller.key });
           expect([method, answer.status, answer.headers.get('allow')]).to.deep.equal([method, 405, allow]);
           expect(answer.headers.get('x-error-code')).to.equal('method_not_allowed');
         }
@@ -70,9 +70,9 @@ describe('routes', () => {
     });
   }
 
-  it('D77: HEAD of a free GET has its status and headers, and no body', async () => {
+  it('D77: HEAD of a free route has the status and headers of GET, and no body', async () => {
     for (const path of ['/v1/usage', '/v1/jobs', `/v1/jobs/${unknownId}`, '/v1/stats?engine=video', '/openapi.json']) {
-      const [get, head] = [await api.get(path, desk.key), await api.call('HEAD', path, { key: desk.key })];
+      const [get, head] = [await api.get(path, caller.key), await api.call('HEAD', path, { key: caller.key })];
       const told = ({ headers }: typeof get) =>
         ['content-type', 'content-length', 'cache-control'].map((n) => headers.get(n));
       expect([head.status, head.text, told(head)], path).to.deep.equal([get.status, '', told(get)]);
@@ -83,7 +83,7 @@ describe('routes', () => {
     '/ /v1 /api /v1/nothing /v2/usage /v1/usage/ /V1/usage //v1/usage /v1/jobs/x/y/z /admin /healthz /readyz /metrics /.env /%ZZ';
   for (const path of unknown.split(' ')) {
     it(`rule-5 D77: ${path} is 404 with a key, with a wrong one and without`, async () => {
-      for (const key of [desk.key, 'wrong', null]) {
+      for (const key of [caller.key, 'wrong', null]) {
         expectRefused(await api.get(path, key), 404, 'not_found', 'Not Found');
         expect((await api.call('OPTIONS', path, { key })).status).to.equal(404);
       }
@@ -93,7 +93,7 @@ describe('routes', () => {
   it('paths D13: no path redirects, with or without a slash at its end', async () => {
     for (const { method, path } of allCalls) {
       for (const end of ['', '/']) {
-        const { status, headers } = await api.call(method, path + end, { key: desk.key });
+        const { status, headers } = await api.call(method, path + end, { key: caller.key });
         expect([status >= 300 && status < 400, status === 202 || !headers.has('location')]).to.deep.equal([
           false,
           true,
@@ -102,18 +102,18 @@ describe('routes', () => {
     }
   });
 
-  it('auth-8: no answer lets pages of other origins read it', async () => {
+  it('auth-8: no answer has a CORS header, so pages of other origins cannot read it', async () => {
     const headers = { origin: 'https://example.com', 'access-control-request-method': 'GET' };
     for (const { method, path } of allCalls) {
-      const answer = await api.call(method, path, { key: desk.key, headers });
+      const answer = await api.call(method, path, { key: caller.key, headers });
       const allowing = [...answer.headers.keys()].filter((name) => name.startsWith('access-control'));
       expect(allowing, `${method} ${path}`).to.deep.equal([]);
     }
   });
 
-  it('D3: every answer is not to be stored or guessed at, and tells nothing of what made it', async () => {
+  it('D3: every answer has no-store and nosniff, and no ETag, Server or X-Powered-By', async () => {
     for (const { method, path } of [...keyedCalls, { method: 'GET', path: '/v1/nothing' }]) {
-      const { headers } = await api.call(method, path, { key: desk.key });
+      const { headers } = await api.call(method, path, { key: caller.key });
       expect(headers.get('cache-control')).to.equal('no-store');
       expect(headers.get('x-content-type-options')).to.equal('nosniff');
       expect([headers.has('etag'), headers.has('x-powered-by'), headers.has('server')]).to.deep.equal([
@@ -124,16 +124,16 @@ describe('routes', () => {
     }
   });
 
-  it('D3: a call with If-None-Match: * gets its whole answer, never a 304', async () => {
+  it('D3: a call with an If-None-Match of * gets its whole answer, never a 304', async () => {
     for (const path of [`/v1/video/download?query=${film}`, '/v1/usage', '/openapi.json']) {
-      const answer = await api.call('GET', path, { key: desk.key, headers: { 'if-none-match': '*' } });
+      const answer = await api.call('GET', path, { key: caller.key, headers: { 'if-none-match': '*' } });
       expect([answer.status, answer.text === ''], path).to.deep.equal([path.includes('download') ? 202 : 200, false]);
     }
   });
 
-  it('every answer has an x-request-id: the one that was given, or a new one where that is odd', async () => {
+  it('every answer has the x-request-id of its request, or a new one when that is missing or malformed', async () => {
     const ask = async (id: string) => {
-      const answer = await api.call('GET', '/v1/usage', { key: desk.key, headers: { 'x-request-id': id } });
+      const answer = await api.call('GET', '/v1/usage', { key: caller.key, headers: { 'x-request-id': id } });
       return answer.headers.get('x-request-id');
     };
     expect(await ask('abc-1.2_X')).to.equal('abc-1.2_X');
@@ -143,8 +143,8 @@ describe('routes', () => {
     expect((await api.get('/nothing')).headers.get('x-request-id')).to.match(/^[0-9a-f-]{36}$/);
   });
 
-  it('log-entry: has each call with endpoint, status, duration, address and credits, without aliases and ids', async () => {
-    const { key, account } = await api.desk();
+  it('log-entry: the request log has each call with endpoint, status, duration, address and credits, without aliases and ids', async () => {
+    const { key, account } = await api.addCaller();
     await api.get('/api/usage', key);
     await api.get(`/jobs/${unknownId}`, key);
     await api.call('DELETE', `/api/v1/jobs/${unknownId}`, { key });
@@ -167,12 +167,12 @@ describe('routes', () => {
   describe('hostile requests', () => {
     const port = () => Number(new URL(api.url).port);
     const head = (target: string) =>
-      `GET ${target} HTTP/1.1\r\nHost: x\r\nx-api-key: ${desk.key}\r\nConnection: close\r\n\r\n`;
+      `GET ${target} HTTP/1.1\r\nHost: x\r\nx-api-key: ${caller.key}\r\nConnection: close\r\n\r\n`;
 
     const odd =
       '%00 a%00b %0d%0aSet-Cookie:x=1 %ED%A0%80 %FF%FE % %ZZ %E2%80%AE __proto__ %F0%9F%98%80 ../../x ;|&'.split(' ');
     for (const text of odd) {
-      it(`${text} is refused or taken as plain text wherever it stands`, async () => {
+      it(`${text} is refused or taken as plain text anywhere in a URL`, async () => {
         for (const target of [
           `/v1/video/download?query=${text}`,
           `/v1/video/download?query=${film}&video_quality=${text}`,
@@ -211,22 +211,22 @@ describe('routes', () => {
     for (const [what, bytes, status] of notHttp) {
       it(`${what} is ${status}, and the next caller is served`, async () => {
         expect(await raw(port(), bytes)).to.match(new RegExp(`^HTTP/1\\.1 ${status} `));
-        expect((await api.get('/v1/usage', desk.key)).status).to.equal(200);
+        expect((await api.get('/v1/usage', caller.key)).status).to.equal(200);
       });
     }
 
-    it('a caller who breaks off in the middle of a body is no error of ours', async () => {
+    it('a caller that disconnects in the middle of a body is counted as 499, and nothing is logged', async () => {
       const before = api.lines.length;
-      const caller = connect(port(), '127.0.0.1');
-      caller.write('POST /v1/video/download HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{');
+      const socket = connect(port(), '127.0.0.1');
+      socket.write('POST /v1/video/download HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{');
       const counted = async () => /route="video",status="499"\} 1$/m.test(await api.metrics.registry.metrics());
-      await new Promise((resolve) => caller.once('connect', resolve));
-      setImmediate(() => caller.destroy());
+      await new Promise((resolve) => socket.once('connect', resolve));
+      setImmediate(() => socket.destroy());
       await until(counted, 5, 'the request to be counted');
       expect(api.lines.slice(before)).to.deep.equal([]);
     });
 
-    it('a body of 3 MB without its length is 413, under soft_fail too, and its connection ends', async () => {
+    it('a chunked body of 3 MB is 413, or 200 under soft_fail, and its connection ends', async () => {
       const body = 'x'.repeat(3_000_000);
       for (const [query, status] of [
         ['', 413],
@@ -241,20 +241,20 @@ describe('routes', () => {
     });
   });
 
-  it('__proto__ in a JSON body changes nothing', async () => {
+  it('__proto__ in a JSON body sets no parameter and pollutes no prototype', async () => {
     for (const body of [
       '{"__proto__":{"query":"http://x/","polluted":1}}',
       '{"constructor":{"prototype":{"polluted":1}}}',
     ]) {
       const headers = { 'content-type': 'application/json' };
-      const answer = await api.call('POST', '/v1/video/download', { key: desk.key, body, headers });
+      const answer = await api.call('POST', '/v1/video/download', { key: caller.key, body, headers });
       expectRefused(answer, 400, 'bad_request', 'Bad Request: query is required');
     }
     expect(({} as Record<string, unknown>).polluted).to.equal(undefined);
   });
 });
 
-/** What a server says to some bytes until it closes the connection. */
+/** Sends bytes to a server, and returns its output until it closes the connection. */
 function raw(port: number, bytes: string): Promise<string> {
   return new Promise((resolve) => {
     const socket: Socket = connect(port, '127.0.0.1');
@@ -262,7 +262,7 @@ function raw(port: number, bytes: string): Promise<string> {
     socket.setEncoding('utf8').on('data', (piece) => {
       said += piece;
     });
-    // It may be closed before it has read all.
+    // The server may close before it has read all.
     socket.on('error', () => {});
     socket.once('close', () => resolve(said));
     socket.write(bytes, 'latin1');

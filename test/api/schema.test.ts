@@ -4,11 +4,11 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { listJobs } from '../../src/store/jobs/list-jobs.ts';
-import { type Desk, startApi, type TestApi } from '../support/api.ts';
+import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
+import { endJob } from '../support/job-steps.ts';
 import { completed, failed } from '../support/record.ts';
 import { aFolder } from '../support/redis.ts';
 import { until } from '../support/until.ts';
-import { endJob } from '../support/work.ts';
 
 const list = join(import.meta.dirname, 'requirements.txt');
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
@@ -26,22 +26,22 @@ const aliases = '_\\d+$';
  * - use_after_free, ensure_resource_availability: a cancelled job can still be read, and a started one may have ended.
  */
 describe(`the API as its document says (schemathesis, SEED=${seed})`, function () {
-  this.timeout(process.env.ROUNDS === undefined ? 90_000 : 3_600_000);
+  this.timeout(process.env.ROUNDS === undefined ? 600_000 : 3_600_000);
   let api: TestApi;
-  let desk: Desk;
+  let caller: ApiCaller;
   before(async () => {
     api = await startApi({ TRAWL_AUTH_FAILURES: '1000000' });
-    desk = await api.desk({ credits: 1_000_000, stats: true });
+    caller = await api.addCaller({ credits: 1_000_000, stats: true });
   });
   after(() => api.stop());
 
-  it('answers any request as the document says, and wants a key where it says so', async () => {
+  it('answers any request as the document says, and requires a key where the document does', async () => {
     const without = '[parameters]\n"query.soft_fail" = false\n';
     const checks = `${always},ignored_auth,unsupported_method`;
     await fuzz(without, ['--phases', 'examples,coverage,fuzzing,stateful', '--checks', checks]);
   });
 
-  it('does so under soft_fail', async () => {
+  it('answers any request as the document says under soft_fail', async () => {
     await fuzz('', ['--phases', 'coverage', '--checks', always]);
   });
 
@@ -54,7 +54,7 @@ describe(`the API as its document says (schemathesis, SEED=${seed})`, function (
     writeFileSync(config, `max-stream-events = 1\n${settings}`);
     const shared = ['--seed', String(seed), '--max-examples', String(examples), '--workers', '1', '--no-color'];
     const quiet = ['--generation-database', 'none', '--suppress-health-check', 'all', '--warnings', 'off'];
-    const what = ['--exclude-operation-id-regex', aliases, '-H', `x-api-key: ${desk.key}`];
+    const what = ['--exclude-operation-id-regex', aliases, '-H', `x-api-key: ${caller.key}`];
     const target = ['--config-file', config, 'run', `${api.url}/openapi.json`];
     const child = spawn(program, [...target, ...shared, ...quiet, ...what, ...args], { cwd: folder });
     let said = '';
@@ -64,7 +64,7 @@ describe(`the API as its document says (schemathesis, SEED=${seed})`, function (
       });
     }
     const ended = new Promise((resolve) => child.once('close', resolve));
-    const endJobs = endAll(api, desk);
+    const endJobs = endAll(api, caller);
     const code = await ended;
     await endJobs();
     remove();
@@ -74,14 +74,14 @@ describe(`the API as its document says (schemathesis, SEED=${seed})`, function (
   }
 });
 
-/** Where .ci/setup has installed the packages of the list. */
+/** The folder into which .ci/setup has installed the packages of the list. */
 function environment(): string {
   const cache = process.env.XDG_CACHE_HOME ?? join(process.env.HOME ?? '', '.cache');
   return join(cache, 'trawl', 'venv', hash('sha256', readFileSync(list)).slice(0, 16));
 }
 
 /** Ends every job that waits, well or badly in turn, so that there are ended ones to ask for; until that is ended. */
-function endAll({ store }: TestApi, { account }: Desk): () => Promise<void> {
+function endAll({ store }: TestApi, { account }: ApiCaller): () => Promise<void> {
   let isOver = false;
   let ended = 0;
   const done = until(

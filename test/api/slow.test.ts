@@ -1,25 +1,25 @@
 import { expect } from 'chai';
-import { type Desk, startApi, type TestApi } from '../support/api.ts';
-import { expectSentence, type Said, speak } from '../support/wire.ts';
+import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
+import { expectErrorAnswer, type RawAnswer, sendRaw } from '../support/raw-http.ts';
 
-const timeouts = { headersMs: 150, requestMs: 300, keepAliveMs: 100, checkMs: 15 };
+const timeouts = { headersMs: 150, requestMs: 300, bodyMs: 200, keepAliveMs: 100, checkMs: 15 };
 /** Node keeps an idle connection for a second more than it says. */
 const idleMore = 1000;
 const late = 'Bad Request: the request took too long to arrive';
 
 describe('slow callers', () => {
   let api: TestApi;
-  let desk: Desk;
+  let caller: ApiCaller;
   before(async () => {
     api = await startApi({}, (parts) => ({ ...parts, timeouts }));
-    desk = await api.desk();
+    caller = await api.addCaller();
   });
   after(() => api.stop());
 
-  const usage = () => `GET /v1/usage?fields=held HTTP/1.1\r\nHost: x\r\nx-api-key: ${desk.key}\r\n`;
+  const usage = () => `GET /v1/usage?fields=held HTTP/1.1\r\nHost: x\r\nx-api-key: ${caller.key}\r\n`;
   const post = (headers: string) =>
-    `POST /v1/video/download HTTP/1.1\r\nHost: x\r\nx-api-key: ${desk.key}\r\nContent-Type: application/json\r\n${headers}\r\n`;
-  const within = ({ seconds }: Said, milliseconds: number) =>
+    `POST /v1/video/download HTTP/1.1\r\nHost: x\r\nx-api-key: ${caller.key}\r\nContent-Type: application/json\r\n${headers}\r\n`;
+  const within = ({ seconds }: RawAnswer, milliseconds: number) =>
     expect(seconds * 1000).to.be.within(milliseconds - timeouts.checkMs, milliseconds + 1000);
 
   const slow: [title: string, limit: number, bytes: () => string, andThen?: string][] = [
@@ -27,27 +27,27 @@ describe('slow callers', () => {
     ['sends empty lines for ever', timeouts.headersMs, () => '\r\n', '\r\n'],
     ['stops within the headers', timeouts.headersMs, usage],
     ['sends headers for ever', timeouts.headersMs, usage, 'A: b\r\n'],
-    ['stops within the body', timeouts.requestMs, () => post('Content-Length: 99\r\n')],
-    ['sends the body byte by byte', timeouts.requestMs, () => post('Content-Length: 9999\r\n'), 'x'],
-    ['sends chunks byte by byte', timeouts.requestMs, () => post('Transfer-Encoding: chunked\r\n'), '1\r\nx\r\n'],
+    ['stops within the body', timeouts.bodyMs, () => post('Content-Length: 99\r\n')],
+    ['sends the body byte by byte', timeouts.bodyMs, () => post('Content-Length: 9999\r\n'), 'x'],
+    ['sends chunks byte by byte', timeouts.bodyMs, () => post('Transfer-Encoding: chunked\r\n'), '1\r\nx\r\n'],
   ];
   for (const [title, limit, bytes, andThen] of slow) {
-    it(`one who ${title} is cut off with 408`, async () => {
-      const said = await speak(api.url, bytes(), { every: 20, ...(andThen === undefined ? {} : { andThen }) });
-      expectSentence(said);
+    it(`are cut off with 408 when one ${title}`, async () => {
+      const said = await sendRaw(api.url, bytes(), { every: 20, ...(andThen === undefined ? {} : { andThen }) });
+      expectErrorAnswer(said);
       expect([said.status, JSON.parse(said.body).error]).to.deep.equal([408, late]);
       within(said, limit);
     });
   }
 
-  it('one who sends a body that nobody reads has his answer, and is cut off', async () => {
-    const said = await speak(api.url, `${usage()}Content-Length: 99999\r\n\r\n`, { andThen: 'x', every: 20 });
+  it('are answered, and cut off, when one sends a body that the route does not read', async () => {
+    const said = await sendRaw(api.url, `${usage()}Content-Length: 99999\r\n\r\n`, { andThen: 'x', every: 20 });
     expect(said.text).to.match(/^HTTP\/1\.1 200 .*\r\n\r\n\{"held":0\}/s);
-    within(said, timeouts.requestMs);
+    within(said, timeouts.bodyMs);
   });
 
-  it('one who asks nothing more is let go', async () => {
-    const said = await speak(api.url, `${usage()}\r\n`);
+  it('are disconnected when one sends no further request for the keep-alive time', async () => {
+    const said = await sendRaw(api.url, `${usage()}\r\n`);
     expect([said.status, said.body]).to.deep.equal([200, '{"held":0}']);
     within(said, timeouts.keepAliveMs + idleMore);
   });
@@ -59,15 +59,15 @@ describe('slow callers', () => {
     ['within the body', () => post('Content-Length: 99\r\n'), [400]],
   ];
   for (const [title, bytes, statuses] of half) {
-    it(`one who ends his side ${title} is let go at once`, async () => {
-      const said = await speak(api.url, bytes(), { end: true });
+    it(`are disconnected at once when one half-closes ${title}`, async () => {
+      const said = await sendRaw(api.url, bytes(), { end: true });
       expect(said.status, said.text).to.be.oneOf(statuses);
-      if (said.status === 400) expectSentence(said);
+      if (said.status === 400) expectErrorAnswer(said);
     });
   }
 
-  it('and the next caller is served', async () => {
-    expect((await api.get('/v1/usage', desk.key)).status).to.equal(200);
+  it('leave the API serving the next caller, without an error in its log', async () => {
+    expect((await api.get('/v1/usage', caller.key)).status).to.equal(200);
     expect(api.lines.filter((line) => line.includes('"level":"error"'))).to.deep.equal([]);
   });
 });

@@ -1,29 +1,29 @@
 import { expect } from 'chai';
 import { type FailureCode, failures } from '../../src/base/errors.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
-import { aFilm, type Desk, startApi, type TestApi } from '../support/api.ts';
+import { type ApiCaller, aFilm, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film } from '../support/calls.ts';
+import { endJob } from '../support/job-steps.ts';
 import { failed } from '../support/record.ts';
-import { endJob } from '../support/work.ts';
 
 describe('stats', () => {
   let api: TestApi;
-  let desk: Desk;
+  let caller: ApiCaller;
   // A record of its own for each: the statistics are those of the whole platform, and are kept for two seconds.
   beforeEach(async () => {
     api = await startApi();
-    desk = await api.desk({ stats: true, credits: 1000 });
+    caller = await api.addCaller({ stats: true, credits: 1000 });
   });
   afterEach(() => api.stop());
 
-  const tell = async (params: Record<string, string>) => (await api.get('/v1/stats', desk.key, params)).json;
+  const tell = async (params: Record<string, string>) => (await api.get('/v1/stats', caller.key, params)).json;
 
   /** Jobs of an engine that end so, each after so many milliseconds. */
   async function end(
     engine: 'video' | 'audio',
     ends: readonly (FailureCode | null)[],
     milliseconds = 0,
-    by = desk,
+    by = caller,
   ): Promise<void> {
     for (const code of ends) {
       const { json } = await api.get(`/v1/${engine}/download`, by.key, { query: film });
@@ -41,7 +41,7 @@ describe('stats', () => {
         [{ path: '/api/v1/audio/download' }, 'audio', '/v1/audio/download'],
       ];
       for (const [params, engine, about] of rows) {
-        const { status, json } = await api.get(path, desk.key, params);
+        const { status, json } = await api.get(path, caller.key, params);
         expect(status).to.equal(200);
         expect(json).to.deep.equal({
           engine,
@@ -59,29 +59,29 @@ describe('stats', () => {
   it('stats-engine stats-path stats-errors D51: neither parameter, an empty or unknown one, or a path of another engine is 400; an unknown engine 404', async () => {
     const wrong = ['', 'engine=', 'path=', 'path=x', 'path=/v1/usage', 'path=__proto__', 'path=/v1/video/download/'];
     for (const rest of [...wrong, 'engine=video&path=/v1/audio/download', 'engine=video&engine=audio']) {
-      expectRefused(await api.get(`/v1/stats?${rest}`, desk.key), 400, 'bad_request', /^Bad Request: (engine|path) /);
+      expectRefused(await api.get(`/v1/stats?${rest}`, caller.key), 400, 'bad_request', /^Bad Request: (engine|path) /);
     }
     for (const engine of ['nope', 'VIDEO', '__proto__', 'constructor', 'usage']) {
-      expectRefused(await api.get('/v1/stats', desk.key, { engine }), 404, 'not_found', 'Not Found');
+      expectRefused(await api.get('/v1/stats', caller.key, { engine }), 404, 'not_found', 'Not Found');
     }
   });
 
   it('price-stats stats-answer stats-errors: is for accounts that may read it, at once, and costs nothing', async () => {
-    await setAccount(api.store, desk.account, { stats: false });
-    expectRefused(await api.get('/v1/stats', desk.key, { engine: 'video' }), 403, 'forbidden', 'Forbidden');
-    await setAccount(api.store, desk.account, { stats: true });
-    expect((await api.get('/v1/stats', desk.key, { engine: 'video' })).status).to.equal(200);
-    expect((await api.get('/v1/usage', desk.key)).json).to.include({ remaining: 1000, total_used: 0 });
+    await setAccount(api.store, caller.account, { stats: false });
+    expectRefused(await api.get('/v1/stats', caller.key, { engine: 'video' }), 403, 'forbidden', 'Forbidden');
+    await setAccount(api.store, caller.account, { stats: true });
+    expect((await api.get('/v1/stats', caller.key, { engine: 'video' })).status).to.equal(200);
+    expect((await api.get('/v1/usage', caller.key)).json).to.include({ remaining: 1000, total_used: 0 });
   });
 
-  it('stats-private D52: counts the end of each job, whosever it is, and nothing that was accepted or refused at the door', async () => {
-    const other = await api.desk({ perMinute: 30 });
+  it('stats-private D52: counts the ended jobs of all accounts, and no accepted or refused call', async () => {
+    const other = await api.addCaller({ perMinute: 30 });
     await end('video', [...times(12, 'source_error'), ...times(4, null), ...times(4, 'private')]);
     await end('video', times(4, 'deleted'), 0, other);
     for (let n = 0; n < 10; n++) {
-      await api.get('/v1/video/download', desk.key);
+      await api.get('/v1/video/download', caller.key);
       await api.get('/v1/video/download', 'wrong');
-      await api.get('/v1/video/download', desk.key, { query: film });
+      await api.get('/v1/video/download', caller.key, { query: film });
     }
     expect(await tell({ engine: 'video' })).to.include({ success_rate: 50, health: 'degraded' });
     expect(await tell({ engine: 'audio' })).to.include({ success_rate: 100, health: 'operational' });
@@ -90,7 +90,7 @@ describe('stats', () => {
   it('D52: counts each answer of synchronous metadata, of which only those of 500 are failures', async () => {
     const inspect = async (answer: object, many: number) => {
       api.inspect(() => answer);
-      for (let n = 0; n < many; n++) await api.get('/v1/media/metadata', desk.key, { query: film });
+      for (let n = 0; n < many; n++) await api.get('/v1/media/metadata', caller.key, { query: film });
     };
     await inspect({ metadata: aFilm }, 5);
     await inspect({ failure: { code: 'private' } }, 5);

@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import { trawl } from '../support/operator.ts';
 import { aFolder } from '../support/redis.ts';
 import { until } from '../support/until.ts';
-import { processesIn, type Running, spawnUp, startUp, type Up } from '../support/up.ts';
+import { processesIn, type RunningUp, spawnUp, startUp, type Up } from '../support/up.ts';
 
 /** Settings that are wrong, the first by its name; written so that no list of settings finds it here. */
 const wrong = {
@@ -78,17 +78,17 @@ describe('trawl up', function () {
   const start = async (env = {}) => keep(await startUp({ TRAWL_DATA: data(), TRAWL_ATTEMPTS: '1', ...env }));
   const refuse = async (env = {}) => {
     const up = keep(spawnUp({ TRAWL_DATA: data(), ...env }));
-    return { code: await up.ended, said: up.said() };
+    return { code: await up.ended, said: up.output() };
   };
   /** The key that a first start prints. */
   const sampleKey = async (up: Up) =>
-    (await until(() => /^ {2}curl -H 'x-api-key: (\S+)' /m.exec(up.said()), 5, 'the curl line'))![1]!;
-  const get = async ({ url }: Running, path: string, key: string) => {
+    (await until(() => /^ {2}curl -H 'x-api-key: (\S+)' /m.exec(up.output()), 5, 'the curl line'))![1]!;
+  const get = async ({ url }: RunningUp, path: string, key: string) => {
     const answer = await fetch(url + path, { headers: { 'x-api-key': key } });
     return { status: answer.status, json: JSON.parse(await answer.text()) };
   };
   /** Waits for the end of a job whose film nobody can reach here. */
-  const endOf = async (up: Running, id: string, key: string) => {
+  const endOf = async (up: RunningUp, id: string, key: string) => {
     const hasEnded = async () => (await get(up, `/v1/jobs/${id}`, key)).json.completed_at !== null;
     await until(hasEnded, 60, 'the job ends');
   };
@@ -103,10 +103,10 @@ describe('trawl up', function () {
     return { code, seconds: (performance.now() - began) / 1000 };
   };
 
-  it('prints at its first start a curl line whose key works, and at the next goes on without another account', async () => {
+  it('prints a curl line with a working key at its first start, and makes no other account at the next', async () => {
     const first = await start();
     const key = await sampleKey(first);
-    expect(first.said()).to.contain(`\n  curl -H 'x-api-key: ${key}' '${first.url}/v1/usage'\n`);
+    expect(first.output()).to.contain(`\n  curl -H 'x-api-key: ${key}' '${first.url}/v1/usage'\n`);
     const { status, json } = await get(first, '/v1/usage', key);
     expect([status, json.remaining]).to.deep.equal([200, 100]);
     const job = await get(first, `/v1/video/download?query=${film}`, key);
@@ -118,21 +118,21 @@ describe('trawl up', function () {
     expect(processesIn(folder)).to.deep.equal([]);
 
     const second = await start();
-    expect(second.said()).not.to.match(/curl|x-api-key/);
+    expect(second.output()).not.to.match(/curl|x-api-key/);
     expect(await accounts()).to.have.length(1);
     await endOf(second, job.json.job_id, key);
     expect((await get(second, '/v1/usage', key)).json).to.include({ remaining: 100, held: 0 });
-    expect(first.said() + second.said()).not.to.match(/"level":"(error|warn)"|\n {4}at /);
+    expect(first.output() + second.output()).not.to.match(/"level":"(error|warn)"|\n {4}at /);
   });
 
-  it('keeps its data folder and its secret to its owner', async () => {
+  it('lets its owner alone read the data folder and the secret', async () => {
     await start();
     const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
     expect([modeOf(data()), modeOf(join(data(), 'secret'))]).to.deep.equal(['700', '600']);
     for (const inside of ['redis', 'objects']) expect(modeOf(join(data(), inside)), inside).to.equal('700');
   });
 
-  it('is refused with a sentence while another one has the folder, which goes on', async () => {
+  it('is refused with a sentence while another one uses the folder, and the other one goes on', async () => {
     const first = await start();
     const { code, said } = await refuse();
     expect([code, said]).to.deep.equal([1, `Another trawl up runs in ${data()} (TRAWL_DATA)\n`]);
@@ -142,7 +142,7 @@ describe('trawl up', function () {
   });
 
   for (const name of ['TRAWL_PORT', 'TRAWL_PROBE_PORT']) {
-    it(`names the ${name} that is taken, and leaves no process`, async () => {
+    it(`names the taken ${name}, and leaves no process`, async () => {
       const other: Server = createServer().listen(0, '127.0.0.1');
       await new Promise((resolve) => other.once('listening', resolve));
       const { port } = other.address() as AddressInfo;
@@ -169,7 +169,7 @@ describe('trawl up', function () {
     expect(said).to.include(`The port ${port} is taken by another program\n`);
   });
 
-  it('leaves no redis-server when it is killed, and starts again at once where it was', async () => {
+  it('leaves no redis-server when it is killed, and its next start finishes the open job', async () => {
     const first = await start();
     const key = await sampleKey(first);
     const job = await get(first, `/v1/video/download?query=${film}`, key);
@@ -182,7 +182,7 @@ describe('trawl up', function () {
     expect((await get(second, '/v1/usage', key)).json).to.include({ remaining: 100, held: 0 });
   });
 
-  it('D93: starts a redis-server again that is killed', async () => {
+  it('D93: starts a killed redis-server again', async () => {
     const up = await start();
     const key = await sampleKey(up);
     const [pid = 0] = processesIn(folder);
@@ -191,7 +191,7 @@ describe('trawl up', function () {
     await until(async () => (await get(up, '/v1/usage', key)).status === 200, 10, 'an answer');
   });
 
-  it('D88: tells all that is wrong with its settings at once, and makes nothing', async () => {
+  it('D88: names all wrong settings at once, and creates nothing', async () => {
     const { code, said } = await refuse(wrong);
     expect(code).to.equal(1);
     for (const name of [...Object.keys(wrong), 'TRAWL_S3_BUCKET']) expect(said).to.contain(name);
@@ -199,31 +199,32 @@ describe('trawl up', function () {
     expect(() => statSync(data())).to.throw('ENOENT');
   });
 
-  it('refuses with what the doctor calls a problem, all at once, and makes nothing', async () => {
+  it('names all problems of the doctor at once, and creates nothing', async () => {
     const programs = join(folder, 'programs');
     mkdirSync(programs);
     for (const name of ['sh', 'dirname', 'readlink', 'uname', 'mkdir', 'redis-server', 'setpriv']) {
       symlinkSync(execFileSync('which', [name], { encoding: 'utf8' }).trim(), join(programs, name));
     }
     const { code, said } = await refuse({ PATH: programs, TRAWL_SANDBOX: 'required' });
+    const own = process.getuid?.() === 0 ? 'landlock-user' : 'landlock';
     expect([code, said.trim().split('\n')]).to.deep.equal([
       1,
       [
         'flock is not installed: trawl up locks its data folder with it.',
         'ffmpeg is not installed: workers convert and check files with it.',
         'ffprobe is not installed: workers prove files with it.',
-        'bwrap is not installed: without it, workers run without a sandbox.',
+        `bwrap is not installed: without it, the isolation of children is ${own} (docs/images.md).`,
       ],
     ]);
     expect(existsSync(data())).to.equal(false);
   });
 
-  it('tells what the doctor only notes, and starts', async () => {
+  it('prints the notes of the doctor, and starts', async () => {
     const up = await start({ TRAWL_SANDBOX: 'off' });
-    expect(up.said()).to.match(/^Workers run without a sandbox: TRAWL_SANDBOX is off\.$/m);
+    expect(up.output()).to.match(/^Workers run without a sandbox: TRAWL_SANDBOX is off\.$/m);
   });
 
-  it('goes on after a crash while it wrote its secret', async () => {
+  it('starts after a crash that left a half-written secret', async () => {
     mkdirSync(data());
     writeFileSync(join(data(), 'secret.new'), 'half');
     await start();
@@ -231,7 +232,7 @@ describe('trawl up', function () {
     expect(existsSync(join(data(), 'secret.new'))).to.equal(false);
   });
 
-  it('says so when its secret is damaged, rather than to make another', async () => {
+  it('is refused with a sentence when its secret is damaged', async () => {
     expect((await stopWith(await start(), 'SIGTERM')).code).to.equal(0);
     writeFileSync(join(data(), 'secret'), 'damaged\n');
     const { code, said } = await refuse();
@@ -241,7 +242,7 @@ describe('trawl up', function () {
       .and.not.match(/^ +at /m);
   });
 
-  it('D89: follows the clock of a rehearsal', async () => {
+  it('D89: follows TRAWL_CLOCK_FILE into the next period', async () => {
     const clock = join(folder, 'clock');
     writeFileSync(clock, '0');
     const up = await start({ TRAWL_CLOCK_FILE: clock });
@@ -252,7 +253,7 @@ describe('trawl up', function () {
     await until(next, 5, 'the next period');
   });
 
-  it('helps, and takes no option that it does not know', async () => {
+  it('prints its usage for --help, and refuses an unknown option with exit code 2', async () => {
     expect(await trawl(['up', '--help'])).to.include({ code: 0, err: '' });
     const { code, err } = await trawl(['up', '--nonsense']);
     expect(code).to.equal(2);

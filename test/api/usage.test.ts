@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { setKey } from '../../src/store/accounts/set-key.ts';
-import { type Desk, startApi, type TestApi } from '../support/api.ts';
+import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film } from '../support/calls.ts';
+import { endJob, runJob } from '../support/job-steps.ts';
 import { aPack, aPlan, failed } from '../support/record.ts';
-import { endJob, runJob } from '../support/work.ts';
 
 const aliases = ['/v1/usage', '/api/v1/usage', '/api/usage'];
 
@@ -14,18 +14,19 @@ describe('usage', () => {
   });
   after(() => api.stop());
 
-  const usage = async (desk: Desk, params = {}) => (await api.get('/v1/usage', desk.key, params)).json;
-  const pay = async (desk: Desk) => (await api.get('/v1/media/metadata', desk.key, { query: film })).status;
-  const submit = async (desk: Desk) => (await api.get('/v1/video/download', desk.key, { query: film })).json.job_id;
+  const usage = async (caller: ApiCaller, params = {}) => (await api.get('/v1/usage', caller.key, params)).json;
+  const pay = async (caller: ApiCaller) => (await api.get('/v1/media/metadata', caller.key, { query: film })).status;
+  const submit = async (caller: ApiCaller) =>
+    (await api.get('/v1/video/download', caller.key, { query: film })).json.job_id;
 
   for (const path of aliases) {
-    it(`operation-5 usage-*: GET ${path} is the whole snapshot`, async () => {
-      const desk = await api.desk({ quota: 10, perMinute: 900, perSecond: 30, packs: [3, 5], credits: 7 });
+    it(`operation-5 usage-*: GET ${path} answers the whole snapshot`, async () => {
+      const caller = await api.addCaller({ quota: 10, perMinute: 900, perSecond: 30, packs: [3, 5], credits: 7 });
       const expires = Date.UTC(2033, 0, 2, 23, 59, 59, 999);
       const quotas = { total: 100, daily: 5 };
-      await setKey(api.store, desk.account, `k${desk.keyId}`, { expires, quotas, category: 'production' });
-      expect(await pay(desk)).to.equal(200);
-      const { status, json } = await api.get(path, desk.key);
+      await setKey(api.store, caller.account, `k${caller.keyId}`, { expires, quotas, category: 'production' });
+      expect(await pay(caller)).to.equal(200);
+      const { status, json } = await api.get(path, caller.key);
       expect(status).to.equal(200);
       expect(json.renewal_date).to.equal(json.period.end);
       expect(Date.parse(json.period.end) - Date.parse(json.period.start)).to.be.within(
@@ -60,9 +61,9 @@ describe('usage', () => {
         },
         credits: { given: 7, consumed: 0, remaining: 7, percent_used: 0 },
         rate_limit: { per_minute: 900, per_second: 30 },
-        account: { name: desk.slug, slug: desk.slug },
+        account: { name: caller.slug, slug: caller.slug },
         api_key: {
-          alias: `k${desk.keyId}`,
+          alias: `k${caller.keyId}`,
           active: true,
           category: 'production',
           expires: '2033-01-02T23:59:59.999Z',
@@ -72,17 +73,17 @@ describe('usage', () => {
     });
   }
 
-  it('D45: without a plan the subscription is that of the packs, the period the calendar month, and nothing renews', async () => {
-    const desk = await api.desk({ credits: 0, packs: [4] });
+  it('D45: without a plan shows the packs as subscription, the calendar month as period, and no renewal', async () => {
+    const caller = await api.addCaller({ credits: 0, packs: [4] });
     const now = new Date(api.store.clock.now());
     const month = (n: number) => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + n)).toISOString();
-    expect(await usage(desk)).to.deep.include({
+    expect(await usage(caller)).to.deep.include({
       renewal_date: null,
       period: { start: month(0), end: month(1) },
       subscription: { total: 4, used: 0, remaining: 4, percent_used: 0 },
       rate_limit: { per_minute: null, per_second: null },
     });
-    const empty = await api.desk({ credits: 0 });
+    const empty = await api.addCaller({ credits: 0 });
     expect(await usage(empty)).to.deep.include({
       remaining: 0,
       packs: null,
@@ -92,13 +93,13 @@ describe('usage', () => {
   });
 
   it('billing-8 packs-order rule-3 D42 D46 D47: quota, packs by purchase, then credits are drawn, as every number shows; then 402', async () => {
-    const desk = await api.desk({ quota: 1, credits: 1 });
-    await aPack(api.store, desk.account, 2, 5);
-    await aPack(api.store, desk.account, 1, 3);
+    const caller = await api.addCaller({ quota: 1, credits: 1 });
+    await aPack(api.store, caller.account, 2, 5);
+    await aPack(api.store, caller.account, 1, 3);
     const seen = [];
     for (let times = 0; times < 5; times++) {
-      expect(await pay(desk)).to.equal(200);
-      const { remaining, total_used, subscription, packs, credits } = await usage(desk);
+      expect(await pay(caller)).to.equal(200);
+      const { remaining, total_used, subscription, packs, credits } = await usage(caller);
       const current = packs.current?.title ?? null;
       seen.push([remaining, total_used, subscription.used, packs.used, credits.consumed, packs.current_index, current]);
     }
@@ -109,73 +110,73 @@ describe('usage', () => {
       [1, 4, 4, 3, 0, 2, null],
       [0, 5, 4, 3, 1, 2, null],
     ]);
-    const { packs } = await usage(desk);
+    const { packs } = await usage(caller);
     expect(packs).to.deep.include({ count: 2, exhausted_count: 2, all_exhausted: true, percent_used: 100 });
     expect(packs.items.map(({ exhausted }: { exhausted: boolean }) => exhausted)).to.deep.equal([true, true]);
-    const refused = await api.get('/v1/media/metadata', desk.key, { query: film });
+    const refused = await api.get('/v1/media/metadata', caller.key, { query: film });
     expectRefused(refused, 402, 'payment_required', 'Payment required');
-    await aPack(api.store, desk.account, 1);
-    expect(await pay(desk)).to.equal(200);
+    await aPack(api.store, caller.account, 1);
+    expect(await pay(caller)).to.equal(200);
   });
 
   for (const engine of ['video', 'audio'] as const) {
     it(`price-audio price-video billing-3 D41: a download of ${engine} holds one credit while it runs, success charges it, failure gives it back`, async () => {
-      const desk = await api.desk({ credits: 1 });
-      const download = () => api.get(`/v1/${engine}/download`, desk.key, { query: film });
+      const caller = await api.addCaller({ credits: 1 });
+      const download = () => api.get(`/v1/${engine}/download`, caller.key, { query: film });
       const first = (await download()).json.job_id;
       await runJob(api.store, first);
-      expect(await usage(desk)).to.include({ remaining: 1, held: 1, total_used: 0 });
+      expect(await usage(caller)).to.include({ remaining: 1, held: 1, total_used: 0 });
       expectRefused(await download(), 402, 'payment_required', 'Payment required');
       await endJob(api.store, first, failed);
-      expect(await usage(desk)).to.include({ remaining: 1, held: 0, total_used: 0 });
+      expect(await usage(caller)).to.include({ remaining: 1, held: 0, total_used: 0 });
       await endJob(api.store, (await download()).json.job_id);
-      expect(await usage(desk)).to.include({ remaining: 0, held: 0, total_used: 1 });
+      expect(await usage(caller)).to.include({ remaining: 0, held: 0, total_used: 1 });
     });
   }
 
   it('D41: on one credit one of fifty calls at once is accepted', async () => {
-    const desk = await api.desk({ credits: 1 });
-    const calls = Array.from({ length: 50 }, () => api.get('/v1/video/download', desk.key, { query: film }));
+    const caller = await api.addCaller({ credits: 1 });
+    const calls = Array.from({ length: 50 }, () => api.get('/v1/video/download', caller.key, { query: film }));
     const statuses = (await Promise.all(calls)).map(({ status }) => status);
     expect(statuses.sort()).to.deep.equal([202, ...Array(49).fill(402)]);
-    expect(await usage(desk)).to.include({ remaining: 1, held: 1 });
+    expect(await usage(caller)).to.include({ remaining: 1, held: 1 });
   });
 
   it('price-jobs price-usage price-stats billing-4 billing-6: polls, lists, usage, stats and refused calls are free', async () => {
-    const desk = await api.desk({ stats: true });
-    const id = await submit(desk);
+    const caller = await api.addCaller({ stats: true });
+    const id = await submit(caller);
     for (const path of ['/v1/usage', '/v1/jobs', `/v1/jobs/${id}`, '/v1/stats?engine=video', '/v1/video/download']) {
-      for (let times = 0; times < 3; times++) await api.get(path, desk.key);
+      for (let times = 0; times < 3; times++) await api.get(path, caller.key);
     }
-    await api.call('DELETE', `/v1/jobs/${id}`, { key: desk.key });
-    expect(await usage(desk)).to.include({ remaining: 100, held: 0, total_used: 0 });
+    await api.call('DELETE', `/v1/jobs/${id}`, { key: caller.key });
+    expect(await usage(caller)).to.include({ remaining: 100, held: 0, total_used: 0 });
   });
 
-  it('usage-reduced D48 D80: the reduced view has plan and remaining as text, none without a plan, and each view its name', async () => {
-    const [desk, free] = [await api.desk({ quota: 40, credits: 2 }), await api.desk({ credits: 3 })];
-    expect(await usage(desk, { view: 'reduced' })).to.deep.equal({ plan: desk.plan, remaining: '42' });
+  it('usage-reduced D48 D80: the reduced view shows plan and remaining as text, and none without a plan', async () => {
+    const [caller, free] = [await api.addCaller({ quota: 40, credits: 2 }), await api.addCaller({ credits: 3 })];
+    expect(await usage(caller, { view: 'reduced' })).to.deep.equal({ plan: caller.plan, remaining: '42' });
     expect(await usage(free, { view: 'reduced' })).to.deep.equal({ plan: 'none', remaining: '3' });
     expect(await usage(free, { view: 'reduced', fields: 'plan' })).to.deep.equal({ plan: 'none' });
-    expect(await usage(desk, { view: 'full' })).to.deep.equal(await usage(desk));
-    const wrong = await api.get('/v1/usage', desk.key, { view: 'Reduced' });
+    expect(await usage(caller, { view: 'full' })).to.deep.equal(await usage(caller));
+    const wrong = await api.get('/v1/usage', caller.key, { view: 'Reduced' });
     expectRefused(wrong, 400, 'bad_request', 'Bad Request: view must be one of full, reduced');
   });
 
-  it('D80: more used than a lowered quota is shown as it is, with nothing left and 100 percent', async () => {
-    const desk = await api.desk({ quota: 3, credits: 0 });
-    await pay(desk);
-    await pay(desk);
-    await aPlan(api.store, desk.plan, { quota: 1 });
-    expect((await usage(desk)).subscription).to.deep.equal({ total: 1, used: 2, remaining: 0, percent_used: 100 });
-    expect(await usage(desk)).to.include({ remaining: 0, total_used: 2 });
+  it('D80: shows more used than a lowered quota as it is, with nothing left and 100 percent', async () => {
+    const caller = await api.addCaller({ quota: 3, credits: 0 });
+    await pay(caller);
+    await pay(caller);
+    await aPlan(api.store, caller.plan, { quota: 1 });
+    expect((await usage(caller)).subscription).to.deep.equal({ total: 1, used: 2, remaining: 0, percent_used: 100 });
+    expect(await usage(caller)).to.include({ remaining: 0, total_used: 2 });
   });
 
   it('usage-period D50: the next period begins by itself with nothing used; what is left of the quota lapses, packs and credits stay', async () => {
-    const desk = await api.desk({ quota: 2, packs: [1], credits: 1 });
-    await pay(desk);
-    const { period } = await usage(desk);
+    const caller = await api.addCaller({ quota: 2, packs: [1], credits: 1 });
+    await pay(caller);
+    const { period } = await usage(caller);
     api.store.advance(Date.parse(period.end) - api.store.clock.now());
-    const next = await usage(desk);
+    const next = await usage(caller);
     expect(next).to.include({ remaining: 4, total_used: 0 });
     expect(next.period.start).to.equal(period.end);
     expect(next.subscription).to.deep.include({ total: 3, used: 0 });

@@ -2,14 +2,18 @@ import { rename } from 'node:fs/promises';
 import { expect } from 'chai';
 import { type ArchiveOptions, archiveDays, removeArchivedDays } from '../../src/archive/archive-days.ts';
 import { readJsonLines } from '../../src/archive/json-lines.ts';
+import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
+import { keys } from '../../src/store/keys.ts';
 import { archivedPartKey, beforeFirstEntry, listArchivedParts } from '../../src/store/log/archived-parts.ts';
 import { ledgerStream } from '../../src/store/log/read-ledger.ts';
 import { freeLineStream, paidLineStream } from '../../src/store/log/read-lines.ts';
-import { allOf, anOldAccount, type OldAccount, objectsIn } from '../support/days.ts';
+import { allOf, anOldAccount, type OldAccount, objectsIn } from '../support/old-account.ts';
 import { storeOf, type TestStore } from '../support/record.ts';
 import { aFolder, aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
+
+const lifetimes = { job: 30 * 86_400_000 };
 
 describe('closed days that cannot be archived now', () => {
   let redis: TestRedis;
@@ -30,7 +34,7 @@ describe('closed days that cannot be archived now', () => {
 
   const allOfIt = (caller: OldAccount) => allOf(store, caller, (object) => readJsonLines(objects, object));
   const move = (given: Partial<ArchiveOptions> = {}) =>
-    archiveDays({ store, objects, lifetimes: { job: 30 * 86_400_000 }, goOn: () => true, log: aLog().log, ...given });
+    archiveDays({ store, objects, lifetimes, goOn: () => true, metrics: makeMetrics(), log: aLog().log, ...given });
 
   it('with a damaged object stay for the next day, and other streams are archived', async () => {
     const [damaged, whole] = [await anOldAccount(store), await anOldAccount(store)];
@@ -39,13 +43,27 @@ describe('closed days that cannot be archived now', () => {
     for (const origin of origins)
       await objects.keep(archivedPartKey(origin, beforeFirstEntry), Buffer.from('no lines'));
     const { log, lines } = aLog();
-    await move({ log });
+    const metrics = makeMetrics();
+    await move({ log, metrics });
+    expect((await metrics.upkeep_errors_total.get()).values[0]).to.include({ value: 3 });
     expect(lines.filter((line) => line.includes('cannot be moved')).map((line) => JSON.parse(line).id)).to.have.members(
       origins.map(({ id }) => id),
     );
     expect(await allOfIt(damaged)).to.deep.equal(before[0]);
     expect(await listArchivedParts(store, ledgerStream(whole.accountId))).to.have.length(1);
     expect(await allOfIt(whole)).to.deep.equal(before[1]);
+  });
+
+  it('of an account that cannot be read stay, and other streams are archived', async () => {
+    const [broken, whole] = [await anOldAccount(store), await anOldAccount(store)];
+    const before = await allOfIt(whole);
+    await store.connection.send(['SET', keys.account(broken.accountId), 'no hash']);
+    const metrics = makeMetrics();
+    await move({ metrics });
+    expect((await metrics.upkeep_errors_total.get()).values[0]).to.include({ value: 1 });
+    expect(await listArchivedParts(store, ledgerStream(whole.accountId))).to.have.length(1);
+    expect(await allOfIt(whole)).to.deep.equal(before);
+    expect(await listArchivedParts(store, paidLineStream(broken.keyId))).to.have.length(1);
   });
 
   it('all stay when the object store is away, and archiving throws', async () => {

@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type ArchiveOptions, archiveDays, removeArchivedDays } from '../../src/archive/archive-days.ts';
 import { readJsonLines, writeJsonLines } from '../../src/archive/json-lines.ts';
+import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { startSweeper } from '../../src/controller/sweeper.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
@@ -17,7 +18,7 @@ import { ledgerStream, readLedger } from '../../src/store/log/read-ledger.ts';
 import { freeLineStream, paidLineStream, readLines } from '../../src/store/log/read-lines.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { rollPeriod } from '../../src/store/money/roll-period.ts';
-import { allOf, anOldAccount, freeLines, type OldAccount, objectsIn } from '../support/days.ts';
+import { allOf, anOldAccount, freeLines, type OldAccount, objectsIn } from '../support/old-account.ts';
 import { anAccount, aRunningJob, completed, holder, storeOf, type TestStore } from '../support/record.ts';
 import { aFolder, aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -25,7 +26,7 @@ import { until } from '../support/until.ts';
 const day = 86_400_000;
 const lifetimes = { job: 30 * day };
 const rounds = Number(process.env.ROUNDS ?? 3);
-const childProgram = join(import.meta.dirname, '../support/days-child.ts');
+const childProgram = join(import.meta.dirname, '../support/archive-child.ts');
 
 describe('ended days', () => {
   let redis: TestRedis;
@@ -61,7 +62,7 @@ describe('ended days', () => {
   };
   const goOn = () => true;
   const move = (given: Partial<ArchiveOptions> = {}) =>
-    archiveDays({ store, objects, lifetimes, goOn, log: aLog().log, ...given });
+    archiveDays({ store, objects, lifetimes, goOn, metrics: makeMetrics(), log: aLog().log, ...given });
 
   /** Moves in a process that is killed at a point, or after some time. */
   const moveAndDie = async (point: string, nth = 1, delayMs = 0) => {
@@ -103,6 +104,8 @@ describe('ended days', () => {
       objects,
       lifetimes: { ...lifetimes, line: 320 * day, file: day },
       isLeading: () => true,
+      probe: { isAway: () => false, check: async () => true },
+      metrics: makeMetrics(),
       log,
     };
     const sweeping = startSweeper(options);
@@ -150,7 +153,7 @@ describe('ended days', () => {
       await moveAndDie(point, nth);
       expect((await all(caller)).lines).to.deep.equal(before.lines);
       await move();
-      await objects.sweepTemporary(0);
+      await objects.sweepTemporary(Number.POSITIVE_INFINITY);
       await expectWhole(caller, before);
     });
   }
@@ -164,7 +167,7 @@ describe('ended days', () => {
       expect((await verifyLedger(store, caller.accountId)).problems).to.deep.equal([]);
     }
     await move();
-    await objects.sweepTemporary(0);
+    await objects.sweepTemporary(Number.POSITIVE_INFINITY);
     await expectWhole(caller, before);
   });
 

@@ -2,18 +2,18 @@ import { randomUUID } from 'node:crypto';
 import { openRedisClient } from '../../src/store/redis/redis-client.ts';
 import { admitted, storeOf } from '../support/record.ts';
 import type { TestRedis } from '../support/redis.ts';
+import { aBusyAccount, withRedis } from './bench-redis.ts';
+import { openBullQueue } from './bull-queue.ts';
 import { recordCommands } from './commands.ts';
-import type { Measured } from './measured.ts';
-import { openPeer } from './peer.ts';
-import { alternate, besideEachOther, inLanes, microsOf, ratePerSecond, ratioOf, type Stretch } from './rounds.ts';
-import { aBusyAccount, withRedis } from './scene.ts';
+import type { Measurement } from './measurement.ts';
+import { alternate, besideEachOther, inLanes, microsOf, ratePerSecond, ratioOf, type Workload } from './rounds.ts';
 
 const rounds = 7;
 const lanes = 64;
 const calls = 2_000;
 
 /** Admissions by one script against the same commands sent one after the other. */
-export function compareScript(): Promise<Measured> {
+export function compareScript(): Promise<Measurement> {
   return withRedis({}, async (redis) => {
     const ours = await admissions(redis);
     await ours.work();
@@ -36,17 +36,17 @@ export function compareScript(): Promise<Measured> {
   });
 }
 
-/** Admissions against what a job queue adds. */
-export function compareAdmissions(): Promise<Measured> {
+/** Admissions of 100 accounts, each with one key, against what a job queue adds. */
+export function compareAdmissions(): Promise<Measurement> {
   return withRedis({}, async (redis) => {
-    const peer = await openPeer(redis.url, lanes);
+    const bull = await openBullQueue(redis.url, lanes);
     const { ours, theirs } = await alternate(rounds, {
-      ours: await admissions(redis),
-      theirs: { redis, calls, work: () => inLanes(lanes, calls, peer.add) },
+      ours: await admissions(redis, 100),
+      theirs: { redis, calls, work: () => inLanes(lanes, calls, bull.add) },
     });
-    await peer.close();
+    await bull.close();
     return {
-      what: `admissions a second of CPU : BullMQ add, ${lanes} at a time`,
+      what: `admissions of 100 accounts a second of CPU : BullMQ add, ${lanes} at a time`,
       ratio: ratioOf(theirs, ours, 'bothMicros'),
       bound: { least: 0.75 },
       because: besideEachOther(ours, theirs),
@@ -54,8 +54,8 @@ export function compareAdmissions(): Promise<Measured> {
   });
 }
 
-/** What it costs that each change is on disk before Redis answers. */
-export function compareDurability(): Promise<Measured> {
+/** The cost of having each change on disk before Redis answers. */
+export function compareDurability(): Promise<Measurement> {
   return withRedis({ fsync: 'always' }, (strict) =>
     withRedis({ fsync: 'everysec' }, async (loose) => {
       const { always, everysec } = await alternate(rounds, {
@@ -71,9 +71,10 @@ export function compareDurability(): Promise<Measured> {
   );
 }
 
-async function admissions(redis: TestRedis): Promise<Stretch & { call: () => Promise<string> }> {
+async function admissions(redis: TestRedis, accounts = 1): Promise<Workload & { call: () => Promise<string> }> {
   const store = storeOf(redis.connection);
-  const caller = await aBusyAccount(store);
-  const call = () => admitted(store, caller);
+  const callers = await Promise.all(Array.from({ length: accounts }, () => aBusyAccount(store)));
+  let made = 0;
+  const call = () => admitted(store, callers[made++ % accounts]!);
   return { redis, calls, call, work: () => inLanes(lanes, calls, call) };
 }

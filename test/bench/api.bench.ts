@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { readKey } from '../../src/model/api-key.ts';
 import { anotherKey } from '../support/api.ts';
 import { admitted, storeOf } from '../support/record.ts';
-import { checkLoad, cpuMicros, keepAside, load, type Question, type Served, serve } from './load.ts';
-import type { Measured } from './measured.ts';
-import { aBusyAccount, withRedis } from './scene.ts';
+import { aBusyAccount, withRedis } from './bench-redis.ts';
+import { checkLoad, cpuMicros, keepAside, type LoadRequest, load, type ServerProcess, serve } from './load.ts';
+import type { Measurement } from './measurement.ts';
 import { holdStreams } from './streams.ts';
 
 const rounds = 9;
@@ -17,7 +17,7 @@ const seconds = 1;
 const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 
 /** CPU time per request of the server process, beside a bare node:http server and the same work without Express. */
-export async function* measure(): AsyncGenerator<Measured> {
+export async function* measure(): AsyncGenerator<Measurement> {
   await checkLoad();
   const folder = mkdtempSync(join(tmpdir(), 'trawl-bench-'));
   try {
@@ -29,7 +29,7 @@ export async function* measure(): AsyncGenerator<Measured> {
 
 type Redis = Parameters<Parameters<typeof withRedis>[1]>[0];
 
-async function measureWith(redis: Redis, folder: string): Promise<Measured[]> {
+async function measureWith(redis: Redis, folder: string): Promise<Measurement[]> {
   await keepAside(redis.pid());
   // While Redis waits for the disk the server would be idle, and an idle one costs more per request.
   await redis.connection.send(['CONFIG', 'SET', 'appendonly', 'no']);
@@ -51,8 +51,7 @@ async function measureWith(redis: Redis, folder: string): Promise<Measured[]> {
   try {
     const cost = await costs(servers, { admit, poll, plain: admit, bareAdmit: admit, barePoll: poll });
     const wide = await widths(api, admit);
-    const events = { key, path: `/v1/jobs/${own}/events` };
-    const streams = await holdStreams(servers.idle, events, 1000);
+    const streams = await holdStreams(servers.idle, await eventsOfAccounts(store), 1000);
     return [
       { what: 'admit / bare node:http, CPU', bound: { most: maxTimesBare }, ...beside(cost.admit, cost.bareAdmit) },
       { what: 'admit / the same without Express, CPU', bound: { most: 1.4 }, ...beside(cost.admit, cost.plain) },
@@ -71,6 +70,17 @@ async function measureWith(redis: Redis, folder: string): Promise<Measured[]> {
   }
 }
 
+/** Requests for events, each of an account of its own: an account may have 100 streams. */
+async function eventsOfAccounts(store: ReturnType<typeof storeOf>): Promise<LoadRequest[]> {
+  const requests = [];
+  for (let n = 0; n < 20; n++) {
+    const { accountId } = await aBusyAccount(store);
+    const path = `/v1/jobs/${await ownJob(store, accountId)}/events`;
+    requests.push({ key: await anotherKey(store, accountId), path });
+  }
+  return requests;
+}
+
 async function ownJob(store: ReturnType<typeof storeOf>, account: string): Promise<string> {
   const caller = readKey(await anotherKey(store, account));
   if (!caller) throw new Error('a fresh key cannot be read');
@@ -78,7 +88,7 @@ async function ownJob(store: ReturnType<typeof storeOf>, account: string): Promi
 }
 
 /** An answer of the API, which a bare server then gives to every request. */
-async function answerOf({ port }: Served, { path, key }: Question): Promise<string> {
+async function answerOf({ port }: ServerProcess, { path, key }: LoadRequest): Promise<string> {
   const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { 'x-api-key': key } });
   // Node writes these by itself.
   const own = ['connection', 'date', 'keep-alive'];
@@ -88,8 +98,8 @@ async function answerOf({ port }: Served, { path, key }: Question): Promise<stri
 
 /** CPU microseconds per request in each round. Rounds alternate: whatever else the machine does falls on all of them. */
 async function costs<const N extends string>(
-  servers: Readonly<Record<NoInfer<N>, Served>>,
-  questions: Readonly<Record<N, Question>>,
+  servers: Readonly<Record<NoInfer<N>, ServerProcess>>,
+  questions: Readonly<Record<N, LoadRequest>>,
 ): Promise<Record<N, number[]>> {
   const names = Object.keys(questions) as N[];
   const seen = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<N, number[]>;
@@ -111,8 +121,8 @@ function beside(ours: readonly number[], theirs: readonly number[]): { ratio: nu
   return { ratio: median(ours.map((micros, n) => micros / (theirs[n] ?? Number.NaN))), because };
 }
 
-/** How the rate holds when there are eight times as many connections. */
-async function widths({ port }: Served, question: Question): Promise<number> {
+/** Returns the ratio of the rates with eight times as many connections. */
+async function widths({ port }: ServerProcess, question: LoadRequest): Promise<number> {
   const ratios = [];
   for (let round = 0; round < rounds; round++) {
     const narrow = await load(port, question, connections, seconds);

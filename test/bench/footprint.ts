@@ -13,7 +13,7 @@ export function treeOf(root: number): number[] {
   return tree;
 }
 
-/** What processes hold in memory, in megabytes. */
+/** The memory of processes in megabytes. */
 export interface Resident {
   /** Each page once, however many of them share it, and whoever else does. */
   readonly once: number;
@@ -50,7 +50,7 @@ function readIfThere(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    // It has ended meanwhile.
+    // The process has ended meanwhile.
     return '';
   }
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 /** A server in a process of its own. */
-export interface Served {
+export interface ServerProcess {
   readonly port: number;
   readonly pid: number;
   /** Bytes of its heap and its buffers that are in use, after a collection of garbage. */
@@ -14,7 +14,7 @@ export interface Served {
 }
 
 /** A GET that is sent again and again. */
-export interface Question {
+export interface LoadRequest {
   readonly path: string;
   readonly key: string;
 }
@@ -24,7 +24,7 @@ const [ofServer, ofOthers] = ['0', '1'];
 const run = promisify(execFile);
 
 /** Starts api-server.ts in one of its modes. */
-export async function serve(...args: string[]): Promise<Served> {
+export async function serve(...args: string[]): Promise<ServerProcess> {
   const script = join(import.meta.dirname, 'api-server.ts');
   const command = ['--cpu-list', ofServer, process.execPath, '--expose-gc', script, ...args];
   const child: ChildProcess = spawn('taskset', command, { stdio: ['pipe', 'pipe', 'inherit'] });
@@ -59,7 +59,7 @@ export async function checkLoad(): Promise<void> {
 /** Asks the same over many connections, one at a time on each, as fast as it is answered; answers how often that was. */
 export async function load(
   port: number,
-  { path, key }: Question,
+  { path, key }: LoadRequest,
   connections: number,
   seconds: number,
 ): Promise<{ requests: number; perSecond: number }> {

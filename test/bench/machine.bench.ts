@@ -7,10 +7,10 @@ import { python } from '../support/media.ts';
 import { aFolder } from '../support/redis.ts';
 import { startSource } from '../support/source-server.ts';
 import { until } from '../support/until.ts';
-import { type Running, startUp } from '../support/up.ts';
+import { type RunningUp, startUp } from '../support/up.ts';
 import { residentOf, treeOf } from './footprint.ts';
 import { cpuMicros } from './load.ts';
-import type { Measured } from './measured.ts';
+import type { Measurement } from './measurement.ts';
 
 const rounds = 9;
 const leastStarts = 3;
@@ -19,15 +19,15 @@ const idleSeconds = 20;
 const mostSeconds = 3;
 const mostMegabytes = 350;
 
-/** What one machine costs: a start, a small job beside the bare command, and doing nothing. */
-export async function* measure(): AsyncGenerator<Measured> {
+/** The cost of one machine: a start, a small job beside the bare command, and idling. */
+export async function* measure(): AsyncGenerator<Measurement> {
   const { folder, remove } = aFolder();
   const source = await startSource();
   const env = { TRAWL_DATA: join(folder, 'data'), TRAWL_EGRESS_ALLOW: '127.0.0.1:*' };
   const took: number[] = [];
   let up = await startUp(env);
   try {
-    const key = await until(() => /'x-api-key: (\S+)'/.exec(up.said())?.[1], 5, 'the key');
+    const key = await until(() => /'x-api-key: (\S+)'/.exec(up.output())?.[1], 5, 'the key');
     // A busy machine gets more turns.
     while (took.length < leastStarts || (Math.min(...took) > mostSeconds && took.length < mostStarts)) {
       await stop(up);
@@ -45,13 +45,13 @@ export async function* measure(): AsyncGenerator<Measured> {
   }
 }
 
-async function stop({ process, ended }: Running): Promise<void> {
+async function stop({ process, ended }: RunningUp): Promise<void> {
   process.kill('SIGTERM');
   await ended;
 }
 
 /** The fastest counts: what else the machine does only makes things slower. */
-function startOf(took: readonly number[]): Measured {
+function startOf(took: readonly number[]): Measurement {
   const fastest = Math.min(...took);
   return {
     what: `start of trawl up until it answers / ${mostSeconds} s`,
@@ -62,7 +62,7 @@ function startOf(took: readonly number[]): Measured {
 }
 
 /** A job from its submission to a file of the caller's, in turns with the command that makes the same file; the fastest count. */
-async function compareJobs(up: Running, key: string, film: string, folder: string): Promise<Measured> {
+async function compareJobs(up: RunningUp, key: string, film: string, folder: string): Promise<Measurement> {
   const ours: number[] = [];
   const theirs: number[] = [];
   for (let round = 0; round <= rounds; round++) {
@@ -96,7 +96,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - began;
 }
 
-async function runJob({ url }: Running, key: string, film: string, folder: string): Promise<void> {
+async function runJob({ url }: RunningUp, key: string, film: string, folder: string): Promise<void> {
   const ask = async (path: string) => {
     const answer = await fetch(url + path, { headers: { 'x-api-key': key } });
     return JSON.parse(await answer.text());
@@ -115,7 +115,7 @@ async function runYtDlp(film: string, folder: string): Promise<void> {
 }
 
 /** After jobs, with nothing to do. */
-async function beIdle(pid: number): Promise<Measured[]> {
+async function beIdle(pid: number): Promise<Measurement[]> {
   const used = () => treeOf(pid).reduce((sum, one) => sum + cpuMicros(one), 0);
   const before = used();
   await pause(idleSeconds * 1000);

@@ -1,10 +1,10 @@
 import { compareAdmissions, compareDurability, compareScript } from './admissions.ts';
-import type { Measured } from './measured.ts';
-import { compareSettles } from './settles.ts';
+import type { Measurement } from './measurement.ts';
+import { compareSettles } from './settlements.ts';
 import { compareTakes } from './takes.ts';
 
-/** How fast the record is, against known yardsticks in the same run. */
-export async function* measure(): AsyncGenerator<Measured> {
+/** The speed of the record against known yardsticks in the same run. */
+export async function* measure(): AsyncGenerator<Measurement> {
   yield await compareScript();
   yield await compareAdmissions();
   yield await compareSettles();

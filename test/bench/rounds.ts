@@ -1,6 +1,6 @@
 import type { TestRedis } from '../support/redis.ts';
 
-/** What one stretch of work cost, for each of its calls. */
+/** The cost of each call of a workload. */
 export interface Cost {
   /** Time that passed. */
   readonly micros: number;
@@ -12,11 +12,11 @@ export interface Cost {
   readonly bothMicros: number;
 }
 
-/** A stretch of work that is measured again and again. */
-export interface Stretch {
+/** A workload that is measured again and again. */
+export interface Workload {
   readonly redis: TestRedis;
   readonly calls: number;
-  /** What must be there before each stretch; it is not measured. */
+  /** Prepares each run; it is not measured. */
   readonly prepare?: () => Promise<unknown>;
   readonly work: () => Promise<unknown>;
 }
@@ -27,7 +27,7 @@ export interface Stretch {
  */
 export async function alternate<const N extends string>(
   rounds: number,
-  stretches: Readonly<Record<N, Stretch>>,
+  stretches: Readonly<Record<N, Workload>>,
 ): Promise<Record<N, Cost[]>> {
   const names = Object.keys(stretches) as N[];
   const costs = Object.fromEntries(names.map((name) => [name, [] as Cost[]])) as Record<N, Cost[]>;
@@ -59,7 +59,7 @@ export function microsOf(costs: readonly Cost[], of: keyof Cost): string {
   return `${median(costs.map((cost) => cost[of])).toFixed(0)} µs`;
 }
 
-/** How many calls a second that is. */
+/** Returns the rate in calls a second. */
 export function ratePerSecond(costs: readonly Cost[]): string {
   return `${(1_000_000 / median(costs.map((cost) => cost.micros))).toFixed(0)}/s`;
 }
@@ -71,7 +71,7 @@ export function besideEachOther(ours: readonly Cost[], theirs: readonly Cost[]):
   return `${of(ours)} : ${of(theirs)}`;
 }
 
-async function measure({ redis, calls, prepare, work }: Stretch): Promise<Cost> {
+async function measure({ redis, calls, prepare, work }: Workload): Promise<Cost> {
   await prepare?.();
   const redisBefore = await readRedisMicros(redis);
   const nodeBefore = process.cpuUsage();

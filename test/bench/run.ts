@@ -1,6 +1,6 @@
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Measure, Measured } from './measured.ts';
+import type { Measure, Measurement } from './measurement.ts';
 
 /** Only the benches of these names run, when any is given: `record` is record.bench.ts. */
 const wanted = process.argv.slice(2);
@@ -20,12 +20,12 @@ for (const path of globSync('*.bench.ts', { cwd: import.meta.dirname }).sort()) 
 console.log(`${measured} measured, ${short} short`);
 process.exitCode = measured === 0 || short > 0 ? 1 : 0;
 
-function isReached({ ratio, bound }: Measured): boolean {
+function isReached({ ratio, bound }: Measurement): boolean {
   if (!bound) return true;
   return 'least' in bound ? ratio >= bound.least : ratio <= bound.most;
 }
 
-function describe(found: Measured): string {
+function describe(found: Measurement): string {
   const { what, ratio, bound, because } = found;
   if (!bound) return line(what, ratio.toFixed(2), '', 'reported', because);
   const limit = 'least' in bound ? `≥ ${bound.least}` : `≤ ${bound.most}`;

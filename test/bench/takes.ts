@@ -1,10 +1,9 @@
 import type { Caller } from '../../src/store/access/authorize.ts';
-import { takeLead } from '../../src/store/jobs/leadership.ts';
-import { admitted, anAccount, holder, storeOf, takeOne } from '../support/record.ts';
+import { admitted, anAccount, holder, lead, storeOf, takeOne } from '../support/record.ts';
 import type { TestRedis } from '../support/redis.ts';
-import type { Measured } from './measured.ts';
-import { alternate, inLanes, microsOf, ratioOf, type Stretch } from './rounds.ts';
-import { withRedis } from './scene.ts';
+import { withRedis } from './bench-redis.ts';
+import type { Measurement } from './measurement.ts';
+import { alternate, inLanes, microsOf, ratioOf, type Workload } from './rounds.ts';
 
 const rounds = 7;
 const lanes = 64;
@@ -14,7 +13,7 @@ const many = 100_000;
 const calls = 500;
 
 /** A take of one job of many against a take of one of few. */
-export function compareTakes(): Promise<Measured> {
+export function compareTakes(): Promise<Measurement> {
   // Nothing is written to disk: the time for that would hide the difference.
   return withRedis({ fsync: 'no' }, (small) =>
     withRedis({ fsync: 'no' }, async (large) => {
@@ -33,7 +32,7 @@ export function compareTakes(): Promise<Measured> {
 }
 
 /** Takes while at most so many jobs wait; before each stretch those that were taken are replaced. */
-async function takes(redis: TestRedis, jobs: number): Promise<Stretch> {
+async function takes(redis: TestRedis, jobs: number): Promise<Workload> {
   const store = storeOf(redis.connection);
   const callers: Caller[] = [];
   for (let n = 0; n < accounts; n += 1) callers.push(await anAccount(store, { credits: jobs * 2, max_open: jobs * 2 }));
@@ -41,7 +40,7 @@ async function takes(redis: TestRedis, jobs: number): Promise<Stretch> {
   const prepare = async (): Promise<void> => {
     await inLanes(lanes, missing, (n) => admitted(store, callers[n % accounts]!));
     missing = calls;
-    await takeLead(store, holder);
+    await lead(store, holder);
   };
   const next = takeOne(store, holder, Number.MAX_SAFE_INTEGER);
   const take = async (): Promise<void> => {

@@ -2,21 +2,24 @@ import { hash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { expect } from 'chai';
+import { readConfig } from '../../src/base/config.ts';
 import type { Job } from '../../src/model/job.ts';
 import { openS3 } from '../../src/objects/s3-store.ts';
+import { podShapeOf } from '../../src/runners/kubernetes/pod-shape.ts';
 import { anotherKey } from '../support/api.ts';
 import { writeKubeconfig } from '../support/cluster/controller.ts';
 import { endings } from '../support/cluster/pod.ts';
-import { namespace, type Scene, setScene } from '../support/cluster/scene.ts';
-import { makeTokenOf } from '../support/cluster/token.ts';
+import { makePodToken } from '../support/cluster/pod-token.ts';
+import { namespace, startTestbed, type Testbed } from '../support/cluster/testbed.ts';
+import { changeAdmissionPolicy } from '../support/cluster/worker-namespace.ts';
+import { openEventStream } from '../support/event-stream.ts';
 import { someMetadata } from '../support/jobs.ts';
 import type { Json } from '../support/json.ts';
-import { isLeading, type Part, spawnPart, startPart } from '../support/parts.ts';
 import { anAccount } from '../support/record.ts';
 import { startTestServer } from '../support/redis.ts';
+import { isLeading, type RoleProcess, spawnRole, startRole } from '../support/role-process.ts';
 import { startS3, type TestS3 } from '../support/s3.ts';
 import { type Source, startSource } from '../support/source-server.ts';
-import { openStream } from '../support/stream.ts';
 import { until } from '../support/until.ts';
 
 const partBytes = 64 * 1024 ** 2;
@@ -24,23 +27,23 @@ const film = Buffer.from('a film');
 const sha256 = hash('sha256', film);
 const upload = { bytes: film.length, sha256, content_type: 'video/mp4', ext: 'mp4', parts: [sha256] };
 
-describe('two APIs and two controllers, each apart', function () {
+describe('two APIs and two controllers in processes of their own', function () {
   this.timeout(120_000);
   let s3: TestS3;
   let source: Source;
-  let scene: Scene;
+  let testbed: Testbed;
   let key: string;
-  let egress: Part;
-  let inspector: Part;
-  let apis: readonly [Part, Part];
-  let controllers: Part[];
-  const parts: Part[] = [];
-  /** Whether pods run until the test ends them. */
+  let egress: RoleProcess;
+  let inspector: RoleProcess;
+  let apis: readonly [RoleProcess, RoleProcess];
+  let controllers: RoleProcess[];
+  const parts: RoleProcess[] = [];
+  /** True while pods run until the test ends them. */
   let isHeld = false;
   let shared: Record<string, string>;
 
-  const start = async (...given: Parameters<typeof startPart>) => {
-    const part = await startPart(...given);
+  const start = async (...given: Parameters<typeof startRole>) => {
+    const part = await startRole(...given);
     parts.push(part);
     return part;
   };
@@ -50,27 +53,28 @@ describe('two APIs and two controllers, each apart', function () {
     s3 = await startS3();
     source = await startSource();
     const objects = openS3({ settings: s3.settings, partBytes, throughEgress: async () => false });
-    scene = await setScene({ objects, startRecord: startTestServer, planOf: () => (isHeld ? {} : undefined) });
-    key = await anotherKey(scene.store, scene.account);
+    testbed = await startTestbed({ objects, startRecord: startTestServer, planOf: () => (isHeld ? {} : undefined) });
+    key = await anotherKey(testbed.store, testbed.account);
     egress = await start('egress', { TRAWL_EGRESS_ALLOW: '127.0.0.1:*' });
     const outside = { TRAWL_EGRESS_ADDRESS: egress.url };
     // A folder may be named from where it was started.
-    inspector = await start('inspector', { ...outside, TRAWL_DATA: relative('', scene.folder) });
+    inspector = await start('inspector', { ...outside, TRAWL_DATA: relative('', testbed.folder) });
     shared = {
-      ...{ ...s3.env, ...outside, TRAWL_INSPECTOR_ADDRESS: inspector.url, TRAWL_REDIS_URL: scene.redis.url },
-      ...{ TRAWL_SECRET: scene.secret.toString('base64'), TRAWL_PUBLIC_URL: 'http://trawl.test' },
+      ...{ ...s3.env, ...outside, TRAWL_INSPECTOR_ADDRESS: inspector.url, TRAWL_REDIS_URL: testbed.redis.url },
+      ...{ TRAWL_SECRET: testbed.secret.toString('base64'), TRAWL_PUBLIC_URL: 'http://trawl.test' },
       ...{ TRAWL_AUTH_FAILURES: '3', TRAWL_TRUSTED_PROXIES: '127.0.0.1/32', TRAWL_EGRESS_ALLOW: '127.0.0.1:*' },
-      ...{ KUBECONFIG: await writeKubeconfig(scene), TRAWL_RUNNER: 'kubernetes', TRAWL_KUBE_NAMESPACE: namespace },
+      ...{ KUBECONFIG: await writeKubeconfig(testbed), TRAWL_RUNNER: 'kubernetes', TRAWL_KUBE_NAMESPACE: namespace },
       ...{ TRAWL_WORKER_IMAGE: 'local.test/worker:1', TRAWL_GATEWAY_ADDRESS: 'http://gateway:8082' },
       ...{ TRAWL_WORKERS: '20', TRAWL_WORKER_MEMORY: '64Mi', TRAWL_WORKER_CPU: '10m' },
     };
+    await changeAdmissionPolicy(testbed.cluster.admin.ask, podShapeOf(readConfig(shared, () => '')));
     const { KUBECONFIG: _, ...ofApi } = shared;
     apis = [await start('api', ofApi), await start('api', ofApi)];
     controllers = [await startController(), await startController()];
   });
   after(async () => {
     for (const part of parts) await part.end('SIGKILL');
-    await scene?.stop();
+    await testbed?.stop();
     await source?.stop();
     await s3?.stop();
   });
@@ -92,13 +96,13 @@ describe('two APIs and two controllers, each apart', function () {
     return json.job_id;
   };
   const allComplete = async (ids: readonly string[]): Promise<Job[]> => {
-    const jobs = await Promise.all(ids.map((id) => scene.ended(id, 60)));
+    const jobs = await Promise.all(ids.map((id) => testbed.waitUntilEnded(id, 60)));
     expect(jobs.map(({ status }) => status)).to.deep.equal(ids.map(() => 'CompletedJob'));
-    expect(await scene.wrongs(ids)).to.deep.equal([]);
-    await scene.cleared(30);
+    expect(await testbed.findProblems(ids)).to.deep.equal([]);
+    await testbed.waitUntilEmpty(30);
     return jobs;
   };
-  const leader = async (): Promise<Part> =>
+  const leader = async (): Promise<RoleProcess> =>
     (await until(
       async () => {
         const leads = await Promise.all(controllers.map(isLeading));
@@ -106,20 +110,20 @@ describe('two APIs and two controllers, each apart', function () {
       },
       30,
       'one controller leads',
-    )) as Part;
+    )) as RoleProcess;
 
-  it('a controller whose token the API server does not know ends with a sentence', async () => {
-    const file = join(scene.folder, 'stranger.kubeconfig');
+  it('a controller whose token the API server refuses ends with exit code 1 and a sentence', async () => {
+    const file = join(testbed.folder, 'stranger.kubeconfig');
     const known = JSON.parse(readFileSync(shared.KUBECONFIG ?? '', 'utf8'));
     writeFileSync(file, JSON.stringify({ ...known, users: [{ name: 'test', user: { token: 'unknown' } }] }));
-    const part = await spawnPart('controller', { ...shared, KUBECONFIG: file });
+    const part = await spawnRole('controller', { ...shared, KUBECONFIG: file });
     expect(await part.ended).to.equal(1);
     const sentence =
       /^The API server at https:\S+ refused to say what this program may do: POST \S+ was answered with 401: Unauthorized$/m;
-    expect(part.said()).to.match(sentence);
+    expect(part.output()).to.match(sentence);
   });
 
-  it('every one of them lives, is ready, leading or not, and counts', async () => {
+  it('every process is healthy and ready and serves metrics, leading or not', async () => {
     await leader();
     for (const part of parts) {
       expect((await part.probe('/healthz')).status).to.equal(200);
@@ -128,9 +132,9 @@ describe('two APIs and two controllers, each apart', function () {
     }
   });
 
-  it('what is asked of one API is polled, streamed and fetched through the other, and costs one credit', async () => {
+  it('a job of one API is polled, streamed and fetched through the other, and costs one credit', async () => {
     const id = await submit(0);
-    const stream = await openStream({ url: apis[1].url }, `/v1/jobs/${id}/events`, key);
+    const stream = await openEventStream({ url: apis[1].url }, `/v1/jobs/${id}/events`, key);
     const { events } = await stream.rest();
     expect(events.at(-1)?.data.status).to.equal('CompletedJob');
     await allComplete([id]);
@@ -145,12 +149,12 @@ describe('two APIs and two controllers, each apart', function () {
     }
   });
 
-  it('a worker may ask any controller: an upload begun through one goes on through the other, progress reaches every API', async () => {
+  it('a worker continues through one controller what it began through the other, and its progress reaches every API', async () => {
     isHeld = true;
     const id = await submit(0);
-    const stream = await openStream({ url: apis[1].url }, `/v1/jobs/${id}/events`, key);
-    const pod = await scene.runningPod(id);
-    const token = await makeTokenOf(scene.cluster, pod);
+    const stream = await openEventStream({ url: apis[1].url }, `/v1/jobs/${id}/events`, key);
+    const pod = await testbed.runningPod(id);
+    const token = await makePodToken(testbed.cluster, pod);
     const tell = async (at: number, method: string, path: string, said?: object): Promise<Json> => {
       const headers = { authorization: `Bearer ${token}` };
       const body = said && JSON.stringify(said);
@@ -177,15 +181,15 @@ describe('two APIs and two controllers, each apart', function () {
     const delivered = { key: permit.key, bytes: film.length, sha256, content_type: 'video/mp4' };
     const follower = controllers.indexOf(await leader()) === 0 ? 1 : 0;
     await tell(follower, 'POST', '/verdict', { is: 'done', metadata: someMetadata, delivered });
-    scene.kubelet.end(pod.metadata.name, endings.success());
+    testbed.kubelet.end(pod.metadata.name, endings.success());
     const [job] = await allComplete([id]);
     expect(job).to.deep.include({ attempt: 1, delivered });
     expect((await stream.rest()).events.at(-1)?.data.status).to.equal('CompletedJob');
   });
 
   it('rates are counted, and addresses blocked, for all APIs together', async () => {
-    const { accountId } = await anAccount(scene.store, { credits: 1, perMinute: 5 });
-    const limited = { 'x-api-key': await anotherKey(scene.store, accountId) };
+    const { accountId } = await anAccount(testbed.store, { credits: 1, perMinute: 5 });
+    const limited = { 'x-api-key': await anotherKey(testbed.store, accountId) };
     const statuses = [];
     for (let n = 0; n < 6; n++) statuses.push((await ask(n % 2 === 0 ? 0 : 1, '/v1/usage', limited)).status);
     expect(statuses).to.deep.equal([200, 200, 200, 200, 200, 429]);
@@ -199,7 +203,7 @@ describe('two APIs and two controllers, each apart', function () {
     }
   });
 
-  it('metadata goes through inspector and egress; without the inspector it is refused with 503, and everything else goes on', async () => {
+  it('metadata is 503 while the inspector is away, and downloads go on', async () => {
     const path = `/v1/media/metadata?query=${source.url}/films/clip.mp4`;
     expect((await ask(0, path)).status).to.equal(200);
     await inspector.end('SIGKILL');
@@ -210,35 +214,35 @@ describe('two APIs and two controllers, each apart', function () {
     await allComplete([await submit(1)]);
   });
 
-  it('the leader is killed while jobs run: the other one ends them, each charged once', async () => {
+  it('jobs that run when the leader is killed are ended by the other controller and charged once', async () => {
     isHeld = true;
     const killed = await leader();
     const ids = await Promise.all(Array.from({ length: 10 }, (_, n) => submit(n % 2 === 0 ? 0 : 1)));
     // All of them: one that starts later would be held for ever.
-    for (const id of ids) await scene.runningPod(id);
+    for (const id of ids) await testbed.runningPod(id);
     await killed.end('SIGKILL');
     isHeld = false;
-    for (const pod of scene.kubelet.running()) scene.kubelet.end(pod.metadata.name, endings.failure(137));
+    for (const pod of testbed.kubelet.running()) testbed.kubelet.end(pod.metadata.name, endings.failure(137));
     ids.push(await submit(0));
     controllers = [...controllers.filter((one) => one !== killed), await startController()];
     await allComplete(ids);
   });
 
-  it('on SIGTERM a controller gives up the lead at once and its jobs run on; an API lets its calls end', async () => {
+  it('SIGTERM makes a controller give up leadership at once while its jobs run on, and an API end its streams', async () => {
     isHeld = true;
     const first = await leader();
     const id = await submit(0);
-    const pod = await scene.runningPod(id);
+    const pod = await testbed.runningPod(id);
     expect(await first.end('SIGTERM')).to.equal(0);
     controllers = controllers.filter((one) => one !== first);
-    await until(async () => isLeading(controllers[0] as Part), 10, 'the other one leads before a lease ends');
-    expect(scene.kubelet.running().map(({ metadata }) => metadata.uid)).to.include(pod.metadata.uid);
-    const stream = await openStream({ url: apis[0].url }, `/v1/jobs/${id}/events`, key);
+    await until(async () => isLeading(controllers[0] as RoleProcess), 10, 'the other one leads before a lease ends');
+    expect(testbed.kubelet.running().map(({ metadata }) => metadata.uid)).to.include(pod.metadata.uid);
+    const stream = await openEventStream({ url: apis[0].url }, `/v1/jobs/${id}/events`, key);
     expect(await apis[0].end('SIGTERM')).to.equal(0);
     expect((await stream.rest()).events.length).to.be.above(0);
     isHeld = false;
-    scene.kubelet.end(pod.metadata.name, endings.failure(137));
-    await scene.ended(id, 60);
+    testbed.kubelet.end(pod.metadata.name, endings.failure(137));
+    await testbed.waitUntilEnded(id, 60);
     expect((await ask(1, `/v1/jobs/${id}`)).json.status).to.equal('CompletedJob');
   });
 });

@@ -1,14 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
+import { makeMetrics } from '../../src/base/metrics.ts';
 import { startSweeper } from '../../src/controller/sweeper.ts';
 import { isEnded } from '../../src/model/job.ts';
 import { readAttempts } from '../../src/store/jobs/read-job.ts';
 import { isReady, raisedLimits } from '../support/cluster/cluster.ts';
 import { startTestController, type TestController } from '../support/cluster/controller.ts';
 import type { Plan } from '../support/cluster/fake-kubelet.ts';
-import { type Line, layLine } from '../support/cluster/line.ts';
 import { type Ending, endings } from '../support/cluster/pod.ts';
-import { namespace, type Scene, setScene } from '../support/cluster/scene.ts';
+import { startTcpProxy, type TcpProxy } from '../support/cluster/tcp-proxy.ts';
+import { namespace, startTestbed, type Testbed } from '../support/cluster/testbed.ts';
 import { makeRandom } from '../support/random.ts';
 import { aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -37,18 +38,18 @@ function drawsOf(part: string) {
   return { between, oneOf: <T>(all: readonly T[]) => all[Math.floor(between(0, all.length))] };
 }
 
-describe(`${count} jobs on a cluster where everything is killed (SEED=${seed})`, function () {
+describe(`${count} jobs on a cluster whose parts are all killed at random (SEED=${seed})`, function () {
   this.timeout(isLong ? 1_800_000 : 300_000);
-  let scene: Scene;
-  let line: Line;
+  let testbed: Testbed;
+  let line: TcpProxy;
   let isOver = false;
   const controllers = new Set<TestController>();
   const starting = new Set<Promise<void>>();
   const troubles = { kills: 0, strikes: 0, cuts: 0, hangs: 0, crashes: 0 };
 
   before(async () => {
-    scene = await setScene({ nodes: 5, flags: raisedLimits });
-    line = await layLine(scene.cluster.url);
+    testbed = await startTestbed({ nodes: 5, flags: raisedLimits });
+    line = await startTcpProxy(testbed.cluster.url);
     for (let n = 0; n < 3; n++) await beginController();
   });
   after(async () => {
@@ -56,12 +57,12 @@ describe(`${count} jobs on a cluster where everything is killed (SEED=${seed})`,
     await Promise.allSettled(starting);
     for (const controller of controllers) await controller.end('SIGKILL');
     await line?.stop();
-    await scene?.stop();
+    await testbed?.stop();
   });
 
   /** One that meets no API server at its start ends, and is started again, as a cluster would. */
   async function beginController(): Promise<void> {
-    const begun = await startTestController(scene, { server: line.url }).catch(() => null);
+    const begun = await startTestController(testbed, { server: line.url }).catch(() => null);
     if (begun) controllers.add(begun);
     else if (!isOver) await beginController();
   }
@@ -78,10 +79,10 @@ describe(`${count} jobs on a cluster where everything is killed (SEED=${seed})`,
 
   /** Does something to a random pod, or to its Job, as a person or the cluster may. */
   async function strike({ oneOf }: ReturnType<typeof drawsOf>): Promise<void> {
-    // Whoever is struck for ever is lost, as it should be (D74): later attempts are left alone.
-    const pod = oneOf(scene.kubelet.running().filter(({ metadata }) => /-[123]-\w+$/.test(metadata.name)));
+    // A job that is struck for ever ends as lost (D74), so later attempts are left alone.
+    const pod = oneOf(testbed.kubelet.running().filter(({ metadata }) => /-[123]-\w+$/.test(metadata.name)));
     if (!pod) return;
-    const { admin } = scene.cluster;
+    const { admin } = testbed.cluster;
     const { name, labels = {} } = pod.metadata;
     const podPath = `/api/v1/namespaces/${namespace}/pods/${name}`;
     const job = `/apis/batch/v1/namespaces/${namespace}/jobs/${labels['batch.kubernetes.io/job-name']}`;
@@ -92,7 +93,7 @@ describe(`${count} jobs on a cluster where everything is killed (SEED=${seed})`,
       () => admin.ask('DELETE', job, { propagationPolicy: 'Background' }),
       () => admin.ask('DELETE', job, { propagationPolicy: 'Foreground' }),
     ]);
-    // What is struck may have gone, or the API server with it.
+    // The target may be gone, or the API server with it.
     await act?.().then(
       () => troubles.strikes++,
       () => undefined,
@@ -111,7 +112,7 @@ describe(`${count} jobs on a cluster where everything is killed (SEED=${seed})`,
   }
 
   async function hang({ between }: ReturnType<typeof drawsOf>): Promise<void> {
-    const { parts, admin } = scene.cluster;
+    const { parts, admin } = testbed.cluster;
     parts['kube-apiserver'].freeze();
     await pause(between(2_000, 4_000));
     parts['kube-apiserver'].thaw();
@@ -120,7 +121,7 @@ describe(`${count} jobs on a cluster where everything is killed (SEED=${seed})`,
   }
 
   const crash = (name: 'kube-apiserver' | 'etcd') => async () => {
-    const { admin, parts } = scene.cluster;
+    const { admin, parts } = testbed.cluster;
     await parts[name].kill();
     parts[name].start();
     await until(() => isReady(admin), 60, `the API server answers after ${name} was killed`);
@@ -140,18 +141,18 @@ describe(`${count} jobs on a cluster where everything is killed (SEED=${seed})`,
     }
   }
 
-  it('no job is lost, none is charged twice, every attempt is recorded, and nothing is left', async () => {
+  it('all end, are charged at most once, have every attempt recorded, and leave nothing behind', async () => {
     const ids: string[] = [];
-    for (let n = 0; n < count; n++) ids.push(await scene.submit(planOf(n)));
+    for (let n = 0; n < count; n++) ids.push(await testbed.submit(planOf(n)));
     const trouble = [
       keepUp('kills', [1_000, 2_000], kill),
       keepUp('strikes', [100, 500], strike),
-      keepUp('cuts', [1_000, 3_000], () => (troubles.cuts += line.cut())),
+      keepUp('cuts', [1_000, 3_000], () => (troubles.cuts += line.dropConnections())),
       keepUp('servers', [2_000, 4_000], hang, crash('kube-apiserver'), hang, crash('etcd')),
     ];
     const open = new Set(ids);
     const haveEnded = async () => {
-      for (const id of open) if (isEnded((await scene.job(id)).status)) open.delete(id);
+      for (const id of open) if (isEnded((await testbed.job(id)).status)) open.delete(id);
       return open.size === 0;
     };
     const began = performance.now();
@@ -162,35 +163,37 @@ describe(`${count} jobs on a cluster where everything is killed (SEED=${seed})`,
     await Promise.all(trouble);
     await Promise.all(starting);
     await until(haveEnded, 120, 'all jobs end').catch(async (error: Error) => {
-      const left = await Promise.all([...open].map(scene.job));
+      const left = await Promise.all([...open].map(testbed.job));
       throw new Error(`${error.message}: ${JSON.stringify(left, null, 1)}`);
     });
     expect(Math.min(...Object.values(troubles)), JSON.stringify(troubles)).to.be.above(0);
-    expect(await scene.wrongs(ids)).to.deep.equal([]);
-    const found = await Promise.all(ids.map(scene.job));
+    expect(await testbed.findProblems(ids)).to.deep.equal([]);
+    const found = await Promise.all(ids.map(testbed.job));
     expect(found.filter(({ error_code }) => error_code === 'worker_lost')).to.deep.equal([]);
     for (const job of found) {
-      const marks = await readAttempts(scene.store, job.id);
+      const marks = await readAttempts(testbed.store, job.id);
       const each = Array.from({ length: job.attempt }, (_, n) => n + 1);
       const begun = marks.filter(({ started_at }) => started_at !== undefined).map(({ attempt }) => attempt);
       const ended = marks.filter(({ ended_at }) => ended_at !== undefined).map(({ attempt }) => attempt);
       expect([begun, ended], job.id).to.deep.equal([each, each]);
     }
-    await scene.cleared(60);
+    await testbed.waitUntilEmpty(60);
     await isSwept(ids);
   });
 
-  /** What an upload left whose controller was killed before it could clear it away goes with the files of all jobs, a day later. */
+  /** Expects every delivered file, and that the sweep removes all orphans of killed controllers a day later. */
   async function isSwept(ids: readonly string[]): Promise<void> {
-    const { store, objects } = scene;
-    for (const { delivered } of await Promise.all(ids.map(scene.job))) {
+    const { store, objects } = testbed;
+    for (const { delivered } of await Promise.all(ids.map(testbed.job))) {
       if (delivered) expect(await objects.see(delivered.key)).to.deep.include({ checksum: delivered.sha256 });
     }
     store.advance(day + 1);
     const lifetimes = { job: 30 * day, line: 90 * day, file: day };
-    const sweep = startSweeper({ store, objects, lifetimes, isLeading: () => true, log: aLog().log });
+    const probe = { isAway: () => false, check: async () => true };
+    const options = { store, objects, lifetimes, probe, metrics: makeMetrics(), log: aLog().log };
+    const sweep = startSweeper({ ...options, isLeading: () => true });
     sweep.wake();
-    await until(async () => (await scene.strayFiles([])).length === 0, 30, 'no file is left');
+    await until(async () => (await testbed.listOrphanFiles([])).length === 0, 30, 'no file is left');
     await sweep.close();
   }
 });

@@ -92,7 +92,7 @@ describe('a control plane and a fake kubelet', function () {
     });
   }
 
-  it('a pod whose image is missing never starts, and when it is deleted nobody knows its containers', async () => {
+  it('a pod whose image is missing never starts, and is deleted without a state of its containers', async () => {
     await submit('no-image', { finalizers: [finalizer] });
     const isWaiting = ({ status }: Seen) => status.containerStatuses?.[0]?.state.waiting !== undefined;
     const { metadata, status } = await podOf('no-image', isWaiting, 'waits');
@@ -113,7 +113,7 @@ describe('a control plane and a fake kubelet', function () {
     expect(terminated(status)).to.include({ exitCode: 143 });
   });
 
-  it('a pod that is deleted ends within its grace and stays for as long as a finalizer holds it', async () => {
+  it('a deleted pod ends within its grace period and stays while it has a finalizer', async () => {
     await submit('held', { finalizers: [finalizer] });
     const { metadata } = await isRunning('held');
     await remove(metadata.name);
@@ -125,7 +125,7 @@ describe('a control plane and a fake kubelet', function () {
     await kubectl(cluster, ['wait', '-n', 'jobs', `pod/${metadata.name}`, '--for=delete', '--timeout=20s']);
   });
 
-  it('a pod that does not hear SIGTERM is killed when its grace is over', async () => {
+  it('a pod that ignores SIGTERM is killed after its grace period', async () => {
     await submit('deaf', { finalizers: [finalizer], pod: { terminationGracePeriodSeconds: 1 } });
     const { metadata } = await isRunning('deaf');
     await remove(metadata.name);
@@ -133,7 +133,7 @@ describe('a control plane and a fake kubelet', function () {
     expect(terminated(status)).to.include({ exitCode: 137 });
   });
 
-  it('what happens on a node that is cut off is told when it is back', async () => {
+  it('the end of a pod on a disconnected node is reported when the node is back', async () => {
     await submit('cut');
     const { metadata, spec } = await isRunning('cut');
     kubelet.cutOff(spec.nodeName);
@@ -145,7 +145,7 @@ describe('a control plane and a fake kubelet', function () {
     await podOf('cut', phaseIs('Succeeded'), 'has succeeded');
   });
 
-  it('what happens while the API server is away is told when it is back', async () => {
+  it('the end of a pod while the API server is away is reported when it is back', async () => {
     await submit('away');
     const { metadata } = await isRunning('away');
     await cluster.parts['kube-apiserver'].kill();

@@ -5,7 +5,7 @@ import { readAttempts, readJob } from '../../src/store/jobs/read-job.ts';
 import { type Cluster, raisedLimits, startCluster } from '../support/cluster/cluster.ts';
 import { startTestController, type TestController } from '../support/cluster/controller.ts';
 import { makeWorkersNamespace } from '../support/cluster/runner.ts';
-import { namespace, type Scene, setScene } from '../support/cluster/scene.ts';
+import { namespace, startTestbed, type Testbed } from '../support/cluster/testbed.ts';
 import { startTestCluster, startTestRedis, startTestSentinel, type TestRecord } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
@@ -17,6 +17,7 @@ const leadersKilled = isLong ? 10 : 1;
 interface Kept {
   readonly record: TestRecord;
   readonly pid: () => number;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 const kinds: Record<string, () => Promise<Kept>> = {
@@ -30,11 +31,12 @@ const kinds: Record<string, () => Promise<Kept>> = {
   },
   'a Redis Cluster, where a replica takes over': async () => {
     const record = await startTestCluster({ replicas: 1 });
-    return { record, pid: () => record.nodes[2]?.process.pid ?? 0 };
+    // `strict` wants a replica that has each change, which a replica that took over lacks.
+    return { record, pid: () => record.nodes[2]?.process.pid ?? 0, env: { TRAWL_DURABILITY: 'relaxed' } };
   },
 };
 
-describe('jobs on a cluster whose record fails', function () {
+describe('jobs on a cluster whose Redis fails', function () {
   this.timeout(isLong ? 600_000 : 120_000);
   let cluster: Cluster;
 
@@ -47,23 +49,24 @@ describe('jobs on a cluster whose record fails', function () {
   for (const [kind, start] of Object.entries(kinds)) {
     describe(kind, () => {
       let kept: Kept;
-      let scene: Scene;
+      let testbed: Testbed;
       const controllers: TestController[] = [];
+      const startOne = () => startTestController(testbed, kept.env && { env: kept.env });
 
       before(async () => {
         kept = await start();
-        scene = await setScene({ startRecord: async () => kept.record, cluster });
-        for (let n = 0; n < 2; n++) controllers.push(await startTestController(scene));
+        testbed = await startTestbed({ startRecord: async () => kept.record, cluster });
+        for (let n = 0; n < 2; n++) controllers.push(await startOne());
       });
       after(async () => {
         for (const controller of controllers) await controller.end('SIGKILL');
-        await scene?.stop();
+        await testbed?.stop();
       });
 
       const submit = () =>
         Promise.all(
           Array.from({ length: jobsEach }, (_, n) =>
-            scene.submit((_, ending) => ({ runMs: 200 + 100 * (n % 20), ending })),
+            testbed.submit((_, ending) => ({ runMs: 200 + 100 * (n % 20), ending })),
           ),
         );
       const leader = () =>
@@ -73,19 +76,19 @@ describe('jobs on a cluster whose record fails', function () {
           'somebody leads',
         ) as Promise<TestController>;
 
-      it('the leader is killed and the node of the record too: no job is lost, none is charged twice, nothing is left', async () => {
+      it('all complete and are charged once when the leaders and the Redis node are killed, and leave nothing behind', async () => {
         const ids = await submit();
-        await scene.runningPod(ids[0] ?? '');
+        await testbed.runningPod(ids[0] ?? '');
         for (let n = 0; n < leadersKilled; n++) {
           const killed = await leader();
           await killed.end('SIGKILL');
-          controllers.splice(controllers.indexOf(killed), 1, await startTestController(scene));
+          controllers.splice(controllers.indexOf(killed), 1, await startOne());
           ids.push(...(await submit()));
           await pause(Math.random() * 1_000);
         }
         process.kill(kept.pid(), 'SIGKILL');
         const isBack = () =>
-          readJob(scene.store, ids[0] ?? '').then(
+          readJob(testbed.store, ids[0] ?? '').then(
             () => true,
             () => false,
           );
@@ -94,20 +97,20 @@ describe('jobs on a cluster whose record fails', function () {
         const open = new Set(ids);
         await until(
           async () => {
-            for (const id of open) if (isEnded((await scene.job(id)).status)) open.delete(id);
+            for (const id of open) if (isEnded((await testbed.job(id)).status)) open.delete(id);
             return open.size === 0;
           },
           isLong ? 300 : 90,
           'all jobs end',
         );
-        expect(await scene.wrongs(ids)).to.deep.equal([]);
-        for (const job of await Promise.all(ids.map(scene.job))) {
+        expect(await testbed.findProblems(ids)).to.deep.equal([]);
+        for (const job of await Promise.all(ids.map(testbed.job))) {
           expect(job.status, job.error ?? '').to.equal('CompletedJob');
-          const marks = await readAttempts(scene.store, job.id);
+          const marks = await readAttempts(testbed.store, job.id);
           const ends = marks.filter(({ ended_at }) => ended_at !== undefined).map(({ attempt }) => attempt);
           expect(ends, job.id).to.deep.equal(Array.from({ length: job.attempt }, (_, n) => n + 1));
         }
-        await scene.cleared(60);
+        await testbed.waitUntilEmpty(60);
       });
     });
   }

@@ -3,16 +3,15 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { makeWorkerGateway } from '../../src/controller/worker-gateway.ts';
 import { openListener } from '../../src/roles/socket.ts';
-import { makePodSpec } from '../../src/runners/kubernetes/job-manifest.ts';
 import { openPodIdentity } from '../../src/runners/kubernetes/pod-identity.ts';
 import { type AttemptId, attemptNameOf } from '../../src/runners/runner.ts';
-import { takeLead } from '../../src/store/jobs/leadership.ts';
 import { startAttempt } from '../../src/store/jobs/start-attempt.ts';
 import { endings, type Pod } from '../support/cluster/pod.ts';
+import { makePodToken, type TokenOptions } from '../support/cluster/pod-token.ts';
 import { aShape, makeWorkersNamespace, openTestRunner, type TestRunner } from '../support/cluster/runner.ts';
-import { namespace, type Scene, setScene } from '../support/cluster/scene.ts';
-import { makeTokenOf, type Wanted } from '../support/cluster/token.ts';
-import { holder, takeJob } from '../support/record.ts';
+import { namespace, startTestbed, type Testbed } from '../support/cluster/testbed.ts';
+import { makeWorkerPod } from '../support/cluster/worker-namespace.ts';
+import { holder, lead, takeJob } from '../support/record.ts';
 import { aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
@@ -20,29 +19,29 @@ const cookies = 'canary-of-the-cookies';
 
 describe('the identity of a worker in a cluster', function () {
   this.timeout(120_000);
-  let scene: Scene;
+  let testbed: Testbed;
   let runner: TestRunner;
   let identify: (token: string) => Promise<AttemptId | null>;
   const { log } = aLog();
 
   before(async () => {
-    scene = await setScene();
-    runner = await openTestRunner({ cluster: scene.cluster, namespace, log });
-    identify = openPodIdentity({ client: runner.client, state: runner.state, shape: aShape(namespace) });
+    testbed = await startTestbed();
+    runner = await openTestRunner({ cluster: testbed.cluster, namespace, log });
+    identify = openPodIdentity({ client: runner.client, state: runner.state, shape: aShape(namespace), now: Date.now });
   });
   after(async () => {
     await runner?.close();
-    await scene?.stop();
+    await testbed?.stop();
   });
 
-  const ask: Scene['cluster']['admin']['ask'] = (...words) => scene.cluster.admin.ask(...words);
+  const ask: Testbed['cluster']['admin']['ask'] = (...words) => testbed.cluster.admin.ask(...words);
   const started = async (jobId: string = randomUUID()) => {
     const name = attemptNameOf(jobId, 1);
     await runner.start({ name, jobId, attempt: 1, endpoint: 'video', deadline: Date.now() + 600_000 });
-    return { jobId, name, pod: await scene.runningPod(jobId) };
+    return { jobId, name, pod: await testbed.runningPod(jobId) };
   };
 
-  const tokenOf = (pod: Pod, wanted?: Wanted) => makeTokenOf(scene.cluster, pod, wanted);
+  const tokenOf = (pod: Pod, wanted?: TokenOptions) => makePodToken(testbed.cluster, pod, wanted);
 
   it('accepts the token of a pod for its own attempt and no other', async () => {
     const [one, other] = [await started(), await started()];
@@ -52,7 +51,12 @@ describe('the identity of a worker in a cluster', function () {
 
   it('accepts a token before the watch has shown the pod', async () => {
     const { jobId, pod } = await started();
-    const early = openPodIdentity({ client: runner.client, state: { pod: () => null }, shape: aShape(namespace) });
+    const early = openPodIdentity({
+      client: runner.client,
+      state: { pod: () => null },
+      shape: aShape(namespace),
+      now: Date.now,
+    });
     expect(await early(await tokenOf(pod))).to.deep.equal({ jobId, attempt: 1 });
   });
 
@@ -62,7 +66,7 @@ describe('the identity of a worker in a cluster', function () {
       expect(await identify(await tokenOf(pod, wanted)), JSON.stringify(wanted)).to.equal(null);
     }
     const shape = { ...aShape(namespace), serviceAccount: 'another' };
-    const ofAnother = openPodIdentity({ client: runner.client, state: runner.state, shape });
+    const ofAnother = openPodIdentity({ client: runner.client, state: runner.state, shape, now: Date.now });
     expect(await ofAnother(await tokenOf(pod))).to.equal(null);
   });
 
@@ -70,13 +74,13 @@ describe('the identity of a worker in a cluster', function () {
     await ask('POST', `/api/v1/namespaces/${namespace}/pods`, bare('no-worker'));
     const own: Pod = await ask('GET', `/api/v1/namespaces/${namespace}/pods/no-worker`);
     expect(await identify(await tokenOf(own))).to.equal(null);
-    await makeWorkersNamespace(scene.cluster, 'elsewhere');
+    await makeWorkersNamespace(testbed.cluster, 'elsewhere');
     await ask('POST', '/api/v1/namespaces/elsewhere/pods', bare('away'));
     const away: Pod = await ask('GET', '/api/v1/namespaces/elsewhere/pods/away');
     expect(await identify(await tokenOf(away, { in: 'elsewhere' }))).to.equal(null);
   });
 
-  it('refuses a changed token and a text that is none', async () => {
+  it('refuses a changed token and a text that is no token', async () => {
     const { pod } = await started();
     const [head = '', body = '', signature = ''] = (await tokenOf(pod)).split('.');
     const claims = JSON.parse(Buffer.from(body, 'base64url').toString());
@@ -99,15 +103,15 @@ describe('the identity of a worker in a cluster', function () {
   it('refuses the token of a pod that has ended or is gone', async () => {
     const [ended, gone] = [await started(), await started()];
     const tokens = [await tokenOf(ended.pod), await tokenOf(gone.pod)] as const;
-    scene.kubelet.end(ended.pod.metadata.name, endings.success());
+    testbed.kubelet.end(ended.pod.metadata.name, endings.success());
     await runner.stop(gone.name);
     await until(async () => (await identify(tokens[0])) === null, 10, 'the end of the pod is known');
     await until(async () => (await identify(tokens[1])) === null, 10, 'the pod is known to have gone');
   });
 
   it('gives a worker its own job through the gateway, and nothing to others', async () => {
-    const { store, objects } = scene;
-    const limits = { maxFileBytes: 1_000, inspectSeconds: 10 };
+    const { store, objects } = testbed;
+    const limits = { maxFileBytes: 1_000, maxAttemptMs: 7_200_000, inspectSeconds: 10 };
     const gateway = makeWorkerGateway({
       store,
       objects,
@@ -120,13 +124,15 @@ describe('the identity of a worker in a cluster', function () {
     const { port } = gateway.address() as AddressInfo;
     const get = (token: string) =>
       fetch(`http://127.0.0.1:${port}/v1/attempt`, { headers: { authorization: `Bearer ${token}` } });
-    await takeLead(store, holder);
-    const id = await scene.submit();
+    await lead(store, holder);
+    // It runs until it is stopped: the token of a pod that has ended is refused.
+    const id = await testbed.submit(() => ({}));
     expect(await takeJob(store, holder, 100)).to.equal(id);
     await startAttempt(store, holder, { id }, 1, Date.now() + 60_000);
     const { pod } = await started(id);
     const token = await tokenOf(pod);
     const answer = await get(token);
+    expect(answer.status).to.equal(200);
     expect(await answer.json()).to.include({ job: id, attempt: 1, endpoint: 'video', cookies });
     for (const kind of [
       '/api/v1/pods',
@@ -148,7 +154,7 @@ describe('the identity of a worker in a cluster', function () {
   it('gives workers a token that the API server itself refuses', async () => {
     const { pod } = await started();
     const token = await tokenOf(pod);
-    const { url } = scene.cluster;
+    const { url } = testbed.cluster;
     const review = { spec: { token } };
     const { status } = await ask('POST', '/apis/authentication.k8s.io/v1/tokenreviews', review);
     expect(status.authenticated ?? false, url).to.equal(false);
@@ -157,5 +163,5 @@ describe('the identity of a worker in a cluster', function () {
 
 /** A pod like those of workers that no Job of ours made. */
 function bare(name: string): object {
-  return { metadata: { name }, spec: makePodSpec(aShape(namespace), 600) };
+  return makeWorkerPod(name, aShape(namespace));
 }

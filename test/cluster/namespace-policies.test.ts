@@ -4,7 +4,9 @@ import { openKubeClient } from '../../src/runners/kubernetes/kube-client.ts';
 import { makeRateLimiter } from '../../src/runners/kubernetes/rate-limiter.ts';
 import { type Cluster, startCluster } from '../support/cluster/cluster.ts';
 import { type FakeKubelet, startFakeKubelet } from '../support/cluster/fake-kubelet.ts';
+import { foreignJobs } from '../support/cluster/foreign-jobs.ts';
 import { accessAs, aShape, makeWorkersNamespace } from '../support/cluster/runner.ts';
+import { makeWorkerPod } from '../support/cluster/worker-namespace.ts';
 import { attemptName } from '../support/cluster-objects.ts';
 import type { Json } from '../support/json.ts';
 import { until } from '../support/until.ts';
@@ -12,70 +14,6 @@ import { until } from '../support/until.ts';
 const namespace = 'workers';
 const jobs = `/apis/batch/v1/namespaces/${namespace}/jobs`;
 const pods = `/api/v1/namespaces/${namespace}/pods`;
-
-/** What is refused, how the pod of a Job of ours is changed to become it, and what is said. */
-const rows: [title: string, change: (pod: Json, worker: Json) => void, said: string][] = [
-  ['another image', (_, worker) => (worker.image = 'local.test/shell:1'), 'only the image of workers'],
-  ['a command', (_, worker) => (worker.command = ['/bin/sh']), 'only the command of workers'],
-  ['other words', (_, worker) => (worker.args = ['api']), 'only the command of workers'],
-  [
-    'a hook that runs a command',
-    (_, worker) => (worker.lifecycle = { postStart: { exec: { command: ['node'] } } }),
-    'only the command of workers',
-  ],
-  [
-    'an environment that loads code',
-    (_, worker) => worker.env.push({ name: 'NODE_OPTIONS', value: '--import=/scratch/x.js' }),
-    'only the environment of workers',
-  ],
-  [
-    'an environment out of a Secret',
-    (_, worker) => worker.env.push({ name: 'TRAWL_SANDBOX', valueFrom: { secretKeyRef: { name: 'x', key: 'y' } } }),
-    'only the environment of workers',
-  ],
-  ['a second container', (pod, worker) => pod.containers.push({ ...worker, name: 'second' }), 'one container'],
-  ['a container before it', (pod, worker) => (pod.initContainers = [{ ...worker, name: 'first' }]), 'one container'],
-  ['another account', (pod) => (pod.serviceAccountName = 'trawl-controller'), 'only the account of workers'],
-  [
-    'a token for the API server',
-    (pod) => (pod.automountServiceAccountToken = true),
-    'only the account of workers, and no token',
-  ],
-  [
-    'a folder of the node',
-    (pod) => pod.volumes.push({ name: 'node', hostPath: { path: '/' } }),
-    'only an empty folder and a token for the gateway',
-  ],
-  [
-    'a Secret as a volume',
-    (pod) => pod.volumes.push({ name: 'secret', secret: { secretName: 'x' } }),
-    'only an empty folder and a token for the gateway',
-  ],
-  [
-    'a token for somebody else',
-    (pod) => (pod.volumes[1].projected.sources[0].serviceAccountToken.audience = 'https://kubernetes.default.svc'),
-    'only an empty folder and a token for the gateway',
-  ],
-  [
-    'the network of the node',
-    (pod) => Object.assign(pod, { hostNetwork: true, hostUsers: true }),
-    'nothing of the node',
-  ],
-  ['the processes of the node', (pod) => Object.assign(pod, { hostPID: true, hostUsers: true }), 'nothing of the node'],
-  ['the users of the node', (pod) => (pod.hostUsers = true), 'nothing of the node'],
-  [
-    'all rights on the node',
-    (_, worker) => Object.assign(worker.securityContext, { privileged: true, allowPrivilegeEscalation: true }),
-    'no rights that workers do not need',
-  ],
-  [
-    'a root folder that can be written',
-    (_, worker) => (worker.securityContext.readOnlyRootFilesystem = false),
-    'no rights that workers do not need',
-  ],
-  ['no limit of memory', (_, worker) => delete worker.resources.limits.memory, 'limits of time, memory and disk'],
-  ['no limit of time', (pod) => delete pod.activeDeadlineSeconds, 'limits of time, memory and disk'],
-];
 
 describe('the namespace of the workers', function () {
   this.timeout(120_000);
@@ -94,11 +32,11 @@ describe('the namespace of the workers', function () {
   });
 
   const ask: Cluster['admin']['ask'] = (...words) => cluster.admin.ask(...words);
-  const aJob = (change: (typeof rows)[number][1] = () => undefined): Json => {
+  const aJob = (change: (typeof foreignJobs)[number][1] = () => undefined): Json => {
     const attempt = { name: attemptName, jobId: attemptName.slice(0, -2), attempt: 1, endpoint: 'video' } as const;
     const job = structuredClone(makeJob({ ...attempt, deadline: Date.now() + 60_000 }, shape, Date.now())) as Json;
     const { spec } = job.spec.template;
-    change(spec, spec.containers[0]);
+    change(spec, spec.containers[0], job);
     return job;
   };
   const refusal = (asked: Promise<unknown>): Promise<string> =>
@@ -107,16 +45,18 @@ describe('the namespace of the workers', function () {
       (error: Error) => error.message,
     );
 
-  for (const [title, change, said] of rows) {
+  for (const [title, change, said] of foreignJobs) {
     it(`lets nobody in with ${title}, not even our controller`, async () => {
       const access = await accessAs(cluster, namespace, 'trawl-controller');
       const client = openKubeClient({ access, rateLimit: makeRateLimiter(100, 100, () => performance.now()) });
-      expect(await refusal(client.ask('POST', jobs, { body: aJob(change) }))).to.include(`trawl: ${said}`);
+      expect(await refusal(client.ask('POST', `${jobs}?dryRun=All`, { body: aJob(change) }))).to.include(
+        `trawl: ${said}`,
+      );
       await client.close();
     });
   }
 
-  it('lets no pod in that no Job of ours makes, nor a container into a pod that runs, nor another image', async () => {
+  it('refuses a pod of another image, and another container or image in a running pod', async () => {
     const { metadata, spec } = aJob().spec.template;
     const foreign = { ...spec, containers: [{ ...spec.containers[0], image: 'local.test/shell:1' }] };
     expect(await refusal(ask('POST', pods, { metadata: { name: 'foreign' }, spec: foreign }))).to.include(
@@ -128,9 +68,77 @@ describe('the namespace of the workers', function () {
     const { securityContext } = spec.containers[0];
     const debug = { name: 'debug', image: shape.image, securityContext };
     const added = ask('PATCH', `${own}/ephemeralcontainers`, { spec: { ephemeralContainers: [debug] } });
-    expect(await refusal(added)).to.include('one container');
+    expect(await refusal(added)).to.match(/workers have no .*ephemeralContainers/);
     const changed = ask('PATCH', own, { spec: { containers: [{ name: 'worker', image: 'local.test/shell:1' }] } });
     expect(await refusal(changed)).to.include('only the image');
+  });
+
+  it('refuses the pod of each such Job as well, whoever makes it', async () => {
+    const ofPods = foreignJobs.filter(([title, , said]) => !said.endsWith('Jobs') && !/of the Job|Kueue/.test(title));
+    for (const [title, change] of ofPods) {
+      const { metadata, spec } = aJob(change).spec.template;
+      const { labels, annotations } = metadata;
+      const pod = { metadata: { name: 'foreign', labels, annotations }, spec };
+      expect(await refusal(ask('POST', `${pods}?dryRun=All`, pod)), title).to.match(
+        /trawl: |PodSecurity|priority|maximum memory/,
+      );
+    }
+  });
+
+  it('refuses an annotation or a label that our controller changes, and lets others do so', async () => {
+    await ask('POST', pods, makeWorkerPod('marked', shape));
+    const access = await accessAs(cluster, namespace, 'trawl-controller');
+    const client = openKubeClient({ access, rateLimit: makeRateLimiter(100, 100, () => performance.now()) });
+    const path = `${pods}/marked`;
+    const body = { metadata: { annotations: { 'k8s.v1.cni.cncf.io/networks': 'host-net' } } };
+    expect(await refusal(client.change('PATCH', path, body))).to.include('trawl: ');
+    await client.close();
+    await ask('PATCH', path, { metadata: { annotations: { 'cni.example.com/address': '192.0.2.1' } } });
+  });
+
+  it('lets in what the operator allows: another image, values of fields, marks, and what Kueue adds to its queue', async () => {
+    const other = 'workers-with-more';
+    const toleration = { key: 'films', operator: 'Exists', effect: 'NoSchedule' };
+    const more: WorkerShape = { ...aShape(other), queue: 'films' };
+    const { tolerations } = makeWorkerPod('x', more).spec;
+    await makeWorkersNamespace(cluster, other, more, {
+      images: ['local.test/worker:0'],
+      fields: [
+        { name: 'nodeSelector', value: { pool: 'films' } },
+        { name: 'tolerations', value: [...tolerations, toleration] },
+        {
+          name: 'worker.resources',
+          value: { limits: { cpu: '2', memory: '1Gi' }, requests: { cpu: '1', memory: '1Gi' } },
+        },
+      ],
+      marks: ['kubernetes.io/limit-ranger'],
+    });
+    const path = `/api/v1/namespaces/${other}/pods?dryRun=All`;
+    const said = (change: (pod: Json, worker: Json, marks: Json) => void) => {
+      const pod = makeWorkerPod('more', more);
+      change(pod.spec, pod.spec.containers[0], pod.metadata);
+      return refusal(ask('POST', path, pod));
+    };
+    const letIn = 'it was let in';
+    expect(await said(() => undefined)).to.equal(letIn);
+    expect(await said((_, worker) => (worker.image = 'local.test/worker:0'))).to.equal(letIn);
+    expect(await said((_, worker) => (worker.image = 'local.test/worker:2'))).to.include('only the image');
+    expect(await said((pod) => (pod.nodeSelector = { pool: 'films' }))).to.equal(letIn);
+    expect(await said((pod) => (pod.nodeSelector = { pool: 'other' }))).to.include('only the nodeSelector');
+    expect(await said((pod) => pod.tolerations.push(toleration))).to.equal(letIn);
+    expect(await said((pod) => pod.tolerations.push({ operator: 'Exists' }))).to.include('only the tolerations');
+    const limits = { limits: { cpu: '2000m', memory: '1024Mi' }, requests: { cpu: '1' } };
+    // The API server adds the request of memory that its limit stands for.
+    expect(await said((_, worker) => (worker.resources = limits))).to.equal(letIn);
+    expect(await said((_, worker) => delete worker.resources.requests)).to.include('only the resources');
+    expect(await said((_, __, marks) => (marks.annotations['kubernetes.io/limit-ranger'] = 'cpu'))).to.equal(letIn);
+    expect(await said((_, __, marks) => (marks.labels['kueue.x-k8s.io/podset'] = 'main'))).to.equal(letIn);
+    const attempt = { name: attemptName, jobId: attemptName.slice(0, -2), attempt: 1, endpoint: 'video' } as const;
+    const job = structuredClone(makeJob({ ...attempt, deadline: Date.now() + 60_000 }, more, Date.now())) as Json;
+    const jobsThere = `/apis/batch/v1/namespaces/${other}/jobs?dryRun=All`;
+    expect(await refusal(ask('POST', jobsThere, { ...job, spec: { ...job.spec, suspend: true } }))).to.equal(letIn);
+    job.metadata.labels['kueue.x-k8s.io/queue-name'] = 'other';
+    expect(await refusal(ask('POST', jobsThere, job))).to.include('only the labels');
   });
 
   it('lets go what was admitted under an older rule', async () => {

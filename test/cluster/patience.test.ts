@@ -1,10 +1,12 @@
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { type Controller, startController } from '../../src/controller/controller.ts';
+import { sharesOf } from '../../src/model/preemption.ts';
+import { startAdmissionWebhook } from '../support/cluster/admission-webhook.ts';
 import { quickLoss } from '../support/cluster/cluster.ts';
-import { openTestRunner, type TestRunner } from '../support/cluster/runner.ts';
-import { namespace, type Scene, setScene } from '../support/cluster/scene.ts';
-import { startWebhook } from '../support/cluster/webhook.ts';
+import { aShape, openTestRunner, type TestRunner } from '../support/cluster/runner.ts';
+import { namespace, startTestbed, type Testbed } from '../support/cluster/testbed.ts';
+import { changeAdmissionPolicy } from '../support/cluster/worker-namespace.ts';
 import { jobLimits } from '../support/job-limits.ts';
 import { aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -13,7 +15,7 @@ const limits = { ...jobLimits, maxAttempts: 2 };
 const image = 'The image of the worker is being fetched';
 const start = 'The worker cannot be started yet';
 
-/** What a container waits for, what its caller reads, and for how many seconds that may pass by itself. */
+/** Waiting reason of a container, the stage that its caller reads, and the seconds until it counts as a failure. */
 const waits = [
   ['ErrImagePull', 'no such host', image, 180],
   ['ImagePullBackOff', 'no such image', image, 180],
@@ -22,22 +24,23 @@ const waits = [
   ['RunContainerError', 'no such file', start, 180],
 ] as const;
 
-describe('what waits in a cluster for longer than it passes by itself', function () {
+describe('a worker that cannot start in a cluster', function () {
   this.timeout(120_000);
-  let scene: Scene;
+  let testbed: Testbed;
   const { log, lines } = aLog();
 
   before(async () => {
-    scene = await setScene({ flags: quickLoss });
+    testbed = await startTestbed({ flags: quickLoss });
   });
-  after(() => scene?.stop());
+  after(() => testbed?.stop());
 
   /** Runs jobs with workers of this shape in this process, whose clock goes by that of the record. */
   async function controlled(queue: string | null, work: (controller: Controller, runner: TestRunner) => Promise<void>) {
-    const { cluster, store, objects } = scene;
+    const { cluster, store, objects } = testbed;
+    await changeAdmissionPolicy(cluster.admin.ask, { ...aShape(namespace), queue });
     const runner = await openTestRunner({ ...{ cluster, namespace, log }, now: store.clock.now, shape: { queue } });
     const controller = await startController({
-      ...{ store, limits, objects, log, slots: 10, runners: [runner], runnerOf: () => runner },
+      ...{ store, limits, objects, log, shares: sharesOf(10, 0, 30), runners: [runner], runnerOf: () => runner },
       metrics: makeMetrics(),
       times: { renewMs: 100 },
     });
@@ -51,42 +54,42 @@ describe('what waits in a cluster for longer than it passes by itself', function
   }
 
   const says = (id: string, stage: string) =>
-    until(async () => (await scene.job(id)).stage === stage, 30, `${id} says: ${stage}`);
+    until(async () => (await testbed.job(id)).stage === stage, 30, `${id} says: ${stage}`);
   const pass = async (controller: Controller, id: string, seconds: number) => {
-    scene.store.advance(seconds * 1000);
+    testbed.store.advance(seconds * 1000);
     await until(() => controller.isLeading(), 10, 'it leads again');
     controller.hint(id);
   };
   const ends = async (controller: Controller, id: string) => {
     const isEnded = async () => {
       controller.hint(id);
-      return (await scene.job(id)).ended_at !== null;
+      return (await testbed.job(id)).ended_at !== null;
     };
     await until(isEnded, 60, `${id} ends`);
-    expect(await scene.wrongs([id])).to.deep.equal([]);
-    await scene.cleared(30);
-    return scene.job(id);
+    expect(await testbed.findProblems([id])).to.deep.equal([]);
+    await testbed.waitUntilEmpty(30);
+    return testbed.job(id);
   };
-  const ask: Scene['cluster']['admin']['ask'] = (...words) => scene.cluster.admin.ask(...words);
+  const ask: Testbed['cluster']['admin']['ask'] = (...words) => testbed.cluster.admin.ask(...words);
   const waitsWithoutPod = async (controller: Controller, id: string, stage: string) => {
     const isSaid = async () => {
       await pass(controller, id, 1);
-      return (await scene.job(id)).stage === stage;
+      return (await testbed.job(id)).stage === stage;
     };
     await until(isSaid, 30, `${id} says: ${stage}`);
   };
   const cordon = (unschedulable: boolean) => {
-    const nodes = scene.kubelet.nodes.map((node) => `/api/v1/nodes/${node}`);
+    const nodes = testbed.kubelet.nodes.map((node) => `/api/v1/nodes/${node}`);
     return Promise.all(nodes.map((node) => ask('PATCH', node, { spec: { unschedulable } })));
   };
 
   for (const [reason, message, stage, seconds] of waits) {
-    it(`${reason} is a fault of the operator after ${seconds} s`, () =>
+    it(`with ${reason} fails after ${seconds} s, is logged as an error, and is tried again`, () =>
       controlled(null, async (controller) => {
-        const id = await scene.submit((attempt) => (attempt === 1 ? { waits: { reason, message } } : undefined));
+        const id = await testbed.submit((attempt) => (attempt === 1 ? { waits: { reason, message } } : undefined));
         await says(id, stage);
         await pass(controller, id, seconds);
-        await until(async () => (await scene.job(id)).failures === 1, 30, 'the first attempt has failed');
+        await until(async () => (await testbed.job(id)).failures === 1, 30, 'the first attempt has failed');
         expect(lines.join('\n')).to.match(new RegExp(`"level":"error".*${reason}: ${message}`));
         await pass(controller, id, 5);
         expect(await ends(controller, id)).to.include({ status: 'CompletedJob', attempt: 2 });
@@ -94,11 +97,11 @@ describe('what waits in a cluster for longer than it passes by itself', function
   }
 
   const isRefused = async (controller: Controller, said: RegExp, lift: () => Promise<unknown>) => {
-    const id = await scene.submit();
+    const id = await testbed.submit();
     const hasFailed = async () => {
       // A Job without a pod is looked at closely after a moment.
       await pass(controller, id, 1);
-      return (await scene.job(id)).failures === 1;
+      return (await testbed.job(id)).failures === 1;
     };
     await until(hasFailed, 30, 'the first attempt has failed');
     await lift();
@@ -108,7 +111,7 @@ describe('what waits in a cluster for longer than it passes by itself', function
   };
   const pods = { namespace, resource: 'pods' } as const;
 
-  it('a pod that the limits of the namespace forbid is a fault of the operator', () =>
+  it('whose pod a LimitRange forbids fails, is logged as an error, and is tried again', () =>
     controlled(null, async (controller) => {
       const limits = [{ type: 'Container', max: { memory: '16Mi' } }];
       const path = `/api/v1/namespaces/${namespace}/limitranges`;
@@ -117,60 +120,60 @@ describe('what waits in a cluster for longer than it passes by itself', function
       await isRefused(controller, said, () => ask('DELETE', `${path}/tiny`));
     }));
 
-  it('a pod that a webhook of somebody else does not allow is one too', () =>
+  it('whose pod a foreign admission webhook refuses fails, is logged as an error, and is tried again', () =>
     controlled(null, async (controller) => {
-      const hook = await startWebhook(scene.cluster, pods, () => ({ no: 'not here' }));
+      const hook = await startAdmissionWebhook(testbed.cluster, pods, () => ({ no: 'not here' }));
       await isRefused(controller, /"level":"error".*denied the request: not here/, hook.remove);
     }));
 
-  it('a pod that somebody else has made unsafe is one too', () =>
+  it('whose pod a foreign admission webhook made unsafe fails, is logged as an error, and is tried again', () =>
     controlled(null, async (controller) => {
       const path = '/spec/containers/0/securityContext/allowPrivilegeEscalation';
       const unsafe = { yes: [{ op: 'replace', path, value: true }] };
-      const hook = await startWebhook(scene.cluster, pods, () => unsafe);
+      const hook = await startAdmissionWebhook(testbed.cluster, pods, () => unsafe);
       await isRefused(controller, /"level":"error".*violates PodSecurity/, hook.remove);
     }));
 
-  it('a pod that nobody can judge now waits until somebody can', () =>
+  it('whose admission webhook does not answer waits until the webhook is removed', () =>
     controlled(null, async (controller) => {
-      const hook = await startWebhook(scene.cluster, pods, () => ({ yes: [] }));
+      const hook = await startAdmissionWebhook(testbed.cluster, pods, () => ({ yes: [] }));
       await hook.silence();
-      const id = await scene.submit();
+      const id = await testbed.submit();
       await waitsWithoutPod(controller, id, 'The cluster makes no pod for it');
       await hook.remove();
       expect(await ends(controller, id)).to.include({ status: 'CompletedJob', attempt: 1 });
     }));
 
-  it('a pod for which the quota of the cluster has no place waits until there is one', () =>
+  it('whose pod exceeds a ResourceQuota waits until the quota allows it', () =>
     controlled(null, async (controller) => {
       const path = `/api/v1/namespaces/${namespace}/resourcequotas`;
       await ask('POST', path, { metadata: { name: 'none' }, spec: { hard: { pods: '0' } } });
       const counts = async () => (await ask('GET', `${path}/none`)).status?.hard?.pods === '0';
       await until(counts, 30, 'the quota counts');
-      const id = await scene.submit();
+      const id = await testbed.submit();
       await waitsWithoutPod(controller, id, 'The quota of the cluster is used up');
       await ask('DELETE', `${path}/none`);
       expect(await ends(controller, id)).to.include({ status: 'CompletedJob', attempt: 1 });
     }));
 
-  it('a registry that has had enough for now passes by itself', () =>
+  it('whose registry answers toomanyrequests waits without a failure', () =>
     controlled(null, async (controller, runner) => {
       const waits = { reason: 'ImagePullBackOff', message: 'toomanyrequests: slow down' };
-      const id = await scene.submit((attempt) => (attempt === 1 ? { waits } : undefined));
+      const id = await testbed.submit((attempt) => (attempt === 1 ? { waits } : undefined));
       await says(id, image);
-      scene.store.advance(1_800_000);
+      testbed.store.advance(1_800_000);
       expect(await runner.see(`${id}-1`)).to.deep.equal({ is: 'waiting', reason: image });
       await runner.stop(`${id}-1`);
       expect(await ends(controller, id)).to.include({ status: 'CompletedJob', attempt: 2 });
     }));
 
-  it('what no node takes is tried again after 15 minutes, then ends: nothing is charged, and the operator is told', () =>
+  it('that no node has room for is tried again after 15 min, then ends as queue_timeout, and is logged as an error', () =>
     controlled(null, async (controller) => {
       await cordon(true);
-      const id = await scene.submit();
+      const id = await testbed.submit();
       await says(id, 'No node of the cluster has room for it');
       await pass(controller, id, 900);
-      await until(async () => (await scene.job(id)).failures === 1, 30, 'the first attempt has failed');
+      await until(async () => (await testbed.job(id)).failures === 1, 30, 'the first attempt has failed');
       // By the clock of this test the pod of the second one is as old when it is made.
       await pass(controller, id, 5);
       expect(await ends(controller, id)).to.include({
@@ -181,29 +184,29 @@ describe('what waits in a cluster for longer than it passes by itself', function
       expect(lines.join('\n')).to.match(/"level":"error".*Unschedulable: 0\/2 nodes are available/);
     }));
 
-  it('what a queue of the cluster has admitted waits for a node as long as the job may', () =>
+  it('that a queue of the cluster has admitted waits for a node for more than 15 min', () =>
     controlled('media', async (controller, runner) => {
       await cordon(true);
-      const id = await scene.submit();
+      const id = await testbed.submit();
       await says(id, 'No node of the cluster has room for it');
-      scene.store.advance(1_800_000);
+      testbed.store.advance(1_800_000);
       expect(await runner.see(`${id}-1`)).to.include({ is: 'waiting' });
       await cordon(false);
       expect(await ends(controller, id)).to.include({ status: 'CompletedJob', attempt: 1 });
     }));
 
-  it('where all nodes are away the cluster takes no pod away: after a while it is lost all the same', () =>
+  it('is counted as lost after 125 s when all nodes are unreachable and Kubernetes evicts no pod', () =>
     controlled(null, async (controller, runner) => {
-      const id = await scene.submit((attempt) => (attempt === 1 ? {} : undefined));
-      const { metadata } = await scene.runningPod(id);
-      for (const node of scene.kubelet.nodes) scene.kubelet.cutOff(node);
+      const id = await testbed.submit((attempt) => (attempt === 1 ? {} : undefined));
+      const { metadata } = await testbed.runningPod(id);
+      for (const node of testbed.kubelet.nodes) testbed.kubelet.cutOff(node);
       const isUnheard = () => runner.state.pod(metadata.name)?.notReadySince !== null;
       await until(isUnheard, 30, 'the cluster hears nothing of the node');
       await until(async () => (await runner.see(`${id}-1`)).is === 'running', 5, 'it is let alone');
       expect(runner.state.pod(metadata.name)?.deletedAt).to.equal(null);
       await pass(controller, id, 125);
-      await until(async () => (await scene.job(id)).interruptions === 1, 30, 'the first attempt is lost');
-      for (const node of scene.kubelet.nodes) scene.kubelet.restore(node);
+      await until(async () => (await testbed.job(id)).interruptions === 1, 30, 'the first attempt is lost');
+      for (const node of testbed.kubelet.nodes) testbed.kubelet.restore(node);
       expect(await ends(controller, id)).to.include({ status: 'CompletedJob', attempt: 2 });
     }));
 });

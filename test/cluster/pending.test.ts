@@ -1,65 +1,65 @@
 import { expect } from 'chai';
+import { startAdmissionWebhook } from '../support/cluster/admission-webhook.ts';
 import { startTestController, type TestController } from '../support/cluster/controller.ts';
-import { namespace, type PlanOf, type Scene, setScene } from '../support/cluster/scene.ts';
-import { startWebhook } from '../support/cluster/webhook.ts';
+import { namespace, type PlanOf, startTestbed, type Testbed } from '../support/cluster/testbed.ts';
 import { until } from '../support/until.ts';
 
 const core = `/api/v1/namespaces/${namespace}`;
 const merge = 'application/merge-patch+json';
 
-describe('why a job waits in a cluster', function () {
+describe('a job that waits in a cluster', function () {
   this.timeout(120_000);
-  let scene: Scene;
+  let testbed: Testbed;
   let controller: TestController;
 
   before(async () => {
-    scene = await setScene();
-    controller = await startTestController(scene);
+    testbed = await startTestbed();
+    controller = await startTestController(testbed);
   });
   after(async () => {
     await controller?.end('SIGTERM');
-    await scene?.stop();
+    await testbed?.stop();
   });
 
-  const ask: Scene['cluster']['admin']['ask'] = (...words) => scene.cluster.admin.ask(...words);
+  const ask: Testbed['cluster']['admin']['ask'] = (...words) => testbed.cluster.admin.ask(...words);
   const waits = (id: string, reason: string) =>
-    until(async () => (await scene.job(id)).stage === reason, 30, `${id} says: ${reason}`);
+    until(async () => (await testbed.job(id)).stage === reason, 30, `${id} says: ${reason}`);
   const completes = async (id: string) => {
-    expect((await scene.ended(id, 60)).status).to.equal('CompletedJob');
-    expect(await scene.wrongs([id])).to.deep.equal([]);
-    await scene.cleared(30);
-    return scene.job(id);
+    expect((await testbed.waitUntilEnded(id, 60)).status).to.equal('CompletedJob');
+    expect(await testbed.findProblems([id])).to.deep.equal([]);
+    await testbed.waitUntilEmpty(30);
+    return testbed.job(id);
   };
   /** A job whose first attempt waits for ever. */
   const waiting = (reason: string, message: string) => {
     const plan: PlanOf = (attempt) => (attempt === 1 ? { waits: { reason, message } } : undefined);
-    return scene.submit(plan);
+    return testbed.submit(plan);
   };
 
-  it('the quota does not even let a Job be made', async () => {
+  it('says that it cannot start while a quota forbids its Job, and completes without a failure', async () => {
     const hard = { 'count/jobs.batch': '0' };
     await ask('POST', `${core}/resourcequotas`, { metadata: { name: 'no-jobs' }, spec: { hard } });
     const counts = async () => Boolean((await ask('GET', `${core}/resourcequotas/no-jobs`)).status?.hard);
     await until(counts, 30, 'the quota counts');
-    const id = await scene.submit();
+    const id = await testbed.submit();
     await waits(id, 'It cannot be started now');
     await ask('DELETE', `${core}/resourcequotas/no-jobs`);
     expect(await completes(id)).to.include({ attempt: 1, failures: 0, interruptions: 0 });
   });
 
-  it('no node has room', async () => {
+  it('says that no node has room, and completes without a failure once one has', async () => {
     const cordon = (unschedulable: boolean) =>
       Promise.all(
-        scene.kubelet.nodes.map((node) => ask('PATCH', `/api/v1/nodes/${node}`, { spec: { unschedulable } }, merge)),
+        testbed.kubelet.nodes.map((node) => ask('PATCH', `/api/v1/nodes/${node}`, { spec: { unschedulable } }, merge)),
       );
     await cordon(true);
-    const id = await scene.submit();
+    const id = await testbed.submit();
     await waits(id, 'No node of the cluster has room for it');
     await cordon(false);
     expect(await completes(id)).to.include({ attempt: 1, failures: 0, interruptions: 0 });
   });
 
-  it('the image is not there yet, which a worker that is told to go away does not survive', async () => {
+  it('says that its image is being fetched, and counts an interruption when its pod is deleted', async () => {
     const id = await waiting('ImagePullBackOff', 'no such image');
     await waits(id, 'The image of the worker is being fetched');
     const { items } = await ask('GET', `${core}/pods`);
@@ -67,34 +67,36 @@ describe('why a job waits in a cluster', function () {
     expect(await completes(id)).to.include({ attempt: 2, failures: 0, interruptions: 1 });
   });
 
-  it('an image that can never be there is a fault of the operator, is said loudly, and counts as a failure', async () => {
+  it('with an invalid image name counts a failure and is logged as an error', async () => {
     const id = await waiting('InvalidImageName', 'not a name');
     expect(await completes(id)).to.include({ attempt: 2, failures: 1, interruptions: 0 });
-    expect(controller.said()).to.match(/"level":"error".*InvalidImageName: not a name/);
+    expect(controller.output()).to.match(/"level":"error".*InvalidImageName: not a name/);
   });
 
-  it('a Job that the cluster refuses is said loudly, and waits until a person has changed that', async () => {
-    const hook = await startWebhook(scene.cluster, { namespace, resource: 'jobs' }, () => ({ no: 'no Jobs' }));
-    const id = await scene.submit();
+  it('whose Job an admission webhook refuses is logged as an error, and completes once the webhook is removed', async () => {
+    const hook = await startAdmissionWebhook(testbed.cluster, { namespace, resource: 'jobs' }, () => ({
+      no: 'no Jobs',
+    }));
+    const id = await testbed.submit();
     await waits(id, 'It cannot be started now');
     await hook.remove();
     expect(await completes(id)).to.include({ attempt: 1, failures: 0, interruptions: 0 });
-    expect(controller.said()).to.match(/"level":"error","text":"the cluster refuses a Job".*no Jobs/);
+    expect(controller.output()).to.match(/"level":"error","text":"the cluster refuses a Job".*no Jobs/);
   });
 
-  it('a queue of the cluster admits a job when it is its turn', async () => {
+  it('says that the cluster has not admitted it while its Job is suspended, and completes after that', async () => {
     const held = { yes: [{ op: 'add', path: '/spec/suspend', value: true }] };
-    const hook = await startWebhook(scene.cluster, { namespace, resource: 'jobs' }, () => held);
-    const id = await scene.submit();
+    const hook = await startAdmissionWebhook(testbed.cluster, { namespace, resource: 'jobs' }, () => held);
+    const id = await testbed.submit();
     await waits(id, 'The cluster has not admitted it yet');
     await hook.remove();
     await ask('PATCH', `/apis/batch/v1/namespaces/${namespace}/jobs/${id}-1`, { spec: { suspend: false } }, merge);
     expect(await completes(id)).to.include({ attempt: 1, failures: 0, interruptions: 0 });
   });
 
-  it('a queue of the cluster takes the place of a job that runs away and gives it back later', async () => {
-    const id = await scene.submit((attempt) => (attempt === 1 ? {} : undefined));
-    await scene.runningPod(id);
+  it('counts an interruption when its Job is suspended while it runs, and completes later', async () => {
+    const id = await testbed.submit((attempt) => (attempt === 1 ? {} : undefined));
+    await testbed.runningPod(id);
     await ask('PATCH', `/apis/batch/v1/namespaces/${namespace}/jobs/${id}-1`, { spec: { suspend: true } }, merge);
     expect(await completes(id)).to.include({ attempt: 2, failures: 0, interruptions: 1 });
   });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { findMissingPermissions } from '../../src/runners/kubernetes/check-permissions.ts';
 import { openKubeClient } from '../../src/runners/kubernetes/kube-client.ts';
+import { findMissingPermissions } from '../../src/runners/kubernetes/permissions.ts';
 import { makeRateLimiter } from '../../src/runners/kubernetes/rate-limiter.ts';
 import { itRunsAttempts, type RunnerUnderTest } from '../runners/runner.contract.ts';
 import { type Cluster, startCluster } from '../support/cluster/cluster.ts';
@@ -52,7 +52,7 @@ for (const defersCleanup of [true, false]) {
 
     itRunsAttempts(() => tested);
 
-    it('the rights that it needs are exactly those of its Role', async () => {
+    it('miss no permission with the Role of the controller, and 12 with that of a worker', async () => {
       expect(await findMissingPermissions(runner.client, namespace)).to.deep.equal([]);
       const access = await accessAs(cluster, namespace, 'trawl-worker');
       const other = openKubeClient({ access, rateLimit: makeRateLimiter(100, 100, () => performance.now()) });
@@ -62,7 +62,7 @@ for (const defersCleanup of [true, false]) {
       await other.close();
     });
 
-    it('nothing is left of what was stopped', () =>
+    it('leave no Job and no pod after stop', () =>
       until(async () => (await countLeft(cluster, namespace)) === 0, 20, 'no Job and no pod is left'));
   });
 }

@@ -1,12 +1,17 @@
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
-import { type Controller, startController } from '../../src/controller/controller.ts';
+import { type Controller, type ControllerOptions, startController } from '../../src/controller/controller.ts';
+import type { Delivered } from '../../src/model/job.ts';
 import type { Seen } from '../../src/model/next.ts';
+import { sharesOf } from '../../src/model/preemption.ts';
 import { jobIdOf, type Runner } from '../../src/runners/runner.ts';
+import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { listActive } from '../../src/store/jobs/open-work.ts';
 import { readAttempts } from '../../src/store/jobs/read-job.ts';
 import { keys } from '../../src/store/keys.ts';
+import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { jobLimits } from '../support/job-limits.ts';
+import { someDelivered, someMetadata } from '../support/jobs.ts';
 import { admitted, anAccount, storeOf, type TestStore, theJob } from '../support/record.ts';
 import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -16,11 +21,12 @@ describe('the controller', function () {
   let redis: TestRedis;
   let store: TestStore;
   let controller: Controller;
-  /** What the one runner has, by the names of attempts. */
+  /** The workers of the runner, by the names of attempts. */
   let workers: Map<string, Seen>;
-  /** What the runner waits for before it says anything of a worker. */
+  /** Delays the answers of the runner about a worker. */
   let hung: Promise<void> | null;
   let starting: number;
+  let objects: ControllerOptions['objects'];
   let begin: (slots: number) => Promise<Controller>;
   beforeEach(async () => {
     redis = await startTestRedis();
@@ -47,10 +53,18 @@ describe('the controller', function () {
         return names;
       },
     };
+    objects = { finish: async () => {}, see: async () => null, remove: async () => {} };
     begin = (slots) =>
       startController({
-        ...{ store, limits: jobLimits, metrics: makeMetrics(), log: aLog().log, slots, runners: [runner] },
-        objects: { finish: async () => {}, see: async () => null, remove: async () => {} },
+        ...{
+          store,
+          limits: jobLimits,
+          metrics: makeMetrics(),
+          log: aLog().log,
+          shares: sharesOf(slots, 0, 30),
+          runners: [runner],
+        },
+        objects,
         runnerOf: () => runner,
       });
     controller = await begin(1);
@@ -74,6 +88,67 @@ describe('the controller', function () {
     expect(await listActive(store)).to.have.length(32);
     resolve();
     await until(() => workers.size === 40, 5, 'all begin');
+  });
+
+  it('starts and ends other jobs while 40 wait for an object store that swallows requests, and confirms each then', async () => {
+    await controller.close();
+    let away = Promise.withResolvers<void>();
+    const files = new Map<string, Delivered>();
+    const kept = (key: string) => files.get(key);
+    const see = async (key: string) => {
+      await away.promise;
+      const { bytes, sha256 } = kept(key) ?? {};
+      return bytes === undefined ? null : { bytes, checksum: String(sha256) };
+    };
+    objects = { finish: () => away.promise, see, remove: () => away.promise };
+    controller = await begin(50);
+    const caller = await anAccount(store, { credits: 45, max_open: 45 });
+    const films = await Promise.all(Array.from({ length: 40 }, () => admitted(store, caller)));
+    await until(() => workers.size === 40, 10, 'all begin');
+    for (const id of films) {
+      const delivered = { ...someDelivered(1), key: `${id}/1/media.mp4` };
+      files.set(delivered.key, delivered);
+      workers.set(`${id}-1`, { is: 'ended', outcome: { is: 'done', metadata: someMetadata, delivered } });
+      controller.hint(id);
+    }
+    const others = await Promise.all([1, 2, 3].map(() => admitted(store, caller)));
+    await until(() => others.every((id) => workers.has(`${id}-1`)), 5, 'the others begin');
+    for (const id of others) {
+      workers.set(`${id}-1`, { is: 'ended', outcome: { is: 'failed', code: 'private' } });
+      controller.hint(id);
+    }
+    const codeOf = async (id: string) => (await theJob(store, id)).error_code;
+    for (const id of others) await until(async () => (await codeOf(id)) === 'private', 5, 'the others end');
+    away.reject(new Error('no answer'));
+    away = Promise.withResolvers<void>();
+    away.resolve();
+    const statusOf = async (id: string) => (await theJob(store, id)).status;
+    for (const id of films) await until(async () => (await statusOf(id)) === 'CompletedJob', 30, 'the films complete');
+    expect((await verifyLedger(store, caller.accountId)).problems).to.deep.equal([]);
+    expect((await readSnapshot(store, caller.accountId)).balances).to.include({ held: 0, credits_consumed: 40 });
+  });
+
+  it('ends no job and no attempt for its age while the clock of Redis is not steady', async () => {
+    await controller.close();
+    let isSteady = false;
+    const { clock: real } = store.connection;
+    const clock = { now: () => real.now(), machineAheadMs: () => 0, isSteady: () => isSteady };
+    store = { ...store, connection: { ...store.connection, clock } };
+    controller = await begin(1);
+    const caller = await anAccount(store, { credits: 2 });
+    const [first, waits] = [await admitted(store, caller), await admitted(store, caller)];
+    await isRunning(first);
+    store.advance(100 * 3_600_000);
+    const look = async () => {
+      for (const id of [first, waits]) controller.hint(id);
+      await controller.close();
+      controller = await begin(1);
+      return Promise.all([first, waits].map(async (id) => (await theJob(store, id)).error_code));
+    };
+    for (let n = 0; n < 2; n++) expect(await look()).to.deep.equal([null, null]);
+    isSteady = true;
+    const ended = async () => (await look()).filter((code) => code !== null);
+    await until(async () => (await ended()).includes('queue_timeout'), 10, 'the job that waits to end');
   });
 
   it('gives up leadership while Redis is away and makes a full pass once Redis answers', async () => {

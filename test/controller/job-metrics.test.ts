@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import { makeMetrics, renderMetrics } from '../../src/base/metrics.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
-import { takeLead } from '../../src/store/jobs/leadership.ts';
 import { readAttempts } from '../../src/store/jobs/read-job.ts';
 import { advanceWith, aRunner } from '../support/advance.ts';
 import { jobLimits } from '../support/job-limits.ts';
@@ -12,6 +11,7 @@ import {
   anAccount,
   aRunningJob,
   holder,
+  lead,
   storeOf,
   type TestStore,
   takeJob,
@@ -78,7 +78,7 @@ describe('metrics of jobs', () => {
 
   it('trawl_attempts_total counts an attempt that is cancelled before its worker could be started, once', async () => {
     const job = await admitted(store, await anAccount(store, { credits: 1 }));
-    await takeLead(store, holder);
+    await lead(store, holder);
     while ((await takeJob(store, holder, 1_000_000)) !== job);
     const metrics = makeMetrics();
     const runner = aRunner({});
@@ -112,7 +112,7 @@ describe('metrics of jobs', () => {
     for (let n = 0; n < 2; n++) await advance(job.id);
     isAway = false;
     store.advance(40_000);
-    await takeLead(store, holder);
+    await lead(store, holder);
     await advance(job.id);
     const text = await renderMetrics(metrics);
     for (const stage of ['queue', 'work', 'storage']) {
@@ -147,7 +147,7 @@ describe('metrics of jobs', () => {
 
   it('a retried attempt may be taken again and is counted as a second one', async () => {
     const { job, metrics, advance } = await endOne(() => ({ is: 'interrupted', reason: 'gone' }));
-    await takeLead(store, holder);
+    await lead(store, holder);
     while ((await takeJob(store, holder, 1_000_000)) !== job.id);
     await advance(job.id);
     expect(await theJob(store, job.id)).to.include({ attempt: 2 });

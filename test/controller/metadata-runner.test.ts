@@ -68,10 +68,12 @@ describe('metadata jobs', function () {
     expect(await (await start()).outcome()).to.deep.equal({ is: 'interrupted', reason: 'the inspector ended' });
   });
 
-  it('an inspector without a free slot is asked again', async () => {
-    await serve((_, res) => res.writeHead(503).end('{}'), done);
-    expect(await (await start()).outcome()).to.include({ is: 'done' });
-  });
+  for (const status of [429, 503]) {
+    it(`an inspector without a free slot for the account is asked again after its ${status}`, async () => {
+      await serve((_, res) => res.writeHead(status).end('{}'), done);
+      expect(await (await start()).outcome()).to.include({ is: 'done' });
+    });
+  }
 
   it('an inspector that stays away lets the attempt fail at its limit', async () => {
     expect(await (await start(undefined, 0.5)).outcome()).to.deep.equal({ is: 'failed', code: 'worker_failed' });

@@ -1,16 +1,20 @@
+import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { makeMetrics } from '../../src/base/metrics.ts';
+import { makeMetrics, renderMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
-import { JobAdvancer } from '../../src/controller/advance-job.ts';
 import { startSweeper } from '../../src/controller/sweeper.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
 import type { Runner } from '../../src/runners/runner.ts';
+import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
+import { dropFile } from '../../src/store/jobs/kept-files.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys } from '../../src/store/keys.ts';
-import { jobLimits } from '../support/job-limits.ts';
+import { readLedger } from '../../src/store/log/read-ledger.ts';
+import { shortId } from '../../src/store/short-id.ts';
+import { advanceWith } from '../support/advance.ts';
 import {
   aDownload,
   admitted,
@@ -26,6 +30,8 @@ import { aFolder, aLog, startTestRedis, type TestRedis } from '../support/redis.
 import { until } from '../support/until.ts';
 
 const hour = 3_600_000;
+/** An object store that answers. */
+const answering = { isAway: () => false, check: async () => true };
 const lifetimes = { job: 720 * hour, line: 2160 * hour, file: 24 * hour };
 
 describe('the sweeper', () => {
@@ -51,7 +57,11 @@ describe('the sweeper', () => {
 
   const waiting = async () => (await store.connection.read(['ZRANGE', keys.files, '0', '-1'])) as string[];
   const open = (given: Partial<Parameters<typeof startSweeper>[0]> = {}) =>
-    startSweeper({ store, objects, lifetimes, isLeading: () => true, log: aLog().log, ...given });
+    startSweeper({
+      ...{ store, objects, lifetimes, isLeading: () => true, metrics: makeMetrics(), log: aLog().log },
+      probe: answering,
+      ...given,
+    });
   /** A job whose worker has uploaded its file. */
   const aJobWithAFile = async () => {
     const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
@@ -59,6 +69,22 @@ describe('the sweeper', () => {
     await objects.keep(key, Buffer.from('a film'));
     return { job, key };
   };
+
+  it('warns and counts an account whose period cannot be rolled, and sweeps the others', async () => {
+    const [broken, caller] = [await anAccount(store, { quota: 1 }), await anAccount(store, { quota: 1 })];
+    await store.connection.send(['SET', keys.account(broken.accountId), 'no hash']);
+    store.advance(40 * 24 * hour);
+    const [{ lines, log }, metrics] = [aLog(), makeMetrics()];
+    sweeping = open({ log, metrics });
+    sweeping.wake();
+    const rolled = async () => (await readLedger(store, caller.accountId, 9)).length === 3;
+    const failures = async () =>
+      (await metrics.upkeep_errors_total.get()).values.find(({ labels }) => labels.task === 'sweep')?.value ?? 0;
+    await until(async () => (await rolled()) && (await failures()) > 0, 5, 'the period of the other account to roll');
+    await sweeping.close();
+    expect(await failures()).to.equal(1);
+    expect(lines.filter((line) => line.includes('a sweep failed') && line.includes('"warn"'))).to.have.length(1);
+  });
 
   it('removes the upload of a cancelled job although the controller died before it could', async () => {
     const { job, key } = await aJobWithAFile();
@@ -74,22 +100,11 @@ describe('the sweeper', () => {
     const remove = async () => {
       throw new Error('it has died');
     };
-    const advancerWith = (removeObjects: FolderStore['remove']) =>
-      new JobAdvancer({
-        ...{ store, holder, limits: jobLimits, metrics: makeMetrics(), log: aLog().log, runners: [runner] },
-        objects: { ...objects, remove: removeObjects },
-        runnerOf: () => runner,
-        mayStart: () => true,
-      });
     await cancelJob(store, job, 'The job was cancelled');
-    expect(
-      await advancerWith(remove)
-        .advance(job.id)
-        .catch((error: Error) => error.message),
-    ).to.equal('it has died');
+    await advanceWith(store, runner, { objects: { ...objects, remove } })(job.id);
     expect([...there]).to.deep.equal([]);
-    // Whoever leads next finds nothing to do: the worker is gone.
-    await advancerWith(objects.remove).advance(job.id);
+    // The next leader finds nothing to do: the worker is gone.
+    await advanceWith(store, runner, { objects })(job.id);
     expect(await objects.see(key)).not.to.equal(null);
     sweeping = open();
     sweeping.wake();
@@ -110,8 +125,8 @@ describe('the sweeper', () => {
     for (const job of [without, question]) await settleJob(store, holder, job, failed);
     const id = await admitted(store, caller);
     await cancelJob(store, { ...delivered, id }, 'The job was cancelled');
-    // What nobody may fetch goes first, and at once.
-    expect(await waiting()).to.deep.equal([without, delivered].map((job) => `${caller.accountId}/${job.id}`));
+    // Files that no caller may fetch are removed first, and at once.
+    expect(await waiting()).to.deep.equal([without, delivered].map((job) => shortId(job.id)));
     const key = keys.files;
     expect(await store.connection.read(['ZCOUNT', key, '0', '0'])).to.satisfy((n: unknown) => Number(n) === 1);
   });
@@ -135,6 +150,113 @@ describe('the sweeper', () => {
     goesOn.resolve();
     await closed;
     expect(await waiting()).to.have.length(2);
+  });
+
+  const aCancelledJob = async () => {
+    const made = await aJobWithAFile();
+    await cancelJob(store, made.job, 'The job was cancelled');
+    return made;
+  };
+
+  it('removes every other file although one cannot be removed, and tries that one again 10 minutes later', async () => {
+    const [stuck, ...others] = [await aCancelledJob(), await aCancelledJob(), await aCancelledJob()];
+    const metrics = makeMetrics();
+    let isLocked = true;
+    const remove: FolderStore['remove'] = async (prefix) => {
+      if (isLocked && prefix === `${stuck!.job.id}/`) throw new Error('it is locked');
+      await objects.remove(prefix);
+    };
+    sweeping = open({ objects: { ...objects, remove }, metrics });
+    sweeping.wake();
+    const left = () => Promise.all(others.map(async ({ key }) => (await objects.see(key)) === null));
+    await until(async () => !(await left()).includes(false), 5, 'the other files to go');
+    await until(async () => (await waiting()).length === 1, 5, 'one file to wait');
+    expect(await renderMetrics(metrics)).to.contain('trawl_removal_errors_total 1');
+    await sweeping.close();
+    isLocked = false;
+    sweeping = open({ objects: { ...objects, remove } });
+    sweeping.wake();
+    await sweeping.close();
+    expect(await objects.see(stuck!.key)).not.to.equal(null);
+    store.advance(600_000);
+    sweeping = open({ objects: { ...objects, remove } });
+    sweeping.wake();
+    await until(async () => (await objects.see(stuck!.key)) === null, 5, 'the file to go');
+  });
+
+  it('blames no file while the object store is away, and sweeps the record meanwhile', async () => {
+    await aCancelledJob();
+    const account = await anAccount(store, { credits: 1 });
+    await admitted(store, account, { work: { holdMs: 1 } });
+    const { promise, reject } = Promise.withResolvers<void>();
+    const probe = { isAway: () => false, check: async () => false };
+    sweeping = open({ objects: { ...objects, remove: () => promise }, probe });
+    store.advance(1);
+    sweeping.wake();
+    const held = async () => (await readSnapshot(store, account.accountId)).balances.held;
+    await until(async () => (await held()) === 0, 5, 'the hold to be released');
+    reject(new Error('it is away'));
+    await sweeping.close();
+    expect(await store.connection.read(['ZCOUNT', keys.files, '0', '0'])).to.equal(1);
+  });
+
+  it('removes nothing while the clock of Redis is not steady', async () => {
+    const { key } = await aCancelledJob();
+    const account = await anAccount(store, { credits: 1 });
+    await admitted(store, account, { work: { holdMs: 1 } });
+    store.advance(1000 * hour);
+    let isSteady = false;
+    const clock = { ...store.connection.clock, isSteady: () => isSteady, machineAheadMs: () => 0, now: Date.now };
+    const jumping = { ...store, connection: { ...store.connection, clock } };
+    sweeping = open({ store: jumping });
+    sweeping.wake();
+    await sweeping.close();
+    expect(await objects.see(key)).not.to.equal(null);
+    expect((await readSnapshot(store, account.accountId)).balances.held).to.equal(1);
+    isSteady = true;
+    sweeping = open({ store: jumping });
+    sweeping.wake();
+    await until(async () => (await objects.see(key)) === null, 5, 'the file to go');
+  });
+
+  it('removes objects that the record does not know a week after it found them, and no others', async () => {
+    const caller = await anAccount(store, { credits: 9 });
+    const [running, delivered, swept] = [
+      await aRunningJob(store, caller),
+      await aRunningJob(store, caller),
+      await aRunningJob(store, caller),
+    ];
+    await settleJob(store, holder, delivered, completed);
+    await settleJob(store, holder, swept, completed);
+    await dropFile(store, { job: swept.id });
+    const unknown = randomUUID();
+    const ids = [running.id, delivered.id, swept.id, unknown];
+    for (const id of ids) await objects.keep(`${id}/1/media.mp4`, Buffer.from('a film'));
+    await objects.keep('days/paid/x/0/lines.gz', Buffer.from('lines'));
+    const there = async () => {
+      const seen = await Promise.all(ids.map((id) => objects.see(`${id}/1/media.mp4`)));
+      return ids.filter((_, n) => seen[n] !== null);
+    };
+    const long = { ...lifetimes, file: 1000 * hour };
+    const sweepOnce = async () => {
+      const metrics = makeMetrics();
+      sweeping = open({ lifetimes: long, metrics });
+      sweeping.wake();
+      const said = async () => /^trawl_stray_objects \d+$/m.exec(await renderMetrics(metrics))?.[0];
+      await until(async () => (await said()) !== undefined, 5, 'the search to end');
+      await sweeping.close();
+      return said();
+    };
+    expect(await sweepOnce()).to.equal('trawl_stray_objects 2');
+    store.advance(167 * hour);
+    await sweepOnce();
+    expect(await there()).to.deep.equal(ids);
+    store.advance(hour);
+    sweeping = open({ lifetimes: long });
+    sweeping.wake();
+    await until(async () => (await there()).length === 2, 5, 'two to go');
+    expect(await there()).to.deep.equal([running.id, delivered.id]);
+    expect(await objects.see('days/paid/x/0/lines.gz')).not.to.equal(null);
   });
 
   it('stops when its controller leads no more', async () => {

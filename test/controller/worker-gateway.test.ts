@@ -12,6 +12,7 @@ import { retryJob } from '../../src/store/jobs/retry-job.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
 import { aDownload, anAccount, aRunningJob, holder, storeOf, type TestStore, theJob } from '../support/record.ts';
 import { aFolder, aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
 
 const seal = makeSeal({ secret: Buffer.alloc(32, 7), old: null });
 const film = Buffer.from('a film');
@@ -25,15 +26,19 @@ describe('The worker gateway of two controllers', () => {
   let objects: FolderStore;
   const ends: (() => Promise<void>)[] = [];
   const ports: number[] = [];
+  let isSteady = true;
 
   before(async () => {
     redis = await startTestRedis();
     store = storeOf(redis.connection);
+    const { clock: real } = redis.connection;
+    const clock = { now: () => real.now(), machineAheadMs: () => 0, isSteady: () => isSteady };
+    store = { ...store, connection: { ...store.connection, clock } };
     place = aFolder();
     for (let n = 0; n < 2; n++) {
       objects = await openFolder({ folder: place.folder, seal, now: Date.now });
       const attemptOf = async (token: string) => readToken(token, seal.verify);
-      const limits = { maxFileBytes: 1_000, inspectSeconds: 10 };
+      const limits = { maxFileBytes: 1_000, maxAttemptMs: 7_200_000, inspectSeconds: 10 };
       const cookiesOf = async (url: unknown) => (String(url).startsWith('https://own.example/') ? 'its own' : null);
       const gateway = makeWorkerGateway({ store, objects, attemptOf, cookiesOf, log: aLog().log, ...limits });
       ends.push(await openListener(gateway, { host: '127.0.0.1', port: 0 }));
@@ -67,6 +72,21 @@ describe('The worker gateway of two controllers', () => {
       given.push(cookies);
     }
     expect(given).to.deep.equal(['its own', null]);
+  });
+
+  it('gives a worker the time until its deadline, and that of a whole attempt after the clock has jumped', async () => {
+    const job = await aJob();
+    const seconds = async () =>
+      ((await (await call(0, job, '')).json()) as { limits: { seconds: number } }).limits.seconds;
+    expect(await seconds()).to.be.within(1, 60);
+    store.advance(24 * 3_600_000);
+    expect(await seconds()).to.equal(1);
+    isSteady = false;
+    expect(await seconds()).to.equal(7_200);
+    store.advance(-48 * 3_600_000);
+    isSteady = true;
+    expect(await seconds()).to.equal(7_200);
+    store.advance(24 * 3_600_000);
   });
 
   it('takes permit, file and verdict of one attempt at different controllers', async () => {
@@ -105,6 +125,24 @@ describe('The worker gateway of two controllers', () => {
     expect((await post(0, job, '/verdict', { is: 'rich' })).status).to.equal(200);
     expect((await theJob(store, job.id)).verdict).to.deep.equal({ is: 'failed', code: 'worker_failed' });
     expect((await post(0, job, '/verdict', { is: 'x'.repeat(65 * 1024) })).status).to.equal(400);
+  });
+
+  it('writes the progress of an attempt at once, then no more than once a second, and the newest report last', async () => {
+    const job = await aJob();
+    const tell = async (progress: number) => {
+      const told = { progress, stage: 'fetch video', speed_bytes: null, eta_seconds: null };
+      return (await post(0, job, '/progress', told)).status;
+    };
+    const began = performance.now();
+    expect(await tell(1)).to.equal(200);
+    const { revision, progress } = await theJob(store, job.id);
+    expect(progress).to.equal(1);
+    for (let n = 2; n <= 40; n++) expect(await tell(n)).to.equal(200);
+    await until(async () => (await theJob(store, job.id)).progress === 40, 5, 'the newest report is written');
+    const seconds = Math.ceil((performance.now() - began) / 1000);
+    expect((await theJob(store, job.id)).revision - revision).to.be.within(1, seconds);
+    await cancelJob(store, job, 'Cancelled');
+    await until(async () => (await tell(50)) === 410, 5, 'the worker hears of the end');
   });
 
   it('answers 410 to an attempt that is counted and to one whose job has ended', async () => {

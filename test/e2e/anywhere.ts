@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { workerJobSettings } from '../../src/base/settings/worker-job-settings.ts';
-import { clearGround } from '../support/cluster/ground.ts';
+import { expectNoSecrets, runJobEndToEnd } from '../support/cluster/end-to-end.ts';
 import { workerImage } from '../support/cluster/image.ts';
 import { type Installation, openInstallation } from '../support/cluster/installation.ts';
-import { expectNothingSecret, walkOneJob } from '../support/cluster/walk.ts';
+import { removeNamespace } from '../support/cluster/worker-namespace.ts';
 
 /** Run by `make e2e`: the cluster's administrator, and the address of this machine that its pods reach. */
 const { KUBECONFIG: kubeconfig = '', ADDRESS: address = '' } = process.env;
@@ -20,14 +20,14 @@ describe('a job in the cluster of KUBECONFIG', function () {
     );
     const env = Object.fromEntries(given);
     trawl = await openInstallation({ kubeconfig, address, namespace, image: workerImage, env });
-    await trawl.control();
+    await trawl.startController();
   });
   after(async () => {
     await trawl?.close();
-    if (kubeconfig) await clearGround({ kubeconfig }, namespace);
+    if (kubeconfig) await removeNamespace({ kubeconfig }, namespace);
   });
 
-  it('ends with its file in S3, one charge and one webhook, and nothing of it is left', () => walkOneJob(trawl));
+  it('ends with its file in S3, one charge and one webhook, and nothing of it is left', () => runJobEndToEnd(trawl));
 
-  it('had nothing secret stored in the cluster', () => expectNothingSecret(trawl, trawl.stored()));
+  it('had nothing secret stored in the cluster', () => expectNoSecrets(trawl, trawl.recordedObjects()));
 });

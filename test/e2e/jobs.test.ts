@@ -2,32 +2,36 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { type HostileSource, hostilePlugin, startHostileSource } from '../attack/hostile-source.ts';
 import { type Cluster, quickLoss, startCluster } from '../support/cluster/cluster.ts';
-import { findWorkerArchive, shellImage, workerImage, writeShellImage } from '../support/cluster/image.ts';
+import { completed, expectNoSecrets, failed, runJobEndToEnd } from '../support/cluster/end-to-end.ts';
+import {
+  addFolderToImage,
+  findWorkerArchive,
+  shellImage,
+  workerImage,
+  writeShellImage,
+} from '../support/cluster/image.ts';
 import { type Installation, openInstallation } from '../support/cluster/installation.ts';
 import { kubectl } from '../support/cluster/kubectl.ts';
 import { type Network, openNetwork } from '../support/cluster/network.ts';
 import { type Node, startNode } from '../support/cluster/node.ts';
-import { type Facts, factsOf, type Order } from '../support/cluster/order.ts';
-import { completed, expectNothingSecret, walkOneJob } from '../support/cluster/walk.ts';
+import { type JobTraces, readJobTraces, type SubmittedJob } from '../support/cluster/submitted-job.ts';
 import { runProgram } from '../support/operator.ts';
 import { until } from '../support/until.ts';
+import { attackPods, hostileImage } from './pod-attacks.ts';
 
 const isLong = process.env.ROUNDS !== undefined;
 const namespace = 'workers';
-const interrupted: Facts = {
+const interrupted: JobTraces = {
   ...completed,
   ...{ interruptions: 1, attempts: ['worker_lost', 'completed'], objects: ['2/media.mp4'] },
 };
-const failed = (code: string): Facts => ({
-  ...completed,
-  ...{ status: 'Error', code, attempts: [code], charged: 0, lines: [202, 500], webhooks: ['Error'], objects: [] },
-});
 /** More than the disk of a worker whose files may have as many bytes as here. */
 const fileBytes = 1_000_000;
 const tooMuch = 300 * 2 ** 20;
 
-/** What a test needs of a pod. */
+/** The fields of a pod that tests need. */
 interface Pod {
   readonly metadata: { readonly name: string; readonly uid: string };
   readonly spec: { readonly nodeName?: string };
@@ -40,11 +44,16 @@ describe('whole jobs on real nodes', function () {
   let cluster: Cluster;
   const nodes: Node[] = [];
   let trawl: Installation;
+  let source: HostileSource;
 
   before(async () => {
     const archive = findWorkerArchive();
     const shell = join(folder, 'shell.tar');
     writeShellImage(shell);
+    // Imported behind the one that it extends.
+    const hostile = join(folder, 'x-hostile.tar');
+    addFolderToImage(hostile, archive, hostilePlugin, hostileImage);
+    source = await startHostileSource();
     network = openNetwork();
     cluster = await startCluster({ address: network.address, flags: quickLoss });
     const { kubeconfig } = cluster;
@@ -53,11 +62,11 @@ describe('whole jobs on real nodes', function () {
       ...{ TRAWL_MAX_FILE_BYTES: String(fileBytes), TRAWL_ATTEMPTS: '1' },
     };
     const starting = [1, 2].map(async (number) => {
-      nodes.push(await startNode(cluster, network, number, [shell, archive]));
+      nodes.push(await startNode(cluster, network, number, [shell, archive, hostile]));
     });
     const opening = async () => {
       trawl = await openInstallation({ kubeconfig, image: workerImage, namespace, address: network.address, env });
-      await trawl.control();
+      await trawl.startController();
     };
     const all = [...starting, opening()];
     // What has started is to be known when it is ended again, also when the rest did not start.
@@ -69,10 +78,11 @@ describe('whole jobs on real nodes', function () {
     for (const node of nodes) await node.remove();
     await cluster?.stop();
     network?.close();
+    await source?.stop();
     rmSync(folder, { recursive: true });
   });
 
-  const podOf = async ({ id }: Pick<Order, 'id'>, attempt: number): Promise<Pod | undefined> => {
+  const podOf = async ({ id }: Pick<SubmittedJob, 'id'>, attempt: number): Promise<Pod | undefined> => {
     const selector = `batch.kubernetes.io%2Fjob-name%3D${id}-${attempt}`;
     const path = `/api/v1/namespaces/${namespace}/pods?labelSelector=${selector}`;
     return (await cluster.admin.ask<{ items: Pod[] }>('GET', path)).items[0];
@@ -83,7 +93,7 @@ describe('whole jobs on real nodes', function () {
     return node;
   };
   /** The node of an attempt, as soon as it has one. */
-  const whereIs = (order: Order, attempt: number, seconds: number) =>
+  const whereIs = (order: SubmittedJob, attempt: number, seconds: number) =>
     until(async () => (await podOf(order, attempt))?.spec.nodeName, seconds, `attempt ${attempt} is on a node`);
   /** Submits a film that does not come before it is let go; answers its job, with its pod as soon as that asks for the film. */
   const startHeld = async (film = 'clip.mp4') => {
@@ -96,16 +106,18 @@ describe('whole jobs on real nodes', function () {
     return { order, pod, letGo };
   };
 
-  it('a job ends with its file in S3, one charge and one webhook, and nothing of it is left', () => walkOneJob(trawl));
+  it('a job ends with its file in S3, one charge and one webhook, and nothing of it is left', () =>
+    runJobEndToEnd(trawl));
 
   it('a pod of another shape is refused where those of workers run', async () => {
     const { order, pod, letGo } = await startHeld();
     const worker = await cluster.admin.ask('GET', `/api/v1/namespaces/${namespace}/pods/${pod.metadata.name}`);
     const { nodeName: _, ...spec } = worker.spec;
+    const { labels, annotations, finalizers, ownerReferences } = worker.metadata;
     const refusal = (change: object) => {
       const other = { ...spec, ...change };
       const asked = cluster.admin.ask('POST', `/api/v1/namespaces/${namespace}/pods?dryRun=All`, {
-        metadata: { name: 'another' },
+        metadata: { name: 'another', labels, annotations, finalizers, ownerReferences },
         spec: other,
       });
       return asked.then(
@@ -116,11 +128,13 @@ describe('whole jobs on real nodes', function () {
     expect(await refusal({})).to.equal('it was let in');
     const [container] = spec.containers;
     expect(await refusal({ containers: [{ ...container, image: shellImage }] })).to.include('trawl: only the image');
-    expect(await refusal({ containers: [{ ...container, command: ['sh'] }] })).to.include('trawl: only the command');
+    expect(await refusal({ containers: [{ ...container, command: ['sh'] }] })).to.include(
+      'trawl: workers have no command',
+    );
     const env = [...container.env, { name: 'NODE_OPTIONS', value: '--import=/scratch/x.js' }];
-    expect(await refusal({ containers: [{ ...container, env }] })).to.include('trawl: only the environment');
+    expect(await refusal({ containers: [{ ...container, env }] })).to.include('trawl: only the env of workers');
     letGo();
-    expect(await factsOf(trawl, order, 60)).to.deep.equal(completed);
+    expect(await readJobTraces(trawl, order, 60)).to.deep.equal(completed);
   });
 
   it('a job whose pod is evicted is interrupted, and done by its next attempt', async () => {
@@ -130,7 +144,7 @@ describe('whole jobs on real nodes', function () {
     await cluster.admin.ask('POST', `/api/v1/namespaces/${namespace}/pods/${name}/eviction`, eviction);
     await whereIs(order, 2, 20);
     letGo();
-    expect(await factsOf(trawl, order, 60)).to.deep.equal(interrupted);
+    expect(await readJobTraces(trawl, order, 60)).to.deep.equal(interrupted);
   });
 
   it('a job whose node is drained is interrupted, and done on another node', async () => {
@@ -140,7 +154,7 @@ describe('whole jobs on real nodes', function () {
     const other = await whereIs(order, 2, 20);
     await kubectl(cluster, ['uncordon', name]);
     letGo();
-    expect(await factsOf(trawl, order, 60)).to.deep.equal(interrupted);
+    expect(await readJobTraces(trawl, order, 60)).to.deep.equal(interrupted);
     expect(other).not.to.equal(name);
   });
 
@@ -150,7 +164,7 @@ describe('whole jobs on real nodes', function () {
     const why = async () => (await trawl.ask(order, `/v1/jobs/${order.id}`)).json.queue?.reason;
     await until(async () => (await why()) === 'No node of the cluster has room for it', 20, 'the caller is told');
     for (const { name } of nodes) await kubectl(cluster, ['uncordon', name]);
-    expect(await factsOf(trawl, order, 60)).to.deep.equal(completed);
+    expect(await readJobTraces(trawl, order, 60)).to.deep.equal(completed);
   });
 
   it('a job whose node dies is interrupted, and done on another node', async () => {
@@ -160,7 +174,7 @@ describe('whole jobs on real nodes', function () {
     const other = await whereIs(order, 2, 60);
     letGo();
     await node.powerOn();
-    expect(await factsOf(trawl, order, 60)).to.deep.equal(interrupted);
+    expect(await readJobTraces(trawl, order, 60)).to.deep.equal(interrupted);
     expect(other).not.to.equal(node.name);
     await until(() => workersIn(node).length === 0, 20, 'nothing of it runs on the node that is back');
   });
@@ -169,7 +183,7 @@ describe('whole jobs on real nodes', function () {
     const { order, pod, letGo } = await startHeld();
     const volumes = join(nodeOf(pod).folder, 'var/lib/kubelet/pods', pod.metadata.uid, 'volumes');
     writeFileSync(join(volumes, 'kubernetes.io~empty-dir/work/fill'), Buffer.alloc(tooMuch));
-    expect(await factsOf(trawl, order, 60)).to.deep.equal(failed('file_too_large'));
+    expect(await readJobTraces(trawl, order, 60)).to.deep.equal(failed('file_too_large'));
     letGo();
   });
 
@@ -178,53 +192,56 @@ describe('whole jobs on real nodes', function () {
     const log = kubectl(cluster, ['logs', '--follow', '--namespace', namespace, pod.metadata.name]);
     letGo();
     const facts = { ...failed('deleted'), status: 'NotFound', lines: [202, 404] };
-    expect(await factsOf(trawl, order, 60)).to.deep.equal(facts);
+    expect(await readJobTraces(trawl, order, 60)).to.deep.equal(facts);
     expect(await log).to.contain('attempt failed');
     const said = await log;
     expect([...trawl.secrets].filter((word) => said.includes(word))).to.deep.equal([]);
   });
 
   it('a job whose worker is out of memory ends as one whose worker failed', async () => {
-    await trawl.control({ TRAWL_WORKER_MEMORY: '40Mi' });
+    await trawl.startController({ TRAWL_WORKER_MEMORY: '40Mi' });
     const order = await trawl.submit('/films/clip.mp4');
-    expect(await factsOf(trawl, order, 60)).to.deep.equal(failed('worker_failed'));
-    await until(() => trawl.stored().includes('"OOMKilled"'), 5, 'the kernel has ended it');
+    expect(await readJobTraces(trawl, order, 60)).to.deep.equal(failed('worker_failed'));
+    await until(() => trawl.recordedObjects().includes('"OOMKilled"'), 5, 'the kernel has ended it');
   });
 
   it('a job whose time is up ends, whether its worker sees it or hangs', async () => {
-    await trawl.control({ TRAWL_JOB_SECONDS: '15' });
+    await trawl.startController({ TRAWL_JOB_SECONDS: '15' });
     const { order: hung, pod, letGo } = await startHeld();
     const [worker = 0] = workersIn(nodeOf(pod));
     nodeOf(pod).run('kill', '-STOP', String(worker));
     const order = await trawl.submit('/held/clip.mp4');
-    expect(await factsOf(trawl, hung, 60)).to.deep.equal(failed('timeout'));
-    expect(await factsOf(trawl, order, 60)).to.deep.equal(failed('timeout'));
+    expect(await readJobTraces(trawl, hung, 60)).to.deep.equal(failed('timeout'));
+    expect(await readJobTraces(trawl, order, 60)).to.deep.equal(failed('timeout'));
     await until(() => nodes.flatMap(workersIn).length === 0, 20, 'no worker runs any more');
     letGo();
   });
 
+  describe('a yt-dlp that was taken over', () =>
+    attackPods(() => ({ cluster, trawl, source, workers: () => nodes.flatMap(workersIn) })));
+
   it('a job whose worker has no image says so to caller and operator while it waits, and then fails', async () => {
-    await trawl.control({ TRAWL_WORKER_IMAGE: 'local.test/missing:1', TRAWL_WORKER_START_SECONDS: '12' });
+    await trawl.startController({ TRAWL_WORKER_IMAGE: 'local.test/missing:1', TRAWL_WORKER_START_SECONDS: '12' });
     const order = await trawl.submit('/films/clip.mp4');
     const why = async () => (await trawl.ask(order, `/v1/jobs/${order.id}`)).json.queue?.reason;
     const reason = 'The image of the worker is being fetched';
     await until(async () => (await why()) === reason, 20, 'the caller is told');
     expect(await trawl.admin('job', 'explain', order.id)).to.contain(reason);
-    expect(await factsOf(trawl, order, 60)).to.deep.equal(failed('worker_failed'));
+    expect(await readJobTraces(trawl, order, 60)).to.deep.equal(failed('worker_failed'));
   });
 
   if (isLong) {
     it('a job whose worker hangs while no controller is there is ended by its kubelet', async function () {
       this.timeout(300_000);
-      await trawl.control({ TRAWL_JOB_SECONDS: '15' });
+      await trawl.startController({ TRAWL_JOB_SECONDS: '15' });
       const { order, pod, letGo } = await startHeld();
       const [worker = 0] = workersIn(nodeOf(pod));
       nodeOf(pod).run('kill', '-STOP', String(worker));
-      await trawl.leave();
-      const isOver = () => trawl.stored().includes('"reason": "DeadlineExceeded"');
+      await trawl.stopController();
+      const isOver = () => trawl.recordedObjects().includes('"reason": "DeadlineExceeded"');
       await until(isOver, 150, 'the kubelet ends it');
-      await trawl.control();
-      expect(await factsOf(trawl, order, 60)).to.deep.equal(failed('timeout'));
+      await trawl.startController();
+      expect(await readJobTraces(trawl, order, 60)).to.deep.equal(failed('timeout'));
       letGo();
     });
 
@@ -237,16 +254,18 @@ describe('whole jobs on real nodes', function () {
     });
   }
 
-  it('nothing is left in the cluster, and nothing secret was ever stored in it', async () => {
-    expect(await kubectl(cluster, ['get', 'all', '--all-namespaces', '--output', 'name'])).to.equal(
-      'service/kubernetes',
-    );
-    expectNothingSecret(trawl, trawl.stored());
-    const files = readdirSync(join(cluster.folder, 'etcd'), { recursive: true, withFileTypes: true });
-    const written = files
-      .filter((entry) => entry.isFile())
-      .map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'latin1'));
-    expectNothingSecret(trawl, written.join('\n'));
+  describe('after all of that', () => {
+    it('nothing is left in the cluster, and nothing secret was ever stored in it', async () => {
+      expect(await kubectl(cluster, ['get', 'all', '--all-namespaces', '--output', 'name'])).to.equal(
+        'service/kubernetes',
+      );
+      expectNoSecrets(trawl, trawl.recordedObjects());
+      const files = readdirSync(join(cluster.folder, 'etcd'), { recursive: true, withFileTypes: true });
+      const written = files
+        .filter((entry) => entry.isFile())
+        .map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'latin1'));
+      expectNoSecrets(trawl, written.join('\n'));
+    });
   });
 });
 

@@ -8,7 +8,7 @@ import { expect } from 'chai';
 import type { ProxyLimits } from '../../src/egress/proxy.ts';
 import {
   ask,
-  dialPlace,
+  dialProxy,
   openTunnel,
   startEgress,
   startRaw,
@@ -49,9 +49,9 @@ describe('the limits of the proxy', () => {
   });
   /** Asks in both ways, and waits until both are over. */
   const fetchBoth = async () => {
-    const { socket } = await openTunnel(egress.place, source.authority);
+    const { socket } = await openTunnel(egress.address, source.authority);
     socket.write('GET / HTTP/1.1\r\n\r\n');
-    const plain = request({ ...egress.place, path: source.url, agent: false }).end();
+    const plain = request({ ...egress.address, path: source.url, agent: false }).end();
     plain.on('error', () => undefined);
     let bytes = 0;
     socket.on('data', (data) => {
@@ -67,7 +67,7 @@ describe('the limits of the proxy', () => {
     return { bytes, complete: answer.complete };
   };
 
-  it('a connection that carries too many bytes is cut', async () => {
+  it('a connection that carries more bytes than its limit is cut', async () => {
     await start({ bytes: 1_000_000 }, pour);
     expect((await fetchBoth()).complete).to.equal(false);
     expect(await egress.counts()).to.deep.equal({ limited: 2 });
@@ -77,15 +77,15 @@ describe('the limits of the proxy', () => {
     ]);
   });
 
-  it('a connection on which nothing moves is cut', async () => {
+  it('a connection that is idle for its limit is cut', async () => {
     await start({ idleSeconds: 0.2 }, (socket) => socket.once('data', () => socket.write(`${head}x`)));
     const startMs = performance.now();
     expect((await fetchBoth()).complete).to.equal(false);
-    expect(performance.now() - startMs).to.be.within(200, 1500);
+    expect(performance.now() - startMs).to.be.at.least(200);
     expect(egress.lines.map(({ cut }) => cut)).to.deep.equal(['idle', 'idle']);
   });
 
-  it('a connection that lasts too long is cut, however much moves', async () => {
+  it('a connection that lasts longer than its limit is cut although bytes move', async () => {
     await start({ totalSeconds: 0.3 }, (socket) => {
       socket.write(head);
       const drip = setInterval(() => socket.write('x'), 20);
@@ -95,28 +95,28 @@ describe('the limits of the proxy', () => {
     expect(egress.lines.map(({ cut }) => cut)).to.deep.equal(['time', 'time']);
   });
 
-  it('a source that never answers a plain request has failed, and its client is told', async () => {
+  it('a source that never answers a plain request gives its client 504 failed_answer', async () => {
     await start({ idleSeconds: 0.2 }, (socket) => socket.resume());
-    const answer = await ask(egress.place, source.url);
+    const answer = await ask(egress.address, source.url);
     expect([answer.status, answer.verdict]).to.deep.equal([504, 'failed_answer']);
     expect(await egress.counts()).to.deep.equal({ failed_answer: 1 });
   });
 
-  it('a source that sends only preliminary answers meets the limit of time', async () => {
+  it('a source that sends only preliminary answers gives its client 503 limited after the time limit', async () => {
     await start({ totalSeconds: 0.3 }, (socket) => {
       const drip = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'), 20);
       socket.once('close', () => clearInterval(drip)).resume();
     });
-    const answer = await ask(egress.place, source.url);
+    const answer = await ask(egress.address, source.url);
     expect([answer.status, answer.verdict]).to.deep.equal([503, 'limited']);
   });
 
-  it('a client that stops reading stops its source, and is cut when nothing moves any more', async () => {
+  it('a client that stops reading stops its source, and is cut once it is idle for its limit', async () => {
     await start({ idleSeconds: 0.6 }, pour);
-    const { socket } = await openTunnel(egress.place, source.authority);
+    const { socket } = await openTunnel(egress.address, source.authority);
     socket.write('GET / HTTP/1.1\r\n\r\n');
     socket.pause();
-    const plain = request({ ...egress.place, path: source.url, agent: false }).end();
+    const plain = request({ ...egress.address, path: source.url, agent: false }).end();
     plain.on('error', () => undefined);
     const [answer] = await once(plain, 'response');
     answer.on('error', () => undefined).pause();
@@ -133,15 +133,15 @@ describe('the limits of the proxy', () => {
       4,
       'the sources wait',
     );
-    // What the kernel keeps for four connections on the loopback address.
+    // The kernel buffers this much for four connections on the loopback address.
     for (const bytes of taken()) expect(bytes).to.be.below(24_000_000);
     await until(() => egress.lines.length === 2, 3, 'both are cut');
     expect(egress.lines.map(({ cut }) => cut)).to.deep.equal(['idle', 'idle']);
   });
 
-  it('half a connection is bounded too: a side that has ended while the other one keeps silent', async () => {
+  it('a half-closed connection is cut when its other side is idle for the limit', async () => {
     await start({ idleSeconds: 0.3 }, (socket) => socket.end('bye'));
-    const socket = await dialPlace(egress.place);
+    const socket = await dialProxy(egress.address);
     socket.write(`CONNECT ${source.authority} HTTP/1.1\r\nHost: a\r\n\r\n`);
     await once(socket.resume(), 'end');
     expect(egress.lines).to.have.length(0);
@@ -150,19 +150,19 @@ describe('the limits of the proxy', () => {
     expect(egress.lines.map(({ cut, verdict }) => [cut, verdict])).to.deep.equal([['idle', 'limited']]);
   });
 
-  it('one client has so many connections and no more', async () => {
+  it('a client at its limit of connections gets 503 limited until one of them closes', async () => {
     await start({ connectionsPerClient: 3 }, (socket) => socket.resume());
-    const tunnels = await Promise.all([1, 2, 3].map(() => openTunnel(egress.place, source.authority)));
-    const fourth = await openTunnel(egress.place, source.authority);
+    const tunnels = await Promise.all([1, 2, 3].map(() => openTunnel(egress.address, source.authority)));
+    const fourth = await openTunnel(egress.address, source.authority);
     expect([fourth.status, fourth.verdict]).to.deep.equal([503, 'limited']);
     fourth.socket.destroy();
-    const plain = await ask(egress.place, source.url);
+    const plain = await ask(egress.address, source.url);
     expect([plain.status, plain.verdict]).to.deep.equal([503, 'limited']);
     expect(source.sockets).to.have.length(3);
     tunnels[0]!.socket.destroy();
     await until(
       async () => {
-        const { status, socket } = await openTunnel(egress.place, source.authority);
+        const { status, socket } = await openTunnel(egress.address, source.authority);
         if (status !== 200) socket.destroy();
         return status === 200;
       },
@@ -171,48 +171,48 @@ describe('the limits of the proxy', () => {
     );
   });
 
-  it('a client has its place again after each connection, and after a refusal that it does not take note of', async () => {
+  it('a connection that has ended or was refused does not count towards the limit of its client', async () => {
     await start({ connectionsPerClient: 1 }, (socket) => socket.resume().end('HTTP/1.1 204 No Content\r\n\r\n'));
-    for (const _ of [1, 2, 3]) expect((await ask(egress.place, source.url)).status).to.equal(204);
-    const refused = await dialPlace(egress.place);
+    for (const _ of [1, 2, 3]) expect((await ask(egress.address, source.url)).status).to.equal(204);
+    const refused = await dialProxy(egress.address);
     refused.write('CONNECT 127.0.0.3:80 HTTP/1.1\r\nHost: a\r\n\r\n');
     await until(() => egress.lines.length === 4, 1, 'it is refused');
-    await until(async () => (await ask(egress.place, source.url)).status === 204, 3, 'the place is free again');
+    await until(async () => (await ask(egress.address, source.url)).status === 204, 3, 'the place is free again');
     refused.destroy();
   });
 
-  it('another client is not concerned by that', async () => {
+  it('a client at its limit of connections does not limit a client of another address', async () => {
     await start({ connectionsPerClient: 1 }, (socket) => socket.resume());
-    await openTunnel(egress.place, source.authority);
+    await openTunnel(egress.address, source.authority);
     const from = (localAddress: string) =>
-      once(request({ ...egress.place, localAddress, method: 'CONNECT', path: source.authority }).end(), 'connect');
+      once(request({ ...egress.address, localAddress, method: 'CONNECT', path: source.authority }).end(), 'connect');
     const [own] = await from('127.0.0.1');
     const [other, socket] = await from('127.0.0.77');
     expect([own.statusCode, other.statusCode]).to.deep.equal([503, 200]);
     socket.destroy();
   });
 
-  it('those who share a socket do not take the room of each other', async () => {
+  it('clients of one UNIX socket have no limit per client', async () => {
     const { folder, remove } = aFolder();
     source = await startRaw((socket) => socket.resume());
-    egress = await startEgress({ limits: { connectionsPerClient: 1 }, place: { path: join(folder, 'egress') } });
-    const tunnels = await Promise.all(Array.from({ length: 20 }, () => openTunnel(egress.place, source.authority)));
+    egress = await startEgress({ limits: { connectionsPerClient: 1 }, address: { path: join(folder, 'egress') } });
+    const tunnels = await Promise.all(Array.from({ length: 20 }, () => openTunnel(egress.address, source.authority)));
     expect(new Set(tunnels.map(({ status }) => status))).to.deep.equal(new Set([200]));
     for (const { socket } of tunnels) socket.destroy();
     remove();
   });
 
-  it('a client that opens many more is not even heard, so that others have room', async () => {
+  it('connections far above the limit of a client are closed without an answer', async () => {
     await start({ connectionsPerClient: 1 }, (socket) => socket.resume());
-    const idle = await Promise.all(Array.from({ length: 17 }, () => dialPlace(egress.place)));
-    expect(await talk(egress.place, 'GET / HTTP/1.1\r\n\r\n')).to.equal('');
+    const idle = await Promise.all(Array.from({ length: 17 }, () => dialProxy(egress.address)));
+    expect(await talk(egress.address, 'GET / HTTP/1.1\r\n\r\n')).to.equal('');
     for (const socket of idle) socket.destroy();
   });
 
-  it('all clients together have so many connections', async () => {
+  it('connections above the limit of all clients together are closed without an answer', async () => {
     await start({ connections: 2 }, (socket) => socket.resume());
-    const idle = [await dialPlace(egress.place), await dialPlace(egress.place)];
-    expect(await talk(egress.place, 'GET / HTTP/1.1\r\n\r\n')).to.equal('');
+    const idle = [await dialProxy(egress.address), await dialProxy(egress.address)];
+    expect(await talk(egress.address, 'GET / HTTP/1.1\r\n\r\n')).to.equal('');
     expect(await egress.counts()).to.deep.equal({ limited: 1 });
     for (const socket of idle) socket.destroy();
   });
@@ -221,27 +221,27 @@ describe('the limits of the proxy', () => {
     ['sends nothing', ''],
     ['begins a request and stops', `GET ${'http://127.0.0.2/'} HTTP/1.1\r\nHost:`],
   ] as const) {
-    it(`a client that ${what} is told to go`, async () => {
+    it(`a client that ${what} is answered 408`, async () => {
       await start({ headerSeconds: 0.3 }, (socket) => socket.resume());
-      const said = await talk(egress.place, text);
+      const said = await talk(egress.address, text);
       expect(said).to.match(/^HTTP\/1\.1 408 refused_request\r\nx-egress-verdict: refused_request\r\n/);
     });
   }
 
-  it('a client that breaks off has asked nothing', async () => {
+  it('a client that breaks off its request is not counted', async () => {
     await start({}, (socket) => socket.resume());
     for (const text of ['', 'GET http://127.0']) {
-      const socket = await dialPlace(egress.place);
+      const socket = await dialProxy(egress.address);
       socket.write(text, () => socket.resetAndDestroy());
       await once(socket, 'close');
     }
-    expect((await ask(egress.place, 'http://127.0.0.3/')).status).to.equal(403);
+    expect((await ask(egress.address, 'http://127.0.0.3/')).status).to.equal(403);
     expect(await egress.counts()).to.deep.equal({ refused_address: 1 });
   });
 
-  it('a source that has not answered is left when its client leaves', async () => {
+  it('a source that has not answered is disconnected when its client disconnects', async () => {
     await start({}, (socket) => socket.resume());
-    const asked = request({ ...egress.place, path: source.url, agent: false }).end();
+    const asked = request({ ...egress.address, path: source.url, agent: false }).end();
     asked.on('error', () => undefined);
     await until(() => source.sockets.length === 1, 1, 'the source is asked');
     asked.destroy();
@@ -249,12 +249,12 @@ describe('the limits of the proxy', () => {
     expect(await egress.counts()).to.deep.equal({ open: 1 });
   });
 
-  it('a killed client is forgotten at once, and so is its source', async () => {
+  it('the sources of a killed client are disconnected at once', async () => {
     await start({}, pour);
-    const code = `const socket = require('node:net').connect(${JSON.stringify(egress.place)});
+    const code = `const socket = require('node:net').connect(${JSON.stringify(egress.address)});
       socket.write('CONNECT ${source.authority} HTTP/1.1\\r\\nHost: a\\r\\n\\r\\nGET / HTTP/1.1\\r\\n\\r\\n');
       socket.once('data', () => console.log('some'));
-      require('node:http').get({ ...${JSON.stringify(egress.place)}, path: '${source.url}' }, (answer) => answer.resume());`;
+      require('node:http').get({ ...${JSON.stringify(egress.address)}, path: '${source.url}' }, (answer) => answer.resume());`;
     const client = spawn(process.execPath, ['-e', code], { stdio: ['ignore', 'pipe', 'inherit'] });
     await once(client.stdout, 'data');
     await until(() => source.sockets.length === 2, 2, 'both ways are open');
@@ -266,7 +266,7 @@ describe('the limits of the proxy', () => {
 });
 
 describe('a large transfer', () => {
-  it('streams both ways', async () => {
+  it('of 50 MB through a plain request arrives whole', async () => {
     const length = 50_000_000;
     const source = await startSource((request, response) => {
       let got = 0;
@@ -276,7 +276,12 @@ describe('a large transfer', () => {
       request.on('end', () => response.end(String(got)));
     });
     const egress = await startEgress();
-    const asked = request({ ...egress.place, method: 'PUT', path: source.url, headers: { 'content-length': length } });
+    const asked = request({
+      ...egress.address,
+      method: 'PUT',
+      path: source.url,
+      headers: { 'content-length': length },
+    });
     for (let sent = 0; sent < length; sent += chunk.length) {
       if (!asked.write(chunk.subarray(0, Math.min(chunk.length, length - sent)))) await once(asked, 'drain');
     }

@@ -64,7 +64,7 @@ describe('the proxy', () => {
     expect(canary.hits(), 'the canary').to.deep.equal([]);
   });
 
-  it('hands a plain request on, without what is for the proxy alone', async () => {
+  it('forwards a plain request without the headers that are for the proxy alone', async () => {
     const headers = {
       'Proxy-Authorization': 'Basic x',
       'Proxy-Connection': 'keep-alive',
@@ -80,7 +80,7 @@ describe('the proxy', () => {
       verdict,
       body,
       headers: answered,
-    } = await ask(egress.place, `${source.url}a/../b?c=%20d`, { headers });
+    } = await ask(egress.address, `${source.url}a/../b?c=%20d`, { headers });
     expect([status, verdict, body]).to.deep.equal([200, undefined, 'answer to /b?c=%20d']);
     expect(answered).to.include({ 'x-source': 'yes' }).and.not.to.have.property('proxy-authenticate');
     expect(seen).to.deep.equal([
@@ -95,9 +95,9 @@ describe('the proxy', () => {
 
   for (const body of ['', 'a text', 'x'.repeat(300_000)]) {
     for (const framing of ['content-length', 'transfer-encoding']) {
-      it(`hands a body of ${body.length} bytes on that is framed by ${framing}`, async () => {
+      it(`forwards a body of ${body.length} bytes with ${framing}`, async () => {
         const headers = framing === 'content-length' ? { [framing]: body.length } : { [framing]: 'chunked' };
-        const answer = await ask(egress.place, source.url, { method: 'POST', headers, body });
+        const answer = await ask(egress.address, source.url, { method: 'POST', headers, body });
         expect(answer.status).to.equal(200);
         expect(seen.map(({ method, body }) => [method, body])).to.deep.equal([['POST', body]]);
         expect(seen[0]?.headers.map((name) => name.toLowerCase())).to.include(framing);
@@ -106,17 +106,17 @@ describe('the proxy', () => {
   }
 
   it('frames a POST without a body as empty', async () => {
-    await ask(egress.place, source.url, { method: 'POST' });
+    await ask(egress.address, source.url, { method: 'POST' });
     expect(seen[0]?.headers).to.include.members(['Content-Length', '0']);
   });
 
   it('answers HEAD without a body', async () => {
-    const answer = await ask(egress.place, source.url, { method: 'HEAD' });
+    const answer = await ask(egress.address, source.url, { method: 'HEAD' });
     expect([answer.status, answer.body, answer.headers['x-source']]).to.deep.equal([200, '', 'yes']);
   });
 
   it('opens a tunnel through which bytes go both ways as they are', async () => {
-    const { status, verdict, socket } = await openTunnel(egress.place, source.authority, {
+    const { status, verdict, socket } = await openTunnel(egress.address, source.authority, {
       'Proxy-Authorization': 'Basic x',
     });
     expect([status, verdict]).to.deep.equal([200, undefined]);
@@ -127,14 +127,14 @@ describe('the proxy', () => {
     ]);
   });
 
-  it('does both through a UNIX socket, and removes that at the end', async () => {
+  it('forwards and tunnels through a UNIX socket, and removes the socket at the end', async () => {
     const path = join(folder, 'egress.sock');
-    const here = await startEgress({ place: { path } });
-    expect((await ask(here.place, `${source.url}x`)).body).to.equal('answer to /x');
-    const { status, socket } = await openTunnel(here.place, source.authority);
+    const here = await startEgress({ address: { path } });
+    expect((await ask(here.address, `${source.url}x`)).body).to.equal('answer to /x');
+    const { status, socket } = await openTunnel(here.address, source.authority);
     expect(status).to.equal(200);
     socket.destroy();
-    expect((await ask(here.place, canary.url)).verdict).to.equal('refused_address');
+    expect((await ask(here.address, canary.url)).verdict).to.equal('refused_address');
     await here.close();
     expect(existsSync(path)).to.equal(false);
   });
@@ -152,18 +152,18 @@ describe('the proxy', () => {
       ['8.8.8.8:22', 'refused_port'],
     ] as const;
     for (const [authority, verdict] of rows) {
-      const plain = await ask(egress.place, `http://${authority}/path?query`);
+      const plain = await ask(egress.address, `http://${authority}/path?query`);
       expect([plain.status, plain.reason, plain.verdict], authority).to.deep.equal([403, verdict, verdict]);
-      const tunnel = await openTunnel(egress.place, authority);
+      const tunnel = await openTunnel(egress.address, authority);
       expect([tunnel.status, tunnel.reason, tunnel.verdict], authority).to.deep.equal([403, verdict, verdict]);
       tunnel.socket.destroy();
     }
   });
 
-  it('follows no redirect, and refuses the client that follows it to a place that is not public', async () => {
-    const redirect = await ask(egress.place, `${source.url}redirect`);
+  it('follows no redirect, and refuses the client that follows it to an address that is not public', async () => {
+    const redirect = await ask(egress.address, `${source.url}redirect`);
     expect([redirect.status, redirect.headers.location]).to.deep.equal([302, canary.url]);
-    const followed = await ask(egress.place, redirect.headers.location!);
+    const followed = await ask(egress.address, redirect.headers.location!);
     expect([followed.status, followed.verdict]).to.deep.equal([403, 'refused_address']);
   });
 
@@ -177,7 +177,7 @@ describe('the proxy', () => {
     // More than the listeners that one connection may have without a warning.
     const names = [...'abcdefghijkl'];
     for (const name of names) {
-      const asked = request({ ...egress.place, path: source.url + name, headers: { host: 'a' }, agent }).end();
+      const asked = request({ ...egress.address, path: source.url + name, headers: { host: 'a' }, agent }).end();
       const [answer] = await once(asked, 'response');
       expect(String(await buffer(answer))).to.equal(`answer to /${name}`);
       sockets.add(asked.socket);
@@ -194,9 +194,9 @@ describe('the proxy', () => {
   });
 
   it('counts every connection once by its verdict, and logs no path', async () => {
-    await ask(egress.place, `${source.url}secret-path?secret-query`, { headers: { cookie: 'secret-cookie' } });
-    await ask(egress.place, `${canary.url}secret-path?secret-query`);
-    const { socket } = await openTunnel(egress.place, source.authority);
+    await ask(egress.address, `${source.url}secret-path?secret-query`, { headers: { cookie: 'secret-cookie' } });
+    await ask(egress.address, `${canary.url}secret-path?secret-query`);
+    const { socket } = await openTunnel(egress.address, source.authority);
     socket.destroy();
     await until(() => egress.lines.length === 3, 2, 'three lines');
     expect(await egress.counts()).to.deep.equal({ open: 2, refused_address: 1 });
@@ -220,20 +220,20 @@ describe('the proxy', () => {
     expect(JSON.stringify(egress.lines)).not.to.contain('secret');
   });
 
-  it('says when there is nobody or nothing sensible at the other end', async () => {
+  it('answers 502 failed_connect when nothing listens at the target', async () => {
     const gone = await startSource(() => undefined);
     await gone.close();
-    const plain = await ask(egress.place, gone.url);
+    const plain = await ask(egress.address, gone.url);
     expect([plain.status, plain.verdict]).to.deep.equal([502, 'failed_connect']);
-    const tunnel = await openTunnel(egress.place, gone.authority);
+    const tunnel = await openTunnel(egress.address, gone.authority);
     expect([tunnel.status, tunnel.verdict]).to.deep.equal([502, 'failed_connect']);
     tunnel.socket.destroy();
   });
 
-  it('lets what is under way end before it closes, and nobody in meanwhile', async () => {
-    const { socket } = await openTunnel(egress.place, source.authority);
+  it('lets an open tunnel end before it closes, and accepts no connection meanwhile', async () => {
+    const { socket } = await openTunnel(egress.address, source.authority);
     const closed = egress.close(5);
-    const late = await ask(egress.place, source.url).catch((error) => error.code);
+    const late = await ask(egress.address, source.url).catch((error) => error.code);
     expect(late).to.equal('ECONNREFUSED');
     socket.end('GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
     expect(String(await buffer(socket))).to.contain('answer to /last');

@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { buffer } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { readListenAddress } from '../../src/egress/egress.ts';
 import { ask, openAddress, openTunnel, startSource, type TestSource } from '../support/egress.ts';
 import { aFolder } from '../support/redis.ts';
 import { root } from '../support/tree.ts';
@@ -15,7 +14,7 @@ import { until } from '../support/until.ts';
 interface Role {
   readonly child: ChildProcess;
   readonly lines: Record<string, unknown>[];
-  /** What it wrote beside them. */
+  /** Its output beside the log. */
   readonly errors: string[];
   /** Exit code or signal, once it has ended. */
   readonly ended: Promise<number | string>;
@@ -71,7 +70,7 @@ describe('the role egress', () => {
     return error instanceof Error;
   };
 
-  it('serves a port and sockets, tells that it is ready, and counts', async () => {
+  it('serves a port and sockets, is ready, and counts connections by verdict', async () => {
     const role = await start('0', path, `${path}.2`);
     for (const place of [{ host: '127.0.0.1', port: role.port }, { path }, { path: `${path}.2` }]) {
       expect((await ask(place, source.url)).body).to.equal('source');
@@ -88,7 +87,7 @@ describe('the role egress', () => {
     expect(clients).to.deep.equal(['127.0.0.1', path, `${path}.2`, path]);
   });
 
-  it('ends on SIGTERM when what is under way has ended, and removes its sockets', async () => {
+  it('ends on SIGTERM after open tunnels have ended, and removes its sockets', async () => {
     const role = await start(path);
     const { socket } = await openTunnel({ path }, source.authority);
     role.child.kill('SIGTERM');
@@ -99,7 +98,7 @@ describe('the role egress', () => {
     expect(await isGone(role.probe)).to.equal(true);
   });
 
-  it('ends at once when its lifeline does, whatever is under way, and not on Ctrl-C', async () => {
+  it('with a lifeline ends at once when its input closes, in spite of an open tunnel, and not on Ctrl-C', async () => {
     const role = await start('--lifeline', path);
     role.child.kill('SIGINT');
     const { socket } = await openTunnel({ path }, source.authority);
@@ -109,7 +108,7 @@ describe('the role egress', () => {
     expect(existsSync(path)).to.equal(false);
   });
 
-  it('without a lifeline ends on Ctrl-C, and does not mind a closed input', async () => {
+  it('without a lifeline ends on Ctrl-C, and goes on when its input closes', async () => {
     const role = await start(path);
     role.child.stdin!.end();
     expect((await ask({ path }, source.url)).body).to.equal('source');
@@ -117,7 +116,7 @@ describe('the role egress', () => {
     expect(await role.ended).to.equal(0);
   });
 
-  it('starts again over the socket of one that was killed', async () => {
+  it('starts again over the socket of a killed one', async () => {
     const first = await start(path);
     const { socket } = await openTunnel({ path }, source.authority);
     first.child.kill('SIGKILL');
@@ -128,14 +127,14 @@ describe('the role egress', () => {
     expect((await ask({ path }, source.url)).body).to.equal('source');
   });
 
-  it('does not start where it cannot listen, and removes nothing but a socket', async () => {
+  it('does not start when its path is a folder, names the path, and leaves the folder', async () => {
     const role = await start(folder);
     expect(await role.ended).to.equal(1);
     expect(role.errors).to.deep.equal([`The path ${folder} is taken by another program`]);
     expect(existsSync(folder)).to.equal(true);
   });
 
-  it('goes on after it had no file descriptors left', async () => {
+  it('goes on after it ran out of file descriptors', async () => {
     const few = 'ulimit -n 40; exec "$0" "$@"';
     const role = await run('/bin/sh', ['-c', few, process.execPath, program, path]);
     const asked = Array.from({ length: 60 }, () => openTunnel({ path }, source.authority).catch(() => undefined));
@@ -150,7 +149,7 @@ describe('the role egress', () => {
     expect(role.child.exitCode).to.equal(null);
   });
 
-  it('carries a large file in little memory, to a fast client and to a stopped one', async function () {
+  it('carries 200 MB with less than 150 MiB more memory, while four clients have stopped reading', async function () {
     this.timeout(120_000);
     const bytes = 200_000_000;
     const chunk = Buffer.alloc(1 << 20);
@@ -185,22 +184,4 @@ describe('the role egress', () => {
     asked.destroy();
     await large.close();
   });
-});
-
-describe('readListenAddress', () => {
-  const rows: [text: string, place: unknown][] = [
-    ['/run/a.sock', { path: '/run/a.sock' }],
-    ['4750', { host: '127.0.0.1', port: 4750 }],
-    ['0', { host: '127.0.0.1', port: 0 }],
-    ['65536', undefined],
-    ['a.sock', undefined],
-    ['', undefined],
-    [`/${'a'.repeat(106)}`, { path: `/${'a'.repeat(106)}` }],
-    [`/${'a'.repeat(107)}`, undefined],
-  ];
-  for (const [text, place] of rows) {
-    it(`${text || 'nothing'} is ${place ? 'a place' : 'none'}`, () => {
-      expect(readListenAddress(text, '127.0.0.1')).to.deep.equal(place);
-    });
-  }
 });

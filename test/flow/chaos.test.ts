@@ -25,7 +25,7 @@ const victims: readonly (readonly [string, RegExp])[] = [
 ];
 const [video, audio, metadata] = ['/v1/video/download?', '/v1/audio/download?', '/v1/media/metadata?is_async=true&'];
 const [film, nothing] = ['/films/clip.mp4', '/status/404'];
-/** What the nth job of a round asks for, and whether it brings a webhook. */
+/** The request of the nth job of a round, with or without a webhook. */
 const kinds = [
   [video, film, true],
   [metadata, film, false],
@@ -77,7 +77,7 @@ describe(`one part or everything killed at a random moment (${rounds} rounds)`, 
     const ends = jobs.map(({ status, error_code, args }) => `${status} ${error_code} ${args.query}`);
     const other = ends.filter((end) => !/^CompletedJob null .*clip|^NotFound deleted .*404/.test(end));
     expect(other, 'ends').to.deep.equal([]);
-    await service.checkBooks(customer.account, jobs);
+    await service.checkLedger(customer.account, jobs);
     await checkCalls(caller, calls);
     await checkWebhooks(customer, jobs);
     await checkFiles(jobs);
@@ -118,7 +118,7 @@ describe(`one part or everything killed at a random moment (${rounds} rounds)`, 
     await service.start();
   };
 
-  /** Who got an answer paid for it, once; who was cut off may have. */
+  /** An answered call is paid once; a call that was cut off may be. */
   const checkCalls = async ({ account }: Customer, calls: readonly Call[]) => {
     expect(calls.length).to.equal(3 * rounds);
     const count = (kind: Call) => calls.filter((call) => call === kind).length;
@@ -159,5 +159,5 @@ describe(`one part or everything killed at a random moment (${rounds} rounds)`, 
   };
 });
 
-/** How a synchronous call ended, as its caller saw it. */
+/** The end of a synchronous call as its caller saw it. */
 type Call = 'answered' | 'refused' | 'cut off';

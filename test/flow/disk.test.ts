@@ -38,7 +38,7 @@ function testDisks(this: Mocha.Suite): void {
   const film = (path: string) => `/v1/video/download?query=${films.url}${path}`;
   const objects = () => join(service.data, 'objects');
 
-  it('the folder of files read-only: jobs wait with their file made, others are delivered, and all goes on by itself', async () => {
+  it('while the folder of files is read-only, jobs wait with their file made, and they complete once it is writable', async () => {
     const { account, key } = await service.aCustomer();
     const first = await service.submit(key, film('/films/clip.mp4'));
     await service.ended([first], 30);
@@ -51,18 +51,18 @@ function testDisks(this: Mocha.Suite): void {
         return job?.status === 'Running' && job.stage === 'upload';
       });
     for (const id of ids.slice(1)) await until(() => isWaiting(id), 30, `${id} waits to be stored`);
-    await until(() => /can only be read/.test(service.up().said()), 10, 'the operator is told why');
+    await until(() => /can only be read/.test(service.up().output()), 10, 'the operator is told why');
     const { result } = (await service.ask(key, `/v1/jobs/${first}`)).json;
     expect((await fetch(result.response)).status, 'a file that was there before').to.equal(200);
     unmount(objects());
     mounted.pop();
     const jobs = await service.ended(ids, 30);
     expect(jobs.map(({ status, attempt }) => `${status} ${attempt}`)).to.deep.equal(ids.map(() => 'CompletedJob 1'));
-    await service.checkBooks(account, jobs);
+    await service.checkLedger(account, jobs);
     expect(readdirSync(join(objects(), '.uploads'))).to.deep.equal([]);
   });
 
-  it('D93: a full disk: callers are refused with a sentence, nothing is half done, and all goes on when there is room', async () => {
+  it('D93: while the disk is full, callers are refused with a sentence and nothing is half done, and jobs go on once it has room', async () => {
     const { account, key } = await service.aCustomer();
     films.forget();
     const ids = await Promise.all([1, 2].map(() => service.submit(key, film('/rate/70000/clip.mp4'))));
@@ -88,18 +88,18 @@ function testDisks(this: Mocha.Suite): void {
     ids.push((accepted as { job_id: string }).job_id);
     const jobs = await service.ended(ids, 60);
     expect(jobs.map(({ status }) => status)).to.deep.equal(ids.map(() => 'CompletedJob'));
-    await service.checkBooks(account, jobs);
+    await service.checkLedger(account, jobs);
     expect(readdirSync(join(objects(), '.uploads'))).to.deep.equal([]);
     expect(await service.stop()).to.equal(0);
     expect(readdirSync(join(service.data, 'work'))).to.deep.equal([]);
   });
 
-  it('a data folder that can only be read: the start is refused with a sentence, and nothing runs', async () => {
+  it('a start with a read-only data folder is refused with a sentence, and nothing runs', async () => {
     mountReadOnly(service.data);
     mounted.push(service.data);
     const up = spawnUp({ TRAWL_DATA: service.data });
     expect(await up.ended).to.equal(1);
-    expect(up.said())
+    expect(up.output())
       .to.match(/read-only/)
       .and.not.match(/^ +at /m);
     expect(service.processes()).to.deep.equal([]);

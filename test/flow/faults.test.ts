@@ -57,7 +57,7 @@ describe('a part of one machine that is away for some time', function () {
     return { said: [...said], slowest };
   };
 
-  it(`Redis stopped for ${stoppedSeconds} s: callers are refused with a sentence, and jobs end as if nothing had been`, async () => {
+  it(`while Redis is stopped for ${stoppedSeconds} s callers are refused with a sentence, and jobs end as usual after that`, async () => {
     const { account, key } = await service.aCustomer();
     const ids = await startSlow(key);
     const [redis = 0] = service.processes(/^redis-server/);
@@ -74,17 +74,17 @@ describe('a part of one machine that is away for some time', function () {
     expect((performance.now() - began) / 1000, 'seconds until all have ended').to.be.below(25);
     const how = jobs.map(({ status, failures, interruptions }) => [status, failures, interruptions].join(' '));
     expect(how).to.deep.equal(ids.map(() => 'CompletedJob 0 0'));
-    // What a refused caller had sent may have been admitted all the same: then it is a job like every other.
+    // The request of a refused caller may have been admitted all the same: then it is a job like every other.
     const all = (await service.ask(key, '/v1/jobs?limit=100')).json;
     const others = await service.ended(
       all.jobs.map((job: { id: string }) => job.id),
       30,
     );
     expect(others.length).to.be.at.least(ids.length);
-    await service.checkBooks(account, others);
+    await service.checkLedger(account, others);
   });
 
-  it(`D75: the object store gone for ${goneSeconds} s right after an upload: the job is charged once when it is back`, async () => {
+  it(`D75: a job whose object store is away for ${goneSeconds} s after the upload is charged once when the store is back`, async () => {
     const { account, key } = await service.aCustomer();
     const isCaught = async (): Promise<boolean> => {
       const id = await service.submit(key, film('/films/clip.mp4'));
@@ -117,10 +117,10 @@ describe('a part of one machine that is away for some time', function () {
     await until(isCaught, 60, 'a job whose file was stored and not yet confirmed');
     const jobs = await service.ended(ids, 15);
     expect(jobs.map(({ status, attempt }) => `${status} ${attempt}`)).to.deep.equal(ids.map(() => 'CompletedJob 1'));
-    await service.checkBooks(account, jobs);
+    await service.checkLedger(account, jobs);
   });
 
-  it('the clock moved an hour on, and two back, while jobs run: each ends as if it had not been', async () => {
+  it('jobs end as usual when the clock moves an hour on and two back while they run', async () => {
     const { account, key } = await service.aCustomer({ perMinute: 1_000 });
     const ids: string[] = [];
     for (const seconds of [hour, -hour]) {

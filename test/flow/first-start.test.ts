@@ -14,7 +14,7 @@ import { aFolder, startTestRedis } from '../support/redis.ts';
 import { type Source, startSource } from '../support/source-server.ts';
 import { root } from '../support/tree.ts';
 import { until } from '../support/until.ts';
-import { processesIn, type Running, spawnUp, startUp, type Up } from '../support/up.ts';
+import { processesIn, type RunningUp, spawnUp, startUp, type Up } from '../support/up.ts';
 
 const publicFilm = /https:\/\/media\.w3\.org\/[^']+/;
 
@@ -47,8 +47,8 @@ describe('the first start', function () {
   };
   const settings = (data: string) => ({ TRAWL_DATA: data, TRAWL_EGRESS_ALLOW: '127.0.0.1:*' });
   /** The lines for a shell, as they are printed but for the film's URL: nothing outside is reached here. */
-  const linesOf = async (up: Running) => {
-    const lines = () => up.said().match(/^ {2}(?:job=|curl ).*$/gm) ?? [];
+  const linesOf = async (up: RunningUp) => {
+    const lines = () => up.output().match(/^ {2}(?:job=|curl ).*$/gm) ?? [];
     await until(() => lines().length === 4, 5, 'four lines to paste');
     return lines().map((line) => line.replace(publicFilm, `${source.url}/films/clip.mp4`));
   };
@@ -63,12 +63,12 @@ describe('the first start', function () {
       shell.once('close', () => resolve(out));
       shell.stdin.end(`${lines.join('\n')}\n`);
     });
-  const usage = async ({ url }: Running, key: string) => {
+  const usage = async ({ url }: RunningUp, key: string) => {
     const answer = await fetch(`${url}/v1/usage`, { headers: { 'x-api-key': key } });
     return { status: answer.status, ...((await answer.json()) as { remaining: number; held: number }) };
   };
 
-  it('prints lines that a shell takes as they are: from the account to a film that plays, for one credit', async () => {
+  it('prints lines that a shell runs as they are, from the account to a film that plays, for one credit', async () => {
     const data = join(folder, 'data');
     const up = keep(await startUp(settings(data)));
     const lines = await linesOf(up);
@@ -99,7 +99,11 @@ describe('the first start', function () {
       [202, 0],
       [201, 1],
     ]);
-    expect(up.said()).not.to.contain('\x1b');
+    expect(up.output()).not.to.contain('\x1b');
+    const line = /^ {2}(TRAWL_API_URL=.* \.\/trawl get )https:/m.exec(up.output())?.[1] ?? '';
+    expect(
+      await paste([`${line.replace('./trawl', join(root, 'trawl'))}${source.url}/films/clip.mp4`], folder),
+    ).to.equal('clip.mp4\n');
   });
 
   it('works from a tree and in a data folder whose paths have spaces', async () => {
@@ -113,7 +117,7 @@ describe('the first start', function () {
     execFileSync('ffmpeg', ['-v', 'error', '-xerror', '-i', 'film.mp4', '-f', 'null', '-'], { cwd: tree });
   });
 
-  it('leaves nothing half made when it is killed before any of its commands: the next one finishes it', async () => {
+  it('that is killed before any of its Redis commands is finished by the next start', async () => {
     const redis = await startTestRedis();
     const store = storeOf(redis.connection);
     const start = (commands: number) => {
@@ -146,7 +150,7 @@ describe('the first start', function () {
     }
   });
 
-  it('may be killed whole at any stage: the next one is a first start still', async () => {
+  it('that is killed whole at any stage is followed by another first start', async () => {
     const data = join(folder, 'data');
     let said = '';
     for (const stage of ['lock', 'secret', 'redis/redis.sock', 'gateway.sock']) {
@@ -155,23 +159,23 @@ describe('the first start', function () {
       up.process.kill('SIGKILL');
       await up.ended;
       await until(() => processesIn(folder).length === 0, 10, 'its parts have ended');
-      said += up.said();
+      said += up.output();
     }
     const up = keep(await startUp(settings(data)));
-    const told = () => /'x-api-key: (\S+)'/.exec(said + up.said())?.[1];
+    const told = () => /'x-api-key: (\S+)'/.exec(said + up.output())?.[1];
     const key = await until(told, 10, 'the key');
     expect(await usage(up, key ?? '')).to.include({ status: 200, remaining: 100, held: 0 });
     const { out } = await trawl(['admin', 'account', 'list', '--json'], { TRAWL_DATA: data });
     expect(JSON.parse(out)).to.have.length(1);
   });
 
-  it('keeps a line in a terminal that counts jobs, and writes none elsewhere', async () => {
+  it('shows a line that counts jobs in a terminal alone', async () => {
     const data = join(folder, 'data');
     const up = keep(await startUp(settings(data), root, 'terminal'));
-    await until(() => up.said().includes('\x1b[K0 queued, 0 running, 0 done, 0 failed\r'), 10, 'the line');
+    await until(() => up.output().includes('\x1b[K0 queued, 0 running, 0 done, 0 failed\r'), 10, 'the line');
     const lines = await linesOf(up);
     await paste(lines, folder);
     await paste([lines[1]!.replace('films/clip.mp4', 'status/404')], folder);
-    await until(() => up.said().includes('\x1b[K0 queued, 0 running, 1 done, 1 failed\r'), 20, 'one more of each');
+    await until(() => up.output().includes('\x1b[K0 queued, 0 running, 1 done, 1 failed\r'), 20, 'one more of each');
   });
 });

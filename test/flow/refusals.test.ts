@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { expect } from 'chai';
-import { spawnPart } from '../support/parts.ts';
 import { startTestServer, type TestRecord } from '../support/redis.ts';
+import { spawnRole } from '../support/role-process.ts';
 
 const secret = Buffer.alloc(32, 3).toString('base64');
 const away = 'http://127.0.0.1:9';
@@ -22,11 +22,11 @@ describe('a role that cannot start', function () {
   });
   after(() => redis.stop());
 
-  /** What it says besides its log, a sentence a line. */
-  const refused = async (...given: Parameters<typeof spawnPart>): Promise<string[]> => {
-    const part = await spawnPart(...given);
-    expect(await part.ended, part.said()).to.equal(1);
-    const lines = part.said().trim().split('\n');
+  /** Its output besides the log, a sentence a line. */
+  const refused = async (...given: Parameters<typeof spawnRole>): Promise<string[]> => {
+    const part = await spawnRole(...given);
+    expect(await part.ended, part.output()).to.equal(1);
+    const lines = part.output().trim().split('\n');
     return lines.filter((line) => !line.startsWith('{'));
   };
 
@@ -64,7 +64,7 @@ describe('a role that cannot start', function () {
     expect(others).to.deep.equal([]);
   });
 
-  it('inspector and egress name what is wrong', async () => {
+  it('inspector and egress name the wrong setting', async () => {
     expect(await refused('inspector', {})).to.deep.equal(['TRAWL_EGRESS_ADDRESS is required here.']);
     expect(await refused('egress', { TRAWL_WORKERS: 'many', TRAWL_EGRESS_PORTS: 'x' })).to.have.length(2);
   });

@@ -1,20 +1,20 @@
-import { renameSync } from 'node:fs';
+import { readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { readAttempts } from '../../src/store/jobs/read-job.ts';
 import { keys } from '../../src/store/keys.ts';
-import { type Held, startHeld } from '../support/held.ts';
-import { freePort } from '../support/port.ts';
+import { type BlockingSource, startBlockingSource } from '../support/blocking-source.ts';
+import { freePort } from '../support/free-port.ts';
 import { makeService, type Service, signal } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
-describe('one machine that stops, or misses a part', function () {
+describe('trawl up', function () {
   this.timeout(120_000);
   const service: Service = makeService({ TRAWL_WORKERS: '2' });
   let probe: number;
-  let held: Held;
+  let held: BlockingSource;
   before(async () => {
-    held = await startHeld();
+    held = await startBlockingSource();
     probe = await freePort();
     await service.start({ TRAWL_PROBE_PORT: String(probe) });
   });
@@ -50,10 +50,18 @@ describe('one machine that stops, or misses a part', function () {
     });
   }
 
+  it('requires of its inspector and workers the bubblewrap that it found at its start', async () => {
+    await isReady();
+    const [inspector] = service.processes(/ inspector --lifeline/);
+    const settings = readFileSync(`/proc/${inspector}/environ`, 'utf8').split('\0');
+    expect(settings).to.include('TRAWL_SANDBOX=required');
+  });
+
   it('/readyz names the controller while another one has the lead', async () => {
     await isReady();
     await service.withStore(async ({ connection }) => {
-      await connection.send(['SET', keys.lead, 'another', 'PX', '60000']);
+      // Longer than two leases, it would be that of a controller that died before the clock went back.
+      await connection.send(['SET', keys.lead, 'another', 'PX', '25000']);
       await isMissing('controller');
       expect((await readiness()).missing).to.deep.equal(['controller']);
       await connection.send(['DEL', keys.lead]);
@@ -74,7 +82,7 @@ describe('one machine that stops, or misses a part', function () {
     await isReady();
   });
 
-  it('D74: SIGTERM ends within 20 s; the attempt it cut off was recorded as interrupted, and the next start goes on', async () => {
+  it('D74: ends within 20 s of SIGTERM, records the running attempt as interrupted, and goes on at the next start', async () => {
     await isReady();
     const { account, key } = await service.aCustomer();
     const ids = [
@@ -94,10 +102,10 @@ describe('one machine that stops, or misses a part', function () {
       expect(end).to.include({ attempt: 1, counts: 'interruption', code: 'worker_lost' });
       expect(end?.ended_at).to.be.below(stoppedAt);
     }
-    held.go();
+    held.release();
     const jobs = await service.ended(ids, 30);
     const how = jobs.map(({ status, failures, interruptions, attempt }) => [status, failures, interruptions, attempt]);
     expect(how).to.deep.equal(ids.map(() => ['NotFound', 0, 1, 2]));
-    await service.checkBooks(account, jobs);
+    await service.checkLedger(account, jobs);
   });
 });

@@ -4,16 +4,16 @@ import { expect } from 'chai';
 import { aFolder } from '../support/redis.ts';
 import { type Source, startSource } from '../support/source-server.ts';
 import { until } from '../support/until.ts';
-import { type Running, startUp } from '../support/up.ts';
+import { type RunningUp, startUp } from '../support/up.ts';
 
 const day = 86_400;
 
-describe('the walk of jobs', function () {
+describe('jobs through trawl up', function () {
   this.timeout(120_000);
   let folder: string;
   let remove: () => void;
   let source: Source;
-  let up: Running;
+  let up: RunningUp;
   let key: string;
   const clock = () => join(folder, 'clock');
 
@@ -27,7 +27,7 @@ describe('the walk of jobs', function () {
       TRAWL_EGRESS_ALLOW: '127.0.0.1:*',
       TRAWL_WORKERS: '1',
     });
-    key = (await until(() => /'x-api-key: (\S+)'/.exec(up.said()), 5, 'the sample key'))![1]!;
+    key = (await until(() => /'x-api-key: (\S+)'/.exec(up.output()), 5, 'the sample key'))![1]!;
   });
   after(async () => {
     up?.process.kill('SIGTERM');

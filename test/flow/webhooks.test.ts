@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { readDelivery, type StoredDelivery } from '../../src/store/webhooks/read-deliveries.ts';
-import { freePort } from '../support/port.ts';
+import { freePort } from '../support/free-port.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { makeService, type Service } from '../support/service.ts';
 import { type Source, startSource } from '../support/source-server.ts';
@@ -10,7 +10,7 @@ import { copyWebhook } from '../support/webhooks.ts';
 
 const dueToDead = 5_000;
 
-describe('webhooks on their way out', function () {
+describe('webhooks through trawl up', function () {
   this.timeout(120_000);
   const service: Service = makeService({
     TRAWL_WORKERS: '4',
@@ -54,7 +54,7 @@ describe('webhooks on their way out', function () {
       `the webhook of ${id} ends`,
     );
 
-  it('a receiver that answers 500, 500, 200; one that hangs; one that redirects inside; one that is gone', async () => {
+  it('get three attempts when a receiver fails, hangs, redirects or is gone, and follow no redirect', async () => {
     const { key } = await service.aCustomer();
     const gone = `http://127.0.0.1:${await freePort()}`;
     const urls = ['/poor', '/hangs', '/moved'].map((path) => receiver.url + path);
@@ -78,7 +78,7 @@ describe('webhooks on their way out', function () {
     try {
       const first = await submit(key, `${dead.url}/0`);
       await service.ended([first], 20);
-      // What is due earlier than what was looked at last is only found by the next full pass.
+      // A webhook that is due earlier than the last one that was read is only found by the next full pass.
       const from = Date.now() + 3_000;
       await service.withStore((store) => copyWebhook(store, first, dueToDead, (n) => `${dead.url}/${n % 100}`, from));
       await until(() => dead.posted.length >= 50, 30, 'the dead host is busy');

@@ -13,7 +13,7 @@ interface Row {
   readonly code: string;
   /** The file of the package that raises it. */
   readonly file: string;
-  /** What stands there to the letter, where the message has values in it. */
+  /** The literal text of the message, without its values. */
   readonly find?: string;
 }
 

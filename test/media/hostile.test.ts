@@ -8,12 +8,12 @@ import { inspectUrl, produce } from '../../src/media/produce-file.ts';
 import { spawnChild } from '../../src/media/spawn-child.ts';
 import { Failed, type MediaOrder, type MediaTools } from '../../src/media/tools.ts';
 import { makeFilms } from '../support/films.ts';
-import { aTools, openStudio, type Studio } from '../support/media.ts';
+import { aTools, type MediaFixture, openMediaFixture } from '../support/media.ts';
 import { aFolder } from '../support/redis.ts';
 
 describe('A hostile source', function () {
   this.timeout(120_000);
-  let studio: Studio;
+  let fixture: MediaFixture;
   let folder: string;
   let remove: () => void;
   const hits: string[] = [];
@@ -23,13 +23,13 @@ describe('A hostile source', function () {
   });
   let inside: string;
   before(async () => {
-    studio = await openStudio();
+    fixture = await openMediaFixture();
     await new Promise<void>((resolve) => canary.listen(0, '127.0.0.1', resolve));
     inside = `http://127.0.0.1:${(canary.address() as AddressInfo).port}`;
   });
   after(async () => {
     canary.close();
-    await studio.stop();
+    await fixture.stop();
   });
   beforeEach(() => {
     ({ folder, remove } = aFolder());
@@ -41,8 +41,8 @@ describe('A hostile source', function () {
     endpoint: 'video',
     args: { query, download_type: 'audio_video', video_quality: 'best', video_format: 'mp4', ...args },
   });
-  const raw = (type: string, text: string) => `${studio.source.url}/raw?type=${type}&text=${encodeURIComponent(text)}`;
-  const run = async (wanted: MediaOrder, tools: MediaTools = aTools(folder, studio.proxy.url)) => {
+  const raw = (type: string, text: string) => `${fixture.source.url}/raw?type=${type}&text=${encodeURIComponent(text)}`;
+  const run = async (wanted: MediaOrder, tools: MediaTools = aTools(folder, fixture.proxy.url)) => {
     const end: unknown = await produce(wanted, tools, () => undefined, new AbortController().signal).catch(
       (error) => error,
     );
@@ -79,17 +79,17 @@ describe('A hostile source', function () {
   const mpd = (base: string) =>
     `<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT9S" profiles="urn:mpeg:dash:profile:isoff-on-demand:2011"><Period><BaseURL>${base}</BaseURL><AdaptationSet mimeType="video/mp4"><Representation id="1" bandwidth="1" width="64" height="36" codecs="avc1.42c00a"><SegmentTemplate media="$Number$.m4s" initialization="init.m4s" duration="3" timescale="1"/></Representation></AdaptationSet></Period></MPD>`;
   const traps: Readonly<Record<string, () => string>> = {
-    'a redirect': () => `${studio.source.url}/to?to=${inside}/film.mp4`,
-    'a chain of redirects': () => `${studio.source.url}/to?to=/to?to=${inside}/film.mp4`,
+    'a redirect': () => `${fixture.source.url}/to?to=${inside}/film.mp4`,
+    'a chain of redirects': () => `${fixture.source.url}/to?to=/to?to=${inside}/film.mp4`,
     'a segment': () => raw(m3u8, playlist(`#EXTINF:9,\n${inside}/0.ts`)),
     'a variant': () => raw(m3u8, `#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=9\n${inside}/variant.m3u8\n`),
     'a key': () =>
       raw(
         m3u8,
-        playlist(`#EXT-X-KEY:METHOD=AES-128,URI="${inside}/key"\n#EXTINF:9,\n${studio.source.url}/films/hls/0.ts`),
+        playlist(`#EXT-X-KEY:METHOD=AES-128,URI="${inside}/key"\n#EXTINF:9,\n${fixture.source.url}/films/hls/0.ts`),
       ),
     'a map': () =>
-      raw(m3u8, playlist(`#EXT-X-MAP:URI="${inside}/init.mp4"\n#EXTINF:9,\n${studio.source.url}/films/hls/0.ts`)),
+      raw(m3u8, playlist(`#EXT-X-MAP:URI="${inside}/init.mp4"\n#EXTINF:9,\n${fixture.source.url}/films/hls/0.ts`)),
     'the base of a manifest': () => raw('application/dash+xml', mpd(`${inside}/`)),
     'a page': () => raw('text/html', `<!doctype html><html><video src="${inside}/film.mp4"></video></html>`),
     'a file of the machine': () => raw(m3u8, playlist('#EXTINF:9,\nfile:///etc/hostname')),
@@ -97,7 +97,7 @@ describe('A hostile source', function () {
   for (const [name, trap] of Object.entries(traps)) {
     it(`${name} that points to an internal host or file is not followed, neither whole, nor in part, nor for metadata`, async () => {
       const folders = [aFolder(), aFolder()];
-      const [one, other] = folders.map((each) => aTools(each.folder, studio.proxy.url));
+      const [one, other] = folders.map((each) => aTools(each.folder, fixture.proxy.url));
       const metadata = { endpoint: 'metadata', args: { query: trap() } } as const;
       const ends = await Promise.all([
         run(order(trap())),
@@ -114,7 +114,7 @@ describe('A hostile source', function () {
   }
 
   it('the ffmpeg wrapper refuses files named by URLs, and URLs and playlists named by files', async () => {
-    await run(order(`${studio.source.url}/status/404`));
+    await run(order(`${fixture.source.url}/status/404`));
     const wrapper = join(folder, 'tools/ffmpeg');
     writeFileSync(join(folder, 'trap.mp4'), lists['a concat list']);
     copyFileSync(join(makeFilms(), 'hls/0.ts'), join(folder, 'secret.ts'));
@@ -134,7 +134,7 @@ describe('A hostile source', function () {
     it(`${path} is ended with little memory`, async () => {
       const few: MediaTools['run'] = (command, args, options) =>
         spawnChild('prlimit', [`--data=${300e6}`, command, ...args], options);
-      expect(await run(order(studio.source.url + path), { ...aTools(folder, studio.proxy.url), run: few })).to.equal(
+      expect(await run(order(fixture.source.url + path), { ...aTools(folder, fixture.proxy.url), run: few })).to.equal(
         'file_too_large',
       );
     });
@@ -142,9 +142,9 @@ describe('A hostile source', function () {
 
   it('leaves no process when the job is cancelled', async () => {
     const stop = new AbortController();
-    const wanted = order(`${studio.source.url}/rate/20000/clip.mp4`);
+    const wanted = order(`${fixture.source.url}/rate/20000/clip.mp4`);
     const told = ({ stage }: { stage: string }) => stage === 'fetch' && stop.abort(new Error('enough'));
-    const error: unknown = await produce(wanted, aTools(folder, studio.proxy.url), told, stop.signal).catch(
+    const error: unknown = await produce(wanted, aTools(folder, fixture.proxy.url), told, stop.signal).catch(
       (reason) => reason,
     );
     expect(String(error)).to.equal('Error: enough');

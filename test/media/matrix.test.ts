@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { MediaOrder } from '../../src/media/tools.ts';
 import { clipSeconds } from '../support/films.ts';
-import { decode, look, openStudio, type Studio } from '../support/media.ts';
-import { layHeights } from '../support/pages.ts';
+import { decode, look, type MediaFixture, openMediaFixture } from '../support/media.ts';
+import { addHeightsPage } from '../support/media-pages.ts';
 
 const full = process.env.ROUNDS !== undefined;
 const types = ['audio_video', 'video', 'audio'] as const;
@@ -26,7 +26,7 @@ type SourceName = keyof typeof sources;
 const soundExt: Readonly<Record<string, string>> = { mp4: 'm4a', webm: 'webm', mkv: 'mka' };
 const soundCodec: Readonly<Record<string, RegExp>> = { mp3: /^mp3$/, m4a: /^aac$/, wav: /^pcm_s16le$/ };
 
-/** Whether a combination is in the short suite: every value of every parameter, and every source, at least once. */
+/** Returns true for a combination of the short suite: every value of every parameter, and every source, at least once. */
 function isShort(source: SourceName, type: string, quality: string, format: string): boolean {
   if (source !== 'heights')
     return (
@@ -40,14 +40,14 @@ function isShort(source: SourceName, type: string, quality: string, format: stri
 
 describe('Every combination of type, quality and format', function () {
   this.timeout(120_000);
-  let studio: Studio;
+  let fixture: MediaFixture;
   let page: string;
   before(async () => {
-    studio = await openStudio();
-    page = layHeights(studio.source);
+    fixture = await openMediaFixture();
+    page = addHeightsPage(fixture.source);
   });
-  after(() => studio.stop());
-  const address = (source: SourceName) => (source === 'heights' ? page : studio.source.url + sources[source].path);
+  after(() => fixture.stop());
+  const address = (source: SourceName) => (source === 'heights' ? page : fixture.source.url + sources[source].path);
 
   for (const source of Object.keys(sources) as SourceName[]) {
     for (const download_type of types) {
@@ -56,7 +56,7 @@ describe('Every combination of type, quality and format', function () {
           if (!full && !isShort(source, download_type, video_quality, video_format)) continue;
           it(`video-download_type video-video_quality video-video_format D32: ${source}: ${download_type} in ${video_quality} as ${video_format}`, () => {
             const args = { query: address(source), download_type, video_quality, video_format };
-            return checkFilm(studio, source, { endpoint: 'video', args });
+            return checkFilm(fixture, source, { endpoint: 'video', args });
           });
         }
       }
@@ -66,14 +66,14 @@ describe('Every combination of type, quality and format', function () {
         if (!full && (source !== 'heights' || (audio_quality !== '128kbps' && audio_format !== 'mp3'))) continue;
         it(`audio-audio_quality audio-audio_format D63: ${source}: sound in ${audio_quality} as ${audio_format}`, () => {
           const args = { query: address(source), download_type: 'audio', audio_quality, audio_format };
-          return checkSound(studio, { endpoint: 'audio', args });
+          return checkSound(fixture, { endpoint: 'audio', args });
         });
       }
     }
   }
 });
 
-async function checkFilm(studio: Studio, source: SourceName, order: MediaOrder): Promise<void> {
+async function checkFilm(fixture: MediaFixture, source: SourceName, order: MediaOrder): Promise<void> {
   const type = order.args.download_type as Type;
   const format = String(order.args.video_format);
   const codecs: Readonly<Record<string, readonly string[]>> = sources[source].codecs;
@@ -81,7 +81,7 @@ async function checkFilm(studio: Studio, source: SourceName, order: MediaOrder):
   const limit = Number.parseInt(String(order.args.video_quality), 10) || Number.POSITIVE_INFINITY;
   const all: readonly number[] = sources[source].heights;
   const height = Math.max(...all.filter((each) => each <= limit));
-  await studio.make(order, ({ produced, failed }) => {
+  await fixture.make(order, ({ produced, failed }) => {
     expect(failed?.detail ?? null).to.equal(null);
     const seen = look(produced?.file ?? '');
     const [video, audio] = (codecs[given] ?? [seen.video?.codec, seen.audio?.codec]) as readonly string[];
@@ -101,10 +101,10 @@ async function checkFilm(studio: Studio, source: SourceName, order: MediaOrder):
   });
 }
 
-async function checkSound(studio: Studio, order: MediaOrder): Promise<void> {
+async function checkSound(fixture: MediaFixture, order: MediaOrder): Promise<void> {
   const format = String(order.args.audio_format);
   const asked = Number.parseInt(String(order.args.audio_quality), 10) || null;
-  await studio.make(order, ({ produced, failed }) => {
+  await fixture.make(order, ({ produced, failed }) => {
     expect(failed?.detail ?? null).to.equal(null);
     const seen = look(produced?.file ?? '');
     expect(produced?.ext).to.equal(format);

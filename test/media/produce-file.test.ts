@@ -5,8 +5,8 @@ import { expect } from 'chai';
 import type { MediaLimits, MediaOrder } from '../../src/media/tools.ts';
 import { contentTypes } from '../../src/model/content-types.ts';
 import { hourSeconds, manySegments } from '../support/films.ts';
-import { decode, look, type Made, openStudio, type Studio } from '../support/media.ts';
-import { layHeights, layHour, layPortrait, soundFormats } from '../support/pages.ts';
+import { decode, look, type MadeFile, type MediaFixture, openMediaFixture } from '../support/media.ts';
+import { addHeightsPage, addHourPage, addPortraitPage, soundFormats } from '../support/media-pages.ts';
 
 const full = process.env.ROUNDS !== undefined;
 const video = { download_type: 'audio_video', video_quality: 'best', video_format: 'mp4' };
@@ -14,28 +14,28 @@ const audio = { download_type: 'audio', audio_quality: 'best', audio_format: 'mp
 
 describe('From a URL to a proved file', function () {
   this.timeout(120_000);
-  let studio: Studio;
+  let fixture: MediaFixture;
   before(async () => {
-    studio = await openStudio();
-    layHeights(studio.source);
-    layHour(studio.source);
-    layPortrait(studio.source);
+    fixture = await openMediaFixture();
+    addHeightsPage(fixture.source);
+    addHourPage(fixture.source);
+    addPortraitPage(fixture.source);
   });
-  after(() => studio.stop());
+  after(() => fixture.stop());
   const order = (path: string, args = {}): MediaOrder => ({
     endpoint: 'video',
-    args: { query: studio.source.url + path, ...video, ...args },
+    args: { query: fixture.source.url + path, ...video, ...args },
   });
   const sound = (path: string, args = {}): MediaOrder => ({
     endpoint: 'audio',
-    args: { query: studio.source.url + path, ...audio, ...args },
+    args: { query: fixture.source.url + path, ...audio, ...args },
   });
   const good = (
     wanted: MediaOrder,
-    check: (made: Made, seen: ReturnType<typeof look>) => void,
+    check: (made: MadeFile, seen: ReturnType<typeof look>) => void,
     limits?: Partial<MediaLimits>,
   ) =>
-    studio.make(
+    fixture.make(
       wanted,
       (made) => {
         expect(made.failed === null ? '' : `${made.failed.code} ${made.failed.detail}`).to.equal('');
@@ -93,14 +93,14 @@ describe('From a URL to a proved file', function () {
     }));
 
   it('downloads the only entry of a playlist', () => {
-    const entries = [`${studio.source.url}/page/heights`];
-    studio.source.lay('list-of-one', { entries });
+    const entries = [`${fixture.source.url}/page/heights`];
+    fixture.source.addPage('list-of-one', { entries });
     return good(order('/page/list-of-one', { video_quality: '360p' }), (_, seen) =>
       expect(seen.video?.height).to.equal(360),
     );
   });
 
-  it('delivers the film of a page with a title of 40 MB, with the title shortened', () =>
+  it('delivers the film of a page with a title of 3 MiB, more than a line of the driver may have, with the title shortened', () =>
     good(order('/title'), ({ produced }, seen) => {
       expect(produced?.metadata.title).to.equal('a'.repeat(10_000));
       expect(seen.video?.height).to.equal(360);
@@ -132,7 +132,7 @@ describe('From a URL to a proved file', function () {
     ));
 
   const fails = (wanted: MediaOrder, code: string, limits?: Partial<MediaLimits>, most = 30) =>
-    studio.make(
+    fixture.make(
       wanted,
       ({ failed, produced, seconds }) => {
         expect(produced).to.equal(null);
@@ -201,23 +201,23 @@ describe('From a URL to a proved file', function () {
     ['crash', 'formats', 'extractor_failed'],
   ] as const) {
     it(`video-closed audio-closed D60 D97: a page that says ${JSON.stringify(text)} by ${raises} ends as ${code}`, () => {
-      studio.source.lay('said', { raises, text });
+      fixture.source.addPage('said', { raises, text });
       return fails(order('/page/said'), code);
     });
   }
 
   it('D28: a playlist of several entries is refused, however many they are', () => {
-    studio.source.lay('list', {
-      entries: Array.from({ length: 500 }, (_, n) => `${studio.source.url}/page/heights?${n}`),
+    fixture.source.addPage('list', {
+      entries: Array.from({ length: 500 }, (_, n) => `${fixture.source.url}/page/heights?${n}`),
     });
     return fails(order('/page/list'), 'playlist_only');
   });
 
   it('D59: the failure of a premiere names its start', () => {
-    studio.source.lay('premiere', {
+    fixture.source.addPage('premiere', {
       info: { formats: [], live_status: 'is_upcoming', release_timestamp: 1_900_000_000 },
     });
-    return studio.make(order('/page/premiere'), ({ failed }) => {
+    return fixture.make(order('/page/premiere'), ({ failed }) => {
       expect(failed).to.include({
         code: 'not_started',
         message: 'This content has not started yet: it starts at 2030-03-17T17:46:40.000Z',
@@ -226,13 +226,13 @@ describe('From a URL to a proved file', function () {
   });
 
   it('D65: a live stream without max_duration is refused', () => {
-    studio.source.lay('live', { info: { is_live: true, formats: soundFormats(studio.source) } });
+    fixture.source.addPage('live', { info: { is_live: true, formats: soundFormats(fixture.source) } });
     return fails(order('/page/live'), 'live_unbounded');
   });
 
   it('D65: a live stream is recorded in real time', async () => {
-    const live = await openStudio();
-    const query = live.source.lay('live', {
+    const live = await openMediaFixture();
+    const query = live.source.addPage('live', {
       info: {
         is_live: true,
         formats: [{ format_id: 'x', url: `${live.source.url}/live/list.m3u8`, ext: 'mp4', protocol: 'm3u8_native' }],
@@ -256,8 +256,8 @@ describe('From a URL to a proved file', function () {
   });
 
   it('D92: a film far shorter than its page promises is damaged', () => {
-    const info = { duration: 60, formats: soundFormats(studio.source) };
-    studio.source.lay('liar', { info });
+    const info = { duration: 60, formats: soundFormats(fixture.source) };
+    fixture.source.addPage('liar', { info });
     return fails(sound('/page/liar'), 'file_damaged');
   });
 
@@ -265,7 +265,7 @@ describe('From a URL to a proved file', function () {
     const smuggled = encodeURIComponent(JSON.stringify({ force_videoid: 'mine', referer: 'http://mine/' }));
     const to = `/films/clip.mp4#__youtubedl_smuggle=${smuggled}`;
     await good(order(`/to?to=${to}`), ({ produced }) => expect(produced?.metadata.id).to.equal('clip'));
-    studio.source.lay('smuggling', { entries: [studio.source.url + to] });
+    fixture.source.addPage('smuggling', { entries: [fixture.source.url + to] });
     await good(order('/page/smuggling'), ({ produced }) => expect(produced?.metadata.id).to.equal('clip'));
   });
 });

@@ -4,61 +4,61 @@ import { expect } from 'chai';
 import { ffmpegArguments } from '../../src/media/ffmpeg-arguments.ts';
 import type { MediaOrder } from '../../src/media/tools.ts';
 import { longSeconds, makeFilms } from '../support/films.ts';
-import { openStudio, python, type Studio } from '../support/media.ts';
+import { type MediaFixture, openMediaFixture, python } from '../support/media.ts';
 import { aFolder } from '../support/redis.ts';
 
-/** What both sides of a ratio are measured with, in this one run. */
+/** The programs that measure both sides of a ratio, in this one run. */
 // Ratios are judged where little else runs: in the long form of the suite.
 if (process.env.ROUNDS !== undefined)
   describe('Speed compared with the plain way', function () {
     this.timeout(120_000);
-    let studio: Studio;
+    let fixture: MediaFixture;
     before(async () => {
-      studio = await openStudio();
+      fixture = await openMediaFixture();
     });
-    after(() => studio.stop());
+    after(() => fixture.stop());
 
     const produceIn = async (path: string, args = {}) => {
-      studio.source.forget();
+      fixture.source.forget();
       const order: MediaOrder = {
         endpoint: 'video',
         args: {
-          query: studio.source.url + path,
+          query: fixture.source.url + path,
           download_type: 'audio_video',
           video_quality: 'best',
           video_format: 'mp4',
           ...args,
         },
       };
-      const seconds = await studio.make(order, ({ failed, seconds }) => {
+      const seconds = await fixture.make(order, ({ failed, seconds }) => {
         expect(failed?.detail ?? '').to.equal('');
         return seconds;
       });
-      return { seconds, bytes: studio.source.sent() };
+      return { seconds, bytes: fixture.source.sent() };
     };
     /** The yt-dlp command alone, in a process of its own: the source must answer meanwhile. */
     const commandIn = async (path: string, ...words: string[]) => {
       const { folder, remove } = aFolder();
-      studio.source.forget();
+      fixture.source.forget();
       const { spawn } = await import('node:child_process');
       const all = [
         '-m',
         'yt_dlp',
         '--ignore-config',
         '--proxy',
-        studio.proxy.url,
+        fixture.proxy.url,
         '-q',
         '-o',
         join(folder, 'x.%(ext)s'),
         ...words,
-        studio.source.url + path,
+        fixture.source.url + path,
       ];
       const begun = performance.now();
       const code = await new Promise((resolve) => spawn(python, all, { stdio: 'ignore' }).on('exit', resolve));
       const seconds = (performance.now() - begun) / 1000;
       remove();
       expect(code).to.equal(0);
-      return { seconds, bytes: studio.source.sent() };
+      return { seconds, bytes: fixture.source.sent() };
     };
     const show = (what: string, ratio: number) => console.log(`      ${what}: ${ratio.toFixed(3)}`);
 

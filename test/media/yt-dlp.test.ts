@@ -3,16 +3,15 @@ import { dirname } from 'node:path';
 import { expect } from 'chai';
 import { produce } from '../../src/media/produce-file.ts';
 import { spawnChild } from '../../src/media/spawn-child.ts';
-import type { RunChild } from '../../src/media/tools.ts';
-import { pythonFlags } from '../../src/media/yt-dlp.ts';
-import { aTools, openStudio, plugins, python } from '../support/media.ts';
+import { Failed, type RunChild } from '../../src/media/tools.ts';
+import { pythonFlags, startYtDlp } from '../../src/media/yt-dlp.ts';
+import { aTools, driver, openMediaFixture, plugins, python } from '../support/media.ts';
 import { aFolder } from '../support/redis.ts';
 
 describe('The driver of yt-dlp', function () {
   this.timeout(120_000);
 
   it('has the same extractors in the same order as yt-dlp, plugins included', () => {
-    const { driver } = aTools('', '');
     const text = `
 import sys
 sys.path.insert(0, ${JSON.stringify(dirname(driver))})
@@ -26,22 +25,63 @@ print(list(ours._ies.items()) == list(theirs._ies.items()), len(ours._ies) > 100
     expect(said.trim()).to.equal('True True True');
   });
 
+  it('says only numbers that JSON has, whatever a page says', () => {
+    const text = `
+import json, sys
+sys.path.insert(0, ${JSON.stringify(dirname(driver))})
+import driver
+print(json.dumps([driver.bounded(each) for each in (float('nan'), float('inf'), 10 ** 5000, 1.5, True, 'text' * 9000)]))
+`;
+    const said = JSON.parse(execFileSync(python, [...pythonFlags, '-c', text], { encoding: 'utf8' }));
+    expect(said).to.deep.equal([null, null, null, 1.5, true, 'text'.repeat(2500)]);
+  });
+
+  it('fails its job, and ends no process, when it is taken over and says objects that are neither text nor number', async () => {
+    const stubborn = { toString: 1, valueOf: 1 };
+    const { folder, remove } = aFolder();
+    const order = { endpoint: 'video', args: { query: 'https://example.com/x' } } as const;
+    const plain = aTools(folder, 'http://127.0.0.1:9');
+    const hear = async (said: object) => {
+      const run: RunChild = (_command, _args, options) =>
+        spawnChild('printf', ['%s\\n', JSON.stringify(said)], options);
+      const tools = { ...plain, run };
+      const { page, end } = startYtDlp('download', order, tools, AbortSignal.timeout(20_000));
+      const heard = await page.then(
+        ({ formats }) => formats,
+        (error: Error) => error,
+      );
+      await end();
+      return heard;
+    };
+    const [format] = (await hear({
+      info: { formats: [{ format_id: stubborn, ext: stubborn, protocol: stubborn }] },
+    })) as object[];
+    expect(format).to.include({ id: '', ext: '', protocol: '' });
+    for (const said of [
+      { progress: { part: stubborn } },
+      { failed: { message: stubborn, class: [stubborn], causes: [stubborn] } },
+    ]) {
+      expect(await hear(said)).to.be.instanceOf(Failed);
+    }
+    remove();
+  });
+
   it('reads and writes every letter in an ASCII locale', async () => {
-    const studio = await openStudio();
+    const fixture = await openMediaFixture();
     const { folder, remove } = aFolder();
     const title = 'Über ein Café – 映画 🎬';
-    const query = studio.source.lay('letters', {
-      info: { title, formats: [{ format_id: 'x', url: `${studio.source.url}/films/clip.mp4`, ext: 'mp4' }] },
+    const query = fixture.source.addPage('letters', {
+      info: { title, formats: [{ format_id: 'x', url: `${fixture.source.url}/films/clip.mp4`, ext: 'mp4' }] },
     });
     const plain: RunChild = (command, args, options) =>
       spawnChild(command, args, { ...options, env: { ...options.env, LANG: 'C', LC_ALL: 'C', PYTHONUTF8: '0' } });
     const order = { endpoint: 'video', args: { query: `${query}?q=é`, video_format: 'mp4' } } as const;
-    const tools = { ...aTools(folder, studio.proxy.url), run: plain };
+    const tools = { ...aTools(folder, fixture.proxy.url), run: plain };
     try {
       const { metadata } = await produce(order, tools, () => undefined, AbortSignal.timeout(20_000));
       expect(metadata).to.include({ title, original_url: `${query}?q=é` });
     } finally {
-      await studio.stop();
+      await fixture.stop();
       remove();
     }
   });

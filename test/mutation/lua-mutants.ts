@@ -5,7 +5,7 @@ import type { Connection } from '../../src/store/redis/connection.ts';
 export interface LuaMutant {
   /** Operation and what it does wrong. */
   readonly name: string;
-  /** A word that the operation answers; its Lua is mutated, and that of every operation which answers the same word. */
+  /** A word that the operation answers: every script that answers this word is mutated where it has the place. */
   readonly within: string;
   /** The place: commands, fields of the record and words of replies, which no rename changes. */
   readonly place: RegExp;
@@ -18,9 +18,11 @@ const mutant = (name: string, within: string, place: RegExp, instead = ''): LuaM
   place,
   instead,
 });
-/** A refusal that is left out. */
-const drop = (name: string, within: string, word: string): LuaMutant =>
-  mutant(name, within, new RegExp(`return (?:\\w+\\('${word}'.*\\)(?= end|\\n)|\\{ '${word}' \\})`));
+/** A refusal that is left out: the one with this word, and with this detail where it has several. */
+const drop = (name: string, within: string, word: string, detail?: string): LuaMutant => {
+  const words = detail === undefined ? `'${word}'` : `'${word}', '${detail}'`;
+  return mutant(name, within, new RegExp(`return (?:\\w+\\(${words}.*\\)(?= end|\\n)|\\{ ${words} \\})`));
+};
 
 const admission = [
   mutant(
@@ -30,46 +32,29 @@ const admission = [
     "< 0 then return answer('payment_required')",
   ),
   mutant('admit-call: admits with an unpaid invoice', 'admitted', /\w+ ~= 'paid' or /),
-  mutant('admit-call: holds nothing', 'admitted', /(\w+), (\w+) = \1 \+ 1, \2 \+ 1/, '$1, $2 = $1, $2 + 1'),
+  mutant('admit-call: holds nothing', 'admitted', /('held', .*?) \+ 1/, '$1'),
   mutant('admit-call: queues no job', 'admitted', /redis\.call\('ZADD', queue,.*/),
-  mutant(
-    'admit-call: repeats a call with other parameters',
-    'admitted',
-    /return answer\('idempotency_conflict', 'request'\)/,
-  ),
-  mutant(
-    'admit-call: repeats a call that still runs',
-    'admitted',
-    /return answer\('idempotency_conflict', 'running'\)/,
-  ),
-  mutant('admit-call: ignores the total quota', 'admitted', /return answer\('key_quota_exceeded', 'total'\)/),
-  mutant('admit-call: ignores the daily quota', 'admitted', /return answer\('key_quota_exceeded', 'daily'.*/),
-  mutant('admit-call: keeps no windows of the quotas', 'admitted', /, 'windows', \w+/),
-  mutant(
-    'admit-call: admits more open jobs than the account may have',
-    'admitted',
-    /return answer\('rate_limited', 'open-jobs'\)/,
-  ),
+  drop('admit-call: repeats a call with other parameters', 'admitted', 'idempotency_conflict', 'request'),
+  drop('admit-call: repeats a call that still runs', 'admitted', 'idempotency_conflict', 'running'),
+  drop('admit-call: ignores the total quota', 'admitted', 'key_quota_exceeded', 'total'),
+  mutant('admit-call: ignores the daily quota', 'admitted', /\w+\('daily', .*/, 'nil'),
+  mutant('admit-call: keeps no windows of the quotas', 'admitted', /,\s+'windows', .*/, ')'),
+  drop('admit-call: admits more open jobs than the account may have', 'admitted', 'rate_limited', 'open-jobs'),
   drop('admit-call: admits calls of a suspended account', 'admitted', 'forbidden'),
-  drop('authorize: lets an inactive key in', 'judged', 'inactive_api_key'),
+  drop('authorize: lets an inactive key in', 'entered', 'inactive_api_key'),
   drop('authorize: lets an expired key in', 'entered', 'expired_api_key'),
-  mutant('authorize: ignores the rate per second', 'judged', /return answer\('rate_limited', 'per-second'.*/),
-  mutant(
-    'authorize: forgets a window one bucket early',
-    'judged',
-    /(\w+) - (\w+) > n then return/,
-    '$1 - $2 >= n then return',
-  ),
+  drop('authorize: ignores the rate per second', 'entered', 'rate_limited', 'per-second'),
+  mutant('sliding-window: forgets a window one bucket early', 'admitted', / > (\S+ then\n)/, ' >= $1'),
 ];
 const endings = [
   mutant('settle-job: charges twice', 'settled', /and (draw\(\w+\))/, 'and $1 and $1'),
   mutant('settle-job: charges a failed job', 'settled', /\w+ and (draw\(\w+\)) or ''/, '$1'),
   mutant('settle-job: keeps the hold', 'settled', /\w+\('held', .*\)/),
-  mutant('settle-job: ends a job that has ended', 'settled', /return nil, \{ 'already_ended', \w+ \}/),
+  mutant('settle-job: leaves the job open', 'settled', /redis\.call\('DEL', job\)/),
   drop('settle-job: obeys a controller that does not lead', 'settled', 'not_leading'),
   drop('settle-job: completes an attempt that is over', 'settled', 'stale'),
   mutant('settle-job: logs a charge as free', 'settled', /'credits', \w+ and '1' or '0'/, "'credits', '0'"),
-  mutant('settle-job: keeps the slot', 'settled', /redis\.call\('ZREM', active, \w+\)/, '0'),
+  mutant('settle-job: keeps the slot', 'settled', /\w+\('running', \w+\.running - 1\)/),
   mutant('settle-job: sends no webhook', 'settled', /redis\.call\('ZADD', webhooks,.*/),
   mutant(
     'cancel-job: charges the job',
@@ -77,8 +62,8 @@ const endings = [
     /status = 'Error', code = 'cancelled'/,
     "status = 'CompletedJob', code = 'cancelled'",
   ),
-  mutant('retry-job: counts no failure', 'waiting', /redis\.call\('HINCRBY', job, .*'failures'.*/),
-  mutant('retry-job: keeps the slot', 'waiting', /'running', -1/, "'running', 0"),
+  mutant('retry-job: counts no failure', 'waiting', /fields\[counter\] \+ 1/, 'fields[counter]'),
+  mutant('retry-job: keeps the slot', 'waiting', /('%d', running) - 1/, '$1'),
   mutant('note-progress: lets progress fall', 'noted', /math\.max\(/, 'select(2, '),
   drop('record-verdict: takes the verdict of an attempt that is over', 'told', 'stale'),
 ];
@@ -115,11 +100,13 @@ export function mutateLua(connection: Connection): Connection {
   const { within, place, instead } = wanted;
   return {
     ...connection,
-    eval(lua, sha, keys, args) {
-      if (!lua.includes(`'${within}'`) || !place.test(lua)) return connection.eval(lua, sha, keys, args);
-      times++;
+    async eval(lua, sha, keys, args, asBytes) {
+      if (!lua.includes(`'${within}'`) || !place.test(lua)) return connection.eval(lua, sha, keys, args, asBytes);
       const mutated = lua.replace(place, instead);
-      return connection.eval(mutated, hash('sha1', mutated), keys, args);
+      const reply = await connection.eval(mutated, hash('sha1', mutated), keys, args, asBytes);
+      // A mutant that Redis cannot run is none.
+      times++;
+      return reply;
     },
   };
 }

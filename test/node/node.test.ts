@@ -96,7 +96,7 @@ describe('a real node', function () {
   });
 });
 
-/** What is left of a network on this machine. */
+/** Lists the traces of a network on this machine. */
 function listLeft({ name }: Network): string[] {
   const places = ['/run/netns', '/sys/class/net', ...listHierarchies()].filter((place) => existsSync(place));
   return places

@@ -48,7 +48,7 @@ async function killAfter(word: string, delayMs: number, step: string): Promise<v
   await ended;
 }
 
-/** What a program says that works in the folder where that is mounted in another way. */
+/** Runs a program in the folder as mounted in another way, and returns its output. */
 function workMounted(mount: readonly string[], steps: readonly string[]): unknown[] {
   const bwrap = ['--dev-bind', '/', '/', ...mount, folder, process.execPath, uploader, folder, ...steps];
   return execFileSync('bwrap', bwrap, { encoding: 'utf8' })
@@ -57,7 +57,7 @@ function workMounted(mount: readonly string[], steps: readonly string[]): unknow
     .map((line) => JSON.parse(line));
 }
 
-/** Why nothing can be mounted here, or null. */
+/** The reason why nothing can be mounted here, or null. */
 function findObstacle(): string | null {
   try {
     execFileSync('bwrap', ['--dev-bind', '/', '/', '--tmpfs', tmpdir(), 'true'], { stdio: 'pipe' });
@@ -75,7 +75,7 @@ describe('an upload that is killed', () => {
     expect(await store.see('job/1/1000000')).to.equal(null);
     expect(await readdir(folder)).to.deep.equal(['.uploads']);
     expect(await readdir(join(folder, '.uploads'))).to.have.length(1);
-    expect(await store.sweepTemporary(0)).to.equal(1);
+    expect(await store.sweepTemporary(Number.POSITIVE_INFINITY)).to.equal(1);
     expect(await readdir(join(folder, '.uploads'))).to.deep.equal([]);
     expect(await put()).to.deep.equal(seen);
   });

@@ -49,7 +49,7 @@ const ranges: [title: string, ByteRange | undefined, string][] = [
   ['by one byte', { first: 0, last: 0 }, 'T'],
 ];
 
-/** What a worker says of a text that it is to upload in one part. */
+/** The upload request of a worker for a text in one part. */
 export function uploadOf(text: string): Upload {
   const sha256 = hash('sha256', text);
   return { bytes: Buffer.byteLength(text), sha256, content_type: 'video/mp4', parts: [sha256] };
@@ -77,7 +77,7 @@ export async function refusalOf(promise: Promise<unknown>): Promise<string> {
   throw error;
 }
 
-/** What an opened object, or the same part of it again, reads as. */
+/** Reads an opened object, or the same part of it again. */
 export async function read(opened: OpenedObject | null, range?: ByteRange): Promise<string | null> {
   if (opened === null) return null;
   if (opened.is === 'stream') return text(opened.stream);
@@ -85,7 +85,7 @@ export async function read(opened: OpenedObject | null, range?: ByteRange): Prom
   return (await fetch(opened.url, { headers })).text();
 }
 
-/** What every object store promises. */
+/** The contract of every object store. */
 export function describeObjectStore(open: () => Promise<StoreUnderTest>): void {
   let under: StoreUnderTest;
   let store: ObjectStore;
@@ -218,6 +218,19 @@ export function describeObjectStore(open: () => Promise<StoreUnderTest>): void {
     await store.remove(`${job}/`);
     expect(await store.see(others[0]!)).to.equal(null);
     expect(await store.see(others[1]!)).to.deep.equal(seen);
+  });
+
+  it('lists the first name of every key, once', async () => {
+    const [one, other] = [randomUUID(), randomUUID()];
+    for (const key of [`${one}/1/a.mp4`, `${one}/2/a.mp4`, `${other}/1/a.mp4`, 'days/paid/x/0/lines.gz'])
+      await store.keep(key, Buffer.from(content));
+    const names: string[] = [];
+    for await (const page of store.listNames()) names.push(...page);
+    expect(names.filter((name) => [one, other, 'days'].includes(name)).toSorted()).to.deep.equal(
+      [one, other, 'days'].toSorted(),
+    );
+    expect(new Set(names).size).to.equal(names.length);
+    for (const prefix of [`${one}/`, `${other}/`, 'days/']) await store.remove(prefix);
   });
 
   it('removes nothing where nothing is', async () => {

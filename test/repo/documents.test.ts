@@ -4,11 +4,11 @@ import { makeDocs } from '../../src/admin/write-docs.ts';
 import { failures, refusals } from '../../src/base/errors.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { settings } from '../../src/base/settings/settings.ts';
-import { linesToTry } from '../../src/roles/sample-account.ts';
-import { listBlocks } from '../support/page.ts';
+import { linesToTry, lineToGet } from '../../src/roles/sample-account.ts';
+import { listBlocks } from '../support/doc-page.ts';
 import { files, read, texts } from '../support/tree.ts';
 
-/** What each list in the documents must hold, from the code. */
+/** The lists in the documents, as the code has them. */
 const lists: Record<string, () => readonly string[]> = {
   'errors.md': () => [...Object.keys(refusals), ...Object.keys(failures)],
   'config.md': () => settings.map(({ name }) => name),
@@ -38,7 +38,8 @@ describe('the documents', () => {
   }
 
   it('README.md shows the lines that the first start prints', () => {
-    for (const line of linesToTry('http://127.0.0.1:8080', 'trawl_…'))
+    const [url, key] = ['http://127.0.0.1:8080', 'trawl_…'];
+    for (const line of [...linesToTry(url, key), lineToGet(url, key)])
       expect(read('README.md')).to.contain(`\n${line}\n`);
   });
 
@@ -108,7 +109,7 @@ function leadsSomewhere(from: string, link: string): boolean {
   return !heading || listHeadings(read(path)).includes(heading);
 }
 
-/** Whether a path is a file of the project, or a folder that holds one. */
+/** Returns true for a file of the project, or a folder that holds one. */
 function isThere(path: string): boolean {
   return files.some((file) => file === path || file.startsWith(`${path.replace(/\/$/, '')}/`));
 }

@@ -135,6 +135,20 @@ describe('docker/build', function () {
     expect(mirror).to.include('URIs: http://deb.example/security/\nSuites: trixie-security\n');
   });
 
+  it('starts from the image of BASE_IMAGE, and stops where that cannot be pulled', () => {
+    const digest = 'registry.example/debian@sha256:abc';
+    const { status, stderr } = build({ BASE_IMAGE: digest });
+    expect(status, stderr).to.equal(0);
+    expect(calls('buildah bud').filter((call) => call.includes('--target'))[0]).to.include(
+      `--build-arg BASE_IMAGE=${digest}`,
+    );
+    add('buildah', `case "$*" in inspect*debian*|pull*) exit 1 ;; esac\n${engine}`);
+    expect(build({ BASE_IMAGE: 'registry.example/debian@sha256:def' })).to.include({
+      status: 1,
+      stderr: 'images: registry.example/debian@sha256:def cannot be pulled\n',
+    });
+  });
+
   it('tells a build of the registries of this machine, and leaves nothing of that', () => {
     build({ PIP_INDEX_URL: 'http://pip.example/simple' });
     const told = readFileSync(join(folder, 'calls.secrets'), 'utf8');

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { expect } from 'chai';
-import { blank, listImports } from '../support/source.ts';
 import { findPlaces, read, texts } from '../support/tree.ts';
+import { blank, listImports } from '../support/typescript-source.ts';
 
 interface Folder {
   /** The other folders of src that it may import. */
@@ -28,9 +28,13 @@ const folders: Record<string, Folder> = {
   controller: { may: ['base', 'model', 'store', 'objects', 'runners', 'billing', 'webhooks', 'archive'], owns: [] },
   api: { may: ['base', 'model', 'store', 'objects'], owns: ['express', 'express-rate-limit'] },
   dashboard: { may: ['base', 'model', 'store', 'objects', 'api', 'billing'], owns: ['openid-client'] },
-  admin: { may: ['base', 'model', 'store', 'objects', 'billing', 'runners', 'media', 'egress', 'archive'], owns: [] },
+  client: { may: ['base', 'model'], owns: [] },
+  admin: {
+    may: ['base', 'model', 'store', 'objects', 'billing', 'runners', 'media', 'egress', 'archive', 'client'],
+    owns: [],
+  },
 };
-/** What model may take from Node: it neither reaches outside nor reads a clock. */
+/** Modules of Node that model may import: it does no I/O and reads no clock. */
 const pure: Record<string, readonly string[]> = {
   'node:net': ['BlockList', 'isIP', 'isIPv4', 'isIPv6'],
   'node:crypto': ['createHash', 'hash'],
@@ -80,6 +84,12 @@ describe('imports', () => {
     const seen = loadedWith('src/roles/run-api.ts');
     expect(seen).to.include('src/roles/serve-api.ts');
     expect(seen.filter((from) => /^src\/(?:runners|worker|media)\/|kubernetes/.test(from))).to.deep.equal([]);
+  });
+
+  it('trawl get loads neither the record nor what workers run', () => {
+    const seen = loadedWith('src/client/get.ts');
+    expect(seen).to.include('src/base/config.ts');
+    expect(seen.filter((from) => !/^(?:node:|src\/(?:client|base|model)\/)/.test(from))).to.deep.equal([]);
   });
 
   it('model is pure', () => {

@@ -1,11 +1,11 @@
 import { basename } from 'node:path';
 import { expect } from 'chai';
 import { listFunctions } from '../support/functions.ts';
-import { blank, listDeclared } from '../support/source.ts';
 import { files, findPlaces, texts } from '../support/tree.ts';
+import { blank, listDeclared } from '../support/typescript-source.ts';
 
 const top = [
-  '.ci .gitignore .mocharc.json .npmrc ARCHITECTURE.md CHANGELOG.md LICENSE Makefile README.md biome.json charts docker docs',
+  '.ci .gitignore .mocharc.json .npmrc ARCHITECTURE.md CHANGELOG.md LICENSE Makefile README.md SECURITY.md biome.json charts docker docs',
   'manifests package-lock.json package.json src test trawl tsconfig.json',
 ];
 const longest: Record<string, number> = { ts: 300, js: 300, mjs: 300, css: 300, html: 300, sh: 300, py: 250 };

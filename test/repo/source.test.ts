@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { listFunctions } from '../support/functions.ts';
-import { blank, listDeclared, listImports } from '../support/source.ts';
+import { blank, listDeclared, listImports } from '../support/typescript-source.ts';
 
 const body = (lines: number) => '    work();\n'.repeat(lines);
 

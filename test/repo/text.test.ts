@@ -5,7 +5,7 @@ import { findPlaces, texts } from '../support/tree.ts';
 const known = new Set<string>(
   settings.flatMap(({ name, ...rest }) => ('secret' in rest ? [name, `${name}_FILE`] : [name])),
 );
-// What is looked for is written so that this file does not hold it.
+// The patterns are written so that this file does not match them.
 const machinePath = /(?<![\w.*}~-])\/(?:(?:work|root)\b|(?:home|Users)\/\w)[\w./-]*/g;
 const registry =
   /\b(?:registry\.(?:npmjs|yarnpkg)|(?:files\.)?pythonhosted\.|pypi\.|proxy\.golang|sum\.golang|deb\.debian)[\w.]*/g;

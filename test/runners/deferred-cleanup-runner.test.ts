@@ -4,8 +4,8 @@ import { openKubeClient } from '../../src/runners/kubernetes/kube-client.ts';
 import { KubernetesRunner } from '../../src/runners/kubernetes/kubernetes-runner.ts';
 import { finalizer, jobNameLabel } from '../../src/runners/kubernetes/labels.ts';
 import { makeRateLimiter } from '../../src/runners/kubernetes/rate-limiter.ts';
+import { type FakeApiServer, type FakeRequest, startFakeApiServer } from '../support/cluster/fake-api-server.ts';
 import { aShape } from '../support/cluster/runner.ts';
-import { type Asked, type StandIn, startStandIn } from '../support/cluster/stand-in.ts';
 import { aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
@@ -23,9 +23,9 @@ const listOf = (...items: object[]) => ({ items, metadata: { resourceVersion: '9
 
 describe('cleanup of an attempt while another Job waits for its pod', function () {
   this.timeout(120_000);
-  let server: StandIn;
+  let server: FakeApiServer;
   let runner: KubernetesRunner;
-  let changes: Asked[];
+  let changes: FakeRequest[];
   const { log } = aLog();
   const usualNow = performance.now;
 
@@ -40,19 +40,19 @@ describe('cleanup of an attempt while another Job waits for its pod', function (
     const client = openKubeClient({ access, rateLimit });
     const shape = { ...aShape('workers'), queue };
     runner = new KubernetesRunner({ client, shape, now: Date.now, metrics: makeMetrics(), log, defersCleanup });
-    let pods: Asked | undefined;
+    let pods: FakeRequest | undefined;
     for (let answered = 0; answered < 4; answered++) {
       const asked = await server.next();
       const isOfPods = asked.path.endsWith('/pods');
       if (asked.query.get('watch') === 'true') pods = isOfPods ? asked : pods;
       else
-        asked.say(
+        asked.answer(
           200,
           isOfPods ? listOf(pod('done-1', 'Succeeded')) : listOf(...['done-1', 'late-1', 'other-1'].map(job)),
         );
     }
     performance.now = () => usualNow.call(performance) + 1_000;
-    pods?.go(`${JSON.stringify({ type: 'ADDED', object: pod('late-1', 'Pending') })}\n`);
+    pods?.write(`${JSON.stringify({ type: 'ADDED', object: pod('late-1', 'Pending') })}\n`);
     await until(() => runner.state.podsOf('late-1').length > 0, 5, 'the late pod is seen');
   }
   /** Answers changes as they come. */
@@ -60,12 +60,12 @@ describe('cleanup of an attempt while another Job waits for its pod', function (
     for (let n = 0; n < count; n++) {
       const asked = await server.next();
       changes.push(asked);
-      asked.say(status, {});
+      asked.answer(status, {});
     }
   }
 
   beforeEach(async () => {
-    server = await startStandIn();
+    server = await startFakeApiServer();
     changes = [];
   });
   afterEach(async () => {

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { Informer, type InformerOptions } from '../../src/runners/kubernetes/informer.ts';
 import { type KubeClient, openKubeClient } from '../../src/runners/kubernetes/kube-client.ts';
 import { makeRateLimiter } from '../../src/runners/kubernetes/rate-limiter.ts';
-import { type Asked, type StandIn, startStandIn } from '../support/cluster/stand-in.ts';
+import { type FakeApiServer, type FakeRequest, startFakeApiServer } from '../support/cluster/fake-api-server.ts';
 import { aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
@@ -26,14 +26,14 @@ const event = (type: string, object: object) => `${JSON.stringify({ type, object
 const times = { silentMs: 60_000, relistMs: 600_000, firstPauseMs: 5 };
 
 describe('the informer', () => {
-  let server: StandIn;
+  let server: FakeApiServer;
   let client: KubeClient;
   let informer: Informer<Thing>;
   let told: string[];
   const { log, lines } = aLog();
 
   beforeEach(async () => {
-    server = await startStandIn();
+    server = await startFakeApiServer();
     const access = { server: server.url, tls: {}, headers: async () => ({}) };
     client = openKubeClient({ access, rateLimit: makeRateLimiter(1_000, 1_000, () => performance.now()) });
     told = [];
@@ -54,8 +54,8 @@ describe('the informer', () => {
     });
   };
   /** Answers the list, and gives the watch that follows. */
-  const watchAfter = async (list: object): Promise<Asked> => {
-    (await server.next()).say(200, list);
+  const watchAfter = async (list: object): Promise<FakeRequest> => {
+    (await server.next()).answer(200, list);
     return server.next();
   };
   const isTold = (...words: string[]) =>
@@ -68,10 +68,10 @@ describe('the informer', () => {
     const first = await server.next();
     expect(first.path).to.equal('/things');
     expect(Object.fromEntries(first.query)).to.deep.equal({ labelSelector: 'mine=yes', limit: '500' });
-    first.say(200, { items: [thing('a', 5)], metadata: { continue: 'more', resourceVersion: '9' } });
+    first.answer(200, { items: [thing('a', 5)], metadata: { continue: 'more', resourceVersion: '9' } });
     const second = await server.next();
     expect(second.query.get('continue')).to.equal('more');
-    second.say(200, listOf(9, thing('b', 7)));
+    second.answer(200, listOf(9, thing('b', 7)));
     const watch = await server.next();
     expect(Object.fromEntries(watch.query)).to.deep.include({
       labelSelector: 'mine=yes',
@@ -79,7 +79,7 @@ describe('the informer', () => {
       allowWatchBookmarks: 'true',
       resourceVersion: '9',
     });
-    watch.go(event('ADDED', thing('c', 10)) + event('MODIFIED', thing('a', 11)) + event('DELETED', thing('b', 12)));
+    watch.write(event('ADDED', thing('c', 10)) + event('MODIFIED', thing('a', 11)) + event('DELETED', thing('b', 12)));
     await isTold('a5', 'b7', 'c10', 'a11', 'b12', '-b');
     expect(['a', 'b', 'c'].filter((name) => informer.cache.get(name))).to.deep.equal(['a', 'c']);
   });
@@ -89,36 +89,39 @@ describe('the informer', () => {
     const watch = await watchAfter(listOf(1));
     const piece = Buffer.from(event('ADDED', thing('ä', 2)) + event('ADDED', thing('ö', 3)));
     const middle = piece.lastIndexOf(Buffer.from('ö')) + 1;
-    watch.go(piece.subarray(0, 20));
-    watch.go(piece.subarray(20, middle));
+    watch.write(piece.subarray(0, 20));
+    watch.write(piece.subarray(20, middle));
     await isTold('ä2');
-    watch.cut();
+    watch.destroy();
     const again = await server.next();
     expect(again.query.get('resourceVersion')).to.equal('2');
-    again.go(event('ADDED', thing('ö', 3)));
+    again.write(event('ADDED', thing('ö', 3)));
     await isTold('ä2', 'ö3');
   });
 
   it('continues from the version of the last bookmark', async () => {
     begin();
     const watch = await watchAfter(listOf(1));
-    watch.go(event('BOOKMARK', { metadata: { resourceVersion: '77' } }));
+    watch.write(event('BOOKMARK', { metadata: { resourceVersion: '77' } }));
     watch.end();
     expect((await server.next()).query.get('resourceVersion')).to.equal('77');
     expect(told).to.deep.equal([]);
   });
 
   for (const [title, refuse] of [
-    ['with status 410', (asked: Asked) => asked.say(410, { code: 410, reason: 'Expired' })],
-    ['in the middle of it', (asked: Asked) => asked.go(event('ERROR', { code: 410, reason: 'Gone' }))],
-    ['as a version of the future', (asked: Asked) => asked.say(504, { message: 'Too large resource version: 9' })],
+    ['with status 410', (asked: FakeRequest) => asked.answer(410, { code: 410, reason: 'Expired' })],
+    ['in the middle of it', (asked: FakeRequest) => asked.write(event('ERROR', { code: 410, reason: 'Gone' }))],
+    [
+      'as a version of the future',
+      (asked: FakeRequest) => asked.answer(504, { message: 'Too large resource version: 9' }),
+    ],
   ] as const) {
     it(`lists again when its version is refused ${title}, and reports what was deleted meanwhile`, async () => {
       begin();
       refuse(await watchAfter(listOf(9, thing('a', 5), thing('b', 6))));
       const list = await server.next();
       expect(list.query.get('watch')).to.equal(null);
-      list.say(200, listOf(3, thing('b', 2)));
+      list.answer(200, listOf(3, thing('b', 2)));
       // A backup of the cluster came back: its versions begin again where it was made.
       expect((await server.next()).query.get('resourceVersion')).to.equal('3');
       expect(told).to.deep.equal(['a5', 'b6', 'b2', '-a']);
@@ -127,7 +130,7 @@ describe('the informer', () => {
 
   it('reports an object that was deleted while no watch was open', async () => {
     begin();
-    (await watchAfter(listOf(9, thing('a', 5), thing('b', 6)))).say(410, { code: 410, reason: 'Expired' });
+    (await watchAfter(listOf(9, thing('a', 5), thing('b', 6)))).answer(410, { code: 410, reason: 'Expired' });
     await watchAfter(listOf(20, thing('b', 6)));
     await isTold('a5', 'b6', '-a');
   });
@@ -142,21 +145,21 @@ describe('the informer', () => {
   it('lists everything again after the relist time, although the watch is alive', async () => {
     begin({ times: { ...times, silentMs: 200, relistMs: 100 } });
     const watch = await watchAfter(listOf(1));
-    watch.go(event('ADDED', thing('ghost', 2)));
-    (await server.next()).say(200, listOf(5));
+    watch.write(event('ADDED', thing('ghost', 2)));
+    (await server.next()).answer(200, listOf(5));
     await isTold('ghost2', '-ghost');
     await until(watch.isGone, 5, 'the old watch is left');
   });
 
   it('continues after errors of the server and of the connection', async () => {
     begin();
-    (await server.next()).say(500, { message: 'no' });
+    (await server.next()).answer(500, { message: 'no' });
     // The client itself asks again after a broken connection.
-    for (let n = 0; n < 3; n++) (await server.next()).cut();
-    (await watchAfter(listOf(1))).say(500, { message: 'no' });
+    for (let n = 0; n < 3; n++) (await server.next()).destroy();
+    (await watchAfter(listOf(1))).answer(500, { message: 'no' });
     const watch = await server.next();
-    watch.go('this is no JSON\n');
-    (await server.next()).go(event('ADDED', thing('a', 2)));
+    watch.write('this is no JSON\n');
+    (await server.next()).write(event('ADDED', thing('a', 2)));
     await isTold('a2');
     expect(lines.join('')).to.include('the watch of the cluster failed');
   });
@@ -164,14 +167,14 @@ describe('the informer', () => {
   it('waits at most 7.5 s between tries', async () => {
     begin({ times: { ...times, firstPauseMs: 600_000 } });
     const said = lines.length;
-    (await server.next()).say(500, { message: 'no' });
+    (await server.next()).answer(500, { message: 'no' });
     await until(() => lines.length > said, 5, 'it waits');
     expect(JSON.parse(lines.at(-1) ?? '').again_ms).to.be.within(2_500, 7_500);
   });
 
   it('pauses after a watch that ends at once', async () => {
     begin({ times: { ...times, firstPauseMs: 60_000 } });
-    (await watchAfter(listOf(1))).say(200, {});
+    (await watchAfter(listOf(1))).answer(200, {});
     await until(() => lines.join('').includes('the watch ended at once'), 5, 'it is said');
   });
 
@@ -183,7 +186,7 @@ describe('the informer', () => {
       },
     });
     const watch = await watchAfter(listOf(1, thing('a', 1)));
-    watch.go(event('ADDED', thing('b', 2)));
+    watch.write(event('ADDED', thing('b', 2)));
     await isTold('a', 'b');
   });
 
@@ -192,30 +195,30 @@ describe('the informer', () => {
     const watch = await watchAfter(listOf(1, thing('a', 1, 'listed')));
     await isTold('a1');
     informer.cache.put(thing('a', 10, 'answered'));
-    watch.go(event('MODIFIED', thing('a', 9, 'before')) + event('ADDED', thing('b', 11)));
+    watch.write(event('MODIFIED', thing('a', 9, 'before')) + event('ADDED', thing('b', 11)));
     await isTold('a1', 'a10', 'b11');
     expect(informer.cache.get('a')?.word).to.equal('answered');
-    watch.go(event('DELETED', thing('a', 12)));
+    watch.write(event('DELETED', thing('a', 12)));
     await isTold('a1', 'a10', 'b11', 'a12', '-a');
   });
 
   it('lists once for all calls of refresh while no watch is alive', async () => {
     begin({ times: { ...times, firstPauseMs: 600_000 } });
-    (await watchAfter(listOf(1))).say(500, { message: 'no' });
+    (await watchAfter(listOf(1))).answer(500, { message: 'no' });
     await until(() => lines.join('').includes('tried again'), 5, 'it waits');
     const asked = [informer.refresh(), informer.refresh()];
-    (await server.next()).say(200, listOf(2, thing('a', 2)));
+    (await server.next()).answer(200, listOf(2, thing('a', 2)));
     await Promise.all(asked);
     expect(told).to.deep.equal(['a2']);
     expect(informer.ageMs()).to.be.below(10_000);
-    await until(() => server.open() > 0, 5, 'it watches again');
+    await until(() => server.openConnections() > 0, 5, 'it watches again');
     await server.next();
   });
 
   it('rejects refresh when the list fails', async () => {
     begin();
     const first = informer.refresh();
-    (await server.next()).say(403, { message: 'things are forbidden' });
+    (await server.next()).answer(403, { message: 'things are forbidden' });
     expect(await first.catch((error: Error) => error.message)).to.equal(
       'GET /things was answered with 403: things are forbidden',
     );

@@ -11,6 +11,7 @@ const shape: WorkerShape = {
   cpu: '250m',
   memory: '3Gi',
   diskBytes: 2 ** 34,
+  maxSeconds: 7_200,
   runtimeClass: null,
   priorityClass: null,
   queue: null,

@@ -5,21 +5,21 @@ import { cacheForMinute } from '../../src/runners/kubernetes/cluster-access.ts';
 import { type KubeClient, KubeError, openKubeClient } from '../../src/runners/kubernetes/kube-client.ts';
 import { type ApiRateLimit, makeRateLimiter } from '../../src/runners/kubernetes/rate-limiter.ts';
 import { makeAuthority } from '../support/certificate.ts';
-import { layLine } from '../support/cluster/line.ts';
-import { type StandIn, startStandIn } from '../support/cluster/stand-in.ts';
+import { type FakeApiServer, startFakeApiServer } from '../support/cluster/fake-api-server.ts';
+import { startTcpProxy } from '../support/cluster/tcp-proxy.ts';
 import { until } from '../support/until.ts';
 
 const never = new AbortController().signal;
 
 describe('the client of an API server', function () {
   this.timeout(120_000);
-  let server: StandIn;
+  let server: FakeApiServer;
   let client: KubeClient;
   let slowed: number;
   const access = () => ({ server: server.url, tls: {}, headers: async () => ({ authorization: 'Bearer word' }) });
 
   beforeEach(async () => {
-    server = await startStandIn();
+    server = await startFakeApiServer();
     slowed = 0;
     const rateLimit: ApiRateLimit = {
       ...makeRateLimiter(10_000, 10_000, () => performance.now()),
@@ -44,22 +44,22 @@ describe('the client of an API server', function () {
     });
     const asked = Array.from({ length: 200 }, (_, n) => patient.ask<{ n: number }>('GET', `/${n}`));
     for (let n = 0; n < 200; n++) {
-      const { path, say } = await server.next();
-      say(200, { n: Number(path.slice(1)) });
+      const { path, answer } = await server.next();
+      answer(200, { n: Number(path.slice(1)) });
     }
     expect((await Promise.all(asked)).map(({ n }) => n)).to.deep.equal(Array.from({ length: 200 }, (_, n) => n));
-    expect(server.ever()).to.be.at.most(8);
+    expect(server.allConnections()).to.be.at.most(8);
     await patient.close();
   });
 
   it('sends its token, its user agent and the content type', async () => {
     const asked = client.ask('GET', '/a', { query: { x: 'y', left: undefined } });
-    const { query, say } = await server.next();
-    say(200, {});
+    const { query, answer } = await server.next();
+    answer(200, {});
     await asked;
     const changed = client.change('PATCH', '/a', { b: 1 });
     const { headers, ...change } = await server.next();
-    change.say(200, {});
+    change.answer(200, {});
     await changed;
     expect(headers).to.include({
       authorization: 'Bearer word',
@@ -74,8 +74,8 @@ describe('the client of an API server', function () {
     const access = { server: `${server.url}/k8s/clusters/c-1/`, tls: {}, headers: async () => ({}) };
     const below = openKubeClient({ access, rateLimit: makeRateLimiter(10, 10, () => performance.now()) });
     const asked = below.ask('GET', '/api/v1/pods', { query: { limit: 5 } });
-    const { path, query, say } = await server.next();
-    say(200, {});
+    const { path, query, answer } = await server.next();
+    answer(200, {});
     await asked;
     expect([path, ...query]).to.deep.equal(['/k8s/clusters/c-1/api/v1/pods', ['limit', '5']]);
     await below.close();
@@ -83,7 +83,7 @@ describe('the client of an API server', function () {
 
   it('rejects with status, reason and message of a refusal', async () => {
     const asked = failure(client.ask('POST', '/a', { body: {} }));
-    (await server.next()).say(409, { message: 'it is there', reason: 'AlreadyExists' });
+    (await server.next()).answer(409, { message: 'it is there', reason: 'AlreadyExists' });
     const error = (await asked) as KubeError;
     expect(error).to.be.instanceOf(KubeError);
     expect([error.status, error.reason]).to.deep.equal([409, 'AlreadyExists']);
@@ -92,9 +92,9 @@ describe('the client of an API server', function () {
 
   it('halves its speed after a 429 and waits for Retry-After', async () => {
     const asked = client.change('DELETE', '/a', {});
-    (await server.next()).say(429, {}, { 'retry-after': '1' });
+    (await server.next()).answer(429, {}, { 'retry-after': '1' });
     const began = performance.now();
-    (await server.next()).say(200, {});
+    (await server.next()).answer(200, {});
     await asked;
     expect(performance.now() - began).to.be.at.least(950);
     expect(slowed).to.equal(1);
@@ -102,16 +102,16 @@ describe('the client of an API server', function () {
 
   it('repeats a request after a broken connection, a Retry-After and a quota conflict, but not after a plain 500', async () => {
     const asked = client.ask('POST', '/a', { body: {} });
-    (await server.next()).cut();
-    (await server.next()).say(503, {}, { 'retry-after': '0' });
-    (await server.next()).say(200, {});
+    (await server.next()).destroy();
+    (await server.next()).answer(503, {}, { 'retry-after': '0' });
+    (await server.next()).answer(200, {});
     await asked;
     const taken = client.ask('POST', '/c', { body: {} });
-    (await server.next()).say(409, { reason: 'Conflict' });
-    (await server.next()).say(200, {});
+    (await server.next()).answer(409, { reason: 'Conflict' });
+    (await server.next()).answer(200, {});
     await taken;
     const other = failure(client.ask('GET', '/b'));
-    (await server.next()).say(500, {});
+    (await server.next()).answer(500, {});
     expect(await other).to.include({ status: 500 });
   });
 
@@ -120,14 +120,14 @@ describe('the client of an API server', function () {
     const owner = authority.issue({ name: 'server', hosts: ['127.0.0.1'] });
     const secure = createSecureServer(owner, (_, res) => void res.end('{}'));
     await new Promise<void>((resolve) => secure.listen(0, '127.0.0.1', resolve));
-    const line = await layLine(`https://127.0.0.1:${(secure.address() as AddressInfo).port}`);
+    const line = await startTcpProxy(`https://127.0.0.1:${(secure.address() as AddressInfo).port}`);
     const other = openKubeClient({
       access: { server: line.url, tls: { ca: authority.cert }, headers: async () => ({}) },
       rateLimit: makeRateLimiter(1_000, 1_000, () => performance.now()),
       answerMs: 500,
     });
     await other.ask('GET', '/a');
-    line.lose();
+    line.blackhole();
     expect(await failure(other.ask('GET', '/b'))).to.have.property('message', 'The API server does not answer');
     expect(await other.ask('GET', '/c')).to.deep.equal({});
     await other.close();
@@ -155,18 +155,18 @@ describe('the client of an API server', function () {
       line: (text) => void lines.push(text),
     });
     const asked = await server.next();
-    asked.go('one\nt');
+    asked.write('one\nt');
     // Another request goes past its time meanwhile, though others are answered.
     const late = failure(client.ask('GET', '/b'));
     await server.next();
     const soon = client.ask('GET', '/c');
-    (await server.next()).say(200, {});
+    (await server.next()).answer(200, {});
     await soon;
     expect(await late).to.have.property('message', 'The API server does not answer');
     const euro = Buffer.from('w€\n\n');
-    asked.go(euro.subarray(0, 2));
+    asked.write(euro.subarray(0, 2));
     await until(() => lines.includes('one'), 5, 'the first line is heard');
-    asked.go(euro.subarray(2));
+    asked.write(euro.subarray(2));
     asked.end();
     await following;
     expect(lines).to.deep.equal(['started', 'one', 'tw€']);
@@ -175,9 +175,9 @@ describe('the client of an API server', function () {
   it('repeats a request whose answer is no JSON', async () => {
     const asked = client.ask('GET', '/a');
     const first = await server.next();
-    first.go('<html>');
+    first.write('<html>');
     first.end();
-    (await server.next()).say(200, { n: 1 });
+    (await server.next()).answer(200, { n: 1 });
     expect(await asked).to.deep.equal({ n: 1 });
   });
 
@@ -186,15 +186,15 @@ describe('the client of an API server', function () {
     const reader = { started: () => void lines.push('started'), line: (text: string) => void lines.push(text) };
     const following = client.stream('/a', {}, never, reader);
     const second = await server.next();
-    second.go('one\n');
+    second.write('one\n');
     await until(() => lines.includes('one'), 5, 'the other answer goes on');
     const began = performance.now();
     const slow = failure(client.ask('GET', '/b'));
     const first = await server.next();
     await until(() => performance.now() - began >= 400, 5, 'half of its time has passed');
-    first.go('{');
+    first.write('{');
     expect(await slow).to.have.property('message', 'The API server does not answer');
-    second.go('two\n');
+    second.write('two\n');
     second.end();
     await following;
     expect(lines).to.deep.equal(['started', 'one', 'two']);
@@ -204,7 +204,7 @@ describe('the client of an API server', function () {
     const heard: string[] = [];
     const reader = { started: () => void heard.push('started'), line: (text: string) => void heard.push(text) };
     const following = failure(client.stream('/a', {}, never, reader));
-    (await server.next()).hint();
+    (await server.next()).sendEarlyHints();
     expect(await following).to.have.property('message', 'The API server does not answer');
     expect(heard).to.deep.equal([]);
   });
@@ -219,7 +219,7 @@ describe('the client of an API server', function () {
     };
     const broken = failure(client.stream('/a', {}, never, reader));
     const first = await server.next();
-    first.go('one\n');
+    first.write('one\n');
     expect(await broken).to.have.property('message', 'it cannot be read');
     await until(first.isGone, 5, 'the server hears of it');
     const left = failure(client.stream('/b', {}, stop.signal, reader));
@@ -232,7 +232,7 @@ describe('the client of an API server', function () {
       'enough',
     );
     const refused = failure(client.stream('/d', {}, never, reader));
-    (await server.next()).say(410, { reason: 'Expired' });
+    (await server.next()).answer(410, { reason: 'Expired' });
     expect(await refused).to.include({ status: 410, reason: 'Expired' });
   });
 

@@ -1,7 +1,9 @@
 import { expect } from 'chai';
+import { makeJob } from '../../src/runners/kubernetes/job-manifest.ts';
 import {
   makeAdmissionBinding,
   makeAdmissionPolicy,
+  makeLimitRange,
   makeNetworkPolicies,
   makeQuota,
 } from '../../src/runners/kubernetes/namespace-policies.ts';
@@ -22,6 +24,15 @@ describe('what stands around the Jobs of a cluster', () => {
       metadata: { name: 'trawl-workers', namespace: 'workers' },
       spec: { hard: { 'count/jobs.batch': '500', 'count/pods': '500' } },
     });
+  });
+
+  it('limits every container to what a worker has, so that the cluster adds nothing to a worker', () => {
+    const limits = makeJob({ name: 'a-1', jobId: 'a', attempt: 1, endpoint: 'video', deadline: 0 }, shape, 0).spec
+      ?.template.spec?.containers[0]?.resources?.limits;
+    const { metadata, spec } = makeLimitRange(shape);
+    expect(metadata).to.deep.equal({ name: 'trawl-workers', namespace: 'workers' });
+    expect(spec).to.deep.equal({ limits: [{ type: 'Container', max: limits }] });
+    expect(Object.keys(limits ?? {})).to.deep.equal(['memory', 'ephemeral-storage']);
   });
 
   it('lets workers connect to the resolver, the gateway, egress and a private object store, and nobody to them', () => {
@@ -69,14 +80,33 @@ describe('what stands around the Jobs of a cluster', () => {
     });
   });
 
-  it('asks for the runtime class that was set, and for users of the pod alone unless it was said otherwise', () => {
-    const expressions = (change: object) =>
-      makeAdmissionPolicy({ ...shape, ...change })
-        .spec?.validations?.map(({ expression }) => expression)
-        .join(' ');
-    expect(expressions({ runtimeClass: 'gvisor' })).to.include(`orValue('') == "gvisor"`);
-    expect(expressions({})).to.include(`orValue('') == ""`).and.include('hostUsers');
-    expect(expressions({ hostUsers: true })).to.not.include('hostUsers');
-    for (const name of ['hostNetwork', 'hostPID', 'hostIPC']) expect(expressions({ hostUsers: true })).to.include(name);
+  describe('for each field of the Job that the controller makes, and its pod', () => {
+    const messages = (change: object = {}) =>
+      makeAdmissionPolicy({ ...shape, ...change }).spec?.validations?.map(({ message }) => message ?? '') ?? [];
+    const { spec } = makeJob({ name: 'a-1', jobId: 'a', attempt: 1, endpoint: 'video', deadline: 0 }, shape, 0);
+    const pod = spec?.template.spec;
+    for (const [owner, fields] of [
+      ['worker Jobs', { ...spec, template: undefined }],
+      ['workers', { ...pod, containers: undefined }],
+      ['workers', pod?.containers[0] ?? {}],
+    ] as const) {
+      for (const [field, value] of Object.entries(fields)) {
+        if (value === undefined || field === 'image') continue;
+        it(`has a rule: ${field} of ${owner}`, () => {
+          expect(messages()).to.include(`trawl: only the ${field} of ${owner}`);
+        });
+      }
+    }
+
+    it('has rules for a runtime class and a priority only when they were set', () => {
+      const [runtime, priority] = [
+        'trawl: only the runtimeClassName of workers',
+        'trawl: only the priorityClassName of workers',
+      ];
+      expect(messages()).to.not.include(runtime).and.not.include(priority);
+      expect(messages({ runtimeClass: 'gvisor', priorityClass: 'low' }))
+        .to.include(runtime)
+        .and.include(priority);
+    });
   });
 });

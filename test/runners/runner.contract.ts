@@ -11,14 +11,14 @@ export interface RunnerUnderTest {
   end(name: string, code: number): Promise<void>;
   /** Kills it. */
   kill(name: string): Promise<void>;
-  /** How many workers of an attempt there are in the world, running or ended. */
+  /** Number of workers of an attempt that exist, running or ended. */
   count(name: string): Promise<number>;
 }
 
 const failed: Seen = { is: 'ended', outcome: { is: 'failed', code: 'worker_failed' } };
 const patience = 20;
 
-/** What every runner promises. */
+/** The contract of every runner. */
 export function itRunsAttempts(open: () => RunnerUnderTest): void {
   const anAttempt = (): AttemptToRun => {
     const jobId = randomUUID();

@@ -21,12 +21,12 @@ describe('the doctor beside a bucket', function () {
   });
   afterEach(async () => expect(await s3.list()).to.deep.equal({ objects: [], uploads: [] }));
 
-  it('says that it can be written, read and cleared, and leaves nothing there', async () => {
+  it('reports a bucket that can be written, read and cleared, and leaves nothing in it', async () => {
     const { out } = await operator.doctor([], s3.env);
     expect(out).to.match(/^ok +bucket +The bucket trawl-test can be written, read and cleared\.$/m);
   });
 
-  it('says nothing of a bucket where files are kept in a folder', async () => {
+  it('reports no bucket when files are kept in a folder', async () => {
     expect((await operator.doctor([])).out).not.to.contain('bucket');
   });
 
@@ -43,14 +43,14 @@ describe('the doctor beside a bucket', function () {
       /cannot be read: .*ECONNREFUSED/,
     ],
   ] as const) {
-    it(`says what is the matter with ${title}`, async () => {
+    it(`names the problem of ${title}`, async () => {
       const { level, text: said } = await checkBucket({ ...s3.settings, ...change });
       expect(level).to.equal('problem');
       expect(said).to.match(text).and.match(/\.$/);
     });
   }
 
-  it('says when a service overwrites what is there although it is told not to', async () => {
+  it('reports a service that overwrites an object in spite of If-None-Match', async () => {
     const { s3Endpoint, s3Bucket } = s3.settings;
     // Deleting just before the write has the same effect as not knowing the condition.
     const careless = createServer(async (req, res) => {
@@ -75,7 +75,7 @@ describe('the doctor beside a bucket', function () {
     });
   });
 
-  it('says that credentials are wrong, and does not tell them', async () => {
+  it('reports wrong credentials without showing them', async () => {
     process.env.AWS_SECRET_ACCESS_KEY = 'wrong';
     const { text } = await checkBucket(s3.settings).finally(() => Object.assign(process.env, credentials));
     expect(text).to.equal('The bucket trawl-test cannot be written: S3 answered SignatureDoesNotMatch (403).');

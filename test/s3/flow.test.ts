@@ -6,7 +6,7 @@ import { aFolder } from '../support/redis.ts';
 import { credentials, startS3, type TestS3 } from '../support/s3.ts';
 import { type Source, startSource } from '../support/source-server.ts';
 import { until } from '../support/until.ts';
-import { processesIn, type Running, startUp } from '../support/up.ts';
+import { processesIn, type RunningUp, startUp } from '../support/up.ts';
 
 describe('trawl up with S3', function () {
   this.timeout(120_000);
@@ -14,7 +14,7 @@ describe('trawl up with S3', function () {
   let source: Source;
   let folder: string;
   let remove: () => void;
-  let up: Running;
+  let up: RunningUp;
   let key: string;
   const env = () => ({
     ...{ ...s3.env, TRAWL_DATA: folder, TRAWL_LOG_LEVEL: 'debug' },
@@ -26,7 +26,7 @@ describe('trawl up with S3', function () {
     source = await startSource();
     ({ folder, remove } = aFolder());
     up = await startUp(env());
-    key = (await until(() => /'x-api-key: (\S+)'/.exec(up.said()), 5, 'the sample key'))![1]!;
+    key = (await until(() => /'x-api-key: (\S+)'/.exec(up.output()), 5, 'the sample key'))![1]!;
   });
   after(async () => {
     up?.process.kill('SIGTERM');
@@ -77,7 +77,7 @@ describe('trawl up with S3', function () {
     expect((await fetch(link)).status).to.equal(410);
   });
 
-  it('a job whose bucket goes away waits for it, and is charged once', async () => {
+  it('a job whose bucket goes away waits for it and is charged once', async () => {
     const restore = await s3.lose();
     const id = await begin('/films/clip.mp4');
     await until(async () => (await get(`/v1/jobs/${id}`)).stage === 'upload', 30, 'it uploads');
@@ -95,12 +95,12 @@ describe('trawl up with S3', function () {
     expect((await s3.list()).uploads).to.deep.equal([]);
   });
 
-  it('no key and no signature stands in its log or its data', () => {
+  it('no key and no signature is in its log or its data', () => {
     const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
     const kept = files.map((entry) => readFileSync(join(entry.parentPath, entry.name), 'latin1')).join('\n');
     expect(kept).to.contain('/films/clip.mp4');
-    expect(up.said()).to.contain('the job ended');
-    for (const text of [kept, up.said()]) {
+    expect(up.output()).to.contain('the job ended');
+    for (const text of [kept, up.output()]) {
       for (const secret of Object.values(credentials)) expect(text).not.to.contain(secret);
       expect(text).not.to.match(/X-Amz-(Signature|Credential)=[^*]/);
     }

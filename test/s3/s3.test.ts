@@ -38,7 +38,7 @@ async function permit(upload: Upload, to = key): Promise<PartsPermit> {
   return permit;
 }
 
-/** What a worker says of bytes that it is to upload in parts. */
+/** The upload request of a worker for bytes in parts. */
 function inParts(bytes: Buffer): Upload {
   const count = Math.ceil(bytes.length / partBytes);
   const parts = Array.from({ length: count }, (_, n) =>
@@ -118,7 +118,7 @@ describe('an S3 bucket', function () {
     expect((await s3.list()).uploads).to.deep.equal([key]);
   });
 
-  it('takes no other bytes for a part, were there as many of them', async () => {
+  it('refuses other bytes of the same length for a part', async () => {
     const upload = uploadOf(content);
     for (const [bytes, status] of [
       [content.toUpperCase(), 400],
@@ -131,13 +131,13 @@ describe('an S3 bucket', function () {
     expect(await store.see(key)).to.equal(null);
   });
 
-  it('takes no part without its checksum', async () => {
+  it('refuses a part without its checksum', async () => {
     const permitted = await permit(uploadOf(content));
     const [part] = permitted.parts;
     expect(await putPart({ ...permitted, parts: [{ ...part!, headers: {} }] }, Buffer.from(content))).to.equal(403);
   });
 
-  it('tells no checksum of a file whose parts are those of another permit', async () => {
+  it('shows no checksum of a file whose parts are those of another permit', async () => {
     await permit(uploadOf(content));
     const other = 'Other bytes';
     expect(await putPart(await permit(uploadOf(other)), Buffer.from(other))).to.equal(200);
@@ -145,7 +145,7 @@ describe('an S3 bucket', function () {
     expect(await store.see(key)).to.deep.equal({ bytes: other.length, checksum: null });
   });
 
-  it('tells no checksum of a file without its last part', async () => {
+  it('shows no checksum of a file without its last part', async () => {
     const upload = inParts(film);
     const permitted = await permit(upload);
     expect(await putPart(permitted, film.subarray(0, partBytes))).to.equal(200);
@@ -153,14 +153,14 @@ describe('an S3 bucket', function () {
     expect(await store.see(key)).to.deep.equal({ bytes: partBytes, checksum: null });
   });
 
-  it('lets a permit do nothing any more when its prefix was removed', async () => {
+  it('refuses the parts of a permit whose prefix was removed', async () => {
     const permitted = await permit(uploadOf(content));
     await store.remove('job/1/');
     expect(await putPart(permitted, Buffer.from(content))).to.equal(404);
     expect(await s3.list()).to.deep.equal({ objects: [], uploads: [] });
   });
 
-  it('lets a permit that is left over change nothing of a finished file', async () => {
+  it('keeps a finished file unchanged by a permit that is left over', async () => {
     await putAll(uploadOf(content), Buffer.from(content));
     const late = await permit(uploadOf('Other bytes'));
     await store.finish(key);
@@ -168,7 +168,7 @@ describe('an S3 bucket', function () {
     expect(await store.see(key)).to.deep.equal({ bytes: content.length, checksum: hash('sha256', content) });
   });
 
-  it('finishes the upload that has the parts when an empty one was begun before it, and drops that one', async () => {
+  it('finishes the upload that has the parts and aborts an empty one that was begun before it', async () => {
     const upload = inParts(film);
     const place = { Bucket: s3.settings.s3Bucket, Key: key };
     // The answer to a first request was lost: it was repeated, and each has begun an upload.
@@ -192,7 +192,7 @@ describe('an S3 bucket', function () {
 
   for (const [title, change] of [
     ['parts of another number', { parts: [] }],
-    ['a checksum that is none', { parts: ['x'] }],
+    ['a malformed checksum', { parts: ['x'] }],
     ['no checksum', { sha256: '' }],
   ] as const) {
     it(`permits no file with ${title}`, async () => {
@@ -200,14 +200,14 @@ describe('an S3 bucket', function () {
     });
   }
 
-  it('sweeps uploads that were begun some time ago, and no others', async () => {
+  it('sweeps old uploads and no recent ones', async () => {
     await permit(uploadOf(content));
-    expect(await store.sweepTemporary(60_000)).to.equal(0);
-    expect(await store.sweepTemporary(-60_000)).to.equal(1);
+    expect(await store.sweepTemporary(Date.now() - 60_000)).to.equal(0);
+    expect(await store.sweepTemporary(Date.now() + 60_000)).to.equal(1);
     expect((await s3.list()).uploads).to.deep.equal([]);
   });
 
-  it('takes no file through the gateway', async () => {
+  it('refuses a file through the gateway', async () => {
     const whole = { is: 'whole', key, bytes: 1, expires_at: 0, signature: '' } as const;
     expect(await refusalOf(store.receive(whole, bodyOf('x')))).to.equal('bad_request');
   });
@@ -229,7 +229,7 @@ describe('an S3 bucket', function () {
     expect((await fetch(url)).status).to.equal(403);
   });
 
-  it('gives links to where callers reach it, and permits to where workers do', async () => {
+  it('gives links to its public endpoint, and permits to its internal one', async () => {
     await putAll(uploadOf(content), Buffer.from(content));
     await store.finish(key);
     const s3PublicEndpoint = 'https://files.example';
@@ -242,7 +242,7 @@ describe('an S3 bucket', function () {
     expect(permitted.is === 'parts' && new URL(permitted.parts[0]!.url).origin).to.equal(s3.settings.s3Endpoint);
   });
 
-  it('puts the bucket into the host name unless told otherwise', async () => {
+  it('puts the bucket into the host name unless path style is set', async () => {
     const virtual = openS3({
       settings: { ...s3.settings, s3Endpoint: 'http://s3.test:1', s3PathStyle: false },
       partBytes,
@@ -253,10 +253,10 @@ describe('an S3 bucket', function () {
   });
 
   for (const [title, settings] of [
-    ['of a bucket that is not there', { s3Bucket: 'trawl-none' }],
-    ['of a server that is not there', { s3Endpoint: 'http://127.0.0.1:1' }],
+    ['a missing bucket', { s3Bucket: 'trawl-none' }],
+    ['an unreachable server', { s3Endpoint: 'http://127.0.0.1:1' }],
   ] as const) {
-    it(`${title} says that it cannot be reached, and never that nothing is kept`, async () => {
+    it(`with ${title} throws unavailable, and never reports a missing file`, async () => {
       const away = open({ ...s3.settings, ...settings });
       for (const act of [
         () => away.see(key),
@@ -264,21 +264,21 @@ describe('an S3 bucket', function () {
         () => away.finish(key),
         () => away.permit(key, uploadOf(content)),
         () => away.remove('job/'),
-        () => away.sweepTemporary(0),
+        () => away.sweepTemporary(Number.POSITIVE_INFINITY),
       ]) {
         expect(await refusalOf(act())).to.equal('unavailable');
       }
     });
   }
 
-  it('says that S3 cannot be reached when it does not answer for 10 s', async () => {
+  it('throws unavailable when S3 does not answer for 10 s', async () => {
     const thaw = s3.freeze();
     const error = await store.see(key).catch((error) => error);
     thaw();
     expect([error.code, error.cause.message]).to.deep.equal(['unavailable', 'S3 did not answer in time']);
   });
 
-  it('names neither key nor signature when S3 refuses it', async () => {
+  it('shows neither key nor signature when S3 refuses a request', async () => {
     process.env.AWS_SECRET_ACCESS_KEY = 'wrong';
     const wrong = open();
     const error = await wrong.remove('job/').catch((error) => error);

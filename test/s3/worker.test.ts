@@ -13,10 +13,10 @@ import { openGatewayClient } from '../../src/worker/gateway-client.ts';
 import { uploadFile } from '../../src/worker/upload-file.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { startEgress } from '../support/egress.ts';
-import { type Front, startFront } from '../support/front.ts';
 import { startGateway, type TestGateway, token } from '../support/gateway.ts';
 import { aFolder } from '../support/redis.ts';
 import { startS3, type TestS3 } from '../support/s3.ts';
+import { type S3Proxy, startS3Proxy } from '../support/s3-proxy.ts';
 import { until } from '../support/until.ts';
 import { startWorker } from '../support/worker.ts';
 
@@ -31,7 +31,7 @@ const nowhere: ServerAddress = { host: '127.0.0.1', port: 9 };
 describe('A worker that uploads to S3', function () {
   this.timeout(120_000);
   let s3: TestS3;
-  let front: Front;
+  let front: S3Proxy;
   let store: ObjectStore;
   let gateway: TestGateway;
   let folder: string;
@@ -45,7 +45,7 @@ describe('A worker that uploads to S3', function () {
   after(() => s3.stop());
   beforeEach(async () => {
     ({ folder, remove } = aFolder());
-    front = await startFront(s3.settings.s3Endpoint);
+    front = await startS3Proxy(s3.settings.s3Endpoint);
     store = open(`http://127.0.0.1:${front.port}`, false);
     gateway = await startGateway({
       folder,
@@ -64,7 +64,11 @@ describe('A worker that uploads to S3', function () {
   });
 
   function open(s3Endpoint: string, isPublic: boolean): ObjectStore {
-    return openS3({ settings: { ...s3.settings, s3Endpoint }, partBytes, throughEgress: async () => isPublic });
+    return openS3({
+      settings: { ...s3.settings, s3Endpoint },
+      partBytes,
+      throughEgress: async () => isPublic,
+    });
   }
 
   const start = () => startWorker({ folder, gateway: gateway.address, egress: 'http://127.0.0.1:9' });
@@ -84,7 +88,7 @@ describe('A worker that uploads to S3', function () {
     );
   }
 
-  it('stores its file in parts, past every part that fails', async () => {
+  it('stores its file in parts, and sends failed parts again', async () => {
     front.fail(500, 'cut', 503, 500, 'cut');
     const worker = start();
     expect(await worker.exit, worker.stderr()).to.deep.equal({ code: 0, signal: null });
@@ -109,8 +113,8 @@ describe('A worker that uploads to S3', function () {
       expect(await store.see(key)).to.deep.equal(scripted);
     });
 
-  it('leaves an upload behind when it is killed in its middle, which the next attempt or the sweep removes', async () => {
-    for (const rid of [() => store.remove('a-job/1/'), () => store.sweepTemporary(-60_000)]) {
+  it('that is killed leaves an upload that the next attempt or the sweep removes', async () => {
+    for (const rid of [() => store.remove('a-job/1/'), () => store.sweepTemporary(Date.now() + 60_000)]) {
       front.fail('hang', 'hang', 'hang');
       const uploads = front.uploads();
       const worker = start();
@@ -133,7 +137,7 @@ describe('A worker that uploads to S3', function () {
     expect(await store.see(key)).to.deep.equal(seen);
   });
 
-  it('says that the storage is away when S3 takes nothing for too long', async () => {
+  it('fails with storage_unavailable when S3 is away for too long', async () => {
     front.fail(...Array.from({ length: 100 }, () => 500));
     const error = await upload(nowhere, 1).catch((error) => error);
     expect(error).to.be.instanceOf(Failed);
@@ -143,7 +147,7 @@ describe('A worker that uploads to S3', function () {
     ]);
   });
 
-  it('uploads nothing of a file that is not the one that was proved', async () => {
+  it('uploads nothing of a file that changed after it was proved', async () => {
     const error = await upload(nowhere, 1, { sha256: hash('sha256', 'another one') }).catch((error) => error);
     expect([error.code, error.detail]).to.deep.equal(['worker_failed', 'the produced file has changed']);
     expect([front.uploads(), gateway.calls]).to.deep.equal([0, []]);
@@ -153,15 +157,15 @@ describe('A worker that uploads to S3', function () {
     it(`reaches S3 with a public ${scheme} address through egress alone`, async () => {
       const trusted = getCACertificates('default');
       const certificate = makeCertificate('localhost');
-      const gate = await startFront(s3.settings.s3Endpoint, scheme === 'https' ? certificate : undefined);
+      const gate = await startS3Proxy(s3.settings.s3Endpoint, scheme === 'https' ? certificate : undefined);
       const egress = await startEgress({ allow: '127.0.0.1:*' });
       try {
         setDefaultCACertificates([...trusted, certificate.cert]);
         store = open(`${scheme}://localhost:${gate.port}`, true);
         expect(await upload(nowhere, 1).catch(({ code }) => code)).to.equal('storage_unavailable');
         expect(gate.uploads()).to.equal(0);
-        if (!('port' in egress.place)) return expect.fail('it listens on a port');
-        await upload(egress.place);
+        if (!('port' in egress.address)) return expect.fail('it listens on a port');
+        await upload(egress.address);
         expect(gate.uploads()).to.equal(3);
         await until(() => egress.lines.length === 3, 5, 'egress has told of three connections');
         const hosts = egress.lines.map(({ verdict, host, port }) => [verdict, host, port]);

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { pollJob } from '../../src/store/access/poll-job.ts';
+import { refuseCall } from '../../src/store/access/refuse-call.ts';
 import { listKeys } from '../../src/store/accounts/read-keys.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
@@ -17,7 +18,7 @@ const hours = 60 * minutes;
 export function admitSuite(store: () => TestStore): void {
   const held = async (account: string) => (await readSnapshot(store(), account)).balances.held;
 
-  it('records, queues and holds, in one step', async () => {
+  it('records and queues a job and holds one credit, in one step', async () => {
     const caller = await anAccount(store(), { credits: 2 });
     const id = await admitted(store(), caller);
     const polled = await pollJob(store(), caller, id);
@@ -36,11 +37,11 @@ export function admitSuite(store: () => TestStore): void {
     expect(await held(caller.accountId)).to.equal(1);
   });
 
-  it('D10: refuses in the order of D10, and changes nothing', async () => {
+  it('D10: refuses by permission, then quota, then parameters, then balance, and holds nothing', async () => {
     const caller = await anAccount(store(), { quotas: { total: 0 } });
     const { alias } = (await listKeys(store(), caller.accountId))[0]!;
     const word = async () => {
-      const answer = await ask(store(), caller, { valid: false, hasMemory: false });
+      const answer = await ask(store(), caller, { valid: false, isOpen: false });
       return 'refused' in answer ? answer.refused : 'admitted';
     };
     await setAccount(store(), caller.accountId, { suspended: true });
@@ -49,21 +50,21 @@ export function admitSuite(store: () => TestStore): void {
     expect(await word()).to.equal('key_quota_exceeded');
     await setKey(store(), caller.accountId, alias, { quotas: { total: null } });
     expect(await word()).to.equal('bad_request');
-    const poor = await ask(store(), caller, { hasMemory: false });
+    const poor = await ask(store(), caller, { isOpen: false });
     expect('refused' in poor && poor.refused).to.equal('payment_required');
     expect(await held(caller.accountId)).to.equal(0);
   });
 
-  it('asks for payment when the invoice is not paid', async () => {
+  it('refuses with payment_required while the invoice is unpaid', async () => {
     const caller = await anAccount(store(), { credits: 5, invoice: 'unpaid' });
     expect(await ask(store(), caller)).to.deep.include({ refused: 'payment_required' });
     await setAccount(store(), caller.accountId, { invoice: 'paid' });
     expect(await ask(store(), caller)).to.have.property('admitted');
   });
 
-  it('refuses without changing anything when the record has no room', async () => {
+  it('refuses with unavailable and holds nothing when Redis has no memory', async () => {
     const caller = await anAccount(store(), { credits: 5 });
-    expect(await ask(store(), caller, { hasMemory: false })).to.deep.include({ refused: 'unavailable' });
+    expect(await ask(store(), caller, { isOpen: false })).to.deep.include({ refused: 'unavailable' });
     expect(await held(caller.accountId)).to.equal(0);
   });
 
@@ -76,7 +77,7 @@ export function admitSuite(store: () => TestStore): void {
     await admitted(store(), caller);
   });
 
-  it('D12: answers a repeat with the same job, refuses other parameters, and forgets after 24 hours', async () => {
+  it('D12: answers a repeat with the same job, refuses other parameters, and forgets the key after 24 hours', async () => {
     const caller = await anAccount(store(), { credits: 5 });
     const repeat = { key: 'k', request: 'a' };
     const first = await admitted(store(), caller, { repeat });
@@ -90,7 +91,7 @@ export function admitSuite(store: () => TestStore): void {
     expect(await admitted(store(), caller, { repeat })).not.to.equal(first);
   });
 
-  it('changes nothing when it cannot read what is to be recorded', async () => {
+  it('changes nothing when the job to record is malformed', async () => {
     const caller = await anAccount(store(), { credits: 1 });
     const webhook = { url: 'https://example.com/\ud800', receiver: 'example.com', authorization: '' };
     const failure = await ask(store(), caller, { work: { ...aDownload, webhook } }).catch((error: Error) => error);
@@ -100,7 +101,7 @@ export function admitSuite(store: () => TestStore): void {
     await admitted(store(), caller);
   });
 
-  it('does not remember a refused call', async () => {
+  it('does not remember a refused call for its Idempotency-Key', async () => {
     const caller = await anAccount(store());
     const repeat = { key: 'k', request: 'a' };
     expect(await ask(store(), caller, { repeat })).to.deep.include({ refused: 'payment_required' });
@@ -154,7 +155,7 @@ export function admitSuite(store: () => TestStore): void {
     ['monthly', 30 * 24 * 3600, { quotas: { monthly: 3 } }],
   ] as const;
   for (const [detail, seconds, wanted] of limits) {
-    it(`tells each of many calls of one moment how long it waits, as it tells a single one: ${detail}`, async () => {
+    it(`gives each of several simultaneous refused calls the same Retry-After as a single one: ${detail}`, async () => {
       const caller = await anAccount(store(), { credits: 50, ...wanted });
       const answers = await Promise.all([...Array(6)].map(() => ask(store(), caller)));
       const refused = answers.filter((answer) => 'refused' in answer);
@@ -167,7 +168,7 @@ export function admitSuite(store: () => TestStore): void {
     });
   }
 
-  it('queues jobs of one moment in their order', async () => {
+  it('queues jobs of one millisecond in their order', async () => {
     const caller = await anAccount(store(), { credits: 70 });
     const ids = await Promise.all([...Array(70)].map(() => admitted(store(), caller)));
     const queue = keys.queue(caller.accountId);
@@ -218,6 +219,25 @@ export function admitSuite(store: () => TestStore): void {
     const answers = await Promise.all([...Array(40)].map(() => ask(store(), caller)));
     expect(answers.filter((answer) => 'admitted' in answer)).to.have.length(10);
   });
+
+  for (const [window, length, bucket] of windows) {
+    it(`D35: takes a refused call out of the ${window} quota, also when a newer bucket counts since, and once`, async () => {
+      const caller = await anAccount(store(), { credits: 50, quotas: { [window]: 3, total: 4 } });
+      const holdMs = 2 * length;
+      const id = await admitted(store(), caller, { work: { holdMs } });
+      await admitted(store(), caller);
+      store().advance(bucket);
+      const newer = await admitted(store(), caller, { work: { holdMs } });
+      for (const inHand of [id, newer]) {
+        const call = { ...caller, endpoint: 'metadata', repeat: null, id: inHand, holdMs } as const;
+        const answers = [await refuseCall(store(), call), await refuseCall(store(), call)];
+        expect(answers).to.deep.equal([{ done: true }, { refused: 'gone' }]);
+      }
+      expect(await held(caller.accountId)).to.equal(1);
+      for (let n = 0; n < 2; n++) await admitted(store(), caller);
+      expect(await ask(store(), caller)).to.deep.include({ refused: 'key_quota_exceeded', detail: window });
+    });
+  }
 
   it('counts the calls made before a quota was set', async () => {
     const caller = await anAccount(store(), { credits: 50 });

@@ -16,7 +16,7 @@ const only = async (store: RecordStore, account: string) => (await listKeys(stor
 
 /** The key and the plan's rate, in front of every call. */
 export function authorizeSuite(store: () => TestStore): void {
-  it('lets a working key in', async () => {
+  it('accepts a working key', async () => {
     expect(await word(readUsage(store(), await anAccount(store())))).to.equal('entered');
   });
 
@@ -69,17 +69,19 @@ export function authorizeSuite(store: () => TestStore): void {
     expect(await word(ask(store(), caller))).to.equal('forbidden');
   });
 
-  it('knows no key of a removed account, also while its keys are not deleted yet', async () => {
+  it('refuses the keys of a removed account, also while they are not deleted yet', async () => {
     const caller = await anAccount(store());
     await dieWhileRemoving(store(), caller);
     expect(await word(readUsage(store(), caller))).to.equal('invalid_api_key');
-    await finishRemovals(store());
+    await finishRemovals(store(), (error) => {
+      throw error;
+    });
     expect(await word(readUsage(store(), caller))).to.equal('invalid_api_key');
     const refused = await aKey(store(), caller.accountId).catch((error: Error) => error);
     expect(refused).to.include({ code: 'not_found' });
   });
 
-  it('counts a plan rate over all keys of the account, names it, and says when to come back', async () => {
+  it('counts a rate of the plan over all keys of the account, and refuses with its name and Retry-After', async () => {
     const caller = await anAccount(store(), { perMinute: 3 });
     const second = await aKey(store(), caller.accountId);
     for (const one of [caller, second, caller]) expect(await word(readUsage(store(), one))).to.equal('entered');
@@ -89,7 +91,7 @@ export function authorizeSuite(store: () => TestStore): void {
     expect(await word(readUsage(store(), await anAccount(store())))).to.equal('entered');
   });
 
-  it('D78: lets calls refused by the rate use nothing up, and calls refused later use it up', async () => {
+  it('D78: does not count calls that the rate refuses, and counts calls that later checks refuse', async () => {
     const caller = await anAccount(store(), { perMinute: 2 });
     expect(await word(ask(store(), caller, { valid: false }))).to.equal('bad_request');
     expect(await word(ask(store(), caller))).to.equal('payment_required');
@@ -98,7 +100,7 @@ export function authorizeSuite(store: () => TestStore): void {
     expect(await word(readUsage(store(), caller))).to.equal('entered');
   });
 
-  it('uses up nothing of one rate by calls that the other refuses', async () => {
+  it('does not count calls that one rate refuses towards the other', async () => {
     const caller = await anAccount(store(), { perSecond: 50, perMinute: 1 });
     await readUsage(store(), caller);
     const seen = [];
@@ -107,7 +109,7 @@ export function authorizeSuite(store: () => TestStore): void {
     expect(Math.min(...seen.map(Number))).to.be.at.least(48);
   });
 
-  it('never lets more than the limit through in any second, and lets it through again a second later', async () => {
+  it('never accepts more than the limit in any second, and accepts it again a second later', async () => {
     const caller = await anAccount(store(), { perSecond: 2 });
     const words = await Promise.all([...Array(9)].map(() => word(readUsage(store(), caller))));
     expect(words.filter((one) => one === 'entered')).to.have.length(2);
@@ -141,14 +143,14 @@ export function authorizeSuite(store: () => TestStore): void {
     expect(await word(readUsage(store(), caller))).to.equal('entered');
   });
 
-  it('finds what was used before when a plan limits another window later', async () => {
+  it('counts the calls made before the plan limited a window', async () => {
     const caller = await anAccount(store(), { perSecond: 100 });
     for (let n = 0; n < 5; n++) await readUsage(store(), caller);
     await setPlan(store(), { name: caller.plan, quota: 0, per_second: 100, per_minute: 5, paid: true });
     expect(await word(readUsage(store(), caller))).to.equal('rate_limited');
   });
 
-  it('tells a refused call of both rates too', async () => {
+  it('returns both rates with a refusal too', async () => {
     const caller = await anAccount(store(), { perSecond: 1, perMinute: 30 });
     const answers = await Promise.all([1, 2, 3].map(() => ask(store(), caller)));
     for (const { rates } of answers.slice(1)) {
@@ -156,7 +158,7 @@ export function authorizeSuite(store: () => TestStore): void {
     }
   });
 
-  it('tells what is left of both rates', async () => {
+  it('returns the rest of both rates', async () => {
     const caller = await anAccount(store(), { perSecond: 9, perMinute: 30 });
     const seen = await readUsage(store(), caller);
     expect(seen.rates).to.deep.equal({ perSecond: { limit: 9, left: 8 }, perMinute: { limit: 30, left: 29 } });

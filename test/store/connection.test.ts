@@ -22,15 +22,15 @@ describe('the connection to redis', function () {
   after(() => redis.stop());
   beforeEach(() => redis.flush());
 
-  it('answers with plain values', async () => {
-    const lua = "return { 1, 'two', { ARGV[1], KEYS[1] }, false }";
+  it('returns plain values', async () => {
+    const lua = "return { 1, 'two', { ARGV[2], KEYS[1] }, false }";
     expect(await connection.eval(lua, sha1(lua), [key], ['three'])).to.deep.equal([1, 'two', ['three', key], null]);
     await connection.send(['HSET', key, 'a', '1', 'b', '2']);
     expect(await connection.read(['HGETALL', key])).to.deep.equal(['a', '1', 'b', '2']);
     expect(await connection.read(['GET', `${key}:none`])).to.equal(null);
   });
 
-  it('sends a script by its hash, and its text once where redis does not know it', async () => {
+  it('sends a script by its hash, and its text once when redis does not know it', async () => {
     const lua = "return redis.call('INCR', KEYS[1])";
     const run = () => connection.eval(lua, sha1(lua), [key], []);
     expect(await run()).to.equal(1);
@@ -41,14 +41,14 @@ describe('the connection to redis', function () {
     expect(connection.calls() - before, 'EVALSHA, EVAL, EVALSHA').to.equal(3);
   });
 
-  it('sends a batch in one go and answers in its order', async () => {
+  it('sends a batch at once and returns its replies in order', async () => {
     await connection.send(['RPUSH', key, '1', '2']);
     const commands = ['0', '1', '2'].map((n) => ['LINDEX', key, n] as const);
     expect(await connection.readAll(commands)).to.deep.equal(['1', '2', null]);
     expect(await connection.readAll([])).to.deep.equal([]);
   });
 
-  it('passes on what redis says about a wrong command', async () => {
+  it('throws the error of redis for a wrong command', async () => {
     await connection.send(['SET', key, 'word']);
     const error = await failureOf(raise(connection));
     expect(error).not.to.be.instanceOf(Refusal);
@@ -56,7 +56,7 @@ describe('the connection to redis', function () {
     expect(await failureOf(connection.readAll([['LINDEX', key, '0']]))).to.have.property('name', error.name);
   });
 
-  it('is unavailable when redis has no memory left', async () => {
+  it('throws unavailable when redis has no memory left', async () => {
     await connection.send(['CONFIG', 'SET', 'maxmemory', '1']);
     const error = await failureOf(raise(connection));
     await connection.send(['CONFIG', 'SET', 'maxmemory', '0']);
@@ -64,7 +64,7 @@ describe('the connection to redis', function () {
     expect(String(error.cause)).to.contain('OOM');
   });
 
-  it('hears what is published until that is ended', async () => {
+  it('delivers published messages until the subscription ends, although another listener throws', async () => {
     const heard: string[] = [];
     const publish = (text: string) => connection.send(['PUBLISH', 'news', text]);
     const end = await connection.subscribe('news', (text) => heard.push(text));
@@ -79,7 +79,7 @@ describe('the connection to redis', function () {
     expect(heard).to.deep.equal(['one']);
   });
 
-  it('blames redis for nothing when this process was busy itself', async () => {
+  it('does not time out a command while this process was busy itself', async () => {
     const before = raise(connection);
     const beBusy = (): void => {
       const end = performance.now() + 1_800;
@@ -93,7 +93,7 @@ describe('the connection to redis', function () {
     expect(await during).to.equal(2);
   });
 
-  it('never sends a command again whose answer was lost', async () => {
+  it('never repeats a command whose reply was lost', async () => {
     let isCut = false;
     const proxy = createServer((near) => {
       const far = createConnection(redis.server.socket);
@@ -108,7 +108,8 @@ describe('the connection to redis', function () {
       far.on('error', () => near.destroy());
     });
     await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-    const url = `redis://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const [, password = ''] = /:([\w-]+)@/.exec(redis.url) ?? [];
+    const url = `redis://:${password}@127.0.0.1:${(proxy.address() as AddressInfo).port}`;
     const cut = await connect(url, { log: aLog().log });
     expectUnavailable(await failureOf(raise(cut)));
     await until(() => cut.ready(), 2, 'the connection is back');
@@ -118,7 +119,7 @@ describe('the connection to redis', function () {
     await new Promise((resolve) => proxy.close(resolve));
   });
 
-  it('D69: fails every call within two seconds while redis is stopped, and works within two after', async () => {
+  it('D69: fails every call within 2 s while redis is stopped, and works within 2 s after that', async () => {
     const heard: string[] = [];
     await connection.subscribe('stopped', (text) => heard.push(text));
     process.kill(redis.pid(), 'SIGSTOP');
@@ -140,7 +141,7 @@ describe('the connection to redis', function () {
     await until(() => tell(connection, 'stopped', heard), 2, 'the subscription hears again');
   });
 
-  it('refuses at once what is more than it can hold', async () => {
+  it('refuses a command at once when 20,000 wait for redis', async () => {
     process.kill(redis.pid(), 'SIGSTOP');
     const held = Array.from({ length: 20_000 }, () => timed(raise(connection)));
     const error = await failureOf(raise(connection));
@@ -151,7 +152,7 @@ describe('the connection to redis', function () {
     await until(() => works(connection), 2, 'redis answers after it continues');
   });
 
-  it('loses no acknowledged write when redis is killed, and goes on by itself', async () => {
+  it('loses no acknowledged write when redis is killed, and reconnects by itself', async () => {
     const heard: string[] = [];
     await connection.subscribe('killed', (text) => heard.push(text));
     const pid = redis.pid();
@@ -171,14 +172,14 @@ describe('the connection to redis', function () {
     await until(() => tell(connection, 'killed', heard), 2, 'the subscription hears again');
   });
 
-  it('says within two seconds that nobody is there', async () => {
+  it('fails within 2 s when nothing listens at the address', async () => {
     const { seconds, error } = await timed(connect('redis://user:hidden@127.0.0.1:1', { log: aLog().log }));
     expectUnavailable(error);
     expect(seconds).to.be.below(2);
     expect(error?.message).to.match(/^Redis cannot be reached at 127\.0\.0\.1:1: .*ECONNREFUSED/);
   });
 
-  it('says within two seconds that nobody answers', async () => {
+  it('fails within 2 s when the server does not answer', async () => {
     process.kill(redis.pid(), 'SIGSTOP');
     const { seconds, error } = await timed(connect(redis.url, { log: aLog().log }));
     process.kill(redis.pid(), 'SIGCONT');
@@ -188,7 +189,7 @@ describe('the connection to redis', function () {
     await until(() => works(connection), 2, 'redis answers after it continues');
   });
 
-  it('fails calls after it was closed', async () => {
+  it('lets a running call end on close, and fails later calls', async () => {
     const other = await connect(redis.url, { log: aLog().log });
     const last = raise(other);
     await other.close();

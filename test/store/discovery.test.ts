@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { readTopology } from '../../src/store/redis/discovery.ts';
 
-describe('the place of the record', () => {
+describe('a Redis URL', () => {
   const names = [
     { url: 'redis://redis:6379', name: 'redis:6379' },
     { url: 'rediss://user:hidden@redis.example:6380/2', name: 'redis.example:6380/2' },
@@ -10,7 +10,7 @@ describe('the place of the record', () => {
     { url: 'unix:///run/redis.sock', name: '/run/redis.sock' },
   ];
   for (const { url, name } of names) {
-    it(`is called ${name}, without a login`, () => {
+    it(`is shown as ${name}, without its credentials`, () => {
       expect(readTopology(url).name).to.equal(name);
     });
   }
@@ -25,12 +25,12 @@ describe('the place of the record', () => {
     'unix:path',
   ];
   for (const url of wrong) {
-    it(`is not read from '${url}'`, () => {
+    it(`is refused: '${url}'`, () => {
       expect(() => readTopology(url)).to.throw(/^A Redis URL has the form/);
     });
   }
 
-  it('of one redis is what was given, until that names another node', async () => {
+  it('of one redis is asked for its cluster only after a MOVED reply', async () => {
     const place = readTopology('redis://127.0.0.1:1');
     expect(await place.find(0)).to.equal('redis://127.0.0.1:1');
     place.moved();

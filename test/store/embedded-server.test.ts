@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, statSync, symlinkSync, truncateSync, writeFile
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { connect } from '../../src/store/redis/connection.ts';
-import { type RedisServer, type ServerOptions, startRedis } from '../../src/store/redis/embedded-server.ts';
+import { findServer, type RedisServer, type ServerOptions, startRedis } from '../../src/store/redis/embedded-server.ts';
 import { pingServer, spawnRedis, whenReady } from '../../src/store/redis/redis-process.ts';
 import { aFolder, aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -42,6 +42,8 @@ describe('a redis-server of our own', () => {
       'aof-load-truncated': 'yes',
       maxmemory: '50000000',
       'maxmemory-policy': 'noeviction',
+      'hash-max-listpack-value': '1024',
+      'stream-node-max-bytes': '1024',
       save: '',
     };
     for (const [name, value] of Object.entries(settings)) {
@@ -49,14 +51,14 @@ describe('a redis-server of our own', () => {
     }
   });
 
-  it('is given nothing of our environment but the path', async () => {
+  it('gets PATH alone of our environment', async () => {
     process.env.ONLY_FOR_TESTS = 'secret';
     const server = await start();
     delete process.env.ONLY_FOR_TESTS;
     expect(readFileSync(`/proc/${server.pid()}/environ`, 'utf8')).not.to.contain('secret');
   });
 
-  it('goes on where it was', async () => {
+  it('has its data after a restart', async () => {
     const first = await start();
     await ask(first, 'SET', key, 'kept');
     await first.stop();
@@ -65,7 +67,7 @@ describe('a redis-server of our own', () => {
   });
 
   for (const bytes of [1, 7, 40]) {
-    it(`starts when its file has lost the last ${bytes} bytes, without the changes that were in them`, async () => {
+    it(`starts without the changes in the last ${bytes} bytes that its file has lost`, async () => {
       const first = await start();
       for (let n = 0; n < 5; n += 1) await ask(first, 'INCR', key);
       await first.stop();
@@ -76,7 +78,7 @@ describe('a redis-server of our own', () => {
     });
   }
 
-  it('D93: is started again when it is killed, later and later while it does not stay up', async () => {
+  it('D93: is started again when it is killed, with growing delays', async () => {
     let restarts = 0;
     const { log, lines } = aLog();
     const server = await start({ log, onRestart: () => (restarts += 1) });
@@ -91,7 +93,7 @@ describe('a redis-server of our own', () => {
     expect(pauses).to.deep.equal([100, 200, 400]);
   });
 
-  it('stays away when it is stopped while it waits to be started again', async () => {
+  it('is not started again when it is stopped during the delay', async () => {
     const { log, lines } = aLog();
     const server = await start({ log });
     process.kill(server.pid(), 'SIGKILL');
@@ -100,7 +102,7 @@ describe('a redis-server of our own', () => {
     expect(await pingServer(server.socket)).to.equal('absent');
   });
 
-  it('is ended by force when it does not end', async function () {
+  it('is killed when it does not end by itself', async function () {
     this.timeout(120_000);
     const server = await start();
     process.kill(server.pid(), 'SIGSTOP');
@@ -108,14 +110,14 @@ describe('a redis-server of our own', () => {
     expect(isAlive(server.pid())).to.equal(false);
   });
 
-  it('is never one of two in a folder', async function () {
+  it('is refused in a folder in which another one runs', async function () {
     this.timeout(120_000);
     const server = await start();
     expect(await failureOf(start())).to.equal(`Another redis-server already runs on ${server.socket}`);
     expect(await ask(server, 'PING')).to.equal('PONG');
   });
 
-  it('is answered for only when it has read its file', async function () {
+  it('is ready only after it has loaded its file', async function () {
     this.timeout(120_000);
     const first = await start();
     const connection = await connect(first.url, { log: aLog().log });
@@ -131,20 +133,36 @@ describe('a redis-server of our own', () => {
     await second.stop();
   });
 
-  it('says what is wrong when it cannot start', async () => {
+  it('fails with the error of redis-server when it cannot start', async () => {
     mkdirSync(join(folder, 'appendonlydir'));
     writeFileSync(join(folder, 'appendonlydir', 'appendonly.aof.manifest'), 'nonsense');
     expect(await failureOf(start())).to.match(/^redis-server ended with exit code 1: .*manifest/);
   });
 
-  it('needs a folder whose path is short enough for a socket', async () => {
+  it('is found by the commands of the operator, also while a release without a password runs it', async () => {
+    expect(await findServer(folder)).to.equal(null);
+    const options = ['--port', '0', '--unixsocket', 'redis.sock', '--save', ''];
+    const old = spawnRedis(folder, options);
+    try {
+      await whenReady(old, join(folder, 'redis.sock'));
+      const connection = await connect((await findServer(folder)) ?? '', { log: aLog().log });
+      expect(await connection.send(['PING'])).to.equal('PONG');
+      await connection.close();
+    } finally {
+      await old.stop();
+    }
+    const { url } = await start();
+    expect(await findServer(folder)).to.equal(url);
+  });
+
+  it('is refused in a folder whose path is too long for a socket', async () => {
     const long = join(folder, 'x'.repeat(100));
     expect(await failureOf(start({ folder: long }))).to.match(
       /^The path of the data folder is too long for a UNIX socket/,
     );
   });
 
-  it('needs a redis-server of version 7.0 or newer', async () => {
+  it('is refused without setpriv, without redis-server and with one older than 7.0', async () => {
     const path = process.env.PATH;
     try {
       process.env.PATH = folder;
@@ -160,7 +178,7 @@ describe('a redis-server of our own', () => {
     }
   });
 
-  it('ends with its parent, even when that is killed, and can be taken over at once', async () => {
+  it('ends when its parent is killed, and another one starts in its folder at once', async () => {
     const parent = startParent(folder);
     const pid = await pidFrom(parent);
     expect(isAlive(pid)).to.equal(true);
@@ -170,7 +188,7 @@ describe('a redis-server of our own', () => {
     expect(isAlive(pid)).to.equal(false);
   });
 
-  it('does not even begin when its parent was killed before it could be watched', async () => {
+  it('does not start when its parent was killed before it could be watched', async () => {
     const slow = aFolder();
     const lines = ['#!/bin/sh', 'sleep 0.3', 'PATH=$(echo "$PATH" | cut -d: -f2-)', 'exec setpriv "$@"', ''];
     writeFileSync(join(slow.folder, 'setpriv'), lines.join('\n'), { mode: 0o755 });
@@ -206,12 +224,12 @@ function failureOf(call: Promise<unknown>): Promise<string> {
   );
 }
 
-/** Whether it runs; one that has ended may still wait for its new parent to notice. */
+/** Returns true for a running process; an ended one may still be a zombie of its new parent. */
 function isAlive(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
   } catch {
-    // There is no such process.
+    // The process does not exist.
     return false;
   }
 }

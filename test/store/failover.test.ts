@@ -27,7 +27,7 @@ describe('the connection to a cluster', function () {
     expect(await cluster.nodes[0]!.ask('CLUSTER', 'KEYSLOT', key)).to.equal(Number(slot));
   });
 
-  it('finds the record from any one node, though only that one is named', async () => {
+  it('finds the node of the record from any node that is named', async () => {
     for (const { url } of cluster.nodes) {
       const connection = await connect(url, { log: aLog().log });
       await connection.send(['INCR', key]);
@@ -52,7 +52,7 @@ describe('the connection to a cluster', function () {
     expect((await load.stop()).failures).to.deep.equal([]);
   });
 
-  it('works again when the node of the record was killed', async () => {
+  it('works again after the node of the record was killed', async () => {
     const heard: string[] = [];
     await cluster.connection.subscribe('news', (text) => heard.push(text));
     const load = startLoad(cluster.connection, ['INCR', key]);
@@ -64,7 +64,7 @@ describe('the connection to a cluster', function () {
     await until(() => tell(cluster.connection, heard), 5, 'the subscription hears again');
   });
 
-  it('is made while other nodes are down', async () => {
+  it('is opened while other nodes are down', async () => {
     process.kill(cluster.nodes[0]!.process.pid, 'SIGKILL');
     const connection = await connect(cluster.url, { log: aLog().log });
     await connection.send(['INCR', key]);
@@ -91,7 +91,7 @@ describe('the connection behind a sentinel', function () {
     expect(failure.message).to.contain('The Sentinels know no master with the name other');
   });
 
-  it('leads to the new master when the old one was killed', async () => {
+  it('leads to the new master after the old one was killed', async () => {
     const heard: string[] = [];
     await sentinel.connection.subscribe('news', (text) => heard.push(text));
     const load = startLoad(sentinel.connection, ['INCR', key]);

@@ -17,9 +17,9 @@ import { until } from '../support/until.ts';
 
 const webhook = { url: 'https://example.com/hook', receiver: 'example.com', authorization: 'sealed' };
 
-/** What is published, so that nobody has to look again and again. */
+/** Hints that replace polling. */
 export function hintsSuite(store: () => TestStore): void {
-  it('only who has something to do is told of an end: who may take another job, send a webhook, or must look at it', async () => {
+  it('the end of a job is published only when another job waits, a webhook is due, or a running job was cancelled', async () => {
     while (await startNext(store()));
     const heard: string[] = [];
     const hear = (channel: 'work' | 'webhooks') =>

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
-import { takeLead } from '../../src/store/jobs/leadership.ts';
-import { anAccount, aPlan, holder, storeOf } from '../support/record.ts';
+import { AccountModel, type AccountOperation, anyOperations } from '../support/account-model.ts';
+import { anAccount, aPlan, holder, lead, storeOf } from '../support/record.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
-import { anyHistory, type Happening, World } from '../support/world.ts';
 
 const histories = Number(process.env.ROUNDS ?? 500);
 /** A redis that starts again reads all that was ever written: after so many histories there is a fresh one. */
@@ -18,14 +17,14 @@ describe('money over random histories', () => {
 
   const restart = async () => {
     process.kill(redis.pid(), 'SIGKILL');
-    await until(async () => takeLead(storeOf(redis.connection), holder).catch(() => false), 10, 'redis to be back');
+    await until(async () => lead(storeOf(redis.connection), holder).catch(() => false), 10, 'redis to be back');
   };
 
-  it(`keeps every book of ${histories} histories after each step`, async function () {
+  it(`the balances of ${histories} histories equal those of the model after each step`, async function () {
     this.timeout(histories * 1000 + 60_000);
     const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
     let lived = 0;
-    const live = async (history: readonly Happening[]) => {
+    const live = async (history: readonly AccountOperation[]) => {
       if (lived++ % mostInOne === mostInOne - 1) {
         await redis.stop();
         redis = await startTestRedis();
@@ -33,14 +32,14 @@ describe('money over random histories', () => {
       const store = storeOf(redis.connection);
       const caller = await anAccount(store);
       await aPlan(store, caller.plan, { quota: 0 });
-      const world = new World(store, caller, restart);
+      const world = new AccountModel(store, caller, restart);
       for (const happening of history) {
-        await world.live(happening);
+        await world.apply(happening);
         await world.check();
       }
       await world.end();
       await world.check();
     };
-    await fc.assert(fc.asyncProperty(anyHistory, live), { numRuns: histories, seed, endOnFailure: true });
+    await fc.assert(fc.asyncProperty(anyOperations, live), { numRuns: histories, seed, endOnFailure: true });
   });
 });

@@ -3,9 +3,9 @@ import { pollJob } from '../../src/store/access/poll-job.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
-import { leaveLead, takeLead } from '../../src/store/jobs/leadership.ts';
 import { noteProgress } from '../../src/store/jobs/note-progress.ts';
 import { noteStoring } from '../../src/store/jobs/note-storing.ts';
+import { readAttempts } from '../../src/store/jobs/read-job.ts';
 import { requeueDelayed } from '../../src/store/jobs/requeue-delayed.ts';
 import { retryJob } from '../../src/store/jobs/retry-job.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
@@ -89,30 +89,7 @@ export function jobsSuite(store: () => TestStore): void {
     }
   });
 
-  it('refuses every write of a controller that does not lead', async () => {
-    const caller = await anAccount(store(), { credits: 9 });
-    const job = await aRunningJob(store(), caller);
-    const waiting = await admitted(store(), caller);
-    await takeLead(store(), holder);
-    expect(await takeLead(store(), 'another')).to.equal(false);
-    expect(await settleJob(store(), 'another', job, completed)).to.deep.equal({ refused: 'not_leading' });
-    expect(await takeJob(store(), 'another', 1_000_000)).to.equal(null);
-    expect(await startAttempt(store(), 'another', job, 2, 0)).to.deep.equal({ refused: 'not_leading' });
-    expect(await retryJob(store(), 'another', job, { counts: 'failure', code: 'timeout', notBefore: 0 })).to.deep.equal(
-      { refused: 'not_leading' },
-    );
-    expect(await noteStoring(store(), 'another', job, { metadata: {}, delivered: {} })).to.deep.equal({
-      refused: 'not_leading',
-    });
-    expect(await theJob(store(), job.id)).to.deep.equal(job);
-    await leaveLead(store(), holder);
-    expect(await takeLead(store(), 'another')).to.equal(true);
-    expect(await settleJob(store(), holder, job, completed)).to.deep.equal({ refused: 'not_leading' });
-    await leaveLead(store(), 'another');
-    await cancelJob(store(), await theJob(store(), waiting), 'Cancelled');
-  });
-
-  it('begins each attempt once and none out of turn', async () => {
+  it('begins each attempt once and in its order', async () => {
     const caller = await anAccount(store(), { credits: 1 });
     const job = await aRunningJob(store(), caller);
     expect(await startAttempt(store(), holder, job, 1, 1)).to.deep.equal({ done: true });
@@ -131,7 +108,7 @@ export function jobsSuite(store: () => TestStore): void {
     const caller = await anAccount(store(), { credits: 1 });
     const job = await aRunningJob(store(), caller);
     const note = (progress: number, attempt = 1) =>
-      noteProgress(store(), job.id, attempt, { progress, stage: 'fetch', speed_bytes: 10, eta_seconds: null });
+      noteProgress(store(), job, attempt, { progress, stage: 'fetch', speed_bytes: 10, eta_seconds: null });
     expect(await note(40.7)).to.deep.equal({ done: true });
     const noted = await theJob(store(), job.id);
     expect(noted).to.deep.include({
@@ -152,7 +129,7 @@ export function jobsSuite(store: () => TestStore): void {
     expect((await theJob(store(), job.id)).progress).to.equal(99);
   });
 
-  it('gives the slot back between two attempts, waits, and starts the next one first', async () => {
+  it('frees the slot of a job between two attempts, and starts it before others after its back-off', async () => {
     await drain();
     const caller = await anAccount(store(), { credits: 3, concurrency: 1 });
     const job = await aRunningJob(store(), caller);
@@ -175,7 +152,7 @@ export function jobsSuite(store: () => TestStore): void {
     expect(await books(caller.accountId)).to.deep.include({ held: 0, credits_consumed: 1 });
   });
 
-  it('counts an attempt once, and lets only an open one complete the job', async () => {
+  it('counts an attempt once, and completes a job by an open attempt alone', async () => {
     await drain();
     const caller = await anAccount(store(), { credits: 1 });
     const job = await aRunningJob(store(), caller);
@@ -186,8 +163,7 @@ export function jobsSuite(store: () => TestStore): void {
     expect(await settleJob(store(), holder, job, completed)).to.deep.equal({ refused: 'stale' });
     expect(await theJob(store(), job.id)).to.deep.include({ attempt: 1, failures: 1, ended_at: null });
     await cancelJob(store(), job, 'Cancelled');
-    const attempts = (await store().connection.read(['LRANGE', keys.attempts(job.id), '0', '-1'])) as string[];
-    expect(attempts.map((json) => JSON.parse(json).code)).to.deep.equal([undefined, 'timeout']);
+    expect((await readAttempts(store(), job.id)).map(({ code }) => code)).to.deep.equal([undefined, 'timeout']);
     expect(await books(caller.accountId)).to.deep.include({ held: 0, credits_consumed: 0 });
   });
 
@@ -198,7 +174,7 @@ export function jobsSuite(store: () => TestStore): void {
     expect(await settleJob(store(), holder, job, failed)).to.deep.equal({ done: true, balance: '' });
   });
 
-  it('counts no time below zero when the clock has gone back', async () => {
+  it('counts no negative duration when the clock has gone back', async () => {
     const caller = await anAccount(store(), { credits: 1 });
     store().advance(5000);
     const job = await aRunningJob(store(), caller);
@@ -207,7 +183,7 @@ export function jobsSuite(store: () => TestStore): void {
     expect((await readLines(store(), caller.accountId, 1)).map((line) => line.duration_ms)).to.deep.equal([0]);
   });
 
-  it('cancels a job that waits, that waits for another attempt, and that runs; each hold is released once', async () => {
+  it('cancels a queued, a delayed and a running job, and releases each hold once', async () => {
     const caller = await anAccount(store(), { credits: 3 });
     const running = await aRunningJob(store(), caller);
     const delayed = await aRunningJob(store(), caller);
@@ -231,7 +207,7 @@ export function jobsSuite(store: () => TestStore): void {
     }
   });
 
-  it('D75: keeps the first moment since which the object store is waited for', async () => {
+  it('D75: keeps the first time since which a job is storing', async () => {
     const caller = await anAccount(store(), { credits: 1 });
     const job = await aRunningJob(store(), caller);
     const first = await noteStoring(store(), holder, job, { metadata: { title: 'x' }, delivered: completed.delivered });
@@ -245,7 +221,7 @@ export function jobsSuite(store: () => TestStore): void {
     await settleJob(store(), holder, job, failed);
   });
 
-  it('D52: counts the ends of jobs for the statistics, failures of ours as such', async () => {
+  it('D52: counts ended jobs for the statistics, and a 500 as a failure', async () => {
     const before = await readMinutes(store(), 'video');
     const caller = await anAccount(store(), { credits: 2 });
     await settleJob(store(), holder, await aRunningJob(store(), caller), completed);
@@ -267,7 +243,7 @@ export function jobsSuite(store: () => TestStore): void {
     expect(seen.map((one) => one.rates.perMinute?.left)).to.deep.equal([2, 1, 0, 0]);
   });
 
-  it('tells the place in the own queue', async () => {
+  it('returns the position of a job in the queue of its account', async () => {
     await drain();
     const caller = await anAccount(store(), { credits: 5, concurrency: 0 });
     const ids = [];

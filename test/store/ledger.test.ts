@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { keys } from '../../src/store/keys.ts';
+import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
+import type { Connection } from '../../src/store/redis/connection.ts';
 import { runProgram } from '../support/operator.ts';
 import { anAccount, storeOf } from '../support/record.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
@@ -13,15 +15,11 @@ const heapMegabytes = 48;
 
 describe('a long ledger', () => {
   let redis: TestRedis;
-  before(async () => {
-    redis = await startTestRedis();
-  });
-  after(() => redis.stop());
-
-  it(`of ${entries} entries is verified by a process that has ${heapMegabytes} MB`, async function () {
+  let accountId: string;
+  before(async function () {
     this.timeout(120_000);
-    const store = storeOf(redis.connection);
-    const { accountId } = await anAccount(store);
+    redis = await startTestRedis();
+    ({ accountId } = await anAccount(storeOf(redis.connection)));
     const grants = `
       for n = 1, ${entries / pages} do
         local id = redis.call('XADD', KEYS[1], '*', 'at', 1, 'kind', 'grant', 'balance', 'credits', 'amount', 1, 'job', '', 'pack', '')
@@ -30,9 +28,35 @@ describe('a long ledger', () => {
       end`;
     const touched = [keys.ledger(accountId), keys.account(accountId)];
     for (let n = 0; n < pages; n++) await redis.connection.send(['EVAL', grants, '2', ...touched]);
-    const program = join(root, 'test/support/days-child.ts');
+  });
+  after(() => redis.stop());
+
+  it(`of ${entries} entries is verified by a process that has ${heapMegabytes} MB`, async function () {
+    this.timeout(120_000);
+    const program = join(root, 'test/support/archive-child.ts');
     const line = [`--max-old-space-size=${heapMegabytes}`, program, 'verify', redis.url, accountId];
     const { code, out, err } = await runProgram(process.execPath, line, { PATH: process.env.PATH ?? '' });
     expect({ code, out: out && JSON.parse(out) }, err).to.deep.equal({ code: 0, out: { entries, problems: [] } });
+  });
+
+  it('lets other work of its process run after each 1,000 entries while it is verified', async function () {
+    this.timeout(120_000);
+    const store = storeOf(redis.connection);
+    let [atOnce, most, isOver] = [0, 0, false];
+    const turn = () => {
+      most = Math.max(most, atOnce);
+      atOnce = 0;
+      if (!isOver) setImmediate(turn);
+    };
+    turn();
+    const read: Connection['read'] = async (command) => {
+      const reply = await store.connection.read(command);
+      if (command[0] === 'XRANGE' && Array.isArray(reply)) atOnce += reply.length;
+      return reply;
+    };
+    const verified = await verifyLedger({ ...store, connection: { ...store.connection, read } }, accountId);
+    isOver = true;
+    expect(verified).to.deep.equal({ entries, problems: [] });
+    expect(most).to.be.within(1, 1000);
   });
 });

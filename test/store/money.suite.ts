@@ -63,7 +63,7 @@ export function moneySuite(store: () => TestStore): void {
     await verified(caller);
   });
 
-  it('D71: enters an overdraft when a charge finds nothing left, and nobody owes anything', async () => {
+  it('D71: writes an overdraft when a charge finds nothing left, and no balance goes below zero', async () => {
     const caller = await anAccount(store(), { quota: 1 });
     const job = await aRunningJob(store(), caller);
     await aPlan(store(), caller.plan, { quota: 0 });
@@ -93,7 +93,7 @@ export function moneySuite(store: () => TestStore): void {
     await verified(caller);
   });
 
-  it('D50: rolls the period by itself: the rest lapses, used returns to 0, packs and credits stay', async () => {
+  it('D50: rolls an ended period by itself, with the rest lapsed, used back at 0, and packs and credits kept', async () => {
     const caller = await anAccount(store(), { quota: 3, credits: 1, packs: [2] });
     await spend(caller);
     store().advance(32 * day);
@@ -106,7 +106,7 @@ export function moneySuite(store: () => TestStore): void {
     await verified(caller);
   });
 
-  it('rolls once when many find the period ended at the same time', async () => {
+  it('rolls an ended period once for many simultaneous calls', async () => {
     const caller = await anAccount(store(), { quota: 30 });
     store().advance(32 * day);
     await Promise.all([...Array(20)].map(() => admitted(store(), caller)));
@@ -127,7 +127,7 @@ export function moneySuite(store: () => TestStore): void {
     await verified(caller);
   });
 
-  it('keeps period and used with another plan, ends both without one, and begins anew with the next', async () => {
+  it('keeps period and use with another plan, ends both without a plan, and begins anew with the next one', async () => {
     const caller = await anAccount(store(), { quota: 4 });
     await spend(caller);
     const { period_end } = await books(caller);
@@ -143,7 +143,7 @@ export function moneySuite(store: () => TestStore): void {
     await verified(caller);
   });
 
-  it('adds a pack once, however often it is told, and keeps what was used of it', async () => {
+  it('adds a pack of one id once, and keeps its use', async () => {
     const caller = await anAccount(store());
     const pack = { id: 'once', title: 'Pack', total: 3, purchased_at: store().clock.now() };
     for (let n = 0; n < 3; n++) {
@@ -155,7 +155,7 @@ export function moneySuite(store: () => TestStore): void {
     await verified(caller);
   });
 
-  it('lets a plan go that no account has any more', async () => {
+  it('removes a plan once no account has it', async () => {
     const caller = await anAccount(store(), { quota: 1 });
     const refused = await removePlan(store(), caller.plan).catch((error: Error) => error);
     expect(refused).to.include({ code: 'in_use' });
@@ -163,7 +163,7 @@ export function moneySuite(store: () => TestStore): void {
     await removePlan(store(), caller.plan);
   });
 
-  it('names each entry that was tampered with', async () => {
+  it('reports each ledger entry that was tampered with', async () => {
     const caller = await anAccount(store(), { credits: 3 });
     await spend(caller);
     await store().connection.send(['HINCRBY', keys.account(caller.accountId), 'credits_consumed', '-1']);
@@ -174,6 +174,16 @@ export function moneySuite(store: () => TestStore): void {
     expect((await verifyLedger(store(), caller.accountId)).problems).to.have.length(1);
     await store().connection.send(['HINCRBY', keys.account(caller.accountId), 'packs_left', '7']);
     expect((await verifyLedger(store(), caller.accountId)).problems.join()).to.match(/all packs is 0, but 7/);
+  });
+
+  it('reports a job that completed and was not charged, though every balance is right', async () => {
+    const caller = await anAccount(store(), { credits: 3 });
+    await spend(caller);
+    await verified(caller);
+    await store().connection.send(['HINCRBY', keys.account(caller.accountId), 'completed', '1']);
+    expect((await verifyLedger(store(), caller.accountId)).problems).to.deep.equal([
+      'The number of completed jobs and calls is 2, and 1 are charged in the ledger',
+    ]);
   });
 
   describe('synchronous calls', () => {
@@ -218,7 +228,7 @@ export function moneySuite(store: () => TestStore): void {
       await verified(caller);
     });
 
-    it('counts an answer for the statistics, one that was released too, but not one that nobody got', async () => {
+    it('counts charged and released answers for the statistics, but no call without an answer', async () => {
       const caller = await anAccount(store(), { credits: 9 });
       const counted = async () => {
         const minutes = await readMinutes(store(), 'metadata');
@@ -239,7 +249,7 @@ export function moneySuite(store: () => TestStore): void {
       expect(after.map((number, n) => number - before[n]!)).to.deep.equal([2, 1, 1]);
     });
 
-    it('keeps an account that has a call in hand from being removed', async () => {
+    it('does not remove an account while a call of it is open', async () => {
       const caller = await anAccount(store(), { credits: 1 });
       const inHand = await call(caller);
       const refused = await removeAccount(store(), caller.accountId, caller.slug).catch((error: Error) => error);
@@ -257,7 +267,7 @@ export function moneySuite(store: () => TestStore): void {
     });
   });
 
-  it('shows the whole Usage snapshot of a caller', async () => {
+  it('returns the whole usage snapshot of a caller', async () => {
     const caller = await anAccount(store(), { quota: 2, credits: 1, packs: [1], perMinute: 9 });
     await spend(caller);
     const seen = await readUsage(store(), caller);

@@ -5,14 +5,14 @@ import type { ScriptReply } from '../../src/store/script.ts';
 import { anAccount, storeOf } from '../support/record.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 
-describe('a step that finds its period ended', () => {
+describe('a step after the end of its period', () => {
   let redis: TestRedis;
   before(async () => {
     redis = await startTestRedis();
   });
   after(() => redis.stop());
 
-  it('runs again in the new period', async () => {
+  it('rolls the period and runs again', async () => {
     const store = storeOf(redis.connection);
     const { accountId } = await anAccount(store, { quota: 2 });
     store.advance(40 * 86_400_000);
@@ -22,7 +22,7 @@ describe('a step that finds its period ended', () => {
     expect((await readSnapshot(store, accountId)).balances.period_end).to.be.above(store.clock.now());
   });
 
-  it('D69: is unavailable when rolling takes longer than two seconds, and nothing is begun afterwards', async () => {
+  it('D69: throws unavailable when rolling takes longer than 2 s, and does not run again', async () => {
     const store = storeOf(redis.connection);
     const { accountId } = await anAccount(store, { quota: 2 });
     const hung = Promise.withResolvers<ScriptReply>();

@@ -41,7 +41,7 @@ export function purchasesSuite(store: () => TestStore): void {
     return purchase;
   };
 
-  it('topup-buy D49: asks for one purchase below the threshold, with one id over all its tries, and adds its pack once', async () => {
+  it('topup-buy D49: makes one purchase due below the threshold, with one id over all tries, and adds its pack once', async () => {
     const caller = await low();
     await spend(caller);
     expect(await duePurchases(store())).to.include(caller.accountId);
@@ -56,7 +56,7 @@ export function purchasesSuite(store: () => TestStore): void {
     await verified(caller);
   });
 
-  it('never drops a purchase that may be paid, and keeps its terms, whatever changes between its tries', async () => {
+  it('keeps a purchase that may be paid, with its terms, although the settings change between its tries', async () => {
     const caller = await low();
     const purchase = await take(caller);
     const change = { enabled: '0', price_cents: '99000', pack_total: '1', monthly_cap_cents: '1' };
@@ -68,7 +68,7 @@ export function purchasesSuite(store: () => TestStore): void {
     expect((await books(caller)).packs.map((pack) => pack.total)).to.deep.equal([10]);
   });
 
-  it('buys nothing for a removed account, which goes only when a purchase under way has ended', async () => {
+  it('buys nothing for a removed account, and removes none while a purchase is under way', async () => {
     const idle = await low();
     await removeAccount(store(), idle.accountId, idle.slug);
     expect(await takePurchase(store(), idle.accountId, 60_000)).to.equal(null);
@@ -107,7 +107,7 @@ export function purchasesSuite(store: () => TestStore): void {
     expect((await books(caller)).packs).to.deep.equal([]);
   });
 
-  it('adds up what a month has cost, and buys nothing more that would pass its cap', async () => {
+  it('adds up the cost of a month, and buys nothing that would pass the cap', async () => {
     const caller = await low();
     await setTopup(store(), caller.accountId, { monthly_cap_cents: '2500' });
     const buy = async () => endPurchase(store(), await take(caller), 'paid');
@@ -123,7 +123,7 @@ export function purchasesSuite(store: () => TestStore): void {
     expect(await takePurchase(store(), caller.accountId, 60_000)).to.equal('capped');
   });
 
-  it('buys nothing for an account whose plan is not paid for', async () => {
+  it('buys nothing for an account with a free plan', async () => {
     const caller = await anAccount(store(), { quota: 10, paid: false });
     await setTopup(store(), caller.accountId, topup);
     for (let n = 0; n < 6; n++) await spend(caller);

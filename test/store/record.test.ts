@@ -1,12 +1,12 @@
-import { takeLead } from '../../src/store/jobs/leadership.ts';
 import { prepareSchema } from '../../src/store/schema.ts';
-import { holder, storeOf, type TestStore } from '../support/record.ts';
+import { holder, lead, storeOf, type TestStore } from '../support/record.ts';
 import { startTestCluster, startTestRedis } from '../support/redis.ts';
 import { admitSuite } from './admit.suite.ts';
 import { authorizeSuite } from './authorize.suite.ts';
 import { deliverySuite } from './delivery.suite.ts';
 import { hintsSuite } from './hints.suite.ts';
 import { jobsSuite } from './jobs.suite.ts';
+import { leadSuite } from './lead.suite.ts';
 import { moneySuite } from './money.suite.ts';
 import { purchasesSuite } from './purchases.suite.ts';
 import { shareSuite } from './share.suite.ts';
@@ -30,12 +30,13 @@ for (const { name, start } of kinds) {
     beforeEach(async () => {
       store = storeOf(redis.connection);
       await prepareSchema(store);
-      await takeLead(store, holder);
+      await lead(store, holder);
     });
 
     describe('authorization of calls', () => authorizeSuite(() => store));
     describe('admission', () => admitSuite(() => store));
     describe('jobs', () => jobsSuite(() => store));
+    describe('leadership', () => leadSuite(() => store));
     describe('hints', () => hintsSuite(() => store));
     describe('a verdict', () => verdictSuite(() => store));
     describe('fair share', () => shareSuite(() => store));

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { makeLog } from '../../src/base/log.ts';
 import { readUsage } from '../../src/store/access/read-usage.ts';
 import { listKeys } from '../../src/store/accounts/read-keys.ts';
+import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { noteStoring } from '../../src/store/jobs/note-storing.ts';
 import { readJob } from '../../src/store/jobs/read-job.ts';
 import { removeFile } from '../../src/store/jobs/remove-file.ts';
@@ -11,6 +12,7 @@ import { readLedger } from '../../src/store/log/read-ledger.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
+import { shortId } from '../../src/store/short-id.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
 import {
   aDownload,
@@ -28,9 +30,9 @@ const day = 86_400_000;
 const lifetimes = { job: 30 * day, line: 90 * day };
 const quiet = makeLog({ level: 'error', write: () => {}, now: () => 0 });
 
-/** What is past its lifetime goes, and only that. */
+/** The sweep removes entries past their lifetime, and no others. */
 export function sweepSuite(store: () => TestStore): void {
-  it('releases the holds of synchronous calls that died', async () => {
+  it('releases the holds of synchronous calls after their deadline', async () => {
     const caller = await anAccount(store(), { credits: 1 });
     await admitted(store(), caller, { work: { holdMs: 65_000 } });
     await sweepRecord(store(), lifetimes);
@@ -42,7 +44,18 @@ export function sweepSuite(store: () => TestStore): void {
     expect((await verifyLedger(store(), caller.accountId)).problems).to.deep.equal([]);
   });
 
-  it('deletes the keys of an account whose removal broke off half-way, with all that belongs to them', async () => {
+  it('releases no hold before its deadline by the clock of Redis, however far ahead the clock of the controller is', async () => {
+    const caller = await anAccount(store(), { credits: 1 });
+    await admitted(store(), caller, { work: { holdMs: 65_000 } });
+    const ahead = { now: () => Date.now() + 70_000, offset: () => 0 };
+    await sweepRecord({ ...store(), clock: ahead }, lifetimes);
+    expect((await readSnapshot(store(), caller.accountId)).balances.held).to.equal(1);
+    store().advance(65_000);
+    await sweepRecord(store(), lifetimes);
+    expect((await readSnapshot(store(), caller.accountId)).balances.held).to.equal(0);
+  });
+
+  it('deletes the keys of an account whose removal broke off, with everything that belongs to them', async () => {
     const caller = await anAccount(store(), { credits: 1, quotas: { daily: 5 } });
     const other = await anAccount(store());
     await settleJob(store(), holder, await aRunningJob(store(), caller), completed);
@@ -71,7 +84,7 @@ export function sweepSuite(store: () => TestStore): void {
     expect((await sweepRecord(store(), lifetimes)).periods).to.equal(0);
   });
 
-  it('removes a job record after its lifetime, with all that belongs to it, and never an open one', async () => {
+  it('removes a job after its lifetime with everything that belongs to it, and never an open one', async () => {
     const caller = await anAccount(store(), { credits: 2 });
     const open = await aRunningJob(store(), caller);
     const webhook = { url: 'https://example.com/hook', receiver: 'example.com', authorization: '' };
@@ -85,21 +98,21 @@ export function sweepSuite(store: () => TestStore): void {
     expect(await readJob(store(), ended.id)).to.equal(null);
     expect(await readJob(store(), open.id)).not.to.equal(null);
     const left = await Promise.all(
-      [keys.attempts(ended.id), keys.webhook(ended.id)].map((key) => store().connection.send(['EXISTS', key])),
+      [keys.endedJob(ended.id), keys.webhook(ended.id)].map((key) => store().connection.send(['EXISTS', key])),
     );
     expect(left.map(Number)).to.deep.equal([0, 0]);
     const jobs = await store().connection.read(['ZRANGE', keys.jobs(caller.accountId), '0', '-1']);
-    expect(jobs).to.deep.equal([open.id]);
+    expect(jobs).to.deep.equal([shortId(open.id)]);
     for (const key of [keys.webhooks, keys.deliveries(caller.accountId), keys.ended]) {
       const members = (await store().connection.read(['ZRANGE', key, '0', '-1'])) as string[];
-      expect(members.filter((member) => member.endsWith(ended.id))).to.deep.equal([]);
+      expect(members.filter((member) => member.endsWith(ended.id) || member === shortId(ended.id))).to.deep.equal([]);
     }
   });
 
-  it('asks once for the removal of a file, and never for that of an open job', async () => {
+  it('marks a file for removal once, and never that of an open job', async () => {
     const caller = await anAccount(store(), { credits: 1 });
     const job = await aRunningJob(store(), caller);
-    const asked = () => store().connection.send(['ZSCORE', keys.files, `${caller.accountId}/${job.id}`]);
+    const asked = () => store().connection.send(['ZSCORE', keys.files, shortId(job.id)]);
     await noteStoring(store(), holder, job, { metadata: {}, delivered: completed.delivered });
     await removeFile(store(), job);
     expect(await asked()).to.equal(null);
@@ -123,21 +136,21 @@ export function sweepSuite(store: () => TestStore): void {
     expect(await readLines(store(), caller.accountId, 9)).to.have.length(0);
   });
 
-  it('removes an old free line in whatever order its fields were given', async () => {
+  it('removes an old free line for any order of its fields', async () => {
     const caller = await anAccount(store());
     const lines = openRequestLog(store(), 200, quiet);
-    lines.add(caller.keyId, { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '', credits: 0, at: 1 });
+    lines.add(caller, { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '', credits: 0, at: 1 });
     await lines.close();
     expect(await readLines(store(), caller.accountId, 9)).to.have.length(1);
     await sweepRecord(store(), lifetimes);
     expect(await readLines(store(), caller.accountId, 9)).to.have.length(0);
   });
 
-  it('writes what an outage has left over once each, and lets other calls through meanwhile', async () => {
+  it('writes 20,000 waiting lines once each, and answers other calls meanwhile', async () => {
     const caller = await anAccount(store());
     const lines = openRequestLog(store(), 50_000, quiet);
     const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '', credits: 0 };
-    for (let n = 0; n < 20_000; n++) lines.add(caller.keyId, { ...line, at: n });
+    for (let n = 0; n < 20_000; n++) lines.add(caller, { ...line, at: n });
     const written = lines.flush();
     await Promise.all([...Array(50)].map(() => readUsage(store(), caller)));
     await written;
@@ -146,11 +159,11 @@ export function sweepSuite(store: () => TestStore): void {
     expect(Number(await store().connection.send(['XLEN', key]))).to.equal(20_000);
   });
 
-  it('writes the free lines of several keys, to each its own', async () => {
+  it('writes free lines to the key of each', async () => {
     const callers = [await anAccount(store()), await anAccount(store())];
     const lines = openRequestLog(store(), 200, quiet);
     const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '192.0.2.1', credits: 0 };
-    for (let n = 0; n < 10; n++) lines.add(callers[n % 2]!.keyId, { ...line, at: n });
+    for (let n = 0; n < 10; n++) lines.add(callers[n % 2]!, { ...line, at: n });
     await lines.close();
     const seen = await Promise.all(callers.map(({ accountId }) => readLines(store(), accountId, 9)));
     const expected = (last: number) => [8, 6, 4, 2, 0].map((at) => at + last);
@@ -163,7 +176,7 @@ export function sweepSuite(store: () => TestStore): void {
     const [key] = await listKeys(store(), caller.accountId);
     const lines = openRequestLog(store(), 200, quiet);
     const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '192.0.2.1', credits: 0 };
-    for (let n = 0; n < 1000; n++) lines.add(key!.id, { ...line, at: n });
+    for (let n = 0; n < 1000; n++) lines.add(caller, { ...line, at: n });
     await lines.close();
     await settleJob(store(), holder, await aRunningJob(store(), caller), completed);
     const seen = await readLines(store(), caller.accountId, 5000);

@@ -24,21 +24,21 @@ import { until } from '../support/until.ts';
 const done: Outcome = { is: 'done', metadata: someMetadata, delivered: someDelivered(1) };
 const cutOff: Outcome = { is: 'interrupted', reason: 'it was told to stop' };
 
-/** What a worker says of its end, kept for whoever leads. */
+/** The verdict of a worker, kept for the leader. */
 export function verdictSuite(store: () => TestStore): void {
   const tell = ({ id }: Pick<Job, 'id'>, attempt: number, verdict = done) =>
     recordVerdict(store(), id, attempt, verdict);
   const verdictOf = async ({ id }: Pick<Job, 'id'>) => (await theJob(store(), id)).verdict;
   const aJob = async () => aRunningJob(store(), await anAccount(store(), { credits: 1 }));
 
-  it('is kept however often it is told, and what was said last counts', async () => {
+  it('is recorded as often as it is told, and the last one counts', async () => {
     const job = await aJob();
     expect(await tell(job, 1, cutOff)).to.deep.equal({ done: true });
     for (let time = 0; time < 2; time++) expect(await tell(job, 1)).to.deep.equal({ done: true });
     expect(await theJob(store(), job.id)).to.deep.equal({ ...job, verdict: done });
   });
 
-  it('wakes whoever leads', async () => {
+  it('publishes a hint for the leader', async () => {
     const heard: string[] = [];
     const leave = await store().connection.subscribe(channels.work, (id) => heard.push(id));
     const job = await aJob();
@@ -48,7 +48,7 @@ export function verdictSuite(store: () => TestStore): void {
     await leave();
   });
 
-  it('is refused of an attempt that is not the last one, has not begun, or is counted, and of no job', async () => {
+  it('is refused for an attempt that is not the last one, has not begun or is counted, and for an unknown job', async () => {
     const job = await aJob();
     for (const attempt of [0, 2])
       expect(await tell(job, attempt), `attempt ${attempt}`).to.deep.equal({ refused: 'stale' });
@@ -61,7 +61,7 @@ export function verdictSuite(store: () => TestStore): void {
     expect(await tell({ id: waiting }, 0), 'before the first attempt').to.deep.equal({ refused: 'stale' });
   });
 
-  it('ends with its attempt: the next one has none', async () => {
+  it('is removed when its attempt is counted, and the next attempt has none', async () => {
     const job = await aJob();
     await tell(job, 1, cutOff);
     await retryJob(store(), holder, job, { counts: 'interruption', code: 'worker_lost', notBefore: 0 });
@@ -76,7 +76,7 @@ export function verdictSuite(store: () => TestStore): void {
     expect(await verdictOf(job)).to.deep.equal(done);
   });
 
-  it('ends with its job, and comes too late after it', async () => {
+  it('is removed when its job ends, and refused after that', async () => {
     const [settled, lost, cancelled] = [await aJob(), await aJob(), await aJob()];
     for (const job of [settled, lost, cancelled]) await tell(job, 1);
     await settleJob(store(), holder, settled, completed);

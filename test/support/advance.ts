@@ -1,5 +1,7 @@
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { type AdvanceOptions, JobAdvancer } from '../../src/controller/advance-job.ts';
+import { StorageLane } from '../../src/controller/storage-lane.ts';
+import { StorageProbe } from '../../src/controller/storage-probe.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
 import { jobIdOf, type Runner } from '../../src/runners/runner.ts';
 import { jobLimits } from './job-limits.ts';
@@ -9,7 +11,7 @@ import { aLog } from './redis.ts';
 export interface PlayedRunner extends Runner {
   readonly started: string[];
   readonly stopped: string[];
-  /** Why no worker can be started now. */
+  /** The error of `start`, as long as it is set. */
   refuse: string | null;
 }
 
@@ -41,14 +43,30 @@ export function aRunner(ended: Readonly<Record<string, Outcome>>, running: reado
 }
 
 /** Returns how a leading controller advances a job of this runner, with an object store that has nothing. */
-export function advanceWith(store: TestStore, runner: Runner, given: Partial<AdvanceOptions> = {}) {
+export function advanceWith(
+  store: TestStore,
+  runner: Runner,
+  given: Partial<AdvanceOptions> & { readonly holder?: string } = {},
+) {
+  const objects = { finish: async () => {}, see: async () => null, remove: async () => {}, ...given.objects };
+  const [metrics, { log }] = [makeMetrics(), aLog()];
+  const probe = new StorageProbe({ objects, metrics, log });
+  const lane = new StorageLane({ probe, log, again: () => {}, firstMs: 1 });
   const advancer = new JobAdvancer({
-    ...{ store, holder, limits: jobLimits, metrics: makeMetrics(), log: aLog().log },
-    objects: { finish: async () => {}, see: async () => null, remove: async () => {} },
+    ...{ store, limits: jobLimits, metrics, log, lane },
+    term: () => given.holder ?? holder,
     runners: [runner],
     runnerOf: () => runner,
     mayStart: () => true,
     ...given,
+    objects,
   });
-  return (jobId: string) => advancer.advance(jobId);
+  return async (jobId: string) => {
+    if (probe.isAway()) await probe.check();
+    const delay = await advancer.advance(jobId);
+    await lane.settled();
+    lane.forget(jobId);
+    probe.close();
+    return delay;
+  };
 }

@@ -11,7 +11,7 @@ import { askInspector } from '../../src/roles/inspector-client.ts';
 import { type ApiParts, serveApi } from '../../src/roles/serve-api.ts';
 import { createKey } from '../../src/store/accounts/create-key.ts';
 import type { Json } from './json.ts';
-import { anAccount, movableClock, type TestStore, type Wanted } from './record.ts';
+import { type AccountOptions, anAccount, movableClock, type TestStore } from './record.ts';
 import { aFolder, aLog, startTestRedis, type TestRedis } from './redis.ts';
 
 /** An answer as a caller sees it. */
@@ -22,7 +22,7 @@ export interface Answer {
   readonly json: Json;
 }
 
-export interface Desk {
+export interface ApiCaller {
   readonly key: string;
   readonly account: string;
   readonly slug: string;
@@ -41,9 +41,9 @@ export interface TestApi {
   readonly objects: FolderStore;
   readonly lines: string[];
   readonly metrics: ReturnType<typeof makeMetrics>;
-  /** What the inspector answers from now on; it may wait before it does, and breaks off with `null`. */
+  /** Sets the answer of the inspector; it may be a promise, and `null` breaks the connection. */
   inspect(answer: Inspect): void;
-  desk(wanted?: Wanted): Promise<Desk>;
+  addCaller(wanted?: AccountOptions): Promise<ApiCaller>;
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
   get(path: string, key?: string | null, params?: Record<string, string>): Promise<Answer>;
   stop(): Promise<void>;
@@ -56,7 +56,7 @@ export interface CallOptions {
   readonly body?: unknown;
 }
 
-/** Starts it with these settings; a test may change its parts before. */
+/** Starts an API with these settings; a test may change its parts before. */
 export async function startApi(
   env: Record<string, string> = {},
   change: (parts: ApiParts) => ApiParts = (parts) => parts,
@@ -88,7 +88,7 @@ export async function startApi(
     inspect: (next) => {
       answer = next;
     },
-    desk: (wanted = {}) => aDesk(store, wanted),
+    addCaller: (wanted = {}) => aCaller(store, wanted),
     call,
     get: (path, key, params) => call('GET', path, { ...(key ? { key } : {}), ...(params ? { params } : {}) }),
     async stop() {
@@ -110,7 +110,7 @@ export async function anotherKey(store: TestStore, account: string, quotas = {})
   return key;
 }
 
-async function aDesk(store: TestStore, { quotas, ...wanted }: Wanted): Promise<Desk> {
+async function aCaller(store: TestStore, { quotas, ...wanted }: AccountOptions): Promise<ApiCaller> {
   const { accountId, slug, plan } = await anAccount(store, { credits: 100, ...wanted });
   const key = await anotherKey(store, accountId, quotas);
   const { keyId, hash } = readKey(key)!;

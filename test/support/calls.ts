@@ -30,7 +30,7 @@ export const keyedCalls = allCalls.filter(
 
 export const creditPaths = ['/v1/video/download', '/v1/audio/download', '/v1/media/metadata'];
 
-/** It must be exactly this refusal: status, code and a body of one field. */
+/** Expects exactly this refusal: status, code and a body of one field. */
 export function expectRefused(answer: Answer, status: number, code: string, error: string | RegExp): void {
   expect([answer.status, answer.headers.get('x-error-code')], answer.text).to.deep.equal([status, code]);
   expect(Object.keys(answer.json)).to.deep.equal(['error']);

@@ -6,14 +6,14 @@ export interface Certificate {
   readonly cert: string;
 }
 
-/** Whom a certificate names, and the hosts it is good for: names and IPv4 addresses. */
+/** The subject of a certificate and its hosts: names and IPv4 addresses. */
 export interface Owner {
   readonly name: string;
   readonly group?: string;
   readonly hosts?: readonly string[];
 }
 
-/** What vouches for certificates. */
+/** A certificate authority. */
 export interface Authority {
   readonly cert: string;
   /** Makes a key and a certificate for it, for servers and for clients. */

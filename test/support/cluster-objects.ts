@@ -47,7 +47,7 @@ export const unheard = {
   conditions: [scheduled, { ...scheduled, type: 'Ready', status: 'False' }],
   containerStatuses: [{ state: { running: { startedAt: time } } }],
 };
-/** What an object has that was told to go, at `begun` with a minute of grace. */
+/** The metadata of an object that was deleted at `begun` with a minute of grace. */
 export const deleted = { deletionTimestamp: '2026-11-21T10:01:00Z', deletionGracePeriodSeconds: 60 };
 /** The same, ten seconds after that. */
 export const deletedLater = { ...deleted, deletionTimestamp: '2026-11-21T10:01:10Z' };

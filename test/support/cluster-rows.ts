@@ -5,7 +5,7 @@ import { judgeAttempt } from '../../src/runners/kubernetes/judge-attempt.ts';
 import { readJobSnapshot, readPodSnapshot } from '../../src/runners/kubernetes/snapshot.ts';
 import { aRawJob, aRawPod, begun } from './cluster-objects.ts';
 
-/** What there is of an attempt, and how it stands then. */
+/** The Job, the pods and the events of an attempt, and the judgement expected of them. */
 export interface Row {
   readonly job?: Parameters<typeof aRawJob>[0] | null;
   readonly pods?: readonly Parameters<typeof aRawPod>[0][];

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { run } from './cluster/network.ts';
 import { aFolder } from './redis.ts';
 
-/** What an image says of itself. */
+/** The configuration of an image. */
 export interface ImageSettings {
   readonly User: string;
   readonly Env: readonly string[];
@@ -24,7 +24,7 @@ export interface OpenImage {
   readonly close: () => void;
 }
 
-/** What a pod adds to an image. */
+/** The settings that a pod adds to an image. */
 export interface Pod {
   readonly args?: readonly string[];
   /** Instead of the entrypoint. */
@@ -35,7 +35,7 @@ export interface Pod {
   readonly rootMayBeWritten?: boolean;
 }
 
-export interface Said {
+export interface ContainerResult {
   readonly code: number | null;
   readonly out: string;
   readonly err: string;
@@ -65,7 +65,7 @@ export function openImage(archive: string): OpenImage {
 }
 
 /** Runs an image to its end, as the kubelet does with what manifest.ts says: nothing may be written but `/scratch`. */
-export async function runImage(image: OpenImage, pod: Pod): Promise<Said> {
+export async function runImage(image: OpenImage, pod: Pod): Promise<ContainerResult> {
   const started = startImage(image, pod);
   started.process.stdin.end();
   return started.said;
@@ -75,7 +75,7 @@ export async function runImage(image: OpenImage, pod: Pod): Promise<Said> {
 export function startImage(
   image: OpenImage,
   pod: Pod,
-): { process: ChildProcessWithoutNullStreams; said: Promise<Said> } {
+): { process: ChildProcessWithoutNullStreams; said: Promise<ContainerResult> } {
   const { folder, remove } = aFolder();
   const scratch = join(folder, 'scratch');
   mkdirSync(scratch);
@@ -87,7 +87,7 @@ export function startImage(
   child.stdin.on('error', () => undefined);
   const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
   const said = Promise.all([ended, text(child.stdout), text(child.stderr)]).then(([code, out, err]) => {
-    // It is not there any more unless it was killed.
+    // The container is there only if it was killed.
     spawnSync('runc', ['delete', '--force', name]);
     remove();
     return { code, out, err };

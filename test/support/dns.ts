@@ -7,17 +7,17 @@ export type Answers = (name: string) => readonly string[] | null;
 
 export interface TestDns {
   readonly port: number;
-  /** What was asked, as `A example.com`. */
+  /** Questions so far, as `A example.com`. */
   readonly asked: string[];
-  /** What is answered from now on. */
+  /** The answers from now on. */
   answers: Answers;
   readonly close: () => void;
 }
 
 const types: Record<number, string> = { 1: 'A', 28: 'AAAA' };
 
-/** Starts a real DNS server on the loopback address. */
-export async function startDns(): Promise<TestDns> {
+/** Starts a real DNS server, on the loopback address and a free port unless told otherwise. */
+export async function startDns(host = '127.0.0.1', port = 0): Promise<TestDns> {
   const socket = createSocket('udp4');
   const dns: TestDns = { port: 0, asked: [], answers: () => [], close: () => socket.close() };
   socket.on('message', (query, from) => {
@@ -28,7 +28,7 @@ export async function startDns(): Promise<TestDns> {
     const fitting = addresses.filter((address) => (isIPv6(address) ? 28 : 1) === type);
     socket.send(writeAnswer(query.subarray(0, end), type, addresses.length > 0, fitting), from.port, from.address);
   });
-  socket.bind(0, '127.0.0.1');
+  socket.bind(port, host);
   await once(socket, 'listening');
   return Object.assign(dns, { port: socket.address().port });
 }

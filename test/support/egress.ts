@@ -27,14 +27,14 @@ export interface EgressOptions {
   readonly dnsSeconds?: number;
   readonly connectSeconds?: number;
   readonly dial?: ConnectorOptions['dial'];
-  readonly place?: ServerAddress;
+  readonly address?: ServerAddress;
 }
 
 export interface TestEgress {
-  readonly place: ServerAddress;
+  readonly address: ServerAddress;
   /** The lines of its log. */
   readonly lines: Record<string, unknown>[];
-  /** How many connections there were, by verdict. */
+  /** Number of connections by verdict. */
   readonly counts: () => Promise<Record<string, number>>;
   readonly close: (drainSeconds?: number) => Promise<void>;
 }
@@ -46,12 +46,12 @@ const limits: ProxyLimits = {
   idleSeconds: 30,
   totalSeconds: 30,
   headerBytes: 16_384,
-  headerSeconds: 5,
+  headerSeconds: 30,
 };
 
 /** The address that sources of these tests listen on; it is excepted, and every other loopback address is not. */
 export const openAddress = '127.0.0.2';
-/** Where nothing may ever arrive. */
+/** An address that no connection may ever reach. */
 export const closedAddress = '127.0.0.3';
 
 /** Starts a proxy in this process, where 127.0.0.2 is open. */
@@ -61,8 +61,8 @@ export async function startEgress(options: EgressOptions = {}): Promise<TestEgre
     deny = '',
     ports = [80, 443],
     dnsPort = 9,
-    dnsSeconds = 2,
-    connectSeconds = 2,
+    dnsSeconds = 30,
+    connectSeconds = 30,
   } = options;
   const policy = makePolicy({
     ports,
@@ -77,10 +77,10 @@ export async function startEgress(options: EgressOptions = {}): Promise<TestEgre
   const log = makeLog({ level: 'info', now: Date.now, write: (line) => lines.push(JSON.parse(line)) });
   const metrics = makeMetrics();
   const proxy = makeProxy({ connect: reach, limits: { ...limits, ...options.limits }, log, metrics });
-  const asked = options.place ?? { host: '127.0.0.1', port: 0 };
+  const asked = options.address ?? { host: '127.0.0.1', port: 0 };
   const port = await proxy.listen(asked);
   return {
-    place: 'path' in asked ? asked : { host: asked.host, port },
+    address: 'path' in asked ? asked : { host: asked.host, port },
     lines,
     counts: async () => {
       const { values } = await metrics.egress_connections_total.get();
@@ -180,7 +180,7 @@ export async function openTunnel(
 }
 
 /** Opens a plain connection to a place. */
-export async function dialPlace(place: ServerAddress): Promise<Socket> {
+export async function dialProxy(place: ServerAddress): Promise<Socket> {
   const socket = connect({ ...place, allowHalfOpen: true });
   socket.on('error', () => undefined);
   await once(socket, 'connect');
@@ -189,7 +189,7 @@ export async function dialPlace(place: ServerAddress): Promise<Socket> {
 
 /** Sends bytes as they are and gives all that comes back until the other side closes. */
 export async function talk(place: ServerAddress, ...parts: (string | Buffer)[]): Promise<string> {
-  const socket = await dialPlace(place);
+  const socket = await dialProxy(place);
   for (const part of parts) socket.write(part);
   const chunks: Buffer[] = [];
   socket.on('data', (chunk) => chunks.push(chunk));

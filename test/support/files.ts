@@ -31,9 +31,9 @@ export interface TestFiles {
   /** Makes this the only job there is. */
   readonly serve: (job: Job | null, more?: Partial<FileRoutes>) => void;
   readonly ask: (path: string, method?: string, headers?: Record<string, string>) => Promise<FileAnswer>;
-  /** How many requests ended with an error. */
+  /** Number of requests that ended with an error. */
   readonly failed: () => number;
-  /** How many files of the store this process has open. */
+  /** Number of files of the store that this process has open. */
   readonly countOpen: () => number;
   readonly stop: () => Promise<void>;
 }
@@ -113,7 +113,7 @@ function countOpen(folder: string): number {
     try {
       return readlinkSync(`/proc/self/fd/${fd}`).startsWith(folder);
     } catch {
-      // It was closed meanwhile, as the one that reads this list is.
+      // The file was closed meanwhile, as the one that reads this list is.
       return false;
     }
   }).length;

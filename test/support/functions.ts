@@ -1,5 +1,5 @@
-import { blank } from './source.ts';
 import { lineOf } from './tree.ts';
+import { blank } from './typescript-source.ts';
 
 export interface FunctionSpan {
   readonly name: string;

@@ -11,14 +11,14 @@ export const token = 'token-of-this-attempt';
 /** A gateway for tests, for one attempt. */
 export interface TestGateway {
   readonly address: { readonly path: string };
-  /** Where it takes parts as an object store does. */
+  /** The URL for parts, as of an object store. */
   readonly storeUrl: string;
   /** `METHOD path` of every call, in order. */
   readonly calls: string[];
   readonly told: { progress: number; stage: string }[];
   readonly verdicts: Record<string, unknown>[];
   readonly objects: Map<string, Received>;
-  /** What the next calls of a path are answered with, before they succeed again. */
+  /** Sets the statuses of the next calls of a path, before they succeed again. */
   readonly refuse: (path: string, ...statuses: number[]) => void;
   readonly stop: () => Promise<void>;
 }

@@ -45,7 +45,7 @@ function describeOurs(pid: string): string[] {
       ? [`process ${pid} (${readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim()})`]
       : [];
   } catch {
-    // It has ended meanwhile, or belongs to another user: neither is a process of this run.
+    // The process has ended meanwhile or belongs to another user: neither is of this run.
     return [];
   }
 }

@@ -15,7 +15,7 @@ export interface Images {
 
 /** Opens the images, built unless they are there. */
 export function openImages(): Images {
-  // It may take minutes, so its progress is shown.
+  // The build may take minutes, so its progress is shown.
   const { status } = spawnSync(script, { stdio: ['ignore', 'inherit', 'inherit'] });
   if (status !== 0) throw new Error('The images cannot be built');
   const folder = spawnSync(script, ['--where'], { encoding: 'utf8' }).stdout.trim();
@@ -27,5 +27,5 @@ export function openImages(): Images {
   return { folder, server, worker, close };
 }
 
-/** How long a first build may take. */
+/** The longest time of a first build. */
 export const buildMilliseconds = 1_200_000;

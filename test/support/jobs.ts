@@ -5,7 +5,7 @@ const jobId = '11111111-2222-4333-8444-555555555555';
 
 export const someMetadata = readMetadata({ id: 'abc', ext: 'mp4', title: 'A film', duration: 12.5 }) as Metadata;
 
-/** What the worker of this attempt may say that it delivered. */
+/** The file that the worker of this attempt may name as delivered. */
 export function someDelivered(attempt: number): Delivered {
   const key = `${jobId}/${attempt}/file.mp4`;
   return { key, bytes: 1234, sha256: 'ab'.repeat(32), content_type: 'video/mp4' };
@@ -32,6 +32,7 @@ export function aJob(given: Partial<Job> = {}): Job {
     attempt: 0,
     failures: 0,
     interruptions: 0,
+    preempted: null,
     not_before: 0,
     deadline: null,
     storing_since: null,
@@ -42,6 +43,7 @@ export function aJob(given: Partial<Job> = {}): Job {
     delivered: null,
     removed_at: null,
     webhook_url: null,
+    webhook_authorization: null,
     ...given,
   };
 }

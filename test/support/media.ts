@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { layWrappers } from '../../src/media/ffmpeg-arguments.ts';
 import { type FileProbe, readProbe } from '../../src/media/probe-file.ts';
 import { produce } from '../../src/media/produce-file.ts';
 import { spawnChild } from '../../src/media/spawn-child.ts';
@@ -14,22 +15,23 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** The Python that has yt-dlp, of the project's own environment. */
 export const python = join(root, '.cache/python/bin/python3');
+export const driver = join(root, 'src/media/driver.py');
 export const plugins = join(root, 'test/support/plugins');
 
 /** A source, a proxy that leads to nothing else, and what a job works with. */
-export interface Studio {
+export interface MediaFixture {
   readonly source: Source;
   readonly proxy: TestProxy;
   /** Runs an order in a new folder that is gone after `look`. */
   readonly make: <T>(
     order: MediaOrder,
-    look: (made: Made) => T | Promise<T>,
+    look: (made: MadeFile) => T | Promise<T>,
     limits?: Partial<MediaLimits>,
   ) => Promise<T>;
   readonly stop: () => Promise<void>;
 }
 
-export interface Made {
+export interface MadeFile {
   readonly produced: Produced | null;
   readonly failed: Failed | null;
   readonly told: readonly AttemptProgress[];
@@ -43,11 +45,12 @@ export const roomy: MediaLimits = { fileBytes: 2 ** 30, inspectSeconds: 50, slow
 export function aTools(folder: string, proxy: string, limits: Partial<MediaLimits> = {}): MediaTools {
   return {
     python,
-    driver: join(root, 'src/media/driver.py'),
+    driver,
     ffmpeg: '/usr/bin/ffmpeg',
     ffprobe: '/usr/bin/ffprobe',
     node: process.execPath,
     folder,
+    wrappers: layWrappers(join(folder, 'tools'), { ffmpeg: '/usr/bin/ffmpeg', ffprobe: '/usr/bin/ffprobe' }),
     proxy,
     limits: { ...roomy, ...limits },
     plugins: [plugins],
@@ -56,8 +59,8 @@ export function aTools(folder: string, proxy: string, limits: Partial<MediaLimit
   };
 }
 
-/** Starts a studio. */
-export async function openStudio(): Promise<Studio> {
+/** Starts a fixture. */
+export async function openMediaFixture(): Promise<MediaFixture> {
   const source = await startSource();
   const proxy = await startProxy((host) => host === source.host);
   return {
@@ -88,14 +91,14 @@ export async function openStudio(): Promise<Studio> {
   };
 }
 
-/** What the machine's own ffprobe says of a delivered file. */
+/** Reads a delivered file with the machine's own ffprobe. */
 export function look(file: string): FileProbe & { readonly kilobits: number } {
   const words = ['-v', 'error', '-of', 'json', '-show_format', '-show_streams', file];
   const json = JSON.parse(execFileSync('ffprobe', words, { encoding: 'utf8' })) as { format: { bit_rate?: string } };
   return { ...readProbe(json), kilobits: Number(json.format.bit_rate ?? 0) / 1000 };
 }
 
-/** What ffmpeg complains about when it decodes the whole file; empty when all is well. */
+/** Returns the complaints of ffmpeg when it decodes the whole file; empty when all is well. */
 export function decode(file: string): string {
   return execFileSync('sh', ['-c', 'ffmpeg -nostdin -v error -i "$0" -f null - 2>&1', file], {
     encoding: 'utf8',

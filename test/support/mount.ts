@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { aFolder } from './redis.ts';
 
-/** Why nothing can be mounted here; `null` when it can. */
+/** Returns the reason why nothing can be mounted here; `null` when it can. */
 export function whyNoMounts(): string | null {
   const { folder, remove } = aFolder();
   try {

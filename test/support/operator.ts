@@ -11,7 +11,7 @@ import { storeOf, type TestStore } from './record.ts';
 import { aFolder, startTestRedis } from './redis.ts';
 import { root } from './tree.ts';
 
-export interface Ran {
+export interface CommandResult {
   readonly code: number;
   readonly out: string;
   readonly err: string;
@@ -25,7 +25,7 @@ export type Shape = Record<string, string | number | boolean | null> & {
   readonly problems: string[];
 };
 
-/** What a JSON object has only at times. */
+/** Fields that a JSON object has only at times. */
 const atTimes = /^(?:webhook_secret|queue|stage|speed_bytes|eta_seconds)$/;
 
 type Environment = Readonly<Record<string, string>>;
@@ -34,13 +34,15 @@ type Environment = Readonly<Record<string, string>>;
 export interface Operator {
   readonly data: string;
   readonly store: TestStore;
+  /** Pid of its redis-server. */
+  readonly pid: () => number;
   /** One `admin` command in this process. */
-  readonly run: (line: readonly string[], env?: Environment, isWatched?: boolean) => Promise<Ran>;
+  readonly run: (line: readonly string[], env?: Environment, isWatched?: boolean) => Promise<CommandResult>;
   /** Its JSON value; it must exit with 0, in the shape that the table of commands promises. */
   readonly json: <T = Shape>(...line: string[]) => Promise<T>;
-  /** What it was refused with: `{error, code}`. */
+  /** Runs a command that must be refused, and returns `{error, code}`. */
   readonly refused: (...line: string[]) => Promise<{ error: string; code: string }>;
-  readonly doctor: (args: readonly string[], env?: Environment) => Promise<Ran>;
+  readonly doctor: (args: readonly string[], env?: Environment) => Promise<CommandResult>;
   readonly stop: () => Promise<void>;
 }
 
@@ -64,6 +66,7 @@ export async function startOperator(options: Partial<ServerOptions> = {}): Promi
   return {
     data,
     store: storeOf(redis.connection),
+    pid: redis.pid,
     run,
     json: async (...line) => {
       const { code, out, err } = await run([...line, '--json']);
@@ -84,12 +87,12 @@ export async function startOperator(options: Partial<ServerOptions> = {}): Promi
 }
 
 /** Runs `./trawl` as its users do. */
-export function trawl(args: readonly string[], env: Environment = {}): Promise<Ran> {
+export function trawl(args: readonly string[], env: Environment = {}): Promise<CommandResult> {
   return runProgram(join(root, 'trawl'), args, { ...inherited(), ...env });
 }
 
 /** Runs a program to its end. */
-export function runProgram(program: string, args: readonly string[], env: Environment): Promise<Ran> {
+export function runProgram(program: string, args: readonly string[], env: Environment): Promise<CommandResult> {
   return new Promise((resolve) => {
     execFile(program, args, { env }, (error, out, err) => resolve({ code: Number(error?.code ?? 0), out, err }));
   });

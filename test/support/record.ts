@@ -1,7 +1,8 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { hash, randomBytes, randomUUID } from 'node:crypto';
 import type { Quotas } from '../../src/model/account.ts';
 import { makeAccountId, makeKey, readKey } from '../../src/model/api-key.ts';
 import type { Job } from '../../src/model/job.ts';
+import { sharesOf } from '../../src/model/preemption.ts';
 import { type Admission, admitCall, type CreditCall, type NewJob } from '../../src/store/access/admit-call.ts';
 import type { Caller } from '../../src/store/access/authorize.ts';
 import { createAccount } from '../../src/store/accounts/create-account.ts';
@@ -9,11 +10,11 @@ import { createKey } from '../../src/store/accounts/create-key.ts';
 import { removeAccount } from '../../src/store/accounts/remove-account.ts';
 import type { AccountChange } from '../../src/store/accounts/set-account.ts';
 import { setPlan } from '../../src/store/accounts/set-plan.ts';
-import { takeLead } from '../../src/store/jobs/leadership.ts';
 import { readJob } from '../../src/store/jobs/read-job.ts';
 import type { JobEnding } from '../../src/store/jobs/settle-job.ts';
 import { startAttempt } from '../../src/store/jobs/start-attempt.ts';
 import { makeTake } from '../../src/store/jobs/take-jobs.ts';
+import { keys } from '../../src/store/keys.ts';
 import { addPack } from '../../src/store/money/add-pack.ts';
 import { grantCredits } from '../../src/store/money/grant-credits.ts';
 import type { Connection } from '../../src/store/redis/connection.ts';
@@ -42,7 +43,7 @@ export function storeOf(connection: Connection): TestStore {
   return { connection: mutateLua(connection), clock, advance: clock.advance };
 }
 
-export interface Wanted extends AccountChange {
+export interface AccountOptions extends AccountChange {
   readonly quota?: number;
   readonly perSecond?: number;
   readonly perMinute?: number;
@@ -55,7 +56,7 @@ export interface Wanted extends AccountChange {
 /** A fresh account with one key; a plan of its own when a quota or a rate is wanted. */
 export async function anAccount(
   store: RecordStore,
-  wanted: Wanted = {},
+  wanted: AccountOptions = {},
 ): Promise<Caller & { slug: string; plan: string; keyId: string }> {
   const { quota, perSecond, perMinute, paid, credits, packs, quotas, ...change } = wanted;
   const slug = `a${randomBytes(5).toString('hex')}`;
@@ -88,7 +89,7 @@ export async function dieWhileRemoving(
   if (died !== 'it has died') throw new Error('the account was removed whole');
 }
 
-export async function aPlan(store: RecordStore, name: string, wanted: Wanted): Promise<void> {
+export async function aPlan(store: RecordStore, name: string, wanted: AccountOptions): Promise<void> {
   await setPlan(store, {
     name,
     quota: wanted.quota ?? 0,
@@ -129,7 +130,7 @@ export function ask(store: RecordStore, caller: Caller, call: Partial<CreditCall
   return admitCall(store, caller, {
     id: randomUUID(),
     valid: true,
-    hasMemory: true,
+    isOpen: true,
     repeat: null,
     work: aDownload,
     ...call,
@@ -149,11 +150,20 @@ export async function theJob(store: RecordStore, id: string): Promise<Job> {
   return job;
 }
 
+/** The term in which a test leads. */
 export const holder = 'the-test';
+
+/** Gives a term the lead, whoever has it. */
+export async function lead(store: RecordStore, term: string): Promise<true> {
+  // Also in a Redis without memory.
+  const lua = "#!lua flags=allow-oom\nreturn redis.call('SET', KEYS[1], ARGV[2], 'PX', 15000)";
+  await store.connection.eval(lua, hash('sha1', lua), [keys.lead], [term]);
+  return true;
+}
 
 /** Gives what takes the next job of all, whoever waits, and answers `null` when none may start. */
 export function takeOne(store: RecordStore, who: string, slots: number): () => Promise<string | null> {
-  const take = makeTake(store, who, slots);
+  const take = makeTake(store, who, sharesOf(slots, 0, 30));
   return async () => {
     for await (const id of take()) return id;
     return null;
@@ -166,7 +176,7 @@ export function takeJob(store: RecordStore, who: string, slots: number): Promise
 
 /** Takes the next job of all, whoever waits, and begins its first attempt. */
 export async function startNext(store: RecordStore, slots = 1_000_000): Promise<Job | null> {
-  await takeLead(store, holder);
+  await lead(store, holder);
   const id = await takeJob(store, holder, slots);
   if (id === null) return null;
   const job = await theJob(store, id);

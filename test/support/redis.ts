@@ -10,7 +10,7 @@ import { askOnce } from '../../src/store/redis/redis-client.ts';
 import { type RedisProcess, spawnRedis } from '../../src/store/redis/redis-process.ts';
 import { until } from './until.ts';
 
-/** What every kind of Redis under test offers. */
+/** The part that every kind of Redis under test has. */
 export interface TestRecord {
   readonly connection: Connection;
   readonly url: string;
@@ -37,10 +37,12 @@ export interface TestCluster extends TestRecord {
   readonly nodes: readonly TestNode[];
 }
 
-export interface TestSentinel extends TestRecord {
+export interface TestPair extends TestRecord {
   readonly master: TestNode;
   readonly replica: TestNode;
 }
+
+export type TestSentinel = TestPair;
 
 const durable = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction'];
 const password = 'only-for-tests';
@@ -117,22 +119,38 @@ export async function startTestServer(): Promise<TestRecord> {
   return offer(node.url, () => endAll([node], remove));
 }
 
+/** Starts a master with a replica, which follows it at the port that `lead` returns for that of the master. */
+export async function startTestPair(lead?: (masterPort: number) => Promise<number>): Promise<TestPair> {
+  const { folder, remove } = aFolder();
+  const ports = await freePorts(2);
+  const [master, replica] = await startPair(folder, ports, durable, '', lead);
+  return { master, replica, ...(await offer(master.url, () => endAll([master, replica], remove))) };
+}
+
+async function startPair(
+  folder: string,
+  ports: number[],
+  options: string[],
+  secret: string,
+  lead = async (masterPort: number) => masterPort,
+) {
+  const [masterPort = 0, replicaPort = 0] = ports;
+  const master = await startNode(folder, masterPort, [...options, '--min-replicas-to-write', '1'], secret);
+  const following = [...options, '--replicaof', '127.0.0.1', String(await lead(masterPort))];
+  const replica = await startNode(folder, replicaPort, following, secret);
+  await says(replica, ['INFO', 'replication'], 'master_link_status:up');
+  return [master, replica] as const;
+}
+
 /** Starts a master with a replica, watched by one Sentinel; all three want a password. */
 export async function startTestSentinel(): Promise<TestSentinel> {
   const { folder, remove } = aFolder();
-  const [masterPort = 0, replicaPort = 0, port = 0] = await freePorts(3);
+  const [port = 0, ...ports] = await freePorts(3);
   const options = [...durable, '--requirepass', password, '--masterauth', password];
-  const master = await startNode(folder, masterPort, options, password);
-  const replica = await startNode(
-    folder,
-    replicaPort,
-    [...options, '--replicaof', '127.0.0.1', String(masterPort)],
-    password,
-  );
-  await says(replica, ['INFO', 'replication'], 'master_link_status:up');
+  const [master, replica] = await startPair(folder, ports, options, password);
   const watch = [
     `requirepass ${password}`,
-    `sentinel monitor trawl 127.0.0.1 ${masterPort} 1`,
+    `sentinel monitor trawl 127.0.0.1 ${master.port} 1`,
     `sentinel auth-pass trawl ${password}`,
     'sentinel down-after-milliseconds trawl 500',
     'sentinel failover-timeout trawl 3000',

@@ -1,28 +1,32 @@
 import type { Key } from '../../src/model/account.ts';
 import { type AccountBalances, type Balance, packOrder, subscriptionLeft } from '../../src/model/money.ts';
+import { isComplete, nextPossibleAt, type Topup } from '../../src/model/topup.ts';
 
-// What the Lua of src/store decides, written a second time as pure functions: tests compare the store with these.
+// Decisions of the Lua of src/store, written a second time as pure functions: tests compare the store with these.
 
 /** The balance that pays the next credit: subscription, then packs in their order, then credits (D42, D71). */
-export function balanceToDraw(books: AccountBalances): { readonly balance: Balance; readonly pack?: string } {
-  if (subscriptionLeft(books) > 0) return { balance: 'subscription' };
-  const pack = packOrder(books.packs).find(({ total, used }) => used < total);
+export function balanceToDraw(balances: AccountBalances): { readonly balance: Balance; readonly pack?: string } {
+  if (subscriptionLeft(balances) > 0) return { balance: 'subscription' };
+  const pack = packOrder(balances.packs).find(({ total, used }) => used < total);
   if (pack) return { balance: 'packs', pack: pack.id };
-  return { balance: books.credits_given > books.credits_consumed ? 'credits' : 'overdraft' };
+  return { balance: balances.credits_given > balances.credits_consumed ? 'credits' : 'overdraft' };
 }
 
-/** The books after one credit was drawn. An overdraft changes nothing; the hold is left to its own release. */
-export function draw(books: AccountBalances): AccountBalances {
-  const { balance, pack } = balanceToDraw(books);
+/** The balances after one credit was drawn. An overdraft changes nothing; the hold is left to its own release. */
+export function draw(balances: AccountBalances): AccountBalances {
+  const { balance, pack } = balanceToDraw(balances);
   switch (balance) {
     case 'subscription':
-      return { ...books, used: books.used + 1 };
+      return { ...balances, used: balances.used + 1 };
     case 'packs':
-      return { ...books, packs: books.packs.map((one) => (one.id === pack ? { ...one, used: one.used + 1 } : one)) };
+      return {
+        ...balances,
+        packs: balances.packs.map((one) => (one.id === pack ? { ...one, used: one.used + 1 } : one)),
+      };
     case 'credits':
-      return { ...books, credits_consumed: books.credits_consumed + 1 };
+      return { ...balances, credits_consumed: balances.credits_consumed + 1 };
     case 'overdraft':
-      return books;
+      return balances;
   }
 }
 
@@ -33,4 +37,23 @@ export function keyState(
 ): 'working' | 'inactive_api_key' | 'expired_api_key' {
   if (!key.active) return 'inactive_api_key';
   return key.expires !== null && now > key.expires ? 'expired_api_key' : 'working';
+}
+
+/** State after a charge, which may cause a purchase. */
+export interface AfterCharge {
+  readonly remaining: number;
+  readonly quota: number;
+  /** In this UTC calendar month. */
+  readonly spentThisMonthCents: number;
+  readonly purchaseUnderWay: boolean;
+}
+
+/** Returns `buy` if a charge that left this much causes a purchase, `capped` if only the monthly cap prevents it (D49, D82). */
+export function shouldBuy(topup: Topup, after: AfterCharge, now: number): 'buy' | 'capped' | 'no' {
+  if (!topup.enabled || !isComplete(topup) || after.purchaseUnderWay) return 'no';
+  const { pack_total, price_cents, threshold_percent, monthly_cap_cents } = topup;
+  if (now < (nextPossibleAt(topup) ?? 0)) return 'no';
+  if (after.remaining * 100 >= threshold_percent * (after.quota + pack_total)) return 'no';
+  const isCapped = monthly_cap_cents !== null && after.spentThisMonthCents + price_cents > monthly_cap_cents;
+  return isCapped ? 'capped' : 'buy';
 }

@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { CreateBucketCommand, ListMultipartUploadsCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import type { BucketSettings } from '../../src/objects/s3-bucket.ts';
-import { freePort } from './port.ts';
+import { freePort } from './free-port.ts';
 import { aFolder } from './redis.ts';
 import { tool } from './tools.ts';
 import { until } from './until.ts';
@@ -12,7 +12,7 @@ import { until } from './until.ts';
 /** A real S3 server with one bucket. */
 export interface TestS3 {
   readonly settings: BucketSettings & { readonly s3Bucket: string; readonly s3Endpoint: string };
-  /** What a program needs in its environment to use it. */
+  /** The environment of a program that uses this server. */
   readonly env: Readonly<Record<string, string>>;
   readonly client: S3Client;
   /** Keys of the objects and of the uploads that are not finished. */
@@ -30,7 +30,7 @@ export const credentials = {
   AWS_SECRET_ACCESS_KEY: 'CanaryS3Secret0123456789',
 };
 
-/** Starts it, and lets the SDK find its credentials in this process until it is stopped. */
+/** Starts an S3 server, and lets the SDK find its credentials in this process until it is stopped. */
 export async function startS3(address = '127.0.0.1'): Promise<TestS3> {
   const { folder, remove } = aFolder();
   for (const name of ['iam', 'objects']) mkdirSync(join(folder, name));

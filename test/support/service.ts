@@ -9,14 +9,14 @@ import { listOpen } from '../../src/store/jobs/open-work.ts';
 import { readJob } from '../../src/store/jobs/read-job.ts';
 import { readLedger } from '../../src/store/log/read-ledger.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
-import { recordFolder } from '../../src/store/open-store.ts';
+import { findRecord } from '../../src/store/open-store.ts';
 import { connect } from '../../src/store/redis/connection.ts';
 import { anotherKey } from './api.ts';
 import type { Json } from './json.ts';
-import { anAccount, storeOf, type TestStore, type Wanted } from './record.ts';
+import { type AccountOptions, anAccount, storeOf, type TestStore } from './record.ts';
 import { aFolder } from './redis.ts';
 import { until } from './until.ts';
-import { type Running, startUp } from './up.ts';
+import { type RunningUp, startUp } from './up.ts';
 
 /** An account that may ask for as much as a test wants. */
 export interface Customer {
@@ -28,10 +28,10 @@ export interface Customer {
 export interface Service {
   readonly folder: string;
   readonly data: string;
-  /** Starts it, again when it has ended; settings given here hold for this start alone. */
-  start(env?: Readonly<Record<string, string>>): Promise<Running>;
+  /** Starts the service, again when it has ended; settings given here hold for this start alone. */
+  start(env?: Readonly<Record<string, string>>): Promise<RunningUp>;
   /** The one that was started last. */
-  up(): Running;
+  up(): RunningUp;
   /** Ends it as its users do; gives its exit code. */
   stop(): Promise<number | string>;
   /** Kills every process of it at once. */
@@ -40,7 +40,7 @@ export interface Service {
   processes(command?: RegExp): number[];
   /** Opens its record beside it, for as long as `use` takes. */
   withStore<T>(use: (store: TestStore) => Promise<T>): Promise<T>;
-  aCustomer(wanted?: Wanted): Promise<Customer>;
+  aCustomer(wanted?: AccountOptions): Promise<Customer>;
   ask(
     key: string,
     path: string,
@@ -51,7 +51,7 @@ export interface Service {
   /** Waits until all these jobs have ended. */
   ended(ids: readonly string[], seconds: number): Promise<Job[]>;
   /** Checks what must hold of an account whose jobs have all ended: each is charged once when it completed, and nothing else is. */
-  checkBooks(account: string, jobs: readonly Job[]): Promise<void>;
+  checkLedger(account: string, jobs: readonly Job[]): Promise<void>;
   /** Ids of jobs whose files are kept. */
   objects(): string[];
   /** Ends what is left and removes the folder. */
@@ -64,7 +64,7 @@ const quiet = makeLog({ level: 'error', write: () => {}, now: () => 0 });
 export function makeService(settings: Readonly<Record<string, string>> = {}): Service {
   const { folder, remove } = aFolder();
   const data = join(folder, 'data');
-  let running: Running | undefined;
+  let running: RunningUp | undefined;
   const up = () => {
     if (!running) throw new Error('the service was not started');
     return running;
@@ -111,7 +111,7 @@ export function makeService(settings: Readonly<Record<string, string>> = {}): Se
       return answer?.json.job_id;
     },
     ended: (ids, seconds) => withStore((store) => whenEnded(store, ids, seconds)),
-    checkBooks: (account, jobs) => withStore((store) => checkBooks(store, account, jobs)),
+    checkLedger: (account, jobs) => withStore((store) => checkLedger(store, account, jobs)),
     objects: () => readdirSync(join(data, 'objects')).filter((name) => /^[0-9a-f-]{36}$/.test(name)),
     async close() {
       for (const pid of processes()) signal(pid, 'SIGKILL');
@@ -122,7 +122,9 @@ export function makeService(settings: Readonly<Record<string, string>> = {}): Se
 }
 
 async function openRecord<T>(data: string, use: (store: TestStore) => Promise<T>): Promise<T> {
-  const connection = await connect(`unix://${join(recordFolder(data), 'redis.sock')}`, { log: quiet });
+  const url = await findRecord({ redisUrl: null, data });
+  if (url === null) throw new Error('the service has no record now');
+  const connection = await connect(url, { log: quiet });
   try {
     return await use(storeOf(connection));
   } finally {
@@ -144,7 +146,7 @@ async function whenEnded(store: TestStore, ids: readonly string[], seconds: numb
   return jobs.filter((job) => job !== null);
 }
 
-async function checkBooks(store: TestStore, account: string, jobs: readonly Job[]): Promise<void> {
+async function checkLedger(store: TestStore, account: string, jobs: readonly Job[]): Promise<void> {
   await until(async () => (await readSnapshot(store, account)).balances.held === 0, 90, 'no hold is left');
   expect((await verifyLedger(store, account)).problems).to.deep.equal([]);
   expect(await listOpen(store, account)).to.deep.equal([]);
@@ -160,7 +162,7 @@ export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // It has ended meanwhile.
+    // The process has ended meanwhile.
   }
 }
 
@@ -169,7 +171,7 @@ export function commandOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
   } catch {
-    // It has ended meanwhile.
+    // The process has ended meanwhile.
     return '';
   }
 }
@@ -184,7 +186,7 @@ function ours(folder: string): number[] {
         const told = readFileSync(`/proc/${pid}/environ`, 'utf8') + commandOf(pid);
         return told.includes(folder) || readlinkSync(`/proc/${pid}/cwd`).startsWith(`${folder}/`);
       } catch {
-        // It has ended meanwhile, or belongs to another user.
+        // The process has ended meanwhile, or belongs to another user.
         return false;
       }
     });

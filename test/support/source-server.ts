@@ -14,7 +14,7 @@ export interface Source {
   readonly sent: () => number;
   readonly forget: () => void;
   /** Lays a page for the test's extractor under `/page/NAME`. */
-  readonly lay: (name: string, page: unknown) => string;
+  readonly addPage: (name: string, page: unknown) => string;
   /** Has films under `/held/` wait, until the function that it gives is called. */
   readonly hold: () => () => void;
   readonly stop: () => Promise<void>;
@@ -41,7 +41,7 @@ const types: Readonly<Record<string, string>> = {
 };
 
 /** Starts a source. */
-export async function startSource(): Promise<Source> {
+export async function startSource(address = '127.0.0.1'): Promise<Source> {
   const films = makeFilms();
   const pages = new Map<string, unknown>();
   const asked: string[] = [];
@@ -59,8 +59,8 @@ export async function startSource(): Promise<Source> {
     };
     void Promise.resolve(route?.({ asking, answer, rest, send })).catch(() => answer.destroy());
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await new Promise<void>((resolve) => server.listen(0, address, resolve));
+  const host = `${address}:${(server.address() as AddressInfo).port}`;
   return {
     url: `http://${host}`,
     host,
@@ -70,7 +70,7 @@ export async function startSource(): Promise<Source> {
       sent = 0;
       asked.length = 0;
     },
-    lay: (name, page) => {
+    addPage: (name, page) => {
       pages.set(name, page);
       return `http://${host}/page/${name}`;
     },
@@ -144,7 +144,7 @@ function makeRoutes(
   };
 }
 
-/** What goes wrong before the first byte, in the middle, or never ends. */
+/** Routes that fail before the first byte or in the middle, or that never end. */
 function makeBadRoutes(films: string): Readonly<Record<string, Route>> {
   return {
     /** Never answers. */
@@ -167,7 +167,7 @@ function makeBadRoutes(films: string): Readonly<Record<string, Route>> {
     title: async ({ answer, send }) => {
       answer.writeHead(200, { 'content-type': 'text/html' });
       await send(Buffer.from('<!doctype html><html><head><title>'));
-      for (let n = 0; n < 40 && !answer.destroyed; n += 1) await send(Buffer.alloc(2 ** 20, 'a'));
+      for (let n = 0; n < 3 && !answer.destroyed; n += 1) await send(Buffer.alloc(2 ** 20, 'a'));
       answer.end('</title></head><body><video src="/films/clip.mp4"></video></body></html>');
     },
     bomb: ({ answer }) => {

@@ -7,24 +7,24 @@ import { until } from './until.ts';
 /** A `./trawl up` as its users start it. */
 export interface Up {
   readonly process: ChildProcess;
-  /** What it has printed, on both streams. */
-  said(): string;
+  /** Its output on both streams. */
+  output(): string;
   /** Its exit code, or the signal that ended it. */
   readonly ended: Promise<number | string>;
 }
 
 /** A `./trawl up` that answers. */
-export interface Running extends Up {
+export interface RunningUp extends Up {
   readonly url: string;
 }
 
 const inherited = ['PATH', 'HOME', 'TMPDIR', 'XDG_CACHE_HOME', 'NODE_COMPILE_CACHE'];
 
-/** Where `up` writes: to a pipe, or to a terminal that a person sees. */
-type Sight = 'pipe' | 'terminal';
+/** The output of `up`: a pipe, or a terminal. */
+type OutputTarget = 'pipe' | 'terminal';
 
 /** Starts the one of a tree on ports of its own, with these settings, and does not wait. */
-export function spawnUp(env: Readonly<Record<string, string>>, tree = root, sight: Sight = 'pipe'): Up {
+export function spawnUp(env: Readonly<Record<string, string>>, tree = root, sight: OutputTarget = 'pipe'): Up {
   const own = Object.fromEntries(inherited.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
   const ports = { TRAWL_PORT: '0', TRAWL_PROBE_PORT: '0', TRAWL_DASHBOARD_PORT: '0' };
   const line = [join(tree, 'trawl'), 'up'] as const;
@@ -42,24 +42,24 @@ export function spawnUp(env: Readonly<Record<string, string>>, tree = root, sigh
   const ended = new Promise<number | string>((resolve) => {
     child.once('close', (code, signal) => resolve(code ?? signal ?? ''));
   });
-  return { process: child, said: () => said, ended };
+  return { process: child, output: () => said, ended };
 }
 
-/** Starts it and waits until it answers. */
+/** Starts `./trawl up` and waits until it answers. */
 export async function startUp(
   env: Readonly<Record<string, string>>,
   tree = root,
-  sight: Sight = 'pipe',
-): Promise<Running> {
+  sight: OutputTarget = 'pipe',
+): Promise<RunningUp> {
   const up = spawnUp(env, tree, sight);
   let end: number | string | undefined;
   void up.ended.then((how) => {
     end = how;
   });
-  const urlOf = () => /^trawl answers at (http:\S+)\r?$/m.exec(up.said())?.[1];
-  await until(() => urlOf() !== undefined || end !== undefined, 20, `trawl up answers: ${up.said()}`);
+  const urlOf = () => /^trawl answers at (http:\S+)\r?$/m.exec(up.output())?.[1];
+  await until(() => urlOf() !== undefined || end !== undefined, 20, `trawl up answers: ${up.output()}`);
   const url = urlOf();
-  if (url === undefined) throw new Error(`trawl up ended with ${end}: ${up.said()}`);
+  if (url === undefined) throw new Error(`trawl up ended with ${end}: ${up.output()}`);
   return { ...up, url };
 }
 
@@ -84,7 +84,7 @@ export function processesIn(folder: string): number[] {
       try {
         return `${readlinkSync(`/proc/${pid}/cwd`)}/`.startsWith(`${folder}/`);
       } catch {
-        // It has ended meanwhile, or belongs to another user.
+        // The process has ended meanwhile, or belongs to another user.
         return false;
       }
     })

@@ -48,10 +48,15 @@ export interface TestWorkerOptions {
   readonly gateway: ServerAddress;
   readonly egress: string;
   readonly sandbox?: SandboxMode;
+  readonly cgroup?: string;
   readonly media?: 'scripted' | 'real';
   readonly plugins?: readonly string[];
   readonly terminationFile?: string;
   readonly slowSeconds?: number;
+  /** Stands in for the Python of the project. */
+  readonly python?: string;
+  readonly isPod?: boolean;
+  readonly network?: 'policies-enforced';
 }
 
 /** A worker in a process of its own. */
@@ -92,7 +97,7 @@ function readProc(id: string, file: string): string {
   try {
     return readFileSync(join('/proc', id, file), 'utf8');
   } catch {
-    // It has ended since it was listed.
+    // The process has ended since it was listed.
     return '';
   }
 }
@@ -103,12 +108,15 @@ if (import.meta.main) {
     config: {
       data: options.folder,
       sandbox: options.sandbox ?? 'auto',
+      cgroup: options.cgroup ?? null,
+      workerNetwork: options.network ?? null,
       ytdlpPlugins: options.plugins ?? [],
     },
+    isPod: options.isPod ?? false,
     gateway: options.gateway,
     egress: address.read(options.egress) ?? { path: '/nowhere' },
     terminationFile: options.terminationFile ?? null,
-    programs,
+    programs: { ...programs, python: options.python ?? programs.python },
     media: options.media === 'real' ? { produce, inspectUrl } : scripted,
     log: makeLog({ level: 'debug', write: (line) => process.stderr.write(line), now: Date.now }),
     tokenFile: null,

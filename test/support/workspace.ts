@@ -28,17 +28,21 @@ export async function openTestWorkspace(
   sandbox: Sandbox,
   egress: number,
   limits: Partial<ChildLimits> = {},
+  interpreter = programs.python,
+  root = '',
+  cgroups: string | null = null,
 ): Promise<TestWorkspace> {
-  const { folder: root, remove } = aFolder();
+  const { folder, remove } = root === '' ? aFolder() : { folder: root, remove: () => undefined };
   const ended = new AbortController();
   const breaches: Breach[] = [];
   const place = await openWorkspace({
     ...{
-      root,
+      root: folder,
       sandbox,
+      cgroups,
       cookies: null,
-      python: programs.python,
-      readable: programFolders([programs.python, programs.node]),
+      programs: { ...programs, python: interpreter },
+      readable: programFolders([interpreter, programs.node]),
     },
     egress: { host: '127.0.0.1', port: egress },
     limits: { ...roomy, ...limits },
@@ -50,7 +54,7 @@ export async function openTestWorkspace(
   });
   const python: TestWorkspace['python'] = async (text, ...args) => {
     const lines: string[] = [];
-    const child = place.run(programs.python, ['-I', '-c', text, ...args], {
+    const child = place.run(interpreter, ['-I', '-c', text, ...args], {
       ...{ folder: place.folder, env: { HOME: place.folder }, signal: ended.signal },
       onLine: (line) => lines.push(line),
     });
@@ -60,5 +64,5 @@ export async function openTestWorkspace(
     await place.close();
     remove();
   };
-  return { ...place, root, python, breaches, stop };
+  return { ...place, root: folder, python, breaches, stop };
 }

@@ -77,7 +77,7 @@ describe('addresses that are public', () => {
     198.20.0.0 223.255.255.255 [2000::1] [2001:200::1] [2001:4860::8888] [2001:db7::1] [2001:db9::1] [2003::1] [2606:4700::1111]
     [3ffe::1] [3fff:1000::1]`;
   for (const host of words(hosts)) {
-    it(`D90: ${host} is open, on the ports that are`, () => {
+    it(`D90: ${host} is open on ports 80 and 443 and refused on 8080`, () => {
       const address = new URL(`http://${host}/`).hostname.replace(/[[\]]/g, '');
       expect(judge(`http://${host}/`)).to.equal(address);
       expect(judge(`https://${host}/`)).to.equal(address);
@@ -85,17 +85,17 @@ describe('addresses that are public', () => {
     });
   }
 
-  it('an IPv4 address inside IPv6 is judged as what it is', () => {
+  it('a public IPv4 address inside IPv6 is open in its IPv6 spelling', () => {
     expect(judge('http://[::ffff:8.8.8.8]/')).to.equal('::ffff:808:808');
   });
 });
 
-describe('names', () => {
+describe('host names', () => {
   const local = `localhost LOCALHOST localhost. a.localhost a.b.localhost. ⓛocalhost loc%61lhost printer.local printer.local. a.internal A.INTERNAL
     metadata.google.internal metadata.google.internal. redis.trawl.svc redis.trawl.svc. redis.trawl.svc.cluster.local redis metadata internal a com.
     a..com .com example.com.. localhost..`;
   for (const host of words(local)) {
-    it(`${host} is refused`, () => {
+    it(`${host} is refused as a local name, with a public address too`, () => {
       expect(judge(`http://${host}/`)).to.equal('refused_name');
       expect(judge(`http://${host}:8080/`)).to.equal('refused_name');
       const name = new URL(`http://${host}/`).hostname;
@@ -106,14 +106,14 @@ describe('names', () => {
   const others = `example.com example.com. EXAMPLE.com bücher.example localhost.example.com internal.example.com mylocal notlocalhost.com
     svc.example.com local.com _dmarc.example.com 1.2.3.4.com`;
   for (const host of words(others).filter((name) => name !== 'mylocal')) {
-    it(`${host} is resolved on an open port only`, () => {
+    it(`${host} is resolved on ports 80 and 443 and refused on 8080`, () => {
       expect(judge(`http://${host}/`)).to.equal('resolve');
       expect(judge(`http://${host}:443/`)).to.equal('resolve');
       expect(judge(`http://${host}:8080/`)).to.equal('refused_port');
     });
   }
 
-  it('a local name is known by its last label', () => {
+  it('a name is local by its last label alone', () => {
     expect(['mylocal', 'a.local', 'x.svc', ''].map(isLocalName)).to.deep.equal([true, true, true, true]);
     expect(['a.locals', 'local.a'].map(isLocalName)).to.deep.equal([false, false]);
   });
@@ -212,7 +212,7 @@ describe('exceptions', () => {
     ]);
   });
 
-  it('what is never to be reached is not reached as an exception either', () => {
+  it('an address of the deny list is refused although an exception covers it', () => {
     const rules = { allow: '127.0.0.0/8:*', deny: '127.0.0.1' };
     expect(judge('http://127.0.0.1/', rules)).to.equal('refused_address');
     expect(judge('http://localhost/', rules)).to.equal('refused_name');
@@ -258,7 +258,7 @@ describe('the policy', () => {
     );
   });
 
-  it('knows one address by all its spellings, and nothing else', () => {
+  it('finds two spellings of one address the same, and no other two texts', () => {
     expect(isSameAddress('::1', '0:0::0:1')).to.equal(true);
     for (const [one, other] of [
       ['127.0.0.1', '127.0.0.2'],
@@ -278,8 +278,8 @@ describe('the policy', () => {
   });
 });
 
-describe('the page of the metrics', () => {
-  it('tells every verdict and no other', () => {
+describe('the metrics page', () => {
+  it('lists every verdict of egress and no other', () => {
     const page = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8');
     const row = page.split('\n').find((line) => line.startsWith('| `verdict` |')) ?? '';
     expect(row.split('|')[2]?.match(/[a-z]+_[a-z]+|open|limited/g)).to.deep.equal([...egressVerdicts]);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { address as kind } from '../../src/base/settings/kinds.ts';
 
-describe('An address', () => {
+describe('An address setting', () => {
   const rows: readonly [string, unknown][] = [
     ['unix:/run/x', { path: '/run/x' }],
     ['http://egress:4750', { host: 'egress', port: 4750 }],
@@ -13,6 +13,7 @@ describe('An address', () => {
     ['', undefined],
   ];
   for (const [text, address] of rows) {
-    it(`${JSON.stringify(text)} is ${JSON.stringify(address)}`, () => expect(kind.read(text)).to.deep.equal(address));
+    it(`${JSON.stringify(text)} is ${address ? `read as ${JSON.stringify(address)}` : 'refused'}`, () =>
+      expect(kind.read(text)).to.deep.equal(address));
   }
 });

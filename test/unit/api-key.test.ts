@@ -72,7 +72,7 @@ describe('readKey', () => {
   ];
   for (const [what, text] of texts) it(`takes ${what} for no key`, () => expect(readKey(text)).to.equal(null));
 
-  it('takes nothing but a key for a key, and never throws', () => {
+  it('returns null for anything but a key, and never throws', () => {
     const units = fc.array(fc.nat(0xffff), { minLength: 68, maxLength: 68 });
     const anything = fc.oneof(
       fc.anything(),
@@ -85,7 +85,7 @@ describe('readKey', () => {
     );
   });
 
-  it('notices any one changed character', () => {
+  it('refuses a key with any one character changed', () => {
     fc.assert(
       fc.property(secret, fc.nat(67), fc.constantFrom(...base62), (bytes, at, letter) => {
         const text = makeKey(account, bytes);
@@ -108,7 +108,7 @@ describe('makeAccountId', () => {
     it(`refuses ${length} bytes`, () => expect(() => makeAccountId(new Uint8Array(length))).to.throw(RangeError));
   }
 
-  it('makes ids that a key can name', () => {
+  it('makes ids that are read back from a key made with them', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 16, maxLength: 16 }), (bytes) => {
         const id = makeAccountId(bytes);

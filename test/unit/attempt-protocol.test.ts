@@ -15,7 +15,7 @@ const permit = { key: 'k', parts: [part], through_egress: true };
 interface Message {
   readonly read: (json: unknown) => object | null;
   readonly good: object;
-  /** What else each field may be. */
+  /** Further allowed values of each field. */
   readonly also: readonly object[];
   readonly wrong: readonly object[];
 }

@@ -54,7 +54,7 @@ describe('periodAt', () => {
     );
   });
 
-  it('holds its own anchor as the beginning of a period', () => {
+  it('begins a period at the anchor itself', () => {
     fc.assert(
       fc.property(time, (anchor) => {
         expect(periodAt(anchor, anchor).start).to.equal(anchor);
@@ -70,6 +70,7 @@ describe('monthOf', () => {
     ['2025-12-31T23:59:59.999Z', '2025-12-01', '2026-01-01'],
   ];
   for (const [now, start, end] of rows) {
-    it(`${now} lies in ${start} to ${end}`, () => expect(monthOf(at(now))).to.eql({ start: at(start), end: at(end) }));
+    it(`puts ${now} into the month from ${start} to ${end}`, () =>
+      expect(monthOf(at(now))).to.eql({ start: at(start), end: at(end) }));
   }
 });

@@ -24,7 +24,6 @@ describe('judgeUrl', () => {
     ['https://example.com/a.mp4', 'https://example.com/a.mp4'],
     ['http://example.com:8080/a.mp4?b=c&d', 'http://example.com:8080/a.mp4?b=c&d'],
     ['HTTP://EXAMPLE.com:80/A', 'http://example.com/A'],
-    ['http:example.com/a', 'http://example.com/a'],
     [' https://example.com/a b ', 'https://example.com/a%20b'],
     ['https://example.com/#t=5', 'https://example.com/'],
     ['https://example.com/a#__youtubedl_smuggle={"referer":"x"}', 'https://example.com/a'],
@@ -42,16 +41,22 @@ describe('judgeUrl', () => {
 
   const noUrls =
     `cats|ytsearch1:cats|ytsearch:cats|example.com/a.mp4|//example.com/a.mp4|/etc/passwd|ftp://example.com/a.mp4
-    |file:///etc/passwd|data:text/plain,hi|javascript:alert(1)|rtsp://example.com/a|blob:https://example.com/1|http://|https://
+    |file:///etc/passwd|data:text/plain,hi|javascript:alert(1)|rtsp://example.com/a|blob:https://example.com/1
     |-i /etc/passwd|--exec=id|http://example.com:99999/|http://exa mple.com/|http://%ZZ/|http://256.1.1.1/|http://a.0x4/|http://[::1/
     |http://[fe80::1%25eth0]/`.split(/\s*\|/);
-  const unfit = ['', '   ', 'http://example.com/\u0000a', 'http://example.com/\r\nX: 1', '\thttp://example.com/'];
-  const odd = ['http://example.com/\u007f', 'http://example.com/\u0085', 'http://example.com/\ud800'];
-  for (const text of [...noUrls, ...unfit, ...odd]) {
+  for (const text of [...noUrls, '', '   ', '\t', '\\\\example.com\\a']) {
     it(`refuses ${JSON.stringify(text)} as no URL`, () => expect(judge(text)).to.equal(notUrl));
   }
 
-  for (const text of ['https://user:pass@example.com/', 'https://user@example.com/', 'https://:pass@example.com/']) {
+  for (const text of [
+    'https://user:pass@example.com/',
+    'https://user@example.com/',
+    'https://:pass@example.com/',
+    'https://@example.com/',
+    'https://:@example.com/',
+    'https://a@b@example.com/',
+    'https://example.com:80@8.8.8.8/',
+  ]) {
     it(`refuses ${text} for its user name or password`, () =>
       expect(judge(text)).to.equal('must be a URL without a user name or password'));
   }
@@ -91,7 +96,8 @@ describe('judgeUrl of addresses that are not public', () => {
       /\s+/,
     );
   for (const host of neighbours) {
-    it(`accepts ${host}, just beside`, () => expect(judge(`http://${host}/`)).to.equal(`http://${host}/`));
+    it(`accepts ${host}, just outside a refused network`, () =>
+      expect(judge(`http://${host}/`)).to.equal(`http://${host}/`));
   }
 });
 
@@ -102,8 +108,6 @@ describe('judgeUrl of local names', () => {
   for (const host of hosts) {
     it(`D28: refuses ${host}`, () => expect(judge(`http://${host}/`)).to.equal(notPublicName));
   }
-
-  it('refuses http:///a, whose host is a', () => expect(judge('http:///a')).to.equal(notPublicName));
 });
 
 describe('judgeUrl with exceptions', () => {
@@ -138,11 +142,10 @@ describe('judgeUrl with exceptions', () => {
     ['http://localhost:9001/', '127.0.0.1:9000', notPublicName],
     ['http://localhost/', '10.0.0.0/8:*', notPublicName],
     ['http://printer.local/', '127.0.0.1:*', notPublicName],
-    ['http:///a', '127.0.0.1:*', notPublicName],
     ['http://redis.trawl.svc/', '10.0.0.0/8:*', notPublicName],
   ];
   for (const [text, exceptions, said] of rows) {
-    it(`D67: says ${said} to ${text} with ${exceptions}`, () => expect(judge(text, exceptions)).to.equal(said));
+    it(`D67: answers ${said} to ${text} with ${exceptions}`, () => expect(judge(text, exceptions)).to.equal(said));
   }
 });
 
@@ -169,7 +172,7 @@ describe('judgeUrl with the limit of webhooks', () => {
 });
 
 describe('every URL', () => {
-  it('is refused, or handed on as one that reads the same again: http or https, no user, no fragment', () => {
+  it('is refused, or handed on as an http or https URL without user and fragment that is read as itself', () => {
     const hosts = fc.oneof(
       fc.domain(),
       fc.ipV4(),
@@ -215,8 +218,10 @@ describe('every URL', () => {
 
 describe('the receiver of a webhook', () => {
   const url = 'https://hooks.example.com/done?job=1';
-  it('is its host and, behind the only slash, a mark of eight characters', () =>
-    expect(receiverOf(url)).to.match(/^hooks\.example\.com\/[\w-]{8}$/));
+  const receiver = receiverOf('aaa', url);
+  it('is its account, its host and, behind the only slash, a hash of eight characters', () =>
+    expect(receiver).to.match(/^aaa@hooks\.example\.com\/[\w-]{8}$/));
+  it('is another one for another account', () => expect(receiverOf('bbb', url)).to.not.equal(receiver));
   for (const [other, isSame] of [
     ['https://hooks.example.com/done?job=2', true],
     ['https://hooks.example.com/done/2', false],
@@ -224,6 +229,6 @@ describe('the receiver of a webhook', () => {
     ['https://example.com/done?job=1', false],
   ] as const) {
     it(`${isSame ? 'is' : 'is not'} the same for ${other}`, () =>
-      expect(receiverOf(other) === receiverOf(url)).to.equal(isSame));
+      expect(receiverOf('aaa', other) === receiver).to.equal(isSame));
   }
 });

@@ -21,7 +21,7 @@ describe('the clock', () => {
 
   function start(text: string): Clock {
     writeFileSync(file, text);
-    clock = makeClock(file);
+    clock = makeClock(Date.now, file);
     return clock;
   }
 
@@ -34,13 +34,13 @@ describe('the clock', () => {
   /** Waits until a clock that was started now has read again: every other clock has then done so too. */
   async function passReading(): Promise<void> {
     const control = join(folder, 'control');
-    const other = makeClock(control);
+    const other = makeClock(Date.now, control);
     writeFileSync(control, '5');
     await until(() => other.offset() === 5_000, 2, 'a reading').finally(other.close);
   }
 
-  it('without a file is that of the machine', () => {
-    clock = makeClock();
+  it('without a file is the clock that it follows', () => {
+    clock = makeClock(Date.now);
     expect(clock.offset()).to.equal(0);
     expect(isAhead(clock, 0)).to.equal(true);
   });
@@ -66,8 +66,8 @@ describe('the clock', () => {
     });
   }
 
-  it('begins as that of the machine while its file is missing, and follows it then', async () => {
-    clock = makeClock(file);
+  it('begins without an offset while its file is missing, and reads it then', async () => {
+    clock = makeClock(Date.now, file);
     expect(clock.offset()).to.equal(0);
     writeFileSync(file, '7');
     await until(() => clock?.offset() === 7_000, 2, 'the file is read');

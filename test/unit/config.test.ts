@@ -29,7 +29,7 @@ function problemsOf(
   return [];
 }
 
-/** What holds when nothing is set. */
+/** The defaults. */
 const defaults: Partial<Config> = {
   data: './data',
   host: '127.0.0.1',
@@ -101,13 +101,14 @@ const contradictions: [string, string, Record<string, string>][] = [
   ['kubernetes without a namespace', 'TRAWL_KUBE_NAMESPACE', { ...inCluster, TRAWL_KUBE_NAMESPACE: '' }],
   ['kubernetes without an image', 'TRAWL_WORKER_IMAGE', { ...inCluster, TRAWL_WORKER_IMAGE: '' }],
   ['kubernetes without a gateway', 'TRAWL_GATEWAY_ADDRESS', { ...inCluster, TRAWL_GATEWAY_ADDRESS: '' }],
-  ['kubernetes without a way out', 'TRAWL_EGRESS_ADDRESS', { ...inCluster, TRAWL_EGRESS_ADDRESS: '' }],
+  ['kubernetes without an egress proxy', 'TRAWL_EGRESS_ADDRESS', { ...inCluster, TRAWL_EGRESS_ADDRESS: '' }],
   ['a gateway at a socket for pods', 'TRAWL_GATEWAY_ADDRESS', { ...inCluster, TRAWL_GATEWAY_ADDRESS: 'unix:/g' }],
-  ['a way out at a socket for pods', 'TRAWL_EGRESS_ADDRESS', { ...inCluster, TRAWL_EGRESS_ADDRESS: 'unix:/e' }],
+  ['an egress proxy at a socket for pods', 'TRAWL_EGRESS_ADDRESS', { ...inCluster, TRAWL_EGRESS_ADDRESS: 'unix:/e' }],
   ['a clock file on an open host', 'TRAWL_CLOCK_FILE', { TRAWL_CLOCK_FILE: '/c', TRAWL_HOST: '0.0.0.0' }],
   ['a clock file on an open IPv6 host', 'TRAWL_CLOCK_FILE', { TRAWL_CLOCK_FILE: '/c', TRAWL_HOST: '::' }],
   ['a clock file on a named host', 'TRAWL_CLOCK_FILE', { TRAWL_CLOCK_FILE: '/c', TRAWL_HOST: 'example.com' }],
   ['a clock file in a cluster', 'TRAWL_CLOCK_FILE', { ...inCluster, TRAWL_CLOCK_FILE: '/c' }],
+  ['as many kept workers as there are', 'TRAWL_WORKERS', { TRAWL_WORKERS: '3', TRAWL_RESERVED_WORKERS: '3' }],
   ['mail without a sender', 'TRAWL_MAIL_FROM', { TRAWL_SMTP_URL: 'smtp://mail' }],
   ['an issuer without a client', 'TRAWL_OIDC_CLIENT_ID', { TRAWL_OIDC_ISSUER: 'https://id.example' }],
   ['a secret given twice', 'TRAWL_SECRET_FILE are both set', { TRAWL_SECRET: key, TRAWL_SECRET_FILE: '/s' }],
@@ -126,7 +127,7 @@ describe('settings', () => {
     expect(Object.values(config)).not.to.include(undefined);
   });
 
-  it('cannot be changed', () => {
+  it('are frozen, with their lists', () => {
     const config = read({ TRAWL_EGRESS_PORTS: '80' });
     expect(Object.isFrozen(config) && Object.isFrozen(config.egressPorts)).to.equal(true);
   });
@@ -141,7 +142,7 @@ describe('settings', () => {
     });
   }
 
-  it('tell everything that is wrong at once, a line each', () => {
+  it('are refused with all problems at once, a line each', () => {
     const env = { [unknown]: '1', TRAWL_WORKERS: 'many', TRAWL_ASYNC_STATUS: '201', TRAWL_OBJECTS: 's3' };
     const problems = problemsOf(env);
     for (const name of [unknown, 'TRAWL_WORKERS', 'TRAWL_ASYNC_STATUS', 'TRAWL_S3_BUCKET']) {
@@ -150,7 +151,7 @@ describe('settings', () => {
     expect(() => read(env)).to.throw(ConfigError, problems.join('\n'));
   });
 
-  it('that are wrong are told in a sentence that says what is allowed', () => {
+  it('that are wrong are refused with a sentence that names the allowed values', () => {
     const env = { TRAWL_TRUSTED_PROXIES: '10.0.0.0/99', TRAWL_LOG_LEVEL: 'loud' };
     expect(problemsOf(env)).to.deep.equal([
       'TRAWL_LOG_LEVEL must be error, warn, info or debug.',
@@ -162,16 +163,16 @@ describe('settings', () => {
     expect(problemsOf({ TRAWL_SECRET: 'canary', TRAWL_REDIS_URL: 'canary' }).join()).not.to.contain('canary');
   });
 
-  it('that a role requires must be there', () => {
+  it('are refused while one that the role requires is missing', () => {
     expect(problemsOf({}, noFile, ['TRAWL_SECRET', 'TRAWL_PORT'])).to.deep.equal(['TRAWL_SECRET is required here.']);
     expect(problemsOf({ TRAWL_SECRET: key }, noFile, ['TRAWL_SECRET'])).to.deep.equal([]);
   });
 
-  it('may break a rule of one role alone', () => {
+  it('are refused by a rule of a role, and a wrong value by itself alone', () => {
     const rules = [{ broken: ({ port }: Partial<Config>) => port === 8080, sentence: 'Another port.' }];
     expect(() => readConfig({}, noFile, { rules })).to.throw(ConfigError, /^Another port\.$/);
     expect(readConfig({ TRAWL_PORT: '1' }, noFile, { rules }).port).to.equal(1);
-    // It is wrong by itself.
+    // The value is wrong by itself.
     expect(() => readConfig({ TRAWL_PORT: 'x' }, noFile, { rules })).to.throw(
       ConfigError,
       /^TRAWL_PORT must be [^\n]*$/,
@@ -195,16 +196,17 @@ describe('secrets from files', () => {
     ['TRAWL_STRIPE_KEY', 'stripeKey', 'sk_test', 'sk_test'],
     ['TRAWL_SMTP_URL', 'smtpUrl', 'smtp://mail', 'smtp://mail'],
     ['TRAWL_OIDC_CLIENT_SECRET', 'oidcClientSecret', 'word', 'word'],
+    ['TRAWL_API_KEY', 'apiKey', 'word', 'word'],
   ];
   for (const [name, field, text, value] of secrets) {
-    it(`gives ${name} without the line end of the file`, () => {
+    it(`give ${name} without the line end of the file`, () => {
       const env = { [`${name}_FILE`]: '/run/it', TRAWL_MAIL_FROM: 'a@b.example' };
       const config = readConfig(env, (path) => (path === '/run/it' ? `${text}\n` : ''));
       expect(config[field]).to.deep.equal(value);
     });
   }
 
-  it('are all that is marked secret', () => {
+  it('exist for every setting that is marked secret', () => {
     const marked = settings.filter((setting: Setting) => setting.secret).map((setting) => setting.name);
     expect(marked).to.have.members(secrets.map(([name]) => name));
   });

@@ -8,7 +8,7 @@ function rowsOf(page: string | undefined, first: string): number {
   return page?.split('\n').filter((line) => line.startsWith(`| \`${first}\` |`)).length ?? 0;
 }
 
-describe('a table', () => {
+describe('a Markdown table', () => {
   it('has a head, a line below it, and a line for each row, with bars escaped', () => {
     expect(tableOf(['a', 'b'], [['x|y', 1]])).to.equal('| a | b |\n| --- | --- |\n| x\\|y | 1 |\n');
   });
@@ -28,20 +28,20 @@ describe('generated pages', () => {
     });
   }
 
-  it('tell every setting once', () => {
+  it('list every setting once', () => {
     for (const { name } of settings) expect(rowsOf(pages['config.md'], name), name).to.equal(1);
   });
 
-  it('tell every refusal and every failure once', () => {
+  it('list every refusal and every failure once', () => {
     for (const code of [...Object.keys(refusals), ...Object.keys(failures)]) {
       expect(rowsOf(pages['errors.md'], code), code).to.equal(1);
     }
   });
 
-  it('tell what a code means', () => {
+  it('show the status and the sentence of an error code', () => {
     expect(pages['errors.md']).to.contain('| `payment_required` | 402 | Payment required |');
     expect(pages['errors.md']).to.contain('| `worker_failed` | us | yes | Error | 500 | The worker failed |');
   });
 
-  it('tell the metrics', () => expect(rowsOf(pages['metrics.md'], 'trawl_jobs_total')).to.equal(1));
+  it('list a metric once', () => expect(rowsOf(pages['metrics.md'], 'trawl_jobs_total')).to.equal(1));
 });

@@ -5,11 +5,11 @@ import { refuse } from '../../src/base/errors.ts';
 
 const failed = (message: string, fields: object) => Object.assign(new Error(message), fields);
 
-describe('why a program does not start', () => {
+describe('the error of a program that does not start', () => {
   const rows: [string, unknown, string][] = [
     ['a refusal', refuse('in_use', 'Another one runs'), 'Another one runs'],
-    ['wrong settings, a line each', new ConfigError(['One.', 'Two.']), 'One.\nTwo.'],
-    ['an error of ours', new Error('Install flock'), 'Install flock'],
+    ['a list of wrong settings, a line each,', new ConfigError(['One.', 'Two.']), 'One.\nTwo.'],
+    ['a plain Error', new Error('Install flock'), 'Install flock'],
     [
       'a port that is taken',
       failed('listen', { code: 'EADDRINUSE', port: 80 }),
@@ -21,13 +21,13 @@ describe('why a program does not start', () => {
       failed('Unknown option', { code: 'ERR_PARSE_ARGS_UNKNOWN_OPTION' }),
       'Unknown option',
     ],
-    ['what is no error', 'gone', 'gone'],
+    ['a thrown text', 'gone', 'gone'],
   ];
   for (const [title, error, sentence] of rows) {
-    it(`${title} is told in a sentence`, () => expect(sentenceOf(error)).to.equal(sentence));
+    it(`is printed as a sentence for ${title}`, () => expect(sentenceOf(error)).to.equal(sentence));
   }
 
-  it('what nobody expected keeps its place in the code', () => {
+  it('keeps its stack when nobody expected it', () => {
     for (const error of [new TypeError('x'), failed('x', { code: 'ECONNRESET' })]) {
       expect(sentenceOf(error)).to.match(/x\n +at /);
     }

@@ -41,23 +41,23 @@ describe('a result link', () => {
   const path = target.split('?')[0];
   const rows: [string, string, unknown][] = [
     ['opens its file', target, good],
-    ['opens it with its parameters in another order', `${path}?sig=${sig}&exp=${exp}`, good],
+    ['opens its file with its parameters in another order', `${path}?sig=${sig}&exp=${exp}`, good],
     [
-      'opens it with parameters that nobody signed',
+      'opens its file with further parameters that are not signed',
       `${path}?a=1&exp=${exp}&x_api_key=k&sig=${sig}&soft_fail=true`,
       good,
     ],
-    ['opens it when a proxy has encoded less', target.replace('%2C', ',').replace('%28', '('), good],
-    ['opens it when a proxy has encoded in small letters', target.replace('%C3%A4', '%c3%a4'), good],
+    ['opens its file when a proxy has encoded fewer characters', target.replace('%2C', ',').replace('%28', '('), good],
+    ['opens its file when a proxy has encoded in small letters', target.replace('%C3%A4', '%c3%a4'), good],
     ['does not open another file', `${other.split('?')[0]}?exp=${exp}&sig=${sig}`, { is: 'altered' }],
     ['does not open its file under another name', target.replace('live', 'dead'), { is: 'altered' }],
-    ['does not last longer than it was signed for', target.replace('exp=1', 'exp=2'), { is: 'altered' }],
-    ['with its time written in another way is refused', target.replace('exp=', 'exp=0'), { is: 'altered' }],
-    ['with a second time is refused', `${target}&exp=9999999999`, { is: 'altered' }],
+    ['with a later expiry than the signed one is refused', target.replace('exp=1', 'exp=2'), { is: 'altered' }],
+    ['with its expiry written in another way is refused', target.replace('exp=', 'exp=0'), { is: 'altered' }],
+    ['with a second expiry is refused', `${target}&exp=9999999999`, { is: 'altered' }],
     ['with a second signature is refused', `${target}&sig=a`, { is: 'altered' }],
-    ['without its time is refused', `${path}?sig=${sig}`, { is: 'altered' }],
+    ['without its expiry is refused', `${path}?sig=${sig}`, { is: 'altered' }],
     ['without its signature is refused', `${path}?exp=${exp}`, { is: 'altered' }],
-    ['without anything is refused', path ?? '', { is: 'altered' }],
+    ['without any parameter is refused', path ?? '', { is: 'altered' }],
     ['without its name is refused', `/files/${done.id}?exp=${exp}&sig=${sig}`, { is: 'altered' }],
     ['with a longer path is refused', `${path}/x?exp=${exp}&sig=${sig}`, { is: 'altered' }],
     ['with a slash hidden in its name is refused', target.replace('%20', '%2F'), { is: 'altered' }],
@@ -66,17 +66,17 @@ describe('a result link', () => {
   ];
   for (const [title, asked, wanted] of rows) it(title, () => expect(judge(asked)).to.deep.equal(wanted));
 
-  it('opens nothing from its time on', () => {
+  it('has expired from its expiry on, and an altered one is refused as altered even then', () => {
     expect(judge(target, expiresAt)).to.deep.equal({ is: 'expired' });
     expect(judge(target.replace('live', 'dead'), expiresAt)).to.deep.equal({ is: 'altered' });
   });
 
-  it('ends with the second in which its file does, not after it', () => {
+  it('expires in the second in which its file does, not after it', () => {
     const early = makeLink(done, expiresAt + 999, '', sign) ?? '';
     expect(judge(early, expiresAt)).to.deep.equal({ is: 'expired' });
   });
 
-  it('is worth nothing with another secret', () => {
+  it('that was signed with another secret is refused', () => {
     const stranger = makeSeal({ secret: Buffer.alloc(32, 2) });
     expect(checkLink(target, 0, stranger.verify)).to.deep.equal({ is: 'altered' });
   });
@@ -105,34 +105,38 @@ function saysTheSame(altered: string): boolean {
 
 /** [title, what the source calls it, the name of its file] */
 const names: [string, unknown, string][] = [
-  ['a title stays as it is', 'A film', 'A film.mp4'],
-  ['letters of all scripts stay', 'Zażółć 日本語 العربية', 'Zażółć 日本語 العربية.mp4'],
-  ['joined emoji and Persian words stay', '👨‍👩‍👧 می‌خواهم', '👨‍👩‍👧 می‌خواهم.mp4'],
-  ['letters are composed', 'Ka\u0308se', 'Käse.mp4'],
-  ['separators become a space', 'AC/DC\\live: "x" <y> | ? *', 'AC DC live x y.mp4'],
-  ['steps in a path go', '../../etc/passwd', 'etc passwd.mp4'],
-  ['control characters become a space', 'a\r\nSet-Cookie: b\0c\u0085d', 'a Set-Cookie b c d.mp4'],
-  ['line separators become a space', 'a\u2028b\u2029c', 'a b c.mp4'],
-  ['what turns the direction of writing goes', 'film\u202e4pm.exe\u2066x\u200fy\u061cz', 'film 4pm.exe x y z.mp4'],
-  ['invisible characters go', 'a\u200bb\ufeffc\u{e0041}d', 'a b c d.mp4'],
-  ['half a character goes', 'a\ud800b', 'a b.mp4'],
-  ['spaces become one', '  a \t\u00a0\u3000 b  ', 'a b.mp4'],
-  ['a dot or dash at the beginning goes', '.-~ -rf', 'rf.mp4'],
-  ['dots at the end go', 'wait ... ', 'wait.mp4'],
-  ['its own extension is not doubled', 'clip.MP4', 'clip.mp4'],
-  ['another extension stays', 'clip.exe', 'clip.exe.mp4'],
-  ['no title has a word', null, 'media.mp4'],
-  ['a title that is no text has a word', { a: 1 }, 'media.mp4'],
-  ['an empty title has a word', '', 'media.mp4'],
-  ['a title of nothing but unfit characters has a word', '/\u202e\0..', 'media.mp4'],
+  ['keeps a plain title', 'A film', 'A film.mp4'],
+  ['keeps letters of all scripts', 'Zażółć 日本語 العربية', 'Zażółć 日本語 العربية.mp4'],
+  ['keeps joined emoji and Persian words', '👨‍👩‍👧 می‌خواهم', '👨‍👩‍👧 می‌خواهم.mp4'],
+  ['composes letters', 'Ka\u0308se', 'Käse.mp4'],
+  ['turns separators into a space', 'AC/DC\\live: "x" <y> | ? *', 'AC DC live x y.mp4'],
+  ['drops the steps of a path', '../../etc/passwd', 'etc passwd.mp4'],
+  ['turns control characters into a space', 'a\r\nSet-Cookie: b\0c\u0085d', 'a Set-Cookie b c d.mp4'],
+  ['turns line separators into a space', 'a\u2028b\u2029c', 'a b c.mp4'],
+  [
+    'turns bidirectional control characters into a space',
+    'film\u202e4pm.exe\u2066x\u200fy\u061cz',
+    'film 4pm.exe x y z.mp4',
+  ],
+  ['turns invisible characters into a space', 'a\u200bb\ufeffc\u{e0041}d', 'a b c d.mp4'],
+  ['turns half a surrogate pair into a space', 'a\ud800b', 'a b.mp4'],
+  ['turns several spaces into one', '  a \t\u00a0\u3000 b  ', 'a b.mp4'],
+  ['drops dots and dashes at the beginning', '.-~ -rf', 'rf.mp4'],
+  ['drops dots at the end', 'wait ... ', 'wait.mp4'],
+  ['does not double its own extension', 'clip.MP4', 'clip.mp4'],
+  ['keeps another extension before its own', 'clip.exe', 'clip.exe.mp4'],
+  ['is media.mp4 without a title', null, 'media.mp4'],
+  ['is media.mp4 for a title that is no text', { a: 1 }, 'media.mp4'],
+  ['is media.mp4 for an empty title', '', 'media.mp4'],
+  ['is media.mp4 for a title of unfit characters alone', '/\u202e\0..', 'media.mp4'],
 ];
 
-describe('the name of a file', () => {
+describe('the file name of a result', () => {
   for (const [title, given, wanted] of names) {
     it(title, () => expect(displayName(given, 'video/mp4')).to.equal(wanted));
   }
 
-  it('has an extension for every content type that may be delivered, and no other', () => {
+  it('has the extension of a content type that may be delivered, and bin for another type', () => {
     expect(displayName('a', 'audio/mp4')).to.equal('a.m4a');
     expect(displayName('a', 'text/html')).to.equal('a.bin');
   });
@@ -156,7 +160,7 @@ describe('the name of a file', () => {
     );
   });
 
-  it('is made in no time of the worst title', () => {
+  it('is made of 100,000 of the worst characters within half a second', () => {
     const began = performance.now();
     for (const unit of ['. ', '\u200d', '.webm', '/', '\ud800']) displayName(unit.repeat(100_000), 'video/webm');
     expect(performance.now() - began).to.be.below(500);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { Job } from '../../src/model/job.ts';
-import { type JobJsonContext, jobJson, raiseProgress, webhookBody } from '../../src/model/job-json.ts';
+import { type JobJsonContext, jobJson, queueJson, raiseProgress, webhookBody } from '../../src/model/job-json.ts';
 import { aJob, aRunningJob, someDelivered, someMetadata } from '../support/jobs.ts';
 
 const created_at = Date.UTC(2026, 0, 2, 3, 4, 5, 6);
@@ -33,7 +33,7 @@ function failed(given: Partial<Job> = {}): Job {
   return completed({ status: 'Error', error_code: 'private', error, metadata: null, delivered: null, ...given });
 }
 
-describe('shownJob', () => {
+describe('jobJson', () => {
   it('shows a completed job whole', () => {
     const job = jobJson(completed(), beside);
     expect(Object.keys(job)).to.deep.equal(contractKeys);
@@ -96,7 +96,7 @@ describe('shownJob', () => {
     });
   }
 
-  it('tells that a failure that may pass is retryable', () => {
+  it('shows a failure that may pass as retryable', () => {
     expect(jobJson(failed({ error_code: 'source_error' }), beside).retryable).to.equal(true);
   });
 
@@ -126,12 +126,43 @@ describe('shownJob', () => {
     expect(jobJson(job, beside).result).to.deep.equal({ metadata: someMetadata, response: null });
   });
 
-  it('never shows what a webhook is authorized with', () => {
+  it('never shows the authorization of a webhook', () => {
     const args = { query: 'https://example.com/film', webhook_authorization: 'Bearer secret' };
     expect(jobJson(aJob({ args }), beside).args).to.deep.equal({ ...args, webhook_authorization: '***' });
     expect(jobJson(aJob({ args: { webhook_authorization: null } }), beside).args).to.deep.equal({
       webhook_authorization: null,
     });
+  });
+});
+
+describe('queueJson', () => {
+  const waits = 'It waits for a free worker';
+  const full = 'The account runs as many jobs at once as it may';
+  const rows: [before: number, running: number, concurrency: number | null, seconds: number | null, wanted: object][] =
+    [
+      [0, 0, null, 60, { position: 1, eta_seconds: 60, reason: waits }],
+      [4, 0, null, 60, { position: 5, eta_seconds: 300, reason: waits }],
+      [4, 2, null, 60, { position: 5, eta_seconds: 180, reason: waits }],
+      [3, 2, 3, 60, { position: 4, eta_seconds: 120, reason: waits }],
+      [3, 2, 2, 60, { position: 4, eta_seconds: 120, reason: full }],
+      [3, 2, 1, 60, { position: 4, eta_seconds: 120, reason: full }],
+      [0, 0, null, 0.2, { position: 1, eta_seconds: 1, reason: waits }],
+      [1, 1, null, 1.3, { position: 2, eta_seconds: 3, reason: waits }],
+      [1, 1, null, null, { position: 2, eta_seconds: null, reason: waits }],
+    ];
+  for (const [before, running, concurrency, seconds, wanted] of rows) {
+    const what = `${before} before it, ${running} of ${concurrency ?? 'any number'} running, ${seconds} s each`;
+    it(`tells place, estimate and reason with ${what}`, () =>
+      expect(queueJson({ before, running, concurrency, stage: null }, seconds)).to.deep.equal(wanted));
+  }
+
+  it('tells of a job that was taken what it waits for, or that it is about to start', () => {
+    const taken = { before: null, running: 1, concurrency: 1 };
+    const seen = [null, 'waiting for a node'].map((stage) => queueJson({ ...taken, stage }, 60));
+    expect(seen).to.deep.equal([
+      { position: 0, eta_seconds: 0, reason: 'It is about to start' },
+      { position: 0, eta_seconds: 0, reason: 'waiting for a node' },
+    ]);
   });
 });
 

@@ -20,7 +20,7 @@ const times = fc.integer({ min: 0, max: 300_000 });
 const maybeTimes = fc.option(times);
 const counts = fc.nat(12);
 
-/** How the worker of attempt 1 may end; other attempts rename the key. */
+/** Ends of the worker of attempt 1; other attempts rename the key. */
 const outcomes: fc.Arbitrary<Outcome> = fc.oneof(
   fc.boolean().map((own): Outcome => ({ is: 'done', metadata: someMetadata, delivered: someDelivered(own ? 1 : 7) })),
   fc.constant<Outcome>({ is: 'done', metadata: someMetadata, delivered: null }),
@@ -99,7 +99,7 @@ type Fate = Outcome | 'waits' | 'hangs' | 'vanishes';
 
 interface World {
   readonly fates: readonly Fate[];
-  /** What the object store answers when it is asked, the last one for ever. */
+  /** The answers of the object store, of which the last one repeats. */
   readonly stored: readonly ('same' | 'away' | 'missing')[];
   /** Milliseconds between two passes. */
   readonly tick: number;
@@ -177,7 +177,7 @@ function live(world: World, endpoint: 'video' | 'metadata'): Life {
   throw new Error(`Not ended: ${steps.slice(0, 40).join(' ')}`);
 }
 
-/** What is seen of a worker with this fate. */
+/** The state of a worker with this fate. */
 function see(fate: Fate, attempt: number): Seen {
   if (fate === 'vanishes') return { is: 'absent' };
   if (fate === 'waits') return { is: 'waiting', reason: 'no room' };
@@ -187,7 +187,7 @@ function see(fate: Fate, attempt: number): Seen {
   return { is: 'ended', outcome: { ...fate, delivered } };
 }
 
-/** What the record becomes by a step. */
+/** Returns the record after a step. */
 function write(job: Job, step: Step, now: number): Job {
   switch (step.do) {
     case 'start':

@@ -16,7 +16,7 @@ function lineOf(fields: Fields): string {
   return lines[0]!;
 }
 
-/** What the log writes in the place of one value. */
+/** Returns the JSON that the log writes for one value. */
 function written(value: unknown): unknown {
   return JSON.parse(lineOf({ value })).value;
 }
@@ -62,7 +62,7 @@ describe('a log hides', () => {
   }
 
   for (const name of ['key', 'alias', 'author', 'job', 'cook']) {
-    it(`not the field ${name}`, () => expect(JSON.parse(lineOf({ [name]: 'seen' }))[name]).to.equal('seen'));
+    it(`nothing of the field ${name}`, () => expect(JSON.parse(lineOf({ [name]: 'seen' }))[name]).to.equal('seen'));
   }
 
   const texts: [title: string, text: string, shown: string][] = [
@@ -72,7 +72,11 @@ describe('a log hides', () => {
     ['a bearer value', 'sent Authorization: Bearer abc.def-1 twice', 'sent Authorization: Bearer *** twice'],
     ['an access key of S3', 'for AKIATESTTESTTESTTEST and ASIATESTTESTTESTTEST', 'for *** and ***'],
     ['a signed URL', 'PUT http://s3/b/k?partNumber=1&X-Amz-Signature=ab12 failed', 'PUT http://s3/b/k failed'],
-    ['what signs a URL', 'X-Amz-Credential=a%2Fb&X-Amz-Signature=ab12', 'X-Amz-Credential=***&X-Amz-Signature=***'],
+    [
+      'the parameters that sign a URL',
+      'X-Amz-Credential=a%2Fb&X-Amz-Signature=ab12',
+      'X-Amz-Credential=***&X-Amz-Signature=***',
+    ],
     ['a bearer value in small letters', 'bearer abc', 'bearer ***'],
     ['the query of a URL', 'https://example.com/a?x_api_key=b', 'https://example.com/a'],
     ['the fragment of a URL', 'open https://example.com/sign-in#canary now', 'open https://example.com/sign-in now'],
@@ -80,7 +84,7 @@ describe('a log hides', () => {
     ['the users of several URLs', 'redis://:p@a:1,redis://u:p@b:2', 'redis://a:1,redis://b:2'],
     ['the user of a URL of several hosts', 'redis+sentinel://u:p@a:1,b:2/main', 'redis+sentinel://a:1,b:2/main'],
     ['the query of a path', 'GET /v1/usage?x_api_key=b HTTP/1.1', 'GET /v1/usage HTTP/1.1'],
-    ['no other question', 'is it /a? or b?', 'is it /a or b?'],
+    ['an empty query after a path, and no other question mark', 'is it /a? or b?', 'is it /a or b?'],
     ['no path with an @', 'https://example.com/@name/1', 'https://example.com/@name/1'],
   ];
   for (const [title, text, shown] of texts) {
@@ -147,29 +151,29 @@ describe('a log writes', () => {
     ['the same object twice', [twice, twice], [{ a: 1 }, { a: 1 }]],
     ['a getter that throws', thrower, { a: '[unreadable]', b: 2 }],
     ['a proxy that throws', proxy, '[unreadable]'],
-    ['a date that is none', new Date(Number.NaN), '[unreadable]'],
+    ['an invalid date', new Date(Number.NaN), '[unreadable]'],
     ['a date', new Date(0), '1970-01-01T00:00:00.000Z'],
     ['a BigInt', 12n, '12'],
     ['a symbol', Symbol('s'), 'Symbol(s)'],
     ['a function', () => 'canary', '[function]'],
     ['bytes', Buffer.from('canary'), '[6 bytes]'],
     ['a set', new Set([1, 2]), [1, 2]],
-    ['no number', Number.NaN, null],
-    ['what would write itself', { toJSON: () => expect.fail('asked'), a: 1 }, { toJSON: '[function]', a: 1 }],
-    ['what is too deep', [[[[[[[[1]]]]]]]], [[[[[['[deeper]']]]]]]],
+    ['NaN as null', Number.NaN, null],
+    ['an object with toJSON', { toJSON: () => expect.fail('asked'), a: 1 }, { toJSON: '[function]', a: 1 }],
+    ['arrays that are nested too deep', [[[[[[[[1]]]]]]]], [[[[[['[deeper]']]]]]]],
   ];
   for (const [title, value, shown] of values) {
     it(`${title} without throwing`, () => expect(written(value)).to.deep.equal(shown));
   }
 
-  it('shared fields that cannot be read, too', () => {
+  it('a line although the fields of its parent cannot be read', () => {
     const { log, lines } = collect();
     log.with(thrower).info('x', thrower);
     log.with(proxy).info('x');
     expect(lines.map((line) => JSON.parse(line).text)).to.deep.equal(['x', 'x']);
   });
 
-  it('anything as one line of JSON', () => {
+  it('any fields as one line of JSON', () => {
     fc.assert(
       fc.property(fc.object({ withBigInt: true, withDate: true, withMap: true, withSet: true }), (fields) => {
         expect(lineOf(fields)).to.match(/^\{.*\}\n$/);

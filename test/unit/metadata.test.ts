@@ -1,5 +1,12 @@
 import { expect } from 'chai';
-import { maxStringLength, maxUrlLength, metadataFields, readMetadata } from '../../src/model/metadata.ts';
+import {
+  maxStoredBytes,
+  maxStringLength,
+  maxUrlLength,
+  metadataFields,
+  readMetadata,
+  shortenMetadata,
+} from '../../src/model/metadata.ts';
 
 const names = Object.keys(metadataFields);
 const whole = {
@@ -38,7 +45,7 @@ describe('readMetadata', () => {
   });
 
   for (const json of [null, undefined, 'text', 7, true, [], [whole]]) {
-    it(`${JSON.stringify(json)?.slice(0, 20)} is no metadata`, () => {
+    it(`returns null for ${JSON.stringify(json)?.slice(0, 20)}`, () => {
       expect(readMetadata(json)).to.equal(null);
     });
   }
@@ -57,7 +64,7 @@ describe('readMetadata', () => {
   ];
   for (const [name, values] of refused) {
     for (const value of values) {
-      it(`${name} ${String(JSON.stringify(value) ?? value).slice(0, 40)} is null`, () => {
+      it(`turns the ${name} ${String(JSON.stringify(value) ?? value).slice(0, 40)} into null`, () => {
         expect(readMetadata({ ...whole, [name]: value })).to.deep.equal({ ...whole, [name]: null });
       });
     }
@@ -71,24 +78,74 @@ describe('readMetadata', () => {
     ['live_status', 'post_live'],
   ];
   for (const [name, value] of kept) {
-    it(`${name} ${String(value).slice(0, 40)} is kept`, () => {
+    it(`keeps the ${name} ${String(value).slice(0, 40)}`, () => {
       expect(readMetadata({ ...whole, [name]: value })).to.deep.equal({ ...whole, [name]: value });
     });
   }
 
   const strings: [string, string, string][] = [
-    ['a long string is cut', 'a'.repeat(maxStringLength + 1), 'a'.repeat(maxStringLength)],
-    ['control characters are removed, line ends and tabs stay', 'a\0b\u001b[1m\u0085\u007f\n\tc', 'ab[1m\n\tc'],
+    ['cuts a long string', 'a'.repeat(maxStringLength + 1), 'a'.repeat(maxStringLength)],
+    ['removes control characters and keeps line ends and tabs', 'a\0b\u001b[1m\u0085\u007f\n\tc', 'ab[1m\n\tc'],
     [
-      'half a character at the end becomes a replacement',
+      'replaces half a surrogate pair at the end',
       `${'a'.repeat(maxStringLength - 1)}😀`,
       `${'a'.repeat(maxStringLength - 1)}\ufffd`,
     ],
-    ['other scripts stay as they are', 'Ünïcödé 日本語 👨‍👩‍👧', 'Ünïcödé 日本語 👨‍👩‍👧'],
+    ['keeps other scripts', 'Ünïcödé 日本語 👨‍👩‍👧', 'Ünïcödé 日本語 👨‍👩‍👧'],
   ];
   for (const [title, given, wanted] of strings) {
     it(title, () => {
       expect(readMetadata({ description: given })?.description).to.equal(wanted);
     });
   }
+});
+
+describe('shortenMetadata', () => {
+  const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
+  const shorten = (given: object) => {
+    const read = readMetadata({ ...whole, ...given });
+    if (read === null) throw new Error('this is no metadata');
+    return { read, kept: shortenMetadata(read) };
+  };
+  const chinese = '\u7535'.repeat(10_000);
+
+  it('keeps what fits as it is', () => {
+    const { read, kept } = shorten({ description: 'x'.repeat(10_000), title: 'y'.repeat(5_000) });
+    expect(kept).to.deep.equal(read);
+  });
+
+  it('shortens the longest text alone while that is enough', () => {
+    const { read, kept } = shorten({ description: chinese, title: 'y'.repeat(3_000) });
+    expect(kept).to.deep.equal({ ...read, description: kept.description });
+    expect(chinese.startsWith(kept.description ?? '')).to.equal(true);
+    expect(bytesOf(kept)).to.be.within(maxStoredBytes - 2, maxStoredBytes);
+  });
+
+  it('shortens texts that are equally long to the same length, and quickly', () => {
+    const names = ['id', 'ext', 'title', 'channel', 'extractor', 'description'] as const;
+    const { kept } = shorten(Object.fromEntries(names.map((name) => [name, chinese])));
+    expect(new Set(names.map((name) => kept[name]?.length)).size).to.equal(1);
+    expect(bytesOf(kept)).to.be.within(maxStoredBytes - 18, maxStoredBytes);
+    expect(kept.webpage_url).to.equal(whole.webpage_url);
+  });
+
+  it('cuts no character in half', () => {
+    for (const start of ['', 'a', 'ab', 'abc']) {
+      const { description } = shorten({ description: start + '\u{1f3ac}'.repeat(5_000) }).kept;
+      expect(description).to.match(/\u{1f3ac}$/u);
+      expect(description?.isWellFormed()).to.equal(true);
+    }
+  });
+
+  it('counts what JSON escapes', () => {
+    const { kept } = shorten({ description: '\n"'.repeat(5_000) });
+    expect(bytesOf(kept)).to.be.within(maxStoredBytes - 2, maxStoredBytes);
+  });
+
+  it('leaves out a long URL instead of its end', () => {
+    const long = `https://example.com/${'\u7535'.repeat(4_000)}`;
+    const { kept } = shorten({ thumbnail: long, channel_url: long });
+    expect([kept.thumbnail, kept.channel_url].filter((url) => url !== null)).to.deep.equal([long]);
+    expect(bytesOf(kept)).to.be.at.most(maxStoredBytes);
+  });
 });

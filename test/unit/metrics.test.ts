@@ -8,7 +8,10 @@ job_seconds{endpoint,stage} jobs_open{state} oldest_queued_seconds holds_open ch
 webhook_deliveries_total{outcome} webhooks_due oldest_webhook_seconds auth_failures_total blocked_ips redis_seconds{script}
 redis_ready durability_relaxed egress_connections_total{verdict} source_outcomes_total{site,outcome} leader reconcile_seconds
 reconcile_errors_total watch_age_seconds attempts_total{class} unclassified_failures_total yt_dlp_info{version}
-build_info{version} overdrafts_total oldest_unsettled_seconds redis_memory_ratio`
+build_info{version} overdrafts_total oldest_unsettled_seconds redis_memory_ratio
+connections_dropped_total ledger_verify_age_seconds redis_memory_unlimited upkeep_errors_total{task}
+clock_steady clock_difference_seconds object_store_ready stray_objects removal_errors_total
+admissions_closed{reason} redis_replicas redis_replica_seconds redis_unreplicated_total`
   .trim()
   .split(/\s+/);
 
@@ -33,7 +36,7 @@ describe('metrics', () => {
     });
   }
 
-  it('are these and those of Node, all with the prefix', () => {
+  it('are those of the table and those of Node, all with the prefix trawl_', () => {
     const all = makeMetrics()
       .registry.getMetricsAsArray()
       .map((metric) => metric.name);
@@ -43,7 +46,7 @@ describe('metrics', () => {
     expect(others.filter((name) => !/^trawl_(process|nodejs)_/.test(name))).to.deep.equal([]);
   });
 
-  it('explain themselves in one sentence', () => {
+  it('have a help text of one sentence', () => {
     for (const metric of makeMetrics().registry.getMetricsAsArray()) {
       if (names().includes(metric.name)) expect(metric.help).to.match(/^[A-Z0-9][^.]+\.$/);
     }
@@ -54,7 +57,7 @@ describe('metrics', () => {
     expect(() => Reflect.apply(jobs_open.set, jobs_open, [{ account: 'a' }, 1])).to.throw('account');
   });
 
-  it('are apart in each registry', async () => {
+  it('count apart in each registry', async () => {
     const [one, other] = [makeMetrics(), makeMetrics()];
     one.overdrafts_total.inc();
     expect(await one.registry.metrics()).to.match(/^trawl_overdrafts_total 1$/m);

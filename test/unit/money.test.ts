@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { type AccountBalances, packOrder, remaining, subscriptionLeft } from '../../src/model/money.ts';
-import { aPack, manyBooks, someBooks } from '../support/books.ts';
+import { anyBalances, aPack, someBalances } from '../support/balances.ts';
 import { balanceToDraw, draw } from '../support/reference-models.ts';
 
 const earlier = aPack('b', { purchased_at: 1 });
@@ -35,25 +35,25 @@ describe('packOrder', () => {
 describe('draw', () => {
   const rows: [what: string, change: Partial<AccountBalances>, from: object, after: Partial<AccountBalances>][] = [
     [
-      'the subscription first',
+      'from the subscription first',
       { quota: 1, packs: [earlier], credits_given: 1 },
       { balance: 'subscription' },
       { used: 1 },
     ],
     [
-      'the earlier pack when the quota is used up',
+      'from the earlier pack when the quota is used up',
       { quota: 1, used: 1, packs: [later, earlier], credits_given: 1 },
       { balance: 'packs', pack: 'b' },
       { packs: [later, { ...earlier, used: 1 }] },
     ],
     [
-      'a pack when more was used than a lowered quota',
+      'from a pack when more was used than a lowered quota',
       { quota: 1, used: 3, packs: [later] },
       { balance: 'packs', pack: 'a' },
       { packs: [{ ...later, used: 1 }] },
     ],
     [
-      'the next pack when the earlier one is exhausted',
+      'from the next pack when the earlier one is exhausted',
       { packs: [{ ...earlier, used: 5 }, later], credits_given: 1 },
       { balance: 'packs', pack: 'a' },
       {
@@ -64,13 +64,13 @@ describe('draw', () => {
       },
     ],
     [
-      'the lower id of two packs purchased at the same time',
+      'from the pack with the lower id of two purchased at the same time',
       { packs: [aPack('y'), aPack('x')] },
       { balance: 'packs', pack: 'x' },
       { packs: [aPack('y'), aPack('x', { used: 1 })] },
     ],
     [
-      'the credits last',
+      'from the credits last',
       { quota: 1, used: 1, packs: [{ ...earlier, used: 5 }], credits_given: 4, credits_consumed: 3 },
       { balance: 'credits' },
       { credits_consumed: 4 },
@@ -81,25 +81,29 @@ describe('draw', () => {
       { balance: 'overdraft' },
       {},
     ],
-    ['nothing of empty books', {}, { balance: 'overdraft' }, {}],
+    ['nothing from empty balances', {}, { balance: 'overdraft' }, {}],
   ];
   for (const [what, change, from, after] of rows) {
     it(`takes ${what}`, () => {
-      const books = someBooks({ held: 2, ...change });
-      expect(balanceToDraw(books)).to.eql(from);
-      expect(draw(books)).to.eql({ ...books, ...after });
+      const balances = someBalances({ held: 2, ...change });
+      expect(balanceToDraw(balances)).to.eql(from);
+      expect(draw(balances)).to.eql({ ...balances, ...after });
     });
   }
 
-  it('takes one from what remains until nothing does, then overdraws and changes nothing', () => {
+  it('takes one credit until none remains, then overdraws and changes nothing', () => {
     fc.assert(
-      fc.property(manyBooks(), (start) => {
-        let books = start;
+      fc.property(anyBalances(), (start) => {
+        let balances = start;
         for (let left = remaining(start); left > 0; left -= 1) {
-          expect(remaining(books)).to.equal(left);
-          books = draw(books);
+          expect(remaining(balances)).to.equal(left);
+          balances = draw(balances);
         }
-        expect([remaining(books), balanceToDraw(books), draw(books)]).to.eql([0, { balance: 'overdraft' }, books]);
+        expect([remaining(balances), balanceToDraw(balances), draw(balances)]).to.eql([
+          0,
+          { balance: 'overdraft' },
+          balances,
+        ]);
       }),
     );
   });

@@ -65,6 +65,7 @@ function settle(code: FailureCode | null, text?: string): Step {
 /** [situation, job, seen, the step, now when it is not 2000] */
 type Row = [string, Job, Seen, Step, number?];
 
+const eleventh = run({ attempt: 11, interruptions: 10 });
 const again = run({ failures: 1 });
 const againAtOne = run({ failures: 1, not_before: hour });
 const queued: Row[] = [
@@ -78,26 +79,41 @@ const queued: Row[] = [
   ['a job may wait in the queue up to its limit', aJob(), absent, start(1), 24 * hour - 1],
   ['D72: a job that waits longer than the queue allows ends', aJob(), absent, settle('queue_timeout'), 24 * hour],
   ['the queue is timed from the creation', aJob({ created_at: 5 }), absent, start(1), 24 * hour],
-  ['a job that waits again is timed anew', againAtOne, absent, start(2), 25 * hour - 1],
+  ['a job that waits again is timed from its back-off', againAtOne, absent, start(2), 25 * hour - 1],
   ['a job that waits again too long ends', againAtOne, absent, settle('queue_timeout'), 25 * hour],
 ];
 
 const unseen = run({ status: 'QueuedJob' });
 const becomesRunning: Step = { do: 'note', running: true, stage: null };
 const unplaced = run({ status: 'QueuedJob', deadline: 26 * hour, stage: 'no room' });
+const preempted = run({ preempted: 1 });
+const forAnother = 'another account waited for a worker';
+const confirm: Step = { do: 'confirm', delivered, metadata: whole };
 const watched: Row[] = [
   ['the first sight of its running worker makes a job Running', unseen, running, becomesRunning],
-  ['a worker that ended well unseen has run', unseen, done, becomesRunning],
-  ['a worker that failed unseen has run', unseen, failed('private'), becomesRunning],
-  ['an interrupted worker may never have run', unseen, interrupted, lost('evicted')],
+  ['a worker that ended well before it was seen makes the job Running', unseen, done, becomesRunning],
+  ['a worker that failed before it was seen makes the job Running', unseen, failed('private'), becomesRunning],
+  ['a worker interrupted before it was seen does not make the job Running', unseen, interrupted, lost('evicted')],
   ['a running worker is let alone until its deadline', run(), running, until(50_000), 49_999],
   ['a passed deadline is a failure that may pass', run(), running, retry('timeout', 55_000), 50_000],
   ['the last passed deadline ends the job', run({ attempt: 3, failures: 2 }), running, settle('timeout'), 50_000],
-  ['a worker that waits past its deadline waited too long', unseen, waiting, retry('queue_timeout', 55_000), 50_000],
-  ['an attempt without a deadline has failed', run({ deadline: null }), running, retry('timeout', 7000)],
-  ['why a worker waits is noted', unseen, waiting, { do: 'note', running: false, stage: 'no room' }],
-  ['why a worker waits is noted once', run({ stage: 'no room' }), waiting, until(50_000)],
+  ['a worker that waits at its deadline has timed out', unseen, waiting, retry('queue_timeout', 55_000), 50_000],
+  ['an attempt without a deadline counts as timed out', run({ deadline: null }), running, retry('timeout', 7000)],
+  ['the reason why a worker waits is noted', unseen, waiting, { do: 'note', running: false, stage: 'no room' }],
+  ['a reason that is noted already is not noted again', run({ stage: 'no room' }), waiting, until(50_000)],
   ['a started job is no longer timed by the queue', unplaced, waiting, until(26 * hour), 25 * hour],
+  ['D74: a running worker is interrupted for another account', preempted, running, lost(forAnother)],
+  ['a worker that waits is interrupted for another account', preempted, waiting, lost(forAnother)],
+  [
+    'an interruption for another account is survived, however many there were',
+    run({ attempt: 11, interruptions: 10, preempted: 11 }),
+    running,
+    lost(forAnother),
+  ],
+  ['the attempt after it is let alone', run({ attempt: 2, interruptions: 1, preempted: 1 }), running, until(50_000)],
+  ['a worker that ended meanwhile is confirmed', preempted, done, confirm],
+  ['a worker that has told of its end is let alone', run({ preempted: 1, verdict: doneWell }), running, until(50_000)],
+  ['a passed deadline counts before another account', preempted, running, retry('timeout', 55_000), 50_000],
 ];
 
 const second = run({ attempt: 2, failures: 1 });
@@ -106,7 +122,7 @@ const slow = ended({ is: 'failed', code: 'too_slow', text: 'Slow.' });
 const secret = ended({ is: 'failed', code: 'private', text: 'It is private.' });
 const failing: Row[] = [
   ['D61: a failure that may pass is tried again after 5 s', run(), failed('source_error'), retry('source_error', 7000)],
-  ['after the second failure it waits 15 s', second, failed('source_error'), retry('source_error', 17_000)],
+  ['the attempt after the second failure waits 15 s', second, failed('source_error'), retry('source_error', 17_000)],
   ['the third failure ends the job', third, failed('source_error'), settle('source_error')],
   ['D74: interruptions are no failures', run({ attempt: 5, interruptions: 4 }), slow, retry('too_slow', 7000, 'Slow.')],
   ['D97: an extractor that fails is tried again', run(), failed('extractor_failed'), retry('extractor_failed', 7000)],
@@ -117,19 +133,20 @@ const failing: Row[] = [
     settle('private', 'It is private.'),
   ],
   ['D61: a permanent failure of the source ends the job', run(), failed('source_blocked'), settle('source_blocked')],
-  ['D59: a premiere will not start within seconds', run(), failed('not_started'), settle('not_started')],
+  ['D59: a premiere that has not started ends the job', run(), failed('not_started'), settle('not_started')],
   ['D97: a damaged file is tried once more', run(), failed('file_damaged'), retry('file_damaged', 7000)],
   ['a file that is damaged again ends the job', second, failed('file_damaged'), settle('file_damaged')],
   ['a file that is too large is tried once more', run(), failed('file_too_large'), retry('file_too_large', 7000)],
   ['a file that is too large again ends the job', second, failed('file_too_large'), settle('file_too_large')],
   ['an absent worker of an open attempt is an interruption', run(), absent, lost(null)],
-  ['an interrupted worker is tried again at once', run(), interrupted, lost('evicted')],
+  ['an interrupted attempt is tried again at once', run(), interrupted, lost('evicted')],
   ['the tenth interruption is survived', run({ attempt: 10, interruptions: 9 }), absent, lost(null)],
+  ['D74: the eleventh interruption ends the job', eleventh, absent, settle('worker_lost')],
   [
-    'D74: the eleventh interruption ends the job',
-    run({ attempt: 11, interruptions: 10 }),
-    absent,
-    settle('worker_lost'),
+    'a job that interruptions end tells why the last one happened',
+    eleventh,
+    interrupted,
+    { do: 'settle', end: endOf('worker_lost'), metadata: null, reason: 'evicted' },
   ],
   ['failures are no interruptions', run({ attempt: 12, failures: 2, interruptions: 9 }), absent, lost(null)],
 ];
@@ -137,7 +154,6 @@ const failing: Row[] = [
 const fuller = { ...someMetadata, description: 'All of it' };
 const cutOff = { is: 'interrupted', reason: 'evicted' } as const;
 const inFull: Step = { do: 'confirm', delivered, metadata: { ...fuller, original_url: whole.original_url } };
-const confirm: Step = { do: 'confirm', delivered, metadata: whole };
 const told = run({ verdict: doneWell });
 const toldPrivate = run({ verdict: { is: 'failed', code: 'private' } });
 const storing = run({ storing_since: 1500, delivered, metadata: whole });
@@ -146,48 +162,48 @@ const astray = { ...delivered, key: `other/${delivered.key}` };
 const inspecting = run({ endpoint: 'metadata' });
 const finished: Row[] = [
   ['a worker that ended well is confirmed', run(), done, confirm],
-  ['the URL asked for is told, whatever the worker says', run(), ended({ ...doneWell, metadata: foreign }), confirm],
+  ['the metadata show the URL of the caller', run(), ended({ ...doneWell, metadata: foreign }), confirm],
   ['a worker that ended well is confirmed after its deadline too', run(), done, confirm, 9 * hour],
-  ['what a worker has told counts more than how it ended', told, interrupted, confirm],
+  ['a job with a verdict of success is confirmed although its worker ended as interrupted', told, interrupted, confirm],
   [
-    'what a worker has told is fuller than its last word',
+    'the metadata of a verdict win over those of the termination message',
     run({ verdict: { ...doneWell, metadata: fuller } }),
     done,
     inFull,
   ],
-  ['who has told of its file is not started again when nobody knows it any more', told, absent, confirm],
+  ['a job with a verdict of success is confirmed although its worker is gone', told, absent, confirm],
+  ['a job with a verdict of failure ends although its worker is gone', toldPrivate, absent, settle('private')],
+  ['a verdict of interruption is tried again', run({ verdict: cutOff }), absent, lost('evicted')],
   [
-    'who has told of a failure is not started again when nobody knows it any more',
-    toldPrivate,
-    absent,
-    settle('private'),
-  ],
-  ['who has told of an interruption is tried again', run({ verdict: cutOff }), absent, lost('evicted')],
-  [
-    'why a worker was told to stop, only who runs it knows',
+    'the outcome of the runner wins over a verdict of interruption',
     run({ verdict: cutOff }),
     failed('drm_protected'),
     settle('drm_protected'),
   ],
-  ['who has told of its file has not ended yet', told, running, until(50_000)],
-  ['who has told of its file and does not end is confirmed at its deadline', told, running, confirm, 50_000],
-  ['what was told does not count after its attempt', run({ verdict: doneWell, failures: 1 }), absent, start(2)],
-  ['while the object store is away it is asked again', storing, done, confirm, 9 * hour],
-  ['a storing job needs its worker no more', storing, absent, confirm, 9 * hour],
-  ['a storing job does not care what its worker says later', storing, failed('timeout'), confirm, 9 * hour],
+  ['a running worker with a verdict is left alone until its deadline', told, running, until(50_000)],
+  ['a running worker with a verdict of success is confirmed at its deadline', told, running, confirm, 50_000],
+  ['the verdict of a counted attempt does not count', run({ verdict: doneWell, failures: 1 }), absent, start(2)],
+  ['a storing job asks the object store again', storing, done, confirm, 9 * hour],
+  ['a storing job is confirmed without its worker', storing, absent, confirm, 9 * hour],
+  ['a storing job is confirmed although its worker fails later', storing, failed('timeout'), confirm, 9 * hour],
   ['D75: a job may be storing up to 24 h', storing, absent, confirm, 1499 + 24 * hour],
   ['a job that is storing for 24 h ends', storing, done, settle('storage_unavailable'), 1500 + 24 * hour],
   ['metadata alone completes at once', inspecting, described, settle(null)],
-  ['a download without a file is a failed worker', run(), described, retry('worker_failed', 7000)],
-  ['metadata with a file is a failed worker', inspecting, done, retry('worker_failed', 7000)],
+  ['a download without a file fails as worker_failed', run(), described, retry('worker_failed', 7000)],
+  ['metadata with a file fail as worker_failed', inspecting, done, retry('worker_failed', 7000)],
   [
-    'a file of another attempt is a failed worker',
+    'a file of another attempt fails as worker_failed',
     run({ attempt: 2, failures: 1 }),
     done,
     retry('worker_failed', 17_000),
   ],
-  ['a file of another job is a failed worker', run({ id: 'another' }), done, retry('worker_failed', 7000)],
-  ['a file astray is a failed worker', run(), ended({ ...doneWell, delivered: astray }), retry('worker_failed', 7000)],
+  ['a file of another job fails as worker_failed', run({ id: 'another' }), done, retry('worker_failed', 7000)],
+  [
+    'a foreign key fails as worker_failed',
+    run(),
+    ended({ ...doneWell, delivered: astray }),
+    retry('worker_failed', 7000),
+  ],
 ];
 
 const over: Row[] = (['CompletedJob', 'Error', 'NotFound', 'BadRequest'] as const).flatMap((status) => [
@@ -218,7 +234,7 @@ describe('next', () => {
     expect(step).to.deep.equal(settle('file_damaged'));
   });
 
-  it('D60: what the caller caused is never tried again', () => {
+  it('D60: a failure that the caller caused is never tried again', () => {
     const codes = (Object.keys(failures) as FailureCode[]).filter((code) => failures[code].blame === 'caller');
     expect(codes).to.include('private');
     for (const code of codes) expect(next(run(), failed(code), 2000, limits)).to.deep.equal(settle(code));
@@ -241,15 +257,15 @@ describe('the parts of next', () => {
     expect(waits).to.deep.equal([5_000, 15_000, 45_000, 135_000, 405_000, 600_000, 600_000]);
   });
 
-  it('an attempt has the time of one job', () => {
+  it('the deadline of an attempt is one job time limit after its start', () => {
     expect(deadlineOf(aJob(), limits, 1000)).to.equal(1000 + 2 * hour);
   });
 
-  it('D65: a recording has its own length more', () => {
+  it('D65: the deadline of a recording is later by its max_duration', () => {
     expect(deadlineOf(aJob({ args: { max_duration: 90.0005 } }), limits, 1000)).to.equal(1000 + 2 * hour + 90_001);
   });
 
-  it('a job without max_duration has nothing more', () => {
+  it('the deadline of a job without max_duration is not later', () => {
     expect(deadlineOf(aJob({ args: { max_duration: null } }), limits, 1000)).to.equal(1000 + 2 * hour);
   });
 });
@@ -260,13 +276,13 @@ describe('endOf', () => {
     expect(endOf(null)).to.deep.equal(end);
   });
 
-  it('a failure ends as its table says', () => {
+  it('a failure ends with the status, sentence and blame of its table', () => {
     const text = failures.deleted.sentence;
     const end = { status: 'NotFound', code: 'deleted', text, log: 404, success: false, blame: 'caller' };
     expect(endOf('deleted')).to.deep.equal(end);
   });
 
-  it('words of its own replace the sentence of the table', () => {
+  it('the words of a worker replace the sentence of the table', () => {
     expect(endOf('source_error', 'It said 503.')).to.include({
       status: 'Error',
       text: 'It said 503.',

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { isPublic } from '../../src/roles/open-objects.ts';
+import { isPublic } from '../../src/roles/public-endpoint.ts';
 
 describe('an S3 service', () => {
   for (const [endpoint, wanted] of [

@@ -119,7 +119,7 @@ describe('readWhole', () => {
 
   it('never goes above 10^12, whatever it is told', () => expectSentence(readWhole('1000000000001', { max: 2e12 })));
 
-  it('names what is asked for and its limits', () => {
+  it('names the option and its limits in the refusal', () => {
     expect(readWhole('x', { ...limits, subject: '--total' }).problem).to.equal(
       '--total must be a whole number from 1 to 30',
     );
@@ -139,7 +139,7 @@ describe('readWholeOrNone', () => {
   for (const value of ['None', '', '-1', undefined]) {
     it(`refuses ${shown(value)} with a sentence`, () => expectSentence(readWholeOrNone(value)));
   }
-  it('says that none is allowed', () => {
+  it('names none as allowed in the refusal', () => {
     const { problem } = readWholeOrNone('x', { min: 1, max: 9, subject: '--per-second' });
     expect(problem).to.equal('--per-second must be a whole number from 1 to 9, or none');
   });
@@ -172,7 +172,8 @@ describe('readSwitch', () => {
   ]) {
     it(`refuses ${shown(value)} with a sentence`, () => expectSentence(readSwitch(value)));
   }
-  it('names what is asked for', () => expect(readSwitch('x', '--paid').problem).to.match(/^--paid must be yes or no/));
+  it('names the option in the refusal', () =>
+    expect(readSwitch('x', '--paid').problem).to.match(/^--paid must be yes or no/));
 });
 
 describe('readPurchasedAt', () => {

@@ -17,9 +17,9 @@ const believed: [string, unknown, unknown][] = [
   ['the smallest file', doneWith({ bytes: 1 }), doneWith({ bytes: 1 })],
   ['the longest key', doneWith({ key: 'a'.repeat(maxKeyLength) }), doneWith({ key: 'a'.repeat(maxKeyLength) })],
   ['metadata alone', { ...done, delivered: null }, { ...done, delivered: null }],
-  ['what is said beyond the words is dropped', { ...doneWith({ mode: 1 }), exit: 0 }, done],
+  ['a verdict without its unknown fields', { ...doneWith({ mode: 1 }), exit: 0 }, done],
   [
-    'metadata of a wrong type are null',
+    'metadata of a wrong type as null',
     { ...done, metadata: { ...someMetadata, ext: 7 } },
     { ...done, metadata: { ...someMetadata, ext: null } },
   ],
@@ -29,41 +29,49 @@ const believed: [string, unknown, unknown][] = [
     { is: 'failed', code: 'private', text: 'No.' },
     { is: 'failed', code: 'private', text: 'No.' },
   ],
-  ['words that are null are none', { is: 'failed', code: 'private', text: null }, { is: 'failed', code: 'private' }],
-  ['words that are empty are none', { is: 'failed', code: 'private', text: ' \n ' }, { is: 'failed', code: 'private' }],
+  ['words of null as none', { is: 'failed', code: 'private', text: null }, { is: 'failed', code: 'private' }],
+  ['empty words as none', { is: 'failed', code: 'private', text: ' \n ' }, { is: 'failed', code: 'private' }],
   [
-    'control characters become one space',
+    'control characters as one space',
     { is: 'failed', code: 'private', text: '\u001b[1mA\r\nB\0\u2028C' },
     { is: 'failed', code: 'private', text: '[1mA B C' },
   ],
   [
-    'long words are cut',
+    'long words, cut to their limit',
     { is: 'failed', code: 'private', text: 'a'.repeat(9000) },
     { is: 'failed', code: 'private', text: 'a'.repeat(maxTextLength) },
   ],
   [
-    'words cut at a space end before it',
+    'words that are cut at a space, without that space',
     { is: 'failed', code: 'private', text: `${'a'.repeat(599)} b` },
     { is: 'failed', code: 'private', text: 'a'.repeat(599) },
   ],
   [
-    'half a character at the end is replaced',
+    'half a surrogate pair at the end as a replacement character',
     { is: 'failed', code: 'private', text: `${'a'.repeat(599)}😀` },
     { is: 'failed', code: 'private', text: `${'a'.repeat(599)}\ufffd` },
   ],
-  ['an unknown failure', { is: 'failed', code: 'gremlins' }, { is: 'failed', code: 'unclassified' }],
+  ['an unknown failure as unclassified', { is: 'failed', code: 'gremlins' }, { is: 'failed', code: 'unclassified' }],
   [
-    'a failure named like a member of every object',
+    'a failure named like a member of every object as unclassified',
     { is: 'failed', code: 'toString' },
     { is: 'failed', code: 'unclassified' },
   ],
-  ['a worker cannot cancel', { is: 'failed', code: 'cancelled' }, { is: 'failed', code: 'unclassified' }],
   [
-    'a worker knows nothing of the queue',
+    'cancelled as unclassified, because a worker cannot cancel',
+    { is: 'failed', code: 'cancelled' },
+    { is: 'failed', code: 'unclassified' },
+  ],
+  [
+    'queue_timeout as unclassified, because a worker knows nothing of the queue',
     { is: 'failed', code: 'queue_timeout' },
     { is: 'failed', code: 'unclassified' },
   ],
-  ['a worker cannot be lost and say so', { is: 'failed', code: 'worker_lost' }, { is: 'failed', code: 'unclassified' }],
+  [
+    'worker_lost as unclassified, because a lost worker cannot report it',
+    { is: 'failed', code: 'worker_lost' },
+    { is: 'failed', code: 'unclassified' },
+  ],
   ['an interruption', { is: 'interrupted', reason: 'told to\nend' }, { is: 'interrupted', reason: 'told to end' }],
 ];
 
@@ -77,7 +85,7 @@ const disbelieved: [string, unknown][] = [
   ['an unknown word', { ...done, is: 'finished' }],
   ['done without metadata', { is: 'done', delivered }],
   ['done with a list of metadata', { ...done, metadata: [] }],
-  ['done without a word about the file', { is: 'done', metadata: someMetadata }],
+  ['done without a file or null', { is: 'done', metadata: someMetadata }],
   ['a file that is text', { ...done, delivered: 'file' }],
   ['a failure without a code', { is: 'failed' }],
   ['a failure with a number as its code', { is: 'failed', code: 7 }],
@@ -101,32 +109,32 @@ const disbelieved: [string, unknown][] = [
   ['a short checksum', doneWith({ sha256: 'ab' })],
   ['a checksum in capitals', doneWith({ sha256: 'AB'.repeat(32) })],
   ['a checksum with a line end', doneWith({ sha256: `${'ab'.repeat(32)}\n` })],
-  ['a page', doneWith({ content_type: 'text/html' })],
-  ['a picture that runs scripts', doneWith({ content_type: 'image/svg+xml' })],
+  ['the content type of a page', doneWith({ content_type: 'text/html' })],
+  ['the content type of a picture that runs scripts', doneWith({ content_type: 'image/svg+xml' })],
   ['a type with a parameter', doneWith({ content_type: 'video/mp4; x' })],
   ['a list of types', doneWith({ content_type: ['video/mp4'] })],
 ];
 
 describe('readVerdict', () => {
   for (const [title, json, wanted] of believed) {
-    it(`believes: ${title}`, () => {
+    it(`accepts ${title}`, () => {
       expect(readVerdict(json)).to.deep.equal(wanted);
     });
   }
 
   for (const [title, json] of disbelieved) {
-    it(`does not believe: ${title}`, () => {
+    it(`refuses ${title}`, () => {
       expect(readVerdict(json)).to.equal(null);
     });
   }
 
-  it('believes every type of file that is delivered', () => {
+  it('accepts every content type that is delivered', () => {
     for (const content_type of contentTypes) {
       expect(readVerdict(doneWith({ content_type }))).to.deep.equal(doneWith({ content_type }));
     }
   });
 
-  it('judges anything without failing, keeps within its bounds and believes its own words', () => {
+  it('reads any JSON without an error, keeps within its limits and accepts its own output', () => {
     const said = fc.record({
       is: fc.constantFrom('done', 'failed', 'interrupted'),
       code: fc.string(),
@@ -144,7 +152,7 @@ describe('readVerdict', () => {
 });
 
 describe('objectPrefix', () => {
-  it('tells the attempts of a job apart', () => {
+  it('is no prefix of that of another attempt of the job', () => {
     expect(objectPrefix('id', 1)).to.equal('id/1/');
     expect(objectPrefix('id', 11).startsWith(objectPrefix('id', 1))).to.equal(false);
   });

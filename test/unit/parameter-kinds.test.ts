@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { type ParameterTable, readParameters } from '../../src/model/parameter-kinds.ts';
 import {
   creditParameters,
   globalParameters,
@@ -6,10 +7,7 @@ import {
   listParameters,
   parseFlags,
   parseJobId,
-  parseList,
   parseStats,
-  parseView,
-  parseWait,
   pollParameters,
   statsParameters,
   usageParameters,
@@ -17,6 +15,15 @@ import {
 } from '../../src/model/request-parameters.ts';
 
 type Given = Record<string, unknown>;
+
+const parseList = (given: Given) => values(listParameters, given);
+const parseWait = (given: Given) => values(pollParameters, given);
+const parseView = (given: Given) => values(usageParameters, given);
+
+function values(table: ParameterTable, given: Given): object {
+  const read = readParameters(table, given);
+  return read.ok ? { ok: true, ...read.value } : read;
+}
 
 describe('parseFlags', () => {
   const truths: [given: unknown, value: boolean][] = [
@@ -69,10 +76,10 @@ describe('the parameters of other routes', () => {
     [parseList, {}, list],
     [parseList, { status: 'NotFound', limit: '100', cursor: 'abc' }, { ok: true, ...page }],
     [parseList, { limit: '1' }, { ...list, limit: 1 }],
-    [parseWait, {}, { ok: true, waitSeconds: 0 }],
-    [parseWait, { wait: '30' }, { ok: true, waitSeconds: 30 }],
-    [parseWait, { wait: '0' }, { ok: true, waitSeconds: 0 }],
-    [parseWait, { wait: '2.5' }, { ok: true, waitSeconds: 2.5 }],
+    [parseWait, {}, { ok: true, wait: 0 }],
+    [parseWait, { wait: '30' }, { ok: true, wait: 30 }],
+    [parseWait, { wait: '0' }, { ok: true, wait: 0 }],
+    [parseWait, { wait: '2.5' }, { ok: true, wait: 2.5 }],
     [parseView, {}, { ok: true, view: 'full' }],
     [parseView, { view: 'reduced' }, { ok: true, view: 'reduced' }],
     [parseStats, { engine: 'video', other: 'x' }, { ok: true, engine: 'video', path: null }],
@@ -107,7 +114,7 @@ describe('the parameters of other routes', () => {
     }
   }
 
-  it('stats: names the code of a refusal', () => {
+  it('parseStats refuses an unknown engine as not_found and a malformed one as bad_request', () => {
     expect(parseStats({ engine: 'nope' })).to.include({ code: 'not_found', sentence: 'Not Found' });
     expect(parseStats({ engine: 'a\u0000' })).to.include({ code: 'bad_request' });
   });

@@ -49,7 +49,7 @@ describe('the probe', () => {
     expect(await answer.text()).to.match(/^trawl_overdrafts_total 3$/m);
   });
 
-  it('shows a value that is none as the format of Prometheus spells it', async () => {
+  it('shows NaN as the format of Prometheus spells it', async () => {
     metrics.oldest_queued_seconds.set(Number.NaN);
     const text = await (await ask('/metrics')).text();
     expect(text).to.match(/^trawl_oldest_queued_seconds NaN$/m);
@@ -84,7 +84,7 @@ describe('the probe', () => {
     });
   }
 
-  it('answers 500 and lives on when readiness cannot be told', async () => {
+  it('answers 500 and goes on when readiness cannot be determined', async () => {
     missing = new Error('broken');
     const answer = await ask('/readyz');
     expect([answer.status, await answer.text()]).to.deep.equal([500, 'Error: broken']);

@@ -66,8 +66,8 @@ describe('parseRequest fills in defaults', () => {
   });
 });
 
-describe('parseRequest and webhooks', () => {
-  it('shows the authorization as *** and hands it back apart', () => {
+describe('parseRequest', () => {
+  it('shows the authorization of a webhook as *** and hands it back apart', () => {
     const { args, webhook_url, webhook_authorization } = accept('audio', {
       webhook_url: 'https://example.com/hook#x',
       webhook_authorization: 'Bearer hush',
@@ -77,7 +77,7 @@ describe('parseRequest and webhooks', () => {
     expect(JSON.stringify(args)).not.to.contain('hush');
   });
 
-  it('hands back null for what is not given', () => {
+  it('hands back null for a webhook that is not given', () => {
     const { webhook_url, webhook_authorization } = accept('audio', {});
     expect([webhook_url, webhook_authorization]).to.deep.equal([null, null]);
   });
@@ -189,7 +189,7 @@ describe('requestText', () => {
     ['defaults written out', { video_quality: 'best', video_format: 'mp4', is_async: 'FALSE' }],
     ['another spelling of a number', { max_duration: 2 }],
     ['another spelling of the URL', { query: 'HTTPS://example.com:443/a.mp4#x' }],
-    ['what is no argument', { soft_fail: 'true', fields: 'job_id', unknown: 'x' }],
+    ['parameters that are no arguments', { soft_fail: 'true', fields: 'job_id', unknown: 'x' }],
   ] as const) {
     it(`is the same for ${what}`, () => expect(text(given)).to.equal(text({})));
   }
@@ -205,13 +205,13 @@ describe('requestText', () => {
     it(`is another for ${what}`, () => expect(text(given)).not.to.equal(text({})));
   }
 
-  it('tells synchronous metadata from asynchronous', () =>
+  it('is another for asynchronous metadata than for synchronous', () =>
     expect(textOf('metadata', {})).not.to.equal(textOf('metadata', { is_async: true })));
 
   it('sorts by name', () => expect(requestText({ b: 1, a: 'x' }, null)).to.equal('[["a","x"],["b",1]]'));
 });
 
-describe('whatever is given', () => {
+describe('any set of parameters', () => {
   const names = [
     ...Object.keys({ ...creditParameters.video, ...creditParameters.audio, ...globalParameters }),
     'other',

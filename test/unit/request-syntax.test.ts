@@ -1,7 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
-import { hasOneHost, judgeQuery, originTarget, readJsonBody } from '../../src/api/request-syntax.ts';
+import {
+  hasBody,
+  hasOneHost,
+  judgeQuery,
+  originTarget,
+  readJsonBody,
+  requireSmallBody,
+} from '../../src/api/request-syntax.ts';
 
 const json = 'application/json';
 const request = (bytes: string | Buffer, headers: object) =>
@@ -22,10 +29,24 @@ describe('the syntax of a request', () => {
     [['Host', 'a'], '1.1', true],
     [['host', 'a', 'HOST', 'b'], '1.1', false],
     [['accept', 'host'], '1.1', false],
+    [['Date', 'a', 'x-a', 'b', 'Host', 'c'], '1.1', true],
+    [[], '1.1', false],
     [[], '1.0', true],
+    [['host', 'a', 'host', 'b'], '1.0', false],
   ] as const) {
     it(`HTTP ${httpVersion} with the headers ${rawHeaders.join()} has ${isOne ? 'one Host' : 'none or two'}`, () => {
       expect(hasOneHost({ rawHeaders, httpVersion } as unknown as IncomingMessage)).to.equal(isOne);
+    });
+  }
+
+  for (const [headers, expected] of [
+    [{}, false],
+    [{ 'content-length': '0' }, false],
+    [{ 'content-length': '1' }, true],
+    [{ 'transfer-encoding': 'chunked' }, true],
+  ] as const) {
+    it(`a request with the headers ${JSON.stringify(headers)} has ${expected ? 'a body' : 'no body'}`, () => {
+      expect(hasBody({ headers } as unknown as IncomingMessage)).to.equal(expected);
     });
   }
 
@@ -40,28 +61,30 @@ describe('the syntax of a request', () => {
   for (const [what, bytes, type, expected] of [
     ['no bytes', '', undefined, { parameters: {}, fault: null }],
     ['an object', '{"a":1}', 'Application/JSON; charset="UTF-8"', { parameters: { a: 1 }, fault: null }],
-    ['another charset', '{}', `${json};charset=latin1`, /type application\/json in UTF-8$/],
-    ['no type', '{}', undefined, /type application\/json in UTF-8$/],
+    ['JSON in UTF-8 that is spelled in another way', '{}', `${json} ;charset=utf8`, { parameters: {}, fault: null }],
+    ['JSON with another parameter', '{}', `${json}; profile=a`, { parameters: {}, fault: null }],
+    ['JSON in another charset', '{}', `${json};charset=latin1`, /type application\/json in UTF-8$/],
+    ['JSON in a charset that begins as UTF-8', '{}', `${json};charset=utf-8x`, /type application\/json in UTF-8$/],
+    ['text', '{}', 'text/plain', /type application\/json in UTF-8$/],
+    ['an object with bytes that are no UTF-8', Buffer.from('{"a":"\xff"}', 'latin1'), json, /must be a JSON object$/],
+    ['JSON without a content type', '{}', undefined, /type application\/json in UTF-8$/],
     ['a list', '[]', json, /must be a JSON object$/],
     ['null', 'null', json, /must be a JSON object$/],
     ['a number', '1', json, /must be a JSON object$/],
     ['half an object', '{', json, /must be a JSON object$/],
-    ['no UTF-8', Buffer.from([0x22, 0xff, 0x22]), json, /must be a JSON object$/],
+    ['bytes that are no UTF-8', Buffer.from([0x22, 0xff, 0x22]), json, /must be a JSON object$/],
   ] as const) {
-    it(`a body of ${what} is read or has its fault`, async () => {
+    it(`a body of ${what} is ${expected instanceof RegExp ? 'refused' : 'read'}`, async () => {
       const body = await readJsonBody(request(bytes, { 'content-type': type }));
       if (expected instanceof RegExp) expect(body.fault).to.match(expected);
       else expect(body).to.deep.equal(expected);
     });
   }
 
-  it('a body above 16 KiB is refused, announced or not', async () => {
-    for (const [bytes, headers] of [
-      ['', { 'content-length': '16385' }],
-      ['x'.repeat(16_385), {}],
-    ] as const) {
-      const error = await readJsonBody(request(bytes, headers)).catch((caught) => caught);
-      expect(error).to.include({ code: 'payload_too_large' });
-    }
+  it('a body above 16 KiB is refused while it is read, and before that where its length is declared', async () => {
+    const error = await readJsonBody(request('x'.repeat(16_385), {})).catch((caught) => caught);
+    expect(error).to.include({ code: 'payload_too_large' });
+    expect(() => requireSmallBody(request('', { 'content-length': '16385' }))).to.throw('Payload Too Large');
+    expect(() => requireSmallBody(request('', { 'content-length': '16384' }))).not.to.throw();
   });
 });

@@ -7,14 +7,14 @@ const key = Buffer.alloc(32, 7).toString('base64');
 
 /** Every name of the table of settings that scripts and charts depend on. */
 const names = `
-DATA HOST PORT DASHBOARD_PORT GATEWAY_PORT PROBE_PORT PUBLIC_URL DASHBOARD_URL SECRET SECRET_OLD REDIS_URL DURABILITY RUNNER
-OBJECTS S3_BUCKET S3_ENDPOINT S3_PUBLIC_ENDPOINT S3_REGION S3_PATH_STYLE WORKERS SANDBOX EGRESS_PORTS EGRESS_ALLOW EGRESS_DENY
+DATA HOST PORT DASHBOARD_PORT GATEWAY_PORT PROBE_PORT PUBLIC_URL DASHBOARD_URL SECRET SECRET_OLD REDIS_URL REDIS_MEMORY DURABILITY RUNNER
+OBJECTS S3_BUCKET S3_ENDPOINT S3_PUBLIC_ENDPOINT S3_REGION S3_PATH_STYLE WORKERS SANDBOX CGROUP EGRESS_PORTS EGRESS_ALLOW EGRESS_DENY
 DNS_SERVERS YTDLP_PLUGINS COOKIES ASYNC_STATUS KEY_QUOTA_STATUS TRUSTED_PROXIES AUTH_FAILURES AUTH_WINDOW AUTH_BLOCK
 MAX_FILE_BYTES JOB_SECONDS INSPECT_SECONDS ATTEMPTS QUEUE_HOURS FILE_HOURS JOB_DAYS LOG_DAYS LOG_LINES WEBHOOK_SECONDS
-WEBHOOK_GAP_SECONDS STRIPE_KEY STRIPE_URL SMTP_URL MAIL_FROM OIDC_ISSUER OIDC_CLIENT_ID OIDC_CLIENT_SECRET
+WEBHOOK_GAP_SECONDS STRIPE_KEY STRIPE_URL SMTP_URL MAIL_FROM OIDC_ISSUER OIDC_CLIENT_ID OIDC_CLIENT_SECRET API_URL API_KEY
 GATEWAY_ADDRESS EGRESS_ADDRESS INSPECTOR_ADDRESS TERMINATION_FILE KUBE_NAMESPACE KUBE_RATE WORKER_IMAGE
 WORKER_ACCOUNT WORKER_CPU WORKER_MEMORY WORKER_AWAY_SECONDS WORKER_START_SECONDS WORKER_RUNTIME_CLASS WORKER_PRIORITY_CLASS
-WORKER_QUEUE WORKER_HOST_USERS CLOCK_FILE LOG_LEVEL`;
+WORKER_QUEUE WORKER_HOST_USERS WORKER_NETWORK RESERVED_WORKERS PREEMPT_SECONDS CLOCK_FILE LOG_LEVEL`;
 
 const four = (address: string, prefix: number) => ({ family: 'ipv4', address, prefix });
 const six = (address: string, prefix: number) => ({ family: 'ipv6', address, prefix });
@@ -30,12 +30,14 @@ const accepted: [name: string, text: string, value: unknown][] = [
   ['TRAWL_REDIS_URL', 'rediss://user:word@one', 'rediss://user:word@one'],
   ['TRAWL_REDIS_URL', 'redis://a:1,redis://b:2', 'redis://a:1,redis://b:2'],
   ['TRAWL_REDIS_URL', 'redis+sentinel://:word@a:1,b:2/main', 'redis+sentinel://:word@a:1,b:2/main'],
+  ['TRAWL_REDIS_MEMORY', '67108864', 67_108_864],
   ['TRAWL_S3_BUCKET', 'a.b-1.media', 'a.b-1.media'],
   ['TRAWL_S3_ENDPOINT', 'https://s3.example:9000/', 'https://s3.example:9000'],
   ['TRAWL_S3_REGION', 'eu-central-1', 'eu-central-1'],
   ['TRAWL_S3_PATH_STYLE', 'true', true],
   ['TRAWL_WORKERS', '6', 6],
   ['TRAWL_WORKERS', 'cores', availableParallelism()],
+  ['TRAWL_RESERVED_WORKERS', '0', 0],
   ['TRAWL_EGRESS_PORTS', '80, 8443', [80, 8443]],
   ['TRAWL_EGRESS_ALLOW', '127.0.0.1:*', [{ ...four('127.0.0.1', 32), port: null }]],
   [
@@ -89,6 +91,7 @@ const refused: [name: string, ...texts: string[]][] = [
     'one:6379',
     'redis://a b',
   ],
+  ['TRAWL_REDIS_MEMORY', '0', '67108863', '1Gi'],
   ['TRAWL_DURABILITY', 'always', 'Strict'],
   ['TRAWL_RUNNER', 'docker'],
   ['TRAWL_OBJECTS', 'gcs'],
@@ -119,6 +122,8 @@ const refused: [name: string, ...texts: string[]][] = [
   ['TRAWL_S3_PUBLIC_ENDPOINT', 'files.example.com', 'https://files.example.com/?a', 'https://files.example.com/media'],
   ['TRAWL_S3_REGION', 'eu central', 'EU', '-'],
   ['TRAWL_WORKERS', 'many', '0', '-1', '1.5', '1e3', '99999999999999999'],
+  ['TRAWL_RESERVED_WORKERS', 'none', '-1', '0.5'],
+  ['TRAWL_PREEMPT_SECONDS', '0', 'never'],
   ['TRAWL_SANDBOX', 'on'],
   ['TRAWL_EGRESS_PORTS', '0', '80,', '65536', 'http'],
   ['TRAWL_EGRESS_ALLOW', 'x', '10.0.0.0/8', '10.0.0.0/33:80', '10.0.0.1:0', '10.0.0.1:', 'localhost:*'],

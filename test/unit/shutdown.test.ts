@@ -14,8 +14,8 @@ async function errorsOf(running: Promise<void>): Promise<string[]> {
   return [];
 }
 
-describe('stop', () => {
-  it('releases last what was opened first, and waits for each', async () => {
+describe('the shutdown', () => {
+  it('releases the parts in reverse order, and waits for each', async () => {
     const stop = makeShutdown();
     const seen: string[] = [];
     stop.add('a', () => seen.push('a'));
@@ -29,7 +29,7 @@ describe('stop', () => {
     expect(seen).to.deep.equal(['c', 'b begins', 'b ends', 'a']);
   });
 
-  it('releases all although some throw, and tells every one by name', async () => {
+  it('releases all parts although some throw, and reports each error with its name', async () => {
     const stop = makeShutdown();
     const seen: string[] = [];
     stop.add('first', () => seen.push('first'));
@@ -41,7 +41,7 @@ describe('stop', () => {
     expect(seen).to.deep.equal(['first']);
   });
 
-  it('keeps what was thrown as the cause', async () => {
+  it('keeps a thrown error as the cause', async () => {
     const stop = makeShutdown();
     const cause = new Error('why');
     stop.add('one', () => Promise.reject(cause));
@@ -73,7 +73,7 @@ describe('stop', () => {
     expect(promises[0]).to.equal(running);
   });
 
-  it('does not wait longer than the limit, and names what was not released', async () => {
+  it('does not wait longer than the limit, and names the part that was not released', async () => {
     const stop = makeShutdown();
     const seen: string[] = [];
     stop.add('first', () => seen.push('first'));
@@ -82,7 +82,7 @@ describe('stop', () => {
     expect(seen).to.deep.equal(['first']);
   });
 
-  it('waits for what ends within its limit', async () => {
+  it('waits for a release that ends within its limit', async () => {
     const stop = makeShutdown();
     stop.add('slow', () => turn(), 4);
     expect(await errorsOf(stop.run())).to.deep.equal([]);
@@ -98,7 +98,7 @@ describe('stop', () => {
     await turn();
   });
 
-  it('releases what is opened while it runs', async () => {
+  it('releases a part that is added while it runs', async () => {
     const stop = makeShutdown();
     const seen: string[] = [];
     stop.add('opener', () => stop.add('inner', () => seen.push('inner')));
@@ -106,7 +106,7 @@ describe('stop', () => {
     expect(seen).to.deep.equal(['inner']);
   });
 
-  it('refuses what is opened after its end', async () => {
+  it('refuses a part that is added after its end', async () => {
     const stop = makeShutdown();
     await stop.run();
     expect(() => stop.add('late', () => {})).to.throw('late was opened after everything was released');

@@ -15,7 +15,7 @@ function aWork() {
 const soon = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('single flight', () => {
-  it('shares the run under way between all who come during it, and starts a new one afterwards', async () => {
+  it('shares the run under way between all callers during it, and starts a new one afterwards', async () => {
     const { runs, work } = aWork();
     const flight = shareRun(work);
     const both = [flight.run(), flight.run()];
@@ -26,7 +26,7 @@ describe('single flight', () => {
     expect(runs).to.have.lengthOf(2);
   });
 
-  it('gives an error of a run to all who share it, and starts a new one afterwards', async () => {
+  it('gives an error of a run to all callers that share it, and starts a new one afterwards', async () => {
     const { runs, work } = aWork();
     const flight = shareRun(work);
     const both = [flight.run(), flight.run()].map((run) => run.catch(String));
@@ -36,7 +36,7 @@ describe('single flight', () => {
     expect(runs).to.have.lengthOf(2);
   });
 
-  it('runs once more after a run that others came during, however many they were', async () => {
+  it('runs once more after a run during which others were asked for, however many', async () => {
     const { runs, work } = aWork();
     const flight = rerun(work);
     let isOver = false;

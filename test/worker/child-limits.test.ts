@@ -11,7 +11,7 @@ interface Row {
   /** Python text; it prints what it reached. */
   readonly text: string;
   readonly breach: Breach | null;
-  /** What is printed where the system itself keeps the limit. */
+  /** The output when the system itself enforces the limit. */
   readonly prints?: string;
 }
 
@@ -62,6 +62,24 @@ for number in range(4):
     if os.fork() == 0:
         held = bytearray(b'x' * (96 << 20))
         time.sleep(60)
+time.sleep(60)
+`,
+    breach: 'memory',
+  },
+  {
+    title: 'the memory of processes whose first thread has ended',
+    limits: { memoryBytes: 256 * mebibyte },
+    text: `
+import ctypes, os, threading, time
+def hold():
+    # By then the first thread has ended, with whose status the memory would be seen.
+    time.sleep(1)
+    held = bytearray(b'x' * (96 << 20))
+    time.sleep(60)
+for number in range(4):
+    if os.fork() == 0:
+        threading.Thread(target=hold).start()
+        ctypes.CDLL(None).syscall({'x86_64': 60, 'aarch64': 93}[os.uname().machine], 0)
 time.sleep(60)
 `,
     breach: 'memory',

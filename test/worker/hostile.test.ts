@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { folderBytes } from '../../src/worker/watch-limits.ts';
+import { folderBytes } from '../../src/worker/file-usage.ts';
 import { startGateway } from '../support/gateway.ts';
 import { startProxy, type TestProxy } from '../support/proxy.ts';
 import { aFolder } from '../support/redis.ts';

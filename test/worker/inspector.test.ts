@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { inspectUrl } from '../../src/media/produce-file.ts';
-import { InspectorBusy, type InspectorPoolOptions, startInspectorPool } from '../../src/worker/inspector-pool.ts';
+import { InspectorBusy, ShareUsedUp } from '../../src/worker/inspection-slots.ts';
+import { type InspectorPoolOptions, startInspectorPool } from '../../src/worker/inspector-pool.ts';
 import { serveInspector } from '../../src/worker/inspector-server.ts';
 import { startProxy, type TestProxy } from '../support/proxy.ts';
 import { aFolder, aLog } from '../support/redis.ts';
@@ -23,7 +24,7 @@ interface Answer {
 
 interface Studio {
   readonly root: string;
-  readonly ask: (url: string) => Asked;
+  readonly ask: (url: string, account?: string) => Asked;
   /** Folders of the requests that run. */
   readonly requests: () => string[];
   /** Processes of the inspector. */
@@ -50,12 +51,12 @@ describe('The inspector', function () {
     await source.stop();
   });
 
-  async function withInspector(look: (studio: Studio) => Promise<void>, options: Partial<InspectorPoolOptions> = {}) {
+  async function withInspector(look: (fixture: Studio) => Promise<void>, options: Partial<InspectorPoolOptions> = {}) {
     const { folder: root, remove } = aFolder();
     const { log } = aLog();
     const egress = { host: '127.0.0.1', port: Number(URL.parse(proxy.url)?.port) };
     const inspector = await startInspectorPool({
-      ...{ inspectUrl, programs, egress, root, sandbox: 'user', plugins: [hostile], log },
+      ...{ inspectUrl, programs, egress, root, cgroups: null, sandbox: 'user', plugins: [hostile], log },
       ...{ inspectSeconds: 20, maxConcurrent: 4, maxRequests: 100, ...options },
     });
     const inspection = await serveInspector(inspector, { host: '127.0.0.1', port: 0 });
@@ -63,7 +64,7 @@ describe('The inspector', function () {
     try {
       await look({
         root,
-        ask: (url) => ask(inspection.port, JSON.stringify({ url })),
+        ask: (url, account) => ask(inspection.port, JSON.stringify({ url, account })),
         requests: () => readdirSync(place()).map((name) => join(place(), name)),
         processes: () => processesOf(root).map((line) => Number(line.split(' ')[0])),
       });
@@ -165,17 +166,15 @@ describe('The inspector', function () {
       await until(async () => (await again()).status === 200, 15, 'it answers again');
     }));
 
-  it('answers 503 with Retry-After to requests above its limit', () =>
+  it('lets a request wait while accounts use all its slots, and answers it when one of them is free', () =>
     withInspector(
       async ({ ask: askFor, requests }) => {
-        const first = [1, 2].map(() => askFor('http://attack.example/sleep'));
+        const first = ['a', 'b'].map((account) => askFor('http://attack.example/sleep', account));
         await until(() => requests().length === 2, 10, 'two run');
-        const { status, retryAfter, json } = await askFor(`${source.url}/films/clip.mp4`).answer;
-        expect({ status, retryAfter }).to.deep.equal({ status: 503, retryAfter: '2' });
-        expect(json.error).to.match(/^Service Unavailable/);
-        for (const { leave } of first) leave();
-        await until(() => requests().length === 0, 5, 'they have left');
-        expect((await askFor(`${source.url}/films/clip.mp4`).answer).status).to.equal(200);
+        const third = askFor(`${source.url}/films/clip.mp4`, 'c');
+        first[0]?.leave();
+        expect((await third.answer).status).to.equal(200);
+        first[1]?.leave();
       },
       { maxConcurrent: 2 },
     ));
@@ -221,6 +220,21 @@ describe('The inspector', function () {
     await close(0);
   });
 
+  it('answers 429 when the account uses its share, and 503 when no slot is free, both with Retry-After', async () => {
+    for (const [error, status, sentence] of [
+      [new ShareUsedUp('used up'), 429, 'Too Many Requests: used up'],
+      [new InspectorBusy('busy'), 503, 'Service Unavailable: busy'],
+    ] as const) {
+      const { port, close } = await serveInspector(
+        { inspect: () => Promise.reject(error) },
+        { host: '127.0.0.1', port: 0 },
+      );
+      const answer = await ask(port, '{"url": "https://a.example/"}').answer;
+      expect(answer).to.deep.equal({ status, retryAfter: '2', json: { error: sentence } });
+      await close(0);
+    }
+  });
+
   it('answers requests under way when it closes, and cuts them when the drain time is over', async () => {
     for (const [drainSeconds, status] of [
       [20, 503],
@@ -248,7 +262,7 @@ describe('The inspector', function () {
   });
 });
 
-/** Whether a process is Python that runs the inspector: not what is around it. */
+/** Returns true for the Python that runs the inspector, not for the processes around it. */
 function isParent(id: number): boolean {
   const [program = '', ...words] = readFileSync(`/proc/${id}/cmdline`, 'utf8').split('\0');
   return (

@@ -97,7 +97,7 @@ async function killDuring(
 }
 
 async function startPart(part: string, argument: string): Promise<{ process: ChildProcess; line: string }> {
-  const file = join(import.meta.dirname, '..', 'support', 'killable.ts');
+  const file = join(import.meta.dirname, '..', 'support', 'killable-process.ts');
   const child = spawn(process.execPath, [file, part, argument], { stdio: ['ignore', 'pipe', 'ignore'] });
   const [line] = await once(child.stdout, 'data');
   return { process: child, line: String(line).trim() };
@@ -107,6 +107,6 @@ function kill(id: number): void {
   try {
     process.kill(id, 'SIGKILL');
   } catch {
-    // It has ended before.
+    // The process has ended before.
   }
 }

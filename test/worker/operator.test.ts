@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { ownCommand } from '../../src/roles/children.ts';
 import { makeFilms } from '../support/films.ts';
+import { freePort } from '../support/free-port.ts';
 import { startGateway } from '../support/gateway.ts';
 import { plugins } from '../support/media.ts';
-import { freePort } from '../support/port.ts';
 import { startProxy, type TestProxy } from '../support/proxy.ts';
 import { aFolder } from '../support/redis.ts';
 import { type Source, startSource } from '../support/source-server.ts';
@@ -93,7 +93,7 @@ describe('Cookies and plugins of the operator', function () {
 
     it(`plugins of yt-dlp are loaded only where the settings name them (sandbox ${sandbox})`, async () => {
       const formats = [{ format_id: 'x', url: `${source.url}/films/clip.mp4`, ext: 'mp4' }];
-      const query = source.lay('a-film', { info: { title: 'By a plugin', formats } });
+      const query = source.addPage('a-film', { info: { title: 'By a plugin', formats } });
       const { verdict, said } = await run(query, { sandbox, plugins: [plugins] });
       expect(verdict?.metadata, said).to.include({ title: 'By a plugin', extractor: 'testpage' });
       expect((await run(query, { sandbox })).verdict).to.include({ is: 'failed', code: 'unsupported_url' });

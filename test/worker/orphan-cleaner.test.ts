@@ -12,7 +12,7 @@ const cleaner = join(import.meta.dirname, '..', '..', 'src', 'worker', 'orphan-c
 const words = (beginning: string) => `
   import { startOrphanCleaner } from ${JSON.stringify(cleaner)};
   console.log('now');
-  await startOrphanCleaner(${JSON.stringify(beginning)});
+  await startOrphanCleaner(${JSON.stringify(beginning)}, null);
   setInterval(() => {}, 1e6);`;
 
 describe('The orphan cleaner', function () {

@@ -22,7 +22,7 @@ describe('An attempt', function () {
     const gateway = openGatewayClient(server.address, () => token, 1, signal);
     const root = join(folder, 'work');
     const attempt = runAttempt({
-      ...{ gateway, media: scripted, programs, root, sandbox, plugins: [], log: aLog().log, signal },
+      ...{ gateway, media: scripted, programs, root, cgroups: null, sandbox, plugins: [], log: aLog().log, signal },
       ...{ egress: { host: '127.0.0.1', port: 9 }, memoryBytes: 2 ** 28, slowBytes: 1, slowSeconds: 60 },
       patienceSeconds: 1,
     });

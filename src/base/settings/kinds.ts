@@ -44,11 +44,17 @@ const numberAtEnd = /(^|\.)\d+$/;
 
 export const text = pattern('one line of text', /^[^\r\n\0]+$/);
 
+export const headerText = pattern('visible ASCII characters without blanks', /^[!-~]+$/);
+
 export const host: SettingKind<string> = { allowed: 'a host name or an IP address', read: readHost };
 
 export const port = whole(`a port from 1 to ${maxPort}, or 0 for any free one`, 0, maxPort);
 
 export const count = whole('a whole number of 1 or more', 1, Number.MAX_SAFE_INTEGER);
+
+export const countOrNone = whole('a whole number', 0, Number.MAX_SAFE_INTEGER);
+
+export const memoryBytes = whole('a whole number of bytes from 67108864 (64 MiB) on', 2 ** 26, Number.MAX_SAFE_INTEGER);
 
 /** Bounded, because a timer of more than 24 days fires at once. */
 export const seconds = whole('a whole number of seconds from 1 to 1000000', 1, 1_000_000);
@@ -132,7 +138,7 @@ export const peers = list('host or host:port', ',', readPeer);
 export const folders = list('folders', ':', text.read);
 
 export function oneOf<const T extends string | number>(...words: readonly T[]): SettingKind<T> {
-  const allowed = `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
+  const allowed = [words.slice(0, -1).join(', '), words.at(-1)].filter(Boolean).join(' or ');
   return { allowed, read: (text) => words.find((word) => String(word) === text) };
 }
 

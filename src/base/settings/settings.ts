@@ -1,3 +1,4 @@
+import { callerSettings } from './caller-settings.ts';
 import { dashboardSettings } from './dashboard-settings.ts';
 import { egressSettings } from './egress-settings.ts';
 import type { Setting } from './kinds.ts';
@@ -16,4 +17,5 @@ export const settings = [
   ...egressSettings,
   ...limitSettings,
   ...dashboardSettings,
+  ...callerSettings,
 ] as const satisfies readonly Setting[];

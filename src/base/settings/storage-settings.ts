@@ -10,10 +10,17 @@ export const storageSettings = [
     text: 'Redis that keeps the record: accounts, jobs, money, queue.',
   },
   {
+    name: 'TRAWL_REDIS_MEMORY',
+    kind: kind.memoryBytes,
+    default: null,
+    absent: "a quarter of the machine's in `trawl up`; for a Redis of yours without a limit, 75 % of its machine's",
+    text: 'Memory of Redis, in bytes: `maxmemory` of the redis-server of `trawl up`, or the limit assumed for a Redis that has none. Admissions stop at 85 % of it (docs/operate.md).',
+  },
+  {
     name: 'TRAWL_DURABILITY',
     kind: kind.oneOf('strict', 'relaxed'),
     default: 'strict',
-    text: '`strict` refuses to start unless Redis writes every change to disk before it answers; `relaxed` warns and starts.',
+    text: '`strict` refuses to start, and admits nothing, unless Redis writes every change to disk before it answers; `relaxed` warns.',
   },
   {
     name: 'TRAWL_JOB_DAYS',

@@ -68,4 +68,10 @@ export const workerJobSettings = [
     default: 'false',
     text: '`true` lets worker pods share the user ids of their node; only for nodes without user namespaces.',
   },
+  {
+    name: 'TRAWL_WORKER_NETWORK',
+    kind: kind.oneOf('policies-enforced'),
+    default: null,
+    text: "`policies-enforced`: the cluster enforces the network policies of `trawl manifests`, so workers and inspector start on nodes whose kernel cannot bar a child's TCP connections (Linux before 6.7, or without Landlock); they refuse to start there otherwise.",
+  },
 ] as const satisfies readonly kind.Setting[];

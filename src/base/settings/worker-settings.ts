@@ -15,10 +15,29 @@ export const workerSettings = [
     text: 'Most workers at once, processes or live Jobs; further jobs wait in the queue. `cores` is the number of processors.',
   },
   {
+    name: 'TRAWL_RESERVED_WORKERS',
+    kind: kind.countOrNone,
+    default: '1',
+    text: 'Workers that are kept for accounts without a running job, so that no account delays another; none is kept of fewer than 3 workers, or with 0. With one account alone, 0 lets it use all.',
+  },
+  {
+    name: 'TRAWL_PREEMPT_SECONDS',
+    kind: kind.seconds,
+    default: '30',
+    text: 'While no worker is kept: longest wait of an account without a worker while another account has all of them, in seconds; the youngest job of that one is then interrupted, once, and starts again later; a recording of a live source is not.',
+  },
+  {
     name: 'TRAWL_SANDBOX',
     kind: kind.oneOf('auto', 'required', 'off'),
     default: 'auto',
-    text: 'Bubblewrap sandbox around worker processes: `auto` uses it when it works and warns when it does not, `required` refuses to start without it.',
+    text: 'Isolation of children. `auto`: bubblewrap; where it does not work, as root a user id of their own, else Landlock alone, and no start without any of these. `required`: no start without bubblewrap. `off`: Landlock alone; without Landlock a child that is taken over can read the record.',
+  },
+  {
+    name: 'TRAWL_CGROUP',
+    kind: kind.text,
+    default: null,
+    absent: 'found by `trawl up`',
+    text: 'Folder of a cgroup that is delegated to trawl: the children of each attempt get one below it, where the kernel keeps their memory limit. `off` only measures their memory. `trawl up` sets it for its own processes.',
   },
   {
     name: 'TRAWL_YTDLP_PLUGINS',

@@ -1,4 +1,11 @@
-import type { V1Container, V1Job, V1PodSpec, V1Toleration, V1Volume } from '@kubernetes/client-node';
+import type {
+  V1Container,
+  V1Job,
+  V1PodSpec,
+  V1ResourceRequirements,
+  V1Toleration,
+  V1Volume,
+} from '@kubernetes/client-node';
 import type { AttemptToRun } from '../runner.ts';
 import { finalizer, workerLabels } from './labels.ts';
 
@@ -13,6 +20,8 @@ export interface WorkerShape {
   readonly memory: string;
   /** Size limit of its work folder. */
   readonly diskBytes: number;
+  /** Longest time that an attempt may be given. */
+  readonly maxSeconds: number;
   readonly runtimeClass: string | null;
   readonly priorityClass: string | null;
   /** Kueue queue that admits its Job. */
@@ -76,7 +85,7 @@ export function makeJob(attempt: AttemptToRun, shape: WorkerShape, now: number):
 }
 
 /** Returns the pod of an attempt, which the kubelet ends after `activeDeadlineSeconds`. */
-export function makePodSpec(shape: WorkerShape, activeDeadlineSeconds: number): V1PodSpec {
+function makePodSpec(shape: WorkerShape, activeDeadlineSeconds: number): V1PodSpec {
   return {
     restartPolicy: 'Never',
     activeDeadlineSeconds,
@@ -110,7 +119,21 @@ export function makePodSpec(shape: WorkerShape, activeDeadlineSeconds: number): 
   };
 }
 
-function makeContainer({ image, env, cpu, memory, diskBytes }: WorkerShape): V1Container {
+/** Returns requests and limits of a worker. */
+export function makeWorkerResources({
+  cpu,
+  memory,
+  diskBytes,
+}: Pick<WorkerShape, 'cpu' | 'memory' | 'diskBytes'>): V1ResourceRequirements {
+  return {
+    requests: { cpu, memory, 'ephemeral-storage': String(systemBytes) },
+    // No CPU limit: it would only slow ffmpeg down.
+    limits: { memory, 'ephemeral-storage': String(diskBytes + systemBytes) },
+  };
+}
+
+function makeContainer(shape: WorkerShape): V1Container {
+  const { image, env } = shape;
   const folders = { TRAWL_DATA: '/scratch', HOME: '/scratch', TMPDIR: '/scratch', XDG_CACHE_HOME: '/scratch/cache' };
   return {
     name: 'worker',
@@ -120,11 +143,7 @@ function makeContainer({ image, env, cpu, memory, diskBytes }: WorkerShape): V1C
     env: Object.entries({ ...env, ...folders, TRAWL_TERMINATION_FILE: '/dev/termination-log' }).map(([name, value]) => {
       return { name, value };
     }),
-    resources: {
-      requests: { cpu, memory, 'ephemeral-storage': String(systemBytes) },
-      // No CPU limit: it would only slow ffmpeg down.
-      limits: { memory, 'ephemeral-storage': String(diskBytes + systemBytes) },
-    },
+    resources: makeWorkerResources(shape),
     securityContext: {
       allowPrivilegeEscalation: false,
       privileged: false,

@@ -124,11 +124,7 @@ export function openKubeClient({ access, rateLimit, answerMs = usualAnswerMs }: 
 }
 
 /** Returns the paths of the Jobs, pods and events of a namespace. */
-export function apiPathsOf(namespace: string): {
-  readonly jobs: string;
-  readonly pods: string;
-  readonly events: string;
-} {
+export function apiPathsOf(namespace: string) {
   const core = `/api/v1/namespaces/${namespace}`;
   return { jobs: `/apis/batch/v1/namespaces/${namespace}/jobs`, pods: `${core}/pods`, events: `${core}/events` };
 }

@@ -19,6 +19,8 @@ export interface KubernetesRunnerOptions {
   readonly shape: WorkerShape;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  /** The clock for ages of Jobs and pods, whose times come from the cluster; `now` when it is left out. */
+  readonly ageNow?: () => number;
   readonly metrics: Pick<Metrics, 'watch_age_seconds'>;
   readonly log: Log;
   readonly times?: Partial<InformerTimes>;
@@ -130,23 +132,23 @@ export class KubernetesRunner implements Runner {
   }
 
   #judgeCached(attemptName: string): AttemptJudgement {
-    const { shape, now } = this.#options;
+    const { shape, now, ageNow = now } = this.#options;
     const objects = { job: this.state.jobOf(attemptName), pods: this.state.podsOf(attemptName), faults: [] };
-    return judgeAttempt(objects, shape, now());
+    return judgeAttempt(objects, shape, ageNow());
   }
 
   /** Judges by the cached state, and by the API server where that is not certain. */
   async #judge(attemptName: string): Promise<AttemptJudgement> {
-    const { shape, now } = this.#options;
+    const { shape, now, ageNow = now } = this.#options;
     if (this.state.ageMs() > maxStateAgeMs) await this.state.refresh();
     const job = this.state.jobOf(attemptName);
     const cached = this.#judgeCached(attemptName);
     const hasPod = this.state.podsOf(attemptName).length > 0;
-    const lacksPod = job !== null && !hasPod && now() - job.createdAt >= missingPodMs;
+    const lacksPod = job !== null && !hasPod && ageNow() - job.createdAt >= missingPodMs;
     if (cached.isCertain && !lacksPod) return cached;
     const fresh = await this.#readObjects(attemptName);
     const faults = fresh.job !== null && fresh.pods.length === 0 ? await this.#readFaults(fresh.job) : [];
-    return judgeAttempt({ ...fresh, faults }, shape, now());
+    return judgeAttempt({ ...fresh, faults }, shape, ageNow());
   }
 
   async #findLeftovers(attemptName: string): Promise<Leftovers> {

@@ -1,23 +1,32 @@
 import { dumpYaml, type KubernetesObject } from '@kubernetes/client-node';
+import type { AdmissionAllowances } from './admission-rules.ts';
 import type { WorkerShape } from './job-manifest.ts';
 import {
   type AllowedTargets,
   makeAdmissionBinding,
   makeAdmissionPolicy,
+  makeLimitRange,
   makeNetworkPolicies,
   makeQuota,
 } from './namespace-policies.ts';
 import { makeRole, makeRoleBinding } from './permissions.ts';
 
 /** Returns every object that guards the namespace of the workers, in the order in which they are applied. */
-export function listManifests(shape: WorkerShape, ways: AllowedTargets, maxJobs: number): KubernetesObject[] {
+export function listManifests(
+  shape: WorkerShape,
+  ways: AllowedTargets,
+  maxJobs: number,
+  allowances?: AdmissionAllowances,
+): KubernetesObject[] {
   const { namespace } = shape;
   return [
     makeRole(namespace),
     makeRoleBinding(namespace, ways.namespace),
     makeQuota(namespace, maxJobs),
+    // A LimitRange would refuse resources of workers that the operator allows besides.
+    ...(allowances?.fields.some(({ name }) => name === 'worker.resources') ? [] : [makeLimitRange(shape)]),
     ...makeNetworkPolicies(shape, ways),
-    makeAdmissionPolicy(shape),
+    makeAdmissionPolicy(shape, allowances),
     makeAdmissionBinding(shape),
   ];
 }

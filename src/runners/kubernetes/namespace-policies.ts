@@ -1,11 +1,13 @@
 import type {
+  V1LimitRange,
   V1NetworkPolicy,
   V1NetworkPolicyEgressRule,
   V1ResourceQuota,
   V1ValidatingAdmissionPolicy,
   V1ValidatingAdmissionPolicyBinding,
 } from '@kubernetes/client-node';
-import { makePodSpec, tokenAudience, type WorkerShape } from './job-manifest.ts';
+import { type AdmissionAllowances, admissionVariables, listAdmissionRules, noAllowances } from './admission-rules.ts';
+import { makeWorkerResources, type WorkerShape } from './job-manifest.ts';
 import { workerLabels } from './labels.ts';
 
 /** Destinations of workers besides the cluster's DNS. */
@@ -16,6 +18,8 @@ export interface AllowedTargets {
   readonly egressPort: number;
   /** Addresses and ports of an object store that is not public. */
   readonly stores: readonly { readonly cidr: string; readonly port: number }[];
+  /** Port of an object store in the namespace of controller and egress, as the chart can install one for trying out. */
+  readonly bundledStorePort?: number;
 }
 
 /** Returns a quota of Jobs and pods; finished ones count until their cleanup. */
@@ -24,8 +28,22 @@ export function makeQuota(namespace: string, most: number): V1ResourceQuota {
   return { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'trawl-workers', namespace }, spec: { hard } };
 }
 
+/** Returns the limits of every container: those of a worker, which thus keeps them as the admission policy wants them. */
+export function makeLimitRange(shape: WorkerShape): V1LimitRange {
+  const { limits } = makeWorkerResources(shape);
+  return {
+    apiVersion: 'v1',
+    kind: 'LimitRange',
+    metadata: { name: 'trawl-workers', namespace: shape.namespace },
+    spec: { limits: [{ type: 'Container', ...(limits && { max: limits }) }] },
+  };
+}
+
 /** Returns the policy that admits only Jobs and pods of this shape, whoever creates or changes them. */
-export function makeAdmissionPolicy(shape: WorkerShape): V1ValidatingAdmissionPolicy {
+export function makeAdmissionPolicy(
+  shape: WorkerShape,
+  allowances: AdmissionAllowances = noAllowances,
+): V1ValidatingAdmissionPolicy {
   return {
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind: 'ValidatingAdmissionPolicy',
@@ -37,23 +55,15 @@ export function makeAdmissionPolicy(shape: WorkerShape): V1ValidatingAdmissionPo
       },
       // A Job with yesterday's image can be cleaned up under today's policy.
       matchConditions: [{ name: 'changed', expression: isChanged }],
-      variables: [
-        { name: 'pod', expression: `request.kind.kind == 'Job' ? object.spec.template.spec : object.spec` },
-        { name: 'worker', expression: 'variables.pod.containers[0]' },
-      ],
-      validations: listRules(shape).map(([message, ...expressions]) => ({
-        message: `trawl: ${message}`,
-        expression: expressions.map((expression) => `(${expression})`).join(' && '),
-      })),
+      variables: admissionVariables,
+      validations: listAdmissionRules(shape, allowances),
     },
   };
 }
 
 /** Returns the binding of that policy to the namespace of the workers. */
-export function makeAdmissionBinding({
-  namespace,
-}: Pick<WorkerShape, 'namespace'>): V1ValidatingAdmissionPolicyBinding {
-  const name = admissionOf({ namespace });
+export function makeAdmissionBinding(shape: Pick<WorkerShape, 'namespace'>): V1ValidatingAdmissionPolicyBinding {
+  const name = admissionOf(shape);
   return {
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind: 'ValidatingAdmissionPolicyBinding',
@@ -61,7 +71,7 @@ export function makeAdmissionBinding({
     spec: {
       policyName: name,
       validationActions: ['Deny'],
-      matchResources: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } },
+      matchResources: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': shape.namespace } } },
     },
   };
 }
@@ -92,66 +102,21 @@ export function makeNetworkPolicies(
         },
         { ...toPods(ways.namespace, partOf('controller')), ports: [{ protocol: 'TCP', port: ways.gatewayPort }] },
         { ...toPods(ways.namespace, partOf('egress')), ports: [{ protocol: 'TCP', port: ways.egressPort }] },
+        ...(ways.bundledStorePort === undefined
+          ? []
+          : [{ ...toPods(ways.namespace, partOf('s3')), ports: [{ protocol: 'TCP', port: ways.bundledStorePort }] }]),
         ...ways.stores.map(({ cidr, port }) => ({ to: [{ ipBlock: { cidr } }], ports: [{ protocol: 'TCP', port }] })),
       ],
     }),
   ];
 }
 
+/** Kueue suspends and resumes a Job; the controller has no reason to change a label or an annotation. */
 const isChanged = `request.operation == 'CREATE' || (request.kind.kind == 'Job'
-  ? object.spec.template.spec != oldObject.spec.template.spec : object.spec != oldObject.spec)`;
-
-/** Returns the rules of a worker pod, each with the message of its refusal and the CEL expressions that must hold. */
-function listRules(shape: WorkerShape): [message: string, ...expressions: string[]][] {
-  const { args, env } = makePodSpec(shape, 1).containers[0] ?? {};
-  const names = env?.map(({ name }) => name).filter((name) => !name.startsWith('TRAWL_'));
-  const say = JSON.stringify;
-  const lacks = (place: string, ...fields: string[]) => fields.map((field) => `!has(variables.${place}.${field})`);
-  const isFalse = (place: string, ...fields: string[]) =>
-    fields.map((field) => `!variables.${place}.?${field}.orValue(false)`);
-  return [
-    ['one container', 'variables.pod.containers.size() == 1', ...lacks('pod', 'initContainers', 'ephemeralContainers')],
-    ['only the image of workers', `variables.worker.image == ${say(shape.image)}`],
-    [
-      'only the command of workers',
-      `variables.worker.?args.orValue([]) == ${say(args)}`,
-      ...lacks('worker', 'command', 'lifecycle', 'livenessProbe', 'readinessProbe', 'startupProbe'),
-    ],
-    [
-      'only the environment of workers',
-      `variables.worker.?env.orValue([]).all(e,
-        (e.name.startsWith('TRAWL_') || e.name in ${say(names)}) && !has(e.valueFrom))`,
-      ...lacks('worker', 'envFrom'),
-    ],
-    [
-      'only the account of workers, and no token for the API server',
-      `variables.pod.serviceAccountName == ${say(shape.serviceAccount)}`,
-      'variables.pod.?automountServiceAccountToken == optional.of(false)',
-    ],
-    [
-      'only an empty folder and a token for the gateway as volumes',
-      `variables.pod.?volumes.orValue([]).all(v, has(v.emptyDir) || (has(v.projected) && v.projected.sources.all(s,
-        has(s.serviceAccountToken) && s.serviceAccountToken.?audience == optional.of(${say(tokenAudience)}))))`,
-    ],
-    [
-      'nothing of the node',
-      ...isFalse('pod', 'hostNetwork', 'hostPID', 'hostIPC'),
-      ...(shape.hostUsers ? [] : ['variables.pod.?hostUsers == optional.of(false)']),
-      `variables.pod.?runtimeClassName.orValue('') == ${say(shape.runtimeClass ?? '')}`,
-    ],
-    [
-      'no rights that workers do not need',
-      ...isFalse('worker.?securityContext', 'privileged'),
-      'variables.worker.?securityContext.?allowPrivilegeEscalation == optional.of(false)',
-      'variables.worker.?securityContext.?readOnlyRootFilesystem == optional.of(true)',
-    ],
-    [
-      'limits of time, memory and disk',
-      'has(variables.pod.activeDeadlineSeconds)',
-      `['memory', 'ephemeral-storage'].all(r, r in variables.worker.?resources.?limits.orValue({}))`,
-    ],
-  ];
-}
+  ? object.spec.exists(f, f != 'suspend' && (!(f in oldObject.spec) || object.spec[f] != oldObject.spec[f])) ||
+    oldObject.spec.exists(f, !(f in object.spec))
+  : object.spec != oldObject.spec) || (request.userInfo.username.endsWith(':trawl-controller') &&
+  ['labels', 'annotations'].exists(k, object.metadata[?k].orValue({}) != oldObject.metadata[?k].orValue({})))`;
 
 function admissionOf({ namespace }: Pick<WorkerShape, 'namespace'>): string {
   return `trawl-workers-in-${namespace}`;

@@ -12,6 +12,8 @@ export interface PodIdentityOptions {
   readonly client: KubeClient;
   readonly state: Pick<ClusterState, 'pod'>;
   readonly shape: Pick<WorkerShape, 'namespace' | 'serviceAccount'>;
+  /** Milliseconds since 1970, by the clock of the record: that of this machine may be off. */
+  readonly now: () => number;
 }
 
 /** Pod that a token was issued for. */
@@ -31,7 +33,7 @@ const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'ES256', 'ES384', 'ES512
 export function openPodIdentity(options: PodIdentityOptions): (token: string) => Promise<AttemptId | null> {
   const keys = keepKeys(options.client);
   return async (token) => {
-    const payload = await verify(token, keys);
+    const payload = await verify(token, keys, options.now);
     const named = payload && readPod(payload, options.shape);
     if (!named) return null;
     const pod = await findPod(options, named);
@@ -74,25 +76,26 @@ function keepKeys(client: KubeClient) {
   };
 }
 
-async function verify(token: string, keys: Keys): Promise<JWTPayload | null> {
+async function verify(token: string, keys: Keys, now: () => number): Promise<JWTPayload | null> {
   try {
-    return await verifyWith(token, await keys.get());
+    return await verifyWith(token, await keys.get(), now);
   } catch (error) {
     if (error instanceof errors.JWKSNoMatchingKey) {
       const newer = keys.again();
-      return newer && verifyWith(token, await newer).catch(orRefused);
+      return newer && verifyWith(token, await newer, now).catch(orRefused);
     }
     return orRefused(error);
   }
 }
 
-async function verifyWith(token: string, { issuer, find }: Published): Promise<JWTPayload> {
+async function verifyWith(token: string, { issuer, find }: Published, now: () => number): Promise<JWTPayload> {
   const required = ['exp', 'iat', 'sub'];
   const { payload } = await jwtVerify(token, find, {
     issuer,
     audience: tokenAudience,
     algorithms,
     requiredClaims: required,
+    currentDate: new Date(now()),
   });
   return payload;
 }

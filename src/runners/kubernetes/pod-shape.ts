@@ -1,5 +1,6 @@
 import type { Config } from '../../base/config.ts';
 import type { ServerAddress } from '../../base/server-address.ts';
+import { maxDurationSeconds } from '../../model/request-parameters.ts';
 import type { WorkerShape } from './job-manifest.ts';
 
 /** Disk of a worker: the source, the parts it is made from and the result lie side by side; logs and caches are small. */
@@ -18,11 +19,13 @@ export function podShapeOf(config: Config): WorkerShape {
       TRAWL_GATEWAY_ADDRESS: showAddress(gatewayAddress),
       TRAWL_EGRESS_ADDRESS: showAddress(egressAddress),
       TRAWL_LOG_LEVEL: config.logLevel,
+      ...(config.workerNetwork && { TRAWL_WORKER_NETWORK: config.workerNetwork }),
       ...(config.ytdlpPlugins.length > 0 && { TRAWL_YTDLP_PLUGINS: config.ytdlpPlugins.join(':') }),
     },
     cpu: config.workerCpu,
     memory: config.workerMemory,
     diskBytes: filesAtOnce * config.maxFileBytes + besideBytes,
+    maxSeconds: config.jobSeconds + maxDurationSeconds,
     runtimeClass: config.workerRuntimeClass,
     priorityClass: config.workerPriorityClass,
     queue: config.workerQueue,

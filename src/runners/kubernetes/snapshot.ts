@@ -17,7 +17,6 @@ interface ObjectSnapshot extends CachedObject {
 
 /** Kept of a Job. */
 export interface JobSnapshot extends ObjectSnapshot {
-  readonly kind: 'job';
   readonly isSuspended: boolean;
   /** When its `activeDeadlineSeconds` are over. */
   readonly deadline: number | null;
@@ -33,7 +32,6 @@ interface ClusterReason {
 
 /** Kept of a pod. */
 export interface PodSnapshot extends ObjectSnapshot {
-  readonly kind: 'pod';
   readonly phase: string;
   /** The kubelet's reason for the failure of the whole pod. */
   readonly reason: string;
@@ -57,7 +55,6 @@ export function readJobSnapshot(raw: KubeJson<V1Job>): JobSnapshot {
   const conditions = raw.status?.conditions ?? [];
   const ending = endingTypes.map((type) => findTrue(conditions, type)).find((found) => found !== undefined);
   return {
-    kind: 'job',
     ...readMetadata(raw, raw.metadata?.name ?? ''),
     isSuspended: findTrue(conditions, 'Suspended') !== undefined,
     deadline: readDeadline(raw),
@@ -74,7 +71,6 @@ export function readPodSnapshot(raw: KubeJson<V1Pod>): PodSnapshot {
   const state: KubeJson<V1ContainerState> = status?.containerStatuses?.[0]?.state ?? {};
   const { waiting, running, terminated } = state;
   return {
-    kind: 'pod',
     ...readMetadata(raw, raw.metadata?.labels?.[jobNameLabel] ?? ''),
     phase: status?.phase ?? 'Pending',
     reason: status?.reason ?? '',

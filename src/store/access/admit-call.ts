@@ -2,8 +2,10 @@ import type { Endpoint } from '../../model/job.ts';
 import type { JobWebhook } from '../jobs/read-job.ts';
 import { keys } from '../keys.ts';
 import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
+import { quotaWindows } from '../lua/sliding-window.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
-import { type RecordStore, run, script, text } from '../script.ts';
+import { askAgain, type RecordStore, run, script, text } from '../script.ts';
+import { shortId } from '../short-id.ts';
 import {
   authorizeArgNames,
   authorizeKeyNames,
@@ -17,7 +19,8 @@ import {
 
 /**
  * Admits a call of a credit endpoint in the order of D10 and holds one credit, or refuses it and changes nothing but the rate
- * and the key's mark of use. A job is recorded and queued; a synchronous call gets a hold with a deadline.
+ * and the key's mark of use. A job is recorded and queued; a synchronous call gets a hold with a deadline. A call whose id was
+ * admitted before is answered again, and changes nothing.
  * Answers {'admitted', id, '', rates, held}, {'repeated', id, stored answer, rates}, {'roll'} or a refusal.
  */
 const admitScript = script(
@@ -29,8 +32,10 @@ const admitScript = script(
     'quota',
     'jobs',
     'open',
+    'queued',
     'calls',
     'job',
+    'endedJob',
     'repeats',
   ] as const,
   [
@@ -39,10 +44,11 @@ const admitScript = script(
     'kind',
     'id',
     'valid',
-    'hasMemory',
+    'isOpen',
     'holdMs',
     'repeatKey',
     'request',
+    'shortId',
     'asked',
     'line',
     'ip',
@@ -58,9 +64,9 @@ const admitScript = script(
 local held = tonumber(account_held)
 local a, b, c, d, e, f, g, h, i =
   string.match(key_windows or '', '(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)')
-local month = read_window(quota, 1832, 180, 4 * 3600000, a, b, c)
-local week = read_window(quota, 1156, 168, 3600000, d, e, f)
-local day = read_window(quota, 0, 288, 300000, g, h, i)
+local month = read_window(quota, ${quotaWindows.month}, a, b, c)
+local week = read_window(quota, ${quotaWindows.week}, d, e, f)
+local day = read_window(quota, ${quotaWindows.day}, g, h, i)
 
 -- The answer to an earlier call with the same Idempotency-Key, or nil (D12).
 local function repeat_of()
@@ -103,10 +109,17 @@ local function refusal()
   if valid ~= '1' then return answer('bad_request') end
   if account_invoice ~= 'paid' or credits_left() < 1 then return answer('payment_required') end
   if has_too_many_open() then return answer('rate_limited', 'open-jobs') end
-  if hasMemory ~= '1' then return answer('unavailable') end
+  if isOpen ~= '1' then return answer('unavailable') end
+end
+
+-- True for a call that was admitted before: its caller asks again, because the answer was lost.
+local function is_known()
+  if kind == 'job' then return redis.call('EXISTS', job, endedJob) > 0 end
+  return redis.call('ZSCORE', calls, accountId .. '/' .. id)
 end
 
 local refused = check_rate()
+if is_known() then return { 'admitted', id, '', rates, held } end
 if refused then
   redis.call('HSET', key, 'last_used_at', stamp)
   return refused
@@ -118,6 +131,18 @@ if refused then
   return refused
 end
 
+local waits = kind == 'job' and redis.call('ZCARD', queue) > 0
+undos[#undos + 1] = function()
+  redis.pcall('HSET', account, 'held', account_held, 'rate', account_rate or '')
+  redis.pcall('HSET', key, 'total', key_total, 'windows', key_windows or '')
+  if repeatKey ~= '' then redis.pcall('DEL', repeats) end
+  redis.pcall('ZREM', calls, accountId .. '/' .. id)
+  if kind ~= 'job' then return end
+  redis.pcall('DEL', job)
+  redis.pcall('ZREM', jobs, shortId)
+  for _, set in ipairs({ open, queue, queued }) do redis.pcall('ZREM', set, id) end
+  update_ready(accountId, tonumber(account_running), account_concurrency, account_tag)
+end
 redis.call('HSET', account, 'held', string.format('%d', held + 1), 'rate', counted_rate())
 redis.call('HSET', key, 'total', string.format('%d', key_total + 1), 'last_used_at', stamp,
   'windows', count_in(month) .. ' ' .. count_in(week) .. ' ' .. count_in(day))
@@ -131,12 +156,13 @@ if kind == 'job' then
   redis.call('HSET', job, 'id', id, 'account', accountId, 'key', key_id, 'status', 'QueuedJob', 'created_at', stamp,
     'revision', '1', 'asked', asked, 'line', line, 'ip', ip)
   if receiver ~= '' then redis.call('HSET', job, 'receiver', receiver) end
-  redis.call('ZADD', jobs, stamp, id)
+  redis.call('ZADD', jobs, stamp, shortId)
   redis.call('ZADD', open, stamp, id)
+  redis.call('ZADD', queued, stamp, id)
   -- Microseconds keep jobs of one millisecond in their order.
   redis.call('ZADD', queue, string.format('%.3f', now + clock[2] % 1000 / 1000), id)
   -- An account that already waits has its turn, and the controller knows of it.
-  if redis.call('ZCARD', queue) == 1 then
+  if not waits then
     update_ready(accountId, tonumber(account_running), account_concurrency, account_tag)
     redis.call('PUBLISH', workChannel, '')
   end
@@ -168,8 +194,8 @@ export interface CreditCall {
   readonly id: string;
   /** False when its parameters are wrong. */
   readonly valid: boolean;
-  /** False while Redis has reached the memory gate (85 %). */
-  readonly hasMemory: boolean;
+  /** False while nothing new is admitted: Redis is nearly full, or may lose changes. */
+  readonly isOpen: boolean;
   readonly repeat: Repeat | null;
   /** A job to queue, or for how many milliseconds a synchronous call may hold its credit. */
   readonly work: NewJob | { readonly holdMs: number };
@@ -180,17 +206,22 @@ export type Admission =
   | { readonly repeated: string; readonly answer: string; readonly rates: Rates }
   | RefusedCall;
 
-/** Admits a call in one atomic step, or refuses it (D10). */
-export async function admitCall(store: RecordStore, caller: Caller, call: CreditCall): Promise<Admission> {
-  const { id, valid, hasMemory, repeat, work } = call;
+/** Admits a call in one atomic step, or refuses it (D10). Its id makes it repeatable: a lost answer is asked for once more. */
+export function admitCall(store: RecordStore, caller: Caller, call: CreditCall): Promise<Admission> {
+  return askAgain(store, (asked) => admitOnce(asked, caller, call));
+}
+
+async function admitOnce(store: RecordStore, caller: Caller, call: CreditCall): Promise<Admission> {
+  const { id, valid, isOpen, repeat, work } = call;
   const reply = await withRolledPeriod(store, caller.accountId, () =>
     run(store, admitScript, {
       ...caller,
       repeats: repeatKey(caller.accountId, repeat),
       jobId: id,
       id,
+      shortId: shortId(id),
       valid: valid ? '1' : '',
-      hasMemory: hasMemory ? '1' : '',
+      isOpen: isOpen ? '1' : '',
       repeatKey: repeat?.key ?? '',
       request: repeat?.request ?? '',
       ...workArgs(work),

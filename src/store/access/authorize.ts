@@ -120,7 +120,7 @@ if account_suspended == '1' then return answer('forbidden') end
 /** Authorizes a free call that reads nothing else. Answers {'entered', '', '', rates, may read statistics} or a refusal. */
 const enterScript = script(
   'enter',
-  'always',
+  'light',
   authorizeKeyNames,
   authorizeArgNames,
   /* lua */ `${authorizeFreeLua({ account: 'stats' })}
@@ -129,12 +129,16 @@ return { 'entered', '', '', rates, account_stats }
 );
 
 /** Authorizes a free call that reads nothing else of the record. */
-export async function authorize(
-  store: RecordStore,
-  caller: Caller,
-): Promise<{ rates: Rates; mayReadStats: boolean } | RefusedCall> {
-  const reply = await run(store, enterScript, caller);
-  return readRefused(reply) ?? { rates: readRates(reply), mayReadStats: reply[4] === '1' };
+export async function authorize(store: RecordStore, caller: Caller) {
+  return readAuthorized(await run(store, enterScript, caller), ([stats]) => ({ mayReadStats: stats === '1' }));
+}
+
+/** Reads the reply about a free call: the refusal, or what the script answered behind the rates. */
+export function readAuthorized<T extends object>(
+  reply: ScriptReply,
+  read: (values: ScriptReply) => T,
+): (T & { readonly rates: Rates }) | RefusedCall {
+  return readRefused(reply) ?? { ...read(reply.slice(4)), rates: readRates(reply) };
 }
 
 /** Returns the refusal in a reply, or `null` when the call was let through. */

@@ -1,8 +1,9 @@
 import type { Endpoint } from '../../model/job.ts';
+import { findEntry } from '../log/read-ledger.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { statistics } from '../lua/statistics.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
-import { type Change, changeOf, type RecordStore, run, script, text } from '../script.ts';
+import { askAgain, type Change, changeOf, type RecordStore, run, script, text } from '../script.ts';
 import { type Repeat, repeatKey } from './admit-call.ts';
 
 /**
@@ -12,28 +13,35 @@ import { type Repeat, repeatKey } from './admit-call.ts';
 const chargeScript = script(
   'charge',
   'always',
-  [...balanceKeyNames, 'calls', 'paidLines', 'stats', 'repeats'] as const,
+  [...balanceKeyNames, 'calls', 'paidLines', 'lineStreams', 'stats', 'repeats'] as const,
   ['accountId', 'id', 'line', 'took', 'ip', 'answer'] as const,
   /* lua */ `${balances}${statistics}
 local deadline = redis.call('ZSCORE', calls, accountId .. '/' .. id)
 if not deadline or now >= tonumber(deadline) then return { 'gone' } end
 local refused = read_balances()
 if refused then return refused end
-redis.call('ZREM', calls, accountId .. '/' .. id)
-set_field('held', b.held - 1)
+local repeated = redis.call('HMGET', repeats, 'id', 'until')
+local is_stored = #answer > 0 and #answer <= 65536
+end_hold(true)
 local balance = draw(id)
-redis.call('XADD', paidLines, '*', 'at', now, 'endpoint', line, 'status', 200, 'duration_ms', took, 'ip', ip, 'credits', 1)
-count_answer(200, tonumber(took))
-if redis.call('HGET', repeats, 'id') == id then
-  if #answer > 0 and #answer <= 65536 then
-    redis.call('HSET', repeats, 'answer', answer, 'until', now + 86400000)
-  else
-    redis.call('DEL', repeats)
-  end
+local logged
+undos[1] = function()
+  redis.pcall('ZADD', calls, deadline, accountId .. '/' .. id)
+  if logged then redis.pcall('XDEL', paidLines, logged) end
+  if repeated[1] == id then redis.pcall('HSET', repeats, 'answer', 'running', 'until', repeated[2]) end
 end
+write_balances()
+logged = append(paidLines, lineStreams, now, 'endpoint', line, 'status', 200, 'duration_ms', took, 'ip', ip, 'credits', 1)
+if repeated[1] == id and is_stored then redis.call('HSET', repeats, 'answer', answer, 'until', now + 86400000) end
+count_answer(200, tonumber(took))
+redis.call('ZREM', calls, accountId .. '/' .. id)
+if repeated[1] == id and not is_stored then redis.call('DEL', repeats) end
 return { 'charged', balance }
 `,
 );
+
+/** An answer that was lost was at most this long under way. */
+const longestCallMs = 10_000;
 
 /** A synchronous call that was admitted and is about to end. */
 export interface HeldCall {
@@ -43,10 +51,34 @@ export interface HeldCall {
   readonly repeat: Repeat | null;
 }
 
-/** Charges a synchronous call right before its answer; refused when its hold has ended, then nothing is charged. */
-export async function chargeCall(
+interface CallToCharge extends HeldCall {
+  readonly keyId: string;
+  readonly line: string;
+  readonly ip: string;
+  readonly answer: string;
+}
+
+/**
+ * Charges a synchronous call right before its answer; refused when its hold has ended, then nothing is charged. A lost answer
+ * is asked for once more: the ledger tells whether a hold that is gone was charged.
+ */
+export function chargeCall(
   store: RecordStore,
-  call: HeldCall & { keyId: string; line: string; ip: string; answer: string },
+  call: CallToCharge,
+  tookMs: number,
+): Promise<Change<'gone', { readonly balance: string }>> {
+  return askAgain(store, async (asked, again) => {
+    const charged = await chargeOnce(asked, call, tookMs);
+    if (!again || charged.done) return charged;
+    const { id, accountId: account } = call;
+    const entry = await findEntry(store, { id, account, created_at: store.clock.now() - longestCallMs });
+    return entry === null ? charged : { done: true, balance: entry.balance };
+  });
+}
+
+async function chargeOnce(
+  store: RecordStore,
+  call: CallToCharge,
   tookMs: number,
 ): Promise<Change<'gone', { readonly balance: string }>> {
   const reply = await withRolledPeriod(store, call.accountId, () =>

@@ -4,11 +4,12 @@ import { type RecordStore, run, script } from '../script.ts';
 const clearBlockScript = script(
   'clear-block',
   'always',
-  ['failures', 'blocks'] as const,
+  ['failures', 'failing', 'blocks'] as const,
   ['address', 'blocksChannel'] as const,
   /* lua */ `
 local blocked = redis.call('ZREM', blocks, address)
-if blocked + redis.call('DEL', failures) == 0 then return { 'not_found' } end
+redis.call('ZREM', failing, address)
+if blocked + redis.call('HDEL', failures, address) == 0 then return { 'not_found' } end
 redis.call('PUBLISH', blocksChannel, address)
 return { 'cleared' }
 `,

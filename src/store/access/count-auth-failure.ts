@@ -1,3 +1,4 @@
+import { recordLimits } from '../../model/record-limits.ts';
 import { type RecordStore, run, script } from '../script.ts';
 
 /**
@@ -8,28 +9,54 @@ import { type RecordStore, run, script } from '../script.ts';
 const failAuthScript = script(
   'fail-auth',
   'needs memory',
-  ['failures', 'blocks'] as const,
-  ['address', 'max', 'window', 'block', 'blocksChannel'] as const,
+  ['failures', 'failing', 'blocks'] as const,
+  ['address', 'max', 'window', 'block', 'maxFailing', 'maxBlocked', 'blocksChannel'] as const,
   /* lua */ `
 local day = 86400000
-local seen = redis.call('HMGET', failures, 'times', 'level', 'last')
-local level = seen[3] and now - tonumber(seen[3]) < day and tonumber(seen[2]) or 0
+local known = redis.call('HGET', failures, address)
+local seen, last, old = string.match(known or '', '^(%d+) (%d+)(.*)$')
+local level = last and now - tonumber(last) < day and tonumber(seen) or 0
 local times = {}
-for at in string.gmatch(seen[1] or '', '%d+') do
+for at in string.gmatch(old or '', '%d+') do
   if now - tonumber(at) < tonumber(window) then times[#times + 1] = at end
 end
-times[#times + 1] = string.format('%d', now)
+local stamp = string.format('%d', now)
+times[#times + 1] = stamp
 local answer = { 'counted', #times }
+undos[1] = function()
+  if known then redis.pcall('HSET', failures, address, known) else redis.pcall('HDEL', failures, address) end
+end
 if #times >= tonumber(max) then
   local until_at = now + math.min(day, tonumber(block) * 2 ^ level)
   redis.call('ZADD', blocks, until_at, address)
+  if redis.call('ZCARD', blocks) > tonumber(maxBlocked) then redis.call('ZPOPMIN', blocks) end
   redis.call('PUBLISH', blocksChannel, address)
   times, level = {}, level + 1
   answer = { 'blocked', until_at }
 end
-redis.call('HSET', failures, 'times', table.concat(times, ' '), 'level', level, 'last', now)
-redis.call('PEXPIRE', failures, 2 * day)
+redis.call('HSET', failures, address, string.format('%d %s ', level, stamp) .. table.concat(times, ' '))
+redis.call('ZADD', failing, stamp, address)
+if redis.call('ZCARD', failing) > tonumber(maxFailing) then
+  redis.call('HDEL', failures, redis.call('ZPOPMIN', failing)[1])
+end
 return answer
+`,
+);
+
+const pageSize = 100;
+
+/** Forgets up to 100 addresses that have not failed since a moment. Answers {'forgotten', how many}. */
+const forgetFailuresScript = script(
+  'forget-failures',
+  'always',
+  ['failures', 'failing'] as const,
+  ['before'] as const,
+  /* lua */ `
+local old = redis.call('ZRANGEBYSCORE', failing, '-inf', before, 'LIMIT', 0, ${pageSize})
+if #old == 0 then return { 'forgotten', 0 } end
+redis.call('HDEL', failures, unpack(old))
+redis.call('ZREM', failing, unpack(old))
+return { 'forgotten', #old }
 `,
 );
 
@@ -40,13 +67,35 @@ export interface BlockRule {
   readonly blockMs: number;
 }
 
+/** Most addresses that are counted, and that are blocked, at once. */
+interface AddressLimits {
+  readonly failingAddresses: number;
+  readonly blockedAddresses: number;
+}
+
 /** Counts a failed authentication; returns the end of the block that it caused, or `null`. */
-export async function countAuthFailure(store: RecordStore, address: string, rule: BlockRule): Promise<number | null> {
+export async function countAuthFailure(
+  store: RecordStore,
+  address: string,
+  rule: BlockRule,
+  { failingAddresses, blockedAddresses }: AddressLimits = recordLimits,
+): Promise<number | null> {
   const reply = await run(store, failAuthScript, {
     address,
     max: rule.maxFailures,
     window: rule.windowMs,
     block: rule.blockMs,
+    maxFailing: failingAddresses,
+    maxBlocked: blockedAddresses,
   });
   return reply[0] === 'blocked' ? Number(reply[1]) : null;
+}
+
+/** Forgets the addresses that have not failed since a moment; returns how many. */
+export async function forgetFailures(store: RecordStore, before: number): Promise<number> {
+  for (let done = 0; ; ) {
+    const [, forgotten] = await run(store, forgetFailuresScript, { before });
+    done += Number(forgotten);
+    if (Number(forgotten) < pageSize) return done;
+  }
 }

@@ -5,19 +5,28 @@ import type { HeldCall } from './charge-call.ts';
 
 /**
  * Gives back the hold of a synchronous call that did not answer 200, once. With a log status it counts in the statistics;
- * without one the call died and was not answered. The answer stored for its Idempotency-Key is forgotten.
- * Answers {'released'} or {'gone'}.
+ * without one the call died and was not answered. The answer stored for its Idempotency-Key is forgotten. A call that is
+ * only thought to be dead keeps its hold until its deadline. Answers {'released'}, {'early'} or {'gone'}.
  */
 const releaseScript = script(
   'release',
   'always',
   ['account', 'calls', 'stats', 'repeats'] as const,
-  ['accountId', 'id', 'log', 'took'] as const,
+  ['accountId', 'id', 'log', 'took', 'isExpired'] as const,
   /* lua */ `${statistics}
-if redis.call('ZREM', calls, accountId .. '/' .. id) == 0 then return { 'gone' } end
-redis.call('HINCRBY', account, 'held', -1)
+local deadline = redis.call('ZSCORE', calls, accountId .. '/' .. id)
+if not deadline then return { 'gone' } end
+if isExpired == '1' and now < tonumber(deadline) then return { 'early' } end
+local held = redis.call('HGET', account, 'held')
+local is_repeatable = redis.call('HGET', repeats, 'id') == id
+undos[1] = function()
+  redis.pcall('ZADD', calls, deadline, accountId .. '/' .. id)
+  redis.pcall('HSET', account, 'held', held)
+end
+redis.call('HSET', account, 'held', string.format('%d', held - 1))
 if log ~= '' then count_answer(log, tonumber(took)) end
-if redis.call('HGET', repeats, 'id') == id then redis.call('DEL', repeats) end
+redis.call('ZREM', calls, accountId .. '/' .. id)
+if is_repeatable then redis.call('DEL', repeats) end
 return { 'released' }
 `,
 );
@@ -29,13 +38,16 @@ export async function releaseCall(
   log: number | null,
   tookMs = 0,
 ): Promise<Change<'gone'>> {
-  const reply = await run(store, releaseScript, {
-    accountId: call.accountId,
-    endpoint: call.endpoint,
-    repeats: repeatKey(call.accountId, call.repeat),
-    id: call.id,
-    log: log ?? '',
-    took: Math.round(tookMs),
-  });
-  return changeOf(reply, 'released');
+  const values = { ...valuesOf(call), log: log ?? '', took: Math.round(tookMs), isExpired: '0' };
+  return changeOf(await run(store, releaseScript, values), 'released');
+}
+
+/** Gives the hold of a synchronous call back whose API died; false before the deadline of the hold. */
+export async function releaseExpiredCall(store: RecordStore, call: HeldCall): Promise<boolean> {
+  const reply = await run(store, releaseScript, { ...valuesOf(call), log: '', took: 0, isExpired: '1' });
+  return reply[0] === 'released';
+}
+
+function valuesOf({ accountId, endpoint, repeat, id }: HeldCall) {
+  return { accountId, endpoint, id, repeats: repeatKey(accountId, repeat) };
 }

@@ -10,7 +10,6 @@ export async function noteStrayProxy({ connection }: RecordStore, address: strin
 }
 
 /** Returns the last such address, or `null` when none was seen for 30 days. */
-export async function readStrayProxy(connection: Connection): Promise<string | null> {
-  const address = await connection.read(['GET', keys.strayProxy]);
-  return address === null ? null : String(address);
+export function readStrayProxy(connection: Connection): Promise<string | null> {
+  return connection.read(['GET', keys.strayProxy]);
 }

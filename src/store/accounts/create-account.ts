@@ -2,9 +2,9 @@ import { refuse } from '../../base/errors.ts';
 import type { Account } from '../../model/account.ts';
 import { periodAt } from '../../model/billing-period.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
-import { type RecordStore, run, script } from '../script.ts';
+import { hashTexts, type RecordStore, run, script } from '../script.ts';
 import { readAccount } from './read-accounts.ts';
-import { type AccountChange, accountFields } from './set-account.ts';
+import type { AccountChange } from './set-account.ts';
 
 /**
  * Creates an account, with its plan's first quota when it has one. Answers {'created'}, {'already_exists'} when the slug
@@ -19,19 +19,27 @@ const createAccountScript = script(
 if redis.call('HEXISTS', slugs, slug) == 1 or redis.call('EXISTS', account) == 1 then return { 'already_exists' } end
 if plan ~= '' and redis.call('HEXISTS', plans, plan) == 0 then return { 'no_plan' } end
 local flat = { 'id', accountId, 'slug', slug, 'plan', plan, 'created_at', now, 'quota', 0, 'used', 0, 'packs_left', 0,
-  'credits_given', 0, 'credits_consumed', 0, 'held', 0, 'running', 0, 'tag', 0, 'last_entry', '', 'removed_at', '',
+  'credits_given', 0, 'credits_consumed', 0, 'held', 0, 'completed', 0, 'running', 0, 'tag', 0, 'last_entry', '', 'removed_at', '',
   'period_start', '', 'period_end', '', 'period_anchor', '' }
 for name, value in pairs(cjson.decode(fields)) do flat[#flat + 1], flat[#flat + 2] = name, value end
-redis.call('HSET', account, unpack(flat))
-redis.call('HSET', slugs, slug, accountId)
-if plan ~= '' then
-  redis.call('HSET', account, 'period_anchor', start, 'period_start', start)
-  redis.call('HINCRBY', planUsers, plan, 1)
-  read_balances()
-  set_field('period_end', finish)
-  redis.call('ZADD', periods, finish, accountId)
-  book_plan_quota()
+local is_counted = false
+undos[1] = function()
+  redis.pcall('DEL', account)
+  redis.pcall('ZREM', periods, accountId)
+  if is_counted then redis.pcall('HINCRBY', planUsers, plan, -1) end
 end
+redis.call('HSET', account, unpack(flat))
+if plan ~= '' then
+  read_balances()
+  for _, name in ipairs({ 'period_anchor', 'period_start' }) do set_field(name, start) end
+  set_field('period_end', finish)
+  book_plan_quota()
+  write_balances()
+  redis.call('ZADD', periods, finish, accountId)
+  redis.call('HINCRBY', planUsers, plan, 1)
+  is_counted = true
+end
+redis.call('HSET', slugs, slug, accountId)
 return { 'created' }
 `,
 );
@@ -51,15 +59,15 @@ export async function createAccount(
   store: RecordStore,
   accountId: string,
   slug: string,
-  wanted: AccountChange & { name: string },
+  { plan: wantedPlan, ...fields }: AccountChange & { name: string },
 ): Promise<Account> {
-  const plan = wanted.plan ?? '';
+  const plan = wantedPlan ?? '';
   const period = periodAt(store.clock.now(), store.clock.now());
   const [word] = await run(store, createAccountScript, {
     accountId,
     slug,
     plan,
-    fields: JSON.stringify(accountFields({ ...defaults, ...wanted })),
+    fields: JSON.stringify({ ...hashTexts(defaults), ...hashTexts(fields) }),
     start: period.start,
     finish: period.end,
   });

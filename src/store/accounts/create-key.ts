@@ -1,9 +1,10 @@
 import { refuse } from '../../base/errors.ts';
 import { quotaWindows } from '../../model/account.ts';
+import { recordLimits } from '../../model/record-limits.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { type KeyChange, keyFields } from './set-key.ts';
 
-/** Answers {'created'}, {'already_exists'} or {'not_found'}. */
+/** Answers {'created'}, {'already_exists'}, {'too_many'} or {'not_found'}. */
 const createKeyScript = script(
   'create-key',
   'needs memory',
@@ -12,29 +13,36 @@ const createKeyScript = script(
   /* lua */ `
 if redis.call('HGET', account, 'removed_at') ~= '' then return { 'not_found' } end
 if redis.call('HEXISTS', keyring, alias) == 1 or redis.call('EXISTS', key) == 1 then return { 'already_exists' } end
+if redis.call('HLEN', keyring) >= ${recordLimits.keysOfAccount} then return { 'too_many' } end
 local flat = { 'account', accountId, 'alias', alias, 'created_at', now, 'last_used_at', '', 'total', 0 }
 for name, value in pairs(cjson.decode(fields)) do flat[#flat + 1], flat[#flat + 2] = name, value end
+undos[1] = function() redis.pcall('DEL', key) end
 redis.call('HSET', key, unpack(flat))
 redis.call('HSET', keyring, alias, hash)
 return { 'created' }
 `,
 );
 
-/** Creates a key; the record keeps the hash of its text alone. Throws `already_exists` for an alias that is taken. */
+const defaults = { category: '', active: true, expires: null };
+const noQuotas = Object.fromEntries(quotaWindows.map((window) => [window, null]));
+
+/** Creates a key; the record keeps the hash of its text alone. Throws `already_exists` for an alias that is taken, or `too_many`. */
 export async function createKey(
   store: RecordStore,
   accountId: string,
   made: KeyChange & { id: string; alias: string; hash: string },
 ): Promise<void> {
-  const fields = { category: '', active: true, expires: null, quotas: {}, ...made };
+  const fields = { ...keyFields({ ...defaults, quotas: noQuotas }), ...keyFields(made) };
   const [word] = await run(store, createKeyScript, {
     accountId,
     alias: made.alias,
     hash: made.hash,
-    fields: JSON.stringify({ id: made.id, ...noQuotas, ...keyFields(fields) }),
+    fields: JSON.stringify({ id: made.id, ...fields }),
   });
   if (word === 'already_exists') throw refuse('already_exists', `The account has a key ${made.alias} already`);
+  if (word === 'too_many') {
+    const most = `An account has at most ${recordLimits.keysOfAccount} keys`;
+    throw refuse('too_many', `${most}: delete one that was never used, or make another account`);
+  }
   if (word === 'not_found') throw refuse('not_found', 'There is no such account');
 }
-
-const noQuotas = Object.fromEntries(quotaWindows.map((window) => [`quota_${window}`, '']));

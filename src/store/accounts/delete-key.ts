@@ -9,13 +9,15 @@ import { findKeyHash, readKeyByHash } from './read-keys.ts';
 const deleteKeyScript = script(
   'delete-key',
   'always',
-  ['keyring', 'key', 'quota', 'freeLines', 'paidLines', 'freeDays', 'paidDays'] as const,
+  ['keyring', 'key', 'quota', 'freeLines', 'paidLines', 'lineStreams', 'freeDays', 'paidDays'] as const,
   ['alias', 'hash', 'force'] as const,
   /* lua */ `
 if redis.call('HGET', keyring, alias) ~= hash then return { 'not_found' } end
 if force ~= '1' and redis.call('HGET', key, 'last_used_at') ~= '' then return { 'key_has_history' } end
-redis.call('DEL', key, quota, freeLines, paidLines, freeDays, paidDays)
+undos[1] = function() redis.pcall('HSET', keyring, alias, hash) end
+redis.call('ZREM', lineStreams, freeLines, paidLines)
 redis.call('HDEL', keyring, alias)
+redis.call('DEL', key, quota, freeLines, paidLines, freeDays, paidDays)
 return { 'deleted' }
 `,
 );

@@ -7,7 +7,7 @@ import { number, pairs, type RecordStore, text } from '../script.ts';
 export async function findAccount(store: RecordStore, slug: string): Promise<string> {
   const id = await store.connection.read(['HGET', keys.slugs, slug]);
   if (id === null) throw refuse('not_found', `There is no account ${slug}`);
-  return String(id);
+  return id;
 }
 
 /** Returns the id of the account with this slug, else of the last one removed under it: ledgers outlive their accounts. */
@@ -31,6 +31,32 @@ export async function listLedgerAccounts(store: RecordStore): Promise<[slug: str
   const found = pairs(await store.connection.read(['HGETALL', keys.removed]));
   const removed = Object.entries(found).flatMap(([slug, ids]) => idsIn(ids).map((id): [string, string] => [slug, id]));
   return [...new Map([...present, ...removed].map((one) => [one[1], one])).values()];
+}
+
+/** Place in the walk over all accounts that have a ledger. */
+export interface AccountPlace {
+  readonly list: 'present' | 'removed';
+  readonly cursor: string;
+}
+
+/** Place before all accounts. */
+export const firstAccount: AccountPlace = { list: 'present', cursor: '0' };
+
+/**
+ * Returns some 100 accounts that have a ledger and the place of those that follow, `null` at the end. An account that
+ * is removed meanwhile, or while Redis makes the table larger, may come twice; none is left out.
+ */
+export async function listLedgerPage(
+  store: RecordStore,
+  { list, cursor }: AccountPlace,
+): Promise<{ accounts: [slug: string, id: string][]; next: AccountPlace | null }> {
+  const key = list === 'present' ? keys.slugs : keys.removed;
+  const [behind, flat] = await store.connection.read(['HSCAN', key, cursor, 'COUNT', '100']);
+  const accounts = Object.entries(pairs(flat)).flatMap(([slug, ids]) =>
+    idsIn(ids).map((id): [string, string] => [slug, id]),
+  );
+  if (behind !== '0') return { accounts, next: { list, cursor: behind } };
+  return { accounts, next: list === 'present' ? { list: 'removed', cursor: '0' } : null };
 }
 
 function idsIn(removed: unknown): string[] {

@@ -34,7 +34,7 @@ export function keyOf(fields: Readonly<Record<string, string>>): Key {
 export async function findKeyHash(store: RecordStore, accountId: string, alias: string): Promise<string> {
   const hash = await store.connection.read(['HGET', keys.keyring(accountId), alias]);
   if (hash === null) throw refuse('not_found', `The account has no key ${alias}`);
-  return String(hash);
+  return hash;
 }
 
 export async function readKeyByHash(store: RecordStore, hash: string): Promise<Key> {

@@ -5,11 +5,16 @@ import { pairs, type RecordStore } from '../script.ts';
 export async function listPlans(store: RecordStore): Promise<Plan[]> {
   const found = pairs(await store.connection.read(['HGETALL', keys.plans]));
   return Object.values(found)
-    .map((json) => JSON.parse(json) as Plan)
+    .map(planOf)
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 export async function readPlan(store: RecordStore, name: string): Promise<Plan | null> {
   const json = await store.connection.read(['HGET', keys.plans, name]);
-  return json === null ? null : (JSON.parse(String(json)) as Plan);
+  return json === null ? null : planOf(json);
+}
+
+/** Returns a plan from its JSON in the record, which `setPlan` wrote. */
+export function planOf(json: string): Plan {
+  return JSON.parse(json) as Plan;
 }

@@ -19,6 +19,15 @@ export async function readSnapshot(store: RecordStore, accountId: string): Promi
   if (ends !== null && ends <= store.clock.now() && (await rollPeriod(store, accountId)))
     seen = await readRawBalances(store, accountId);
   const plan = seen.fields.plan ? await readPlan(store, seen.fields.plan) : null;
-  const booked = parseBalances(seen.fields, seen.packs);
-  return { account: accountOf(seen.fields), plan, balances: { ...booked, quota: plan?.quota ?? 0 } };
+  return snapshotOf(seen.fields, seen.packs, plan);
+}
+
+/** The quota is that of the plan, which may have changed since it was booked. */
+export function snapshotOf(
+  fields: Readonly<Record<string, string>>,
+  packs: Readonly<Record<string, string>>,
+  plan: Plan | null,
+): AccountSnapshot {
+  const balances = { ...parseBalances(fields, packs), quota: plan?.quota ?? 0 };
+  return { account: accountOf(fields), plan, balances };
 }

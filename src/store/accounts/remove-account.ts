@@ -15,21 +15,34 @@ const removeAccountScript = script(
   ['account', 'open', 'slugs', 'removed', 'leaving', 'planUsers', 'periods', 'ready', 'topup', 'purchases'] as const,
   ['accountId', 'slug'] as const,
   /* lua */ `
-local seen = redis.call('HMGET', account, 'held', 'plan')
+local seen = redis.call('HMGET', account, 'held', 'plan', 'period_end', 'topup')
 if redis.call('HGET', slugs, slug) ~= accountId then return { 'not_found' } end
 if redis.call('ZCARD', open) > 0 or tonumber(seen[1]) > 0 then return { 'has_open_jobs' } end
 if redis.call('ZSCORE', purchases, accountId) and redis.call('HGET', topup, 'purchase_attempts') ~= '0' then return { 'in_use' } end
-redis.call('ZREM', purchases, accountId)
-redis.call('HSET', topup, 'enabled', '0', 'purchase', '')
-redis.call('HDEL', slugs, slug)
 local earlier = redis.call('HGET', removed, slug)
+local is_counted = true
+undos[1] = function()
+  if seen[2] ~= '' then
+    redis.pcall('ZADD', periods, seen[3], accountId)
+    if not is_counted then redis.pcall('HINCRBY', planUsers, seen[2], 1) end
+  end
+  redis.pcall('HSET', account, 'removed_at', '', 'plan', seen[2], 'period_end', seen[3], 'topup', seen[4] or '')
+  if earlier then redis.pcall('HSET', removed, slug, earlier) else redis.pcall('HDEL', removed, slug) end
+  redis.pcall('SREM', leaving, accountId)
+end
+-- These three may be done alone: the account has no job that waits, and its removal will be asked for again.
+redis.call('HSET', topup, 'enabled', '0', 'purchase', '')
+redis.call('ZREM', purchases, accountId)
+redis.call('ZREM', ready, accountId)
+redis.call('ZREM', periods, accountId)
+if seen[2] ~= '' then
+  redis.call('HINCRBY', planUsers, seen[2], -1)
+  is_counted = false
+end
+redis.call('HSET', account, 'removed_at', now, 'plan', '', 'period_end', '', 'topup', '')
 redis.call('HSET', removed, slug, earlier and accountId .. ' ' .. earlier or accountId)
 redis.call('SADD', leaving, accountId)
-redis.call('HSET', account, 'removed_at', now)
-if seen[2] ~= '' then redis.call('HINCRBY', planUsers, seen[2], -1) end
-redis.call('HSET', account, 'plan', '', 'period_end', '', 'topup', '')
-redis.call('ZREM', periods, accountId)
-redis.call('ZREM', ready, accountId)
+redis.call('HDEL', slugs, slug)
 return { 'removed' }
 `,
 );
@@ -42,10 +55,13 @@ export async function removeAccount(store: RecordStore, accountId: string, slug:
   await deleteKeys(store, accountId);
 }
 
-/** Deletes the keys of accounts whose removal was interrupted after its first script; returns the number of accounts. */
-export async function finishRemovals(store: RecordStore): Promise<number> {
-  const leaving = (await store.connection.read(['SMEMBERS', keys.leaving])) as string[];
-  for (const id of leaving) await deleteKeys(store, id);
+/**
+ * Deletes the keys of accounts whose removal was interrupted after its first script; returns the number of accounts. One that
+ * fails is reported and stops no other.
+ */
+export async function finishRemovals(store: RecordStore, report: (error: unknown) => void): Promise<number> {
+  const leaving = await store.connection.read(['SMEMBERS', keys.leaving]);
+  for (const id of leaving) await deleteKeys(store, id).catch(report);
   return leaving.length;
 }
 

@@ -10,8 +10,8 @@ const removePlanScript = script(
   /* lua */ `
 if redis.call('HEXISTS', plans, plan) == 0 then return { 'not_found' } end
 if tonumber(redis.call('HGET', planUsers, plan) or '0') > 0 then return { 'in_use' } end
-redis.call('HDEL', plans, plan)
 redis.call('HDEL', planUsers, plan)
+redis.call('HDEL', plans, plan)
 return { 'removed' }
 `,
 );

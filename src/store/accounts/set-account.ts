@@ -4,7 +4,7 @@ import { periodAt } from '../../model/billing-period.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
-import { type RecordStore, run, script } from '../script.ts';
+import { hashTexts, type RecordStore, run, script } from '../script.ts';
 import { readAccount } from './read-accounts.ts';
 
 /**
@@ -24,11 +24,15 @@ local changes = cjson.decode(fields)
 local wanted = plan == '-' and '' or plan
 if wanted ~= '' and redis.call('HEXISTS', plans, wanted) == 0 then return { 'no_plan' } end
 
+local function count_user(name, by)
+  redis.call('HINCRBY', planUsers, name, by)
+  undos[#undos + 1] = function() redis.pcall('HINCRBY', planUsers, name, -by) end
+end
+
 local function change_plan()
   if b.plan == wanted then return end
-  if b.plan ~= '' then redis.call('HINCRBY', planUsers, b.plan, -1) end
-  if wanted ~= '' then redis.call('HINCRBY', planUsers, wanted, 1) end
-  local first, last = b.plan == '', wanted == ''
+  local old, ends_at = b.plan, b.period_end
+  local first, last = old == '', wanted == ''
   set_field('plan', wanted)
   b.terms = wanted ~= '' and cjson.decode(redis.call('HGET', plans, wanted)) or nil
   book_plan_quota()
@@ -36,63 +40,54 @@ local function change_plan()
     set_field('period_anchor', start)
     set_field('period_start', start)
     set_field('period_end', finish)
-    redis.call('ZADD', periods, finish, accountId)
   end
   if last then
     set_field('used', 0)
     set_field('period_anchor', '')
     set_field('period_start', '')
     set_field('period_end', '')
-    redis.call('ZREM', periods, accountId)
+  end
+  others[#others + 1] = function()
+    undos[#undos + 1] = function()
+      if first then redis.pcall('ZREM', periods, accountId) end
+      if last then redis.pcall('ZADD', periods, ends_at, accountId) end
+    end
+    if first then redis.call('ZADD', periods, finish, accountId) end
+    if last then redis.call('ZREM', periods, accountId) end
+    if not first then count_user(old, -1) end
+    if not last then count_user(wanted, 1) end
   end
 end
 
 if plan ~= '' then change_plan() end
 for name, value in pairs(changes) do set_field(name, value) end
+write_balances()
 update_ready(accountId, tonumber(b.running), b.concurrency, b.tag)
 return { 'set' }
 `,
 );
 
 /** Fields of an account that an operator may change; an absent field keeps its value. */
-export interface AccountChange {
-  readonly name?: string;
-  readonly plan?: string | null;
-  readonly stats?: boolean;
-  readonly invoice?: 'paid' | 'unpaid';
-  readonly suspended?: boolean;
-  readonly concurrency?: number | null;
-  readonly weight?: number;
-  readonly max_open?: number;
+export interface AccountChange extends Partial<Omit<Account, 'id' | 'slug' | 'created_at'>> {
   /** Sealed with TRAWL_SECRET. */
   readonly webhook_secret?: string | null;
 }
 
 /** Throws `not_found` for an unknown account or plan. */
 export async function setAccount(store: RecordStore, accountId: string, change: AccountChange): Promise<Account> {
-  const plan = change.plan === undefined ? '' : (change.plan ?? '-');
+  const { plan: wanted, ...fields } = change;
+  const plan = wanted === undefined ? '' : (wanted ?? '-');
   const period = periodAt(store.clock.now(), store.clock.now());
   const [word] = await withRolledPeriod(store, accountId, () =>
     run(store, setAccountScript, {
       accountId,
       plan,
-      fields: JSON.stringify(accountFields(change)),
+      fields: JSON.stringify(hashTexts(fields)),
       start: period.start,
       finish: period.end,
     }),
   );
-  if (word === 'no_plan') throw refuse('not_found', `There is no plan ${change.plan}`);
+  if (word === 'no_plan') throw refuse('not_found', `There is no plan ${plan}`);
   if (word === 'not_found') throw refuse('not_found', 'There is no such account');
   return readAccount(store, accountId);
-}
-
-/** Returns the fields of the hash: every value is text, `null` is ''. */
-export function accountFields(change: AccountChange): Record<string, string> {
-  const { plan: _, ...rest } = change;
-  const fields: Record<string, string> = {};
-  for (const [name, value] of Object.entries(rest)) {
-    if (value === undefined) continue;
-    fields[name] = value === null ? '' : typeof value === 'boolean' ? (value ? '1' : '0') : String(value);
-  }
-  return fields;
 }

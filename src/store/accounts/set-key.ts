@@ -1,6 +1,6 @@
 import { refuse } from '../../base/errors.ts';
 import type { Key, Quotas } from '../../model/account.ts';
-import { type RecordStore, run, script } from '../script.ts';
+import { hashTexts, type RecordStore, run, script } from '../script.ts';
 import { findKeyHash, readKeyByHash } from './read-keys.ts';
 
 /** Changes fields of a key from the next request on. Answers {'set'} or {'not_found'}. */
@@ -17,10 +17,7 @@ return { 'set' }
 );
 
 /** Fields of a key that an operator may change; an absent field keeps its value. */
-export interface KeyChange {
-  readonly category?: string;
-  readonly active?: boolean;
-  readonly expires?: number | null;
+export interface KeyChange extends Partial<Pick<Key, 'category' | 'active' | 'expires'>> {
   readonly quotas?: Partial<Quotas>;
 }
 
@@ -31,14 +28,7 @@ export async function setKey(store: RecordStore, accountId: string, alias: strin
   return readKeyByHash(store, hash);
 }
 
-/** Returns the fields of the hash: every value is text, `null` is ''. */
-export function keyFields(change: KeyChange): Record<string, string> {
-  const fields: Record<string, string> = {};
-  if (change.category !== undefined) fields.category = change.category;
-  if (change.active !== undefined) fields.active = change.active ? '1' : '0';
-  if (change.expires !== undefined) fields.expires = change.expires === null ? '' : String(change.expires);
-  for (const [window, max] of Object.entries(change.quotas ?? {})) {
-    fields[`quota_${window}`] = max === null ? '' : String(max);
-  }
-  return fields;
+export function keyFields({ category, active, expires, quotas = {} }: KeyChange): Record<string, string> {
+  const windows = Object.entries(quotas).map(([window, max]) => [`quota_${window}`, max]);
+  return hashTexts({ category, active, expires, ...Object.fromEntries(windows) });
 }

@@ -1,32 +1,31 @@
-import type { Job } from '../../model/job.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
-import { endJob, endJobArgNames, endJobIds, endJobKeyNames } from './end-job.ts';
+import { type EndingJob, endJob, endJobArgNames, endJobIds, endJobKeyNames } from './end-job.ts';
+import { packTexts } from './ended-job.ts';
 
 /**
  * Ends a job as cancelled at once, in whatever state: its hold is released; the controller finds it ended and stops its
- * worker. Answers {'cancelled'}, {'already_ended', status}, {'not_found'} or {'roll'}.
+ * worker. Answers {'cancelled'}, {'already_ended'}, {'not_found'} or {'roll'}.
  */
 const cancelScript = script(
   'cancel',
   'always',
   endJobKeyNames,
-  [...endJobArgNames, 'sentence'] as const,
+  endJobArgNames,
   /* lua */ `${endJob}
 local refused = read_job() or read_balances()
 if refused then return refused end
-end_job({ status = 'Error', code = 'cancelled', error = sentence, log = 400, metadata = '', delivered = '' })
+end_job({ status = 'Error', code = 'cancelled', log = 400, reason = '' })
 return { 'cancelled' }
 `,
 );
 
 export async function cancelJob(
   store: RecordStore,
-  job: Pick<Job, 'id' | 'account' | 'key' | 'endpoint'>,
+  job: EndingJob,
   sentence: string,
 ): Promise<Change<'already_ended' | 'not_found'>> {
-  const reply = await withRolledPeriod(store, job.account, () =>
-    run(store, cancelScript, { ...endJobIds(job), sentence }),
-  );
+  const texts = packTexts(job.id, { ...job, error: sentence, metadata: null, delivered: null });
+  const reply = await withRolledPeriod(store, job.account, () => run(store, cancelScript, endJobIds(job), [texts]));
   return changeOf(reply, 'cancelled');
 }

@@ -2,17 +2,22 @@ import type { Job } from '../../model/job.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
 import { statistics } from '../lua/statistics.ts';
-import { readOpenJob } from './read-open-job.ts';
+import { shortId } from '../short-id.ts';
+import { storedEnd } from './ended-job.ts';
+import { jobIndex } from './job-index.ts';
+import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
 
 export const endJobKeyNames = [
-  'job',
+  ...openJobKeyNames,
+  'jobs',
   'open',
   'active',
   'delayed',
   'ended',
   'files',
-  'attempts',
   'paidLines',
+  'lineStreams',
+  'queued',
   'webhooks',
   'webhook',
   'deliveries',
@@ -23,81 +28,126 @@ export const endJobKeyNames = [
 export const endJobArgNames = [
   'accountId',
   'jobId',
+  'shortId',
   'mayUpload',
   'workChannel',
   'webhooksChannel',
   'jobChannel',
 ] as const;
 
-export function endJobIds(job: Pick<Job, 'id' | 'account' | 'key' | 'endpoint'>) {
-  const { id, account, key, endpoint } = job;
-  return { accountId: account, jobId: id, keyId: key, endpoint, mayUpload: endpoint === 'metadata' ? '' : '1' };
+/** Fields of a job that its end needs: none of them ever changes. */
+export type EndingJob = Pick<
+  Job,
+  'id' | 'account' | 'key' | 'endpoint' | 'path' | 'args' | 'webhook_url' | 'webhook_authorization'
+>;
+
+export function endJobIds({ id, account, key, endpoint }: EndingJob) {
+  const mayUpload = endpoint === 'metadata' ? '' : '1';
+  return { accountId: account, jobId: id, shortId: shortId(id), keyId: key, endpoint, mayUpload };
 }
 
 /**
  * Lua of the end of a job, and the only place that writes a final status: charge or release of its hold, ledger, request-log
- * line, statistics and webhook, at once.
+ * line, statistics and webhook, at once. Its hash gives way to one string, whose deflated texts are the last argument.
  *
- * read_job() → nil, or the reply that refuses ({'not_found'}, {'already_ended', status}). Afterwards `j` has its fields.
- * end_job(end) → the balance that was charged, or ''. end: status, code, error, log, metadata, delivered.
+ * read_job() → nil, or the reply that refuses ({'not_found'}, {'already_ended'}). Afterwards `j` has its fields.
+ * end_job(end) → the balance that was charged, or ''. end: status, code, log, is_delivered, reason.
  */
-export const endJob = /* lua */ `${readOpenJob}${balances}${fairShare}${statistics}
+export const endJob = /* lua */ `${readOpenJob}${storedEnd}${jobIndex}${balances}${fairShare}${statistics}
 local j
 
 local function read_job()
-  local fields, refused = read_open_job({ 'account', 'created_at', 'progress', 'line', 'ip', 'receiver' })
+  local fields, refused = read_open_job({ 'account', 'started_at', 'progress', 'storing_since', 'line', 'ip',
+    'receiver', 'preempted' })
   if refused then return refused end
   if fields.account ~= accountId then return { 'not_found' } end
   j = fields
 end
 
-local function leave()
-  local was_active = redis.call('ZREM', active, jobId) == 1
+-- Where the job stands: among those that have a slot, wait, or are delayed.
+local function find_places()
+  local active_since = redis.call('ZSCORE', active, jobId)
+  if active_since then return { [active] = active_since } end
+  local queued_at = redis.call('ZSCORE', queue, jobId)
+  if queued_at then return { [queue] = queued_at, [queued] = redis.call('ZSCORE', queued, jobId) } end
+  return { [delayed] = redis.call('ZSCORE', delayed, jobId) or nil }
+end
+
+local function leave(places)
   redis.call('ZREM', open, jobId)
-  if was_active then
-    b.running = redis.call('HINCRBY', account, 'running', '-1')
-  else
-    redis.call('ZREM', queue, jobId)
-    redis.call('ZREM', delayed, jobId)
-  end
-  update_ready(accountId, tonumber(b.running), b.concurrency, b.tag)
+  for place in pairs(places) do redis.call('ZREM', place, jobId) end
+  update_ready(accountId, b.running, b.concurrency, b.tag)
+end
+
+local function undo_leave(places)
+  redis.pcall('ZADD', open, j.created_at, jobId)
+  for place, at in pairs(places) do redis.pcall('ZADD', place, at, jobId) end
+  update_ready(accountId, tonumber(values[9]), b.concurrency, b.tag)
 end
 
 -- The worker of a job that ends without a result may have uploaded something, too.
 local function keep_file(at, is_delivered)
   if j.attempt == '0' or mayUpload == '' then return end
-  redis.call('ZADD', files, is_delivered and at or 0, accountId .. '/' .. jobId)
+  redis.call('ZADD', files, is_delivered and at or 0, shortId)
 end
 
 local function make_webhook_due(at)
   if j.receiver == '' then return end
   redis.call('HSET', webhook, 'state', 'due', 'attempts', 0, 'last_status', '', 'next_at', at, 'created_at', at)
   redis.call('ZADD', webhooks, at, j.receiver .. '/' .. jobId)
-  redis.call('ZADD', deliveries, at, jobId)
+  redis.call('ZADD', deliveries, at, shortId)
   redis.call('PUBLISH', webhooksChannel, '')
+end
+
+local function write_job(e, at)
+  local marks = j.attempts
+  if not is_counted(j) then
+    local code = e.status == 'CompletedJob' and 'completed' or e.code
+    if e.reason ~= '' then marks = mark(j, j.attempt, code, '', e.reason) else marks = mark(j, j.attempt, code) end
+  end
+  write_end({ account = accountId, status = e.status, revision = next_revision(j), created_at = j.created_at,
+    started_at = j.started_at, ended_at = at, progress = e.status == 'CompletedJob' and '100' or tonumber(j.progress) or 0,
+    attempt = j.attempt, failures = j.failures, interruptions = j.interruptions, storing_since = j.storing_since,
+    error_code = e.code, receiver = j.receiver }, marks, ARGV[#ARGV])
+  redis.call('ZADD', jobs, score_of(j.created_at, e.status), shortId)
+  redis.call('ZADD', ended, at, shortId)
+  -- The last write: it cannot be undone.
+  redis.call('DEL', job)
+end
+
+-- Undoes everything but the balances and the statistics, which undo themselves.
+local function undo_end(places, line)
+  redis.pcall('DEL', endedJob)
+  redis.pcall('ZREM', ended, shortId)
+  redis.pcall('ZADD', jobs, score_of(j.created_at, j.status), shortId)
+  redis.pcall('ZREM', files, shortId)
+  if j.receiver ~= '' then
+    redis.pcall('DEL', webhook)
+    redis.pcall('ZREM', webhooks, j.receiver .. '/' .. jobId)
+    redis.pcall('ZREM', deliveries, shortId)
+  end
+  if line then redis.pcall('XDEL', paidLines, line) end
+  undo_leave(places)
 end
 
 local function end_job(e)
   local took = math.max(0, now - tonumber(j.created_at))
   local at = string.format('%d', now)
   local completed = e.status == 'CompletedJob'
-  local progress = completed and '100' or tonumber(j.progress) or 0
-  redis.call('HSET', job, 'status', e.status, 'ended_at', at, 'error_code', e.code, 'error', e.error,
-    'verdict', '', 'metadata', e.metadata, 'delivered', e.delivered, 'progress', progress)
-  redis.call('HINCRBY', job, 'revision', '1')
-  if not is_counted(j) then
-    redis.call('RPUSH', attempts, cjson.encode({ attempt = tonumber(j.attempt), ended_at = now, code = completed and 'completed' or e.code,
-      reason = e.reason ~= '' and e.reason or nil }))
-  end
-  redis.call('ZADD', ended, at, accountId .. '/' .. jobId)
-  keep_file(at, e.delivered ~= '')
-  leave()
-  set_field('held', b.held - 1)
-  local balance = completed and draw(jobId) or ''
-  redis.call('XADD', paidLines, '*', 'at', at, 'endpoint', j.line, 'status', e.log, 'duration_ms', took,
-    'ip', j.ip, 'credits', completed and '1' or '0')
+  local places, line = find_places(), nil
+  if places[active] then set_field('running', b.running - 1) end
+  if j.preempted ~= '' then set_field('preempted', redis.call('HGET', account, 'preempted') - 1) end
+  end_hold(completed)
+  local balance = completed and draw(shortId) or ''
+  undos[#undos + 1] = function() undo_end(places, line) end
+  write_balances()
+  line = append(paidLines, lineStreams, at, 'endpoint', j.line, 'status', e.log, 'duration_ms', took, 'ip', j.ip,
+    'credits', completed and '1' or '0')
   count_answer(e.log, took)
+  keep_file(at, e.is_delivered)
   make_webhook_due(at)
+  leave(places)
+  write_job(e, at)
   redis.call('PUBLISH', jobChannel, jobId)
   -- A controller that settles a job stops its worker itself; that of a cancelled job must be told.
   if e.code == 'cancelled' then redis.call('PUBLISH', workChannel, jobId)

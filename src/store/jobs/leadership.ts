@@ -1,29 +1,60 @@
-import { type RecordStore, run, script } from '../script.ts';
+import { keys } from '../keys.ts';
+import type { Connection } from '../redis/connection.ts';
+import { type RecordStore, run, script, text } from '../script.ts';
 
-/** Takes or keeps the leadership for some milliseconds, or gives it up with 0. Answers {'leading'} or {'following'}. */
+/**
+ * Keeps the leadership of a term for some milliseconds, or begins a new term when nobody leads; with 0 it is given up. A
+ * leader whose clock is off loses it to a controller whose clock is not. Answers {'leading', term} or {'following'}.
+ */
 const leadScript = script(
   'lead',
-  'always',
-  ['lead'] as const,
-  ['holder', 'milliseconds'] as const,
+  'light',
+  ['lead', 'terms'] as const,
+  ['holder', 'term', 'milliseconds', 'isOff'] as const,
   /* lua */ `
 local present = redis.call('GET', lead)
-if present and present ~= holder then return { 'following' } end
-if tonumber(milliseconds) <= 0 then
-  redis.call('DEL', lead)
-  return { 'following' }
+local lasts = tonumber(milliseconds)
+if present == term and lasts <= 0 then redis.call('DEL', lead) end
+if lasts <= 0 then return { 'following' } end
+if present ~= term then
+  local yields = redis.call('HGET', terms, 'off') == '1' and isOff == '0'
+  -- The clock of Redis went back since: the lease of a controller that died would last for as long as that.
+  local is_stale = redis.call('PTTL', lead) > 2 * lasts
+  if present and not yields and not is_stale then return { 'following' } end
+  term = holder .. '/' .. redis.call('HINCRBY', terms, 'count', 1)
 end
-redis.call('SET', lead, holder, 'PX', milliseconds)
-return { 'leading' }
+redis.call('SET', lead, term, 'PX', lasts)
+redis.call('HSET', terms, 'off', isOff)
+return { 'leading', term }
 `,
 );
 
-/** Takes or keeps the leadership for some time; false while another holder has it. */
-export async function takeLead(store: RecordStore, holder: string, leaseMs = 15_000): Promise<boolean> {
-  const [word] = await run(store, leadScript, { holder, milliseconds: leaseMs });
-  return word === 'leading';
+/** A controller that wants to lead. */
+export interface LeadCandidate {
+  /** Differs between controllers. */
+  readonly holder: string;
+  /** Its last term, which goes on unless another one has begun; empty when it has had none. */
+  readonly term: string;
+  /** True when its clock is more than 2 s off. */
+  readonly isOff: boolean;
 }
 
-export async function leaveLead(store: RecordStore, holder: string): Promise<void> {
-  await run(store, leadScript, { holder, milliseconds: 0 });
+/**
+ * Takes or keeps the leadership for some time. Returns the term, which the scripts of a leader check: steps of an earlier
+ * term change nothing, even those of the same controller. `null` while another one leads.
+ */
+export async function takeLead(store: RecordStore, candidate: LeadCandidate, leaseMs = 15_000): Promise<string | null> {
+  const { holder, term, isOff } = candidate;
+  const reply = await run(store, leadScript, { holder, term, milliseconds: leaseMs, isOff: isOff ? '1' : '0' });
+  return reply[0] === 'leading' ? text(reply[1]) : null;
+}
+
+export async function leaveLead(store: RecordStore, term: string): Promise<void> {
+  await run(store, leadScript, { holder: '', term, milliseconds: 0, isOff: '0' });
+}
+
+/** Returns true when the controller that leads has said that its clock is off. */
+export async function isLeaderOff(connection: Connection): Promise<boolean> {
+  if ((await connection.read(['GET', keys.lead])) === null) return false;
+  return (await connection.read(['HGET', keys.terms, 'off'])) === '1';
 }

@@ -1,24 +1,30 @@
-import type { AttemptProgress } from '../../model/attempt-protocol.ts';
+import { type AttemptProgress, recordingStage } from '../../model/attempt-protocol.ts';
+import type { Job } from '../../model/job.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
-import { readOpenJob } from './read-open-job.ts';
+import { shortId } from '../short-id.ts';
+import { jobIndex } from './job-index.ts';
+import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
 
 /**
  * Notes that the open attempt runs, its stage, speed and remaining seconds, and its progress, which never falls and is at
- * most 99 (D20). Answers {'noted'}, {'stale'}, {'already_ended'} or {'not_found'}.
+ * most 99 (D20), and for good that it records a live source. Answers {'noted'}, {'stale'}, {'already_ended'} or {'not_found'}.
  */
 const noteScript = script(
   'note',
-  'always',
-  ['job'] as const,
-  ['jobId', 'attempt', 'running', 'progress', 'stage', 'speed', 'eta', 'jobChannel'] as const,
-  /* lua */ `${readOpenJob}
-local fields, refused = read_open_job({ 'progress' })
+  'light',
+  [...openJobKeyNames, 'jobs'] as const,
+  ['jobId', 'shortId', 'attempt', 'running', 'progress', 'stage', 'speed', 'eta', 'jobChannel'] as const,
+  /* lua */ `${readOpenJob}${jobIndex}
+local fields, refused = read_open_job({ 'progress', 'started_at' })
 if refused then return refused end
 if fields.attempt ~= attempt then return { 'stale' } end
-if fields.status == 'QueuedJob' and running == '1' then redis.call('HSET', job, 'status', 'Running', 'started_at', now) end
+local begins = fields.status == 'QueuedJob' and running == '1'
 local raised = math.max(tonumber(fields.progress) or 0, math.min(99, math.floor(tonumber(progress))))
-redis.call('HSET', job, 'progress', raised, 'stage', stage, 'speed_bytes', speed, 'eta_seconds', eta)
-redis.call('HINCRBY', job, 'revision', 1)
+if begins then redis.call('ZADD', jobs, score_of(fields.created_at, 'Running'), shortId) end
+redis.call('HSET', job, 'progress', string.format('%d', raised), 'stage', stage, 'speed_bytes', speed, 'eta_seconds', eta,
+  'status', begins and 'Running' or fields.status, 'started_at', begins and string.format('%d', now) or fields.started_at,
+  'revision', next_revision(fields))
+if stage == '${recordingStage}' then redis.call('HSET', job, 'recorded', '1') end
 redis.call('PUBLISH', jobChannel, jobId)
 return { 'noted' }
 `,
@@ -31,12 +37,12 @@ export interface NotedProgress extends AttemptProgress {
 
 export async function noteProgress(
   store: RecordStore,
-  jobId: string,
+  { id, account }: Pick<Job, 'id' | 'account'>,
   attempt: number,
   { running, progress, stage, speed_bytes, eta_seconds }: NotedProgress,
 ): Promise<Change<'stale' | 'already_ended' | 'not_found'>> {
   const reply = await run(store, noteScript, {
-    jobId,
+    ...{ jobId: id, accountId: account, shortId: shortId(id) },
     attempt,
     running: running === false ? '' : '1',
     progress,

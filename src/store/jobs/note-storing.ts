@@ -1,6 +1,6 @@
 import type { Job } from '../../model/job.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
-import { readOpenJob } from './read-open-job.ts';
+import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
 
 /**
  * Notes since when a worker has ended well and its object cannot be confirmed (D75). The first time stays.
@@ -9,7 +9,7 @@ import { readOpenJob } from './read-open-job.ts';
 const storingScript = script(
   'storing',
   'always',
-  ['lead', 'job'] as const,
+  ['lead', ...openJobKeyNames] as const,
   ['holder', 'attempt', 'metadata', 'delivered'] as const,
   /* lua */ `${readOpenJob}
 if redis.call('GET', lead) ~= holder then return { 'not_leading' } end

@@ -1,74 +1,70 @@
+import type { ActiveJob } from '../../model/preemption.ts';
 import { keys } from '../keys.ts';
-import type { RecordStore } from '../script.ts';
+import { number, pairs, type RecordStore, run, script, text } from '../script.ts';
+
+const maxOverdue = 10_000;
 
 /** Ids of the jobs of an account that have not ended, oldest first. */
-export async function listOpen(store: RecordStore, account: string): Promise<string[]> {
-  return (await store.connection.read(['ZRANGE', keys.open(account), '0', '-1'])) as string[];
+export function listOpen(store: RecordStore, account: string): Promise<string[]> {
+  return store.connection.read(['ZRANGE', keys.open(account), '0', '-1']);
 }
 
-export async function listActive(store: RecordStore): Promise<string[]> {
-  return (await store.connection.read(['ZRANGE', keys.active, '0', '-1'])) as string[];
+export function listActive(store: RecordStore): Promise<string[]> {
+  return store.connection.read(['ZRANGE', keys.active, '0', '-1']);
 }
 
-/** Returns jobs that wait since before a moment, up to 100 of each account. */
-export async function listOverdue(store: RecordStore, before: number): Promise<string[]> {
-  const accounts = (await store.connection.read(['HVALS', keys.slugs])) as string[];
-  const found = await store.connection.readAll(
-    accounts.map((account) => {
-      const key = keys.queue(account);
-      return ['ZRANGEBYSCORE', key, '-inf', String(before), 'LIMIT', '0', '100'];
+/** Returns the account that waits longest, since before a moment, and has no job that runs; `null` for none. */
+export async function findUnserved({ connection }: RecordStore, before: number): Promise<string | null> {
+  const [longest] = await connection.read(['ZRANGEBYSCORE', keys.unserved, '-inf', String(before), 'LIMIT', '0', '1']);
+  return longest ?? null;
+}
+
+/** Returns every job that has a slot, the oldest first. */
+export async function readActiveJobs({ connection }: RecordStore): Promise<ActiveJob[]> {
+  const since = Object.entries(pairs(await connection.read(['ZRANGE', keys.active, '0', '-1', 'WITHSCORES'])));
+  return Promise.all(
+    since.map(async ([id, at]) => {
+      const fields = ['account', 'attempt', 'preempted', 'recorded', 'verdict', 'storing_since'];
+      const [account, attempt, preempted, recorded, verdict, storing] = await connection.read([
+        'HMGET',
+        keys.job(id),
+        ...fields,
+      ]);
+      const isBound = preempted || recorded || verdict || storing || !attempt;
+      const isLeaving = preempted && preempted === attempt && !storing;
+      const hold = isLeaving ? 'leaving' : isBound ? 'bound' : 'free';
+      return { id, account: text(account), since: Number(at), attempt: number(attempt) ?? 0, hold };
     }),
   );
-  return found.flat() as string[];
 }
 
-/** Open work of the whole record; times are milliseconds, `null` when there is none. */
-export interface Openings {
-  readonly queued: number;
-  readonly active: number;
-  readonly held: number;
-  readonly oldestQueued: number | null;
-  readonly webhooks: number;
-  readonly oldestWebhook: number | null;
-  readonly blocked: number;
+/** Returns the jobs that wait longest since before a moment, at most 10,000: those that end make room for the others. */
+export function listOverdue(store: RecordStore, before: number): Promise<string[]> {
+  const limit = ['LIMIT', '0', String(maxOverdue)];
+  return store.connection.read(['ZRANGEBYSCORE', keys.queued, '-inf', String(before), ...limit]);
 }
 
-export async function readOpenings(store: RecordStore): Promise<Openings> {
-  const accounts = (await store.connection.read(['HVALS', keys.slugs])) as string[];
-  const now = String(store.clock.now());
-  const each = await store.connection.readAll(
-    accounts.flatMap((account) => {
-      const [queue, hash] = [keys.queue(account), keys.account(account)];
-      return [
-        ['ZCARD', queue],
-        ['ZRANGE', queue, '0', '0', 'WITHSCORES'],
-        ['HGET', hash, 'held'],
-      ];
-    }),
-  );
-  const [active, webhooks, first, blocked] = await store.connection.readAll([
-    ['ZCARD', keys.active],
-    ['ZCARD', keys.webhooks],
-    ['ZRANGE', keys.webhooks, '0', '0', 'WITHSCORES'],
-    ['ZCOUNT', keys.blocks, `(${now}`, '+inf'],
-  ]);
-  const scores = each.filter((_, n) => n % 3 === 1).map((reply) => scoreOf(reply));
-  return {
-    queued: sum(each.filter((_, n) => n % 3 === 0)),
-    active: Number(active),
-    held: sum(each.filter((_, n) => n % 3 === 2)),
-    oldestQueued: scores.reduce((least, one) => (least === null || (one !== null && one < least) ? one : least), null),
-    webhooks: Number(webhooks),
-    oldestWebhook: scoreOf(first),
-    blocked: Number(blocked),
-  };
-}
+/**
+ * Reads the open work of the whole record at one moment, at the same cost however many accounts there are. Answers {'open',
+ * queued, active, delayed jobs, calls in hand, webhooks, blocked addresses, time of the oldest queued job or '', of the oldest webhook}.
+ */
+const openingsScript = script(
+  'openings',
+  'always',
+  ['queued', 'active', 'delayed', 'calls', 'webhooks', 'blocks'] as const,
+  [],
+  /* lua */ `
+local function oldest(set) return redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')[2] or '' end
+return { 'open', redis.call('ZCARD', queued), redis.call('ZCARD', active), redis.call('ZCARD', delayed), redis.call('ZCARD', calls),
+  redis.call('ZCARD', webhooks), redis.call('ZCOUNT', blocks, string.format('(%d', now), '+inf'), oldest(queued), oldest(webhooks) }
+`,
+);
 
-function sum(replies: readonly unknown[]): number {
-  return replies.reduce<number>((total, one) => total + Number(one), 0);
-}
-
-function scoreOf(reply: unknown): number | null {
-  const [, score] = reply as (string | undefined)[];
-  return score === undefined ? null : Number(score);
+/** Returns the open work of the whole record; times are milliseconds, `null` when there is none. */
+export async function readOpenings(store: RecordStore) {
+  const [, ...reply] = await run(store, openingsScript, {});
+  const [queued = 0, active = 0, delayed = 0, calls = 0, webhooks = 0, blocked = 0] = reply.slice(0, 6).map(Number);
+  // Each open job and each call in hand holds one credit.
+  const held = queued + active + delayed + calls;
+  return { queued, active, held, webhooks, blocked, oldestQueued: number(reply[6]), oldestWebhook: number(reply[7]) };
 }

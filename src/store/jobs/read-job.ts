@@ -1,6 +1,8 @@
 import type { Job, JobStatus } from '../../model/job.ts';
+import type { QueuePosition } from '../../model/job-json.ts';
 import { keys } from '../keys.ts';
 import { number, pairs, type RecordStore, text } from '../script.ts';
+import { type JobTexts, readEnds, type StoredEnd } from './ended-job.ts';
 
 type Asked = Pick<Job, 'endpoint' | 'path' | 'args'> & { readonly webhook_url: string; readonly authorization: string };
 
@@ -11,16 +13,35 @@ export interface JobWebhook {
   readonly authorization: string;
 }
 
-export interface QueuePosition {
-  /** Jobs of the account that wait before it; `null` when it does not wait for its turn. */
-  readonly before: number | null;
-  readonly running: number;
-  readonly concurrency: number | null;
+/** A job with what the record keeps beside it. */
+export interface StoredJob {
+  readonly job: Job;
+  readonly webhook: JobWebhook | null;
+  readonly attempts: readonly AttemptMark[];
 }
 
 export async function readJob(store: RecordStore, id: string): Promise<Job | null> {
+  return (await readStored(store, id))?.job ?? null;
+}
+
+/** Returns jobs in the order of these ids; `null` for one that is not in the record. */
+export async function readJobs(store: RecordStore, ids: readonly string[]): Promise<(Job | null)[]> {
+  const ends = await readStoredEnds(store, ids);
+  return Promise.all(ends.map((end, n) => end?.job ?? readJob(store, ids[n] ?? '')));
+}
+
+/** Reads jobs that have ended, in the order of these ids; `null` for others. */
+export async function readStoredEnds(store: RecordStore, ids: readonly string[]): Promise<(StoredJob | null)[]> {
+  const ends = ids.length === 0 ? [] : await readEnds(store, ids);
+  return ends.map((end, n) => end && storedEndOf(ids[n] ?? '', end));
+}
+
+/** Reads what is open first: a job only ever goes from there to those that have ended. */
+export async function readStored(store: RecordStore, id: string): Promise<StoredJob | null> {
   const fields = pairs(await store.connection.read(['HGETALL', keys.job(id)]));
-  return fields.id === undefined ? null : jobOf(fields);
+  if (fields.id !== undefined) return openJobOf(fields);
+  const [end] = await readEnds(store, [id]);
+  return end ? storedEndOf(id, end) : null;
 }
 
 export async function readPositions(
@@ -29,17 +50,13 @@ export async function readPositions(
   ids: readonly string[],
 ): Promise<QueuePosition[]> {
   if (ids.length === 0) return [];
-  const [queue, key] = [keys.queue(account), keys.account(account)];
-  const [fields, ...ranks] = await store.connection.readAll([
-    ['HMGET', key, 'running', 'concurrency'],
-    ...ids.map((id) => ['ZRANK', queue, id] as const),
+  const { connection } = store;
+  const [[running, concurrency], ranks] = await Promise.all([
+    connection.read(['HMGET', keys.account(account), 'running', 'concurrency']),
+    connection.readAll(ids.map((id) => ['ZRANK', keys.queue(account), id])),
   ]);
-  const [running, concurrency] = fields as (string | null)[];
-  return ranks.map((rank) => ({
-    before: number(rank),
-    running: Number(running),
-    concurrency: number(concurrency),
-  }));
+  const shared = { running: Number(running), concurrency: number(concurrency) };
+  return ranks.map((rank) => ({ before: number(rank), ...shared }));
 }
 
 export interface AttemptMark {
@@ -55,34 +72,56 @@ export interface AttemptMark {
 }
 
 /** Returns the beginning and the end of each attempt of a job, in their order. */
-export async function readAttempts(store: RecordStore, id: string): Promise<AttemptMark[]> {
-  const marks = (await store.connection.read(['LRANGE', keys.attempts(id), '0', '-1'])) as string[];
-  return marks.map((json) => JSON.parse(json) as AttemptMark);
+export async function readAttempts(store: RecordStore, id: string): Promise<readonly AttemptMark[]> {
+  return (await readStored(store, id))?.attempts ?? [];
 }
 
 export async function readWebhook(store: RecordStore, id: string): Promise<JobWebhook | null> {
-  const [asked, receiver] = (await store.connection.read(['HMGET', keys.job(id), 'asked', 'receiver'])) as (
-    | string
-    | null
-  )[];
-  return webhookOf(asked, receiver);
+  return (await readStored(store, id))?.webhook ?? null;
 }
 
-export function webhookOf(asked: string | null | undefined, receiver: string | null | undefined): JobWebhook | null {
-  if (!asked || !receiver) return null;
-  const { webhook_url: url, authorization } = JSON.parse(asked) as Asked;
-  return { url, receiver, authorization };
+export function openJobOf(fields: Readonly<Record<string, string>>): StoredJob {
+  const { endpoint, path, args, webhook_url, authorization } = JSON.parse(text(fields.asked)) as Asked;
+  const job = jobOf(text(fields.id), fields, {
+    ...{ key: text(fields.key), endpoint, path, args },
+    webhook_url: webhook_url || null,
+    webhook_authorization: authorization || null,
+    error: null,
+    metadata: fields.metadata ? (JSON.parse(fields.metadata) as Job['metadata']) : null,
+    delivered: fields.delivered ? (JSON.parse(fields.delivered) as Job['delivered']) : null,
+  });
+  return { job, webhook: webhookOf(job, fields.receiver), attempts: marksOf(job, fields.attempts) };
 }
 
-export function jobOf(fields: Readonly<Record<string, string>>): Job {
-  const { endpoint, path, args, webhook_url } = JSON.parse(text(fields.asked)) as Asked;
+export function storedEndOf(id: string, { words, texts, attempts }: StoredEnd): StoredJob {
+  const job = jobOf(id, words, texts);
+  return { job, webhook: webhookOf(job, words.receiver), attempts: marksOf(job, attempts) };
+}
+
+function webhookOf({ webhook_url: url, webhook_authorization }: Job, receiver: string | undefined): JobWebhook | null {
+  return url && receiver ? { url, receiver, authorization: webhook_authorization ?? '' } : null;
+}
+
+type StoredMark = [attempt: number, sinceCreation: number, code?: string, counts?: string, reason?: string];
+
+/** Returns the marks of a job's attempts: one begins with two values, and ends with three or more. */
+function marksOf({ created_at }: Job, json: string | undefined): AttemptMark[] {
+  const marks = JSON.parse(`[${json ?? ''}]`) as StoredMark[];
+  return marks.map(([attempt, sinceCreation, code, counts, reason]): AttemptMark => {
+    const at = created_at + sinceCreation;
+    if (code === undefined) return { attempt, started_at: at };
+    return {
+      ...{ attempt, ended_at: at, code },
+      ...(counts && { counts: counts as NonNullable<AttemptMark['counts']> }),
+      ...(reason && { reason }),
+    };
+  });
+}
+
+function jobOf(id: string, fields: Readonly<Record<string, string>>, texts: JobTexts): Job {
   return {
-    id: text(fields.id),
+    id,
     account: text(fields.account),
-    key: text(fields.key),
-    endpoint,
-    path,
-    args,
     status: fields.status as JobStatus,
     revision: Number(fields.revision),
     created_at: Number(fields.created_at),
@@ -95,15 +134,13 @@ export function jobOf(fields: Readonly<Record<string, string>>): Job {
     attempt: Number(fields.attempt ?? 0),
     failures: Number(fields.failures ?? 0),
     interruptions: Number(fields.interruptions ?? 0),
+    preempted: number(fields.preempted),
     not_before: Number(fields.not_before ?? 0),
     deadline: number(fields.deadline),
     storing_since: number(fields.storing_since),
     verdict: fields.verdict ? (JSON.parse(fields.verdict) as Job['verdict']) : null,
     error_code: (fields.error_code || null) as Job['error_code'],
-    error: fields.error || null,
-    metadata: fields.metadata ? (JSON.parse(fields.metadata) as Job['metadata']) : null,
-    delivered: fields.delivered ? (JSON.parse(fields.delivered) as Job['delivered']) : null,
     removed_at: number(fields.removed_at),
-    webhook_url: webhook_url || null,
+    ...texts,
   };
 }

@@ -1,6 +1,6 @@
 import type { Outcome } from '../../model/outcome.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
-import { readOpenJob } from './read-open-job.ts';
+import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
 
 /**
  * Keeps the verdict of the open attempt's worker for whichever controller leads; the last one counts. Refused once the
@@ -9,7 +9,7 @@ import { readOpenJob } from './read-open-job.ts';
 const tellScript = script(
   'tell',
   'always',
-  ['job'] as const,
+  openJobKeyNames,
   ['jobId', 'attempt', 'verdict', 'workChannel'] as const,
   /* lua */ `${readOpenJob}
 local fields, refused = read_open_job({})

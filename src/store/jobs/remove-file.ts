@@ -1,5 +1,7 @@
 import type { Job } from '../../model/job.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
+import { shortId } from '../short-id.ts';
+import { storedEnd } from './ended-job.ts';
 
 /**
  * Marks the file of an ended job as removed and asks for its removal from the object store, once.
@@ -8,24 +10,25 @@ import { type Change, changeOf, type RecordStore, run, script } from '../script.
 const removeFileScript = script(
   'remove-file',
   'always',
-  ['job', 'files'] as const,
-  ['accountId', 'jobId', 'workChannel'] as const,
-  /* lua */ `
-local seen = redis.call('HMGET', job, 'account', 'removed_at', 'delivered', 'ended_at')
-if seen[1] ~= accountId or (seen[4] or '') == '' or (seen[3] or '') == '' then return { 'not_found' } end
-if (seen[2] or '') ~= '' then return { 'already_removed' } end
-redis.call('HSET', job, 'removed_at', now)
-redis.call('HINCRBY', job, 'revision', 1)
-redis.call('ZADD', files, 0, accountId .. '/' .. jobId)
+  ['endedJob', 'files'] as const,
+  ['accountId', 'jobId', 'shortId', 'workChannel'] as const,
+  /* lua */ `${storedEnd}
+local words, marks, texts = read_end()
+if not words or words.account ~= accountId or words.status ~= 'C' then return { 'not_found' } end
+if words.removed_at ~= '' then return { 'already_removed' } end
+words.removed_at, words.revision = string.format('%d', now), string.format('%d', words.revision + 1)
+redis.call('ZADD', files, 0, shortId)
+write_end(words, marks, texts)
 redis.call('PUBLISH', workChannel, jobId)
 return { 'removed' }
 `,
 );
 
+/** The caller has seen that the job has a file: a completed one without any is a job for metadata. */
 export async function removeFile(
   store: RecordStore,
   job: Pick<Job, 'id' | 'account'>,
 ): Promise<Change<'already_removed' | 'not_found'>> {
-  const reply = await run(store, removeFileScript, { accountId: job.account, jobId: job.id });
+  const reply = await run(store, removeFileScript, { accountId: job.account, jobId: job.id, shortId: shortId(job.id) });
   return changeOf(reply, 'removed');
 }

@@ -1,34 +1,34 @@
+import { keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
+import { shortId } from '../short-id.ts';
+import { storedEnd } from './ended-job.ts';
 
 /** Removes the record of a job that ended before a moment. Answers {'removed'}, {'kept'} or {'not_found'}. */
 const removeJobScript = script(
   'remove-job',
   'always',
-  ['job', 'attempts', 'jobs', 'ended', 'webhook', 'webhooks', 'deliveries'] as const,
-  ['accountId', 'jobId', 'before'] as const,
-  /* lua */ `
-local seen = redis.call('HMGET', job, 'ended_at', 'receiver', 'status')
-if not seen[3] then
-  redis.call('ZREM', ended, accountId .. '/' .. jobId)
-  return { 'not_found' }
+  ['job', 'endedJob', 'jobs', 'ended', 'webhook', 'webhooks', 'deliveries'] as const,
+  ['accountId', 'jobId', 'shortId', 'before'] as const,
+  /* lua */ `${storedEnd}
+local words = read_end()
+if not words then
+  redis.call('ZREM', ended, shortId)
+  return { redis.call('EXISTS', job) == 1 and 'kept' or 'not_found' }
 end
-if (seen[1] or '') == '' or tonumber(seen[1]) >= tonumber(before) then return { 'kept' } end
-redis.call('DEL', job, attempts, webhook)
-redis.call('ZREM', jobs, jobId)
-redis.call('ZREM', deliveries, jobId)
-redis.call('ZREM', ended, accountId .. '/' .. jobId)
-redis.call('ZREM', webhooks, (seen[2] or '') .. '/' .. jobId)
+if words.account ~= accountId or tonumber(words.ended_at) >= tonumber(before) then return { 'kept' } end
+redis.call('ZREM', webhooks, words.receiver .. '/' .. jobId)
+redis.call('ZREM', deliveries, shortId)
+redis.call('ZREM', jobs, shortId)
+redis.call('DEL', endedJob, webhook)
+redis.call('ZREM', ended, shortId)
 return { 'removed' }
 `,
 );
 
-/** Removes the record of an ended job with its attempts and its webhook; false when it ended later, or has not ended. */
-export async function removeJob(
-  store: RecordStore,
-  accountId: string,
-  jobId: string,
-  before: number,
-): Promise<boolean> {
-  const [word] = await run(store, removeJobScript, { accountId, jobId, before });
+/** Removes the record of an ended job with its webhook; false when it ended later, or has not ended. */
+export async function removeJob(store: RecordStore, jobId: string, before: number): Promise<boolean> {
+  const line = await store.connection.read(['GETRANGE', keys.endedJob(jobId), '0', '63']);
+  const [accountId = ''] = (line ?? '').split(' ');
+  const [word] = await run(store, removeJobScript, { accountId, jobId, shortId: shortId(jobId), before });
   return word !== 'kept';
 }

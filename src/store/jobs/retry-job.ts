@@ -1,7 +1,7 @@
 import type { Job } from '../../model/job.ts';
 import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
-import { readOpenJob } from './read-open-job.ts';
+import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
 
 /**
  * Ends an attempt that another one follows: frees its slot and delays the job until its time, or puts it at the head of its
@@ -11,7 +11,7 @@ import { readOpenJob } from './read-open-job.ts';
 const retryScript = script(
   'retry',
   'always',
-  [...fairShareKeyNames, 'lead', 'job', 'active', 'delayed', 'attempts'] as const,
+  [...fairShareKeyNames, ...openJobKeyNames, 'queued', 'lead', 'active', 'delayed'] as const,
   [
     'holder',
     'accountId',
@@ -26,21 +26,31 @@ const retryScript = script(
   ] as const,
   /* lua */ `${readOpenJob}${fairShare}
 if redis.call('GET', lead) ~= holder then return { 'not_leading' } end
-local fields, refused = read_open_job({ 'account', 'created_at' })
+local fields, refused = read_open_job({ 'account' })
 if refused then return refused end
 if fields.account ~= accountId then return { 'not_found' } end
-if fields.attempt ~= attempt or is_counted(fields) or not redis.call('ZSCORE', active, jobId) then return { 'stale' } end
+local active_since = redis.call('ZSCORE', active, jobId)
+if fields.attempt ~= attempt or is_counted(fields) or not active_since then return { 'stale' } end
+local owner = redis.call('HMGET', account, 'concurrency', 'tag', 'running')
+local running = tonumber(owner[3])
+undos[1] = function()
+  redis.pcall('HSET', account, 'running', owner[3])
+  redis.pcall('ZADD', active, active_since, jobId)
+  for _, set in ipairs({ delayed, queue, queued }) do redis.pcall('ZREM', set, jobId) end
+  update_ready(accountId, running, owner[1], owner[2])
+end
 redis.call('ZREM', active, jobId)
-redis.call('HINCRBY', job, counts == 'failure' and 'failures' or 'interruptions', 1)
-redis.call('HSET', job, 'not_before', notBefore, 'deadline', '', 'stage', '', 'speed_bytes', '', 'eta_seconds', '',
-  'storing_since', '', 'verdict', '', 'metadata', '', 'delivered', '')
-redis.call('HINCRBY', job, 'revision', 1)
-redis.call('RPUSH', attempts, cjson.encode({ attempt = tonumber(attempt), ended_at = now, code = code, counts = counts,
-  reason = reason ~= '' and reason or nil }))
 if tonumber(notBefore) > now then redis.call('ZADD', delayed, notBefore, jobId)
-else redis.call('ZADD', queue, fields.created_at, jobId) end
-local owner = redis.call('HMGET', account, 'concurrency', 'tag')
-update_ready(accountId, redis.call('HINCRBY', account, 'running', -1), owner[1], owner[2])
+else
+  redis.call('ZADD', queue, fields.created_at, jobId)
+  redis.call('ZADD', queued, fields.created_at, jobId)
+end
+redis.call('HSET', account, 'running', string.format('%d', running - 1))
+update_ready(accountId, running - 1, owner[1], owner[2])
+local counter = counts == 'failure' and 'failures' or 'interruptions'
+redis.call('HSET', job, counter, fields[counter] + 1, 'not_before', notBefore, 'deadline', '', 'stage', '',
+  'speed_bytes', '', 'eta_seconds', '', 'storing_since', '', 'verdict', '', 'metadata', '', 'delivered', '',
+  'revision', next_revision(fields), 'attempts', mark(fields, attempt, code, counts, reason))
 redis.call('PUBLISH', jobChannel, jobId)
 redis.call('PUBLISH', workChannel, '')
 return { 'waiting' }

@@ -1,31 +1,23 @@
-import type { Job, JobStatus } from '../../model/job.ts';
+import type { Job } from '../../model/job.ts';
+import { shortenMetadata } from '../../model/metadata.ts';
+import type { JobEnd } from '../../model/next.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { type Change, changeOf, type RecordStore, run, script, text } from '../script.ts';
-import { endJob, endJobArgNames, endJobIds, endJobKeyNames } from './end-job.ts';
+import { type EndingJob, endJob, endJobArgNames, endJobIds, endJobKeyNames } from './end-job.ts';
+import { packTexts } from './ended-job.ts';
 import { maxReasonChars } from './retry-job.ts';
 
 /**
  * Ends a job, once: final status, charge or release, ledger, request-log line, statistics and webhook in one step.
  * Only an attempt that is open completes a job. A repetition, a late attempt and a controller that does not lead change nothing.
- * Answers {'settled', balance that was charged or ''}, {'already_ended', status}, {'stale'}, {'not_found'}, {'roll'} or
+ * Answers {'settled', balance that was charged or ''}, {'already_ended'}, {'stale'}, {'not_found'}, {'roll'} or
  * {'not_leading'}.
  */
 const settleScript = script(
   'settle',
   'always',
   [...endJobKeyNames, 'lead'] as const,
-  [
-    ...endJobArgNames,
-    'holder',
-    'attempt',
-    'status',
-    'code',
-    'sentence',
-    'log',
-    'metadata',
-    'delivered',
-    'reason',
-  ] as const,
+  [...endJobArgNames, 'holder', 'attempt', 'status', 'code', 'log', 'isDelivered', 'reason'] as const,
   /* lua */ `${endJob}
 if redis.call('GET', lead) ~= holder then return { 'not_leading' } end
 local refused = read_job()
@@ -33,41 +25,36 @@ if refused then return refused end
 if j.attempt ~= attempt or (status == 'CompletedJob' and is_counted(j)) then return { 'stale' } end
 refused = read_balances()
 if refused then return refused end
-return { 'settled', end_job({ status = status, code = code, error = sentence, log = log, metadata = metadata, delivered = delivered, reason = reason }) }
+return { 'settled', end_job({ status = status, code = code, log = log, is_delivered = isDelivered == '1', reason = reason }) }
 `,
 );
 
-export interface JobEnding {
-  readonly status: JobStatus;
-  readonly code: string | null;
-  readonly text: string | null;
-  readonly log: number;
-  readonly metadata: unknown;
-  readonly delivered: unknown;
+export interface JobEnding extends Pick<JobEnd, 'status' | 'code' | 'text' | 'log'> {
+  readonly metadata: Job['metadata'];
+  readonly delivered: Job['delivered'];
   /** Cause of the last interruption, for the mark of the attempt. */
   readonly reason?: string | undefined;
 }
 
-/** Gives the balance that was charged, or ''. */
+/** Gives the balance that was charged, or ''. Long metadata is shortened for all who read it from now on. */
 export async function settleJob(
   store: RecordStore,
   holder: string,
-  job: Pick<Job, 'id' | 'account' | 'key' | 'endpoint' | 'attempt'>,
+  job: EndingJob & Pick<Job, 'attempt'>,
   end: JobEnding,
 ): Promise<Change<'already_ended' | 'stale' | 'not_found' | 'not_leading', { readonly balance: string }>> {
-  const reply = await withRolledPeriod(store, job.account, () =>
-    run(store, settleScript, {
-      ...endJobIds(job),
-      holder,
-      attempt: job.attempt,
-      status: end.status,
-      code: end.code ?? '',
-      sentence: end.text ?? '',
-      log: end.log,
-      metadata: end.metadata ? JSON.stringify(end.metadata) : '',
-      delivered: end.delivered ? JSON.stringify(end.delivered) : '',
-      reason: (end.reason ?? '').slice(0, maxReasonChars),
-    }),
-  );
+  const metadata = end.metadata && shortenMetadata(end.metadata);
+  const texts = packTexts(job.id, { ...job, error: end.text, metadata, delivered: end.delivered });
+  const values = {
+    ...endJobIds(job),
+    holder,
+    attempt: job.attempt,
+    status: end.status,
+    code: end.code ?? '',
+    log: end.log,
+    isDelivered: end.delivered ? '1' : '',
+    reason: (end.reason ?? '').slice(0, maxReasonChars),
+  };
+  const reply = await withRolledPeriod(store, job.account, () => run(store, settleScript, values, [texts]));
   return changeOf(reply, 'settled', { balance: text(reply[1]) });
 }

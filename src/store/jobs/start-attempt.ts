@@ -1,6 +1,6 @@
 import type { Job } from '../../model/job.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
-import { readOpenJob } from './read-open-job.ts';
+import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
 
 /**
  * Records that an attempt begins, before anything is started. Only the next attempt of a job that was taken begins, once.
@@ -9,7 +9,7 @@ import { readOpenJob } from './read-open-job.ts';
 const startScript = script(
   'start',
   'always',
-  ['lead', 'job', 'active', 'attempts'] as const,
+  ['lead', ...openJobKeyNames, 'active'] as const,
   ['holder', 'jobId', 'attempt', 'deadline', 'jobChannel'] as const,
   /* lua */ `${readOpenJob}
 if redis.call('GET', lead) ~= holder then return { 'not_leading' } end
@@ -17,9 +17,8 @@ local fields, refused = read_open_job({})
 if refused then return refused end
 if fields.attempt == attempt then return { 'already_started' } end
 if fields.attempt + 1 ~= tonumber(attempt) or not redis.call('ZSCORE', active, jobId) then return { 'stale' } end
-redis.call('HSET', job, 'attempt', attempt, 'deadline', deadline, 'storing_since', '')
-redis.call('HINCRBY', job, 'revision', 1)
-redis.call('RPUSH', attempts, cjson.encode({ attempt = tonumber(attempt), started_at = now }))
+redis.call('HSET', job, 'attempt', attempt, 'deadline', deadline, 'storing_since', '',
+  'revision', next_revision(fields), 'attempts', mark(fields, attempt))
 redis.call('PUBLISH', jobChannel, jobId)
 return { 'started' }
 `,

@@ -1,29 +1,64 @@
+import type { WorkerShares } from '../../model/preemption.ts';
 import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
 import { type RecordStore, run, script, text } from '../script.ts';
 
 /**
  * Takes the oldest waiting job of the account whose turn it is. The job keeps a slot of the account and of the whole
- * system until it is settled or waits for another attempt.
+ * system until it is settled or waits for another attempt. The last `kept` slots, or without these any slot after a wait of
+ * `maxWait`, go to the account that waits longest without one. An account one of whose jobs was interrupted for another
+ * account may not hold every slot until that job ends.
  * Answers {'taken', job, whose turn is next or ''}, {'full'}, {'again', whose turn it is or ''}, {'not_leading'}.
  */
 const takeScript = script(
   'take',
   'always',
-  [...fairShareKeyNames, 'lead', 'active'] as const,
-  ['holder', 'accountId', 'slots'] as const,
+  [...fairShareKeyNames, 'queued', 'lead', 'active'] as const,
+  ['holder', 'accountId', 'slots', 'kept', 'maxWait'] as const,
   /* lua */ `${fairShare}
 if redis.call('GET', lead) ~= holder then return { 'not_leading' } end
-if redis.call('ZCARD', active) >= tonumber(slots) then return { 'full' } end
-local first = redis.call('ZRANGE', ready, 0, 0, 'WITHSCORES')
-local id = redis.call('ZRANGE', queue, 0, 0)[1]
-if first[1] ~= accountId or not id then return { 'again', first[1] or '' } end
-local owner = redis.call('HMGET', account, 'weight', 'concurrency')
+local free = tonumber(slots) - redis.call('ZCARD', active)
+if free <= 0 then return { 'full' } end
+local next_turn = redis.call('ZRANGE', ready, 0, 0)[1]
+local longest = redis.call('ZRANGE', unserved, 0, 0, 'WITHSCORES')
+local whose = next_turn
+if free <= tonumber(kept) then
+  if not longest[1] then return { 'full' } end
+  whose = longest[1]
+elseif kept == '0' and longest[1] and now - tonumber(longest[2]) >= tonumber(maxWait) then
+  whose = longest[1]
+end
+if whose ~= accountId then return { 'again', whose or '' } end
+local first = redis.call('ZRANGE', queue, 0, 0, 'WITHSCORES')
+local id = first[1]
+local taken_turn = redis.call('ZSCORE', ready, accountId)
+if not id or not taken_turn then
+  -- A controller of the previous release, which knows nothing of this set, took its jobs: nobody else would get a turn.
+  redis.call('ZREM', ready, accountId)
+  redis.call('ZREM', unserved, accountId)
+  return { 'again', redis.call('ZRANGE', ready, 0, 0)[1] or '' }
+end
+local owner = redis.call('HMGET', account, 'weight', 'concurrency', 'running', 'preempted', 'tag')
+if kept == '0' and tonumber(owner[4] or 0) > 0 and tonumber(owner[3]) >= math.max(1, slots - 1) then
+  redis.call('ZREM', ready, accountId)
+  return { 'again', redis.call('ZRANGE', ready, 0, 0)[1] or '' }
+end
+local queued_at, last_turn = redis.call('ZSCORE', queued, id), redis.call('GET', turn)
+undos[1] = function()
+  redis.pcall('ZADD', queue, first[2], id)
+  if queued_at then redis.pcall('ZADD', queued, queued_at, id) end
+  redis.pcall('ZREM', active, id)
+  if last_turn then redis.pcall('SET', turn, last_turn) else redis.pcall('DEL', turn) end
+  redis.pcall('HSET', account, 'tag', owner[5], 'running', owner[3])
+  redis.pcall('ZADD', ready, taken_turn, accountId)
+  if longest[1] == accountId then redis.pcall('ZADD', unserved, longest[2], accountId) end
+end
+local tag, running = tonumber(taken_turn) + 1 / tonumber(owner[1]), tonumber(owner[3]) + 1
+redis.call('HSET', account, 'tag', string.format('%.17g', tag), 'running', string.format('%d', running))
 redis.call('ZREM', queue, id)
+redis.call('ZREM', queued, id)
 redis.call('ZADD', active, now, id)
-redis.call('SET', turn, first[2])
-local tag = tonumber(first[2]) + 1 / tonumber(owner[1])
-redis.call('HSET', account, 'tag', string.format('%.17g', tag))
-update_ready(accountId, redis.call('HINCRBY', account, 'running', 1), owner[2], tag)
+if whose == next_turn then redis.call('SET', turn, taken_turn) end
+update_ready(accountId, running, owner[2], tag)
 return { 'taken', id, redis.call('ZRANGE', ready, 0, 0)[1] or '' }
 `,
 );
@@ -32,15 +67,18 @@ return { 'taken', id, redis.call('ZRANGE', ready, 0, 0)[1] or '' }
 const maxMisses = 100;
 
 /**
- * Returns a generator of jobs in fair order. Each is taken when it is asked for; it ends when `slots` jobs are active or no
- * account may start one.
+ * Returns a generator of jobs in fair order. Each is taken when it is asked for; it ends when no account may start one.
  */
-export function makeTake(store: RecordStore, holder: string, slots: number): () => AsyncGenerator<string, void> {
+export function makeTake(
+  store: RecordStore,
+  holder: string,
+  { slots, kept, maxWaitMs }: WorkerShares,
+): () => AsyncGenerator<string, void> {
   // A script names its keys before it runs, so the account is a guess: Redis answers whose turn it is.
   let accountId = '';
   return async function* () {
     for (let misses = 0; misses < maxMisses; ) {
-      const [word, ...rest] = await run(store, takeScript, { holder, accountId, slots });
+      const [word, ...rest] = await run(store, takeScript, { holder, accountId, slots, kept, maxWait: maxWaitMs });
       if (word !== 'taken' && word !== 'again') return;
       const jobId = word === 'taken' ? text(rest.shift()) : null;
       const next = text(rest[0]);

@@ -13,6 +13,8 @@ export interface EntryStream<T extends StreamEntry> {
   readonly kind: 'ledger' | 'paid' | 'free';
   readonly id: string;
   readonly stream: string;
+  /** Sorted set of the streams of its kind, by the time of their oldest entry. */
+  readonly index: string;
   readonly list: string;
   readonly read: (entry: string, fields: Readonly<Record<string, string>>) => T;
 }
@@ -41,7 +43,8 @@ export async function readOldestEntries<T extends StreamEntry>(
   max: number,
   { behind = beforeFirstEntry, last = '+' } = {},
 ): Promise<T[]> {
-  return parseEntries(await store.connection.read(['XRANGE', stream, `(${behind}`, last, 'COUNT', String(max)]), read);
+  const kept = await store.connection.read(['XRANGE', stream, `(${behind}`, last, 'COUNT', String(max)]);
+  return kept.map(([entry, flat]) => read(entry, pairs(flat)));
 }
 
 /** Returns entries newest first: those in Redis, then, where `open` is given, archived ones. */
@@ -52,10 +55,8 @@ export async function readNewestEntries<T extends StreamEntry>(
   open?: ReadArchivedPart,
 ): Promise<T[]> {
   const { stream, read } = origin;
-  const found = parseEntries(
-    await store.connection.read(['XREVRANGE', stream, '+', '-', 'COUNT', String(limit)]),
-    read,
-  );
+  const kept = await store.connection.read(['XREVRANGE', stream, '+', '-', 'COUNT', String(limit)]);
+  const found = kept.map(([entry, flat]) => read(entry, pairs(flat)));
   if (open === undefined || found.length >= limit) return found;
   // An entry that is archived during this read is in both.
   const seen = new Set(found.map(({ entry }) => entry));
@@ -83,7 +84,7 @@ export async function listArchivedParts(
   store: RecordStore,
   { list }: Pick<EntryStream<StreamEntry>, 'list'>,
 ): Promise<ArchivedPart[]> {
-  const found = (await store.connection.read(['LRANGE', list, '0', '-1'])) as string[];
+  const found = await store.connection.read(['LRANGE', list, '0', '-1']);
   return found.map((json) => JSON.parse(json) as ArchivedPart);
 }
 
@@ -93,7 +94,7 @@ export async function newestArchivedPart(
   { list }: Pick<EntryStream<StreamEntry>, 'list'>,
 ): Promise<ArchivedPart | null> {
   const json = await store.connection.read(['LINDEX', list, '-1']);
-  return json === null ? null : (JSON.parse(String(json)) as ArchivedPart);
+  return json === null ? null : (JSON.parse(json) as ArchivedPart);
 }
 
 /**
@@ -102,8 +103,4 @@ export async function newestArchivedPart(
  */
 export function archivedPartKey({ kind, id }: Pick<EntryStream<StreamEntry>, 'kind' | 'id'>, from: string): string {
   return `days/${kind}/${id}/${from}/lines.gz`;
-}
-
-function parseEntries<T>(reply: unknown, read: EntryStream<T & StreamEntry>['read']): T[] {
-  return (reply as [string, string[]][]).map(([entry, flat]) => read(entry, pairs(flat)));
 }

@@ -1,21 +1,24 @@
 import { keys } from '../keys.ts';
 import { type RecordStore, readDue, run, script } from '../script.ts';
-import { archivedPartKey } from './archived-parts.ts';
+import { type ArchivedPart, archivedPartKey } from './archived-parts.ts';
 
-/** Answers {'dropped'}. */
+/**
+ * Forgets a part. `json` is its element of the list, '' when the list has none; it is looked for from the oldest on, where an
+ * expired one stands unless a clock went back. Answers {'dropped'}.
+ */
 const dropDaysScript = script(
   'drop-days',
   'always',
   ['list', 'days'] as const,
-  ['member', 'object'] as const,
+  ['member', 'json'] as const,
   /* lua */ `
-for _, json in ipairs(redis.call('LRANGE', list, 0, -1)) do
-  if cjson.decode(json).object == object then redis.call('LREM', list, 1, json) end
-end
+if json ~= '' then redis.call('LREM', list, 1, json) end
 redis.call('ZREM', days, member)
 return { 'dropped' }
 `,
 );
+
+const pageSize = 20;
 
 interface ExpiredPart {
   readonly member: string;
@@ -34,5 +37,14 @@ export async function listExpiredParts(store: RecordStore, before: number): Prom
 
 /** Forgets an archived part whose object is removed. */
 export async function forgetArchived(store: RecordStore, { member, list, object }: ExpiredPart): Promise<void> {
-  await run(store, dropDaysScript, { list, member, object });
+  await run(store, dropDaysScript, { list, member, json: (await findPart(store, list, object)) ?? '' });
+}
+
+/** Returns the element of a list of parts that names an object; it is one of the oldest, so the first page has it. */
+async function findPart({ connection }: RecordStore, list: string, object: string): Promise<string | undefined> {
+  for (let start = 0; ; start += pageSize) {
+    const page = await connection.read(['LRANGE', list, String(start), String(start + pageSize - 1)]);
+    const found = page.find((json) => (JSON.parse(json) as ArchivedPart).object === object);
+    if (found !== undefined || page.length < pageSize) return found;
+  }
 }

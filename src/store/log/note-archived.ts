@@ -1,3 +1,4 @@
+import { indexedStream } from '../lua/indexed-stream.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import type { ArchivedPart, EntryStream, StreamEntry } from './archived-parts.ts';
 
@@ -9,14 +10,23 @@ import type { ArchivedPart, EntryStream, StreamEntry } from './archived-parts.ts
 const moveDaysScript = script(
   'move-days',
   'always',
-  ['stream', 'list', 'days'] as const,
+  ['stream', 'index', 'list', 'days'] as const,
   ['from', 'after', 'json', 'member', 'at'] as const,
-  /* lua */ `
+  /* lua */ `${indexedStream}
 local newest = redis.call('LINDEX', list, -1)
 if (newest and cjson.decode(newest).last or '0-0') ~= from then return { 'stale' } end
+-- Entries that are gone, and those of the index, need no undoing.
+local is_trimmed = false
+undos[1] = function()
+  if is_trimmed then return end
+  if redis.call('LINDEX', list, -1) == json then redis.call('RPOP', list) end
+  redis.pcall('ZREM', days, member)
+end
 redis.call('RPUSH', list, json)
 if member ~= '' then redis.call('ZADD', days, at, member) end
 redis.call('XTRIM', stream, 'MINID', after)
+is_trimmed = true
+note_oldest(stream, index)
 return { 'moved' }
 `,
 );
@@ -35,6 +45,7 @@ export async function noteArchived(
   const [milliseconds, number] = newest.entry.split('-');
   const [word] = await run(store, moveDaysScript, {
     stream: origin.stream,
+    index: origin.index,
     list: origin.list,
     from,
     after: `${milliseconds}-${Number(number) + 1}`,

@@ -2,13 +2,18 @@ import type { Job } from '../../model/job.ts';
 import type { LedgerEntry } from '../../model/ledger.ts';
 import { keys } from '../keys.ts';
 import { pairs, type RecordStore } from '../script.ts';
+import { longId } from '../short-id.ts';
 import { type EntryStream, type ReadArchivedPart, readNewestEntries } from './archived-parts.ts';
+
+const kinds: readonly LedgerEntry['kind'][] = ['grant', 'charge', 'lapse', 'overdraft'];
+const balances: readonly LedgerEntry['balance'][] = ['subscription', 'packs', 'credits', 'overdraft'];
 
 export function ledgerStream(accountId: string): EntryStream<LedgerEntry> {
   return {
     kind: 'ledger',
     id: accountId,
     stream: keys.ledger(accountId),
+    index: keys.ledgerStreams,
     list: keys.ledgerDays(accountId),
     read: entryOf,
   };
@@ -31,10 +36,7 @@ export async function findEntry(
 ): Promise<LedgerEntry | null> {
   const key = keys.ledger(job.account);
   for (let before = '+'; ; ) {
-    const page = (await store.connection.read(['XREVRANGE', key, before, '-', 'COUNT', '1000'])) as [
-      string,
-      string[],
-    ][];
+    const page = await store.connection.read(['XREVRANGE', key, before, '-', 'COUNT', '1000']);
     const entries = page.map(([id, flat]) => entryOf(id, pairs(flat)));
     const found = entries.find((entry) => entry.job === job.id);
     const last = entries.at(-1);
@@ -47,11 +49,16 @@ function entryOf(id: string, fields: Readonly<Record<string, string>>): LedgerEn
   return {
     at: Number(fields.at),
     entry: id,
-    kind: fields.kind as LedgerEntry['kind'],
-    balance: fields.balance as LedgerEntry['balance'],
+    kind: wordOf(kinds, fields.kind) as LedgerEntry['kind'],
+    balance: wordOf(balances, fields.balance) as LedgerEntry['balance'],
     amount: Number(fields.amount),
-    job: fields.job || null,
+    job: longId(fields.job ?? '') || null,
     pack: fields.pack || null,
     ...(fields.reason ? { reason: fields.reason } : {}),
   };
+}
+
+/** Returns the word of a first letter; any other text is left to the check of the ledger. */
+function wordOf(words: readonly string[], letter = ''): string {
+  return words.find((word) => word[0] === letter) ?? letter;
 }

@@ -4,15 +4,17 @@ import type { RecordStore } from '../script.ts';
 import { type EntryStream, type ReadArchivedPart, readNewestEntries, type StreamEntry } from './archived-parts.ts';
 import type { LogLine } from './write-lines.ts';
 
-type StoredLogLine = LogLine & StreamEntry;
+export type StoredLogLine = LogLine & StreamEntry;
 
 /** Lines that carry money. */
 export function paidLineStream(keyId: string): EntryStream<StoredLogLine> {
-  return { kind: 'paid', id: keyId, stream: keys.paidLines(keyId), list: keys.paidDays(keyId), read: lineOf };
+  const [stream, list] = [keys.paidLines(keyId), keys.paidDays(keyId)];
+  return { kind: 'paid', id: keyId, stream, index: keys.lineStreams, list, read: lineOf };
 }
 
 export function freeLineStream(keyId: string): EntryStream<StoredLogLine> {
-  return { kind: 'free', id: keyId, stream: keys.freeLines(keyId), list: keys.freeDays(keyId), read: lineOf };
+  const [stream, list] = [keys.freeLines(keyId), keys.freeDays(keyId)];
+  return { kind: 'free', id: keyId, stream, index: keys.lineStreams, list, read: lineOf };
 }
 
 /** Returns request-log lines of an account or of one key, newest first; archived ones only where `open` is given. */

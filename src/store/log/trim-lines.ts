@@ -1,7 +1,6 @@
-import { listAccounts } from '../accounts/read-accounts.ts';
-import { listKeys } from '../accounts/read-keys.ts';
 import { keys } from '../keys.ts';
-import { type RecordStore, run, script } from '../script.ts';
+import { indexedStream } from '../lua/indexed-stream.ts';
+import { type RecordStore, readDue, run, script } from '../script.ts';
 
 const pageSize = 100;
 
@@ -12,18 +11,33 @@ const pageSize = 100;
 const trimScript = script(
   'trim',
   'always',
-  ['lines'] as const,
+  ['lines', 'lineStreams'] as const,
   ['before'] as const,
-  /* lua */ `
+  /* lua */ `${indexedStream}
 local old = {}
 for _, line in ipairs(redis.call('XRANGE', lines, '-', '+', 'COUNT', ${pageSize})) do
   if line[2][1] ~= 'at' or tonumber(line[2][2]) >= tonumber(before) then break end
   old[#old + 1] = line[1]
 end
 if #old > 0 then redis.call('XDEL', lines, unpack(old)) end
+note_oldest(lines, lineStreams)
 return { 'trimmed', #old }
 `,
 );
+
+/** Removes lines that are older than `before`; returns their number. Costs what is due: other streams are not looked at. */
+export async function sweepLines(store: RecordStore, before: number): Promise<number> {
+  let done = 0;
+  for (let kept = 0; ; ) {
+    const due = await readDue(store, keys.lineStreams, `(${before}`, kept);
+    if (due.length === 0) return done;
+    for (const lines of due) {
+      const removed = await trimLines(store, lines, before);
+      if (removed === 0) kept++;
+      done += removed;
+    }
+  }
+}
 
 async function trimLines(store: RecordStore, lines: string, before: number): Promise<number> {
   let done = 0;
@@ -32,15 +46,4 @@ async function trimLines(store: RecordStore, lines: string, before: number): Pro
     done += Number(removed);
     if (Number(removed) < pageSize) return done;
   }
-}
-
-export async function sweepLines(store: RecordStore, before: number): Promise<number> {
-  let done = 0;
-  for (const [, account] of await listAccounts(store)) {
-    for (const key of await listKeys(store, account)) {
-      for (const lines of [keys.freeLines(key.id), keys.paidLines(key.id)])
-        done += await trimLines(store, lines, before);
-    }
-  }
-  return done;
 }

@@ -21,7 +21,7 @@ interface LedgerCheck {
 }
 
 /**
- * Replays an account's ledger and compares every balance, and the holds with the open jobs and calls. The balances name
+ * Replays an account's ledger and compares every balance, the holds with the open jobs and calls, and the charges with what completed. The balances name
  * the last entry that they contain, so money may move meanwhile. The replay begins with the first entry of all where
  * `open` reads archived ones, else with the balances after the last archived one.
  */
@@ -70,7 +70,9 @@ async function verifyRaw(
     behind = page.at(-1)?.entry ?? last;
   }
   const books = parseBalances(seen.fields, seen.packs);
-  problems.push(...differences(replaying.balances(), books, { holds: seen.open }));
+  problems.push(
+    ...differences(replaying.balances(), books, { holds: seen.open, completed: Number(seen.fields.completed) }),
+  );
   const left = books.packs.reduce((sum, pack) => sum + pack.total - pack.used, 0);
   const counted = Number(seen.fields.packs_left);
   if (counted !== left)

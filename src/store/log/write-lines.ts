@@ -1,28 +1,32 @@
 import type { Log } from '../../base/log.ts';
+import { recordLimits } from '../../model/record-limits.ts';
 import { keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
 
-const fields = ['at', 'endpoint', 'status', 'duration_ms', 'ip', 'credits'] as const;
+/** Fields of a line, in the order of its values. */
+const lineFields = ['at', 'endpoint', 'status', 'duration_ms', 'ip', 'credits'] as const;
 
 /**
- * Writes request-log lines of one key and keeps about the `cap` newest. The lines follow the named arguments, each as the
- * values of `lineFields`. Answers {'written'}.
+ * Writes request-log lines of one key and keeps about the `cap` newest, fewer when the account has many keys. The lines follow the
+ * named arguments, each as the values of `lineFields`. Answers {'written'}.
  */
 const writeLinesScript = script(
   'write-lines',
   'needs memory',
-  ['lines'] as const,
+  ['lines', 'lineStreams', 'keyring'] as const,
   ['cap'] as const,
   /* lua */ `
-for n = 3, #ARGV, ${fields.length} do
-  redis.call('XADD', lines, 'MAXLEN', '~', cap, '*', ${fields.map((name, n) => `'${name}', ARGV[n + ${n}]`).join(', ')})
+local sharing = redis.call('HLEN', keyring) / ${recordLimits.fullLogsOfAccount}
+local most = string.format('%d', math.max(1, cap / math.max(1, sharing)))
+local written = {}
+undos[1] = function() redis.pcall('XDEL', lines, unpack(written)) end
+if redis.call('EXISTS', lines) == 0 then redis.call('ZADD', lineStreams, ARGV[4], lines) end
+for n = 4, #ARGV, ${lineFields.length} do
+  written[#written + 1] = redis.call('XADD', lines, 'MAXLEN', '~', most, '*', ${lineFields.map((name, n) => `'${name}', ARGV[n + ${n}]`).join(', ')})
 end
 return { 'written' }
 `,
 );
-
-/** Fields of a line, in the order of its values. */
-const lineFields = fields;
 
 export interface LogLine {
   readonly at: number;
@@ -33,8 +37,14 @@ export interface LogLine {
   readonly credits: number;
 }
 
+/** The key whose request log gets a line. */
+export interface LoggedKey {
+  readonly accountId: string;
+  readonly keyId: string;
+}
+
 export interface RequestLogWriter {
-  add(keyId: string, line: LogLine): void;
+  add(key: LoggedKey, line: LogLine): void;
   flush(): Promise<void>;
   close(): Promise<void>;
 }
@@ -48,10 +58,11 @@ const maxLinesAtOnce = 500;
 
 /**
  * Writes lines every 500 ms, so a SIGKILL loses at most one second of them; at most 20,000 wait while Redis is away. Lines
- * that carry money are written by the script that moves it, and are never lost. Each key keeps `cap` lines.
+ * that carry money are written by the script that moves it, and are never lost. Each key keeps `cap` lines, and an account ten
+ * times as many.
  */
 export function openRequestLog(store: RecordStore, cap: number, log: Log): RequestLogWriter {
-  const waiting: { keyId: string; line: LogLine }[] = [];
+  const waiting: { key: LoggedKey; line: LogLine }[] = [];
   let dropped = 0;
   let writing: Promise<void> = Promise.resolve();
 
@@ -76,8 +87,8 @@ export function openRequestLog(store: RecordStore, cap: number, log: Log): Reque
   const timer = setInterval(flush, flushMs);
   timer.unref();
   return {
-    add(keyId, line) {
-      if (waiting.length < maxWaitingLines) waiting.push({ keyId, line });
+    add(key, line) {
+      if (waiting.length < maxWaitingLines) waiting.push({ key, line });
       else dropped++;
       // Written early, because lines that wait longer get promoted and cost the garbage collector more.
       if (waiting.length === maxLinesAtOnce) void flush();
@@ -94,16 +105,16 @@ export function openRequestLog(store: RecordStore, cap: number, log: Log): Reque
 async function writePart(
   store: RecordStore,
   cap: number,
-  part: readonly { readonly keyId: string; readonly line: LogLine }[],
+  part: readonly { readonly key: LoggedKey; readonly line: LogLine }[],
 ): Promise<void> {
-  const byKey = new Map<string, string[]>();
-  for (const { keyId, line } of part) {
-    const values = byKey.get(keyId) ?? [];
-    byKey.set(keyId, values);
+  const byKey = new Map<string, { accountId: string; values: string[] }>();
+  for (const { key, line } of part) {
+    const { accountId, values } = byKey.get(key.keyId) ?? { accountId: key.accountId, values: [] };
+    byKey.set(key.keyId, { accountId, values });
     for (const name of lineFields) values.push(String(line[name]));
   }
-  const writes = [...byKey].map(([keyId, values]) =>
-    run(store, writeLinesScript, { lines: keys.freeLines(keyId), cap }, values),
+  const writes = [...byKey].map(([keyId, { accountId, values }]) =>
+    run(store, writeLinesScript, { lines: keys.freeLines(keyId), accountId, cap }, values),
   );
   await Promise.all(writes);
 }

@@ -1,50 +1,96 @@
+import { indexedStream } from './indexed-stream.ts';
+
 /** Keys of every script that moves money. */
-export const balanceKeyNames = ['account', 'plans', 'packs', 'packQueue', 'ledger', 'topup', 'purchases'] as const;
+export const balanceKeyNames = [
+  'account',
+  'plans',
+  'packs',
+  'packQueue',
+  'ledger',
+  'ledgerStreams',
+  'topup',
+  'purchases',
+] as const;
 
 /**
- * Lua of one account's balances: a balance and its ledger entry change in the same function.
+ * Lua of one account's balances. The functions below only decide: write_balances() writes every balance that changed in one
+ * command, and its ledger entries before; when the script fails later, all of it is undone.
  *
  * read_balances() → nil, {'roll'} when the billing period is over and must be rolled first, or {'not_found'}; sets b.
  * book_plan_quota() books the plan's present quota, because the plan may have changed since the last booking.
- * draw(jobId) → the balance that paid one credit, in the order of D42, or 'overdraft' when all are empty (D71).
- * request_topup() asks for a purchase when the rest falls below the threshold (D49); it reads nothing without a top-up.
+ * end_hold(completed) gives a credit back; what completed is counted here, apart from the ledger that must show its charge.
+ * draw(jobId) → the balance that paid one credit, in the order of D42, or 'overdraft' when all are empty (D71). Asks for a
+ *   purchase when the rest falls below the threshold (D49); it reads nothing for that without a top-up.
  */
-export const balances = /* lua */ `
+export const balances = /* lua */ `${indexedStream}
 local b
+-- Fields that are read, and their values before; older: the same of fields that few scripts change.
+local names = { 'plan', 'period_end', 'quota', 'used', 'packs_left', 'credits_given', 'credits_consumed', 'held', 'running',
+  'concurrency', 'tag', 'topup', 'last_entry', 'completed' }
+local values, older
+-- What is to be written: names of fields, ledger entries, and functions for the packs and the top-up.
+local changed, entries, others = {}, {}, {}
 
 local function read_balances()
-  local f = redis.call('HMGET', account, 'plan', 'period_end', 'quota', 'used', 'packs_left', 'credits_given',
-    'credits_consumed', 'held', 'running', 'concurrency', 'tag', 'topup')
+  local f = redis.call('HMGET', account, unpack(names))
   if not f[1] then return { 'not_found' } end
   b = { plan = f[1], period_end = f[2], quota = tonumber(f[3]), used = tonumber(f[4]), packs_left = tonumber(f[5]),
-    credits_given = tonumber(f[6]), credits_consumed = tonumber(f[7]), held = tonumber(f[8]), running = f[9],
-    concurrency = f[10], tag = f[11], topup = f[12] }
+    credits_given = tonumber(f[6]), credits_consumed = tonumber(f[7]), held = tonumber(f[8]), running = tonumber(f[9]),
+    concurrency = f[10], tag = f[11], topup = f[12], last_entry = f[13], completed = tonumber(f[14]) }
+  values, older = f, {}
   local json = b.plan ~= '' and redis.call('HGET', plans, b.plan)
   b.terms = json and cjson.decode(json) or nil
   if b.period_end ~= '' and now >= tonumber(b.period_end) then return { 'roll' } end
   return nil
 end
 
-local function write_entry(kind, balance, amount, jobId, pack, reason)
-  local id = redis.call('XADD', ledger, '*', 'at', string.format('%d', now), 'kind', kind, 'balance', balance, 'amount', amount, 'job', jobId or '', 'pack', pack or '',
-    'reason', reason or '')
-  redis.call('HSET', account, 'last_entry', id)
+local function set_field(name, value)
+  if b[name] == nil then older[name] = redis.call('HGET', account, name) end
+  b[name] = value
+  changed[#changed + 1] = name
 end
 
-local function set_field(name, value)
-  b[name] = value
-  redis.call('HSET', account, name, value)
+-- An entry stays for weeks: its kind and its balance are kept as their first letters.
+local function write_entry(kind, balance, ...)
+  entries[#entries + 1] = { string.sub(kind, 1, 1), string.sub(balance, 1, 1), ... }
+end
+
+local function undo_balances(written)
+  if #written > 0 then redis.pcall('XDEL', ledger, unpack(written)) end
+  for n, name in ipairs(names) do older[name] = values[n] end
+  for _, name in ipairs(changed) do
+    if older[name] then redis.pcall('HSET', account, name, older[name]) else redis.pcall('HDEL', account, name) end
+  end
+end
+
+local function write_balances()
+  local written = {}
+  undos[#undos + 1] = function() undo_balances(written) end
+  for _, e in ipairs(entries) do
+    written[#written + 1] = append(ledger, ledgerStreams, string.format('%d', now), 'kind', e[1], 'balance', e[2],
+      'amount', e[3], 'job', e[4] or '', 'pack', e[5] or '', 'reason', e[6] or '')
+  end
+  if #written > 0 then set_field('last_entry', written[#written]) end
+  for _, write in ipairs(others) do write() end
+  local flat = {}
+  for n, name in ipairs(changed) do flat[2 * n - 1], flat[2 * n] = name, b[name] end
+  if #flat > 0 then redis.call('HSET', account, unpack(flat)) end
+end
+
+local function end_hold(completed)
+  set_field('held', b.held - 1)
+  if completed then set_field('completed', b.completed + 1) end
 end
 
 local function quota_left() return math.max(0, b.quota - b.used) end
 
 local function set_quota(quota)
-  local before = quota_left()
+  local left = quota_left()
   if quota == b.quota then return end
   set_field('quota', quota)
   local after = quota_left()
-  if after > before then write_entry('grant', 'subscription', after - before) end
-  if after < before then write_entry('lapse', 'subscription', before - after) end
+  if after > left then write_entry('grant', 'subscription', after - left) end
+  if after < left then write_entry('lapse', 'subscription', left - after) end
 end
 
 local function book_plan_quota() set_quota(b.terms and b.terms.quota or 0) end
@@ -57,18 +103,36 @@ local function grant_credits(amount, reason)
 end
 
 local function grant_pack(id, json, total, purchased)
-  redis.call('HSET', packs, id, json, 'used:' .. id, 0)
-  redis.call('ZADD', packQueue, purchased, id)
   set_field('packs_left', b.packs_left + total)
   write_entry('grant', 'packs', total, nil, id)
+  others[#others + 1] = function()
+    undos[#undos + 1] = function()
+      redis.pcall('HDEL', packs, id, 'used:' .. id)
+      redis.pcall('ZREM', packQueue, id)
+    end
+    redis.call('HSET', packs, id, json, 'used:' .. id, 0)
+    redis.call('ZADD', packQueue, purchased, id)
+  end
 end
 
+-- The id of the pack that pays; nil when packs_left promises more than there is, which the check of the ledger tells.
 local function draw_from_pack(jobId)
-  local id = redis.call('ZRANGE', packQueue, 0, 0)[1]
-  local used = redis.call('HINCRBY', packs, 'used:' .. id, 1)
-  if used >= cjson.decode(redis.call('HGET', packs, id)).total then redis.call('ZREM', packQueue, id) end
+  local first = b.packs_left > 0 and redis.call('ZRANGE', packQueue, 0, 0, 'WITHSCORES') or {}
+  local id, purchased = first[1], first[2]
+  local seen = id and redis.call('HMGET', packs, id, 'used:' .. id) or {}
+  if not seen[1] or not seen[2] then return nil end
+  local used, total = seen[2] + 1, cjson.decode(seen[1]).total
   set_field('packs_left', b.packs_left - 1)
   write_entry('charge', 'packs', 1, jobId, id)
+  others[#others + 1] = function()
+    undos[#undos + 1] = function()
+      redis.pcall('HSET', packs, 'used:' .. id, seen[2])
+      redis.pcall('ZADD', packQueue, purchased, id)
+    end
+    redis.call('HSET', packs, 'used:' .. id, string.format('%d', used))
+    if used >= total then redis.call('ZREM', packQueue, id) end
+  end
+  return id
 end
 
 local function request_topup()
@@ -79,8 +143,14 @@ local function request_topup()
   if t[4] and t[4] ~= '' then return end
   if t[3] and t[3] ~= '' and now - tonumber(t[3]) < 72 * 3600000 then return end
   if remaining() * 100 >= threshold * (b.quota + size) then return end
-  redis.call('HSET', topup, 'purchase', accountId .. '-' .. now, 'purchase_attempts', 0, 'purchase_since', now)
-  redis.call('ZADD', purchases, now, accountId)
+  others[#others + 1] = function()
+    undos[#undos + 1] = function()
+      redis.pcall('HSET', topup, 'purchase', '')
+      redis.pcall('ZREM', purchases, accountId)
+    end
+    redis.call('HSET', topup, 'purchase', accountId .. '-' .. now, 'purchase_attempts', 0, 'purchase_since', now)
+    redis.call('ZADD', purchases, now, accountId)
+  end
 end
 
 local function draw(jobId)
@@ -90,9 +160,8 @@ local function draw(jobId)
     balance = 'subscription'
     set_field('used', b.used + 1)
     write_entry('charge', balance, 1, jobId)
-  elseif b.packs_left > 0 then
+  elseif draw_from_pack(jobId) then
     balance = 'packs'
-    draw_from_pack(jobId)
   elseif b.credits_given > b.credits_consumed then
     balance = 'credits'
     set_field('credits_consumed', b.credits_consumed + 1)

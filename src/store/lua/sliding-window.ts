@@ -1,3 +1,10 @@
+/** Places of the rolling quotas of a key in its string of counters, as arguments of `read_window`: byte, size, width. */
+export const quotaWindows = {
+  month: '1832, 180, 4 * 3600000',
+  week: '1156, 168, 3600000',
+  day: '0, 288, 300000',
+} as const;
+
 /**
  * Sliding windows that count calls. A window has `size` full buckets and the running one, so a call leaves it at most one
  * bucket late and never early. Its head is text kept beside other fields: cursor (the newest bucket), sum of all buckets,
@@ -7,6 +14,7 @@
  * read_window(name, at, size, width in milliseconds, cursor, sum, run) → the window of the string `name`, from the three
  *   texts of its head (nil for a new one), moved on to `now`. Writes nothing.
  * count_in(window) → the new text of its head, with one call more. Writes buckets that have passed.
+ * take_back(name, at, size, width, counted, cursor, sum, run) → the new text of its head without a call counted at that time.
  * wait_of(window, limit) → milliseconds until what was counted falls below the limit.
  */
 export const slidingWindow = /* lua */ `
@@ -31,8 +39,8 @@ local function move_on(window, present)
     ask[asked + 1], ask[asked + 2], ask[asked + 3] = 'GET', 'u32', bit
     set[written + 1], set[written + 2], set[written + 3], set[written + 4] = 'SET', 'u32', bit, '0'
   end
-  for _, count in ipairs(redis.call('BITFIELD', window.name, unpack(ask))) do window.sum = window.sum - count end
-  window.passed = set
+  window.old, window.passed = redis.call('BITFIELD', window.name, unpack(ask)), set
+  for _, count in ipairs(window.old) do window.sum = window.sum - count end
 end
 
 local function read_window(name, at, size, width, cursor, sum, run)
@@ -46,11 +54,35 @@ end
 local function count_in(window)
   local run = window.run
   if window.passed then
-    if #window.passed > 0 then redis.call('BITFIELD', window.name, unpack(window.passed))
+    if #window.passed > 0 then
+      undos[#undos + 1] = function()
+        for n, count in ipairs(window.old) do
+          redis.call('BITFIELD', window.name, 'SET', 'u32', bit_of(window, window.cursor + n), count)
+        end
+      end
+      redis.call('BITFIELD', window.name, unpack(window.passed))
     else redis.call('SETRANGE', window.name, window.at, string.rep('\\0', (window.size + 1) * 4)) end
     run = 0
   end
   return string.format('%d %d %d', window.bucket, window.sum + 1, run + 1)
+end
+
+local function take_back(name, at, size, width, counted, cursor, sum, run)
+  local bucket = math.floor(counted / width)
+  cursor, sum, run = tonumber(cursor), tonumber(sum), tonumber(run)
+  if bucket >= cursor then
+    if run > 0 then sum, run = sum - 1, run - 1 end
+  elseif bucket >= cursor - size then
+    local bit = bit_of({ at = at, size = size }, bucket)
+    -- 0 where the clock went back meanwhile: the call was then counted in another bucket.
+    local seen = redis.call('BITFIELD', name, 'GET', 'u32', bit)[1]
+    if seen > 0 then
+      undos[#undos + 1] = function() redis.pcall('BITFIELD', name, 'SET', 'u32', bit, seen) end
+      redis.call('BITFIELD', name, 'INCRBY', 'u32', bit, '-1')
+      sum = sum - 1
+    end
+  end
+  return string.format('%d %d %d', cursor, sum, run)
 end
 
 local function wait_of(window, limit)

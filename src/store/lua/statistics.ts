@@ -16,6 +16,9 @@ local function count_answer(log, took)
   seen[2] = seen[2] + 1
   if tonumber(log) < 500 then seen[3] = seen[3] + 1 end
   if took <= 60000 then seen[4], seen[5] = seen[4] + 1, seen[5] + took end
+  undos[#undos + 1] = function()
+    if old then redis.pcall('HSET', stats, slot, old) else redis.pcall('HDEL', stats, slot) end
+  end
   redis.call('HSET', stats, slot, table.concat(seen, ' '))
 end
 `;

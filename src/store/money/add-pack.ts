@@ -1,10 +1,11 @@
 import { refuse } from '../../base/errors.ts';
 import type { Pack } from '../../model/money.ts';
+import { recordLimits } from '../../model/record-limits.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { withRolledPeriod } from './roll-period.ts';
 
-/** Adds a pack to an account, once per pack id. Answers {'added'}, {'already_added'}, {'not_found'} or {'roll'}. */
+/** Adds a pack to an account, once per pack id. Answers {'added'}, {'already_added'}, {'too_many'}, {'not_found'} or {'roll'}. */
 const addPackScript = script(
   'add-pack',
   'needs memory',
@@ -14,8 +15,11 @@ const addPackScript = script(
 local refused = read_balances()
 if refused then return refused end
 if redis.call('HEXISTS', packs, id) == 1 then return { 'already_added' } end
+-- A pack has two fields. One that was paid is never refused.
+if redis.call('HLEN', packs) >= ${2 * recordLimits.packsOfAccount} then return { 'too_many' } end
 book_plan_quota()
 grant_pack(id, json, tonumber(total), purchasedAt)
+write_balances()
 return { 'added' }
 `,
 );
@@ -31,5 +35,9 @@ export async function addPack(store: RecordStore, accountId: string, pack: Omit<
       purchasedAt: purchased_at,
     }),
   );
+  if (word === 'too_many') {
+    const most = `An account has at most ${recordLimits.packsOfAccount} packs, exhausted ones included`;
+    throw refuse('too_many', `${most}: add credits instead`);
+  }
   if (word === 'not_found') throw refuse('not_found', 'There is no such account');
 }

@@ -17,17 +17,25 @@ const endPurchaseScript = script(
 if redis.call('HGET', topup, 'purchase') ~= id then return { 'stale' } end
 local refused = read_balances()
 if refused then return refused end
-redis.call('ZREM', purchases, accountId)
+local due = redis.call('ZSCORE', purchases, accountId)
+local seen = redis.call('HMGET', topup, 'spent_month', 'spent_cents')
 if verdict == 'paid' then
-  local seen = redis.call('HMGET', topup, 'spent_month', 'spent_cents')
-  local spent = seen[1] == month and tonumber(seen[2] or '0') or 0
-  redis.call('HSET', topup, 'purchase', '', 'last_purchase_at', now, 'spent_month', month, 'spent_cents', spent + tonumber(cents))
   book_plan_quota()
   grant_pack(id, json, tonumber(total), purchasedAt)
+else
+  set_field('topup', '')
+end
+write_balances()
+undos[#undos + 1] = function()
+  if due then redis.pcall('ZADD', purchases, due, accountId) end
+end
+redis.call('ZREM', purchases, accountId)
+if verdict == 'paid' then
+  local spent = seen[1] == month and tonumber(seen[2] or '0') or 0
+  redis.call('HSET', topup, 'purchase', '', 'last_purchase_at', now, 'spent_month', month, 'spent_cents', spent + tonumber(cents))
   return { 'paid' }
 end
 redis.call('HSET', topup, 'purchase', '', 'enabled', '0')
-set_field('topup', '')
 return { 'declined' }
 `,
 );

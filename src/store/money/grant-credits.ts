@@ -1,11 +1,12 @@
 import { refuse } from '../../base/errors.ts';
+import { recordLimits } from '../../model/record-limits.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { withRolledPeriod } from './roll-period.ts';
 
 /**
  * Grants credits to an account, once per id where one is given. Answers {'granted', given, consumed}, also to a repetition,
- * {'conflict'} when the id was given another amount, {'not_found'} or {'roll'}.
+ * {'conflict'} when the id was given another amount, {'too_many'} ids, {'not_found'} or {'roll'}.
  */
 const grantScript = script(
   'grant',
@@ -18,9 +19,11 @@ if refused then return refused end
 local granted = id ~= '' and redis.call('HGET', grants, id)
 if granted and granted ~= amount then return { 'conflict' } end
 if not granted then
-  if id ~= '' then redis.call('HSET', grants, id, amount) end
+  if id ~= '' and redis.call('HLEN', grants) >= ${recordLimits.grantIdsOfAccount} then return { 'too_many' } end
   book_plan_quota()
   grant_credits(tonumber(amount), reason)
+  write_balances()
+  if id ~= '' then redis.call('HSET', grants, id, amount) end
 end
 return { 'granted', b.credits_given, b.credits_consumed }
 `,
@@ -40,6 +43,10 @@ export async function grantCredits(
     run(store, grantScript, { accountId, amount, reason, id }),
   );
   if (reply[0] === 'conflict') throw refuse('already_exists', `Another number of credits was added with the id ${id}`);
+  if (reply[0] === 'too_many') {
+    const most = `An account has at most ${recordLimits.grantIdsOfAccount} grants with an id`;
+    throw refuse('too_many', `${most}: leave the id out`);
+  }
   if (reply[0] !== 'granted') throw refuse('not_found', 'There is no such account');
   return { given: Number(reply[1]), consumed: Number(reply[2]) };
 }

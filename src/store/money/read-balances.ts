@@ -8,13 +8,16 @@ import { number, pairs, type RecordStore, run, script, text } from '../script.ts
  */
 const readBalancesScript = script(
   'read-books',
-  'always',
+  'light',
   ['account', 'packs', 'open', 'calls', 'ledgerDays'] as const,
   ['accountId'] as const,
   /* lua */ `
 local in_hand = redis.call('ZCARD', open)
-for _, member in ipairs(redis.call('ZRANGE', calls, 0, -1)) do
-  if string.sub(member, 1, #accountId + 1) == accountId .. '/' then in_hand = in_hand + 1 end
+-- The calls of all accounts are looked through only for an account that seems to have one.
+if tonumber(redis.call('HGET', account, 'held')) ~= in_hand then
+  for _, member in ipairs(redis.call('ZRANGE', calls, 0, -1)) do
+    if string.sub(member, 1, #accountId + 1) == accountId .. '/' then in_hand = in_hand + 1 end
+  end
 end
 return { 'read', redis.call('HGETALL', account), redis.call('HGETALL', packs), in_hand,
   redis.call('LINDEX', ledgerDays, -1) or '' }

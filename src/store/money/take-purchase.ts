@@ -19,8 +19,8 @@ if now < tonumber(at) then return { 'early' } end
 local t = redis.call('HMGET', topup, 'purchase', 'enabled', 'monthly_cap_cents', 'price_cents', 'spent_month', 'spent_cents',
   'purchase_attempts', 'purchase_terms')
 local function drop(word)
-  redis.call('ZREM', purchases, accountId)
   redis.call('HSET', topup, 'purchase', '')
+  redis.call('ZREM', purchases, accountId)
   return { word }
 end
 if not t[1] or t[1] == '' then return drop('dropped') end
@@ -34,10 +34,10 @@ if t[7] == '0' then
     terms[name] = redis.call('HGET', topup, name) or ''
   end
   terms = cjson.encode(terms)
-  redis.call('HSET', topup, 'purchase_terms', terms)
 end
-redis.call('HINCRBY', topup, 'purchase_attempts', 1)
+undos[1] = function() redis.pcall('ZADD', purchases, at, accountId) end
 redis.call('ZADD', purchases, now + tonumber(lease), accountId)
+redis.call('HSET', topup, 'purchase_terms', terms, 'purchase_attempts', string.format('%d', t[7] + 1))
 return { 'taken', t[1], terms }
 `,
 );

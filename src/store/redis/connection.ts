@@ -1,42 +1,82 @@
-import { Refusal, refuse } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
-import { type RedisTopology, readTopology } from './discovery.ts';
-import { ReconnectingConnection } from './reconnecting-connection.ts';
-import { isReply, type RedisClient } from './redis-client.ts';
+import { readTopology } from './discovery.ts';
+import type { Durability } from './durability.ts';
+import { DurabilityWatch, type ObserveReplicas } from './durability-watch.ts';
+import { type Patience, ReconnectingConnection } from './reconnecting-connection.ts';
+import type { RedisClient } from './redis-client.ts';
+import { type RecordClock, RedisClock } from './redis-clock.ts';
 import { type Listener, Subscriptions } from './subscriptions.ts';
-import { RedisTimeout, withTimeout } from './timeout.ts';
+import { RedisTimeout, timeoutMs } from './timeout.ts';
+
+/** The reply to each command that changes nothing. */
+type ReadReplies = Record<'GET' | 'GETRANGE' | 'HGET' | 'LINDEX' | 'ZSCORE', string | null> &
+  Record<'HGETALL' | 'HVALS' | 'LRANGE' | 'SMEMBERS', string[]> &
+  Record<`Z${'RANGE' | 'RANGEBYSCORE' | 'REVRANGE' | 'REVRANGEBYSCORE'}`, string[]> &
+  Record<'XRANGE' | 'XREVRANGE', [id: string, fields: string[]][]> & {
+    readonly HMGET: (string | null)[];
+    readonly HSCAN: [cursor: string, fields: string[]];
+    readonly ZCARD: number;
+    readonly ZCOUNT: number;
+    readonly ZRANK: number | null;
+  };
+type ReadName = keyof ReadReplies;
 
 /** A command that changes nothing, with its arguments. */
-export type ReadCommand = readonly [
-  (
-    | 'GET'
-    | `H${'GET' | 'MGET' | 'GETALL' | 'VALS'}`
-    | `L${'INDEX' | 'RANGE'}`
-    | 'SMEMBERS'
-    | `X${'RANGE' | 'REVRANGE'}`
-    | `Z${'CARD' | 'COUNT' | 'RANGE' | 'RANGEBYSCORE' | 'RANK' | 'REVRANGE' | 'REVRANGEBYSCORE'}`
-    | 'TIME'
-  ),
-  ...string[],
-];
+export type ReadCommand<N extends ReadName = ReadName> = readonly [N, ...string[]];
+
+/** Options of one run of a script. */
+interface EvalOptions {
+  /** Its answer waits until a replica has its change, where there are replicas. */
+  readonly isKept?: boolean | undefined;
+  /** Each string of its reply is a Buffer. */
+  readonly asBytes?: boolean | undefined;
+  /** Another try of a call: it waits for a connection, and is answered within this time. */
+  readonly withinMs?: number | undefined;
+}
+
+interface ConnectOptions {
+  readonly log: Log;
+  readonly observeReplicas?: ObserveReplicas | undefined;
+  readonly patience?: Patience | undefined;
+}
 
 /**
- * Connection to the record. Every call is answered, or fails with `unavailable` and its cause, within two seconds. A command whose
- * answer was lost may have run; it is never sent again. Replies are strings, numbers, `null`, and lists of these.
+ * Connection to the record. Every call is answered, or fails with `unavailable` and its cause, within two seconds, or within the
+ * patience of its process. A command whose answer was lost (`LostAnswer`) may have run; it is never sent again. Replies are
+ * strings, numbers, `null`, and lists of these.
  */
 export interface Connection {
-  /** Runs a script, by its hash where Redis knows it already. */
-  eval(lua: string, sha: string, keys: readonly string[], args: readonly string[]): Promise<unknown>;
+  /** The clock of the Redis that has the record. */
+  readonly clock: RecordClock;
+  /** Time after which a call is given up. */
+  readonly timeoutMs: number;
+  /**
+   * Runs a script, by its hash where Redis knows it already. Its first argument is the moment at which the call is given up, in
+   * TIME of Redis: a script that would begin later answers {'late', …}, and the call fails as for any other timeout.
+   */
+  eval(
+    lua: string,
+    sha: string,
+    keys: readonly string[],
+    args: readonly (string | Buffer)[],
+    options?: EvalOptions,
+  ): Promise<unknown>;
   /** Sends one command that changes nothing. */
-  read(command: ReadCommand): Promise<unknown>;
+  read<N extends ReadName>(command: ReadCommand<N>): Promise<ReadReplies[N]>;
   /** Sends several of these in one go; fails when one of them fails. */
   readAll(commands: readonly ReadCommand[]): Promise<unknown[]>;
+  /** Reads strings that are no text; `null` for one that is not there. */
+  readBytes(keys: readonly string[]): Promise<(Buffer | null)[]>;
   /** Sends any other command, such as one that removes a member of a set. */
-  send(command: readonly string[]): Promise<unknown>;
+  send(command: readonly (string | Buffer)[]): Promise<unknown>;
   /** Calls the listener with each message from now on, but for those sent while Redis is away. Returns a function that ends that. */
   subscribe(channel: string, listener: Listener): Promise<() => Promise<void>>;
   /** False while there is no connection. */
   ready(): boolean;
+  /** Returns how well the Redis in use keeps what it acknowledges, as it was last seen. */
+  durability(): Durability;
+  /** True once a replica was seen, or when Sentinels watch the record. */
+  hasReplicas(): boolean;
   /** Returns how many commands were sent. */
   calls(): number;
   /** Closes it once the calls under way are answered. */
@@ -44,29 +84,45 @@ export interface Connection {
 }
 
 /** Connects to Redis, and again whenever that is lost; fails when Redis does not answer at first. */
-export async function connect(url: string, { log }: { readonly log: Log }): Promise<Connection> {
+export async function connect(url: string, { log, observeReplicas, patience }: ConnectOptions): Promise<Connection> {
   const topology = readTopology(url);
-  const sender = new CommandSender(topology, log);
+  const clock = new RedisClock();
+  const durability = new DurabilityWatch(topology.hasReplicas, observeReplicas);
+  const readTime = (client: RedisClient) => clock.read(() => client.sendCommand(['TIME']));
+  const care = {
+    prepare: async (client: RedisClient) => {
+      await Promise.all([readTime(client), durability.look(client)]);
+    },
+    check: async (client: RedisClient) => {
+      await readTime(client);
+      await durability.lookAgain(client);
+    },
+    cover: (client: RedisClient) => durability.cover(client),
+  };
+  const sender = new ReconnectingConnection(topology, log, care, patience);
   await sender.open();
   let channels: Subscriptions | undefined;
   return {
-    eval: (lua, sha, keys, args) => {
-      const command = ['EVALSHA', sha, String(keys.length), ...keys, ...args];
-      const carrying = () => ['EVAL', lua, ...command.slice(2)];
-      return sender.make((call) => sender.send(call, command, carrying));
-    },
-    read: (command) => sender.make((call) => sender.send(call, command)),
+    clock,
+    timeoutMs: patience?.timeoutMs ?? timeoutMs,
+    eval: makeEval(sender, clock),
+    read: <N extends ReadName>(command: ReadCommand<N>) =>
+      sender.make((call) => sender.send(call, command) as Promise<ReadReplies[N]>),
     readAll: (commands) => sender.make((call) => Promise.all(commands.map((command) => sender.send(call, command)))),
+    readBytes: (keys) =>
+      sender.make((call) => sender.send(call, ['MGET', ...keys], { asBytes: true }) as Promise<Buffer[]>),
     send: (command) => sender.make((call) => sender.send(call, command)),
     subscribe: (channel, listener) =>
       sender.make(async (call) => {
-        if (!sender.isReady()) throw new Error('There is no connection');
+        if (!sender.client()) throw new Error('There is no connection');
         channels ??= new Subscriptions(topology, log);
         const end = await channels.subscribe(channel, listener);
         if (call.isOver) await end();
         return () => sender.make(end);
       }),
-    ready: () => sender.isReady(),
+    ready: () => sender.client() !== undefined,
+    durability: () => durability.last(),
+    hasReplicas: () => durability.hasReplicas(),
     calls: () => sender.sent(),
     close: async () => {
       await Promise.all([sender.close(), channels?.close()]);
@@ -74,107 +130,23 @@ export async function connect(url: string, { log }: { readonly log: Log }): Prom
   };
 }
 
-/** A call that waits for its answer. */
-interface PendingCall {
-  /** True once it was answered or given up. */
-  isOver: boolean;
-  /** The connection that it used last. */
-  client?: RedisClient;
-  /** The error for which it was sent to another node. */
-  error?: Error;
-}
-
-const retryAfterSeconds = 2;
-/** Errors of a Redis that cannot run a command now. */
-const busy = /^(LOADING|READONLY|MOVED|ASK|TRYAGAIN|CLUSTERDOWN|MASTERDOWN|NOREPLICAS|MISCONF|OOM|BUSY)\b/;
-/** Errors after which another node may run the command: this one did nothing. */
-const elsewhere = /^(READONLY|MOVED|CLUSTERDOWN|MASTERDOWN)\b/;
-
-/** Sends commands; each call is answered, or fails with `unavailable` and its cause, within two seconds. */
-class CommandSender {
-  readonly #topology: RedisTopology;
-  readonly #connection: ReconnectingConnection;
-  #sent = 0;
-
-  constructor(topology: RedisTopology, log: Log) {
-    this.#topology = topology;
-    this.#connection = new ReconnectingConnection(topology, log);
-  }
-
-  /** Waits for the first connection. */
-  async open(): Promise<void> {
-    await this.make(() => this.#connection.present()).catch((late: Refusal) => {
-      // The start fails now; attempts under way end by themselves.
-      void this.#connection.close();
-      throw unavailable(this.#connection.cause() ?? late.cause, `Redis cannot be reached at ${this.#topology.name}`);
-    });
-  }
-
-  close(): Promise<void> {
-    return this.#connection.close();
-  }
-
-  isReady(): boolean {
-    return this.#connection.client() !== undefined;
-  }
-
-  /** Returns how many commands were sent. */
-  sent(): number {
-    return this.#sent;
-  }
-
-  /** Runs the commands of one call within the timeout. */
-  async make<T>(work: (call: PendingCall) => Promise<T>): Promise<T> {
-    const call: PendingCall = { isOver: false };
-    try {
-      return await withTimeout(work(call));
-    } catch (error) {
-      if (!(error instanceof RedisTimeout)) throw meansAway(error) ? unavailable(error) : error;
-      if (call.client) this.#connection.suspect(call.client, error);
-      throw unavailable(call.error ?? error);
-    } finally {
-      call.isOver = true;
-    }
-  }
-
-  /**
-   * Sends one command of a call, and sends it to another node when this one only refused it. When Redis does not know the
-   * script of an EVALSHA, the EVAL that carries its text follows.
-   */
-  async send(call: PendingCall, command: readonly string[], carrying?: () => string[]): Promise<unknown> {
-    let client = this.#connection.client();
-    let next = command;
-    for (;;) {
-      if (!client || call.isOver) throw call.error ?? this.#connection.cause() ?? new Error('There is no connection');
-      call.client = client;
-      this.#sent += 1;
-      try {
-        const reply = await client.sendCommand(next);
-        this.#connection.noteAnswer();
-        return reply;
-      } catch (error) {
-        if (isReply(error)) this.#connection.noteAnswer();
-        if (carrying && next === command && isReply(error, /^NOSCRIPT/)) {
-          next = carrying();
-          continue;
+/** Returns what runs a script; one that Redis found too late is run again while its caller waits. */
+function makeEval(sender: ReconnectingConnection, clock: RedisClock): Connection['eval'] {
+  return (lua, sha, keys, args, { isKept, withinMs, asBytes } = {}) =>
+    sender.make(
+      async (call) => {
+        if (withinMs !== undefined) await sender.present();
+        for (;;) {
+          const latest = clock.now() + Math.floor(call.endsAt - performance.now());
+          const command = ['EVALSHA', sha, String(keys.length), ...keys, String(latest), ...args];
+          const carrying = () => ['EVAL', lua, ...command.slice(2)];
+          const reply = await sender.send(call, command, { carrying, isKept, asBytes });
+          if (!Array.isArray(reply) || String(reply[0]) !== 'late') return reply;
+          // It did nothing. The clock of Redis may have jumped, or this process was too busy to send it in time.
+          await clock.read(() => sender.send(call, ['TIME']));
+          if (performance.now() >= call.endsAt) throw new RedisTimeout();
         }
-        if (!isReply(error, elsewhere)) throw error;
-        if (isReply(error, /^MOVED/)) this.#topology.moved();
-        call.error = error;
-        this.#connection.leave(client);
-        client = await this.#connection.present();
-      }
-    }
-  }
-}
-
-/** True for errors of a Redis that is away; false when a command or a reply is wrong. */
-function meansAway(error: unknown): boolean {
-  if (isReply(error)) return isReply(error, busy);
-  return !(error instanceof Refusal || error instanceof TypeError);
-}
-
-function unavailable(cause: unknown, sentence?: string): Refusal {
-  const reason = sentence && cause instanceof Error ? `${sentence}: ${cause.message}` : sentence;
-  return Object.assign(refuse('unavailable', reason, retryAfterSeconds), { cause });
+      },
+      { withinMs },
+    );
 }

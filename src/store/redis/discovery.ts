@@ -4,6 +4,8 @@ import { askOnce } from './redis-client.ts';
 export interface RedisTopology {
   /** Hosts without a login, for logs. */
   readonly name: string;
+  /** True when replicas stand by, because Sentinels watch the record; elsewhere Redis is asked. */
+  readonly hasReplicas: boolean;
   /** Returns the URL of the node that has the record now. Each turn asks another node first. */
   readonly find: (turn: number) => Promise<string>;
   /** Notes a MOVED error: this is a Cluster, so the owner of the slot must be looked up. */
@@ -30,6 +32,7 @@ function atNodes(given: readonly string[]): RedisTopology {
   let nodes = given;
   let isCluster = given.length > 1;
   return {
+    hasReplicas: false,
     name: given.map((node) => node.replace(/^.*@|^\w+:\/\//, '')).join(','),
     find: async (turn) => {
       if (!isCluster) return nodes[0]!;
@@ -54,6 +57,7 @@ function behindSentinels([, login, hosts = '', name = '', database = '0']: reado
   const question = ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', decodeURIComponent(name)];
   return {
     name: hosts,
+    hasReplicas: true,
     find: (turn) =>
       askFirst(sentinels, turn, async (sentinel) => {
         const reply = await askOnce(sentinel, question, credentials);

@@ -1,4 +1,5 @@
-import { chmod, mkdir, readFile, rename, stat } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { keepRunning } from '../../base/child-process.ts';
@@ -19,7 +20,7 @@ export interface ServerOptions {
 
 export interface RedisServer {
   readonly socket: string;
-  /** The same as a URL, for `connect`. */
+  /** URL for `connect`, with the password. */
   readonly url: string;
   /** Returns the pid of the present process; a restart changes it. */
   readonly pid: () => number;
@@ -29,6 +30,7 @@ export interface RedisServer {
 
 const maxSocketBytes = 107;
 const logFile = 'redis.log';
+const passwordFile = 'password';
 const maxLogBytes = 1024 * 1024;
 const firstDelayMs = 100;
 const steadyMs = 10_000;
@@ -36,7 +38,8 @@ const takeOverSeconds = 3;
 
 /**
  * Starts a redis-server that keeps every change on disk, and keeps it running until it is stopped; it ends with this process
- * at the latest. Resolves once Redis answers, which takes as long as reading its file.
+ * at the latest. Resolves once Redis answers, which takes as long as reading its file. Each start makes a new password: a child of
+ * trawl that reaches the socket, which Landlock cannot bar, learns nothing there.
  */
 export async function startRedis(options: ServerOptions): Promise<RedisServer> {
   const folder = resolve(options.folder);
@@ -50,9 +53,11 @@ export async function startRedis(options: ServerOptions): Promise<RedisServer> {
   await waitUntilFree(socket);
   await limitLog(folder);
 
-  const begin = () => spawnRedis(folder, settings(options));
+  const password = randomBytes(32).toString('base64url');
+  await writePassword(folder, password);
+  const begin = () => spawnRedis(folder, settings(options), password);
   let server = begin();
-  await whenReady(server, socket).catch(async (cause) => {
+  await whenReady(server, socket, password).catch(async (cause) => {
     throw new Error(`${cause.message}: ${await lastLine(folder)}`, { cause });
   });
   const restarted = () => {
@@ -65,7 +70,7 @@ export async function startRedis(options: ServerOptions): Promise<RedisServer> {
     start: () => {
       server = begin();
       // A server that ends before it is ready is logged and started again like any other.
-      whenReady(server, socket).then(restarted, () => {});
+      whenReady(server, socket, password).then(restarted, () => {});
       return server;
     },
     firstMs: firstDelayMs,
@@ -85,13 +90,36 @@ export async function startRedis(options: ServerOptions): Promise<RedisServer> {
   let stopped: Promise<void> | undefined;
   return {
     socket,
-    url: `unix://${socket.split('/').map(encodeURIComponent).join('/')}`,
+    url: urlOf(socket, password),
     pid: () => server.pid,
     stop: () => {
       stopped ??= stop();
       return stopped;
     },
   };
+}
+
+/** Returns the URL of the server of a folder; `null` when no process answers there. One that an earlier release runs has no password. */
+export async function findServer(folder: string): Promise<string | null> {
+  const socket = join(resolve(folder), 'redis.sock');
+  if ((await pingServer(socket)) === 'absent') return null;
+  const password = await readFile(join(resolve(folder), passwordFile), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+    return '';
+  });
+  return urlOf(socket, password.trim());
+}
+
+function urlOf(socket: string, password: string): string {
+  const credentials = password === '' ? '' : `:${password}@`;
+  return `unix://${credentials}${socket.split('/').map(encodeURIComponent).join('/')}`;
+}
+
+/** Writes it for other commands of the operator, who reads it as the same user. */
+async function writePassword(folder: string, password: string): Promise<void> {
+  const file = join(folder, passwordFile);
+  await writeFile(`${file}.new`, `${password}\n`, { mode: 0o600 });
+  await rename(`${file}.new`, file);
 }
 
 /** Names are relative to the folder, where the server runs, so that no path needs quoting. */
@@ -109,6 +137,10 @@ function settings({ fsync = 'always', maxMemoryBytes = 0 }: ServerOptions): stri
     'aof-load-truncated': 'yes',
     maxmemory: String(maxMemoryBytes),
     'maxmemory-policy': 'noeviction',
+    // A job's parameters are longer than 64 bytes, beyond which Redis makes a hash table: 1,573 bytes a waiting job, 940 with this.
+    'hash-max-listpack-value': '1024',
+    // A stream takes this much with its first entry: 16.1 KB an account with one job, 10.0 KB with this, and 37 bytes more a further job.
+    'stream-node-max-bytes': '1024',
   };
   return Object.entries(values).flatMap(([name, value]) => [`--${name}`, value]);
 }

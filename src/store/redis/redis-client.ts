@@ -1,8 +1,11 @@
-import { createClient, ErrorReply } from 'redis';
+import { createClient, ErrorReply, RESP_TYPES } from 'redis';
 import { withTimeout } from './timeout.ts';
 
 /** One connection to one Redis. Once it breaks it stays so: `ReconnectingConnection` opens the next one. */
 export type RedisClient = ReturnType<typeof makeRedisClient>;
+
+/** Leaves the replies to a command as bytes: some strings of the record are no text. */
+export const asBytesOptions = { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } };
 
 const connectTimeoutMs = 1_000;
 const maxCommandsInFlight = 20_000;

@@ -31,18 +31,25 @@ export function isSupportedVersion(version: string): boolean {
   return Number.parseInt(version, 10) >= minimumMajor;
 }
 
-/** Starts a redis-server in its folder. It ends with this process, even when that is killed. */
-export function spawnRedis(folder: string, options: readonly string[]): RedisProcess {
+/**
+ * Starts a redis-server in its folder, with a password that nobody sees in its arguments. It ends with this process, even when that
+ * is killed.
+ */
+export function spawnRedis(folder: string, options: readonly string[], password?: string): RedisProcess {
   // setpriv asks the kernel to send TERM when this process ends. The shell, which runs after that, starts nothing when this
   // process has ended already. Each program replaces the one before it, so the pid stays.
   const start = ['--pdeathsig', 'TERM', 'sh', '-c', 'test "$PPID" = "$0" && exec redis-server "$@"', `${process.pid}`];
-  const child = spawn('setpriv', [...start, ...options], {
+  const fromInput = password === undefined ? [] : ['-'];
+  const child = spawn('setpriv', [...start, ...fromInput, ...options], {
     cwd: folder,
     // A group of its own: Ctrl-C in a terminal reaches only this process, which ends Redis last.
     detached: true,
     env: { PATH: process.env.PATH },
-    stdio: 'ignore',
+    stdio: ['pipe', 'ignore', 'ignore'],
   });
+  // EPIPE: it ended before it read its settings, and its end tells why.
+  child.stdin.on('error', () => {});
+  child.stdin.end(password === undefined ? '' : `requirepass ${password}\n`);
   const ended = new Promise<string>((resolve) => {
     child.once('exit', (code, signal) => resolve(signal ? `by ${signal}` : `with exit code ${code}`));
     child.once('error', (error) => resolve(`before it began: ${error.message}`));
@@ -51,18 +58,19 @@ export function spawnRedis(folder: string, options: readonly string[]): RedisPro
 }
 
 /** Waits until a server answers PING, however long it reads its file; throws how it ended when it does before that. */
-export async function whenReady(server: RedisProcess, socket: string): Promise<void> {
+export async function whenReady(server: RedisProcess, socket: string, password?: string): Promise<void> {
   let end: string | undefined;
   void server.ended.then((words) => {
     end = words;
   });
-  while ((await pingServer(socket)) !== 'ready') {
+  while ((await pingServer(socket, password)) !== 'ready') {
     if (end !== undefined) throw new Error(`redis-server ended ${end}`);
     await pause(20);
   }
 }
 
-export function pingServer(socket: string): Promise<PingAnswer> {
+/** Asks a server for a sign of life; without its password, one that is there never answers `ready`. */
+export function pingServer(socket: string, password?: string): Promise<PingAnswer> {
   return new Promise((resolve) => {
     const wire = createConnection(socket);
     const settle = (answer: PingAnswer): void => {
@@ -70,8 +78,14 @@ export function pingServer(socket: string): Promise<PingAnswer> {
       resolve(answer);
     };
     wire.setTimeout(answerMs, () => settle('silent'));
-    wire.once('connect', () => wire.write('PING\r\n'));
-    wire.once('data', (reply) => settle(reply.toString().startsWith('+PONG') ? 'ready' : 'loading'));
+    const questions = password === undefined ? ['PING'] : [`AUTH ${password}`, 'PING'];
+    wire.once('connect', () => wire.write(questions.map((question) => `${question}\r\n`).join('')));
+    let said = '';
+    wire.on('data', (piece) => {
+      said += piece;
+      const answers = said.split('\r\n').slice(0, -1);
+      if (answers.length === questions.length) settle(answers.at(-1) === '+PONG' ? 'ready' : 'loading');
+    });
     // No process listens, or it ended without an answer.
     wire.on('error', () => settle('absent'));
     wire.once('close', () => settle('absent'));

@@ -12,8 +12,11 @@ export class Subscriptions {
 
   constructor(topology: RedisTopology, log: Log) {
     this.#log = log;
-    this.#connection = new ReconnectingConnection(topology, log, async (client) => {
-      for (const channel of this.#listeners.keys()) await client.subscribe(channel, this.#deliver);
+    this.#connection = new ReconnectingConnection(topology, log, {
+      prepare: async (client) => {
+        for (const channel of this.#listeners.keys()) await client.subscribe(channel, this.#deliver);
+      },
+      check: (client) => client.sendCommand(['PING']),
     });
   }
 

@@ -6,7 +6,7 @@ import { pairs, type RecordStore, run, script } from '../script.ts';
  */
 const dueWebhooksScript = script(
   'due-webhooks',
-  'always',
+  'light',
   ['webhooks'] as const,
   ['from', 'limit'] as const,
   /* lua */ `

@@ -14,16 +14,15 @@ const endWebhookScript = script(
   ['member', 'attempt', 'verdict', 'status', 'gap', 'max'] as const,
   /* lua */ `
 if redis.call('HGET', webhook, 'attempts') ~= attempt or not redis.call('ZSCORE', webhooks, member) then return { 'stale' } end
-redis.call('HSET', webhook, 'last_status', status)
 if verdict == 'again' and tonumber(attempt) < tonumber(max) then
   local at = now + tonumber(gap)
-  redis.call('HSET', webhook, 'next_at', at)
+  redis.call('HSET', webhook, 'last_status', status, 'next_at', at)
   redis.call('ZADD', webhooks, at, member)
   return { 'again', at }
 end
 local state = verdict == 'delivered' and 'delivered' or 'failed'
+redis.call('HSET', webhook, 'last_status', status, 'state', state, 'next_at', '')
 redis.call('ZREM', webhooks, member)
-redis.call('HSET', webhook, 'state', state, 'next_at', '')
 return { state }
 `,
 );

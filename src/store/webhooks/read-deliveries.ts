@@ -1,7 +1,8 @@
 import type { Job } from '../../model/job.ts';
-import { jobOf, webhookOf } from '../jobs/read-job.ts';
+import { readStored, readStoredEnds } from '../jobs/read-job.ts';
 import { keys } from '../keys.ts';
 import { number, pairs, type RecordStore, text } from '../script.ts';
+import { longId } from '../short-id.ts';
 
 const pageSize = 100;
 
@@ -25,17 +26,10 @@ export interface OutgoingWebhook {
 
 /** Reads the content of a job's webhook; `null` when the job is no longer in the record. */
 export async function readOutgoingWebhook(store: RecordStore, jobId: string): Promise<OutgoingWebhook | null> {
-  const fields = pairs(await store.connection.read(['HGETALL', keys.job(jobId)]));
-  const webhook = webhookOf(fields.asked, fields.receiver);
-  if (!fields.id || webhook === null) return null;
-  const account = keys.account(text(fields.account));
-  const secret = await store.connection.read(['HGET', account, 'webhook_secret']);
-  return {
-    job: jobOf(fields),
-    url: webhook.url,
-    authorization: webhook.authorization,
-    secret: text(secret),
-  };
+  const { job, webhook } = (await readStored(store, jobId)) ?? {};
+  if (!job || !webhook) return null;
+  const secret = await store.connection.read(['HGET', keys.account(job.account), 'webhook_secret']);
+  return { job, url: webhook.url, authorization: webhook.authorization, secret: text(secret) };
 }
 
 /** Returns the delivery of a job's webhook, or `null` when the job has none or has not ended. */
@@ -54,26 +48,19 @@ export async function listDeliveries(
   const key = keys.deliveries(accountId);
   const found: (StoredDelivery & { url: string })[] = [];
   for (let start = 0; ; start += pageSize) {
-    const jobs = (await store.connection.read([
-      'ZREVRANGE',
-      key,
-      String(start),
-      String(start + pageSize - 1),
-    ])) as string[];
-    const replies = await store.connection.readAll(
-      jobs.flatMap((job) => [
-        ['HGETALL', keys.webhook(job)],
-        ['HMGET', keys.job(job), 'asked', 'receiver'],
-      ]),
+    const page = await store.connection.read(['ZREVRANGE', key, String(start), String(start + pageSize - 1)]);
+    const jobs = page.map(longId);
+    const replies = await store.connection.readAll(jobs.map((job) => ['HGETALL', keys.webhook(job)]));
+    const wanted = jobs
+      .flatMap((job, n) => deliveryOf(job, pairs(replies[n])) ?? [])
+      .filter(({ state }) => !failedOnly || state === 'failed')
+      .slice(0, limit - found.length);
+    const ends = await readStoredEnds(
+      store,
+      wanted.map(({ jobId }) => jobId),
     );
-    for (const [n, job] of jobs.entries()) {
-      const delivery = deliveryOf(job, pairs(replies[2 * n]));
-      if (delivery === null || (failedOnly && delivery.state !== 'failed')) continue;
-      const [asked, receiver] = replies[2 * n + 1] as (string | null)[];
-      found.push({ ...delivery, url: webhookOf(asked, receiver)?.url ?? '' });
-      if (found.length === limit) return found;
-    }
-    if (jobs.length < pageSize) return found;
+    found.push(...wanted.map((delivery, n) => ({ ...delivery, url: ends[n]?.webhook?.url ?? '' })));
+    if (found.length === limit || jobs.length < pageSize) return found;
   }
 }
 

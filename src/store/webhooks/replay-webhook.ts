@@ -1,4 +1,5 @@
 import { refuse } from '../../base/errors.ts';
+import { storedEnd } from '../jobs/ended-job.ts';
 import { type RecordStore, run, script } from '../script.ts';
 
 /**
@@ -8,15 +9,15 @@ import { type RecordStore, run, script } from '../script.ts';
 const replayWebhookScript = script(
   'replay-webhook',
   'needs memory',
-  ['job', 'webhooks', 'webhook'] as const,
+  ['endedJob', 'webhooks', 'webhook'] as const,
   ['jobId'] as const,
-  /* lua */ `
-local receiver = redis.call('HGET', job, 'receiver')
+  /* lua */ `${storedEnd}
+local words = read_end()
 local state = redis.call('HGET', webhook, 'state')
-if not receiver or not state then return { 'not_found' } end
+if not words or words.receiver == '' or not state then return { 'not_found' } end
 if state == 'due' then return { 'not_ended' } end
+redis.call('ZADD', webhooks, now, words.receiver .. '/' .. jobId)
 redis.call('HSET', webhook, 'state', 'due', 'attempts', 0, 'last_status', '', 'next_at', now, 'last_at', '')
-redis.call('ZADD', webhooks, now, receiver .. '/' .. jobId)
 return { 'replayed' }
 `,
 );

@@ -16,12 +16,13 @@ if not at then return { 'gone' } end
 if now < tonumber(at) then return { 'early' } end
 local seen = tonumber(redis.call('HGET', webhook, 'attempts') or max)
 if seen >= tonumber(max) then
-  redis.call('ZREM', webhooks, member)
   redis.call('HSET', webhook, 'state', 'failed', 'next_at', '')
+  redis.call('ZREM', webhooks, member)
   return { 'failed' }
 end
-redis.call('HSET', webhook, 'attempts', seen + 1, 'next_at', now + tonumber(lease), 'last_at', now)
+undos[1] = function() redis.pcall('ZADD', webhooks, at, member) end
 redis.call('ZADD', webhooks, now + tonumber(lease), member)
+redis.call('HSET', webhook, 'attempts', seen + 1, 'next_at', now + tonumber(lease), 'last_at', now)
 return { 'taken', seen + 1 }
 `,
 );

@@ -3,10 +3,15 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Authority, makeAuthority, type Owner } from '../certificate.ts';
-import { quietPort } from '../port.ts';
+import { quietPort } from '../free-port.ts';
 import { until } from '../until.ts';
+import {
+  type ControlPlaneProcess,
+  type ControlPlaneProgram,
+  controllers,
+  startControlPlaneProcess,
+} from './control-plane-process.ts';
 import { type Kube, openKube } from './kube.ts';
-import { controllers, type Part, type PartName, startPart } from './part.ts';
 
 /**
  * A control plane of its own for a test: etcd, API server, controllers and scheduler, without a node.
@@ -27,7 +32,7 @@ export interface Cluster {
   readonly admin: Kube;
   /** The file that kubectl and programs under test need to be that client. */
   readonly kubeconfig: string;
-  readonly parts: Readonly<Record<PartName, Part>>;
+  readonly parts: Readonly<Record<ControlPlaneProgram, ControlPlaneProcess>>;
   /** Writes such a file for somebody else; what they may do is what the test's roles say. */
   kubeconfigOf(owner: Owner): string;
   /** Another client, as somebody. */
@@ -43,7 +48,7 @@ export interface ClusterOptions {
   readonly flags?: Flags;
 }
 
-type Flags = Readonly<Partial<Record<PartName, readonly string[]>>>;
+type Flags = Readonly<Partial<Record<ControlPlaneProgram, readonly string[]>>>;
 
 /** Flags that let a lost node be noticed within seconds, where Kubernetes takes a minute. */
 export const quickLoss: Flags = {
@@ -85,15 +90,16 @@ export async function startCluster({ address = '127.0.0.1', flags = {} }: Cluste
   kubeconfigOf({ name: 'system:kube-controller-manager' });
   kubeconfigOf({ name: 'system:kube-scheduler' });
   const words = listWords(folder, url, `http://127.0.0.1:${await quietPort()}`);
-  const parts: Partial<Record<PartName, Part>> = {};
+  const parts: Partial<Record<ControlPlaneProgram, ControlPlaneProcess>> = {};
   const admin = openAs(administrator);
   const stop = async () => {
     admin.close();
     await Promise.all(Object.values(parts).map((part) => part.kill()));
     rmSync(folder, { recursive: true, force: true });
   };
-  const startBoth = async (names: readonly PartName[], answers: () => Promise<unknown>) => {
-    for (const name of names) parts[name] = startPart(folder, name, [...words[name], ...(flags[name] ?? [])]);
+  const startBoth = async (names: readonly ControlPlaneProgram[], answers: () => Promise<unknown>) => {
+    for (const name of names)
+      parts[name] = startControlPlaneProcess(folder, name, [...words[name], ...(flags[name] ?? [])]);
     await until(
       () => names.some((name) => !parts[name]?.isRunning()) || answers(),
       60,
@@ -119,7 +125,7 @@ export async function makeNamespace({ admin }: Cluster, name: string, labels = {
   await until(() => hasServiceAccount(admin, name), 20, `the ServiceAccount of ${name} is there`);
 }
 
-/** Whether the API server answers, such as after it was started again. */
+/** Returns true when the API server answers, such as after a restart. */
 export function isReady(admin: Kube): Promise<boolean> {
   return answers(admin, '/readyz');
 }
@@ -166,8 +172,8 @@ function writeKubeconfig(server: string, authority: Authority, owner: Owner): st
   });
 }
 
-/** What each part is started with; the scheduler and the controllers serve nothing. */
-function listWords(folder: string, url: string, etcd: string): Record<PartName, readonly string[]> {
+/** The arguments of each process; the scheduler and the controllers serve nothing. */
+function listWords(folder: string, url: string, etcd: string): Record<ControlPlaneProgram, readonly string[]> {
   const { hostname, port } = new URL(url);
   const file = (name: string) => join(folder, name);
   const client = (name: string) => [

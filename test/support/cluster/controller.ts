@@ -12,12 +12,13 @@ import { buildController } from '../../../src/roles/build-controller.ts';
 import { openKubernetesWorkers } from '../../../src/roles/kubernetes-workers.ts';
 import { openStore } from '../../../src/store/open-store.ts';
 import { until } from '../until.ts';
-import { namespace, type Scene } from './scene.ts';
+import { workerSettings } from './runner.ts';
+import { namespace, type Testbed } from './testbed.ts';
 
 /** A controller in a process of its own. */
 export interface TestController {
   readonly process: ChildProcess;
-  readonly said: () => string;
+  readonly output: () => string;
   isLeading(): boolean;
   /** Ends it with this signal and waits for its end. */
   end(signal: NodeJS.Signals): Promise<void>;
@@ -28,17 +29,17 @@ export interface ControllerOptions {
   readonly server?: string;
   /** More settings for it. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Whether it notices as late as an operator's what nobody told it. */
+  /** True for the usual times of lease and full pass, false for short ones. */
   readonly isUsual?: boolean;
   readonly defersCleanup?: boolean;
 }
 
-/** Starts one on a scene; it leads when nobody else does. */
+/** Starts a controller on a testbed; it leads when no other one does. */
 export async function startTestController(
-  scene: Scene,
-  { server = scene.cluster.url, env = {}, isUsual = false, defersCleanup = true }: ControllerOptions = {},
+  testbed: Testbed,
+  { server = testbed.cluster.url, env = {}, isUsual = false, defersCleanup = true }: ControllerOptions = {},
 ): Promise<TestController> {
-  const { cluster, redis, folder, secret } = scene;
+  const { cluster, redis, folder, secret } = testbed;
   const child = spawn(
     process.execPath,
     [import.meta.filename, redis.url, isUsual ? 'usual' : 'quick', String(defersCleanup)],
@@ -47,22 +48,15 @@ export async function startTestController(
       env: {
         PATH: process.env.PATH,
         NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
-        KUBECONFIG: await writeKubeconfig(scene, server),
+        KUBECONFIG: await writeKubeconfig(testbed, server),
         TRAWL_DATA: folder,
         TRAWL_SECRET: secret.toString('base64'),
         TRAWL_RUNNER: 'kubernetes',
         TRAWL_OBJECTS: 's3',
         TRAWL_S3_BUCKET: 'a-folder-in-this-test',
         TRAWL_KUBE_NAMESPACE: namespace,
-        TRAWL_WORKER_IMAGE: 'local.test/worker:1',
-        TRAWL_WORKER_MEMORY: '64Mi',
-        TRAWL_WORKER_CPU: '10m',
-        TRAWL_WORKER_AWAY_SECONDS: '2',
-        TRAWL_GATEWAY_ADDRESS: 'http://gateway:8082',
-        TRAWL_EGRESS_ADDRESS: 'http://egress:3128',
-        TRAWL_YTDLP_PLUGINS: '/opt/plugins:/opt/more',
+        ...workerSettings,
         TRAWL_WORKERS: '60',
-        TRAWL_LOG_LEVEL: 'debug',
         ...env,
       },
     },
@@ -74,7 +68,7 @@ export async function startTestController(
   const gone = once(child, 'exit');
   const controller = {
     process: child,
-    said: () => said,
+    output: () => said,
     isLeading: () => said.lastIndexOf('leads now') > said.lastIndexOf('leads no more'),
     end: async (signal: NodeJS.Signals) => {
       child.kill(signal);
@@ -86,8 +80,8 @@ export async function startTestController(
   return controller;
 }
 
-/** What the controller's account needs, and no more. */
-export async function writeKubeconfig({ cluster, folder }: Scene, server = cluster.url): Promise<string> {
+/** Writes the kubeconfig of the controller's account, which has no other permission than its Role. */
+export async function writeKubeconfig({ cluster, folder }: Testbed, server = cluster.url): Promise<string> {
   const path = `/api/v1/namespaces/${namespace}/serviceaccounts/trawl-controller/token`;
   const { status } = await cluster.admin.ask('POST', path, { spec: { expirationSeconds: 3600 } });
   const file = join(folder, 'controller.kubeconfig');

@@ -29,17 +29,17 @@ export interface FakeKubelet {
   stop(): Promise<void>;
 }
 
-/** What becomes of a pod. */
+/** The course of a pod. */
 export interface Plan {
-  /** It waits for ever, such as for an image: `{ reason: 'ImagePullBackOff', message: '…' }`. */
+  /** Its containers wait for ever, such as for an image: `{ reason: 'ImagePullBackOff', message: '…' }`. */
   readonly waits?: { readonly reason: string; readonly message: string };
-  /** How long its containers take to start. */
+  /** Start time of its containers. */
   readonly startMs?: number;
-  /** How long they run; without it, until the test or a deletion ends them. */
+  /** Run time of its containers; without it, until the test or a deletion ends them. */
   readonly runMs?: number;
-  /** How they end by themselves, found out then when it is a function; with success when left out. */
+  /** The ending of its containers by themselves, a function being called at that moment; success when left out. */
   readonly ending?: Ending | (() => Promise<Ending>);
-  /** What SIGTERM makes of them, and after how long; exit code 143 at once when left out. After the grace period they are killed. */
+  /** The ending after SIGTERM and its delay; exit code 143 at once when left out. After the grace period they are killed. */
   readonly onTerm?: { readonly afterMs: number; readonly ending: Ending };
 }
 
@@ -50,7 +50,7 @@ export interface KubeletOptions {
   readonly plan?: (pod: Pod) => Plan;
 }
 
-/** Starts it, and answers when its nodes are ready for pods. */
+/** Starts a fake kubelet, and resolves when its nodes are ready for pods. */
 export async function startFakeKubelet(
   { openAs }: Cluster,
   { nodes = 1, prefix = 'fake', plan = () => ({}) }: KubeletOptions = {},

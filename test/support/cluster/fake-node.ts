@@ -68,7 +68,7 @@ async function beat(
       if (silent.has(name)) await setReady(kube, name);
       silent.delete(name);
     });
-    // What fails now is tried again with the next beat.
+    // A request that fails is repeated with the next heartbeat.
     await Promise.allSettled(beats);
   }
 }

@@ -103,7 +103,7 @@ function openReports(kube: Kube, pod: Pod, isHeard: () => boolean, signal: Abort
     if (isTelling) return;
     isTelling = true;
     while ((wanted || isRemoving) && !isClosed && !signal.aborted) {
-      // What fails is tried again: an API server comes back, and of an object that has gone the watch tells.
+      // A failed request is repeated: an API server comes back, and the watch reports an object that is gone.
       if (isHeard()) await next().catch(() => pause(100));
       else await pause(100);
     }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { read, root } from '../tree.ts';
 import { run } from './network.ts';
 import { pauseImage } from './node-files.ts';
@@ -38,17 +38,12 @@ export function writeImage(archive: string, root: string, images: Readonly<Recor
   const folder = mkdtempSync(join(tmpdir(), 'trawl-test-'));
   const blobs = join(folder, 'blobs', 'sha256');
   mkdirSync(blobs, { recursive: true });
-  const put = (mediaType: string, content: Buffer) => {
-    const hash = createHash('sha256').update(content).digest('hex');
-    writeFileSync(join(blobs, hash), content);
-    return { mediaType, digest: `sha256:${hash}`, size: content.length };
-  };
-  const kind = (name: string) => `application/vnd.oci.image.${name}`;
-  const json = (mediaType: string, content: object) => put(mediaType, Buffer.from(JSON.stringify(content)));
+  const put = (kind: string, content: Buffer | string) => putBlob(blobs, kind, content);
+  const json = (kind: string, content: object) => put(kind, JSON.stringify(content));
   const layerFile = join(folder, 'layer');
   const sameAlways = ['--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner'];
   run('tar', '-C', root, ...sameAlways, '-cf', layerFile, '.');
-  const layer = put(kind('layer.v1.tar'), readFileSync(layerFile));
+  const layer = put('layer.v1.tar', readFileSync(layerFile));
   const manifests = Object.entries(images).map(([name, config]) => {
     const about = {
       architecture: process.arch === 'x64' ? 'amd64' : process.arch,
@@ -58,18 +53,60 @@ export function writeImage(archive: string, root: string, images: Readonly<Recor
     };
     const manifest = {
       schemaVersion: 2,
-      mediaType: kind('manifest.v1+json'),
-      config: json(kind('config.v1+json'), about),
+      mediaType: mediaType('manifest.v1+json'),
+      config: json('config.v1+json', about),
       layers: [layer],
     };
-    const annotations = {
-      'io.containerd.image.name': name,
-      'org.opencontainers.image.ref.name': name.split(':').at(-1),
-    };
-    return { ...json(kind('manifest.v1+json'), manifest), annotations };
+    return { ...json('manifest.v1+json', manifest), annotations: namesOf(name) };
   });
+  writeArchive(archive, folder, manifests);
+}
+
+function mediaType(kind: string): string {
+  return `application/vnd.oci.image.${kind}`;
+}
+
+function putBlob(folder: string, kind: string, content: Buffer | string) {
+  const hash = createHash('sha256').update(content).digest('hex');
+  writeFileSync(join(folder, hash), content);
+  return { mediaType: mediaType(kind), digest: `sha256:${hash}`, size: Buffer.byteLength(content) };
+}
+
+function namesOf(name: string): object {
+  return { 'io.containerd.image.name': name, 'org.opencontainers.image.ref.name': name.split(':').at(-1) };
+}
+
+/** Writes an OCI archive of a folder with blobs, and removes the folder. */
+function writeArchive(archive: string, folder: string, manifests: readonly object[]): void {
   writeFileSync(join(folder, 'oci-layout'), '{"imageLayoutVersion":"1.0.0"}');
   writeFileSync(join(folder, 'index.json'), JSON.stringify({ schemaVersion: 2, manifests }));
   run('tar', '-C', folder, '-cf', archive, 'oci-layout', 'index.json', 'blobs');
   rmSync(folder, { recursive: true });
+}
+
+interface Manifest {
+  readonly config: { readonly digest: string };
+  readonly layers: readonly object[];
+}
+
+/**
+ * Writes an OCI archive of an image that has a folder of this machine as one more layer. It holds only what is new: the archive of
+ * the image must have been imported before.
+ */
+export function addFolderToImage(archive: string, from: string, folder: string, name: string): void {
+  const own = mkdtempSync(join(tmpdir(), 'trawl-test-'));
+  const entry = (path: string) => run('tar', '-xOf', from, path);
+  const readBlob = (digest: string) => JSON.parse(entry(`blobs/sha256/${digest.replace('sha256:', '')}`));
+  const manifest: Manifest = readBlob(JSON.parse(entry('index.json')).manifests[0].digest);
+  const about = readBlob(manifest.config.digest);
+  const layer = join(own, 'layer');
+  run('tar', '-C', dirname(folder), '--owner=0', '--group=0', '--numeric-owner', '-cf', layer, basename(folder));
+  const blobs = join(own, 'blobs', 'sha256');
+  mkdirSync(blobs, { recursive: true });
+  const put = (kind: string, content: Buffer | string) => putBlob(blobs, kind, content);
+  const added = put('layer.v1.tar', readFileSync(layer));
+  const rootfs = { ...about.rootfs, diff_ids: [...about.rootfs.diff_ids, added.digest] };
+  const config = put('config.v1+json', JSON.stringify({ ...about, history: undefined, rootfs }));
+  const whole = put('manifest.v1+json', JSON.stringify({ ...manifest, config, layers: [...manifest.layers, added] }));
+  writeArchive(archive, own, [{ ...whole, annotations: namesOf(name) }]);
 }

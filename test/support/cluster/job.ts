@@ -1,4 +1,4 @@
-/** What a test's Job differs in. */
+/** The differences of a test's Job from the default. */
 export interface JobOptions {
   readonly namespace?: string;
   readonly image?: string;

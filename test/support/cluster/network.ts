@@ -37,7 +37,7 @@ export function openNetwork(): Network {
 }
 
 /** Plugs a network namespace into the bridge, which the name of both makes findable again; its pods are reached through it. */
-export function plugIn(network: Network, number: number): string {
+export function addNodeNetwork(network: Network, number: number): string {
   const name = `${network.name}-n${number}`;
   const address = network.nodeAddress(number);
   run('ip', 'netns', 'add', name);
@@ -51,7 +51,7 @@ export function plugIn(network: Network, number: number): string {
 }
 
 /** Takes away the network namespace, the disk and the cgroups of one node whose processes have all ended. */
-export function unplug(name: string): void {
+export function removeNodeNetwork(name: string): void {
   // The namespace would take it along a little later.
   if (existsSync(`/sys/class/net/${name}`)) run('ip', 'link', 'delete', name);
   if (existsSync(`/run/netns/${name}`)) run('ip', 'netns', 'delete', name);
@@ -73,7 +73,7 @@ export function run(program: string, ...words: string[]): string {
   return execFileSync(program, words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
-/** Where something of this name is mounted. */
+/** Mount points of this source. */
 function disksOf(name: string): string[] {
   const mounts = readFileSync('/proc/self/mounts', 'utf8')
     .split('\n')
@@ -91,7 +91,7 @@ function succeeds(program: string, ...words: string[]): boolean {
   }
 }
 
-/** Whether this is a bridge of a test that runs no more. */
+/** Returns true for a bridge of a test that no longer runs. */
 function isAbandoned(name: string): boolean {
   if (!new RegExp(`^${prefix}\\d+$`).test(name)) return false;
   const owner = readFileSync(`/sys/class/net/${name}/ifalias`, 'utf8').trim();
@@ -101,7 +101,7 @@ function isAbandoned(name: string): boolean {
 function clear(bridge: string): void {
   const places = ['/run/netns', '/sys/class/net', ...listHierarchies()].filter((place) => existsSync(place));
   const names = places.flatMap((place) => readdirSync(place)).filter((name) => name.startsWith(`${bridge}-`));
-  for (const name of new Set(names)) unplug(name);
+  for (const name of new Set(names)) removeNodeNetwork(name);
   run('ip', 'link', 'delete', bridge);
 }
 

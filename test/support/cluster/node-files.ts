@@ -6,11 +6,13 @@ export interface NodeFiles {
   /** The name of the node's cgroup. */
   readonly group: string;
   readonly podRange: string;
-  /** Where this machine is reached from the node. */
+  /** The address of this machine for the node. */
   readonly machine: string;
   readonly ca: string;
   readonly key: string;
   readonly cert: string;
+  /** True when pods ask this machine for the names of Services. */
+  readonly hasDns: boolean;
 }
 
 /** The image of the process that holds a pod's namespaces. */
@@ -37,7 +39,7 @@ export function writeNodeFiles(files: NodeFiles): void {
   write('registries/_default/hosts.toml', `server = "${registry}"\n[host."${registry}"]\n  ${capabilities}\n`);
 }
 
-function kubelet({ folder, group }: NodeFiles): object {
+function kubelet({ folder, group, machine, hasDns }: NodeFiles): object {
   return {
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
     kind: 'KubeletConfiguration',
@@ -56,13 +58,14 @@ function kubelet({ folder, group }: NodeFiles): object {
     failCgroupV1: false,
     failSwapOn: false,
     resolvConf: join(folder, 'resolv.conf'),
+    ...(hasDns && { clusterDNS: [machine], clusterDomain: 'cluster.local' }),
     seccompDefault: true,
     maxPods: 60,
     oomScoreAdj: 0,
     nodeStatusUpdateFrequency: '2s',
     nodeStatusReportFrequency: '10s',
     nodeLeaseDurationSeconds: 8,
-    // How often it looks what the pods' volumes hold; a minute when left out.
+    // Period at which the kubelet measures the volumes of pods; a minute when left out.
     volumeStatsAggPeriod: '2s',
     imageMinimumGCAge: '24h',
     imageGCHighThresholdPercent: 100,

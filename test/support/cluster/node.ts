@@ -15,7 +15,7 @@ import { basename, join } from 'node:path';
 import { tool } from '../tools.ts';
 import { until } from '../until.ts';
 import type { Cluster } from './cluster.ts';
-import { listHierarchies, type Network, plugIn, run, unplug } from './network.ts';
+import { addNodeNetwork, listHierarchies, type Network, removeNodeNetwork, run } from './network.ts';
 import { writeNodeFiles } from './node-files.ts';
 
 /**
@@ -39,7 +39,7 @@ export interface Node {
   run(program: string, ...words: string[]): string;
   /** Kills every process of the node at once. Its object stays, and the API server is told nothing. */
   powerOff(): Promise<void>;
-  /** Starts it again with what was on its disk, and waits until it is ready. */
+  /** Starts the node again with its disk, and waits until it is ready. */
   powerOn(): Promise<void>;
   /** Powers off, and leaves nothing of the node on this machine. */
   remove(): Promise<void>;
@@ -53,12 +53,13 @@ export async function startNode(
   network: Network,
   number: number,
   archives: readonly string[],
+  { hasDns = false } = {},
 ): Promise<Node> {
   const name = `node-${number}`;
   const address = network.nodeAddress(number);
   const folder = join(cluster.folder, name);
   const { key, cert } = cluster.authority.issue({ name, hosts: [name, address] });
-  const place = plugIn(network, number);
+  const place = addNodeNetwork(network, number);
   // Its disk is in memory: it holds thousands of files, which some disks take minutes to remove.
   mkdirSync(folder);
   run('mount', '-t', 'tmpfs', place, folder);
@@ -67,7 +68,7 @@ export async function startNode(
   for (const archive of archives) symlinkSync(archive, join(images, basename(archive)));
   const podRange = network.podRange(number);
   const files = { folder, group: place, podRange, machine: network.address, ca: cluster.authority.cert };
-  writeNodeFiles({ ...files, key, cert });
+  writeNodeFiles({ ...files, key, cert, hasDns });
   makeGroups(place);
   const flags = [
     `--config=${join(folder, 'kubelet.yaml')}`,
@@ -85,7 +86,7 @@ export async function startNode(
   };
   const remove = async () => {
     await power.off();
-    unplug(place);
+    removeNodeNetwork(place);
     rmSync(folder, { recursive: true, force: true });
   };
   try {
@@ -100,7 +101,7 @@ export async function startNode(
   return { name, address, folder, run: runInside, powerOff: power.off, powerOn, remove };
 }
 
-/** What starts the node's first process, behind one that waits for it here and ends with it, and what kills it. */
+/** Starts the node's first process behind a local one that waits for it and ends with it; `off` kills them. */
 function plug(place: string, folder: string, flags: readonly string[]) {
   const parent = ['--pdeathsig', 'KILL', 'nsenter', `--net=/run/netns/${place}`];
   const own = ['unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc', '--propagation', 'private'];
@@ -125,7 +126,7 @@ function plug(place: string, folder: string, flags: readonly string[]) {
   };
 }
 
-/** Whether its kubelet has said since then that it is ready. */
+/** Returns true when the kubelet has reported since then that it is ready. */
 async function isReady({ admin }: Cluster, name: string, second: number): Promise<boolean> {
   const node = await admin.ask('GET', `/api/v1/nodes/${name}`).catch(() => null);
   const conditions: { type: string; status: string; lastHeartbeatTime: string }[] = node?.status.conditions ?? [];

@@ -1,4 +1,4 @@
-/** What the fake kubelet reads of a pod. */
+/** The fields of a pod that the fake kubelet reads. */
 export interface Pod {
   readonly metadata: {
     readonly name: string;
@@ -32,7 +32,7 @@ interface Container {
   readonly image: string;
 }
 
-/** How the containers of a pod end, and what its kubelet says of it. */
+/** The end of a pod's containers as its kubelet reports it. */
 export interface Ending {
   readonly exitCode: number;
   /** The termination message. */
@@ -41,9 +41,9 @@ export interface Ending {
   readonly reason?: string;
   /** The reason and the message of the pod's own status, such as `Evicted`. */
   readonly pod?: { readonly reason: string; readonly message: string };
-  /** Whether the kubelet marks the pod as the target of a disruption. */
+  /** True when the kubelet marks the pod as the target of a disruption. */
   readonly isDisrupted?: boolean;
-  /** Whether nothing is said of its containers. */
+  /** True when nothing is reported of its containers. */
   readonly isSilent?: boolean;
 }
 
@@ -52,7 +52,7 @@ export const endings = {
   success: (message = ''): Ending => ({ exitCode: 0, message }),
   failure: (exitCode: number, message = ''): Ending => ({ exitCode, message }),
   outOfMemory: (): Ending => ({ exitCode: 137, reason: 'OOMKilled' }),
-  /** It wrote more than its limit; it may end in order. */
+  /** The pod wrote more than its limit; it may end in order. */
   overDisk: (exitCode = 143, message = ''): Ending => ({
     exitCode,
     message,
@@ -76,13 +76,13 @@ export const endings = {
     pod: { reason, message: 'Pod was rejected: it does not fit' },
     isSilent: true,
   }),
-  /** It was deleted before its containers started. */
+  /** The pod was deleted before its containers started. */
   unstarted: (): Ending => ({
     exitCode: 137,
     reason: 'ContainerStatusUnknown',
     message: 'The container could not be located when the pod was terminated',
   }),
-  /** It ran longer than its `activeDeadlineSeconds`. */
+  /** The pod ran longer than its `activeDeadlineSeconds`. */
   deadline: (exitCode = 143, message = ''): Ending => ({
     exitCode,
     message,

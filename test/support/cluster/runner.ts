@@ -1,29 +1,43 @@
+import { readConfig } from '../../../src/base/config.ts';
 import type { Log } from '../../../src/base/log.ts';
 import { makeMetrics } from '../../../src/base/metrics.ts';
+import type { AdmissionAllowances } from '../../../src/runners/kubernetes/admission-rules.ts';
 import type { ClusterAccess } from '../../../src/runners/kubernetes/cluster-access.ts';
 import type { InformerTimes } from '../../../src/runners/kubernetes/informer.ts';
 import type { WorkerShape } from '../../../src/runners/kubernetes/job-manifest.ts';
 import { apiPathsOf, type KubeClient, openKubeClient } from '../../../src/runners/kubernetes/kube-client.ts';
 import { KubernetesRunner } from '../../../src/runners/kubernetes/kubernetes-runner.ts';
+import { podShapeOf } from '../../../src/runners/kubernetes/pod-shape.ts';
 import { makeRateLimiter } from '../../../src/runners/kubernetes/rate-limiter.ts';
 import type { Cluster } from './cluster.ts';
-import { layGround } from './ground.ts';
+import { setUpNamespace } from './worker-namespace.ts';
 
-/** What a test's worker pods look like; no container of them ever runs on a fake node. */
+/** Settings of a test's workers, the same for its controllers and for what is admitted into its namespace. */
+export const workerSettings: Readonly<Record<string, string>> = {
+  TRAWL_WORKER_IMAGE: 'local.test/worker:1',
+  TRAWL_WORKER_MEMORY: '64Mi',
+  TRAWL_WORKER_CPU: '10m',
+  TRAWL_WORKER_AWAY_SECONDS: '2',
+  TRAWL_GATEWAY_ADDRESS: 'http://gateway:8082',
+  TRAWL_EGRESS_ADDRESS: 'http://egress:3128',
+  TRAWL_YTDLP_PLUGINS: '/opt/plugins:/opt/more',
+  TRAWL_MAX_FILE_BYTES: '1000000',
+  TRAWL_LOG_LEVEL: 'debug',
+};
+
+/** The shape of a test's worker pods; no container of them ever runs on a fake node. */
 export function aShape(namespace: string): WorkerShape {
-  return {
-    namespace,
-    image: 'local.test/worker:1',
-    serviceAccount: 'trawl-worker',
-    env: { TRAWL_GATEWAY_ADDRESS: 'http://gateway:8082' },
-    ...{ cpu: '10m', memory: '64Mi', diskBytes: 2 ** 26 },
-    ...{ runtimeClass: null, priorityClass: null, queue: null, awaySeconds: 2, startSeconds: 180, hostUsers: false },
-  };
+  return podShapeOf(readConfig({ ...workerSettings, TRAWL_KUBE_NAMESPACE: namespace }, () => ''));
 }
 
 /** Makes a namespace for workers of this shape, as the chart would. */
-export function makeWorkersNamespace({ admin }: Cluster, namespace: string, shape = aShape(namespace)): Promise<void> {
-  return layGround(admin.ask, shape, { gatewayPort: 8082, egressPort: 3128, stores: [] });
+export function makeWorkersNamespace(
+  { admin }: Cluster,
+  namespace: string,
+  shape = aShape(namespace),
+  allowances?: AdmissionAllowances,
+): Promise<void> {
+  return setUpNamespace(admin.ask, shape, { gatewayPort: 8082, egressPort: 3128, stores: [] }, allowances);
 }
 
 /** The way into the cluster of a pod with this ServiceAccount. */
@@ -75,14 +89,14 @@ export async function openTestRunner(options: TestRunnerOptions): Promise<TestRu
   return Object.assign(runner, { client });
 }
 
-/** Whether there is a Job or a pod, asked at little cost to who is measured. */
+/** Returns true when a Job or a pod exists, with two cheap requests. */
 export async function hasAny({ admin }: Cluster, namespace: string): Promise<boolean> {
   const paths = listPaths(namespace).map((path) => `${path}?limit=1`);
   const found = await Promise.all(paths.map((path) => admin.ask<{ items: readonly object[] }>('GET', path)));
   return found.some(({ items }) => items.length > 0);
 }
 
-/** How many of our Jobs and pods there are, of all attempts or of one. */
+/** Returns the number of our Jobs and pods, of all attempts or of one. */
 export async function countLeft({ admin }: Cluster, namespace: string, name?: string): Promise<number> {
   interface Found {
     readonly items: readonly { readonly metadata: { readonly name: string } }[];

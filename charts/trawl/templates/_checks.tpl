@@ -1,0 +1,79 @@
+{{- /* What the schema cannot say: contradictions between values end with a sentence. */ -}}
+{{- define "trawl.check" -}}
+{{- $values := .Values -}}
+{{- $known := fromYaml (include "trawl.settingDefaults" .) -}}
+{{- range $name, $value := $values.settings -}}
+  {{- if not (hasKey $known $name) }}{{ fail (printf "settings.%s is not a setting of trawl; docs/config.md lists them" $name) }}{{ end -}}
+  {{- if not (kindIs "string" $value) }}{{ fail (printf "settings.%s must be a string in quotes" $name) }}{{ end -}}
+  {{- with index (fromYaml (include "trawl.settingsOfValues" $)) $name }}{{ fail (printf "settings.%s is set by %s" $name .) }}{{ end -}}
+{{- end -}}
+{{- range $component := list "api" "controller" "inspector" "egress" -}}
+  {{- range (index $values $component).extraEnv -}}
+    {{- if hasPrefix "TRAWL_" .name }}{{ fail (printf "%s.extraEnv holds %s: settings of trawl belong into settings" $component .name) }}{{ end -}}
+  {{- end -}}
+{{- end -}}
+{{- if not (regexMatch "^https?://[^/?#@ ]+" $values.publicUrl) }}{{ fail "publicUrl must be the http:// or https:// URL at which callers reach the API, such as https://trawl.example.com" }}{{ end -}}
+{{- if not (or $values.secret.existingSecret $values.generateSecrets) }}{{ fail (printf "secret.existingSecret must name a Secret: kubectl create secret generic trawl --namespace %s --from-literal=secret=\"$(openssl rand -base64 32)\"" .Release.Namespace) }}{{ end -}}
+{{- if and (not $values.redis.bundled.enabled) (not $values.redis.existingSecret) }}{{ fail "redis.existingSecret must name a Secret with the URL of Redis; redis.bundled.enabled=true installs one for trying out" }}{{ end -}}
+{{- if and $values.redis.bundled.enabled $values.redis.existingSecret }}{{ fail "redis.existingSecret and redis.bundled.enabled exclude each other" }}{{ end -}}
+{{- if and $values.redis.bundled.enabled (not $values.generateSecrets) }}{{ fail "redis.bundled.enabled needs generateSecrets: its password is made at the first install" }}{{ end -}}
+{{- if and $values.s3.bundled.enabled (not $values.generateSecrets) }}{{ fail "s3.bundled.enabled needs generateSecrets: its credentials are made at the first install" }}{{ end -}}
+{{- if and $values.s3.bundled.enabled (or $values.s3.endpoint $values.s3.existingSecret) }}{{ fail "s3.bundled.enabled excludes s3.endpoint and s3.existingSecret" }}{{ end -}}
+{{- if not (or $values.s3.bucket $values.s3.bundled.enabled) }}{{ fail "s3.bucket must name a bucket; s3.bundled.enabled=true installs a server with one for trying out" }}{{ end -}}
+{{- if has $values.redis.durability (list "strict" "relaxed") | not }}{{ fail "redis.durability must be strict or relaxed" }}{{ end -}}
+{{- if has $values.adaptSecurityContext (list "auto" "force" "disabled") | not }}{{ fail "adaptSecurityContext must be auto, force or disabled" }}{{ end -}}
+{{- if eq (include "trawl.workersNamespace" .) .Release.Namespace }}{{ fail "workers.namespace must be another one than that of the release: it is closed to everything but workers" }}{{ end -}}
+{{- if and $values.networkPolicy.enabled (not $values.redis.bundled.enabled) (not $values.networkPolicy.redis) }}{{ fail "networkPolicy.redis must name the addresses of Redis, such as [{cidr: 10.0.0.7/32, port: 6379}]" }}{{ end -}}
+{{- if and $values.networkPolicy.enabled (not $values.s3.bundled.enabled) (not $values.networkPolicy.s3) }}{{ fail "networkPolicy.s3 must name the addresses of the object store, such as [{cidr: 0.0.0.0/0, port: 443}] for AWS" }}{{ end -}}
+{{- if and (or $values.api.ingress.enabled $values.api.httpRoute.enabled) (not $values.api.trustedProxies) }}{{ fail "api.trustedProxies must name the addresses of the proxy with api.ingress or api.httpRoute: otherwise every caller has its address, and one who guesses keys gets all blocked" }}{{ end -}}
+{{- if and (semverCompare "<1.33.0-0" .Capabilities.KubeVersion.Version) (not $values.workers.hostUsers) }}{{ fail "workers.hostUsers must be true before Kubernetes 1.33, whose pods have no user namespaces" }}{{ end -}}
+{{- if and $values.api.ingress.enabled (not $values.api.ingress.hosts) }}{{ fail "api.ingress.hosts must name at least one host" }}{{ end -}}
+{{- if and $values.api.httpRoute.enabled (not $values.api.httpRoute.parentRefs) }}{{ fail "api.httpRoute.parentRefs must name a Gateway" }}{{ end -}}
+{{- end }}
+
+{{- /* Settings that values of the chart set, each with that value. */ -}}
+{{- define "trawl.settingsOfValues" -}}
+TRAWL_HOST: listenAddress
+TRAWL_PORT: the chart, as 8080
+TRAWL_GATEWAY_PORT: the chart, as 8082
+TRAWL_PROBE_PORT: the chart, as 9090
+TRAWL_PUBLIC_URL: publicUrl
+TRAWL_SECRET: secret.existingSecret
+TRAWL_SECRET_OLD: secret.oldKey
+TRAWL_CLOCK_FILE: nothing, because it is for rehearsals on one machine
+TRAWL_TRUSTED_PROXIES: api.trustedProxies
+TRAWL_REDIS_URL: redis.existingSecret
+TRAWL_DURABILITY: redis.durability
+TRAWL_OBJECTS: the chart, as s3
+TRAWL_S3_BUCKET: s3.bucket
+TRAWL_S3_ENDPOINT: s3.endpoint
+TRAWL_S3_PUBLIC_ENDPOINT: s3.publicEndpoint
+TRAWL_S3_REGION: s3.region
+TRAWL_S3_PATH_STYLE: s3.pathStyle
+TRAWL_RUNNER: the chart, as kubernetes
+TRAWL_WORKERS: workers.most
+TRAWL_SANDBOX: the image
+TRAWL_CGROUP: nothing, because the limits of the pod hold
+TRAWL_COOKIES: controller.cookiesSecret
+TRAWL_DATA: the chart, as /scratch/data
+TRAWL_GATEWAY_ADDRESS: the chart, as its Service
+TRAWL_EGRESS_ADDRESS: the chart, as its Service
+TRAWL_INSPECTOR_ADDRESS: the chart, as its Service
+TRAWL_TERMINATION_FILE: the controller, for each worker
+TRAWL_API_URL: nothing, because only trawl get and trawl login read it
+TRAWL_API_KEY: nothing, because only trawl get and trawl login read it
+TRAWL_KUBE_NAMESPACE: workers.namespace
+TRAWL_WORKER_IMAGE: images.worker
+TRAWL_WORKER_ACCOUNT: the chart, as trawl-worker
+TRAWL_WORKER_CPU: workers.cpu
+TRAWL_WORKER_MEMORY: workers.memory
+TRAWL_WORKER_AWAY_SECONDS: workers.awaySeconds
+TRAWL_WORKER_RUNTIME_CLASS: workers.runtimeClass
+TRAWL_WORKER_PRIORITY_CLASS: workers.priorityClass
+TRAWL_WORKER_QUEUE: workers.queue
+TRAWL_WORKER_HOST_USERS: workers.hostUsers
+TRAWL_WORKER_NETWORK: workers.policiesEnforced
+TRAWL_STRIPE_KEY: nothing yet, and never in clear
+TRAWL_SMTP_URL: nothing yet, and never in clear
+TRAWL_OIDC_CLIENT_SECRET: nothing yet, and never in clear
+{{- end }}

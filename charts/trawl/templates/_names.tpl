@@ -1,0 +1,72 @@
+{{- /* Names start with that of the release; 40 letters of it leave room for what Kubernetes appends. */ -}}
+{{- define "trawl.name" -}}
+{{ .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "trawl.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+app.kubernetes.io/part-of: trawl
+{{ include "trawl.selector" . }}
+{{- with .root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "trawl.selector" -}}
+app.kubernetes.io/name: trawl
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+{{- with .component }}
+app.kubernetes.io/component: {{ . }}
+{{- end }}
+{{- end }}
+
+{{- /* Name, namespace and labels of an object: root, component, and optionally name and namespace. */ -}}
+{{- define "trawl.metadata" -}}
+name: {{ .name | default (printf "%s-%s" (include "trawl.name" .root) .component) }}
+namespace: {{ .namespace | default .root.Release.Namespace }}
+labels:
+  {{- include "trawl.labels" . | nindent 2 }}
+{{- end }}
+
+{{- define "trawl.image" -}}
+{{- $image := index .root.Values.images .image -}}
+{{- with .root.Values.images.registry }}{{ trimSuffix "/" . }}/{{ end -}}
+{{ $image.repository }}
+{{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ $image.tag | default .root.Chart.AppVersion }}{{ end }}
+{{- end }}
+
+{{- define "trawl.workersNamespace" -}}
+{{ .Values.workers.namespace | default (printf "%s-workers" .Release.Namespace) }}
+{{- end }}
+
+{{- define "trawl.generatedSecret" -}}
+{{ include "trawl.name" . }}-generated
+{{- end }}
+
+{{- define "trawl.gatewayAddress" -}}
+http://{{ include "trawl.name" . }}-gateway.{{ .Release.Namespace }}.svc:8082
+{{- end }}
+
+{{- define "trawl.egressAddress" -}}
+http://{{ include "trawl.name" . }}-egress.{{ .Release.Namespace }}.svc:4750
+{{- end }}
+
+{{- define "trawl.inspectorAddress" -}}
+http://{{ include "trawl.name" . }}-inspector.{{ .Release.Namespace }}.svc:8083
+{{- end }}
+
+{{- define "trawl.s3Endpoint" -}}
+{{- if .Values.s3.bundled.enabled -}}
+http://{{ include "trawl.name" . }}-s3.{{ .Release.Namespace }}.svc:7070
+{{- else -}}
+{{ .Values.s3.endpoint }}
+{{- end }}
+{{- end }}
+
+{{- /* The value of a setting: that of `settings`, else the default of the program. */ -}}
+{{- define "trawl.setting" -}}
+{{- $defaults := fromYaml (include "trawl.settingDefaults" .root) -}}
+{{ index .root.Values.settings .name | default (index $defaults .name) | default "" }}
+{{- end }}

@@ -1,0 +1,63 @@
+import { mkdirSync, readFileSync } from 'node:fs';
+import { rename, rm, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { readSettings } from '../base/config.ts';
+import { type ClientTerminal, ClientUsageError } from './client-terminal.ts';
+
+/** Address of a service and the key that is sent to it. */
+export interface Credentials {
+  readonly url: string;
+  readonly key: string;
+}
+
+type ClientEnv = ClientTerminal['env'];
+
+/** Returns the credentials of the settings and of `trawl login`; a kept key is sent to no other address than its own. */
+export function findCredentials(env: ClientEnv): Credentials {
+  const { apiUrl, apiKey } = readSettings(env, (path) => readFileSync(path, 'utf8'), [
+    'TRAWL_API_URL',
+    'TRAWL_API_KEY',
+  ]);
+  if (apiUrl !== null && apiKey !== null) return { url: apiUrl, key: apiKey };
+  const kept = readKept(env);
+  const url = apiUrl ?? kept?.url;
+  if (url === undefined)
+    throw new ClientUsageError("No service is known: run 'trawl login URL', or set TRAWL_API_URL and TRAWL_API_KEY");
+  const key = apiKey ?? (kept?.url === url ? kept.key : undefined);
+  if (key === undefined)
+    throw new ClientUsageError(`No key is known for ${url}: run 'trawl login ${url}', or set TRAWL_API_KEY`);
+  return { url, key };
+}
+
+/** Keeps credentials for later commands in a file that only its owner can read, and returns its path. */
+export async function keepCredentials({ url, key }: Credentials, env: ClientEnv): Promise<string> {
+  const path = credentialsPath(env);
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  // A new file, because the mode of one that is there would stay; renamed, so that no reader sees half of it.
+  const fresh = `${path}.${process.pid}`;
+  await rm(fresh, { force: true });
+  try {
+    await writeFile(fresh, `${JSON.stringify({ url, key })}\n`, { mode: 0o600, flag: 'wx' });
+    await rename(fresh, path);
+  } finally {
+    await rm(fresh, { force: true });
+  }
+  return path;
+}
+
+function readKept(env: ClientEnv): Credentials | null {
+  const path = credentialsPath(env);
+  try {
+    const { url, key } = JSON.parse(readFileSync(path, 'utf8')) as Partial<Credentials>;
+    if (typeof url === 'string' && typeof key === 'string') return { url, key };
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  throw new ClientUsageError(`${path} cannot be understood: run 'trawl login' again`);
+}
+
+function credentialsPath(env: ClientEnv): string {
+  return join(env.XDG_CONFIG_HOME || join(env.HOME || homedir(), '.config'), 'trawl', 'credentials.json');
+}

@@ -1,0 +1,131 @@
+import { parseArgs } from 'node:util';
+import { ClientUsageError } from './client-terminal.ts';
+
+/** Command line of `trawl get` as it is understood. */
+export interface GetOrder {
+  /** URLs in their order; `-` stands for the list on standard input. */
+  readonly urls: readonly string[];
+  readonly endpoint: 'video' | 'audio';
+  /** Parameters of each request beside its query. */
+  readonly parameters: Readonly<Record<string, string | number>>;
+  readonly output: string | null;
+  readonly parallel: number;
+  /** Most entries of a playlist, `null` when each URL is one film. */
+  readonly playlist: number | null;
+  readonly json: boolean;
+}
+
+const text = { type: 'string' } as const;
+const yes = { type: 'boolean' } as const;
+const options = {
+  audio: yes,
+  quality: text,
+  format: text,
+  'max-duration': text,
+  start: text,
+  end: text,
+  output: text,
+  parallel: text,
+  playlist: text,
+  json: yes,
+  help: { ...yes, short: 'h' },
+} as const;
+
+const usualParallel = 4;
+const maxParallel = 50;
+const maxPlaylist = 1000;
+
+export const getUsage =
+  'trawl get URL… [--audio] [--quality Q] [--format F] [--max-duration S] [--start S] [--end S] [--output PATH] [--parallel N] [--playlist N] [--json]';
+
+export const getHelp = `Usage: ${getUsage}
+
+Asks the service for each URL, waits, fetches the file into the current folder, compares its SHA-256 and prints its path.
+A URL of - reads a list from standard input, one URL a line; blank lines and lines that begin with # are skipped. No file
+is overwritten: a taken name gets " (1)", and a partial file ends in .part. The service and the key are those of
+TRAWL_API_URL and TRAWL_API_KEY, else those that trawl login keeps; other settings are ignored.
+
+A first contact is given up after 10 s. Once a job is accepted, a service that is away is waited for, up to 5 minutes; a
+broken download goes on where it was. Each URL is asked for with an Idempotency-Key, so a lost answer never makes a second
+job. Ctrl-C cancels the open jobs; the second one ends at once.
+
+  --audio           Only the sound.
+  --quality Q       Upper limit: best, 1080p, 720p, 480p or 360p; with --audio best, 320kbps, 256kbps or 128kbps.
+  --format F        Preferred format: mp4, webm or mkv; with --audio mp3, m4a or wav.
+  --max-duration S  Seconds after which longer content is cut. A live stream needs it.
+  --start S         Second of the source at which the file begins.
+  --end S           Second of the source at which the file ends.
+  --output PATH     A folder, which exists or ends in a slash, or the name of the file when there is one URL.
+  --parallel N      URLs that are asked for at once, 1 to ${maxParallel}; ${usualParallel} unless given.
+  --playlist N      Each URL names a playlist, of which at most N entries are fetched, 1 to ${maxPlaylist}.
+  --json            One line of JSON per file: {query, job_id, status, path, bytes, sha256, error, error_code}.
+  --help            Show this text.
+
+Exit code 0: every file is there. 1: a job or a download failed; the sentence stands on standard error. 2: wrong usage, or
+no service is known. 3: there is no way to the service, or it refuses the key. 130: interrupted.
+`;
+
+/** Reads the command line; throws a usage error for one that is wrong. */
+export function readGetOrder(args: readonly string[]): GetOrder | 'help' {
+  const { values, positionals } = parse(args);
+  if (values.help) return 'help';
+  if (positionals.length === 0) throw new ClientUsageError('A URL is missing');
+  const { audio = false, quality, format, output = null, json = false } = values;
+  if (output === '') throw new ClientUsageError('--output must name a folder or a file');
+  const endpoint = audio ? 'audio' : 'video';
+  return {
+    urls: positionals,
+    endpoint,
+    parameters: {
+      ...(quality !== undefined && { [`${endpoint}_quality`]: quality }),
+      ...(format !== undefined && { [`${endpoint}_format`]: format }),
+      ...readTimes(values),
+    },
+    output,
+    parallel: readCount('--parallel', values.parallel, maxParallel) ?? usualParallel,
+    playlist: readCount('--playlist', values.playlist, maxPlaylist),
+    json,
+  };
+}
+
+/** Returns the URLs of a list: a line each, without blank lines and comments. */
+export function readUrlList(list: string): string[] {
+  const lines = list.split('\n').map((line) => line.trim());
+  return lines.filter((line) => line !== '' && !line.startsWith('#'));
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true });
+  } catch (error) {
+    throw new ClientUsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function readTimes(values: Readonly<Record<string, unknown>>): Record<string, number> {
+  const most = readSeconds('--max-duration', values['max-duration']);
+  const start = readSeconds('--start', values.start);
+  const end = readSeconds('--end', values.end);
+  if (most !== null && (start !== null || end !== null))
+    throw new ClientUsageError('--max-duration cannot stand beside --start and --end');
+  if (end !== null && end <= (start ?? 0)) throw new ClientUsageError('--end must be later than --start');
+  return {
+    ...(most !== null && { max_duration: most }),
+    ...(start !== null && { start }),
+    ...(end !== null && { end }),
+  };
+}
+
+function readSeconds(name: string, given: unknown): number | null {
+  if (given === undefined) return null;
+  if (typeof given !== 'string' || !/^\d{1,9}(\.\d{1,3})?$/.test(given))
+    throw new ClientUsageError(`${name} must be a number of seconds`);
+  return Number(given);
+}
+
+function readCount(name: string, given: string | undefined, most: number): number | null {
+  if (given === undefined) return null;
+  const count = /^\d{1,6}$/.test(given) ? Number(given) : 0;
+  if (count < 1 || count > most) throw new ClientUsageError(`${name} must be a whole number from 1 to ${most}`);
+  return count;
+}

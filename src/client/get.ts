@@ -1,0 +1,140 @@
+import { text } from 'node:stream/consumers';
+import { ConfigError } from '../base/config.ts';
+import { type ClientTerminal, ClientUsageError, exitCodes, printable } from './client-terminal.ts';
+import { findCredentials } from './credentials.ts';
+import { type FileRow, type GetTools, getFile, type WantedFile } from './get-file.ts';
+import { type GetOrder, getHelp, getUsage, readGetOrder, readUrlList } from './get-options.ts';
+import { makePatience, type PatienceLimits, ServiceAway, usualLimits } from './patience.ts';
+import { isFolder } from './place-file.ts';
+import { expandPlaylist } from './playlist.ts';
+import { showFiles } from './progress-display.ts';
+import { CallRefused, makeServiceClient } from './service-client.ts';
+
+/** Asks for URLs, waits, fetches the files and prints their paths. */
+export async function runGet(
+  args: readonly string[],
+  terminal: ClientTerminal,
+  limits: PatienceLimits = usualLimits,
+): Promise<number> {
+  try {
+    const order = readGetOrder(args);
+    if (order === 'help') {
+      terminal.out(getHelp);
+      return exitCodes.done;
+    }
+    const credentials = findCredentials(terminal.env);
+    const urls = await readUrls(order);
+    const patience = makePatience(credentials.url, limits);
+    const interrupt = catchInterrupt(terminal);
+    try {
+      const tools = {
+        order,
+        client: makeServiceClient(credentials, patience),
+        patience,
+        interrupted: interrupt.signal,
+      };
+      return await getAll(tools, order, urls, terminal);
+    } finally {
+      interrupt.release();
+    }
+  } catch (error) {
+    if (!(error instanceof ClientUsageError || error instanceof ConfigError)) throw error;
+    terminal.err(`${error.message}\nUsage: ${getUsage}\n`);
+    return exitCodes.usage;
+  }
+}
+
+async function readUrls({ urls, output, playlist }: GetOrder): Promise<string[]> {
+  const list = urls.includes('-') ? readUrlList(await text(process.stdin)) : [];
+  const all = urls.flatMap((url) => (url === '-' ? list : url));
+  const isSeveral = all.length > 1 || playlist !== null;
+  if (isSeveral && output !== null && !output.endsWith('/') && !(await isFolder(output))) {
+    throw new ClientUsageError(
+      '--output must name a folder for several files: one that exists, or a name that ends in a slash',
+    );
+  }
+  return all;
+}
+
+async function getAll(
+  tools: GetTools,
+  order: GetOrder,
+  urls: readonly string[],
+  terminal: ClientTerminal,
+): Promise<number> {
+  const display = showFiles(terminal);
+  const codes: number[] = [];
+  /** First row that ends the requests: the service is away or refuses the key. */
+  let fatal: FileRow | null = null;
+  const tell = (row: FileRow, cause: unknown) => {
+    const code = exitCodeOf(row, cause);
+    codes.push(code);
+    if (code === exitCodes.noService) fatal ??= row;
+    if (order.json) display.say(JSON.stringify(row), 'out');
+    else if (row.path !== null) display.say(row.path, 'out');
+    if (row.error !== null && !tools.interrupted.aborted) display.say(`${printable(row.query)}: ${row.error}`);
+  };
+  const take = async (wanted: WantedFile, n: number) => {
+    if (fatal !== null) {
+      tell({ ...fatal, query: wanted.query, job_id: wanted.jobId }, null);
+    } else {
+      const { row, cause } = await getFile(tools, wanted, (progress) => display.note(n, progress));
+      tell(row, cause);
+    }
+    display.end(n);
+  };
+  const add = (wanted: WantedFile) => ({ wanted, n: display.add(wanted.query) });
+  try {
+    if (order.playlist === null) {
+      await inParallel(
+        order.parallel,
+        urls.map((query) => add({ query, jobId: null })),
+        ({ wanted, n }) => take(wanted, n),
+      );
+    } else {
+      for (const query of urls) {
+        const failure = await expandPlaylist(tools, query, order.playlist, order.parallel, async (wanted) => {
+          const added = add(wanted);
+          await take(added.wanted, added.n);
+        });
+        if (failure !== null) tell(failure.row, failure.cause);
+      }
+    }
+  } finally {
+    display.close();
+  }
+  return tools.interrupted.aborted ? exitCodes.interrupted : Math.max(exitCodes.done, ...codes);
+}
+
+function exitCodeOf({ path }: FileRow, cause: unknown): number {
+  if (path !== null) return exitCodes.done;
+  const hasNoService = cause instanceof ServiceAway || (cause instanceof CallRefused && cause.isKeyRefused);
+  return hasNoService ? exitCodes.noService : exitCodes.failed;
+}
+
+/** Does something with each value, so many at once, in their order. */
+async function inParallel<T>(most: number, values: readonly T[], work: (value: T) => Promise<void>): Promise<void> {
+  const left = [...values];
+  const lane = async () => {
+    for (let value = left.shift(); value !== undefined; value = left.shift()) await work(value);
+  };
+  await Promise.all(Array.from({ length: Math.min(most, values.length) }, lane));
+}
+
+/** Turns the first Ctrl-C into a signal, and ends the program at the second one. */
+function catchInterrupt({ err }: ClientTerminal): { readonly signal: AbortSignal; readonly release: () => void } {
+  const interrupted = new AbortController();
+  const interrupt = () => {
+    if (interrupted.signal.aborted) process.exit(exitCodes.interrupted);
+    err('\nInterrupted: open jobs are cancelled\n');
+    interrupted.abort(new Error('interrupted'));
+  };
+  const signals = ['SIGINT', 'SIGTERM'] as const;
+  for (const signal of signals) process.on(signal, interrupt);
+  return {
+    signal: interrupted.signal,
+    release: () => {
+      for (const signal of signals) process.off(signal, interrupt);
+    },
+  };
+}

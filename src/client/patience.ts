@@ -1,0 +1,79 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { backoffMs } from '../base/backoff.ts';
+
+/** Limits of the wait for a service that does not answer. */
+export interface PatienceLimits {
+  /** Limit until the service has accepted a job. */
+  readonly firstMs: number;
+  /** Limit from then on. */
+  readonly acceptedMs: number;
+  /** Longest total wait for a rate limit of one call. */
+  readonly refusedMs: number;
+}
+
+export const usualLimits: PatienceLimits = { firstMs: 10_000, acceptedMs: 300_000, refusedMs: 120_000 };
+
+/** The service did not answer for as long as the command waits for it. */
+export class ServiceAway extends Error {}
+
+/** ServicePatience of one command; all of its calls share it, and each counts the time of its own silence. */
+export interface ServicePatience {
+  readonly limits: PatienceLimits;
+  /** Longest silence now. */
+  readonly silenceMs: () => number;
+  /** A job was accepted: from now on the longer limit holds. */
+  readonly accept: () => void;
+  /** Time at which a call that is silent from now on is given up, on the clock of `performance.now`. */
+  readonly start: () => Silence;
+}
+
+/** Silence of the service as one call hears it. */
+export interface Silence {
+  /** Milliseconds until the call is given up. */
+  readonly leftMs: () => number;
+  /** The service was heard. */
+  readonly end: () => void;
+  /** Waits before the next try, or throws `ServiceAway` when the time is over. */
+  readonly wait: (cause: unknown, signal: AbortSignal, leastMs?: number) => Promise<void>;
+}
+
+const delays = { firstMs: 100, maxMs: 3_000, hasJitter: true };
+
+export function makePatience(url: string, limits: PatienceLimits = usualLimits): ServicePatience {
+  let isAccepted = false;
+  const silenceMs = () => (isAccepted ? limits.acceptedMs : limits.firstMs);
+  return {
+    limits,
+    silenceMs,
+    accept: () => {
+      isAccepted = true;
+    },
+    start: () => {
+      let since = performance.now();
+      let failures = 0;
+      const leftMs = () => since + silenceMs() - performance.now();
+      return {
+        leftMs,
+        end: () => {
+          since = performance.now();
+          failures = 0;
+        },
+        wait: async (cause, signal, leastMs = 0) => {
+          failures += 1;
+          const left = leftMs();
+          if (left <= 0) throw new ServiceAway(`No way to ${url}: ${wordsOf(cause)}`, { cause });
+          await pause(Math.min(left, Math.max(leastMs, backoffMs(failures, delays))), undefined, { signal });
+        },
+      };
+    },
+  };
+}
+
+/** Returns the words of the innermost error: `fetch` hides its reason in the cause. */
+export function wordsOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.name === 'TimeoutError') return 'it does not answer';
+  const inner = error instanceof AggregateError ? error.errors[0] : error.cause;
+  if (inner instanceof Error) return wordsOf(inner);
+  return error.message || ('code' in error ? String(error.code) : error.name);
+}

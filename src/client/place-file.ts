@@ -1,0 +1,102 @@
+import { link, mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join, parse } from 'node:path';
+
+/** Partial file of a download, and the way to its final name. */
+export interface PlacedFile {
+  readonly partPath: string;
+  /** Gives the whole file its name, or the next free one, and returns its path. */
+  readonly finish: () => Promise<string>;
+  readonly remove: () => Promise<void>;
+}
+
+const maxNames = 10_000;
+
+/** Returns the folder and the name for a file: `output` may name a folder, which exists or ends in a slash, or a file. */
+export async function choosePath(output: string | null, name: string): Promise<string> {
+  if (output === null) return name;
+  if (output.endsWith('/')) await mkdir(output, { recursive: true });
+  return (await isFolder(output)) ? join(output, name) : output;
+}
+
+/** Makes the partial file of a path; a name that is taken, by a file or another download, gets ` (1)` and so on. */
+export async function placeFile(wanted: string): Promise<PlacedFile> {
+  await mkdir(dirname(wanted), { recursive: true });
+  let [path, n] = await claim(wanted, 0);
+  const partPath = `${path}.part`;
+  return {
+    partPath,
+    finish: async () => {
+      for (; ; path = numbered(wanted, ++n)) {
+        if (await takeName(partPath, path)) return path;
+        if (n >= maxNames) throw new Error(`No name is free beside ${wanted}`);
+      }
+    },
+    remove: () => rm(partPath, { force: true }),
+  };
+}
+
+async function claim(wanted: string, first: number): Promise<[path: string, n: number]> {
+  for (let n = first; n < maxNames; n++) {
+    const path = numbered(wanted, n);
+    if (await isThere(path)) continue;
+    try {
+      // Exclusive: a download that runs beside this one keeps its own partial file.
+      await (await open(`${path}.part`, 'wx')).close();
+      return [path, n];
+    } catch (error) {
+      if (!isTaken(error)) throw error;
+    }
+  }
+  throw new Error(`No name is free beside ${wanted}`);
+}
+
+/** Renames without replacing anything; returns false when the name is taken. */
+async function takeName(from: string, to: string): Promise<boolean> {
+  try {
+    await link(from, to);
+    await rm(from);
+    return true;
+  } catch (error) {
+    if (isTaken(error)) return false;
+    if (!hasNoLinks(error)) throw error;
+  }
+  // A file system without hard links: the name is taken first, then replaced.
+  try {
+    await (await open(to, 'wx')).close();
+  } catch (error) {
+    if (isTaken(error)) return false;
+    throw error;
+  }
+  await rename(from, to);
+  return true;
+}
+
+function numbered(path: string, n: number): string {
+  if (n === 0) return path;
+  const { dir, name, ext } = parse(path);
+  return join(dir, `${name} (${n})${ext}`);
+}
+
+export async function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => error.code !== 'ENOENT',
+  );
+}
+
+function isTaken(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EEXIST';
+}
+
+function hasNoLinks(error: unknown): boolean {
+  return (
+    error instanceof Error && 'code' in error && /^(?:EPERM|ENOTSUP|EOPNOTSUPP|ENOSYS|EMLINK)$/.test(String(error.code))
+  );
+}

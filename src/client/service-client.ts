@@ -1,0 +1,150 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { printable } from './client-terminal.ts';
+import type { Credentials } from './credentials.ts';
+import { ServiceAway, type ServicePatience, type Silence, wordsOf } from './patience.ts';
+
+/** A call that the service answered with an error. */
+export class CallRefused extends Error {
+  readonly status: number;
+  /** The header `x-error-code`, or a code made from the status. */
+  readonly code: string;
+
+  constructor(status: number, code: string, sentence: string) {
+    super(sentence);
+    this.status = status;
+    this.code = code;
+  }
+
+  /** True when the key itself is refused, so that every other call would be refused too. */
+  get isKeyRefused(): boolean {
+    return this.status === 403 || (this.status === 401 && this.code !== 'key_quota_exceeded');
+  }
+}
+
+export interface ServiceCall {
+  readonly method?: 'GET' | 'POST' | 'DELETE';
+  readonly body?: object;
+  readonly idempotencyKey?: string;
+  /** Ends the call, its waits included. */
+  readonly signal: AbortSignal;
+  /** ServicePatience of a longer task that this call is part of; a new one unless given. */
+  readonly silence?: Silence;
+}
+
+/** The public API of one service, asked with one key. */
+export interface ServiceClient {
+  /** Repeats a call until it is answered and returns its JSON; throws `CallRefused` or `ServiceAway`. */
+  readonly call: (path: string, call: ServiceCall) => Promise<unknown>;
+  /** Opens an answer once, without repeating it. */
+  readonly open: (path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal) => Promise<Response>;
+}
+
+/** Limit of one try; a call that waits at the service needs no more. */
+const answerMs = 10_000;
+const maxAnswerBytes = 4 * 1024 * 1024;
+/** Longest single wait that a rate limit may ask for. */
+const maxRetryAfterMs = 65_000;
+const usualRetryMs = 1_000;
+
+export function makeServiceClient({ url, key }: Credentials, patience: ServicePatience): ServiceClient {
+  const ask = (path: string, init: RequestInit) =>
+    // A redirect is not followed: the key would go along.
+    fetch(url + path, { ...init, redirect: 'manual', headers: { ...init.headers, 'x-api-key': key } });
+  return {
+    open: (path, headers, signal) => ask(path, { headers, signal }),
+    call: async (path, { method = 'GET', body, idempotencyKey, signal, silence = patience.start() }) => {
+      const headers = {
+        ...(body && { 'content-type': 'application/json' }),
+        ...(idempotencyKey && { 'idempotency-key': idempotencyKey }),
+      };
+      let refusedMs = 0;
+      for (;;) {
+        const limit = AbortSignal.any([
+          signal,
+          AbortSignal.timeout(Math.ceil(Math.max(1, Math.min(answerMs, silence.leftMs())))),
+        ]);
+        const tried = await tryCall(() =>
+          ask(path, { method, headers, signal: limit, ...(body && { body: JSON.stringify(body) }) }),
+        );
+        signal.throwIfAborted();
+        if ('json' in tried) {
+          silence.end();
+          return tried.json;
+        }
+        const { error, retryAfterMs } = tried;
+        if (isHopeless(error)) throw new ServiceAway(`No way to ${url}: ${wordsOf(error)}`, { cause: error });
+        if (!(error instanceof CallRefused) || error.status >= 500) {
+          await silence.wait(error, signal, Math.min(retryAfterMs ?? 0, maxRetryAfterMs));
+          continue;
+        }
+        const waitMs = retryAfterMs ?? usualRetryMs;
+        refusedMs += waitMs;
+        if (!isRateLimit(error) || waitMs > maxRetryAfterMs || refusedMs > patience.limits.refusedMs) throw error;
+        await pause(waitMs, undefined, { signal });
+        silence.end();
+      }
+    },
+  };
+}
+
+/** Returns true for a refusal that passes by itself. A repeat of an idempotent call may meet the first one (409). */
+function isRateLimit({ status, code }: CallRefused): boolean {
+  return (status === 429 && code !== 'key_quota_exceeded') || (code === 'idempotency_conflict' && status === 409);
+}
+
+type TriedCall = { readonly json: unknown } | { readonly error: unknown; readonly retryAfterMs: number | null };
+
+async function tryCall(send: () => Promise<Response>): Promise<TriedCall> {
+  try {
+    const response = await send();
+    const json = parseJson(await readText(response));
+    if (response.ok && typeof json === 'object' && json !== null) return { json };
+    return { error: refusalOf(response, json), retryAfterMs: readRetryAfter(response) };
+  } catch (error) {
+    return { error, retryAfterMs: null };
+  }
+}
+
+/** Returns the refusal in an answer that is no success. */
+export function refusalOf({ status, headers }: Response, json: unknown): CallRefused {
+  const said = typeof json === 'object' && json !== null && 'error' in json ? json.error : null;
+  if (typeof said !== 'string')
+    return new CallRefused(status, `http_${status}`, `The address does not answer as trawl does (status ${status})`);
+  return new CallRefused(status, headers.get('x-error-code') ?? `http_${status}`, printable(said));
+}
+
+export function readRetryAfter({ headers }: Response): number | null {
+  const text = headers.get('retry-after') ?? '';
+  return /^\d{1,6}$/.test(text) ? Number(text) * 1000 : null;
+}
+
+/** Reads an answer of the API, of at most 4 MiB. */
+export async function readText(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk, { stream: true });
+    if (text.length > maxAnswerBytes) throw new Error('the answer is too large');
+  }
+  return text;
+}
+
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // What is no JSON is judged by its status.
+    return null;
+  }
+}
+
+/** Returns true for an error that no waiting ends: a wrong certificate, a name that does not exist, a port that is never asked. */
+function isHopeless(error: unknown): boolean {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  if (!(cause instanceof Error)) return false;
+  const code = 'code' in cause ? String(cause.code) : '';
+  return (
+    cause.message === 'bad port' ||
+    /^(?:ENOTFOUND|ERR_TLS_.*|ERR_SSL_.*|DEPTH_ZERO_.*|SELF_SIGNED_.*|UNABLE_TO_.*|CERT_.*|EPROTO)$/.test(code)
+  );
+}

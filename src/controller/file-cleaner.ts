@@ -1,0 +1,87 @@
+import type { Log } from '../base/log.ts';
+import type { Metrics } from '../base/metrics.ts';
+import type { ObjectStore } from '../objects/object-store.ts';
+import { dropFile, dueFiles, postponeFile } from '../store/jobs/kept-files.ts';
+import {
+  countStrays,
+  dropStray,
+  dueStrays,
+  findStrays,
+  noteStrays,
+  postponeStray,
+} from '../store/jobs/stray-objects.ts';
+import type { RecordStore } from '../store/script.ts';
+import { sweepPages } from '../store/sweep-record.ts';
+import type { StorageProbe } from './storage-probe.ts';
+
+export interface FileCleanerOptions {
+  readonly store: RecordStore;
+  readonly objects: Pick<ObjectStore, 'remove' | 'listNames'>;
+  readonly probe: Pick<StorageProbe, 'check'>;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  readonly goOn: () => boolean;
+}
+
+const retryMs = 600_000;
+const strayMs = 7 * 24 * 3_600_000;
+const jobIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Removes files past their lifetime; returns their number. */
+export async function removeDueFiles(options: FileCleanerOptions, lifetimeMs: number): Promise<number> {
+  const { store, goOn } = options;
+  const before = store.clock.now() - lifetimeMs;
+  return sweepPages(
+    () => dueFiles(store, before),
+    goOn,
+    async (file) => {
+      if (await removeObjects(options, file.job)) await dropFile(store, file);
+      else await postponeFile(store, file, before + retryMs);
+    },
+  );
+}
+
+/** Finds objects of jobs that the record does not know, such as those of an upload that ended after its job did. */
+export async function findStrayObjects({ store, objects, metrics, log, goOn }: FileCleanerOptions): Promise<void> {
+  let found = 0;
+  for await (const names of objects.listNames()) {
+    if (!goOn()) return;
+    const strays = await findStrays(
+      store,
+      names.filter((name) => jobIdPattern.test(name)),
+    );
+    await noteStrays(store, strays);
+    found += strays.length;
+  }
+  if (found > 0)
+    log.warn('the object store has objects that the record does not know: they go after a week', { found });
+  metrics.stray_objects.set(await countStrays(store));
+}
+
+/** Removes objects that were found a week ago unless the record knows them now; returns for how many jobs. */
+export async function removeStrayObjects(options: FileCleanerOptions): Promise<number> {
+  const { store, goOn } = options;
+  const before = store.clock.now() - strayMs;
+  return sweepPages(
+    () => dueStrays(store, before),
+    goOn,
+    async (jobId) => {
+      const [stray] = await findStrays(store, [jobId]);
+      if (stray === undefined || (await removeObjects(options, jobId))) await dropStray(store, jobId);
+      else await postponeStray(store, jobId, before + retryMs);
+    },
+  );
+}
+
+/** Returns false when the objects of this job alone cannot be removed; throws while the object store is away. */
+async function removeObjects({ objects, probe, metrics, log }: FileCleanerOptions, jobId: string): Promise<boolean> {
+  try {
+    await objects.remove(`${jobId}/`);
+    return true;
+  } catch (error) {
+    if (!(await probe.check())) throw error;
+    metrics.removal_errors_total.inc();
+    log.warn('a file could not be removed: it is tried again in 10 minutes', { job: jobId, error });
+    return false;
+  }
+}

@@ -1,0 +1,120 @@
+import { Refusal } from '../base/errors.ts';
+import type { Log } from '../base/log.ts';
+import type { Metrics } from '../base/metrics.ts';
+import { shareRun } from '../base/single-flight.ts';
+import { type AccountPlace, firstAccount, listLedgerPage } from '../store/accounts/read-accounts.ts';
+import { type LedgerWalk, readLedgerWalk, saveLedgerWalk } from '../store/log/ledger-walk.ts';
+import { verifyLedger } from '../store/log/verify-ledger.ts';
+import type { RecordStore } from '../store/script.ts';
+
+const defaultTickMs = 2_000;
+const everyMs = 3_600_000;
+
+export interface LedgerCheckOptions {
+  readonly store: RecordStore;
+  readonly metrics: Metrics;
+  readonly isLeading: () => boolean;
+  readonly log: Log;
+  readonly tickMs?: number;
+}
+
+/** While this controller leads: verifies every ledger once an hour. */
+export function startLedgerCheck(options: LedgerCheckOptions): { close(): Promise<void> } {
+  const { store, metrics, log, tickMs = defaultTickMs } = options;
+  let isClosing = false;
+  const goOn = () => options.isLeading() && !isClosing;
+  const walker = new LedgerWalker(options, goOn);
+  const { run, settled } = shareRun(() =>
+    walker.goOn().catch((error) => {
+      metrics.upkeep_errors_total.inc({ task: 'verify' });
+      log.warn('the check of all ledgers broke off: it goes on where it stopped', { error });
+    }),
+  );
+  const refresh = async () => {
+    if (!options.isLeading()) return;
+    const { since, lastProblems } = await readLedgerWalk(store);
+    metrics.ledger_verify_age_seconds.set(Math.max(0, (store.clock.now() - since) / 1000));
+    if (lastProblems !== null) metrics.ledger_problems.set(lastProblems);
+  };
+  // A record that cannot be read leaves the last age: the other gauges warn.
+  const refreshQuietly = () => refresh().catch(() => {});
+  metrics.refreshers.add(refreshQuietly);
+  const timer = setInterval(run, tickMs);
+  return {
+    async close() {
+      isClosing = true;
+      metrics.refreshers.delete(refreshQuietly);
+      clearInterval(timer);
+      await settled();
+    },
+  };
+}
+
+/** Goes from account to account, one at a time, so that nothing else waits for long. */
+class LedgerWalker {
+  readonly #options: LedgerCheckOptions;
+  readonly #mayGoOn: () => boolean;
+  #walk: LedgerWalk | null = null;
+  /** Accounts of the page at the place of the walk that are not checked yet, and the place behind it. */
+  #page: { readonly accounts: [slug: string, id: string][]; readonly next: AccountPlace | null } | null = null;
+
+  constructor(options: LedgerCheckOptions, mayGoOn: () => boolean) {
+    this.#options = options;
+    this.#mayGoOn = mayGoOn;
+  }
+
+  /** Goes on with the check that is under way, or begins the next one when that is due; throws when Redis is away. */
+  async goOn(): Promise<void> {
+    if (!this.#mayGoOn()) {
+      // Another controller may go on from the record.
+      this.#walk = null;
+      this.#page = null;
+      return;
+    }
+    const { store } = this.#options;
+    this.#walk ??= await readLedgerWalk(store);
+    if (this.#walk.place === null) {
+      if (store.clock.now() - this.#walk.since < everyMs) return;
+      this.#walk = { ...this.#walk, place: firstAccount, problems: 0 };
+    }
+    // Its age counts from the first beginning.
+    await saveLedgerWalk(store, this.#walk);
+    while (this.#walk.place !== null) {
+      this.#page ??= await listLedgerPage(store, this.#walk.place);
+      if (!(await this.#checkPage(this.#page.accounts))) return;
+      this.#walk = this.#walkAfter(this.#walk, this.#page.next);
+      this.#page = null;
+      await saveLedgerWalk(store, this.#walk);
+    }
+  }
+
+  /** Takes each account off the page once it is checked; returns false when it must stop before the end. */
+  async #checkPage(accounts: [slug: string, id: string][]): Promise<boolean> {
+    for (let first = accounts[0]; first !== undefined; first = accounts[0]) {
+      if (!this.#mayGoOn() || this.#walk === null) return false;
+      const problems = await this.#problemsOf(...first);
+      accounts.shift();
+      this.#walk = { ...this.#walk, problems: this.#walk.problems + problems };
+    }
+    return true;
+  }
+
+  /** An account that cannot be checked has a problem, and stops no other. */
+  async #problemsOf(slug: string, id: string): Promise<number> {
+    const { store, log } = this.#options;
+    try {
+      const { problems } = await verifyLedger(store, id);
+      for (const problem of problems) log.error('a ledger does not balance', { slug, problem });
+      return problems.length;
+    } catch (error) {
+      if (error instanceof Refusal && error.code === 'unavailable') throw error;
+      log.error('a ledger cannot be checked', { slug, error });
+      return 1;
+    }
+  }
+
+  #walkAfter(walk: LedgerWalk, next: AccountPlace | null): LedgerWalk {
+    if (next !== null) return { ...walk, place: next };
+    return { ...walk, place: null, lastProblems: walk.problems, since: this.#options.store.clock.now() };
+  }
+}

@@ -1,0 +1,80 @@
+import type { AttemptProgress } from '../model/attempt-protocol.ts';
+import type { Job } from '../model/job.ts';
+import { attemptNameOf } from '../runners/runner.ts';
+import { noteProgress } from '../store/jobs/note-progress.ts';
+import type { RecordStore } from '../store/script.ts';
+
+type NotedJob = Pick<Job, 'id' | 'account' | 'attempt'>;
+
+interface Reported {
+  readonly job: NotedJob;
+  /** By `performance.now()`. */
+  writtenAt: number;
+  /** Newest report that is not written yet. */
+  waiting: AttemptProgress | null;
+  timer: NodeJS.Timeout | undefined;
+}
+
+const betweenWritesMs = 1_000;
+/** A worker without a change reports every 5 s. */
+const silentMs = 15_000;
+
+/**
+ * Writes the progress of workers at most once a second for each attempt: further reports wait, and only the newest is
+ * written. Whoever polls sees no more, and a note costs Redis as much as a poll.
+ */
+export class ProgressNotes {
+  readonly #store: RecordStore;
+  readonly #reported = new Map<string, Reported>();
+
+  constructor(store: RecordStore) {
+    this.#store = store;
+  }
+
+  /** Returns the job of an attempt that has reported before; it is not read again. */
+  jobOf(jobId: string, attempt: number): NotedJob | undefined {
+    return this.#reported.get(attemptNameOf(jobId, attempt))?.job;
+  }
+
+  /** Takes a report; false when the attempt is over. */
+  async report(job: NotedJob, progress: AttemptProgress): Promise<boolean> {
+    const name = attemptNameOf(job.id, job.attempt);
+    const known = this.#reported.get(name);
+    const one = known ?? { job, writtenAt: Number.NEGATIVE_INFINITY, waiting: null, timer: undefined };
+    this.#reported.set(name, one);
+    const isFirst = one.waiting === null;
+    one.waiting = progress;
+    const left = one.writtenAt + betweenWritesMs - performance.now();
+    if (left <= 0) return this.#write(name, one);
+    if (isFirst) this.#wait(name, one, left);
+    return true;
+  }
+
+  /** Forgets an attempt that has ended, and what it reported last. */
+  forget(jobId: string, attempt: number): void {
+    const name = attemptNameOf(jobId, attempt);
+    clearTimeout(this.#reported.get(name)?.timer);
+    this.#reported.delete(name);
+  }
+
+  #wait(name: string, one: Reported, milliseconds: number): void {
+    clearTimeout(one.timer);
+    const act = () => {
+      if (one.waiting === null) this.forget(one.job.id, one.job.attempt);
+      // A report that is lost while Redis is away is followed by another one.
+      else this.#write(name, one).catch(() => {});
+    };
+    one.timer = setTimeout(act, milliseconds).unref();
+  }
+
+  async #write(name: string, one: Reported): Promise<boolean> {
+    const { job, waiting } = one;
+    if (waiting === null) return true;
+    one.waiting = null;
+    one.writtenAt = performance.now();
+    this.#wait(name, one, silentMs);
+    const noted = await noteProgress(this.#store, job, job.attempt, waiting);
+    if (noted.refused) this.forget(job.id, job.attempt);
+    return noted.done === true;
+  }
+}

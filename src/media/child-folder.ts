@@ -1,0 +1,64 @@
+/**
+ * The folder that children write to, as worker and inspector may touch it. A child may lay a link, a pipe or a folder under any
+ * name, and may swap one for another at any moment. Therefore:
+ * 1. Nothing of trawl's is written there: what children need lies beside it, bound read-only.
+ * 2. It is read and removed only after every process of the child has ended, which is when `ended` of the child resolves.
+ * 3. Only names directly in it are used, and only with calls that follow no link there; what is read must be a regular file.
+ * 4. Folders in it are removed by `rm` of coreutils, which goes from descriptor to descriptor and follows no link.
+ */
+import { execFile } from 'node:child_process';
+import { constants } from 'node:fs';
+import { type FileHandle, lstat, open, readdir, rmdir, unlink } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { promisify } from 'node:util';
+import { Failed } from './tools.ts';
+
+/** Removes `$1`; a folder that a child closed to its owner, who may be trawl's user, is opened first. */
+export const removal = 'rm -rf -- "$1" 2>/dev/null || { chmod -R u+rwx -- "$1"; rm -rf -- "$1"; } 2>/dev/null';
+
+/** Opens a file to read it, without following a link and without waiting for the other end of a pipe. */
+export async function openRegular(file: string): Promise<FileHandle> {
+  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch((error) => {
+    // ELOOP is a link, ENXIO a socket.
+    if (['ELOOP', 'ENXIO'].includes(error.code)) throw irregular(file);
+    throw error;
+  });
+  if ((await handle.stat()).isFile()) return handle;
+  await handle.close();
+  throw irregular(file);
+}
+
+/** Returns the bytes of a file, 0 for one that is missing. */
+export async function sizeOf(file: string): Promise<number> {
+  const stat = await lstat(file).catch(() => null);
+  if (stat !== null && !stat.isFile()) throw irregular(file);
+  return stat?.size ?? 0;
+}
+
+/** Returns the bytes of the regular files whose names begin so, while children may still write them. */
+export async function measureFiles(folder: string, beginning: string): Promise<number> {
+  const names = (await readdir(folder).catch(() => [])).filter((name) => name.startsWith(beginning));
+  // A fragment may vanish between being listed and being measured.
+  const stats = await Promise.all(names.map((name) => lstat(join(folder, name)).catch(() => null)));
+  return stats.reduce((sum, stat) => sum + (stat?.isFile() ? stat.size : 0), 0);
+}
+
+/** Removes what stands under some names. */
+export async function removeNames(folder: string, pattern: RegExp): Promise<void> {
+  const names = (await readdir(folder)).filter((name) => pattern.test(name));
+  await Promise.all(names.map((name) => unlink(join(folder, name)).catch(() => removeFolder(join(folder, name)))));
+}
+
+/** Removes a folder with all that is in it; resolves also when there is none. */
+export async function removeFolder(folder: string): Promise<void> {
+  try {
+    await rmdir(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+    await promisify(execFile)('/bin/sh', ['-c', removal, 'sh', folder], { env: { PATH: '/usr/bin:/bin' } });
+  }
+}
+
+function irregular(file: string): Failed {
+  return new Failed('worker_failed', `${basename(file)} is no regular file`);
+}

@@ -1,0 +1,88 @@
+"""Records live streams: their playlists and manifests are read again and again, and name their newest pieces."""
+import re
+import time
+from urllib.parse import urljoin
+
+from yt_dlp.compat import compat_etree_fromstring
+from yt_dlp.downloader.dash import DashSegmentsFD
+from yt_dlp.networking.exceptions import HTTPError, TransportError
+from yt_dlp.utils import parse_duration, parse_iso8601
+
+# Fragments are fetched one after the other: with more at once, yt-dlp would ask for all of them before it writes the first.
+OPTIONS = {'concurrent_fragment_downloads': 1, 'skip_unavailable_fragments': True}
+REREADS = 4
+SHORTEST_WAIT, LONGEST_WAIT = 0.5, 10
+
+
+class LiveDash(DashSegmentsFD):
+    """Fetches the first seconds of a live DASH stream; reads its manifest again and again."""
+
+    def __init__(self, ydl, seconds):
+        super().__init__(ydl, {**ydl.params, **OPTIONS})
+        self.seconds = seconds
+
+    def real_download(self, filename, info_dict):
+        ctx = {'filename': filename, 'total_frags': None, 'live': True}
+        self._prepare_and_start_frag_download(ctx, info_dict)
+        return self.download_and_append_fragments(ctx, self.record(info_dict), info_dict)
+
+    def read(self, info):
+        """Returns the fragments that the manifest lists now: the initialization first, if there is one."""
+        answer = read_again(self.ydl, self._prepare_url(info, info.get('manifest_url') or info['url']))
+        doc = compat_etree_fromstring(answer.read())
+        number_segments(doc, time.time())
+        formats = self.ydl.get_info_extractor('Generic')._parse_mpd_formats(
+            doc, mpd_base_url=answer.url.partition('?')[0].rpartition('/')[0], mpd_url=answer.url)
+        same = [each for each in formats if each.get('manifest_stream_number') == info.get('manifest_stream_number')]
+        listed = same[0].get('fragments') or [] if same else []
+        base = same[0].get('fragment_base_url') or '' if same else ''
+        return [{'url': each.get('url') or urljoin(base, each['path']), 'seconds': each.get('duration')} for each in listed]
+
+    def record(self, info):
+        """Yields the fragments from the newest one on, as they appear, until they last long enough."""
+        seen, length = set(), 0.0
+        while length < self.seconds:
+            begun = time.monotonic()
+            listed = self.read(info)
+            if not seen:
+                seen.update(each['url'] for each in listed[:-1] if each['seconds'])
+            new = [each for each in listed if each['url'] not in seen]
+            for each in new:
+                if length < self.seconds:
+                    seen.add(each['url'])
+                    length += each['seconds'] or 0
+                    yield {'frag_index': len(seen), 'url': each['url']}
+            if length < self.seconds:
+                wait_for_next(begun, listed[-1]['seconds'] if listed and listed[-1]['seconds'] else 2, bool(new))
+
+
+def number_segments(doc, now):
+    """Gives templates that count segments by the clock alone the newest three numbers: yt-dlp knows none of a live one."""
+    begun = parse_iso8601(doc.get('availabilityStartTime') or '') or 0
+    space = re.match(r'{[^}]*}|', doc.tag)[0]
+    for period in doc.findall(f'{space}Period'):
+        start = begun + (parse_duration(period.get('start') or '') or 0)
+        for template in period.iter(f'{space}SegmentTemplate'):
+            length = float(template.get('duration') or 0) / float(template.get('timescale') or 1)
+            if length <= 0 or template.find(f'{space}SegmentTimeline') is not None:
+                continue
+            ended = int((now - start) / length)
+            template.set('startNumber', str(int(template.get('startNumber') or 1) + max(0, ended - 3)))
+            # Half a segment less: a length that divides with a remainder would add one that is not there yet.
+            period.set('duration', f'PT{length * (min(3, max(1, ended)) - 0.5)}S')
+
+
+def read_again(ydl, request):
+    """Opens a URL, several times if the source does not answer."""
+    for attempt in range(REREADS):
+        try:
+            return ydl.urlopen(request)
+        except (HTTPError, TransportError):
+            if attempt == REREADS - 1:
+                raise
+            time.sleep(1)
+
+
+def wait_for_next(begun, seconds, found):
+    """Waits until a live source may list more: as long as a segment since the last reading, or half of that if it had nothing new."""
+    time.sleep(max(0, begun + min(max(seconds if found else seconds / 2, SHORTEST_WAIT), LONGEST_WAIT) - time.monotonic()))

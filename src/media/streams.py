@@ -1,0 +1,196 @@
+"""Fetches media so that ffmpeg never reads a playlist: HLS and DASH are read here, and every URL must be http or https.
+
+ffmpeg connects to whatever a playlist names, `httpproxy://` and `tcp://` included, past the egress proxy. It gets single files only."""
+import re
+import time
+from urllib.parse import urljoin
+
+import yt_dlp.downloader.hls
+from yt_dlp.downloader import PROTOCOL_MAP
+from yt_dlp.downloader.dash import DashSegmentsFD
+from yt_dlp.downloader.external import FFmpegFD
+from yt_dlp.downloader.hls import HlsFD
+from yt_dlp.downloader.http import HttpFD
+from yt_dlp.networking import Request
+from yt_dlp.utils import ExtractorError, determine_protocol
+
+import live
+
+HLS = ('m3u8', 'm3u8_native')
+OF_SEGMENT = ('#EXTINF:', '#EXT-X-BYTERANGE', '#EXT-X-DISCONTINUITY', '#EXT-X-PROGRAM-DATE-TIME')
+SAMPLE_BYTES = 2**21
+
+
+class NoFFmpeg(FFmpegFD):
+    """Stands where yt-dlp would hand a playlist on to ffmpeg."""
+
+    @classmethod
+    def available(cls, path=None):
+        return False
+
+    def real_download(self, filename, info_dict):
+        raise ExtractorError('This kind of stream is not supported', expected=True)
+
+
+yt_dlp.downloader.hls.FFmpegFD = NoFFmpeg
+
+
+def is_web(form):
+    """Returns True for a format all of whose own URLs are http or https."""
+    urls = [form.get(name) for name in ('url', 'manifest_url', 'fragment_base_url')]
+    return all(re.match(r'(?i)https?://', url) for url in urls if url)
+
+
+def is_fragmented(info):
+    return determine_protocol(info) not in ('http', 'https')
+
+
+def open_downloader(ydl, info, seconds):
+    """Returns the downloader of a format, which fetches only the first seconds unless they are None."""
+    protocol = info['protocol'] = determine_protocol(info)
+    if protocol in HLS:
+        return HlsStream(ydl, info, seconds)
+    if protocol in ('http', 'https'):
+        if seconds is None:
+            return HttpFD(ydl, ydl.params)
+        info.update(section_start=0, section_end=seconds, ext='mkv' if info['ext'] == 'unknown_video' else info['ext'])
+        return FFmpegFD(ydl, ydl.params)
+    if protocol == 'http_dash_segments' and info.get('is_live'):
+        return live.LiveDash(ydl, seconds)
+    found = PROTOCOL_MAP.get(protocol)
+    if found is None or issubclass(found, FFmpegFD):
+        return NoFFmpeg(ydl, ydl.params)
+    return found(ydl, ydl.params)
+
+
+class HlsStream(HlsFD):
+    """Fetches the first seconds of an HLS stream, or all of it; reads the playlist of a live one again and again."""
+
+    def __init__(self, ydl, info, seconds):
+        super().__init__(ydl, {**ydl.params, **(live.OPTIONS if info.get('is_live') else {})})
+        self.seconds = seconds
+
+    def real_download(self, filename, info_dict):
+        if info_dict.get('is_live'):
+            ctx = {'filename': filename, 'total_frags': None, 'live': True}
+            self._prepare_and_start_frag_download(ctx, info_dict)
+            return self.download_and_append_fragments(ctx, self.record(info_dict), info_dict)
+        text, url = self.read(info_dict)
+        if self.seconds is not None and not skips(text, info_dict):
+            text = cut_playlist(text, -1, self.seconds + 1).text
+        return super().real_download(filename, {**info_dict, 'url': url, 'hls_media_playlist_data': text})
+
+    def read(self, info):
+        """Returns the playlist and its URL."""
+        text, url = info.get('hls_media_playlist_data'), info['url']
+        if not text:
+            request = self._prepare_url(info, url)
+            answer = live.read_again(self.ydl, request) if info.get('is_live') else self.ydl.urlopen(request)
+            text, url = answer.read().decode('utf-8', 'ignore'), answer.url
+        text = text.removeprefix('\ufeff')
+        if not self.can_download(text, {**info, 'is_live': False}):
+            raise ExtractorError('This stream is DRM protected', expected=True)
+        return text, url
+
+    def record(self, info):
+        """Yields the fragments of a live stream from its newest one on, as they appear, until they last long enough."""
+        last, length, known_map, count = None, 0.0, None, 0
+        while length < self.seconds:
+            begun = time.monotonic()
+            text, url = self.read({**info, 'hls_media_playlist_data': None})
+            if last is None:
+                last = cut_playlist(text, -1, float('inf')).last - 1
+            part = cut_playlist(text, last, self.seconds - length)
+            maps = [line for line in part.text.splitlines() if line.startswith('#EXT-X-MAP')]
+            if part.last > last:
+                text_of_part = part.text.replace(maps[-1], '') if maps and maps[-1] == known_map else part.text
+                for fragment in Fragments(self.ydl, info, text_of_part, url).found:
+                    count += 1
+                    yield {**fragment, 'frag_index': count}
+                known_map, length = maps[-1] if maps else None, length + part.seconds
+            if '#EXT-X-ENDLIST' in text:
+                return
+            found, last = part.last > last, max(last, part.last)
+            if length < self.seconds:
+                live.wait_for_next(begun, part.target, found)
+
+
+class Fragments(HlsFD):
+    """Reads a media playlist into the fragments that yt-dlp would fetch."""
+
+    def __init__(self, ydl, info, text, url):
+        super().__init__(ydl, ydl.params)
+        self.found = []
+        self.real_download('unused', {**info, 'url': url, 'hls_media_playlist_data': text, 'is_live': False})
+
+    def _prepare_and_start_frag_download(self, ctx, info_dict):
+        ctx['fragment_index'] = 0
+
+    def download_and_append_fragments(self, ctx, fragments, info_dict, **_):
+        self.found = fragments
+        return True
+
+
+class Cut:
+    """Part of a media playlist: its text, the number of its last segment, its length, and the longest segment as the source states it."""
+
+    def __init__(self):
+        self.text, self.last, self.seconds, self.target = '', -1, 0.0, 5.0
+
+
+def cut_playlist(text, after, seconds):
+    """Returns the segments of a media playlist after a number, up to the one that reaches so many seconds."""
+    cut, number, lines, pending, begun = Cut(), 0, [], [], False
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith('#EXT-X-MEDIA-SEQUENCE:'):
+            number = int(line[22:])
+        elif line.startswith(OF_SEGMENT):
+            pending.append(line)
+        elif line.startswith('#'):
+            lines.append(line)
+            if line.startswith('#EXT-X-TARGETDURATION:'):
+                cut.target = seconds_of(line)
+        elif line:
+            if number > after and cut.seconds < seconds:
+                lines += [*([] if begun else [f'#EXT-X-MEDIA-SEQUENCE:{number}']), *pending, line]
+                cut.seconds += sum(seconds_of(each) for each in pending if each.startswith('#EXTINF:'))
+                cut.last, begun = number, True
+            pending, number = [], number + 1
+    cut.text = '\n'.join(lines)
+    return cut
+
+
+def seconds_of(line):
+    found = re.match(r'#[\w-]+:\s*(\d{1,6}(\.\d+)?)', line)
+    return float(found[1]) if found else 0.0
+
+
+def skips(text, info):
+    """Returns True where yt-dlp leaves segments out, so that adding up lengths would deliver too little."""
+    return info.get('format_index') is not None or '#ANVATO-SEGMENT-INFO' in text or '#UPLYNK-SEGMENT' in text
+
+
+def sample(ydl, info):
+    """Returns the first bytes of a stream of fragments, decrypted, and the length of the stream in seconds or None."""
+    info['protocol'] = determine_protocol(info)
+    if info['protocol'] in HLS:
+        stream = HlsStream(ydl, info, None)
+        text, url = stream.read(info)
+        length = cut_playlist(text, -1, float('inf')).seconds if '#EXT-X-ENDLIST' in text else None
+        first = Fragments(ydl, info, cut_playlist(text, -1, 0.001).text, url).found
+    elif info['protocol'] == 'http_dash_segments' and isinstance(info.get('fragments'), list):
+        stream, length = DashSegmentsFD(ydl, ydl.params), None
+        base = info.get('fragment_base_url') or ''
+        first = [{'url': each.get('url') or urljoin(base, each['path'])} for each in info['fragments'][:2]]
+    else:
+        return b'', None
+    decrypt = stream.decrypter(info)
+    return b''.join(decrypt(fragment, beginning_of(ydl, info, fragment)) for fragment in first), length
+
+
+def beginning_of(ydl, info, fragment):
+    span = fragment.get('byte_range')
+    wanted = {'Range': f'bytes={span["start"]}-{span["end"] - 1}'} if span else {}
+    read = ydl.urlopen(Request(fragment['url'], headers={**(info.get('http_headers') or {}), **wanted})).read(SAMPLE_BYTES)
+    # AES decrypts whole blocks only.
+    return read[:len(read) // 16 * 16] if (fragment.get('decrypt_info') or {}).get('METHOD') == 'AES-128' else read

@@ -1,0 +1,62 @@
+/**
+ * Isolation of children, named as logs, doctor and documents name it: bubblewrap and a user id of its own, bubblewrap with a user
+ * namespace, a user id of its own and Landlock where the kernel has it, Landlock alone on one machine, or Landlock inside a
+ * worker's pod; `none` where the kernel has no Landlock either.
+ */
+export type Isolation = 'bwrap-user' | 'bwrap-namespace' | 'landlock-user' | 'landlock' | 'pod' | 'none';
+
+/** What each version of Landlock adds, and the first Linux that has it. No version bars UDP, or UNIX sockets that have a path. */
+export const landlockSteps: readonly LandlockStep[] = [
+  { version: 1, linux: '5.13', bars: 'reading and writing files of others' },
+  { version: 2, linux: '5.19', bars: 'moving files between folders' },
+  { version: 3, linux: '6.2', bars: 'truncating files of others' },
+  { version: 4, linux: '6.7', bars: 'TCP connections past `egress`' },
+  { version: 5, linux: '6.10', bars: 'commands to devices' },
+  { version: 6, linux: '6.12', bars: 'signals to other processes, abstract UNIX sockets' },
+];
+
+/** First version of Landlock that bars TCP connections. */
+export const tcpVersion = 4;
+
+interface LandlockStep {
+  readonly version: number;
+  readonly linux: string;
+  readonly bars: string;
+}
+
+export function isolationOf(
+  sandbox: 'user' | 'namespace' | 'landlock-user' | 'none',
+  landlock: number,
+  isPod: boolean,
+): Isolation {
+  if (sandbox === 'user' || sandbox === 'namespace') return `bwrap-${sandbox}`;
+  if (isPod) return 'pod';
+  if (sandbox === 'landlock-user') return sandbox;
+  return landlock > 0 ? 'landlock' : 'none';
+}
+
+/** Returns why no child may run in a pod where nothing bars its TCP connections, or null. */
+export function findOpenNetwork(
+  isolation: Isolation,
+  landlock: number,
+  network: 'policies-enforced' | null,
+): string | null {
+  if (isolation !== 'pod' || landlock >= tcpVersion || network !== null) return null;
+  return (
+    `${versionSentence(landlock)}, so nothing in this pod bars TCP connections of yt-dlp and ffmpeg past egress: run Linux 6.7 or ` +
+    'newer with Landlock on this node, or set TRAWL_WORKER_NETWORK=policies-enforced if the cluster enforces the network policies of trawl manifests.'
+  );
+}
+
+/** Returns what Landlock bars here and what it leaves open. */
+export function describeLandlock(version: number): string {
+  const barred = landlockSteps.filter((step) => step.version <= version).map(({ bars }) => bars);
+  const open = landlockSteps.filter((step) => step.version > version).map(({ bars }) => bars);
+  const bars = barred.length > 0 ? `; it bars ${barred.join(', ')}` : '';
+  const leaves = open.length > 0 ? `; without bubblewrap, children are free in ${open.join(', ')}` : '';
+  return `${versionSentence(version)}${bars}${leaves}.`.replaceAll('`', '');
+}
+
+function versionSentence(version: number): string {
+  return version > 0 ? `The kernel has version ${version} of Landlock` : 'The kernel has no Landlock';
+}

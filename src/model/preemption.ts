@@ -1,0 +1,41 @@
+/** Rules by which accounts share the workers. */
+export interface WorkerShares {
+  /** Attempts at once. */
+  readonly slots: number;
+  /** Slots that only accounts without a running job may take. */
+  readonly kept: number;
+  /** Without kept slots: longest wait of an account that has no worker while another one has them all. */
+  readonly maxWaitMs: number;
+}
+
+/** A job that has a slot. */
+export interface ActiveJob {
+  readonly id: string;
+  readonly account: string;
+  /** When it was given the slot, in milliseconds. */
+  readonly since: number;
+  readonly attempt: number;
+  /** `free`: it may be interrupted. `leaving`: that has begun. `bound`: it was interrupted for another account before, records a live source, or its worker is done. */
+  readonly hold: 'free' | 'leaving' | 'bound';
+}
+
+/** One or two workers are too few to keep one of them for accounts that may never come. */
+const minWorkersToKeep = 3;
+
+export function sharesOf(slots: number, reserved: number, maxWaitSeconds: number): WorkerShares {
+  return { slots, kept: slots < minWorkersToKeep ? 0 : reserved, maxWaitMs: maxWaitSeconds * 1000 };
+}
+
+/**
+ * Returns the job that is interrupted for an account that has waited too long without a worker: the youngest one of the
+ * account that holds most slots. An account with one of several slots loses it to nobody. `null` when none must be interrupted.
+ */
+export function choosePreempted(active: readonly ActiveJob[], slots: number): ActiveJob | null {
+  if (active.length < slots || active.some(({ hold }) => hold === 'leaving')) return null;
+  const held = new Map<string, number>();
+  for (const { account } of active) held.set(account, (held.get(account) ?? 0) + 1);
+  const heldBy = ({ account }: ActiveJob) => held.get(account) ?? 0;
+  const least = Math.min(2, slots);
+  const found = active.filter((job) => job.hold === 'free' && heldBy(job) >= least);
+  return found.toSorted((a, b) => heldBy(b) - heldBy(a) || b.since - a.since)[0] ?? null;
+}

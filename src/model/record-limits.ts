@@ -1,0 +1,14 @@
+/** Most entries of what would only grow, so that neither a stranger nor one account fills the record (docs/operate.md). */
+export const recordLimits = {
+  /** Addresses whose failed authentications are counted; the one whose last failure is oldest is forgotten first. */
+  failingAddresses: 100_000,
+  /** Blocked addresses; the block that would end first ends at once. */
+  blockedAddresses: 10_000,
+  plans: 1_000,
+  keysOfAccount: 1_000,
+  packsOfAccount: 1_000,
+  /** Ids that the operator gave to grants of credits to one account. */
+  grantIdsOfAccount: 10_000,
+  /** Keys of an account that may each have TRAWL_LOG_LINES free lines; those of an account with more share the sum. */
+  fullLogsOfAccount: 10,
+} as const;

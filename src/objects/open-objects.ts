@@ -1,0 +1,17 @@
+import { join } from 'node:path';
+import type { Config } from '../base/config.ts';
+import { type FolderOptions, openFolder } from './folder-store.ts';
+import type { ObjectStore } from './object-store.ts';
+
+/** Opens the object store of the settings; `throughEgress` matters only to a controller, which permits uploads. */
+export async function openObjects(
+  config: Config,
+  seal: () => Promise<FolderOptions['seal']>,
+  now: () => number,
+  throughEgress = async () => true,
+): Promise<ObjectStore> {
+  if (config.objects === 'folder') return openFolder({ folder: join(config.data, 'objects'), seal: await seal(), now });
+  // Loaded only here, because it is large.
+  const { openS3, partBytesFor } = await import('./s3-store.ts');
+  return openS3({ settings: config, partBytes: partBytesFor(config.maxFileBytes), throughEgress });
+}

@@ -1,0 +1,203 @@
+import type { V1PodSpec } from '@kubernetes/client-node';
+import { makeJob, type WorkerShape } from './job-manifest.ts';
+import { finalizer } from './labels.ts';
+
+/** Parts of Jobs and pods that the operator lets differ from what the controller makes. */
+export interface AdmissionAllowances {
+  /** Images besides that of the settings, such as the one before an upgrade. */
+  readonly images: readonly string[];
+  /** Other values of a field of the pod, or of its container (`worker.resources`), that the cluster gives it. */
+  readonly fields: readonly { readonly name: string; readonly value: unknown }[];
+  /** Keys of annotations and labels that the cluster adds. */
+  readonly marks: readonly string[];
+}
+
+export const noAllowances: AdmissionAllowances = { images: [], fields: [], marks: [] };
+
+interface AdmissionRule {
+  readonly message: string;
+  readonly expression: string;
+  readonly messageExpression?: string;
+}
+
+type ObjectFields = Readonly<Record<string, unknown>>;
+
+/** Deadlines of the controller that run a little apart from the clock of a store stay below the limit. */
+const clockSlackSeconds = 300;
+/** Values that the API server gives a field without one; it leaves out `hostUsers` or tells its default. */
+const podDefaults = { dnsPolicy: 'ClusterFirst', schedulerName: 'default-scheduler' };
+const jobDefaults = {
+  completionMode: 'NonIndexed',
+  manualSelector: false,
+  podReplacementPolicy: 'TerminatingOrFailed',
+  suspend: false,
+};
+/** Others may make a Job wait: for its admission, or until a pod on a dead node is known to have failed. */
+const ofOthers = [
+  ['suspend', true],
+  ['podReplacementPolicy', 'Failed'],
+] as const;
+/** Fields that the API server computes, and refuses when somebody else has set them to another value. */
+const computedOfPod = ['priority', 'preemptionPolicy'];
+const computedOfJob = ['selector'];
+const controllerLabels = ['controller-uid', 'job-name'].flatMap((name) => [name, `batch.kubernetes.io/${name}`]);
+const controllerFinalizer = 'batch.kubernetes.io/job-tracking';
+const quantities = ['cpu', 'memory', 'ephemeral-storage', 'sizeLimit'];
+const kueuePrefix = 'kueue.x-k8s.io/';
+
+/** CEL variables of the rules. */
+export const admissionVariables = [
+  { name: 'pod', expression: `request.kind.kind == 'Job' ? object.spec.template.spec : object.spec` },
+  { name: 'marks', expression: `request.kind.kind == 'Job' ? object.spec.template.metadata : object.metadata` },
+  { name: 'worker', expression: 'variables.pod.containers[0]' },
+];
+
+/**
+ * Returns the rules for Jobs and pods of workers: every field is compared with what `makeJob` makes, so that a field that is
+ * new there is compared too, and a field that it lacks must be absent.
+ */
+export function listAdmissionRules(shape: WorkerShape, allowances: AdmissionAllowances): AdmissionRule[] {
+  const { metadata, spec } = makeJob({ name: 'a-1', jobId: 'a', attempt: 1, endpoint: 'video', deadline: 0 }, shape, 0);
+  const { metadata: marks, spec: pod } = spec?.template ?? {};
+  const { containers, activeDeadlineSeconds: podSeconds = 0, ...podFields } = pod ?? ({} as V1PodSpec);
+  const { image, ...workerFields } = containers[0] ?? { name: '' };
+  const { activeDeadlineSeconds: jobSeconds = 0, ttlSecondsAfterFinished = 0, template: _, ...jobFields } = spec ?? {};
+  const alternatives = (prefix: string) =>
+    allowances.fields.flatMap(({ name, value }) => {
+      const [first = '', second] = name.split('.');
+      return (prefix === '' ? second === undefined : first === prefix && second)
+        ? [[second ?? first, value] as const]
+        : [];
+    });
+  const images = [image, ...allowances.images];
+  const hasQueue = shape.queue !== null;
+  const defaults = {
+    ...podDefaults,
+    serviceAccount: shape.serviceAccount,
+    ...(shape.hostUsers && { hostUsers: true }),
+  };
+  const added = [...computedOfPod, ...(shape.runtimeClass ? ['overhead'] : [])];
+  return [
+    rule('one container', 'variables.pod.containers.size() == 1'),
+    rule('only the image of workers', `variables.worker.image in ${literal(images)}`),
+    ...compareFields('worker', workerFields, {}, alternatives('worker'), ['image']),
+    atMost('pod', 'activeDeadlineSeconds', longest(shape, podSeconds)),
+    ...compareFields('pod', { ...podFields }, defaults, alternatives(''), [
+      'containers',
+      'activeDeadlineSeconds',
+      ...added,
+    ]),
+    ...compareMarks('variables.marks', marks, hasQueue, allowances.marks),
+    rule(
+      'only the finalizers of workers',
+      `variables.marks.?finalizers.orValue([]).all(f, f in ${literal([finalizer, controllerFinalizer])})`,
+    ),
+    ...[
+      ...compareMarks('object.metadata', metadata, hasQueue, allowances.marks),
+      atMost('job', 'activeDeadlineSeconds', longest(shape, jobSeconds)),
+      atMost('job', 'ttlSecondsAfterFinished', ttlSecondsAfterFinished),
+      ...compareFields('job', jobFields, jobDefaults, ofOthers, [
+        ...['template', 'activeDeadlineSeconds', 'ttlSecondsAfterFinished'],
+        ...computedOfJob,
+      ]),
+    ].map(ofJobs),
+  ];
+}
+
+function atMost(name: keyof typeof places, field: string, most: number): AdmissionRule {
+  const value = `${places[name]}.?${field}.orValue(${2 ** 31})`;
+  return rule(`only the ${field} of ${owners[name]}`, `${value} <= ${most}`);
+}
+
+const owners = { pod: 'workers', worker: 'workers', job: 'worker Jobs' } as const;
+const places = { pod: 'variables.pod', worker: 'variables.worker', job: 'object.spec' } as const;
+
+/** Compares every field of an object; one with a default may be absent, and no field but these and `others` may be there. */
+function compareFields(
+  name: keyof typeof places,
+  expected: ObjectFields,
+  defaults: ObjectFields,
+  alternatives: readonly (readonly [field: string, value: unknown])[],
+  others: readonly string[],
+): AdmissionRule[] {
+  const place = places[name];
+  const owner = owners[name];
+  const wanted = new Map<string, unknown[]>();
+  const given = Object.entries({ ...expected, ...defaults, ...expected }).filter(([, value]) => value !== undefined);
+  for (const [field, value] of [...given, ...alternatives]) wanted.set(field, [...(wanted.get(field) ?? []), value]);
+  const rules = [...wanted].map(([field, values]) => {
+    const isOptional = field in defaults || !(field in expected);
+    const equal = values.map((value) => equals(`${place}.${field}`, value)).join(' || ');
+    const there = `has(${place}.${field})`;
+    return rule(`only the ${field} of ${owner}`, isOptional ? `!${there} || (${equal})` : `${there} && (${equal})`);
+  });
+  const known = literal([...wanted.keys(), ...others]);
+  const unknown = {
+    message: `trawl: ${owner} have no other fields`,
+    messageExpression: `'trawl: ${owner} have no ' + ${place}.filter(f, !(f in ${known})).join(', ')`,
+    expression: `${place}.all(f, f in ${known})`,
+  };
+  return [...rules, unknown];
+}
+
+/** Compares labels and annotations, besides those that the Job controller, Kueue and what is allowed add. */
+function compareMarks(
+  place: string,
+  expected: { labels?: { [key: string]: string }; annotations?: { [key: string]: string } } | undefined,
+  hasQueue: boolean,
+  allowed: readonly string[],
+): AdmissionRule[] {
+  return (['labels', 'annotations'] as const).map((kind) => {
+    const wanted = Object.entries(expected?.[kind] ?? {});
+    const known = literal([...wanted.map(([key]) => key), ...allowed, ...(kind === 'labels' ? controllerLabels : [])]);
+    const marks = `${place}.?${kind}.orValue({})`;
+    const queued = hasQueue ? ` || k.contains(${literal(kueuePrefix)})` : '';
+    const values = wanted.map(([key, value]) =>
+      // The label that names the job differs.
+      key === 'trawl/job'
+        ? `${literal(key)} in ${marks}`
+        : `${marks}[?${literal(key)}].orValue('') == ${literal(value)}`,
+    );
+    return rule(`only the ${kind} of workers`, ...values, `${marks}.all(k, k in ${known}${queued})`);
+  });
+}
+
+function longest({ maxSeconds }: WorkerShape, ofNone: number): number {
+  return maxSeconds + ofNone + clockSlackSeconds;
+}
+
+function rule(message: string, ...expressions: string[]): AdmissionRule {
+  return { message: `trawl: ${message}`, expression: expressions.map((one) => `(${one})`).join(' && ') };
+}
+
+function ofJobs(of: AdmissionRule): AdmissionRule {
+  return { ...of, expression: `request.kind.kind != 'Job' || (${of.expression})` };
+}
+
+/** Returns CEL that compares a place with a value; the API server writes quantities in another form (3000000000 is 3G). */
+function equals(place: string, value: unknown): string {
+  if (!hasQuantity(value)) return `${place} == ${literal(value)}`;
+  const parts = Object.entries(value as ObjectFields).map(([key, part]) => {
+    const index = Array.isArray(value) ? key : literal(key);
+    const member = `${place}[${index}]`;
+    const isThere = Array.isArray(value) ? '' : `${index} in ${place} && `;
+    const isSame = quantities.includes(key)
+      ? `quantity(${member}).compareTo(quantity(${literal(part)})) == 0`
+      : equals(member, part);
+    return `${isThere}${isSame}`;
+  });
+  return [`${place}.size() == ${parts.length}`, ...parts].join(' && ');
+}
+
+function hasQuantity(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(value).some(([key, part]) => quantities.includes(key) || hasQuantity(part));
+}
+
+/** Returns CEL of a JSON value. Members of one list or map may differ in their type only when they are dynamic. */
+function literal(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map((part) => `dyn(${literal(part)})`).join(', ')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const members = Object.entries(value).map(([key, part]) => `${JSON.stringify(key)}: dyn(${literal(part)})`);
+  return `{${members.join(', ')}}`;
+}

@@ -1,0 +1,58 @@
+import { quotaWindows, slidingWindow } from '../lua/sliding-window.ts';
+import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
+import { repeatKey } from './admit-call.ts';
+import type { HeldCall } from './charge-call.ts';
+
+/**
+ * Takes back a synchronous call that was refused after its admission, once: its hold and what the quotas of its key count
+ * (D35). It was admitted `holdMs` before the deadline of its hold. Answers {'refused'} or {'gone'}.
+ */
+const refuseScript = script(
+  'refuse',
+  'always',
+  ['account', 'calls', 'key', 'quota', 'repeats'] as const,
+  ['accountId', 'id', 'holdMs'] as const,
+  /* lua */ `${slidingWindow}
+local member = accountId .. '/' .. id
+local deadline = redis.call('ZSCORE', calls, member)
+if not deadline then return { 'gone' } end
+local held = redis.call('HGET', account, 'held')
+local is_repeatable = redis.call('HGET', repeats, 'id') == id
+local counted = tonumber(deadline) - tonumber(holdMs)
+local head = redis.call('HMGET', key, 'total', 'windows')
+local a, b, c, d, e, f, g, h, i =
+  string.match(head[2] or '', '(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)')
+undos[1] = function()
+  redis.pcall('HSET', account, 'held', held)
+  redis.pcall('ZADD', calls, deadline, member)
+  if i then redis.pcall('HSET', key, 'total', head[1], 'windows', head[2]) end
+end
+redis.call('HSET', account, 'held', string.format('%d', held - 1))
+-- The key may have been deleted meanwhile.
+if i then
+  redis.call('HSET', key, 'total', string.format('%d', math.max(0, tonumber(head[1]) - 1)),
+    'windows', take_back(quota, ${quotaWindows.month}, counted, a, b, c) .. ' '
+      .. take_back(quota, ${quotaWindows.week}, counted, d, e, f) .. ' '
+      .. take_back(quota, ${quotaWindows.day}, counted, g, h, i))
+end
+redis.call('ZREM', calls, member)
+if is_repeatable then redis.call('DEL', repeats) end
+return { 'refused' }
+`,
+);
+
+/** A held call whose hold lasts `holdMs`, and the key that it counts for. */
+export interface RefusedHold extends HeldCall {
+  readonly hash: string;
+  readonly holdMs: number;
+}
+
+/** Takes back a synchronous call that is refused after all, once. */
+export async function refuseCall(store: RecordStore, call: RefusedHold): Promise<Change<'gone'>> {
+  const { accountId, hash, id, holdMs, repeat } = call;
+  const reply = await run(store, refuseScript, {
+    ...{ accountId, hash, id, holdMs },
+    repeats: repeatKey(accountId, repeat),
+  });
+  return changeOf(reply, 'refused');
+}

@@ -1,0 +1,52 @@
+import type { ActiveJob, WorkerShares } from '../../model/preemption.ts';
+import { keys } from '../keys.ts';
+import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
+import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
+
+/**
+ * Marks the open attempt of a job to be interrupted for the account that waits longest without a worker, once a job, and never
+ * one that records a live source. Until the job ends its account may not hold every slot again. An account that waits for
+ * nothing, as a controller of the previous release leaves it, is forgotten.
+ * Answers {'preempted'}, {'unneeded'}, {'stale'}, {'already_ended'}, {'not_found'} or {'not_leading'}.
+ */
+const preemptScript = script(
+  'preempt',
+  'always',
+  ['lead', ...openJobKeyNames, 'account', 'active', 'unserved', 'ready', 'waitingQueue'] as const,
+  ['holder', 'accountId', 'jobId', 'attempt', 'slots', 'maxWait', 'waiting'] as const,
+  /* lua */ `${readOpenJob}
+if redis.call('GET', lead) ~= holder then return { 'not_leading' } end
+local fields, refused = read_open_job({ 'account', 'preempted', 'recorded', 'verdict', 'storing_since' })
+if refused then return refused end
+if fields.account ~= accountId then return { 'not_found' } end
+local is_done = fields.verdict ~= '' or fields.storing_since ~= '' or fields.recorded ~= ''
+if fields.attempt ~= attempt or is_counted(fields) or is_done or fields.preempted ~= '' then return { 'stale' } end
+local longest = redis.call('ZRANGE', unserved, 0, 0, 'WITHSCORES')
+if longest[1] == waiting and redis.call('ZCARD', waitingQueue) == 0 then
+  redis.call('ZREM', unserved, waiting)
+  redis.call('ZREM', ready, waiting)
+  return { 'unneeded' }
+end
+local is_due = longest[1] == waiting and now - tonumber(longest[2]) >= tonumber(maxWait)
+if not is_due or redis.call('ZCARD', active) < tonumber(slots) then return { 'unneeded' } end
+undos[1] = function() redis.pcall('HSET', job, 'preempted', '') end
+redis.call('HSET', job, 'preempted', attempt)
+redis.call('HINCRBY', account, 'preempted', 1)
+return { 'preempted' }
+`,
+);
+
+/** Marks an attempt to be interrupted for the account that waits; whoever advances the job next carries it out. */
+export async function preemptJob(
+  store: RecordStore,
+  holder: string,
+  { id, account, attempt }: ActiveJob,
+  { slots, maxWaitMs }: WorkerShares,
+  waiting: string,
+): Promise<Change<'unneeded' | 'stale' | 'already_ended' | 'not_found' | 'not_leading'>> {
+  const reply = await run(store, preemptScript, {
+    ...{ holder, accountId: account, jobId: id },
+    ...{ attempt, slots, maxWait: maxWaitMs, waiting, waitingQueue: keys.queue(waiting) },
+  });
+  return changeOf(reply, 'preempted');
+}

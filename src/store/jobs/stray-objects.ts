@@ -1,0 +1,40 @@
+import { keys } from '../keys.ts';
+import { type RecordStore, readDue } from '../script.ts';
+import { longId, shortId } from '../short-id.ts';
+
+/** More are not kept in mind at once; the next ones follow when these are gone. */
+const maxStrays = 100_000;
+
+/** Returns those of these jobs that have no right to an object: unknown ones, and ended ones whose files were removed. */
+export async function findStrays({ connection }: RecordStore, jobIds: readonly string[]): Promise<string[]> {
+  const open = await connection.readAll(jobIds.map((id) => ['HGET', keys.job(id), 'id']));
+  const others = jobIds.filter((_, n) => open[n] === null);
+  // A job that has just ended has its file noted.
+  const kept = await connection.readAll(others.map((id) => ['ZSCORE', keys.files, shortId(id)]));
+  return others.filter((_, n) => kept[n] === null);
+}
+
+/** Notes when such a job was found first. */
+export async function noteStrays({ connection, clock }: RecordStore, jobIds: readonly string[]): Promise<void> {
+  if (jobIds.length === 0 || (await connection.read(['ZCARD', keys.strays])) >= maxStrays) return;
+  const now = String(clock.now());
+  await connection.send(['ZADD', keys.strays, 'NX', ...jobIds.flatMap((id) => [now, shortId(id)])]);
+}
+
+/** Returns up to 100 jobs that were found before a moment. */
+export async function dueStrays(store: RecordStore, before: number): Promise<string[]> {
+  return (await readDue(store, keys.strays, before)).map(longId);
+}
+
+export async function dropStray(store: RecordStore, jobId: string): Promise<void> {
+  await store.connection.send(['ZREM', keys.strays, shortId(jobId)]);
+}
+
+/** Tries a job again whose objects could not be removed, when others that were found then are due. */
+export async function postponeStray(store: RecordStore, jobId: string, found: number): Promise<void> {
+  await store.connection.send(['ZADD', keys.strays, 'XX', String(found), shortId(jobId)]);
+}
+
+export function countStrays(store: RecordStore): Promise<number> {
+  return store.connection.read(['ZCARD', keys.strays]);
+}

@@ -1,0 +1,57 @@
+import { type Durability, readDurability } from './durability.ts';
+import type { RedisClient } from './redis-client.ts';
+import { ReplicaWait, replicaMs } from './replica-wait.ts';
+
+/** Called with the time of each WAIT in seconds, and whether a replica had the changes. */
+export type ObserveReplicas = (seconds: number, hasReplica: boolean) => void;
+
+const lookEveryMs = 5_000;
+
+/** Knows how well the Redis in use keeps its changes, and waits for its replicas. */
+export class DurabilityWatch {
+  readonly #observe: ObserveReplicas | undefined;
+  readonly #waits = new WeakMap<RedisClient, ReplicaWait>();
+  #last: Durability = { weaknesses: [], replicas: 0 };
+  #hasReplicas: boolean;
+  #lookedAt = 0;
+
+  /** `hasReplicas`: the record is known to have some, although perhaps not at this moment. */
+  constructor(hasReplicas: boolean, observe?: ObserveReplicas) {
+    this.#hasReplicas = hasReplicas;
+    this.#observe = observe;
+  }
+
+  /** Returns what was seen at the last look. */
+  last(): Durability {
+    return this.#last;
+  }
+
+  hasReplicas(): boolean {
+    return this.#hasReplicas;
+  }
+
+  /** Looks at the Redis of a new connection. */
+  async look(client: RedisClient): Promise<void> {
+    this.#lookedAt = performance.now();
+    this.#last = await readDurability((command) => client.sendCommand(command), this.#hasReplicas);
+    this.#hasReplicas ||= this.#last.replicas > 0;
+    if (!this.#waits.has(client)) this.#waits.set(client, new ReplicaWait(() => this.#wait(client)));
+  }
+
+  /** Looks again after 5 s: an operator may have changed a setting, or added a replica. */
+  async lookAgain(client: RedisClient): Promise<void> {
+    if (performance.now() - this.#lookedAt > lookEveryMs) await this.look(client);
+  }
+
+  /** Called right before a change is sent: resolves whether a replica has it; `undefined` without replicas. */
+  cover(client: RedisClient): Promise<boolean> | undefined {
+    return this.#last.replicas === 0 ? undefined : this.#waits.get(client)?.cover();
+  }
+
+  async #wait(client: RedisClient): Promise<number> {
+    const began = performance.now();
+    const count = Number(await client.sendCommand(['WAIT', '1', String(replicaMs)]));
+    this.#observe?.((performance.now() - began) / 1000, count > 0);
+    return count;
+  }
+}

@@ -1,0 +1,68 @@
+/** The clock of Redis, as this process knows it. */
+export interface RecordClock {
+  /** Milliseconds since 1970, as TIME of Redis would say now. */
+  now(): number;
+  /** False for 10 minutes after TIME has jumped: nothing may be removed or ended for its age then. */
+  isSteady(): boolean;
+  /** Milliseconds by which the clock of this machine is ahead of that of Redis; negative when it is behind. */
+  machineAheadMs(): number;
+}
+
+/** A machine whose clock is further off than this says so, and does not get the lead. */
+export const maxClockDifferenceMs = 2_000;
+const maxJumpMs = 5 * 60_000;
+const steadyMs = 10 * 60_000;
+
+/**
+ * Follows TIME of Redis by readings, and the monotonic clock of this process in between: a change of this machine's clock
+ * changes nothing. A jump is a change of TIME by 5 minutes more, or less, than passed on the monotonic clock.
+ */
+export class RedisClock implements RecordClock {
+  readonly #monotonic: () => number;
+  readonly #machine: () => number;
+  /** TIME minus the monotonic clock, in milliseconds; `null` before the first reading. */
+  #aheadMs: number | null = null;
+  /** The same when the last 10 minutes began. */
+  #referenceMs = 0;
+  #referenceAt = 0;
+  #isSteady = true;
+
+  constructor(monotonic = () => performance.now(), machine = Date.now) {
+    this.#monotonic = monotonic;
+    this.#machine = machine;
+  }
+
+  now(): number {
+    if (this.#aheadMs === null) throw new Error('TIME of Redis was never read');
+    return Math.floor(this.#monotonic() + this.#aheadMs);
+  }
+
+  isSteady(): boolean {
+    return this.#isSteady;
+  }
+
+  machineAheadMs(): number {
+    return this.#machine() - this.now();
+  }
+
+  /** Asks for TIME and takes over the answer: seconds and microseconds. */
+  async read(ask: () => Promise<unknown>): Promise<void> {
+    const before = this.#monotonic();
+    const [seconds, microseconds] = (await ask()) as readonly unknown[];
+    this.#note(before, Number(seconds) * 1000 + Number(microseconds) / 1000, this.#monotonic());
+  }
+
+  /** A slow answer says only between which values the difference lies; what is known more exactly stays. */
+  #note(before: number, redisMs: number, after: number): void {
+    const [least, most] = [redisMs - after, redisMs - before];
+    const known = this.#aheadMs ?? (least + most) / 2;
+    const aheadMs = Math.min(Math.max(known, least), most);
+    const isFirst = this.#aheadMs === null;
+    this.#aheadMs = aheadMs;
+    const hasJumped = !isFirst && Math.abs(aheadMs - this.#referenceMs) > maxJumpMs;
+    if (!isFirst && !hasJumped && after - this.#referenceAt < steadyMs) return;
+    this.#referenceMs = aheadMs;
+    this.#referenceAt = after;
+    this.#isSteady = !hasJumped;
+  }
+}

@@ -1,0 +1,40 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Cgroup of the children of one attempt, or of the inspector; the orphan cleaner removes it. */
+export interface ChildCgroup {
+  readonly folder: string;
+  /** Returns true when the kernel ended a child because all together reached the limit. */
+  readonly wasReached: () => boolean;
+}
+
+/** Swap of a cgroup of version 1: the limit of memory is then reached first, and Linux 6.18 counts no failure of the one with swap. */
+const swapBytes = 2 ** 20;
+
+/** Makes a cgroup whose processes may use so much memory together, swap included but for 1 MiB. */
+export function makeChildCgroup(folder: string, memoryBytes: number): ChildCgroup {
+  mkdirSync(folder);
+  const isSecond = existsSync(join(folder, 'cgroup.controllers'));
+  const limits = isSecond
+    ? { 'memory.max': memoryBytes, 'memory.swap.max': 0, 'memory.oom.group': 1 }
+    : { 'memory.limit_in_bytes': memoryBytes, 'memory.memsw.limit_in_bytes': memoryBytes + swapBytes };
+  for (const [name, value] of Object.entries(limits)) {
+    // A kernel may count no swap.
+    if (existsSync(join(folder, name))) writeFileSync(join(folder, name), String(value));
+  }
+  const count = (file: string, pattern: RegExp) => Number(pattern.exec(readText(join(folder, file)))?.[1] ?? 0);
+  // Without its own limit in reach, the kernel ended the child because the machine was full, which is not the child's doing.
+  const wasReached = isSecond
+    ? () => count('memory.events', /^oom (\d+)/m) > 0 && count('memory.events', /^oom_kill (\d+)/m) > 0
+    : () => count('memory.failcnt', /(\d+)/) > 0 && count('memory.oom_control', /^oom_kill (\d+)/m) > 0;
+  return { folder, wasReached };
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    // It was removed.
+    return '';
+  }
+}

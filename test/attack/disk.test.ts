@@ -1,0 +1,70 @@
+import { expect } from 'chai';
+import { openTestWorkspace, sandboxes } from '../support/workspace.ts';
+import { attackInspector } from './hostile-attempt.ts';
+import { type HostileSource, startHostileSource } from './hostile-source.ts';
+
+const mebibyte = 2 ** 20;
+/** Files of 8 MiB without number; all but the last of a second are counted in the next check. */
+const fills: Readonly<Record<string, string>> = {
+  'files without a name': `
+    files.append(os.open('x', os.O_RDWR | os.O_CREAT))
+    os.write(files[-1], bytes(8 << 20))
+    os.unlink('x')
+`,
+  'mapped files without a name': `
+    file = os.open('x', os.O_RDWR | os.O_CREAT)
+    os.write(file, bytes(8 << 20))
+    files.append(mmap.mmap(file, 8 << 20))
+    os.close(file)
+    os.unlink('x')
+`,
+  'files in folders whose paths are too long': `
+    for deeper in range(0 if number else 20):
+        open('f' * 250, 'w').close()
+        os.mkdir('d' * 250)
+        os.chdir('d' * 250)
+    with open(f'x{number}', 'wb') as file: file.write(bytes(8 << 20))
+`,
+  'plain files': `
+    with open(f'x{number}', 'wb') as file: file.write(bytes(8 << 20))
+`,
+};
+
+const fill = (text: string) => `
+import mmap, os, time
+files = []
+for number in range(40):
+    try:
+${text.replaceAll('\n', '\n    ')}
+    except OSError:
+        pass
+    time.sleep(0.05)
+time.sleep(60)
+`;
+
+describe('Space that a taken-over yt-dlp fills', function () {
+  this.timeout(180_000);
+  let source: HostileSource;
+  before(async function () {
+    this.timeout(180_000);
+    source = await startHostileSource();
+  });
+  after(() => source.stop());
+
+  for (const sandbox of sandboxes) {
+    for (const [title, text] of Object.entries(fills)) {
+      it(`ends an attempt: ${title} (sandbox ${sandbox})`, async () => {
+        const place = await openTestWorkspace(sandbox, 1, { fileBytes: 16 * mebibyte, folderBytes: 64 * mebibyte });
+        await place.python(fill(text));
+        await place.stop();
+        expect(place.breaches).to.deep.equal(['folder']);
+      });
+
+      it(`ends an inspection: ${title} (sandbox ${sandbox})`, async () => {
+        const { outcome, left } = await attackInspector({ source, sandbox, url: source.lay(fill(text)), seconds: 50 });
+        expect(outcome).to.have.nested.property('failure.code', 'file_too_large');
+        expect(left).to.deep.equal([]);
+      });
+    }
+  }
+});

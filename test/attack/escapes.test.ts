@@ -1,0 +1,45 @@
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { aFolder } from '../support/redis.ts';
+import { sandboxes } from '../support/workspace.ts';
+import { escapes } from './escapes.ts';
+import { attackWorker } from './hostile-attempt.ts';
+import { type HostileSource, startHostileSource } from './hostile-source.ts';
+
+describe('A yt-dlp that was taken over, on one machine', function () {
+  this.timeout(120_000);
+  let source: HostileSource;
+  before(async function () {
+    this.timeout(180_000);
+    source = await startHostileSource();
+  });
+  after(() => source.stop());
+
+  for (const sandbox of sandboxes) {
+    it(`reaches nothing but egress and its own folder (sandbox ${sandbox})`, async () => {
+      source.reports.length = 0;
+      const { folder, remove } = aFolder();
+      const secret = join(folder, 'secret');
+      writeFileSync(secret, 'secret', { mode: 0o600 });
+      const server = createServer((_, answer) => answer.end('reached'));
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      const tcp = [
+        ['127.0.0.1', (server.address() as AddressInfo).port],
+        ['169.254.169.254', 80],
+      ];
+      const reads = [secret, '/etc/shadow'];
+      const writes = [secret, join(folder, 'written'), '/tmp/written-by-child', '/dev/shm/written-by-child'];
+      try {
+        const url = source.lay(escapes, { tcp, reads, writes, sharesProcesses: sandbox === 'none' });
+        const { log } = await attackWorker({ source, sandbox, url });
+        expect(source.reports, log).to.deep.equal(['[]']);
+      } finally {
+        server.close();
+        remove();
+      }
+    });
+  }
+});

@@ -1,0 +1,78 @@
+/** Prints one JSON list for each attack: its name, and how the kernel answered. */
+export const kernelAttacks = `
+import ctypes, errno, json, mmap, os, platform, socket, subprocess
+
+libc = ctypes.CDLL(None, use_errno=True)
+column = {'x86_64': 0, 'aarch64': 1}[platform.machine()]
+
+def say(name, answer):
+    print(json.dumps([name, answer]), flush=True)
+
+def call(*numbers_and_args):
+    numbers, args = numbers_and_args[0], numbers_and_args[1:]
+    answer = libc.syscall(ctypes.c_long(numbers[column]), *[ctypes.c_long(arg) for arg in args])
+    return 'works' if answer >= 0 else errno.errorcode[ctypes.get_errno()]
+
+def apart(attempt):
+    """Tries in a child: its answer, or the signal that ended it."""
+    near, far = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.write(far, str(attempt()).encode())
+        finally:
+            os._exit(0)
+    os.close(far)
+    said = os.read(near, 100).decode()
+    _, status = os.waitpid(pid, 0)
+    return f'signal {os.WTERMSIG(status)}' if os.WIFSIGNALED(status) else said
+
+def old_call():
+    """The number 20, getpid, of the 32-bit ABI."""
+    page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    page.write(bytes([0xb8, 20, 0, 0, 0, 0xcd, 0x80, 0xc3]))
+    return ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))() > 0
+
+def reach(family, kind, protocol=0):
+    try:
+        socket.socket(family, kind, protocol).close()
+        return 'works'
+    except OSError as error:
+        return errno.errorcode[error.errno]
+
+BAD = -1
+NEW_USER = 0x10000000
+for name, numbers, *args in [
+    ('unshare', (272, 97), NEW_USER), ('clone', (56, 220), NEW_USER | 17, 0, 0, 0, 0),
+    ('clone of a thread with files of its own', (56, 220), 0x10900, 0, 0, 0, 0),
+    ('sendto that connects past Landlock', (44, 206), BAD, 0, 0, 0x20000000, 0, 0),
+    ('close_range that unshares files', (436, 436), 1000, 1000, 2), ('clone3', (435, 435), 0, 0),
+    ('setns', (308, 268), BAD, 0), ('mount', (165, 40), 0, 0, 0, 0, 0), ('fsopen', (430, 430), 0, 0), ('open_tree', (428, 428), BAD, 0, 0),
+    ('keyctl', (250, 219), 0, -3, 1), ('add_key', (248, 217), 0, 0, 0, 0, 0), ('bpf', (321, 280), 0, 0, 0),
+    ('perf_event_open', (298, 241), 0, 0, -1, -1, 0), ('ptrace', (101, 117), 16, BAD, 0, 0), ('process_vm_readv', (310, 270), BAD, 0, 0, 0, 0, 0),
+    ('io_uring_setup', (425, 425), 1, 0), ('userfaultfd', (323, 282), 1), ('kexec_load', (246, 104), 0, 0, 0, 0),
+    ('finit_module', (313, 273), BAD, 0, 0), ('memfd_create', (319, 279), 0, 0), ('memfd_secret', (447, 447), BAD),
+    ('shmget', (29, 194), 0, 4096, 0o600), ('mq_open', (240, 180), 0, 0, 0, 0), ('personality', (135, 92), 0xffffffff),
+    ('open_by_handle_at', (304, 265), BAD, 0, 0), ('fanotify_init', (300, 262), 0, 0), ('vmsplice', (278, 75), BAD, 0, 0, 0),
+    ('sendmsg', (46, 211), BAD, 0, 0), ('pidfd_getfd', (438, 438), BAD, 0, 0), ('a call of a kernel to come', (470, 470), BAD),
+]:
+    say(name, apart(lambda: call(numbers, *args)))
+if platform.machine() == 'x86_64':
+    say('a call of the x32 ABI', apart(lambda: call((0x40000000 + 39,))))
+    say('a call of the 32-bit ABI', apart(old_call))
+for name, *kind in [('netlink', 16, 3), ('packet', 17, 3), ('alg', 38, 5), ('vsock', 40, 1), ('bluetooth', 31, 3), ('raw', 2, 3, 1), ('sctp', 2, 1, 132)]:
+    say(f'a socket {name}', reach(*kind))
+for name, *kind in [('tcp', 2, 1, 6), ('udp', 2, 2), ('tcp of IPv6', 10, 1), ('unix', 1, 1)]:
+    say(f'may: {name}', reach(*kind))
+mounted = subprocess.run(['unshare', '-Urm', 'mount', '-t', 'tmpfs', 'x', '.'], stderr=subprocess.DEVNULL).returncode
+say('mount a tmpfs in a user namespace', 'works' if mounted == 0 else 'ENOSYS')
+`;
+
+/** Returns how the kernel must answer an attack. */
+export function expectedAnswer(name: string): string {
+  if (name.startsWith('may: ')) return 'works';
+  if (name.startsWith('a socket ')) return /raw|sctp/.test(name) ? 'EPROTONOSUPPORT' : 'EAFNOSUPPORT';
+  // SIGSYS.
+  if (name === 'a call of the 32-bit ABI') return 'signal 31';
+  return /^(clone|close_range|sendto)\b/.test(name) ? 'EPERM' : 'ENOSYS';
+}

@@ -1,0 +1,41 @@
+import { expect } from 'chai';
+import { until } from '../support/until.ts';
+import { processesOf, programs } from '../support/worker.ts';
+import { openTestWorkspace } from '../support/workspace.ts';
+
+const rounds = 25;
+/** Leaves a process that has left its group, and ends as soon as that runs. */
+const leave = `
+import os, time
+near, far = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.write(far, b'x')
+        os.closerange(0, 3)
+        time.sleep(600)
+    os._exit(0)
+os.wait()
+os.read(near, 1)
+os.write(1, b'bye\\n')
+os._exit(0)
+`;
+
+describe('A process that has left its group behind Landlock alone', function () {
+  this.timeout(120_000);
+
+  it('does not run on when its worker ends the command at the moment at which that ends itself', async () => {
+    const place = await openTestWorkspace('none', 1);
+    for (let round = 0; round < rounds; round++) {
+      const ended = new AbortController();
+      const child = place.run(programs.python, ['-I', '-c', leave], {
+        ...{ folder: place.folder, env: { HOME: place.folder }, signal: ended.signal },
+        onLine: () => ended.abort(),
+      });
+      await child.ended;
+      await until(() => processesOf(place.folder).length === 0, 10, `nothing runs after round ${round}`);
+    }
+    expect(place.breaches).to.deep.equal([]);
+    await place.stop();
+  });
+});

@@ -1,0 +1,164 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { readConfig } from '../../src/base/config.ts';
+import { makeJob } from '../../src/runners/kubernetes/job-manifest.ts';
+import { podShapeOf } from '../../src/runners/kubernetes/pod-shape.ts';
+import { type Rendering, render, runTool, scenarios } from '../support/chart.ts';
+import { environmentOf } from '../support/chart-environment.ts';
+import { type Cluster, makeNamespace, startCluster } from '../support/cluster/cluster.ts';
+import { writeKubeSchemas } from '../support/cluster/kube-schemas.ts';
+import { apply, kubectl } from '../support/cluster/kubectl.ts';
+import { makeWorkerPod } from '../support/cluster/worker-namespace.ts';
+import { attemptName } from '../support/cluster-objects.ts';
+import type { Json } from '../support/json.ts';
+import { trawl } from '../support/operator.ts';
+import { admitted, anAccount, storeOf } from '../support/record.ts';
+import { aFolder, startTestServer } from '../support/redis.ts';
+import { tool } from '../support/tools.ts';
+import { until } from '../support/until.ts';
+
+/** Kinds of others, which a cluster knows only with their own definitions. */
+const foreign = ['HTTPRoute', 'PodMonitor'];
+const namespaces = ['media', 'media-workers', 'films'];
+const administrator = 'system:serviceaccount:media:trawl-controller';
+
+describe('the chart on a real API server', function () {
+  this.timeout(120_000);
+  let cluster: Cluster;
+  const { folder, remove } = aFolder();
+
+  before(async () => {
+    cluster = await startCluster();
+    for (const name of namespaces) await makeNamespace(cluster, name);
+  });
+  after(async () => {
+    await cluster?.stop();
+    remove();
+  });
+
+  const written = (scenario: (typeof scenarios)[number], change: (objects: Json[]) => void = () => undefined) => {
+    const items = render({ scenario });
+    change(items);
+    const file = join(folder, `${scenario.replaceAll('/', '-')}.json`);
+    writeFileSync(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+    return { file, items };
+  };
+  const refusal = (asked: Promise<unknown>): Promise<string> =>
+    asked.then(
+      () => 'it was let in',
+      (error: Error) => error.message,
+    );
+
+  it('has no field in any scenario that the server does not know', async () => {
+    const schemas = join(folder, 'schemas');
+    expect(writeKubeSchemas(schemas, await cluster.admin.ask('GET', '/openapi/v2'))).to.be.greaterThan(80);
+    const location = `${schemas}/{{.ResourceKind}}{{.KindSuffix}}.json`;
+    const judge = (...given: string[]) =>
+      runTool(tool('kubeconform'), [
+        '-strict',
+        '-summary',
+        '-skip',
+        foreign.join(','),
+        '-schema-location',
+        location,
+        ...given,
+      ]);
+    const { stdout } = await judge(...scenarios.map((scenario) => written(scenario).file));
+    expect(stdout).to.match(/Valid: \d{3}, Invalid: 0, Errors: 0/);
+    const wrong = written('ci/least-values.yaml', (items) => {
+      items.find(({ kind }) => kind === 'Deployment')!.spec.template.spec.enableServiceLink = false;
+    });
+    const said = await judge(wrong.file).catch(({ stdout: out }) => out);
+    expect(said).to.match(/enableServiceLink/);
+  });
+
+  const made: readonly Rendering[] = [
+    ...scenarios.map((scenario) => ({ scenario })),
+    { scenario: 'values-try.yaml', release: 'r'.repeat(53) },
+  ];
+  for (const rendering of made) {
+    it(`would be made by the server with ${rendering.scenario} as ${rendering.release ?? 'trawl'}`, async () => {
+      const items = render(rendering);
+      const known = items.filter(({ kind }) => !foreign.includes(kind));
+      // The server refuses a pod, also one that it only would make, whose account is not there.
+      await apply(cluster, ...known.filter(({ kind }) => kind === 'ServiceAccount'));
+      const list = { apiVersion: 'v1', kind: 'List', items: known };
+      const said = await kubectl(cluster, ['apply', '--dry-run=server', '--validate=strict', '-f', '-'], list);
+      expect(said.trim().split('\n')).to.have.length(known.length);
+    });
+  }
+
+  /** Makes what the chart puts into the namespace of the workers; returns their shape once it is closed to others. */
+  const install = async (rendering: Rendering) => {
+    const objects = render(rendering);
+    const { values, readFile } = environmentOf(objects, 'controller');
+    const shape = podShapeOf(readConfig(values, readFile));
+    const ofCluster = objects.filter(({ kind }) => kind.startsWith('ValidatingAdmission'));
+    const inside = objects.filter(({ metadata }) => metadata.namespace === shape.namespace);
+    await apply(cluster, ...inside, ...ofCluster);
+    const path = `/api/v1/namespaces/${shape.namespace}/pods?dryRun=All`;
+    const letIn = (change: (pod: Json, worker: Json, marks: Json) => void = () => undefined) => {
+      const pod = makeWorkerPod('probe', shape);
+      change(pod.spec, pod.spec.containers[0], pod.metadata);
+      return refusal(cluster.admin.ask('POST', path, pod));
+    };
+    await until(async () => (await letIn((pod) => (pod.hostname = 'x'))) !== 'it was let in', 20, 'it is closed');
+    return { shape, letIn };
+  };
+
+  it('lets in the workers of its controller, with what it allows, and nothing else', async () => {
+    const { letIn } = await install({
+      values: {
+        imagePullSecrets: [{ name: 'registry' }],
+        'workers.extraImages': ['trawl-worker:0.0.9'],
+        'workers.extraMarks': ['example.com/mesh'],
+      },
+    });
+    const is = 'it was let in';
+    expect(await letIn()).to.equal(is);
+    expect(await letIn((_, worker) => (worker.image = 'trawl-worker:0.0.9'))).to.equal(is);
+    expect(await letIn((_, worker) => (worker.image = 'other:1'))).to.include('trawl: only the image');
+    expect(await letIn((_, __, { annotations }) => (annotations['example.com/mesh'] = 'x'))).to.equal(is);
+    expect(await letIn((_, __, { annotations }) => (annotations.other = 'x'))).to.include('only the annotations');
+    expect(await letIn((pod) => (pod.imagePullSecrets = [{ name: 'registry' }]))).to.equal(is);
+    expect(await letIn((pod) => (pod.imagePullSecrets = [{ name: 'other' }]))).to.include('only the imagePullSecrets');
+    expect(await letIn((_, worker) => worker.env.push({ name: 'A', value: 'b' }))).to.include('only the env');
+    expect(await letIn((_, worker) => (worker.resources.limits.memory = '4Gi'))).to.match(/maximum memory|resources/);
+    const binding = await cluster.admin.ask('GET', '/api/v1/namespaces/media-workers/limitranges/trawl-workers');
+    expect(binding.spec.limits[0].max.memory).to.equal('3Gi');
+  });
+
+  it('is not removed while a job is open, and leaves no worker behind then', async () => {
+    const { shape } = await install({ values: { 'workers.namespace': 'films' } });
+    const redis = await startTestServer();
+    try {
+      const store = storeOf(redis.connection);
+      const attempt = { name: attemptName, jobId: attemptName.slice(0, -2), attempt: 1, endpoint: 'video' } as const;
+      const job = makeJob({ ...attempt, deadline: Date.now() + 60_000 }, shape, Date.now());
+      const jobs = '/apis/batch/v1/namespaces/films/jobs';
+      await cluster.admin.ask('POST', jobs, job);
+      const kubeconfig = cluster.kubeconfigOf({ name: administrator, group: 'system:serviceaccounts' });
+      const env = { KUBECONFIG: kubeconfig, TRAWL_REDIS_URL: redis.url, TRAWL_KUBE_NAMESPACE: 'films' };
+      const caller = await anAccount(store, { credits: 1 });
+      await admitted(store, caller);
+      const refused = await trawl(['uninstall'], { ...env, TRAWL_DURABILITY: 'relaxed' });
+      expect(refused.code).to.equal(1);
+      expect(refused.err).to.match(/^1 job is open\. Repeat helm uninstall when all have ended/);
+      expect(await refusal(cluster.admin.ask('GET', `${jobs}/${attemptName}`))).to.equal('it was let in');
+      const { code, out, err } = await trawl(['uninstall', '--force'], { ...env, TRAWL_DURABILITY: 'relaxed' });
+      expect({ code, err }).to.deep.equal({ code: 0, err: '' });
+      expect(out).to.match(/^\d+ Jobs and pods of workers were deleted, 1 jobs are open\.\n$/);
+      const left = async () => {
+        const [ofJobs, ofPods] = await Promise.all([
+          cluster.admin.ask('GET', jobs),
+          cluster.admin.ask('GET', '/api/v1/namespaces/films/pods'),
+        ]);
+        return ofJobs.items.length + ofPods.items.length;
+      };
+      await until(async () => (await left()) === 0, 20, 'nothing of the worker is left');
+    } finally {
+      await redis.stop();
+    }
+  });
+});

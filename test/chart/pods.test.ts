@@ -1,0 +1,156 @@
+import { isIPv6 } from 'node:net';
+import { expect } from 'chai';
+import { readConfig } from '../../src/base/config.ts';
+import { sharedRules, sharedSettings } from '../../src/roles/shared.ts';
+import { find, podsOf, render, scenarios } from '../support/chart.ts';
+import { environmentOf } from '../support/chart-environment.ts';
+import type { Json } from '../support/json.ts';
+
+/** What each role needs, as src/roles says. */
+const needs = {
+  api: { required: sharedSettings, rules: sharedRules },
+  controller: { required: [...sharedSettings, 'TRAWL_EGRESS_ADDRESS', 'TRAWL_KUBE_NAMESPACE'], rules: sharedRules },
+  inspector: { required: ['TRAWL_INSPECTOR_ADDRESS', 'TRAWL_EGRESS_ADDRESS'] },
+  egress: {},
+} as const;
+const roles = Object.keys(needs) as (keyof typeof needs)[];
+const longest = 'r'.repeat(53);
+const labelOf = (object: Json) => object.metadata.labels['app.kubernetes.io/component'];
+
+describe('the pods of the chart', function () {
+  this.timeout(60_000);
+
+  for (const scenario of scenarios) {
+    describe(`with ${scenario}`, () => {
+      let objects: Json[];
+      before(() => {
+        objects = render({ scenario });
+      });
+
+      for (const role of roles) {
+        it(`give the ${role} settings that it starts with`, () => {
+          const { values, readFile } = environmentOf(objects, role);
+          const config = readConfig(values, readFile, needs[role]);
+          expect(config.host === '0.0.0.0' || isIPv6(config.host)).to.equal(true);
+          const deployment = objects.find((object) => object.kind === 'Deployment' && labelOf(object) === role);
+          expect(deployment?.spec.template.spec.containers[0].args[0]).to.equal(role);
+        });
+      }
+
+      it('reach each other by Services that lead to a port of a pod', () => {
+        const config = readConfig(
+          environmentOf(objects, 'controller').values,
+          environmentOf(objects, 'controller').readFile,
+        );
+        const addresses = [config.gatewayAddress, config.egressAddress, config.inspectorAddress];
+        for (const address of addresses) {
+          if (address === null || 'path' in address) throw new Error('it has no address');
+          const [name = '', namespace] = address.host.split('.');
+          const { metadata, spec } = find(objects, 'Service', name);
+          expect({ namespace, port: address.port }).to.deep.equal({
+            namespace: metadata.namespace,
+            port: spec.ports[0].port,
+          });
+          const { pod } = podsOf(objects.filter(({ kind }) => kind === 'Deployment')).find(({ labels }) =>
+            Object.entries(spec.selector).every(([key, value]) => labels[key] === value),
+          )!;
+          const port = pod.containers[0].ports.find((one: Json) => one.name === spec.ports[0].targetPort);
+          // A network policy sees the port of the pod, and one number for both is hard to mistake.
+          expect(port.containerPort).to.equal(spec.ports[0].port);
+        }
+      });
+
+      it('meet Pod Security restricted, write only where a volume is, and learn of no Service of their namespace', () => {
+        const pods = podsOf(objects);
+        expect(pods.length).to.be.at.least(6);
+        for (const { name, pod } of pods) {
+          expect(pod.enableServiceLinks, name).to.equal(false);
+          expect(pod.securityContext, name).to.include({ runAsNonRoot: true });
+          expect(pod.securityContext.seccompProfile, name).to.deep.equal({ type: 'RuntimeDefault' });
+          expect('runAsUser' in pod.securityContext, name).to.equal(scenario !== 'ci/open-values.yaml');
+          for (const { securityContext, resources } of [...(pod.initContainers ?? []), ...pod.containers]) {
+            expect(securityContext, name).to.deep.equal({
+              allowPrivilegeEscalation: false,
+              privileged: false,
+              readOnlyRootFilesystem: true,
+              capabilities: { drop: ['ALL'] },
+            });
+            expect(Object.keys(resources.limits), name).to.include.members(['memory', 'ephemeral-storage']);
+          }
+        }
+      });
+
+      it('have a token of the cluster only where they ask it for something', () => {
+        const withToken = podsOf(objects).filter(({ pod }) => pod.automountServiceAccountToken !== false);
+        expect(withToken.map(({ labels }) => labels['app.kubernetes.io/component']).sort()).to.deep.equal([
+          'controller',
+          'uninstall',
+        ]);
+      });
+
+      it('have a policy each, or none has', () => {
+        const policies = objects.filter(
+          ({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.namespace === 'media',
+        );
+        const closed = policies.filter(({ spec }) => 'app.kubernetes.io/component' in spec.podSelector.matchLabels);
+        const components = new Set(podsOf(objects).map(({ labels }) => labels['app.kubernetes.io/component']));
+        components.delete('stranger');
+        const expected = scenario === 'ci/open-values.yaml' ? [] : [...components].sort();
+        const selected = closed.map(({ spec }) => spec.podSelector.matchLabels['app.kubernetes.io/component']);
+        expect(selected.sort()).to.deep.equal(expected);
+        expect(policies.length - closed.length).to.equal(scenario === 'ci/open-values.yaml' ? 0 : 1);
+      });
+    });
+  }
+
+  it('only egress reaches the Internet', () => {
+    const open = render({ values: { 'networkPolicy.s3': [{ cidr: '10.0.0.9/32', port: 443 }] } })
+      .filter(({ kind }) => kind === 'NetworkPolicy')
+      .filter(({ spec }) => JSON.stringify(spec.egress ?? []).includes('0.0.0.0/0'));
+    expect(open.map(({ metadata }) => metadata.name)).to.deep.equal(['trawl-egress']);
+  });
+
+  it('have images of our own, by tag or by digest', () => {
+    const names = (objects: Json[]) => [
+      ...new Set(
+        podsOf(objects).flatMap(({ pod }) =>
+          [...(pod.initContainers ?? []), ...pod.containers].map(({ image }) => image),
+        ),
+      ),
+    ];
+    expect(names(render({ scenario: 'values-try.yaml' })).sort()).to.deep.equal(
+      ['redis', 's3', 'server', 'worker'].map((name) => `trawl-${name}:0.1.0`),
+    );
+    expect(names(render({ scenario: 'ci/everything-values.yaml' })).sort()).to.deep.equal([
+      'registry.example.com/trawl/trawl-server@sha256:0e072dddd1f7f8fc8909a2ca6f65e76c5f0d2fcfb8be47935ae3457e8bbceb20',
+      'registry.example.com/trawl/trawl-worker:0.1.0-films',
+    ]);
+  });
+
+  it('leave their number to the autoscaler where there is one', () => {
+    const objects = render({ scenario: 'values-ha.yaml' });
+    const fixed = objects.filter(({ kind, spec }) => kind === 'Deployment' && 'replicas' in spec).map(labelOf);
+    const scaled = objects
+      .filter(({ kind }) => kind === 'HorizontalPodAutoscaler')
+      .map(({ spec }) => spec.scaleTargetRef.name);
+    expect(fixed.sort()).to.deep.equal(['controller', 'egress']);
+    expect(scaled.sort()).to.deep.equal(['trawl-api', 'trawl-inspector']);
+  });
+
+  it('have names and labels that Kubernetes takes, whatever the release is called', () => {
+    for (const release of ['trawl', 'x', longest]) {
+      for (const scenario of scenarios) {
+        const objects = render({ release, scenario });
+        for (const { kind, metadata } of objects) {
+          // A StatefulSet puts its name with eleven more letters into a label.
+          const most = kind === 'StatefulSet' ? 52 : kind === 'Service' ? 63 : 253;
+          expect(metadata.name.length, metadata.name).to.be.at.most(most);
+          for (const value of Object.values(metadata.labels ?? {}) as string[])
+            expect(value.length, value).to.be.at.most(63);
+        }
+        const keys = objects.map(({ kind, metadata }) => [kind, metadata.namespace, metadata.name].join(' '));
+        expect(keys.filter((key, n) => keys.indexOf(key) !== n)).to.deep.equal([]);
+      }
+    }
+  });
+});

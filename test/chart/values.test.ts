@@ -1,0 +1,167 @@
+import { copyFileSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { loadYaml } from '@kubernetes/client-node';
+import { expect } from 'chai';
+import { makeChartTemplates } from '../../src/admin/write-chart.ts';
+import type { Setting } from '../../src/base/settings/kinds.ts';
+import { settings } from '../../src/base/settings/settings.ts';
+import { chart, helm, render, runTool, scenarios, tryRender } from '../support/chart.ts';
+import type { Json } from '../support/json.ts';
+import { aFolder } from '../support/redis.ts';
+import { tool } from '../support/tools.ts';
+import { files, read, root } from '../support/tree.ts';
+
+const values = loadYaml(read('charts/trawl/values.yaml')) as Json;
+const redis = { 'redis.existingSecret': '' };
+const refusals: readonly (readonly [string, Readonly<Record<string, unknown>>, RegExp])[] = [
+  ['a name that is no value', { 'api.replica': 3 }, /at '\/api': additional properties 'replica' not allowed/],
+  ['a value of another type', { 'api.replicas': 'three' }, /at '\/api\/replicas': got string, want number/],
+  ['no public URL', { publicUrl: '' }, /publicUrl must be the http/],
+  ['no secret', { 'secret.existingSecret': '' }, /kubectl create secret generic trawl --namespace media/],
+  ['no Redis', redis, /redis\.existingSecret must name a Secret with the URL/],
+  ['two of Redis', { 'redis.bundled.enabled': true, generateSecrets: true }, /exclude each other/],
+  ['a bundled Redis without a password', { ...redis, 'redis.bundled.enabled': true }, /needs generateSecrets/],
+  ['a bundled S3 server without credentials', { 's3.bundled.enabled': true }, /needs generateSecrets/],
+  ['no bucket', { 's3.bucket': '' }, /s3\.bucket must name a bucket/],
+  ['another durability', { 'redis.durability': 'some' }, /strict or relaxed/],
+  ['another adaptation', { adaptSecurityContext: 'yes' }, /auto, force or disabled/],
+  ['workers beside the rest', { 'workers.namespace': 'media' }, /another one than that of the release/],
+  ['no way to Redis', { 'networkPolicy.redis': [] }, /networkPolicy\.redis must name/],
+  ['no way to the object store', { 'networkPolicy.s3': [] }, /networkPolicy\.s3 must name/],
+  ['an Ingress without its proxy', { 'api.ingress.enabled': true }, /api\.trustedProxies must name/],
+  ['a route without its proxy', { 'api.httpRoute.enabled': true }, /api\.trustedProxies must name/],
+  [
+    'an Ingress without a host',
+    { 'api.ingress.enabled': true, 'api.trustedProxies': '10.0.0.0/8' },
+    /hosts must name at least one/,
+  ],
+  [
+    'a route without a Gateway',
+    { 'api.httpRoute.enabled': true, 'api.trustedProxies': '10.0.0.0/8' },
+    /must name a Gateway/,
+  ],
+  ['a setting that is none', { 'settings.NONSENSE': 'x' }, /settings\.NONSENSE is not a setting of trawl/],
+  ['a setting that is no string', { 'settings.TRAWL_ATTEMPTS': 3 }, /settings\.TRAWL_ATTEMPTS must be a string/],
+  ['a setting that a value sets', { 'settings.TRAWL_WORKERS': '3' }, /settings\.TRAWL_WORKERS is set by workers\.most/],
+  [
+    'a setting among other variables',
+    { 'egress.extraEnv': [{ name: 'TRAWL_ATTEMPTS', value: '3' }] },
+    /egress\.extraEnv holds TRAWL_ATTEMPTS/,
+  ],
+];
+
+describe('the values of the chart', function () {
+  this.timeout(60_000);
+
+  it('are linted without a word against any scenario', () => {
+    for (const scenario of scenarios) {
+      const { code, out, err } = helm('lint', '--strict', '--quiet', chart, '--values', join(chart, scenario));
+      expect({ code, said: out + err }, scenario).to.deep.equal({ code: 0, said: '' });
+    }
+  });
+
+  for (const [title, wrong, sentence] of refusals) {
+    it(`are refused with a sentence for ${title}`, () => {
+      const { code, err } = tryRender({ values: wrong });
+      expect(code).to.equal(1);
+      expect(err).to.match(sentence);
+    });
+  }
+
+  it('need workers that share user ids before Kubernetes 1.33', () => {
+    const more = ['--kube-version', '1.32.0'];
+    expect(tryRender({ more }).err).to.match(/workers\.hostUsers must be true before Kubernetes 1\.33/);
+    expect(tryRender({ more, values: { 'workers.hostUsers': true } }).code).to.equal(0);
+    expect(tryRender({ more: ['--kube-version', '1.30.0'] }).err).to.include('incompatible');
+  });
+
+  it('make no Secret anew at an upgrade that does not see the old one', () => {
+    const { code, err } = tryRender({ scenario: 'values-try.yaml', more: ['--is-upgrade'] });
+    expect(code).to.equal(1);
+    expect(err).to.include('the Secret trawl-generated is gone');
+  });
+
+  it('keep generated Secrets when the release is uninstalled, and make none unless they are told to', () => {
+    const ofTry = render({ scenario: 'values-try.yaml' }).filter(({ kind }) => kind === 'Secret');
+    expect(ofTry.map(({ metadata }) => metadata.annotations['helm.sh/resource-policy'])).to.deep.equal(['keep']);
+    expect(Buffer.from(Buffer.from(ofTry[0]?.data.secret, 'base64').toString(), 'base64')).to.have.length(32);
+    expect(render().filter(({ kind }) => kind === 'Secret')).to.deep.equal([]);
+  });
+
+  it('have a sentence each, from which README.md and the schema are made', async () => {
+    const { folder, remove } = aFolder();
+    try {
+      const page = join(folder, 'README.md');
+      copyFileSync(join(chart, 'README.md'), page);
+      const given = join(chart, 'values.yaml');
+      const marks = ['--header-search', '^<!-- AUTO-GENERATED -->', '--footer-search', '^<!-- /AUTO-GENERATED -->'];
+      await runTool(tool('helm-tool'), ['inject', '-i', given, '-o', page, ...marks]);
+      expect(readFileSync(page, 'utf8') === read('charts/trawl/README.md'), 'make verify').to.equal(true);
+      const { stdout } = await runTool(tool('helm-tool'), ['schema', '-i', given]);
+      expect(JSON.parse(stdout)).to.deep.equal(JSON.parse(read('charts/trawl/values.schema.json')));
+    } finally {
+      remove();
+    }
+    const lines = read('charts/trawl/values.yaml').split('\n');
+    const bare = lines.filter((line, n) => {
+      const isLeaf = /^ *\w+: *\S/.test(line);
+      return isLeaf && !/^ *(requests|limits):/.test(line) && !/^ *# \S/.test(lines[n - 1] ?? '');
+    });
+    expect(bare).to.deep.equal([]);
+  });
+
+  it('are read by a template each', () => {
+    const templates = files
+      .filter((path) => path.startsWith('charts/trawl/templates/'))
+      .map(read)
+      .join('\n');
+    const unread = leavesOf(values).filter((path) => !new RegExp(`\\.${path.split('.').at(-1)}\\b`).test(templates));
+    expect(unread).to.deep.equal([]);
+  });
+
+  it('leave out no setting that the chart does not know, and show no secret', () => {
+    const { '_settings.tpl': known = '' } = makeChartTemplates();
+    expect(read('charts/trawl/templates/_settings.tpl')).to.equal(known);
+    const checks = read('charts/trawl/templates/_checks.tpl');
+    const secrets = settings.filter(({ secret }: Setting) => secret).map(({ name }) => name);
+    expect(secrets.filter((name) => !checks.includes(`\n${name}: `))).to.deep.equal([]);
+    const names = [...checks.matchAll(/^(TRAWL_\w+): /gm)].map(([, name]) => name);
+    expect(names.filter((name) => !settings.some((setting) => setting.name === name))).to.deep.equal([]);
+  });
+
+  it('make manifests/install.yaml, which holds no hook and no test', () => {
+    const words = [
+      'template',
+      'trawl',
+      chart,
+      '--namespace',
+      'trawl',
+      '--kube-version',
+      '1.36.0',
+      '--no-hooks',
+      '--skip-tests',
+    ];
+    const { out } = helm(...words, '--values', join(root, 'manifests', 'install-values.yaml'));
+    const [first, ...rest] = read('manifests/install.yaml').split('\n');
+    expect(first).to.include('manifests/install-values.yaml');
+    expect(rest.join('\n') === out, 'make verify').to.equal(true);
+    expect(out).not.to.match(/helm\.sh\/hook/);
+  });
+
+  it('hold the version of the program', () => {
+    const { version } = JSON.parse(read('package.json'));
+    const { version: ofChart, appVersion } = loadYaml(read('charts/trawl/Chart.yaml')) as Json;
+    expect({ ofChart, appVersion }).to.deep.equal({ ofChart: version, appVersion: version });
+  });
+
+  it('render with the library of Helm 3 as with Helm 4', async () => {
+    const { stdout } = await runTool(tool('helm-unittest'), ['--strict', chart]);
+    expect(stdout).to.match(/Tests:\s+\d+ passed, \d+ total/);
+  });
+});
+
+function leavesOf(value: Json, path = ''): string[] {
+  const isGroup = typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 0;
+  if (!isGroup || path.endsWith('resources')) return [path];
+  return Object.entries(value).flatMap(([name, below]) => leavesOf(below, path ? `${path}.${name}` : name));
+}

@@ -1,0 +1,196 @@
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { findCredentials } from '../../src/client/credentials.ts';
+import { runGet } from '../../src/client/get.ts';
+import type { PatienceLimits } from '../../src/client/patience.ts';
+import { startApi, type TestApi } from '../support/api.ts';
+import { startCommand } from '../support/caller.ts';
+import { aFolder } from '../support/redis.ts';
+
+describe('trawl login', function () {
+  this.timeout(60_000);
+  let api: TestApi;
+  let folder: string;
+  let remove: () => void;
+  const file = () => join(folder, '.config', 'trawl', 'credentials.json');
+  const login = async (args: readonly string[], input = '') => {
+    const command = startCommand(['login', ...args], folder, { [`TRAWL_${'UNKNOWN'}`]: 'ignored' }, input);
+    return { code: await command.ended, out: command.out(), err: command.err() };
+  };
+  before(async () => {
+    api = await startApi();
+  });
+  after(() => api.stop());
+  beforeEach(() => {
+    ({ folder, remove } = aFolder());
+  });
+  afterEach(() => remove());
+
+  it('keeps address and key for their owner alone, also where a file was open to others', async () => {
+    const { key } = await api.addCaller();
+    mkdirSync(join(folder, '.config', 'trawl'), { recursive: true });
+    writeFileSync(file(), '{}', { mode: 0o644 });
+    const { code, out, err } = await login([`${api.url}/`], `${key}\n`);
+    expect([code, err], out).to.deep.equal([0, '']);
+    expect(statSync(file()).mode & 0o777).to.equal(0o600);
+    expect(JSON.parse(readFileSync(file(), 'utf8'))).to.deep.equal({ url: api.url, key });
+    expect(out).not.to.contain(key);
+  });
+
+  it('keeps nothing when the service refuses the key or the line is wrong, and never shows the key', async () => {
+    const refused = await login([api.url, 'trawl_wrong']);
+    expect([refused.code, refused.err]).to.deep.equal([3, 'Invalid API Key\n']);
+    const wrong = await login(['not-an-address', 'trawl_wrong']);
+    expect(wrong.code).to.equal(2);
+    expect(wrong.err)
+      .to.match(/^URL must be an http/)
+      .and.not.contain('trawl_wrong');
+    expect((await login([])).code).to.equal(2);
+    expect(() => statSync(file())).to.throw('ENOENT');
+  });
+
+  it('sends a kept key to no other address than its own', () => {
+    const env = { HOME: folder };
+    mkdirSync(join(folder, '.config', 'trawl'), { recursive: true });
+    writeFileSync(file(), JSON.stringify({ url: 'https://one.example', key: 'kept' }));
+    expect(findCredentials(env)).to.deep.equal({ url: 'https://one.example', key: 'kept' });
+    expect(() => findCredentials({ ...env, TRAWL_API_URL: 'https://two.example' })).to.throw('No key is known');
+    const other = { TRAWL_API_URL: 'https://two.example/', TRAWL_API_KEY: 'own' };
+    expect(findCredentials({ ...env, ...other })).to.deep.equal({ url: 'https://two.example', key: 'own' });
+  });
+});
+
+describe('trawl get without its service', function () {
+  this.timeout(60_000);
+  const limits: PatienceLimits = { firstMs: 300, acceptedMs: 600, refusedMs: 500 };
+  let server: Server;
+  let url: string;
+  let answer: (path: string) => { status: number; headers?: Record<string, string>; body: string } | null;
+  let paths: string[];
+  before(async () => {
+    server = createServer((asking, reply) => {
+      paths.push(asking.url ?? '');
+      const said = answer(asking.url ?? '');
+      if (said === null) reply.destroy();
+      else reply.writeHead(said.status, said.headers).end(said.body);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  after(() => {
+    server.closeAllConnections();
+    return new Promise((resolve) => server.close(resolve));
+  });
+  beforeEach(() => {
+    paths = [];
+  });
+
+  const get = async (args: readonly string[]) => {
+    const said = { out: '', err: '' };
+    const out = (text: string) => {
+      said.out += text;
+    };
+    const err = (text: string) => {
+      said.err += text;
+    };
+    const env = { TRAWL_API_URL: url, TRAWL_API_KEY: 'k' };
+    return { code: await runGet(args, { out, err, isWatched: false, env }, limits), ...said };
+  };
+
+  it('gives up the first contact, and asks for nothing more', async () => {
+    answer = () => null;
+    const { code, out } = await get(['https://a.example/1', 'https://a.example/2', '--parallel', '1', '--json']);
+    expect(code).to.equal(3);
+    const rows = out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(rows.map(({ query, error_code }) => [query, error_code])).to.deep.equal([
+      ['https://a.example/1', 'unavailable'],
+      ['https://a.example/2', 'unavailable'],
+    ]);
+    expect(rows[0].error).to.contain(`No way to ${url}: `);
+  });
+
+  it('waits longer once a job is accepted, then gives up', async () => {
+    answer = (path) => (path.endsWith('/download') ? { status: 202, body: '{"job_id":"1"}' } : null);
+    const begun = performance.now();
+    const { code, err } = await get(['https://a.example/1']);
+    expect([code, performance.now() - begun >= limits.acceptedMs], err).to.deep.equal([3, true]);
+    expect(paths.filter((path) => path.includes('/events')).length).to.be.above(2);
+  });
+
+  it('fails with the sentence of a rate limit that lasts, and with one of its own for a server that is no trawl', async () => {
+    const tooMany = '{"error":"You have exceeded the per-minute rate limit on your subscription"}';
+    answer = () => ({ status: 429, headers: { 'retry-after': '3600', 'x-error-code': 'rate_limited' }, body: tooMany });
+    const limited = await get(['https://a.example/1']);
+    expect([limited.code, limited.err]).to.deep.equal([
+      1,
+      'https://a.example/1: You have exceeded the per-minute rate limit on your subscription\n',
+    ]);
+    answer = () => ({ status: 404, body: '<html>' });
+    const other = await get(['https://a.example/1']);
+    expect([other.code, other.err]).to.deep.equal([
+      1,
+      'https://a.example/1: The address does not answer as trawl does (status 404)\n',
+    ]);
+  });
+
+  it('cancels a job before it is charged when the service would ignore --start', async () => {
+    const job = '{"status":"QueuedJob","progress":0,"args":{"query":"https://a.example/1"}}';
+    answer = (path) =>
+      path.endsWith('/download') ? { status: 202, body: '{"job_id":"1"}' } : { status: 200, body: job };
+    const { code, err } = await get(['https://a.example/1', '--start', '3']);
+    expect([code, err]).to.deep.equal([1, 'https://a.example/1: This service does not know start\n']);
+    expect(paths).to.deep.equal(['/v1/video/download', '/v1/jobs/1?fields=status,args', '/v1/jobs/1?fields=status']);
+  });
+
+  it('takes each job of a playlist once, over all pages and while the service still expands it', async () => {
+    let polls = 0;
+    const ended = JSON.stringify({ status: 'Error', progress: 0, args: {}, error: 'Private', error_code: 'private' });
+    const page = (status: string, ids: readonly string[], next_cursor: string | null) =>
+      JSON.stringify({
+        status,
+        next_cursor,
+        jobs: ids.map((id) => ({ query: `https://a.example/${id}`, job_id: id })),
+      });
+    answer = (path) => {
+      if (path === '/v1/batches') return { status: 202, body: '{"batch_id":"b"}' };
+      if (path === '/v1/batches/b?cursor=c') return { status: 200, body: page('Completed', ['3'], null) };
+      if (path === '/v1/batches/b' && polls++ === 0) return { status: 200, body: page('Running', ['1'], null) };
+      if (path === '/v1/batches/b') return { status: 200, body: page('Completed', ['1', '2'], 'c') };
+      return { status: 200, body: `id: 1\nevent: end\ndata: ${ended}\n\n` };
+    };
+    const { code, out } = await get(['https://a.example/list', '--playlist', '3', '--parallel', '1', '--json']);
+    const rows = out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect([code, rows.map(({ query, job_id, error_code }) => [query, job_id, error_code])]).to.deep.equal([
+      1,
+      ['1', '2', '3'].map((id) => [`https://a.example/${id}`, id, 'private']),
+    ]);
+    answer = () => ({ status: 404, headers: { 'x-error-code': 'not_found' }, body: '{"error":"Not Found"}' });
+    const older = await get(['https://a.example/list', '--playlist', '3']);
+    expect([older.code, older.err]).to.deep.equal([
+      1,
+      'https://a.example/list: This service does not expand playlists\n',
+    ]);
+  });
+
+  it('refuses a wrong command line before it asks for anything', async () => {
+    const wrong = [
+      [],
+      ['https://a.example/1', '--start', '5', '--end', '4'],
+      ['https://a.example/1', '--start', '5', '--max-duration', '4'],
+      ['https://a.example/1', '--parallel', '0'],
+      ['https://a.example/1', '--no-such-option'],
+      ['https://a.example/1', 'https://a.example/2', '--output', 'one.mp4'],
+    ];
+    for (const args of wrong) expect((await get(args)).code, args.join(' ')).to.equal(2);
+    expect(paths).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,86 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { produce } from '../../src/media/produce-file.ts';
+import { makeFilms } from '../support/films.ts';
+import { aTools, look, python } from '../support/media.ts';
+import { startProxy } from '../support/proxy.ts';
+import { aFolder } from '../support/redis.ts';
+import { root } from '../support/tree.ts';
+
+/** Manifest of a live film of segments of one second each. */
+function manifest(template: string, begun = '2026-01-01T00:00:00Z'): string {
+  return `<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="dynamic" availabilityStartTime="${begun}" minimumUpdatePeriod="PT1S" profiles="urn:mpeg:dash:profile:isoff-live:2011"><Period id="0" start="PT10S"><AdaptationSet contentType="video" mimeType="video/mp4"><Representation id="0" codecs="avc1.42c01e" bandwidth="286962" width="640" height="360">${template}</Representation></AdaptationSet></Period></MPD>`;
+}
+
+const names = 'initialization="init-stream0.m4s" media="chunk-stream0-$Number%05d$.m4s"';
+
+describe('A live DASH stream', function () {
+  this.timeout(120_000);
+
+  it('D65: is recorded from its newest segment on, which its manifest lists one by one', async () => {
+    const asked: string[] = [];
+    let readings = 0;
+    const source = createServer((request, response) => {
+      const name = (request.url ?? '').slice(1);
+      asked.push(name);
+      if (name !== 'list.mpd') {
+        response.setHeader('content-type', 'video/mp4').end(readFileSync(join(makeFilms(), 'dash', name)));
+        return;
+      }
+      // The extractor reads it twice before the recording begins.
+      readings += 1;
+      const listed = Math.min(4, Math.max(2, readings - 1));
+      const timeline = `<SegmentTimeline><S t="0" d="12800" r="${listed - 1}"/></SegmentTimeline>`;
+      const text = manifest(
+        `<SegmentTemplate timescale="12800" startNumber="1" ${names}>${timeline}</SegmentTemplate>`,
+      );
+      response.setHeader('content-type', 'application/dash+xml').end(text);
+    });
+    await new Promise<void>((resolve) => source.listen(0, '127.0.0.1', resolve));
+    const host = `127.0.0.1:${(source.address() as AddressInfo).port}`;
+    const proxy = await startProxy((each) => each === host);
+    const { folder, remove } = aFolder();
+    const args = { query: `http://${host}/list.mpd`, download_type: 'video', video_format: 'mp4', max_duration: 2 };
+    const { signal } = new AbortController();
+    const stages = new Set<string>();
+    const tell = ({ stage }: { stage: string }) => stages.add(stage);
+    const { file, metadata } = await produce({ endpoint: 'video', args }, aTools(folder, proxy.url), tell, signal);
+    expect([...stages], 'nobody interrupts it from its recording on').to.deep.equal([
+      'inspect',
+      'record',
+      'convert',
+      'prove',
+    ]);
+    expect(metadata.live_status).to.equal('is_live');
+    expect(look(file)).to.have.property('duration').closeTo(2, 0.2);
+    const chunks = asked.filter((name) => name.startsWith('chunk')).map((name) => Number(name.slice(14, 19)));
+    expect(chunks).to.deep.equal([chunks[0], (chunks[0] ?? 0) + 1]);
+    expect(readings).to.be.at.least(3);
+    await proxy.stop();
+    source.closeAllConnections();
+    source.close();
+    remove();
+  });
+
+  it('whose segments are counted by the clock has the three newest of them', () => {
+    const text = manifest(`<SegmentTemplate timescale="100" duration="192" startNumber="5" ${names}/>`);
+    const script = `
+import sys
+sys.path.insert(0, sys.argv[1])
+import live
+doc = live.compat_etree_fromstring(sys.argv[2].encode())
+live.number_segments(doc, live.parse_iso8601('2026-01-01T00:00:10Z') + 100)
+import yt_dlp
+found = yt_dlp.YoutubeDL({'quiet': True}).get_info_extractor('Generic')._parse_mpd_formats(doc, mpd_base_url='http://a', mpd_url='http://a/b')
+print([each['path'] for each in found[0]['fragments']])
+`;
+    const said = execFileSync(python, ['-I', '-c', script, join(root, 'src/media'), text], { encoding: 'utf8' });
+    // 100 s hold 52 whole segments of 1.92 s, whose numbers begin with 5.
+    const chunks = [54, 55, 56].map((number) => `'chunk-stream0-000${number}.m4s'`);
+    expect(said.trim()).to.equal(`['init-stream0.m4s', ${chunks.join(', ')}]`);
+  });
+});

@@ -1,0 +1,23 @@
+import { globSync, readFileSync } from 'node:fs';
+import { expect } from 'chai';
+
+/** Files that may read the clock of their machine: log lines, checks that compare clocks, and S3 and a cluster, whose own clocks count. */
+const exceptions = [
+  'src/admin/admin.ts',
+  'src/admin/check-machine.ts',
+  'src/admin/doctor.ts',
+  'src/admin/uninstall.ts',
+  'src/objects/s3-bucket.ts',
+  'src/roles/kubernetes-workers.ts',
+  'src/roles/run-role.ts',
+  'src/store/redis/redis-clock.ts',
+];
+
+describe('the clock', () => {
+  it('of a machine decides nothing: only listed files read it', () => {
+    const readers = globSync('src/**/*.ts').filter((path) =>
+      /\bDate\.now\b|\bnew Date\(\)/.test(readFileSync(path, 'utf8')),
+    );
+    expect(readers.toSorted()).to.deep.equal(exceptions);
+  });
+});

@@ -1,0 +1,62 @@
+import { globSync } from 'node:fs';
+import { expect } from 'chai';
+import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
+import { scripts } from '../../src/store/script.ts';
+import { holder, lead, storeOf, type TestStore } from '../support/record.ts';
+import { startTestRedis, type TestRedis } from '../support/redis.ts';
+import { contentOf, isFault, keepRecord, withFault } from '../support/script-faults.ts';
+import { scenarios } from '../support/script-scenarios.ts';
+
+/** More writes than any script has. */
+const most = 60;
+/** Scripts with at most one write, or whose writes lose nothing when they are done in part. */
+const others = [
+  ...['lead', 'layout', 'storing', 'tell', 'set-plan', 'poll', 'usage', 'due-webhooks', 'read-books', 'openings'],
+  ...['trim', 'note-oldest', 'forget-failures', 'drop-days', 'move-days'],
+];
+
+describe('a script that fails in its middle', function () {
+  this.timeout(60_000);
+  let redis: TestRedis;
+  let store: TestStore;
+  before(async () => {
+    for (const file of globSync('src/store/**/*.ts')) await import(`../../${file}`);
+    redis = await startTestRedis({ fsync: 'no' });
+  });
+  after(() => redis.stop());
+  beforeEach(async () => {
+    await redis.flush();
+    store = storeOf(redis.connection);
+    await lead(store, holder);
+  });
+
+  for (const [title, prepare] of Object.entries(scenarios)) {
+    it(`leaves balances that fit the ledger, and a repetition does all of it: ${title}`, async () => {
+      const name = title.split(' ')[0]!;
+      const { step, account } = await prepare(store);
+      const putBack = await keepRecord(store);
+      const now = Date.now();
+      const reply = await step(withFault(store, name, 0, now));
+      const wanted = await contentOf(store);
+      let faults = 0;
+      for (let fault = 1; fault <= most; fault++) {
+        await putBack();
+        const error = await step(withFault(store, name, fault, now)).catch((caught) => caught);
+        if (!isFault(error)) break;
+        faults++;
+        if (account !== undefined && !title.includes('overdraft')) {
+          expect((await verifyLedger(store, account)).problems, `fault ${fault}`).to.deep.equal([]);
+        }
+        expect(await step(withFault(store, name, 0, now)), `fault ${fault}`).to.deep.equal(reply);
+        expect(await contentOf(store), `fault ${fault}`).to.deep.equal(wanted);
+      }
+      expect(faults, 'writes').to.be.within(1, most - 1);
+    });
+  }
+
+  it('is any script with several writes', () => {
+    const tested = new Set(Object.keys(scenarios).map((title) => title.split(' ')[0]!));
+    const missing = scripts.map(({ name }) => name).filter((name) => !tested.has(name) && !others.includes(name));
+    expect(missing).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto';
+import { type AddressInfo, createConnection, createServer, type Server } from 'node:net';
+import { expect } from 'chai';
+import { chargeCall } from '../../src/store/access/charge-call.ts';
+import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
+import { readJob } from '../../src/store/jobs/read-job.ts';
+import { readLedger } from '../../src/store/log/read-ledger.ts';
+import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
+import { type Connection, connect } from '../../src/store/redis/connection.ts';
+import { LostAnswer } from '../../src/store/redis/lost-answer.ts';
+import { admitted, anAccount, ask, storeOf, type TestStore } from '../support/record.ts';
+import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+describe('a script whose answer is lost', function () {
+  this.timeout(60_000);
+  let redis: TestRedis;
+  let proxy: Server;
+  let connection: Connection;
+  let store: TestStore;
+  let caller: Awaited<ReturnType<typeof anAccount>>;
+  /** The next command with this text is carried out, and its connection breaks in place of the answer. */
+  let cutAt = '';
+  beforeEach(async () => {
+    cutAt = '';
+    redis = await startTestRedis();
+    proxy = createServer((near) => {
+      const far = createConnection(redis.server.socket);
+      let isCutting = false;
+      near.on('data', (bytes) => {
+        if (cutAt !== '' && bytes.includes(cutAt)) {
+          isCutting = true;
+          cutAt = '';
+        }
+        far.write(bytes);
+      });
+      far.on('data', (bytes) => (isCutting ? near.destroy() : near.write(bytes)));
+      near.on('error', () => far.destroy()).on('close', () => far.destroy());
+      far.on('error', () => near.destroy());
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    const [, password = ''] = /:([\w-]+)@/.exec(redis.url) ?? [];
+    const url = `redis://:${password}@127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    connection = await connect(url, { log: aLog().log });
+    store = storeOf(connection);
+    caller = await anAccount(store, { credits: 1 });
+  });
+  afterEach(async () => {
+    await connection.close();
+    await new Promise((resolve) => proxy.close(resolve));
+    await redis.stop();
+  });
+  const balances = async () => (await readSnapshot(store, caller.accountId)).balances;
+
+  it('is asked for once more, and one credit is held for the one job', async () => {
+    const id = randomUUID();
+    cutAt = id;
+    expect(await ask(store, caller, { id })).to.deep.include({ admitted: id });
+    expect(cutAt).to.equal('');
+    expect(await readJob(store, id)).to.include({ status: 'QueuedJob' });
+    expect((await balances()).held).to.equal(1);
+    expect((await verifyLedger(store, caller.accountId)).problems).to.deep.equal([]);
+  });
+
+  it('was a charge: the call is answered, and charged once', async () => {
+    const id = await admitted(store, caller, { work: { holdMs: 60_000 } });
+    cutAt = id;
+    const call = { id, accountId: caller.accountId, endpoint: 'metadata', repeat: null } as const;
+    const line = { keyId: caller.keyId, line: 'GET /v1/media/metadata', ip: '', answer: '{}' };
+    expect(await chargeCall(store, { ...call, ...line }, 5)).to.deep.equal({ done: true, balance: 'credits' });
+    expect(cutAt).to.equal('');
+    expect(await balances()).to.include({ held: 0, credits_consumed: 1 });
+    const charges = (await readLedger(store, caller.accountId, 10)).filter(({ kind }) => kind === 'charge');
+    expect(charges.map(({ job }) => job)).to.deep.equal([id]);
+  });
+
+  it('does not begin once its caller has given up', async () => {
+    const id = randomUUID();
+    await ask(store, caller, { id, valid: false });
+    process.kill(redis.pid(), 'SIGSTOP');
+    const error = await ask(store, caller, { id }).catch((caught) => caught);
+    process.kill(redis.pid(), 'SIGCONT');
+    expect(error).to.be.instanceOf(LostAnswer).and.include({ code: 'unavailable' });
+    await until(async () => (await balances().catch(() => null)) !== null, 10, 'redis to answer again');
+    const evals = String(await store.connection.send(['INFO', 'commandstats']));
+    expect(Number(/cmdstat_evalsha:calls=(\d+)/.exec(evals)?.[1])).to.be.above(0);
+    expect(await readJob(store, id)).to.equal(null);
+    expect((await balances()).held).to.equal(0);
+  });
+
+  it('is admitted once however often it is asked for', async () => {
+    const id = randomUUID();
+    expect(await ask(store, caller, { id })).to.deep.include({ admitted: id, held: 1 });
+    expect(await ask(store, caller, { id })).to.deep.include({ admitted: id, held: 1 });
+    expect(await ask(store, caller)).to.include({ refused: 'payment_required' });
+    expect((await verifyLedger(store, caller.accountId)).problems).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,173 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { expect } from 'chai';
+import { archiveDays, removeArchivedDays } from '../../src/archive/archive-days.ts';
+import { makeMetrics, renderMetrics } from '../../src/base/metrics.ts';
+import { makeSeal } from '../../src/base/seal.ts';
+import { startGauges } from '../../src/controller/gauges.ts';
+import { startLedgerCheck } from '../../src/controller/ledger-check.ts';
+import { openFolder } from '../../src/objects/folder-store.ts';
+import { dueFiles } from '../../src/store/jobs/kept-files.ts';
+import { listJobs } from '../../src/store/jobs/list-jobs.ts';
+import { findUnserved, listActive, listOverdue } from '../../src/store/jobs/open-work.ts';
+import { requeueDelayed } from '../../src/store/jobs/requeue-delayed.ts';
+import { readLedgerWalk } from '../../src/store/log/ledger-walk.ts';
+import { readLines } from '../../src/store/log/read-lines.ts';
+import { readMemory } from '../../src/store/redis/memory-limit.ts';
+import { sweepRecord } from '../../src/store/sweep-record.ts';
+import { endJobs, makeAccounts, type StoredCaller } from '../support/populate.ts';
+import { storeOf, type TestStore, takeJob } from '../support/record.ts';
+import { aFolder, aLog, startTestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+/** ROUNDS=20000, the default of `make soak`, makes 1,000,000 jobs; fewer rounds make fewer. */
+const rounds = process.env.ROUNDS === undefined ? null : Number(process.env.ROUNDS);
+const hour = 3_600_000;
+const lifetimes = { job: 720 * hour, line: 2160 * hour, file: 24 * hour };
+const repeats = 20;
+
+/** Cost of one piece of work in Redis, and its duration; each the least of several runs. */
+interface Cost {
+  readonly commands: number;
+  readonly outputBytes: number;
+  readonly redisMs: number;
+  readonly ms: number;
+}
+
+interface Figures {
+  readonly bytesOfAccount: number;
+  readonly bytesOfJob: number;
+  readonly verifyMs: number;
+  readonly mostDelayMs: number;
+  readonly costs: Readonly<Record<'scrape' | 'pass' | 'sweep' | 'list' | 'rare list' | 'log show', Cost>>;
+}
+
+/** Fills a record of its own and measures it. */
+async function measure(accounts: number, jobsOfEach: number): Promise<Figures> {
+  const redis = await startTestRedis({ fsync: 'no' });
+  try {
+    const store = storeOf(redis.connection);
+    const used = async () => (await readMemory(redis.connection, null)).usedBytes;
+    const empty = await used();
+    const callers = await makeAccounts(store, accounts, 2 * jobsOfEach);
+    const withAccounts = await used();
+    await endJobs(store, callers, jobsOfEach);
+    const withJobs = await used();
+    return {
+      bytesOfAccount: (withAccounts - empty) / accounts,
+      bytesOfJob: (withJobs - withAccounts) / (accounts * jobsOfEach),
+      costs: await measureCosts(store, callers[0]!),
+      ...(await measureVerification(store)),
+    };
+  } finally {
+    await redis.stop();
+  }
+}
+
+async function measureCosts(store: TestStore, { accountId }: StoredCaller): Promise<Figures['costs']> {
+  const { folder, remove } = aFolder();
+  const [metrics, { log }] = [makeMetrics(), aLog()];
+  const gauges = startGauges({ store, metrics, log, isLeading: () => true, oldestUnsettled: () => null });
+  const objects = await openFolder({ folder, seal: makeSeal({ secret: Buffer.alloc(32) }), now: Date.now });
+  const list = (status?: 'NotFound') => () => listJobs(store, accountId, { status, limit: 20, after: null });
+  const pass = async () => {
+    await requeueDelayed(store);
+    await takeJob(store, 'another', 10);
+    await findUnserved(store, store.clock.now());
+    await listActive(store);
+    await listOverdue(store, store.clock.now());
+  };
+  const goOn = () => true;
+  const sweep = async () => {
+    await sweepRecord(store, lifetimes);
+    await dueFiles(store, store.clock.now() - lifetimes.file);
+    await removeArchivedDays(store, objects, store.clock.now() - lifetimes.line, goOn);
+    await archiveDays({ store, objects, lifetimes, goOn, metrics, log });
+  };
+  const costs = {
+    scrape: await costOf(store, () => renderMetrics(metrics)),
+    pass: await costOf(store, pass),
+    sweep: await costOf(store, sweep),
+    list: await costOf(store, list()),
+    'rare list': await costOf(store, list('NotFound')),
+    'log show': await costOf(store, () => readLines(store, accountId, 100)),
+  };
+  await gauges.close();
+  remove();
+  return costs;
+}
+
+async function costOf(store: TestStore, work: () => Promise<unknown>): Promise<Cost> {
+  const runs: Cost[] = [];
+  for (let n = 0; n < repeats; n++) {
+    await store.connection.send(['CONFIG', 'RESETSTAT']);
+    const began = performance.now();
+    await work();
+    const ms = performance.now() - began;
+    const told = String(await store.connection.send(['INFO', 'everything']));
+    const rows = [...told.matchAll(/^cmdstat_([^:]+):calls=(\d+),usec=(\d+)/gm)].filter(
+      // The commands of a script count, and its own time contains theirs.
+      ([, name]) => !/^(?:config|info|ping|client|eval|evalsha)\b/.test(name!),
+    );
+    runs.push({
+      commands: rows.reduce((sum, [, , calls]) => sum + Number(calls), 0),
+      outputBytes: Number(/^total_net_output_bytes:(\d+)/m.exec(told)?.[1]),
+      redisMs: rows.reduce((sum, [, , , usec]) => sum + Number(usec), 0) / 1000,
+      ms,
+    });
+  }
+  const least = (name: keyof Cost) => Math.min(...runs.map((run) => run[name]));
+  return { commands: least('commands'), outputBytes: least('outputBytes'), redisMs: least('redisMs'), ms: least('ms') };
+}
+
+/** Lets the hourly check run once, and sees for how long it keeps its process from other work. */
+async function measureVerification(store: TestStore): Promise<Pick<Figures, 'verifyMs' | 'mostDelayMs'>> {
+  const delay = monitorEventLoopDelay({ resolution: 5 });
+  const began = performance.now();
+  delay.enable();
+  const check = startLedgerCheck({ store, metrics: makeMetrics(), log: aLog().log, isLeading: () => true, tickMs: 1 });
+  await until(async () => (await readLedgerWalk(store)).lastProblems === 0, 3600, 'every ledger is verified');
+  delay.disable();
+  await check.close();
+  return { verifyMs: performance.now() - began, mostDelayMs: delay.max / 1e6 };
+}
+
+describe('the cost of upkeep', () => {
+  it('of 1,000 accounts is that of 100: no scrape, pass or sweep looks at accounts without due work', async function () {
+    this.timeout(120_000);
+    const [few, many] = [await measure(100, 1), await measure(1000, 1)];
+    for (const name of ['scrape', 'pass', 'sweep'] as const) {
+      const [before, after] = [few.costs[name], many.costs[name]];
+      expect(after.commands, `commands of a ${name}`).to.be.within(1, before.commands);
+      expect(after.outputBytes, `bytes of a ${name}`).to.be.at.most(1.5 * before.outputBytes);
+    }
+  });
+
+  if (rounds !== null)
+    it('of a large record is at most 1.5 times that of 1,000 accounts with a job each', async function () {
+      this.timeout(4 * hour);
+      const jobs = Math.min(1_000_000, 50 * rounds);
+      const [few, many] = [await measure(1000, 1), await measure(Math.max(1, Math.round(jobs / 10)), 10)];
+      show(jobs, few, many);
+      for (const name of ['scrape', 'pass', 'sweep'] as const) {
+        expect(many.costs[name].commands, `commands of a ${name}`).to.be.at.most(few.costs[name].commands);
+        expect(many.costs[name].redisMs, `time of a ${name}`).to.be.at.most(1.5 * few.costs[name].redisMs + 0.05);
+      }
+    });
+});
+
+function show(jobs: number, few: Figures, many: Figures): void {
+  const row = (name: string, before: number, after: number, unit: string) =>
+    console.log(`      ${name}: ${after.toFixed(2)} ${unit}, ${(after / before).toFixed(2)} × of 1,000 jobs`);
+  console.log(`      ${jobs} jobs of ${jobs / 10} accounts`);
+  row('bytes of an account with a key', few.bytesOfAccount, many.bytesOfAccount, 'B');
+  row('bytes of an ended job', few.bytesOfJob, many.bytesOfJob, 'B');
+  for (const [name, cost] of Object.entries(many.costs)) {
+    const before = few.costs[name as keyof Figures['costs']];
+    row(`${name}, duration`, before.ms, cost.ms, 'ms');
+    row(`${name}, commands in Redis`, before.redisMs, cost.redisMs, 'ms');
+    row(`${name}, number of commands`, before.commands, cost.commands, 'commands');
+    row(`${name}, answers of Redis`, before.outputBytes, cost.outputBytes, 'B');
+  }
+  row('check of all ledgers', few.verifyMs, many.verifyMs, 'ms');
+  row('longest delay of other work during it', few.mostDelayMs, many.mostDelayMs, 'ms');
+}

@@ -1,0 +1,81 @@
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { json as readJson } from 'node:stream/consumers';
+import type { Json } from '../json.ts';
+import { until } from '../until.ts';
+import type { Cluster } from './cluster.ts';
+
+/** The answer of an admission webhook: a refusal with its reason, or an admission with a JSON patch. */
+export type AdmissionAnswer = { readonly no: string } | { readonly yes: readonly object[] };
+
+/** An admission webhook of somebody else in the cluster. */
+export interface AdmissionWebhook {
+  /** Nobody answers any more, and the cluster goes on asking. */
+  silence(): Promise<void>;
+  /** The cluster does not ask any more. */
+  remove(): Promise<void>;
+}
+
+const configurations = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';
+const name = 'test.example.com';
+
+/** Lets a webhook judge new Jobs or pods of a namespace; answers when the cluster asks it. */
+export async function startAdmissionWebhook(
+  { admin, authority }: Cluster,
+  { namespace, resource }: { readonly namespace: string; readonly resource: 'jobs' | 'pods' },
+  judge: (object: Json) => AdmissionAnswer,
+): Promise<AdmissionWebhook> {
+  let asked = 0;
+  const server = createServer(authority.issue({ name, hosts: ['127.0.0.1'] }), async (req, res) => {
+    const { request } = (await readJson(req)) as { request: { uid: string; object: Json } };
+    asked++;
+    const review = { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview' };
+    res.end(JSON.stringify({ ...review, response: { uid: request.uid, ...answerOf(judge(request.object)) } }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const [group, path] = resource === 'jobs' ? ['batch', '/apis/batch/v1'] : ['', '/api/v1'];
+  await admin.ask('POST', configurations, {
+    metadata: { name },
+    webhooks: [
+      {
+        name,
+        clientConfig: {
+          url: `https://127.0.0.1:${port}/`,
+          caBundle: Buffer.from(authority.cert).toString('base64'),
+        },
+        rules: [{ apiGroups: [group], apiVersions: ['v1'], operations: ['CREATE'], resources: [resource] }],
+        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+        admissionReviewVersions: ['v1'],
+        sideEffects: 'None',
+        failurePolicy: 'Fail',
+        timeoutSeconds: 2,
+      },
+    ],
+  });
+  const probe = async () => {
+    const objects = `${path}/namespaces/${namespace}/${resource}?dryRun=All`;
+    // The object is invalid: the webhook is asked before that is judged.
+    await admin.ask('POST', objects, { metadata: { name: 'probe' } }).catch(() => undefined);
+    return asked > 0;
+  };
+  await until(probe, 20, 'the webhook is asked');
+  const silence = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  return {
+    silence,
+    remove: async () => {
+      await admin.ask('DELETE', `${configurations}/${name}`);
+      await silence();
+    },
+  };
+}
+
+function answerOf(admission: AdmissionAnswer): object {
+  if ('no' in admission) return { allowed: false, status: { message: admission.no } };
+  const patch = Buffer.from(JSON.stringify(admission.yes)).toString('base64');
+  return { allowed: true, patchType: 'JSONPatch', patch };
+}

@@ -1,0 +1,101 @@
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { until } from './until.ts';
+
+/** One call that came through a link. */
+interface LinkedCall {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingMessage['headers'];
+}
+
+/** A server between a caller and a service, with faults that a test switches on. */
+export interface FaultyLink {
+  readonly url: string;
+  readonly calls: LinkedCall[];
+  /** Address that calls are passed on to; without one, and while it does not answer, connections are closed. */
+  lead(to: string | null): void;
+  /** Passes on this many calls whose path fits, and closes their connections instead of answering. */
+  loseAnswers(path: RegExp, times: number): void;
+  /** Closes this many answers with a file in their middle, each as soon as `mayCut` is true. */
+  cutFiles(times: number, mayCut: () => boolean): void;
+  /** Changes one byte of each file from now on. */
+  alterFiles(): void;
+  /** Takes all faults back and forgets the calls. */
+  mend(): void;
+  stop(): Promise<void>;
+}
+
+export async function startFaultyLink(): Promise<FaultyLink> {
+  let target: string | null = null;
+  const faults: LinkFaults = { lost: { path: /$^/, times: 0 }, cuts: 0, mayCut: () => true, isAltering: false };
+  const calls: LinkedCall[] = [];
+  const server = createServer((asking, answer) => {
+    calls.push({ method: asking.method ?? '', path: asking.url ?? '', headers: asking.headers });
+    if (target === null) return void answer.destroy();
+    const onward = request(target + asking.url, { method: asking.method, headers: asking.headers, agent: false });
+    onward
+      .on('response', (came) => passBack(asking.url ?? '', answer, came, faults))
+      .on('error', () => answer.destroy());
+    answer.on('close', () => onward.destroy());
+    asking.pipe(onward);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    calls,
+    lead: (to) => {
+      target = to;
+    },
+    loseAnswers: (path, times) => {
+      faults.lost = { path, times };
+    },
+    cutFiles: (times, mayCut) => {
+      Object.assign(faults, { cuts: times, mayCut });
+    },
+    alterFiles: () => {
+      faults.isAltering = true;
+    },
+    mend: () => {
+      Object.assign(faults, { lost: { path: /$^/, times: 0 }, cuts: 0, mayCut: () => true, isAltering: false });
+      calls.length = 0;
+    },
+    stop: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+interface LinkFaults {
+  lost: { path: RegExp; times: number };
+  cuts: number;
+  mayCut: () => boolean;
+  isAltering: boolean;
+}
+
+/** Passes an answer back to the caller, with the faults that are on. */
+function passBack(path: string, answer: ServerResponse, came: IncomingMessage, faults: LinkFaults): void {
+  const { lost, isAltering } = faults;
+  if (lost.times > 0 && lost.path.test(path)) {
+    lost.times -= 1;
+    came.resume().on('end', () => answer.destroy());
+    return;
+  }
+  const isFile = path.startsWith('/files/');
+  const isCut = isFile && faults.cuts > 0;
+  if (isCut) faults.cuts -= 1;
+  answer.writeHead(came.statusCode ?? 502, came.headers).flushHeaders();
+  const half = Math.floor(Number(came.headers['content-length']) / 2);
+  let sent = 0;
+  came.on('data', (chunk: Buffer) => {
+    const bytes = Buffer.from(isCut ? chunk.subarray(0, half - sent) : chunk);
+    if (isFile && isAltering && sent === 0) bytes[0] = bytes[0]! ^ 1;
+    sent += bytes.length;
+    answer.write(bytes);
+    if (!isCut || sent < half) return;
+    came.removeAllListeners('data').resume();
+    void until(faults.mayCut, 20, 'the caller has read enough').finally(() => answer.destroy());
+  });
+  came.on('end', () => (isCut ? undefined : answer.end())).on('error', () => answer.destroy());
+}

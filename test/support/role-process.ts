@@ -1,0 +1,88 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { quietPort } from './free-port.ts';
+import { root } from './tree.ts';
+import { until } from './until.ts';
+
+/** A role in a process of its own, as an image starts it. */
+export interface RoleProcess {
+  readonly process: ChildProcess;
+  /** Its main listener: the public API, the gateway, the inspector or the egress proxy. */
+  readonly url: string;
+  /** Its output on both streams. */
+  output(): string;
+  /** Its exit code, or the signal that ended it. */
+  readonly ended: Promise<number | string>;
+  /** Answers of its probe port. */
+  probe(path: '/healthz' | '/readyz' | '/metrics'): Promise<{ status: number; text: string }>;
+  end(signal: NodeJS.Signals): Promise<number | string>;
+}
+
+/** Settings of one part; where nothing is said, it listens on loopback, on ports of its own. */
+type Env = Readonly<Record<string, string>>;
+
+/** Starts a role and does not wait. */
+export async function spawnRole(role: 'api' | 'controller' | 'inspector' | 'egress', env: Env): Promise<RoleProcess> {
+  const { TRAWL_HOST: host = '127.0.0.1' } = env;
+  const [port, probePort] = [await quietPort(host), await quietPort(host)];
+  const url = `http://${host}:${port}`;
+  const own = { TRAWL_PORT: port, TRAWL_GATEWAY_PORT: port, TRAWL_PROBE_PORT: probePort };
+  const place = role === 'inspector' ? { TRAWL_INSPECTOR_ADDRESS: url } : {};
+  const child = spawn(join(root, 'trawl'), [role, ...(role === 'egress' ? ['--at', String(port)] : [])], {
+    env: {
+      PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+      ...mapValues(own, String),
+      ...place,
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text) => {
+      said += text;
+    });
+  }
+  const ended = new Promise<number | string>((resolve) => {
+    child.once('close', (code, signal) => resolve(code ?? signal ?? ''));
+  });
+  return {
+    ...{ process: child, url, ended, output: () => said },
+    probe: async (path) => {
+      const answer = await fetch(`http://${host}:${probePort}${path}`);
+      return { status: answer.status, text: await answer.text() };
+    },
+    end: (signal) => {
+      child.kill(signal);
+      return ended;
+    },
+  };
+}
+
+/** Starts a role and waits until it is ready. */
+export async function startRole(...given: Parameters<typeof spawnRole>): Promise<RoleProcess> {
+  const part = await spawnRole(...given);
+  const isReady = () =>
+    part.probe('/readyz').then(
+      ({ status }) => status === 200,
+      () => false,
+    );
+  const hasEnded = () => part.process.exitCode !== null;
+  await until(async () => hasEnded() || (await isReady()), 30, `${given[0]} is ready`).catch((error: Error) => {
+    part.process.kill('SIGKILL');
+    throw new Error(`${error.message}: ${part.output()}`);
+  });
+  if (hasEnded()) throw new Error(`${given[0]} ended: ${part.output()}`);
+  return part;
+}
+
+/** Returns true when the metrics of a controller say that it leads. */
+export async function isLeading({ probe }: RoleProcess): Promise<boolean> {
+  const { text } = await probe('/metrics').catch(() => ({ text: '' }));
+  return /^trawl_leader 1$/m.test(text);
+}
+
+function mapValues<T>(of: Readonly<Record<string, T>>, turn: (value: T) => string): Record<string, string> {
+  return Object.fromEntries(Object.entries(of).map(([name, value]) => [name, turn(value)]));
+}

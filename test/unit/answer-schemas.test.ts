@@ -1,0 +1,167 @@
+import { expect } from 'chai';
+import { answerFault } from '../../src/model/answer-schemas.ts';
+import { jobJson, queueJson } from '../../src/model/job-json.ts';
+import { reducedUsage, usage } from '../../src/model/money.ts';
+import { healthOf } from '../../src/model/stats.ts';
+import { aPack, someBalances } from '../support/balances.ts';
+import { aJob, aRunningJob, someDelivered, someMetadata } from '../support/jobs.ts';
+
+const hour = 3_600_000;
+const uuid = '11111111-2222-4333-8444-555555555555';
+const url = 'https://example.com/film';
+const wholeMetadata = {
+  ...someMetadata,
+  ...{ width: 1, height: 1, channel: 'A', channel_url: url, is_live: false, was_live: false },
+  ...{ live_status: 'not_live' as const, extractor: 'a', thumbnail: url, like_count: 1, view_count: 1 },
+  ...{ description: 'A', upload_date: 20_260_102, webpage_url: url, original_url: url },
+};
+const ended = { started_at: 1000, ended_at: 3500, metadata: wholeMetadata };
+const beside = { now: hour, link: url, expires_at: 24 * hour, queue: queueJson(waiting(), 5) };
+const jobs = {
+  completed: aRunningJob({ ...ended, status: 'CompletedJob', delivered: someDelivered(1) }),
+  failed: aRunningJob({ ...ended, status: 'Error', error_code: 'private', error: 'This content is private' }),
+  queued: aJob(),
+  running: aRunningJob({ stage: 'fetch video', speed_bytes: 5000, eta_seconds: 9 }),
+};
+const key = {
+  ...{ alias: 'main', active: true, category: 'production', expires: 1 },
+  quotas: { total: 100, monthly: 7, weekly: 6, daily: 5 },
+};
+const plan = { name: 'pro', per_minute: 900, per_second: 30 };
+const balances = someBalances({ quota: 10, period_start: 1, period_end: 2, packs: [aPack('a'), aPack('b')] });
+
+/** Answers as the model makes them. */
+const answers: [name: string, schema: string, answer: object][] = [
+  ['an error', 'Error', { error: 'Not Found' }],
+  ['an accepted job', 'Accepted', { job_id: uuid }],
+  ['an event', 'Event', { id: '1', event: 'progress', data: '{}' }],
+  ['metadata', 'Metadata', wholeMetadata],
+  ...Object.entries(jobs).map(([name, job]): (typeof answers)[0] => [`a ${name} job`, 'Job', jobJson(job, beside)]),
+  ['a list of jobs', 'JobList', { jobs: [jobJson(jobs.completed, beside)], next_cursor: 'next' }],
+  ['usage', 'Usage', usage(balances, { name: 'Acme', slug: 'acme' }, plan, key, 3)],
+  ['reduced usage', 'ReducedUsage', reducedUsage(balances, plan)],
+  ['statistics', 'Stats', healthOf('video', '/v1/video/download', [], hour)],
+];
+
+function waiting() {
+  return { before: 1, running: 0, concurrency: null, stage: null };
+}
+
+/** Every path in a value with what stands there, but nothing in `args`, which holds what the caller gave. */
+function placesOf(value: unknown, before: readonly string[] = []): [path: string[], value: unknown][] {
+  if (typeof value !== 'object' || value === null || before.at(-1) === 'args') return [];
+  return Object.entries(value).flatMap(([name, inner]): [string[], unknown][] => {
+    const path = [...before, name];
+    return [[path, inner], ...placesOf(inner, path)];
+  });
+}
+
+/** Returns a copy in which the value of one path is changed; `undefined` takes the field away. */
+function change(whole: object, path: readonly string[], make: (value: unknown) => unknown): object {
+  const copy = JSON.parse(JSON.stringify(whole));
+  const inner = path.slice(0, -1).reduce<Record<string, unknown>>((at, name) => at[name] as never, copy);
+  const name = path.at(-1)!;
+  const value = make(inner[name]);
+  if (value === undefined) delete inner[name];
+  else inner[name] = value;
+  return copy;
+}
+
+const wrong = (value: unknown) => (typeof value === 'object' ? 'wrong' : { wrong: true });
+/** Fields that a job may lack. */
+const optional =
+  /^(?:error|error_code|retryable|queue|stage|speed_bytes|eta_seconds|result\.(?:expires_at|bytes|sha256|content_type))$/;
+
+describe('schemas of answers', () => {
+  for (const [name, schema, answer] of answers) {
+    it(`take ${name} as the model makes it, whole and as a part`, () => {
+      expect([answerFault(schema, answer), answerFault(`${schema}Part`, answer)]).to.deep.equal([null, null]);
+    });
+
+    it(`name the path of each value of the wrong type in ${name}`, () => {
+      for (const [path, value] of placesOf(answer)) {
+        if (value === null) continue;
+        const changed = change(answer, path, wrong);
+        const faults = [answerFault(schema, changed), answerFault(`${schema}Part`, changed)];
+        expect(
+          faults.map((fault) => fault?.path),
+          path.join('.'),
+        ).to.deep.equal([path.join('.'), path.join('.')]);
+        expect(faults[0]?.problem, path.join('.')).to.match(/^must /);
+      }
+    });
+
+    it(`miss each field that ${name} must have, and none in a part of it`, () => {
+      for (const [path] of placesOf(answer)) {
+        if (/^\d+$/.test(path.at(-1)!)) continue;
+        const changed = change(answer, path, () => undefined);
+        const isOptional = schema.startsWith('Job') && optional.test(path.join('.').replace('jobs.0.', ''));
+        const fault = answerFault(schema, changed);
+        expect(fault?.path, path.join('.')).to.equal(isOptional ? undefined : path.slice(0, -1).join('.'));
+        expect(answerFault(`${schema}Part`, changed), path.join('.')).to.equal(null);
+      }
+    });
+  }
+
+  const values: [schema: string, path: string, value: unknown, fits: boolean][] = [
+    ['Accepted', 'job_id', uuid.slice(1), false],
+    ['Accepted', 'job_id', `a${uuid}`, false],
+    ['Accepted', 'job_id', `${uuid}a`, false],
+    ['Accepted', 'job_id', uuid.replaceAll('-', ''), false],
+    ['Accepted', 'job_id', uuid.replaceAll('1', 'x'), false],
+    ['Accepted', 'job_id', uuid.replaceAll('1', 'F'), false],
+    ['Event', 'event', 'begin', false],
+    ['Event', 'event', 'end', true],
+    ['Job', 'status', 'Done', false],
+    ['Job', 'progress', -1, false],
+    ['Job', 'progress', 0, true],
+    ['Job', 'progress', 100, true],
+    ['Job', 'progress', 101, false],
+    ['Job', 'progress', 1.5, false],
+    ['Job', 'success', null, true],
+    ['Job', 'result', null, true],
+    ['Job', 'error_code', 'no_such_code', false],
+    ['Job', 'error_code', null, true],
+    ['Job', 'started_at', '2026-01-02', false],
+    ['Job', 'started_at', '2026-01-02T03:04:05Z', true],
+    ['Job', 'started_at', '2026-01-02T03:04:05.006Z', true],
+    ['Job', 'started_at', '2026-01-02T03:04:05+01:00', true],
+    ['Job', 'started_at', '2026-01-02T03:04:05', false],
+    ['Job', 'started_at', 'x2026-01-02T03:04:05Z', false],
+    ['Job', 'started_at', '2026-01-02T03:04:05Zx', false],
+    ['Job', 'result.response', 'no URL', false],
+    ['Job', 'result.response', null, true],
+    ['Job', 'result.bytes', -1, false],
+    ['Job', 'result.bytes', 1.5, false],
+    ['Job', 'result.metadata', null, true],
+    ['Job', 'result.metadata.channel_url', 'no URL', false],
+    ['Job', 'result.metadata.live_status', 'asleep', false],
+    ['Job', 'result.metadata.live_status', 'post_live', true],
+    ['Job', 'result.metadata.duration', 12.5, true],
+    ['Job', 'result.metadata.width', 12.5, false],
+    ['Usage', 'packs', null, true],
+    ['Usage', 'packs.current', null, true],
+    ['Usage', 'api_key.quotas.daily', null, true],
+    ['Usage', 'subscription.percent_used', 33.33, true],
+    ['Usage', 'remaining', 33.33, false],
+    ['Stats', 'health', 'fine', false],
+    ['Stats', 'health', 'degraded', true],
+    ['Stats', 'health', 'down', true],
+    ['Stats', 'window', '2h', false],
+    ['Stats', 'path', null, true],
+  ];
+  for (const [schema, path, value, fits] of values) {
+    it(`${fits ? 'take' : 'refuse'} ${JSON.stringify(value)} for ${schema} ${path}`, () => {
+      const [, , answer] = answers.find(([, name]) => name === schema)!;
+      const fault = answerFault(
+        schema,
+        change(answer, path.split('.'), () => value),
+      );
+      expect(fault?.path).to.equal(fits ? undefined : path);
+    });
+  }
+
+  it('are known by their names alone', () => {
+    expect(() => answerFault('Nothing', {})).to.throw('there is no schema Nothing');
+  });
+});

@@ -1,0 +1,45 @@
+import { expect } from 'chai';
+import type { Network } from '../../src/base/settings/kinds.ts';
+import { isInRange, isPrivateAddress, readAddress, readRange } from '../../src/model/public-address.ts';
+
+const read = (text: string) => readAddress(text)!;
+
+describe('addresses of own networks', () => {
+  const rows: [addresses: string, isPrivate: boolean][] = [
+    ['127.0.0.1 127.255.255.255 ::1 ::ffff:127.0.0.1', true],
+    ['10.0.0.1 172.16.0.1 172.31.255.255 192.168.255.255 ::ffff:10.0.0.1', true],
+    ['169.254.169.254 fe80::1', true],
+    ['100.64.0.1 100.127.255.255', true],
+    ['fc00::1 fdff::1', true],
+    ['8.8.8.8 172.32.0.1 100.128.0.1 2600::1 192.0.2.1 224.0.0.1 ::ffff:8.8.8.8', false],
+  ];
+  for (const [addresses, isPrivate] of rows) {
+    it(`${isPrivate ? 'have' : 'do not have'} ${addresses}`, () => {
+      for (const address of addresses.split(' ')) expect(isPrivateAddress(read(address)), address).to.equal(isPrivate);
+    });
+  }
+});
+
+describe('ranges of addresses', () => {
+  const v4 = (address: string, prefix: number): Network => ({ family: 'ipv4', address, prefix });
+  const v6 = (address: string, prefix: number): Network => ({ family: 'ipv6', address, prefix });
+  const rows: [range: Network, inside: string, outside: string][] = [
+    [v4('10.0.0.0', 8), '10.255.255.255 ::ffff:10.1.2.3', '11.0.0.0 a00::'],
+    [v4('10.1.2.3', 32), '10.1.2.3', '10.1.2.4'],
+    [v6('2001:db8::', 32), '2001:db8:ffff::1', '2001:db9::'],
+    [v6('::ffff:10.0.0.0', 104), '10.255.255.255 ::ffff:10.1.2.3', '11.0.0.0'],
+    [v6('::ffff:0.0.0.0', 96), '8.8.8.8 ::ffff:10.1.2.3', '::1 2600::1'],
+    [v6('::ffff:10.0.0.0', 95), '::fffe:1.2.3.4', '2600::1'],
+  ];
+  for (const [range, inside, outside] of rows) {
+    it(`${range.address}/${range.prefix} has ${inside}, and not ${outside}`, () => {
+      const has = (text: string) => isInRange(readRange(range), read(text));
+      for (const text of inside.split(' ')) expect(has(text), text).to.equal(true);
+      for (const text of outside.split(' ')) expect(has(text), text).to.equal(false);
+    });
+  }
+
+  it('have an address at their beginning', () => {
+    expect(() => readRange(v4('10.0.0', 8))).to.throw('10.0.0 is no address');
+  });
+});
