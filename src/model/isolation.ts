@@ -5,7 +5,7 @@
  */
 export type Isolation = 'bwrap-user' | 'bwrap-namespace' | 'landlock-user' | 'landlock' | 'pod' | 'none';
 
-/** What each version of Landlock adds, and the first Linux that has it. No version bars UDP, or UNIX sockets that have a path. */
+/** Landlock by version: the first Linux that has it, and the accesses that it bars besides those of earlier versions. No version bars UDP, or UNIX sockets that have a path. */
 export const landlockSteps: readonly LandlockStep[] = [
   { version: 1, linux: '5.13', bars: 'reading and writing files of others' },
   { version: 2, linux: '5.19', bars: 'moving files between folders' },

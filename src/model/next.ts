@@ -68,7 +68,7 @@ const deadlineOutcomes: Record<'waiting' | 'running', Outcome> = {
 
 const maxRetryDelayMs = 600_000;
 /** A job that would wait longer before its next attempt waits no more: the clock went back since. */
-export const longestWaitMs = 2 * maxRetryDelayMs;
+export const maxWaitMs = 2 * maxRetryDelayMs;
 const preemptedText = 'another account waited for a worker';
 
 export function next(job: Job, seen: Seen, now: number, limits: JobLimits): Step {
@@ -149,7 +149,7 @@ function hasRun(seen: Seen): boolean {
 function startLater(job: Job, now: number, limits: JobLimits): Step {
   const queuedSince = Math.max(job.created_at, job.not_before);
   if (now - queuedSince >= limits.maxQueueMs) return settleFailed('queue_timeout', null);
-  const waits = job.not_before > now && job.not_before - now <= longestWaitMs;
+  const waits = job.not_before > now && job.not_before - now <= maxWaitMs;
   if (waits) return { do: 'nothing', until: job.not_before };
   return { do: 'start', attempt: job.attempt + 1 };
 }

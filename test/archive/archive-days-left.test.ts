@@ -9,24 +9,21 @@ import { keys } from '../../src/store/keys.ts';
 import { archivedPartKey, beforeFirstEntry, listArchivedParts } from '../../src/store/log/archived-parts.ts';
 import { ledgerStream } from '../../src/store/log/read-ledger.ts';
 import { freeLineStream, paidLineStream } from '../../src/store/log/read-lines.ts';
+import { eachWithEmptyRecord } from '../support/empty-record.ts';
 import { allOf, anOldAccount, type OldAccount, objectsIn } from '../support/old-account.ts';
-import { storeOf, type TestStore } from '../support/record.ts';
-import { aFolder, aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
+import type { TestStore } from '../support/record.ts';
+import { aFolder, aLog } from '../support/redis.ts';
 
 const lifetimes = { job: 30 * 86_400_000 };
 
 describe('closed days that cannot be archived now', () => {
-  let redis: TestRedis;
   let store: TestStore;
   let objects: FolderStore;
   let place: ReturnType<typeof aFolder>;
-  before(async () => {
-    redis = await startTestRedis();
+  eachWithEmptyRecord((fresh) => {
+    store = fresh;
   });
-  after(() => redis.stop());
   beforeEach(async () => {
-    await redis.flush();
-    store = storeOf(redis.connection);
     place = aFolder();
     objects = await openFolder({ folder: place.folder, seal: makeSeal({ secret: Buffer.alloc(32) }), now: Date.now });
   });

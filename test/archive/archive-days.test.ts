@@ -18,9 +18,10 @@ import { ledgerStream, readLedger } from '../../src/store/log/read-ledger.ts';
 import { freeLineStream, paidLineStream, readLines } from '../../src/store/log/read-lines.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { rollPeriod } from '../../src/store/money/roll-period.ts';
+import { eachWithEmptyRecord } from '../support/empty-record.ts';
 import { allOf, anOldAccount, freeLines, type OldAccount, objectsIn } from '../support/old-account.ts';
-import { anAccount, aRunningJob, completed, holder, storeOf, type TestStore } from '../support/record.ts';
-import { aFolder, aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
+import { anAccount, aRunningJob, completed, holder, type TestStore } from '../support/record.ts';
+import { aFolder, aLog, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
 const day = 86_400_000;
@@ -33,13 +34,10 @@ describe('ended days', () => {
   let store: TestStore;
   let objects: FolderStore;
   let place: ReturnType<typeof aFolder>;
-  before(async () => {
-    redis = await startTestRedis();
+  eachWithEmptyRecord((fresh, server) => {
+    [store, redis] = [fresh, server];
   });
-  after(() => redis.stop());
   beforeEach(async () => {
-    await redis.flush();
-    store = storeOf(redis.connection);
     place = aFolder();
     objects = await openFolder({ folder: place.folder, seal: makeSeal({ secret: Buffer.alloc(32) }), now: Date.now });
   });

@@ -6,21 +6,17 @@ import { removeAccount } from '../../src/store/accounts/remove-account.ts';
 import { keys } from '../../src/store/keys.ts';
 import { readLedgerWalk } from '../../src/store/log/ledger-walk.ts';
 import type { Connection } from '../../src/store/redis/connection.ts';
-import { anAccount, storeOf, type TestStore } from '../support/record.ts';
-import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
+import { eachWithEmptyRecord } from '../support/empty-record.ts';
+import { anAccount, type TestStore } from '../support/record.ts';
+import { aLog, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
 describe('the check of all ledgers', () => {
   let redis: TestRedis;
   let store: TestStore;
   const running: { close(): Promise<void> }[] = [];
-  before(async () => {
-    redis = await startTestRedis({ fsync: 'no' });
-  });
-  after(() => redis.stop());
-  beforeEach(async () => {
-    await redis.flush();
-    store = storeOf(redis.connection);
+  eachWithEmptyRecord((fresh, server) => {
+    [store, redis] = [fresh, server];
   });
   afterEach(() => Promise.all(running.splice(0).map((check) => check.close())));
 

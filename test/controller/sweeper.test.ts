@@ -15,6 +15,7 @@ import { keys } from '../../src/store/keys.ts';
 import { readLedger } from '../../src/store/log/read-ledger.ts';
 import { shortId } from '../../src/store/short-id.ts';
 import { advanceWith } from '../support/advance.ts';
+import { eachWithEmptyRecord } from '../support/empty-record.ts';
 import {
   aDownload,
   admitted,
@@ -23,10 +24,9 @@ import {
   completed,
   failed,
   holder,
-  storeOf,
   type TestStore,
 } from '../support/record.ts';
-import { aFolder, aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
+import { aFolder, aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
 const hour = 3_600_000;
@@ -35,18 +35,14 @@ const answering = { isAway: () => false, check: async () => true };
 const lifetimes = { job: 720 * hour, line: 2160 * hour, file: 24 * hour };
 
 describe('the sweeper', () => {
-  let redis: TestRedis;
   let store: TestStore;
   let objects: FolderStore;
   let place: ReturnType<typeof aFolder>;
   let sweeping: ReturnType<typeof startSweeper> | undefined;
-  before(async () => {
-    redis = await startTestRedis();
+  eachWithEmptyRecord((fresh) => {
+    store = fresh;
   });
-  after(() => redis.stop());
   beforeEach(async () => {
-    await redis.flush();
-    store = storeOf(redis.connection);
     place = aFolder();
     objects = await openFolder({ folder: place.folder, seal: makeSeal({ secret: Buffer.alloc(32) }), now: Date.now });
   });

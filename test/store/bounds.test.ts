@@ -18,6 +18,7 @@ import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { addPack } from '../../src/store/money/add-pack.ts';
 import { grantCredits } from '../../src/store/money/grant-credits.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
+import { eachWithEmptyRecord } from '../support/empty-record.ts';
 import {
   aDownload,
   admitted,
@@ -30,12 +31,11 @@ import {
   failed,
   holder,
   lead,
-  storeOf,
   type TestStore,
   takeJob,
   theJob,
 } from '../support/record.ts';
-import { aFolder, aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
+import { aFolder, aLog } from '../support/redis.ts';
 import { read } from '../support/tree.ts';
 
 const day = 86_400_000;
@@ -48,15 +48,9 @@ const rows = [...read('docs/operate.md').matchAll(/^\| (`\w+`(?: `\w+`)*) \|[^|]
 );
 
 describe('the bounds of the record', () => {
-  let redis: TestRedis;
   let store: TestStore;
-  before(async () => {
-    redis = await startTestRedis({ fsync: 'no' });
-  });
-  after(() => redis.stop());
-  beforeEach(async () => {
-    await redis.flush();
-    store = storeOf(redis.connection);
+  eachWithEmptyRecord((fresh) => {
+    store = fresh;
   });
 
   const count = async (...command: string[]) => Number(await store.connection.send(command));

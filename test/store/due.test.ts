@@ -9,17 +9,8 @@ import { readLedger } from '../../src/store/log/read-ledger.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
-import {
-  admitted,
-  anAccount,
-  aRunningJob,
-  completed,
-  holder,
-  startNext,
-  storeOf,
-  type TestStore,
-} from '../support/record.ts';
-import { startTestRedis, type TestRedis } from '../support/redis.ts';
+import { eachWithEmptyRecord } from '../support/empty-record.ts';
+import { admitted, anAccount, aRunningJob, completed, holder, startNext, type TestStore } from '../support/record.ts';
 
 const day = 86_400_000;
 const lifetimes = { job: 30 * day, line: 90 * day };
@@ -27,15 +18,9 @@ const quiet = makeLog({ level: 'error', write: () => {}, now: () => 0 });
 
 /** Work that is due is found without a look at what is not. */
 describe('what is due in the record', () => {
-  let redis: TestRedis;
   let store: TestStore;
-  before(async () => {
-    redis = await startTestRedis({ fsync: 'no' });
-  });
-  after(() => redis.stop());
-  beforeEach(async () => {
-    await redis.flush();
-    store = storeOf(redis.connection);
+  eachWithEmptyRecord((fresh) => {
+    store = fresh;
   });
 
   const scoreOf = async (key: string, member: string) => {

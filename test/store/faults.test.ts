@@ -2,8 +2,8 @@ import { globSync } from 'node:fs';
 import { expect } from 'chai';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { scripts } from '../../src/store/script.ts';
-import { holder, lead, storeOf, type TestStore } from '../support/record.ts';
-import { startTestRedis, type TestRedis } from '../support/redis.ts';
+import { eachWithEmptyRecord } from '../support/empty-record.ts';
+import { holder, lead, type TestStore } from '../support/record.ts';
 import { contentOf, isFault, keepRecord, withFault } from '../support/script-faults.ts';
 import { scenarios } from '../support/script-scenarios.ts';
 
@@ -17,16 +17,14 @@ const others = [
 
 describe('a script that fails in its middle', function () {
   this.timeout(60_000);
-  let redis: TestRedis;
   let store: TestStore;
   before(async () => {
     for (const file of globSync('src/store/**/*.ts')) await import(`../../${file}`);
-    redis = await startTestRedis({ fsync: 'no' });
   });
-  after(() => redis.stop());
+  eachWithEmptyRecord((fresh) => {
+    store = fresh;
+  });
   beforeEach(async () => {
-    await redis.flush();
-    store = storeOf(redis.connection);
     await lead(store, holder);
   });
 

@@ -9,18 +9,10 @@ import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { type JobEnding, settleJob } from '../../src/store/jobs/settle-job.ts';
 import { readDelivery, type StoredDelivery } from '../../src/store/webhooks/read-deliveries.ts';
 import { type DeliveryOptions, deliverWebhooks, type WebhookDelivery } from '../../src/webhooks/deliver-webhooks.ts';
+import { eachWithEmptyRecord } from '../support/empty-record.ts';
 import { type ReceiverProxy, startReceiverProxy } from '../support/receiver-proxy.ts';
-import {
-  aDownload,
-  anAccount,
-  aRunningJob,
-  completed,
-  failed,
-  holder,
-  storeOf,
-  type TestStore,
-} from '../support/record.ts';
-import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
+import { aDownload, anAccount, aRunningJob, completed, failed, holder, type TestStore } from '../support/record.ts';
+import { aLog, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { copyWebhook, wholeRecord } from '../support/webhooks.ts';
 
@@ -34,13 +26,10 @@ describe('the delivery of webhooks', () => {
   let deliveries: WebhookDelivery | undefined;
   let told: ReturnType<typeof aLog>;
   let metrics: ReturnType<typeof makeMetrics>;
-  before(async () => {
-    redis = await startTestRedis();
+  eachWithEmptyRecord((fresh, server) => {
+    [store, redis] = [fresh, server];
   });
-  after(() => redis.stop());
   beforeEach(async () => {
-    await redis.flush();
-    store = storeOf(redis.connection);
     forwarder = await startReceiverProxy();
     metrics = makeMetrics();
     told = aLog();

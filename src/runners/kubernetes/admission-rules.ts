@@ -81,7 +81,7 @@ export function listAdmissionRules(shape: WorkerShape, allowances: AdmissionAllo
     rule('one container', 'variables.pod.containers.size() == 1'),
     rule('only the image of workers', `variables.worker.image in ${literal(images)}`),
     ...compareFields('worker', workerFields, {}, alternatives('worker'), ['image']),
-    atMost('pod', 'activeDeadlineSeconds', longest(shape, podSeconds)),
+    atMost('pod', 'activeDeadlineSeconds', maxSecondsOf(shape, podSeconds)),
     ...compareFields('pod', { ...podFields }, defaults, alternatives(''), [
       'containers',
       'activeDeadlineSeconds',
@@ -94,7 +94,7 @@ export function listAdmissionRules(shape: WorkerShape, allowances: AdmissionAllo
     ),
     ...[
       ...compareMarks('object.metadata', metadata, hasQueue, allowances.marks),
-      atMost('job', 'activeDeadlineSeconds', longest(shape, jobSeconds)),
+      atMost('job', 'activeDeadlineSeconds', maxSecondsOf(shape, jobSeconds)),
       atMost('job', 'ttlSecondsAfterFinished', ttlSecondsAfterFinished),
       ...compareFields('job', jobFields, jobDefaults, ofOthers, [
         ...['template', 'activeDeadlineSeconds', 'ttlSecondsAfterFinished'],
@@ -162,7 +162,7 @@ function compareMarks(
   });
 }
 
-function longest({ maxSeconds }: WorkerShape, ofNone: number): number {
+function maxSecondsOf({ maxSeconds }: WorkerShape, ofNone: number): number {
   return maxSeconds + ofNone + clockSlackSeconds;
 }
 

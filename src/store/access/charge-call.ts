@@ -41,7 +41,7 @@ return { 'charged', balance }
 );
 
 /** An answer that was lost was at most this long under way. */
-const longestCallMs = 10_000;
+const maxCallMs = 10_000;
 
 /** A synchronous call that was admitted and is about to end. */
 export interface HeldCall {
@@ -71,7 +71,7 @@ export function chargeCall(
     const charged = await chargeOnce(asked, call, tookMs);
     if (!again || charged.done) return charged;
     const { id, accountId: account } = call;
-    const entry = await findEntry(store, { id, account, created_at: store.clock.now() - longestCallMs });
+    const entry = await findEntry(store, { id, account, created_at: store.clock.now() - maxCallMs });
     return entry === null ? charged : { done: true, balance: entry.balance };
   });
 }

@@ -1,4 +1,4 @@
-import { longestWaitMs } from '../../model/next.ts';
+import { maxWaitMs } from '../../model/next.ts';
 import { keys } from '../keys.ts';
 import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
 import { type RecordStore, readDue, run, script } from '../script.ts';
@@ -16,7 +16,7 @@ const requeueScript = script(
 local at = redis.call('ZSCORE', delayed, jobId)
 local seen = redis.call('HMGET', job, 'account', 'created_at')
 if not at or seen[1] ~= accountId then return { 'not_found' } end
-if now < tonumber(at) and tonumber(at) - now <= ${longestWaitMs} then return { 'early' } end
+if now < tonumber(at) and tonumber(at) - now <= ${maxWaitMs} then return { 'early' } end
 local owner = redis.call('HMGET', account, 'running', 'concurrency', 'tag')
 undos[1] = function()
   redis.pcall('ZADD', delayed, at, jobId)
@@ -36,7 +36,7 @@ return { 'queued' }
 export async function requeueDelayed(store: RecordStore): Promise<number> {
   let moved = 0;
   const now = store.clock.now();
-  const tooLate = ['ZREVRANGEBYSCORE', keys.delayed, '+inf', `(${now + longestWaitMs}`, 'LIMIT', '0', '100'] as const;
+  const tooLate = ['ZREVRANGEBYSCORE', keys.delayed, '+inf', `(${now + maxWaitMs}`, 'LIMIT', '0', '100'] as const;
   const due = [...(await readDue(store, keys.delayed, now)), ...(await store.connection.read(tooLate))];
   for (const jobId of due) {
     const accountId = String(await store.connection.read(['HGET', keys.job(jobId), 'account']));
