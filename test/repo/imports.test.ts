@@ -26,7 +26,7 @@ const folders: Record<string, Folder> = {
   webhooks: { may: ['base', 'model', 'store'], owns: [] },
   archive: { may: ['base', 'model', 'store', 'objects'], owns: [] },
   controller: { may: ['base', 'model', 'store', 'objects', 'runners', 'billing', 'webhooks', 'archive'], owns: [] },
-  api: { may: ['base', 'model', 'store', 'objects'], owns: ['express', 'express-rate-limit'] },
+  api: { may: ['base', 'model', 'store', 'objects'], owns: ['express', 'express-rate-limit', 'swagger-ui-dist'] },
   dashboard: { may: ['base', 'model', 'store', 'objects', 'api', 'billing'], owns: ['openid-client'] },
   client: { may: ['base', 'model'], owns: [] },
   admin: {
