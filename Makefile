@@ -1,7 +1,7 @@
 # The locked Node 24 and its tools come first: the machine's own Node is only there for npm.
 locked := PATH="$(CURDIR)/node_modules/.bin:$$PATH"
 
-.PHONY: help up setup tools images check test e2e kind kind-e2e verify audit soak bench
+.PHONY: help up setup tools images check test e2e kind kind-e2e verify release audit soak bench
 
 help: ## Print every target with what it does
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,10 +36,14 @@ kind-e2e: kind ## Walk a job through that cluster (nobody has run this yet eithe
 	KUBECONFIG=$$config ADDRESS=$$(docker network inspect kind | sed -n 's/.*"Gateway": "\([0-9.]*\)".*/\1/p' | head -n 1) \
 	TRAWL_WORKER_HOST_USERS=true $(MAKE) e2e
 
-verify: node_modules ## Write generated documents and parts of the chart anew; fails when that changes a file
+verify: node_modules ## Write generated documents and parts of the chart anew and check the workflows; fails when that changes a file
 	@$(locked) node src/admin/write-docs.ts && $(locked) node src/admin/write-chart.ts && $(locked) node test/contract/page.ts
 	@charts/generate
+	@.ci/lint-workflows
 	@git diff --exit-code
+
+release: node_modules ## Move all versions to VERSION=, the pending changes under its heading, commit and tag; DRY_RUN=1 only says so
+	@$(locked) node .ci/release.ts $(if $(DRY_RUN),--dry-run) '$(VERSION)'
 
 audit: node_modules ## Ask npm and PyPI for known vulnerabilities of the locked packages; needs registries that tell
 	@$(locked) .ci/audit

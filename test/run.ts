@@ -29,6 +29,7 @@ const needs: Record<string, readonly string[]> = {
   s3: ['versitygw', 'redis-server', ...media, 'bwrap'],
   cluster: ['kube-apiserver', 'redis-server'],
   chart: ['helm', 'helm-tool', 'helm-unittest', 'kubeconform', 'kube-apiserver', 'redis-server'],
+  release: ['helm', 'actionlint'],
   images: ['buildah', 'mmdebstrap', 'runc', ...media, 'root'],
   node,
   e2e: [...node, 'versitygw', 'redis-server', 'ffmpeg', 'ffprobe'],
@@ -50,6 +51,7 @@ const waiting: Record<string, 'by file' | 'whole'> = {
   node: 'by file',
   runners: 'whole',
   repo: 'by file',
+  release: 'by file',
 };
 /** The first of the other groups: what fails soon, then what takes long. */
 const firstGroups = ['types', 'lint', 'unit', 'api', 'media', 'store', 'worker', 'admin'];

@@ -5,6 +5,7 @@ import { sharedRules, sharedSettings } from '../../src/roles/shared.ts';
 import { find, podsOf, render, scenarios } from '../support/chart.ts';
 import { environmentOf } from '../support/chart-environment.ts';
 import type { Json } from '../support/json.ts';
+import { read } from '../support/tree.ts';
 
 /** What each role needs, as src/roles says. */
 const needs = {
@@ -14,6 +15,7 @@ const needs = {
   egress: {},
 } as const;
 const roles = Object.keys(needs) as (keyof typeof needs)[];
+const { version } = JSON.parse(read('package.json'));
 const longest = 'r'.repeat(53);
 const labelOf = (object: Json) => object.metadata.labels['app.kubernetes.io/component'];
 
@@ -119,7 +121,7 @@ describe('the pods of the chart', function () {
       ),
     ];
     expect(names(render({ scenario: 'values-try.yaml' })).sort()).to.deep.equal(
-      ['redis', 's3', 'server', 'worker'].map((name) => `trawl-${name}:0.1.0`),
+      ['redis', 's3', 'server', 'worker'].map((name) => `trawl-${name}:${version}`),
     );
     expect(names(render({ scenario: 'ci/everything-values.yaml' })).sort()).to.deep.equal([
       'registry.example.com/trawl/trawl-server@sha256:0e072dddd1f7f8fc8909a2ca6f65e76c5f0d2fcfb8be47935ae3457e8bbceb20',

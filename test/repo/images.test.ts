@@ -13,8 +13,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { root } from '../support/tree.ts';
+import { read, root } from '../support/tree.ts';
 
+const { version } = JSON.parse(read('package.json'));
 const base = 'docker.io/library/debian:trixie-slim';
 /** An engine that has built whatever it is asked for, and keeps what it was told in secret. */
 const engine = `case $1 in
@@ -90,8 +91,8 @@ describe('docker/build', function () {
         return target ? [`${target} ${tag}`] : [];
       });
       expect(built).to.deep.equal([
-        'server docker.io/library/trawl-server:0.1.0',
-        'worker docker.io/library/trawl-worker:0.1.0',
+        `server docker.io/library/trawl-server:${version}`,
+        `worker docker.io/library/trawl-worker:${version}`,
       ]);
       expect(readdirSync(where()).sort()).to.deep.equal([
         ...['server.cdx.json', 'server.id', 'server.tar', 'worker.cdx.json', 'worker.id', 'worker.tar'],
@@ -110,7 +111,7 @@ describe('docker/build', function () {
     build();
     expect(calls('buildah bud')).to.have.length(2 * count);
     build({ IMAGE_PREFIX: 'registry.example/acme/' });
-    expect(calls('buildah bud').at(-2)).to.include('--tag registry.example/acme/trawl-worker:0.1.0');
+    expect(calls('buildah bud').at(-2)).to.include(`--tag registry.example/acme/trawl-worker:${version}`);
   });
 
   it('brings an image back that another tree has built since', () => {
