@@ -5,8 +5,8 @@ import { files, findPlaces, texts } from '../support/tree.ts';
 import { blank, listDeclared } from '../support/typescript-source.ts';
 
 const top = [
-  '.ci .gitignore .mocharc.json .npmrc ARCHITECTURE.md CHANGELOG.md LICENSE Makefile README.md SECURITY.md biome.json charts docker docs',
-  'manifests package-lock.json package.json src test trawl tsconfig.json',
+  '.ci .github .gitignore .mocharc.json .npmrc ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md LICENSE Makefile README.md SECURITY.md biome.json',
+  'charts docker docs manifests package-lock.json package.json renovate.json src test trawl tsconfig.json',
 ];
 const longest: Record<string, number> = { ts: 300, js: 300, mjs: 300, css: 300, html: 300, sh: 300, py: 250 };
 const longestFunction = 60;
@@ -14,7 +14,7 @@ const longestFunction = 60;
 const emptyWords = /^(?:manager|helper|util|utilitie|common|misc|data|info|impl)s?$/;
 const baseClass = /^(?:Base|Abstract)[A-Z]/;
 
-const code = [...texts].filter(([path]) => /^(?:src|test)\/|^docker\/.*\.ts$/.test(path));
+const code = [...texts].filter(([path]) => /^(?:src|test)\/|^(?:docker|\.ci)\/.*\.ts$/.test(path));
 const sources = code.filter(([path]) => path.endsWith('.ts'));
 const blanked = sources.map(([path, text]) => [path, blank(text)] as const);
 
