@@ -2,6 +2,7 @@ import { refuse } from '../base/errors.ts';
 import type { Job } from '../model/job.ts';
 import type { QueuePosition } from '../model/job-json.ts';
 import { mayTakeSlot } from '../model/slot-share.ts';
+import { markWatched } from '../store/jobs/mark-watched.ts';
 import { readJob, readPositions } from '../store/jobs/read-job.ts';
 import { channels } from '../store/keys.ts';
 import type { RecordStore } from '../store/script.ts';
@@ -107,7 +108,7 @@ function subscribe(store: RecordStore, jobId: string, rereadMs: number): Subscri
     });
     return reading;
   };
-  const opened = store.connection.subscribe(channels.job(jobId), change);
+  const opened = openWatch(store, jobId, change);
   return {
     hints,
     opened,
@@ -125,6 +126,19 @@ function subscribe(store: RecordStore, jobId: string, rereadMs: number): Subscri
       opened.then((unsubscribe) => unsubscribe()).catch(() => {});
     },
   };
+}
+
+/** Subscribes to the changes of a job, and has them published. Returns a function that ends the subscription. */
+async function openWatch(store: RecordStore, jobId: string, change: () => void): Promise<() => Promise<void>> {
+  const unsubscribe = await store.connection.subscribe(channels.job(jobId), change);
+  try {
+    await markWatched(store, jobId);
+  } catch (error) {
+    // A subscription that cannot be ended only brings hints that nobody hears.
+    unsubscribe().catch(() => {});
+    throw error;
+  }
+  return unsubscribe;
 }
 
 async function readWatched(store: RecordStore, jobId: string): Promise<WatchedJob | null> {

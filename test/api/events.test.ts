@@ -243,7 +243,8 @@ describe('events while the server drains', () => {
 
   it('a watch that is closed or whose server drains ends every wait at once', async () => {
     const draining = new AbortController();
-    const store = { connection: { subscribe: async () => async () => {} } } as unknown as RecordStore;
+    const connection = { subscribe: async () => async () => {}, eval: async () => ['marked'] };
+    const store = { connection, clock: { offset: () => 0 } } as unknown as RecordStore;
     const watchJob = makeJobWatches(store, { rereadMs: 60_000, draining: draining.signal });
     const watch = (id: string) => watchJob({ id, account: 'x', revision: 0 });
     const [closed, drained] = [await watch('a'), await watch('b')];

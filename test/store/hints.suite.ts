@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
+import { markWatched } from '../../src/store/jobs/mark-watched.ts';
+import { noteProgress } from '../../src/store/jobs/note-progress.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
-import { channels } from '../../src/store/keys.ts';
+import { channels, keys } from '../../src/store/keys.ts';
 import {
   aDownload,
   admitted,
@@ -48,5 +50,25 @@ export function hintsSuite(store: () => TestStore): void {
     expect(cancelled).to.deep.equal([`work ${second.id}`]);
     await cancelJob(store(), await theJob(store(), waiting), 'Cancelled');
     for (const end of leave) await end();
+  });
+
+  it('the changes of a job are published from the moment at which it is marked as watched, and none before', async () => {
+    const job = await aRunningJob(store(), await anAccount(store(), { credits: 9 }));
+    let heard = 0;
+    const end = await store().connection.subscribe(channels.job(job.id), () => heard++);
+    const hearOwn = async (wanted: number) => {
+      await store().connection.send(['PUBLISH', channels.job(job.id), '']);
+      await until(() => heard === wanted, 5, `${wanted} hints are heard`);
+    };
+    const report = { progress: 5, stage: 'download', speed_bytes: null, eta_seconds: null };
+    await noteProgress(store(), job, 1, report);
+    await hearOwn(1);
+    await markWatched(store(), job.id);
+    await noteProgress(store(), job, 1, report);
+    await settleJob(store(), holder, job, completed);
+    await hearOwn(4);
+    await markWatched(store(), job.id);
+    expect(await store().connection.read(['HGETALL', keys.job(job.id)]), 'of an ended job').to.be.empty;
+    await end();
   });
 }

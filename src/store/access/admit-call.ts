@@ -62,6 +62,7 @@ const admitScript = script(
     true,
   )}${fairShare}
 local held = tonumber(account_held)
+local keptMs = 86400000
 local a, b, c, d, e, f, g, h, i =
   string.match(key_windows or '', '(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)')
 local month = read_window(quota, ${quotaWindows.month}, a, b, c)
@@ -118,20 +119,22 @@ local function is_known()
   return redis.call('ZSCORE', calls, accountId .. '/' .. id)
 end
 
-local refused = check_rate()
-if is_known() then return { 'admitted', id, '', rates, held } end
+local is_too_fast = check_rate()
+local refused = is_too_fast or repeat_of() or refusal()
 if refused then
-  redis.call('HSET', key, 'last_used_at', stamp)
-  return refused
-end
-refused = repeat_of() or refusal()
-if refused then
-  if second then redis.call('HSET', account, 'rate', counted_rate()) end
+  if is_known() then return { 'admitted', id, '', rates, held } end
+  if second and not is_too_fast then redis.call('HSET', account, 'rate', counted_rate()) end
   redis.call('HSET', key, 'last_used_at', stamp)
   return refused
 end
 
-local waits = kind == 'job' and redis.call('ZCARD', queue) > 0
+-- A job that waits holds a credit.
+local waits = kind == 'job' and held > 0 and redis.call('ZCARD', queue) > 0
+local expires = string.format('%d', now + (kind == 'job' and keptMs or tonumber(holdMs)))
+local is_new
+if kind == 'job' then is_new = redis.call('ZADD', jobs, 'NX', stamp, shortId)
+else is_new = redis.call('ZADD', calls, 'NX', expires, accountId .. '/' .. id) end
+if is_new == 0 then return { 'admitted', id, '', rates, held } end
 undos[#undos + 1] = function()
   redis.pcall('HSET', account, 'held', account_held, 'rate', account_rate or '')
   redis.pcall('HSET', key, 'total', key_total, 'windows', key_windows or '')
@@ -146,28 +149,22 @@ end
 redis.call('HSET', account, 'held', string.format('%d', held + 1), 'rate', counted_rate())
 redis.call('HSET', key, 'total', string.format('%d', key_total + 1), 'last_used_at', stamp,
   'windows', count_in(month) .. ' ' .. count_in(week) .. ' ' .. count_in(day))
-local keptMs = 86400000
-local expires = string.format('%d', now + (kind == 'job' and keptMs or tonumber(holdMs)))
 if repeatKey ~= '' then
   redis.call('HSET', repeats, 'request', request, 'id', id, 'until', expires, 'answer', kind == 'job' and '' or 'running')
   redis.call('PEXPIRE', repeats, keptMs)
 end
 if kind == 'job' then
   redis.call('HSET', job, 'id', id, 'account', accountId, 'key', key_id, 'status', 'QueuedJob', 'created_at', stamp,
-    'revision', '1', 'asked', asked, 'line', line, 'ip', ip)
-  if receiver ~= '' then redis.call('HSET', job, 'receiver', receiver) end
-  redis.call('ZADD', jobs, stamp, shortId)
+    'revision', '1', 'asked', asked, 'line', line, 'ip', ip, 'receiver', receiver)
   redis.call('ZADD', open, stamp, id)
   redis.call('ZADD', queued, stamp, id)
   -- Microseconds keep jobs of one millisecond in their order.
   redis.call('ZADD', queue, string.format('%.3f', now + clock[2] % 1000 / 1000), id)
   -- An account that already waits has its turn, and the controller knows of it.
   if not waits then
-    update_ready(accountId, tonumber(account_running), account_concurrency, account_tag)
+    update_ready(accountId, tonumber(account_running), account_concurrency, account_tag, true)
     redis.call('PUBLISH', workChannel, '')
   end
-else
-  redis.call('ZADD', calls, expires, accountId .. '/' .. id)
 end
 return { 'admitted', id, '', rates, held + 1 }
 `,

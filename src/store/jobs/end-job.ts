@@ -76,7 +76,8 @@ end
 local function leave(places)
   redis.call('ZREM', open, jobId)
   for place in pairs(places) do redis.call('ZREM', place, jobId) end
-  update_ready(accountId, b.running, b.concurrency, b.tag)
+  -- A job that waits holds a credit: without holds the account was not ready, as long as this job was not what waited.
+  if b.held > 0 or not places[active] then update_ready(accountId, b.running, b.concurrency, b.tag) end
 end
 
 local function undo_leave(places)
@@ -148,7 +149,7 @@ local function end_job(e)
   make_webhook_due(at)
   leave(places)
   write_job(e, at)
-  redis.call('PUBLISH', jobChannel, jobId)
+  tell_watchers(j)
   -- A controller that settles a job stops its worker itself; that of a cancelled job must be told.
   if e.code == 'cancelled' then redis.call('PUBLISH', workChannel, jobId)
   elseif redis.call('EXISTS', ready) == 1 then redis.call('PUBLISH', workChannel, '') end

@@ -25,7 +25,7 @@ redis.call('HSET', job, 'progress', string.format('%d', raised), 'stage', stage,
   'status', begins and 'Running' or fields.status, 'started_at', begins and string.format('%d', now) or fields.started_at,
   'revision', next_revision(fields))
 if stage == '${recordingStage}' then redis.call('HSET', job, 'recorded', '1') end
-redis.call('PUBLISH', jobChannel, jobId)
+tell_watchers(fields)
 return { 'noted' }
 `,
 );

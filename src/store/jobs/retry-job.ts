@@ -51,7 +51,7 @@ local counter = counts == 'failure' and 'failures' or 'interruptions'
 redis.call('HSET', job, counter, fields[counter] + 1, 'not_before', notBefore, 'deadline', '', 'stage', '',
   'speed_bytes', '', 'eta_seconds', '', 'storing_since', '', 'verdict', '', 'metadata', '', 'delivered', '',
   'revision', next_revision(fields), 'attempts', mark(fields, attempt, code, counts, reason))
-redis.call('PUBLISH', jobChannel, jobId)
+tell_watchers(fields)
 redis.call('PUBLISH', workChannel, '')
 return { 'waiting' }
 `,

@@ -19,7 +19,7 @@ if fields.attempt == attempt then return { 'already_started' } end
 if fields.attempt + 1 ~= tonumber(attempt) or not redis.call('ZSCORE', active, jobId) then return { 'stale' } end
 redis.call('HSET', job, 'attempt', attempt, 'deadline', deadline, 'storing_since', '',
   'revision', next_revision(fields), 'attempts', mark(fields, attempt))
-redis.call('PUBLISH', jobChannel, jobId)
+tell_watchers(fields)
 return { 'started' }
 `,
 );

@@ -18,7 +18,9 @@ const takeScript = script(
 if redis.call('GET', lead) ~= holder then return { 'not_leading' } end
 local free = tonumber(slots) - redis.call('ZCARD', active)
 if free <= 0 then return { 'full' } end
-local next_turn = redis.call('ZRANGE', ready, 0, 0)[1]
+-- The account whose turn it is, and the one after it.
+local turns = redis.call('ZRANGE', ready, 0, 1, 'WITHSCORES')
+local next_turn = turns[1]
 local longest = redis.call('ZRANGE', unserved, 0, 0, 'WITHSCORES')
 local whose = next_turn
 if free <= tonumber(kept) then
@@ -28,9 +30,9 @@ elseif kept == '0' and longest[1] and now - tonumber(longest[2]) >= tonumber(max
   whose = longest[1]
 end
 if whose ~= accountId then return { 'again', whose or '' } end
-local first = redis.call('ZRANGE', queue, 0, 0, 'WITHSCORES')
-local id = first[1]
-local taken_turn = redis.call('ZSCORE', ready, accountId)
+local waiting = redis.call('ZRANGE', queue, 0, 1, 'WITHSCORES')
+local id, queued_at = waiting[1], waiting[2]
+local taken_turn = whose == next_turn and turns[2] or redis.call('ZSCORE', ready, accountId)
 if not id or not taken_turn then
   -- A controller of the previous release, which knows nothing of this set, took its jobs: nobody else would get a turn.
   redis.call('ZREM', ready, accountId)
@@ -42,10 +44,10 @@ if kept == '0' and tonumber(owner[4] or 0) > 0 and tonumber(owner[3]) >= math.ma
   redis.call('ZREM', ready, accountId)
   return { 'again', redis.call('ZRANGE', ready, 0, 0)[1] or '' }
 end
-local queued_at, last_turn = redis.call('ZSCORE', queued, id), redis.call('GET', turn)
+local last_turn = redis.call('GET', turn)
 undos[1] = function()
-  redis.pcall('ZADD', queue, first[2], id)
-  if queued_at then redis.pcall('ZADD', queued, queued_at, id) end
+  redis.pcall('ZADD', queue, queued_at, id)
+  redis.pcall('ZADD', queued, math.floor(queued_at), id)
   redis.pcall('ZREM', active, id)
   if last_turn then redis.pcall('SET', turn, last_turn) else redis.pcall('DEL', turn) end
   redis.pcall('HSET', account, 'tag', owner[5], 'running', owner[3])
@@ -58,8 +60,12 @@ redis.call('ZREM', queue, id)
 redis.call('ZREM', queued, id)
 redis.call('ZADD', active, now, id)
 if whose == next_turn then redis.call('SET', turn, taken_turn) end
-update_ready(accountId, running, owner[2], tag)
-return { 'taken', id, redis.call('ZRANGE', ready, 0, 0)[1] or '' }
+local present = whose == next_turn and taken_turn or last_turn or '0'
+local due = update_ready(accountId, running, owner[2], tag, waiting[3] ~= nil, present)
+local other, due_of_other = turns[1], turns[2]
+if other == accountId then other, due_of_other = turns[3], turns[4] end
+if due and (not other or due < tonumber(due_of_other)) then other = accountId end
+return { 'taken', id, other or '' }
 `,
 );
 

@@ -7,19 +7,23 @@ export const fairShareKeyNames = ['account', 'queue', 'ready', 'unserved', 'turn
  * turn: it neither saved up turns nor waits behind a long queue. As long as none of its jobs has a slot it also stands in
  * `unserved` with the time since when it waits.
  *
- * update_ready(accountId, running, concurrency, tag) puts the account into both, moves it there or takes it out.
+ * update_ready(accountId, running, concurrency, tag, waits, present) puts the account into both, moves it there or takes it
+ *   out; returns its turn, or nil when none of its jobs may start. `waits`: one of its jobs waits, `present`: the turn that was
+ *   taken last; both are read where they are nil.
  */
 export const fairShare = /* lua */ `
-local function update_ready(accountId, running, concurrency, tag)
-  local waits = redis.call('ZCARD', queue) > 0
+local function update_ready(accountId, running, concurrency, tag, waits, present)
+  if waits == nil then waits = redis.call('ZCARD', queue) > 0 end
+  -- An account leaves \`unserved\` when its first job gets a slot, so with more of them it is not there.
   if not waits or (concurrency ~= '' and running >= tonumber(concurrency)) then
     redis.call('ZREM', ready, accountId)
-    redis.call('ZREM', unserved, accountId)
-    return
+    if running <= 1 then redis.call('ZREM', unserved, accountId) end
+    return nil
   end
-  local present = tonumber(redis.call('GET', turn) or '0')
-  redis.call('ZADD', ready, math.max(present, tonumber(tag)), accountId)
+  local due = math.max(tonumber(present or redis.call('GET', turn) or '0'), tonumber(tag))
+  redis.call('ZADD', ready, due, accountId)
   if running == 0 then redis.call('ZADD', unserved, 'NX', now, accountId)
-  else redis.call('ZREM', unserved, accountId) end
+  elseif running == 1 then redis.call('ZREM', unserved, accountId) end
+  return due
 end
 `;
