@@ -21,6 +21,11 @@ import { fieldText, listResult, timeText } from './text-table.ts';
 
 const name = { value: 'NAME', read: readAccountName, text: 'Name for people.' } as const;
 const stats = { value: 'on|off', read: yesOrNo, text: 'Access to /v1/stats; off for a new account.' } as const;
+const alerts = {
+  value: 'on|off',
+  read: yesOrNo,
+  text: 'Mails to the owners when 50, 80, 90 and 100 % of the balance are used; on for a new account.',
+} as const;
 const limits = {
   concurrency: {
     value: 'N|none',
@@ -42,7 +47,7 @@ const planOrNone = orNull('none', readPlanName);
 const paidOrUnpaid = oneOf('paid', 'unpaid');
 const newOrNone = orNull('none', oneOf('new'));
 
-const fields = 'id, slug, name, plan, stats, invoice, suspended, concurrency, weight, max_open, created_at';
+const fields = 'id, slug, name, plan, stats, invoice, suspended, concurrency, weight, max_open, alerts, created_at';
 
 export const accountCommands = [
   command({
@@ -55,6 +60,7 @@ export const accountCommands = [
       name: { ...name, required: true },
       plan: { value: 'PLAN', read: readPlanName, text: 'Plan of the account; the first billing period begins now.' },
       stats,
+      alerts,
       ...limits,
     },
     run: async (given, { store }) => {
@@ -77,6 +83,7 @@ export const accountCommands = [
         text: 'Plan of the account; another plan keeps the billing period.',
       },
       stats,
+      alerts,
       ...limits,
       invoice: {
         value: 'paid|unpaid',
@@ -166,8 +173,13 @@ function shapeOf(account: Account): object {
   return { ...account, created_at: writeTime(account.created_at) };
 }
 
-function fieldsOf({ stats, created_at, ...account }: Account) {
-  return { ...account, stats: stats ? 'on' : 'off', 'created (UTC)': timeText(created_at) };
+function fieldsOf({ stats, alerts, created_at, ...account }: Account) {
+  return {
+    ...account,
+    stats: stats ? 'on' : 'off',
+    alerts: alerts ? 'on' : 'off',
+    'created (UTC)': timeText(created_at),
+  };
 }
 
 function usageFields({ remaining, held, total_used, subscription, credits, renewal_date }: Usage) {

@@ -18,6 +18,8 @@ export interface Account {
   readonly concurrency: number | null;
   readonly weight: number;
   readonly max_open: number;
+  /** Mails to the owners when 50, 80, 90 and 100 % of the balance are used. */
+  readonly alerts: boolean;
   readonly created_at: number;
 }
 

@@ -46,7 +46,7 @@ const moneyBalances: readonly Balance[] = ['subscription', 'packs', 'credits'];
 const kinds: Readonly<Record<LedgerEntry['kind'], { balances: readonly Balance[]; paysCall: boolean }>> = {
   grant: { balances: moneyBalances, paysCall: false },
   charge: { balances: moneyBalances, paysCall: true },
-  lapse: { balances: ['subscription'], paysCall: false },
+  lapse: { balances: ['subscription', 'packs'], paysCall: false },
   overdraft: { balances: ['overdraft'], paysCall: true },
 };
 
@@ -143,7 +143,7 @@ function move(running: Running, { kind, balance, amount, pack }: LedgerEntry): s
   if (kinds[kind].paysCall) running.paid += 1;
   if (kind === 'overdraft') return [];
   const isGrant = kind === 'grant';
-  if (balance === 'packs') return movePack(running.packs, String(pack), isGrant, amount);
+  if (balance === 'packs') return movePack(running.packs, String(pack), kind, amount);
   if (balance === 'subscription') {
     running.subscription += isGrant ? amount : -amount;
     return sinks(running.subscription, isGrant, amount) ? ['takes the subscription below zero'] : [];
@@ -153,11 +153,14 @@ function move(running: Running, { kind, balance, amount, pack }: LedgerEntry): s
   return sinks(left, isGrant, amount) ? ['takes the credits below zero'] : [];
 }
 
-function movePack(packs: Running['packs'], id: string, isGrant: boolean, amount: number): string[] {
+function movePack(packs: Running['packs'], id: string, kind: LedgerEntry['kind'], amount: number): string[] {
+  const isGrant = kind === 'grant';
   const known = packs.get(id);
   const pack = known ?? { total: 0, used: 0 };
   packs.set(id, pack);
-  pack[isGrant ? 'total' : 'used'] += amount;
+  // The rest of a pack whose payment was refunded lapses: the pack is then as large as what was used of it.
+  if (kind === 'lapse') pack.total -= amount;
+  else pack[isGrant ? 'total' : 'used'] += amount;
   if (isGrant) return known ? [`adds pack ${id} a second time`] : [];
   if (!known) return [`draws from pack ${id}, which was never added`];
   return sinks(pack.total - pack.used, isGrant, amount) ? [`takes pack ${id} below zero`] : [];

@@ -61,6 +61,16 @@ export const keys = {
   topup: of('accountId', 'topup'),
   /** Sorted set: account id → when its purchase is to be tried. */
   purchases: one('purchases'),
+  /** Hash: purchase id → JSON of a purchase that ended (`money/read-purchases.ts`). */
+  bought: of('accountId', 'bought'),
+  /** List: `account/purchase` of every purchase that was paid; the number of an invoice is its place here, so none is left out. */
+  invoices: one('invoices'),
+  /** Hash: id of the provider's payment → `account/purchase`. */
+  payments: one('payments'),
+  /** Hash: mail id → JSON of a mail to the owners of an account that is not sent yet. */
+  outbox: one('outbox'),
+  /** Sorted set: these mails by the time of their next attempt. */
+  outboxDue: one('outbox_due'),
   /** String of counters: buckets of the plan's rate windows; their heads are in the account's hash. */
   rate: of('accountId', 'rate'),
 

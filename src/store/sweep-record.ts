@@ -6,6 +6,7 @@ import { finishRemovals } from './accounts/remove-account.ts';
 import { removeJob } from './jobs/remove-job.ts';
 import { keys } from './keys.ts';
 import { sweepLines } from './log/trim-lines.ts';
+import { maxMailAgeMs, takeMail } from './mail/take-mail.ts';
 import { rollPeriod } from './money/roll-period.ts';
 import { type RecordStore, readDue } from './script.ts';
 import { longId } from './short-id.ts';
@@ -28,7 +29,7 @@ interface SweepOptions {
 
 /**
  * Removes entries past their lifetime in bounded, repeatable steps: expired blocks, holds of synchronous calls whose API
- * died, keys of removed accounts, old jobs and request-log lines; it also rolls the periods of idle accounts. One that fails
+ * died, keys of removed accounts, old jobs, request-log lines and unsent mails; it also rolls the periods of idle accounts. One that fails
  * is reported and stops no other.
  */
 export async function sweepRecord(
@@ -50,6 +51,7 @@ export async function sweepRecord(
     periods: await attempt(() => sweepPeriods(store, now, { report, goOn })),
     jobs: await attempt(() => sweepJobs(store, now - lifetimes.job, { report, goOn })),
     lines: await attempt(() => sweepLines(store, now - lifetimes.line)),
+    mails: await attempt(() => sweepMails(store, now, { report, goOn })),
   };
 }
 
@@ -115,6 +117,12 @@ function sweepCalls(store: RecordStore, now: number, options: SweepOptions): Pro
 
 function sweepPeriods(store: RecordStore, now: number, options: SweepOptions): Promise<number> {
   return removeDue(store, keys.periods, now, options, (account) => rollPeriod(store, account));
+}
+
+/** Without a mail server nobody takes mails. */
+function sweepMails(store: RecordStore, now: number, options: SweepOptions): Promise<number> {
+  const before = now - maxMailAgeMs;
+  return removeDue(store, keys.outboxDue, before, options, async (id) => (await takeMail(store, id, 0)) === 'given_up');
 }
 
 function sweepJobs(store: RecordStore, before: number, options: SweepOptions): Promise<number> {

@@ -221,6 +221,10 @@ async function liveThrough(store: TestStore, caller: Awaited<ReturnType<typeof a
   await lines.close();
   await countAuthFailure(store, '192.0.2.1', { maxFailures: 1, windowMs: day, blockMs: day });
   await noteStrayProxy(store, '10.0.0.5');
+  const told = await anAccount(store, { quota: 1 });
+  await settleJob(store, holder, await aRunningJob(store, told), completed);
+  expect(await store.connection.send(['HLEN', keys.outbox]), 'a mail').to.equal(1);
+  await removeAccount(store, told.accountId, told.slug);
   // Its expiry follows the clock of Redis, which no test moves.
   await store.connection.send(['DEL', keys.repeat(accountId, 'c')]);
 }

@@ -1,13 +1,18 @@
 import { expect } from 'chai';
+import type { PurchaseEnd } from '../../src/model/purchase.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { removeAccount } from '../../src/store/accounts/remove-account.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys } from '../../src/store/keys.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
+import { endMail } from '../../src/store/mail/end-mail.ts';
+import { dueMails, type Mail, takeMail } from '../../src/store/mail/take-mail.ts';
 import { endPurchase } from '../../src/store/money/end-purchase.ts';
+import { findPurchase, readPurchase } from '../../src/store/money/read-purchases.ts';
+import { reversePurchase } from '../../src/store/money/reverse-purchase.ts';
 import { readTopup, setTopup } from '../../src/store/money/set-topup.ts';
 import { duePurchases, takePurchase } from '../../src/store/money/take-purchase.ts';
-import { anAccount, aPlan, aRunningJob, completed, holder, type TestStore } from '../support/record.ts';
+import { anAccount, aPack, aPlan, aRunningJob, completed, holder, type TestStore } from '../support/record.ts';
 
 const topup = {
   enabled: '1',
@@ -19,6 +24,11 @@ const topup = {
   customer: 'cus_1',
   payment_method: 'pm_1',
 };
+
+const seller = { name: 'Films Ltd', address: '1 Main Street', tax: 'VAT 0 %' };
+let payments = 0;
+const paid = (): PurchaseEnd => ({ verdict: 'paid', payment: `pi_${payments++}`, seller });
+const declined: PurchaseEnd = { verdict: 'declined', payment: '', reason: 'Your card was declined.' };
 
 /** Automatic top-up: one purchase at a time, paid for once. */
 export function purchasesSuite(store: () => TestStore): void {
@@ -50,7 +60,7 @@ export function purchasesSuite(store: () => TestStore): void {
     await spend(caller);
     store().advance(60_001);
     expect((await take(caller)).id).to.equal(purchase.id);
-    const ends = await Promise.all([1, 2, 3].map(() => endPurchase(store(), purchase, 'paid')));
+    const ends = await Promise.all([1, 2, 3].map(() => endPurchase(store(), purchase, paid())));
     expect(ends.toSorted()).to.deep.equal(['paid', 'stale', 'stale']);
     expect((await books(caller)).packs.map((pack) => [pack.title, pack.total])).to.deep.equal([['Auto', 10]]);
     await verified(caller);
@@ -63,8 +73,8 @@ export function purchasesSuite(store: () => TestStore): void {
     await setTopup(store(), caller.accountId, change);
     store().advance(60_001);
     const again = await take(caller);
-    expect(again).to.deep.equal(purchase);
-    expect(await endPurchase(store(), again, 'paid')).to.equal('paid');
+    expect(again).to.deep.equal({ ...purchase, attempt: 2 });
+    expect(await endPurchase(store(), again, paid())).to.equal('paid');
     expect((await books(caller)).packs.map((pack) => pack.total)).to.deep.equal([10]);
   });
 
@@ -76,7 +86,7 @@ export function purchasesSuite(store: () => TestStore): void {
     const purchase = await take(buying);
     const refused = await removeAccount(store(), buying.accountId, buying.slug).catch((error: Error) => error);
     expect(refused).to.include({ code: 'in_use' });
-    await endPurchase(store(), purchase, 'paid');
+    await endPurchase(store(), purchase, paid());
     await removeAccount(store(), buying.accountId, buying.slug);
     await verified(buying);
   });
@@ -89,7 +99,7 @@ export function purchasesSuite(store: () => TestStore): void {
 
   it('limit-topup-cooldown: buys again only 72 hours after a purchase that succeeded', async () => {
     const caller = await low();
-    await endPurchase(store(), await take(caller), 'paid');
+    await endPurchase(store(), await take(caller), paid());
     await aPlan(store(), caller.plan, { quota: 1, paid: true });
     for (let n = 0; n < 9; n++) await spend(caller);
     expect(await duePurchases(store())).not.to.include(caller.accountId);
@@ -100,7 +110,7 @@ export function purchasesSuite(store: () => TestStore): void {
 
   it('topup-fail: is disabled by a declined charge, and adds nothing', async () => {
     const caller = await low();
-    expect(await endPurchase(store(), await take(caller), 'declined')).to.equal('declined');
+    expect(await endPurchase(store(), await take(caller), declined)).to.equal('declined');
     expect((await readTopup(store(), caller.accountId)).enabled).to.equal('0');
     await spend(caller);
     expect(await duePurchases(store())).not.to.include(caller.accountId);
@@ -110,7 +120,7 @@ export function purchasesSuite(store: () => TestStore): void {
   it('adds up the cost of a month, and buys nothing that would pass the cap', async () => {
     const caller = await low();
     await setTopup(store(), caller.accountId, { monthly_cap_cents: '2500' });
-    const buy = async () => endPurchase(store(), await take(caller), 'paid');
+    const buy = async () => endPurchase(store(), await take(caller), paid());
     const lowAgain = async () => {
       await setTopup(store(), caller.accountId, { last_purchase_at: '' });
       while (!(await duePurchases(store())).includes(caller.accountId)) await spend(caller);
@@ -144,5 +154,107 @@ export function purchasesSuite(store: () => TestStore): void {
     expect(await takePurchase(store(), caller.accountId, 60_000)).to.equal('capped');
     expect(await takePurchase(store(), caller.accountId, 60_000)).to.equal(null);
     expect((await readTopup(store(), caller.accountId)).enabled).to.equal('1');
+  });
+
+  const mailsOf = async (caller: Caller): Promise<Mail[]> => {
+    const mails = await Promise.all((await dueMails(store())).map((id) => takeMail(store(), id, 60_000)));
+    const mine = mails.filter((mail) => mail !== null && mail !== 'given_up' && mail.account === caller.accountId);
+    return (mine as Mail[]).toSorted((a, b) => a.id.localeCompare(b.id));
+  };
+  const places = async () => Number(await store().connection.send(['LLEN', keys.invoices]));
+
+  it('gives an invoice the next number once it is paid, and leaves one mail about it', async () => {
+    const before = await places();
+    const [first, failing, second] = [await low(), await low(), await low()];
+    const bought = await take(first);
+    await Promise.all([1, 2, 3].map(() => endPurchase(store(), bought, paid())));
+    await endPurchase(store(), await take(failing), declined);
+    await endPurchase(store(), await take(second), paid());
+    const record = await readPurchase(store(), first.accountId, bought.id);
+    expect(record).to.deep.include({ state: 'paid', invoice: before + 1, seller, buyer: first.slug, price_cents: 990 });
+    expect(await findPurchase(store(), record!.payment)).to.deep.equal(record);
+    expect(await places()).to.equal(before + 2);
+    expect((await mailsOf(first)).map(({ kind }) => kind)).to.deep.equal(['alert', 'invoice']);
+  });
+
+  it('adds the pack of money that arrives after the decline, and nothing for what was refunded before', async () => {
+    const late = await low();
+    const purchase = await take(late);
+    await endPurchase(store(), purchase, declined);
+    expect(await endPurchase(store(), purchase, paid())).to.equal('paid');
+    expect(await endPurchase(store(), purchase, declined)).to.equal('stale');
+    expect((await books(late)).packs.map((pack) => pack.total)).to.deep.equal([10]);
+    const refunded = await low();
+    const taken = await take(refunded);
+    expect(await reversePurchase(store(), taken, 'refunded', 'pi_r')).to.equal(0);
+    expect(await endPurchase(store(), taken, paid())).to.equal('stale');
+    expect((await books(refunded)).packs).to.deep.equal([]);
+    expect(await duePurchases(store())).not.to.include(refunded.accountId);
+    for (const caller of [late, refunded]) await verified(caller);
+  });
+
+  it('takes back what is left of a refunded pack, once, and disables the top-up of a disputed one', async () => {
+    const caller = await low();
+    const purchase = await take(caller);
+    await endPurchase(store(), purchase, paid());
+    for (let n = 0; n < 7; n++) await spend(caller);
+    const back = () => reversePurchase(store(), purchase, 'disputed', 'pi_d');
+    expect([await back(), await back()]).to.deep.equal([8, null]);
+    const [pack] = (await books(caller)).packs;
+    expect([pack?.total, pack?.used]).to.deep.equal([2, 2]);
+    expect((await readTopup(store(), caller.accountId)).enabled).to.equal('0');
+    await verified(caller);
+  });
+
+  it('mails an alert once for each crossing of 50, 80, 90 and 100 %, and again after a grant', async () => {
+    const caller = await anAccount(store(), { quota: 10 });
+    const percents: (number | null)[] = [];
+    const spendAll = async () => {
+      for (let n = 0; n < 10; n++) {
+        await spend(caller);
+        const [mail] = await mailsOf(caller);
+        percents.push(mail?.kind === 'alert' ? mail.percent : null);
+        if (mail) await endMail(store(), mail, [], null);
+      }
+    };
+    await spendAll();
+    const none = [null, null, null, null];
+    expect(percents).to.deep.equal([...none, 50, null, null, 80, 90, 100]);
+    await aPack(store(), caller.accountId, 10);
+    await spendAll();
+    expect(percents.slice(10)).to.deep.equal([...none, 50, null, null, 80, 90, 100]);
+  });
+
+  it('mails no alert to an account that has them off, and keeps an unsent mail until its lease ends', async () => {
+    const quiet = await anAccount(store(), { quota: 1, alerts: false });
+    await spend(quiet);
+    expect(await mailsOf(quiet)).to.deep.equal([]);
+    const told = await anAccount(store(), { quota: 1 });
+    await spend(told);
+    const [mail] = await mailsOf(told);
+    expect(await mailsOf(told)).to.deep.equal([]);
+    await endMail(store(), mail!, ['a@example.com'], 1000);
+    store().advance(1001);
+    const [again] = await mailsOf(told);
+    expect(again).to.include({ attempts: 2, done: 'a@example.com' });
+    store().advance(8 * 86_400_000);
+    expect(await takeMail(store(), mail!.id, 1)).to.equal('given_up');
+  });
+
+  it('D82: mails once a month that the cap prevents a purchase', async () => {
+    const caller = await low();
+    await setTopup(store(), caller.accountId, { monthly_cap_cents: '500' });
+    const capped = async () => {
+      expect(await takePurchase(store(), caller.accountId, 60_000)).to.equal('capped');
+      const mails = await mailsOf(caller);
+      for (const mail of mails) await endMail(store(), mail, [], null);
+      await spend(caller);
+      return mails.filter(({ kind }) => kind === 'cap').length;
+    };
+    expect([await capped(), await capped()]).to.deep.equal([1, 0]);
+    store().advance(32 * 86_400_000);
+    await aPlan(store(), caller.plan, { quota: 3, paid: true });
+    await spend(caller);
+    expect(await capped()).to.equal(1);
   });
 }

@@ -15,9 +15,12 @@ import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { setKey } from '../../src/store/accounts/set-key.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
+import { endMail } from '../../src/store/mail/end-mail.ts';
+import { takeMail } from '../../src/store/mail/take-mail.ts';
 import { addPack } from '../../src/store/money/add-pack.ts';
 import { endPurchase } from '../../src/store/money/end-purchase.ts';
 import { grantCredits } from '../../src/store/money/grant-credits.ts';
+import { reversePurchase } from '../../src/store/money/reverse-purchase.ts';
 import { rollPeriod } from '../../src/store/money/roll-period.ts';
 import { setTopup } from '../../src/store/money/set-topup.ts';
 import { takePurchase } from '../../src/store/money/take-purchase.ts';
@@ -46,10 +49,17 @@ const topup = {
   customer: 'c',
   payment_method: 'm',
 };
+const wasPaid = { verdict: 'paid', payment: 'pi_1', seller: { name: '', address: '', tax: '' } } as const;
+const wasDeclined = { verdict: 'declined', payment: '', reason: 'no' } as const;
 const purchaseOf = async (store: TestStore, account: string) => {
   const purchase = await takePurchase(store, account, 60_000);
   if (purchase === null || purchase === 'capped') throw new Error(`no purchase: ${purchase}`);
   return purchase;
+};
+const mailOf = async (store: TestStore, account: string) => {
+  const mail = await takeMail(store, `alert-${account}`, 60_000);
+  if (mail === null || mail === 'given_up') throw new Error(`no mail: ${mail}`);
+  return mail;
 };
 
 function settling(
@@ -144,11 +154,42 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   }),
   'end-purchase that is paid': purchasing(async (store, account) => {
     const purchase = await purchaseOf(store, account);
-    return (s) => endPurchase(s, purchase, 'paid');
+    return (s) => endPurchase(s, purchase, wasPaid);
   }),
   'end-purchase that is declined': purchasing(async (store, account) => {
     const purchase = await purchaseOf(store, account);
-    return (s) => endPurchase(s, purchase, 'declined');
+    return (s) => endPurchase(s, purchase, wasDeclined);
+  }),
+  'end-purchase that is paid after its decline': purchasing(async (store, account) => {
+    const purchase = await purchaseOf(store, account);
+    await endPurchase(store, purchase, wasDeclined);
+    return (s) => endPurchase(s, purchase, wasPaid);
+  }),
+  'reverse-purchase of a pack': purchasing(async (store, account) => {
+    const purchase = await purchaseOf(store, account);
+    await endPurchase(store, purchase, wasPaid);
+    return (s) => reversePurchase(s, purchase, 'disputed', 'pi_1');
+  }),
+  'reverse-purchase under way': purchasing(async (store, account) => {
+    const purchase = await purchaseOf(store, account);
+    return (s) => reversePurchase(s, purchase, 'refunded', 'pi_1');
+  }),
+  'take-purchase past the cap': purchasing(async (store, account) => {
+    await setTopup(store, account, { monthly_cap_cents: '1' });
+    return (s) => takePurchase(s, account, 1000);
+  }),
+  'take-mail': purchasing(async (_, account) => (s) => takeMail(s, `alert-${account}`, 1000)),
+  'take-mail that is given up': purchasing(async (store, account) => {
+    store.advance(8 * 86_400_000);
+    return (s) => takeMail(s, `alert-${account}`, 1000);
+  }),
+  'end-mail that is sent': purchasing(async (store, account) => {
+    const mail = await mailOf(store, account);
+    return (s) => endMail(s, mail, [], null);
+  }),
+  'end-mail that is tried again': purchasing(async (store, account) => {
+    const mail = await mailOf(store, account);
+    return (s) => endMail(s, mail, ['a@example.com'], 1000);
   }),
   grant: account({}, (caller) => (s) => grantCredits(s, caller.accountId, 5, { id: 'once' })),
   'add-pack': account({ quota: 2 }, (caller) => {

@@ -17,12 +17,13 @@ describe('replay', () => {
       anEntry('charge', 'subscription', 1, { job: 'a' }),
       anEntry('lapse', 'subscription', 2),
       anEntry('charge', 'packs', 1, { job: 'b', pack: 'p' }),
+      anEntry('lapse', 'packs', 3, { pack: 'p' }),
       anEntry('charge', 'credits', 1, { job: 'c' }),
       anEntry('overdraft', 'overdraft', 1, { job: 'd' }),
     ];
     expect(replay(entries)).to.eql({
-      ...{ subscription: 0, credits_given: 4, credits_consumed: 1, packs: new Map([['p', { total: 5, used: 1 }]]) },
-      ...{ granted: 12, charged: 3, lapsed: 2, overdrafts: 1, paid: 4, problems: [] },
+      ...{ subscription: 0, credits_given: 4, credits_consumed: 1, packs: new Map([['p', { total: 2, used: 1 }]]) },
+      ...{ granted: 12, charged: 3, lapsed: 5, overdrafts: 1, paid: 4, problems: [] },
     });
   });
 

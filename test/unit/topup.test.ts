@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { invoiceNumber, writePrice } from '../../src/model/purchase.ts';
 import {
   enablingProblem,
   isCapMailDue,
@@ -216,4 +217,21 @@ describe('readTopupChoice', () => {
         expect(readTopupChoice({ price_cents: 5, [name]: value }).problem).to.match(/^\S.{15,150}[^.\s]$/));
     }
   }
+});
+
+describe('writePrice', () => {
+  const rows: [cents: number, currency: string, text: string][] = [
+    [990, 'eur', 'EUR 9.90'],
+    [5, 'usd', 'USD 0.05'],
+    [990, 'jpy', 'JPY 990'],
+    [1234567, 'kwd', 'KWD 1234.567'],
+  ];
+  for (const [cents, currency, text] of rows)
+    it(`writes ${text}`, () => expect(writePrice(cents, currency)).to.equal(text));
+});
+
+describe('invoiceNumber', () => {
+  it('has six digits or more', () => {
+    expect([invoiceNumber(1), invoiceNumber(1_234_567)]).to.eql(['INV-000001', 'INV-1234567']);
+  });
 });

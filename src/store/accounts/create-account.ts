@@ -4,7 +4,7 @@ import { periodAt } from '../../model/billing-period.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { hashTexts, type RecordStore, run, script } from '../script.ts';
 import { readAccount } from './read-accounts.ts';
-import type { AccountChange } from './set-account.ts';
+import { type AccountChange, accountFields } from './set-account.ts';
 
 /**
  * Creates an account, with its plan's first quota when it has one. Answers {'created'}, {'already_exists'} when the slug
@@ -51,6 +51,7 @@ const defaults: Required<Omit<AccountChange, 'name' | 'plan'>> = {
   concurrency: null,
   weight: 1,
   max_open: 10_000,
+  alerts: true,
   webhook_secret: null,
 };
 
@@ -67,7 +68,7 @@ export async function createAccount(
     accountId,
     slug,
     plan,
-    fields: JSON.stringify({ ...hashTexts(defaults), ...hashTexts(fields) }),
+    fields: JSON.stringify(hashTexts(accountFields({ ...defaults, ...fields }))),
     start: period.start,
     finish: period.end,
   });

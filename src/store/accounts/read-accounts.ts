@@ -81,6 +81,7 @@ export function accountOf(fields: Readonly<Record<string, string>>): Account {
     concurrency: number(fields.concurrency),
     weight: Number(fields.weight),
     max_open: Number(fields.max_open),
+    alerts: fields.alert !== 'off',
     created_at: Number(fields.created_at),
   };
 }

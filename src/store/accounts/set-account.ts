@@ -73,6 +73,11 @@ export interface AccountChange extends Partial<Omit<Account, 'id' | 'slug' | 'cr
   readonly webhook_secret?: string | null;
 }
 
+/** Returns the fields as the hash has them: `alert` is 'off' without alerts, and '' arms them. */
+export function accountFields({ alerts, ...fields }: Omit<AccountChange, 'plan'>): object {
+  return { ...fields, alert: alerts === undefined ? undefined : alerts ? '' : 'off' };
+}
+
 /** Throws `not_found` for an unknown account or plan. */
 export async function setAccount(store: RecordStore, accountId: string, change: AccountChange): Promise<Account> {
   const { plan: wanted, ...fields } = change;
@@ -82,7 +87,7 @@ export async function setAccount(store: RecordStore, accountId: string, change: 
     run(store, setAccountScript, {
       accountId,
       plan,
-      fields: JSON.stringify(hashTexts(fields)),
+      fields: JSON.stringify(hashTexts(accountFields(fields))),
       start: period.start,
       finish: period.end,
     }),

@@ -1,4 +1,5 @@
 import { indexedStream } from './indexed-stream.ts';
+import { outboxKeyNames, outboxLua } from './outbox.ts';
 
 /** Keys of every script that moves money. */
 export const balanceKeyNames = [
@@ -10,6 +11,7 @@ export const balanceKeyNames = [
   'ledgerStreams',
   'topup',
   'purchases',
+  ...outboxKeyNames,
 ] as const;
 
 /**
@@ -20,13 +22,14 @@ export const balanceKeyNames = [
  * book_plan_quota() books the plan's present quota, because the plan may have changed since the last booking.
  * end_hold(completed) gives a credit back; what completed is counted here, apart from the ledger that must show its charge.
  * draw(jobId) → the balance that paid one credit, in the order of D42, or 'overdraft' when all are empty (D71). Asks for a
- *   purchase when the rest falls below the threshold (D49); it reads nothing for that without a top-up.
+ *   purchase when the rest falls below the threshold (D49); it reads nothing for that without a top-up. Leaves a mail when
+ *   50, 80, 90 or 100 % are used of what was there at the first charge after the last grant.
  */
-export const balances = /* lua */ `${indexedStream}
+export const balances = /* lua */ `${indexedStream}${outboxLua}
 local b
 -- Fields that are read, and their values before; older: the same of fields that few scripts change.
 local names = { 'plan', 'period_end', 'quota', 'used', 'packs_left', 'credits_given', 'credits_consumed', 'held', 'running',
-  'concurrency', 'tag', 'topup', 'last_entry', 'completed' }
+  'concurrency', 'tag', 'topup', 'last_entry', 'completed', 'alert' }
 local values, older
 -- What is to be written: names of fields, ledger entries, and functions for the packs and the top-up.
 local changed, entries, others = {}, {}, {}
@@ -36,7 +39,8 @@ local function read_balances()
   if not f[1] then return { 'not_found' } end
   b = { plan = f[1], period_end = f[2], quota = tonumber(f[3]), used = tonumber(f[4]), packs_left = tonumber(f[5]),
     credits_given = tonumber(f[6]), credits_consumed = tonumber(f[7]), held = tonumber(f[8]), running = tonumber(f[9]),
-    concurrency = f[10], tag = f[11], topup = f[12], last_entry = f[13], completed = tonumber(f[14]) }
+    concurrency = f[10], tag = f[11], topup = f[12], last_entry = f[13], completed = tonumber(f[14]),
+    alert = f[15] or '' }
   values, older = f, {}
   local json = b.plan ~= '' and redis.call('HGET', plans, b.plan)
   b.terms = json and cjson.decode(json) or nil
@@ -82,6 +86,11 @@ local function end_hold(completed)
   if completed then set_field('completed', b.completed + 1) end
 end
 
+-- 'off', '' until the next charge, or 'START:PERCENT': what was there, and the alert that was sent last.
+local function arm_alerts()
+  if b.alert ~= '' and b.alert ~= 'off' then set_field('alert', '') end
+end
+
 local function quota_left() return math.max(0, b.quota - b.used) end
 
 local function set_quota(quota)
@@ -89,7 +98,10 @@ local function set_quota(quota)
   if quota == b.quota then return end
   set_field('quota', quota)
   local after = quota_left()
-  if after > left then write_entry('grant', 'subscription', after - left) end
+  if after > left then
+    write_entry('grant', 'subscription', after - left)
+    arm_alerts()
+  end
   if after < left then write_entry('lapse', 'subscription', left - after) end
 end
 
@@ -100,11 +112,13 @@ local function remaining() return quota_left() + b.packs_left + b.credits_given 
 local function grant_credits(amount, reason)
   set_field('credits_given', b.credits_given + amount)
   write_entry('grant', 'credits', amount, nil, nil, reason)
+  arm_alerts()
 end
 
 local function grant_pack(id, json, total, purchased)
   set_field('packs_left', b.packs_left + total)
   write_entry('grant', 'packs', total, nil, id)
+  arm_alerts()
   others[#others + 1] = function()
     undos[#undos + 1] = function()
       redis.pcall('HDEL', packs, id, 'used:' .. id)
@@ -153,6 +167,23 @@ local function request_topup()
   end
 end
 
+local function alert_owners()
+  if b.alert == 'off' then return end
+  local left = remaining()
+  local start, sent = string.match(b.alert, '^(%d+):(%d+)$')
+  start, sent = tonumber(start or left + 1), tonumber(sent or 0)
+  local reached = sent
+  for _, percent in ipairs({ 50, 80, 90, 100 }) do
+    if (start - left) * 100 >= percent * start then reached = math.max(reached, percent) end
+  end
+  if reached == sent and b.alert ~= '' then return end
+  set_field('alert', string.format('%d:%d', start, reached))
+  if reached == sent then return end
+  others[#others + 1] = function()
+    put_mail('alert-' .. accountId, { kind = 'alert', account = accountId, percent = reached, left = left })
+  end
+end
+
 local function draw(jobId)
   book_plan_quota()
   local balance = 'overdraft'
@@ -170,6 +201,7 @@ local function draw(jobId)
     write_entry('overdraft', balance, 1, jobId)
   end
   request_topup()
+  alert_owners()
   return balance
 end
 `;

@@ -1,62 +1,99 @@
 import { monthOf } from '../../model/billing-period.ts';
+import type { Purchase, PurchaseEnd } from '../../model/purchase.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { withRolledPeriod } from './roll-period.ts';
-import type { Purchase } from './take-purchase.ts';
 
 /**
- * Ends a purchase, once: paid adds the pack and starts the 72 hours; declined disables the setting (D49).
- * Answers {'paid'}, {'declined'}, {'stale'}, {'not_found'} or {'roll'}.
+ * Ends a purchase, once: paid adds the pack, gives the next number to its invoice and starts the 72 hours of a top-up;
+ * declined disables the top-up (D49). Each leaves a mail. Money that arrives after a decline is still worth its pack; a
+ * refund is final. Answers {'paid'}, {'declined'}, {'stale'}, {'not_found'} or {'roll'}.
  */
 const endPurchaseScript = script(
   'end-purchase',
   'always',
-  balanceKeyNames,
-  ['accountId', 'id', 'verdict', 'json', 'total', 'cents', 'month', 'purchasedAt'] as const,
+  [...balanceKeyNames, 'bought', 'invoices', 'payments'] as const,
+  ['accountId', 'id', 'verdict', 'record', 'json', 'month'] as const,
   /* lua */ `${balances}
-if redis.call('HGET', topup, 'purchase') ~= id then return { 'stale' } end
+local seen = redis.call('HGET', bought, id)
+local state = seen and cjson.decode(seen).state
+local fields = { 'purchase', 'spent_month', 'spent_cents', 'last_purchase_at', 'enabled' }
+local setting = redis.call('HMGET', topup, unpack(fields))
+local is_current = setting[1] == id
+if state and not (state == 'declined' and verdict == 'paid') then return { 'stale' } end
+if verdict == 'declined' and not is_current then return { 'stale' } end
 local refused = read_balances()
 if refused then return refused end
+local r = cjson.decode(record)
 local due = redis.call('ZSCORE', purchases, accountId)
-local seen = redis.call('HMGET', topup, 'spent_month', 'spent_cents')
+r.state, r.ended_at = verdict, now
+
+local function keep_setting()
+  undos[#undos + 1] = function()
+    put_back(topup, fields, setting)
+    if due then redis.pcall('ZADD', purchases, due, accountId) end
+  end
+  if not is_current then return end
+  redis.call('HSET', topup, 'purchase', '')
+  redis.call('ZREM', purchases, accountId)
+end
+
+local function note_paid()
+  undos[#undos + 1] = function() redis.pcall('HDEL', payments, r.payment) end
+  redis.call('HSET', payments, r.payment, accountId .. '/' .. id)
+  if r.kind ~= 'topup' then return end
+  local spent = setting[2] == month and tonumber(setting[3] or '') or 0
+  redis.call('HSET', topup, 'last_purchase_at', string.format('%d', now), 'spent_month', month,
+    'spent_cents', string.format('%d', spent + r.price_cents))
+end
+
+local function keep_record()
+  undos[#undos + 1] = function() put_back(bought, { id }, { seen }) end
+  redis.call('HSET', bought, id, cjson.encode(r))
+end
+
 if verdict == 'paid' then
   book_plan_quota()
-  grant_pack(id, json, tonumber(total), purchasedAt)
+  grant_pack(id, json, r.pack_total, string.format('%d', now))
+  r.buyer = redis.call('HGET', account, 'name') or ''
 else
   set_field('topup', '')
 end
 write_balances()
-undos[#undos + 1] = function()
-  if due then redis.pcall('ZADD', purchases, due, accountId) end
-end
-redis.call('ZREM', purchases, accountId)
+keep_setting()
 if verdict == 'paid' then
-  local spent = seen[1] == month and tonumber(seen[2] or '0') or 0
-  redis.call('HSET', topup, 'purchase', '', 'last_purchase_at', now, 'spent_month', month, 'spent_cents', spent + tonumber(cents))
-  return { 'paid' }
+  note_paid()
+  local place = redis.call('RPUSH', invoices, accountId .. '/' .. id)
+  undos[#undos + 1] = function() redis.pcall('RPOP', invoices) end
+  r.invoice = place
+  keep_record()
+  put_mail('invoice-' .. id, { kind = 'invoice', account = accountId, purchase = id })
+else
+  redis.call('HSET', topup, 'enabled', '0')
+  keep_record()
+  put_mail('decline-' .. id, { kind = 'decline', account = accountId, purchase = id })
 end
-redis.call('HSET', topup, 'purchase', '', 'enabled', '0')
-return { 'declined' }
+return { verdict }
 `,
 );
 
 export async function endPurchase(
   store: RecordStore,
   purchase: Purchase,
-  verdict: 'paid' | 'declined',
+  end: PurchaseEnd,
 ): Promise<'paid' | 'declined' | 'stale'> {
   const now = store.clock.now();
-  const { id, account, pack_title, pack_total, price_cents } = purchase;
+  const { id, account, kind, pack_title, pack_total, price_cents, currency, customer, payment_method } = purchase;
+  const { verdict, ...ending } = end;
+  const terms = { id, account, kind, pack_title, pack_total, price_cents, currency, customer, payment_method };
   const [word] = await withRolledPeriod(store, account, () =>
     run(store, endPurchaseScript, {
       accountId: account,
       id,
       verdict,
+      record: JSON.stringify({ ...terms, ...ending }),
       json: JSON.stringify({ title: pack_title, purchased_at: now, total: pack_total }),
-      total: pack_total,
-      cents: price_cents,
       month: monthOf(now).start,
-      purchasedAt: now,
     }),
   );
   return word === 'paid' || word === 'declined' ? word : 'stale';

@@ -1,56 +1,67 @@
 import { monthOf } from '../../model/billing-period.ts';
+import type { Purchase } from '../../model/purchase.ts';
 import { keys } from '../keys.ts';
-import { type RecordStore, readDue, run, script, text } from '../script.ts';
+import { outboxKeyNames, outboxLua } from '../lua/outbox.ts';
+import { number, type RecordStore, readDue, run, script, text } from '../script.ts';
 
 /**
  * Claims the purchase that a charge asked for, and leases it; its id and terms stay the same over all tries. Past the
- * monthly cap, or with top-up disabled, it is dropped, but never after its first try: it may be paid already.
- * Answers {'taken', id, JSON of its terms}, {'capped'}, {'dropped'}, {'early'} or {'gone'}.
+ * monthly cap, or with top-up disabled, it is dropped, but never after its first try: it may be paid already. The cap is told
+ * by one mail a month (D82).
+ * Answers {'taken', id, JSON of its terms, time of the charge, number of this try}, {'capped'}, {'dropped'}, {'early'} or {'gone'}.
  */
 const takePurchaseScript = script(
   'take-purchase',
   'always',
-  ['topup', 'purchases'] as const,
+  ['topup', 'purchases', ...outboxKeyNames] as const,
   ['accountId', 'lease', 'month'] as const,
-  /* lua */ `
+  /* lua */ `${outboxLua}
 local at = redis.call('ZSCORE', purchases, accountId)
 if not at then return { 'gone' } end
 if now < tonumber(at) then return { 'early' } end
 local t = redis.call('HMGET', topup, 'purchase', 'enabled', 'monthly_cap_cents', 'price_cents', 'spent_month', 'spent_cents',
-  'purchase_attempts', 'purchase_terms')
+  'purchase_attempts', 'purchase_terms', 'purchase_since', 'cap_mailed_at', 'currency')
 local function drop(word)
+  undos[#undos + 1] = function() put_back(topup, { 'purchase' }, t) end
   redis.call('HSET', topup, 'purchase', '')
   redis.call('ZREM', purchases, accountId)
   return { word }
+end
+local function mail_cap()
+  if tonumber(t[10] or '') and tonumber(t[10]) >= tonumber(month) then return end
+  undos[#undos + 1] = function() put_back(topup, { 'cap_mailed_at' }, { t[10] }) end
+  redis.call('HSET', topup, 'cap_mailed_at', string.format('%d', now))
+  put_mail('cap-' .. accountId, { kind = 'cap', account = accountId, cap_cents = tonumber(t[3]), price_cents = tonumber(t[4]),
+    currency = t[11] })
 end
 if not t[1] or t[1] == '' then return drop('dropped') end
 local terms = t[8]
 if t[7] == '0' then
   local spent = t[5] == month and tonumber(t[6] or '0') or 0
   if t[2] ~= '1' then return drop('dropped') end
-  if t[3] and t[3] ~= '' and spent + tonumber(t[4]) > tonumber(t[3]) then return drop('capped') end
+  if t[3] and t[3] ~= '' and spent + tonumber(t[4]) > tonumber(t[3]) then
+    mail_cap()
+    return drop('capped')
+  end
   terms = {}
   for _, name in ipairs({ 'pack_title', 'pack_total', 'price_cents', 'currency', 'customer', 'payment_method' }) do
     terms[name] = redis.call('HGET', topup, name) or ''
   end
   terms = cjson.encode(terms)
 end
-undos[1] = function() redis.pcall('ZADD', purchases, at, accountId) end
+undos[#undos + 1] = function() redis.pcall('ZADD', purchases, at, accountId) end
 redis.call('ZADD', purchases, now + tonumber(lease), accountId)
 redis.call('HSET', topup, 'purchase_terms', terms, 'purchase_attempts', string.format('%d', t[7] + 1))
-return { 'taken', t[1], terms }
+return { 'taken', t[1], terms, t[9], t[7] + 1 }
 `,
 );
 
-export interface Purchase {
-  readonly id: string;
-  readonly account: string;
-  readonly pack_title: string;
-  readonly pack_total: number;
-  readonly price_cents: number;
-  readonly currency: string;
-  readonly customer: string;
-  readonly payment_method: string;
+/** A purchase that is to be tried now. */
+export interface TakenPurchase extends Purchase {
+  /** Time of the charge that asked for it. */
+  readonly since: number;
+  /** Number of this try. */
+  readonly attempt: number;
 }
 
 /** Returns up to 100 accounts whose purchase is to be tried now. */
@@ -63,7 +74,7 @@ export async function takePurchase(
   store: RecordStore,
   accountId: string,
   leaseMs: number,
-): Promise<Purchase | 'capped' | null> {
+): Promise<TakenPurchase | 'capped' | null> {
   const reply = await run(store, takePurchaseScript, {
     accountId,
     lease: leaseMs,
@@ -75,11 +86,14 @@ export async function takePurchase(
   return {
     id: text(reply[1]),
     account: accountId,
+    kind: 'topup',
     pack_title: text(fields.pack_title),
     pack_total: Number(fields.pack_total),
     price_cents: Number(fields.price_cents),
     currency: text(fields.currency),
     customer: text(fields.customer),
     payment_method: text(fields.payment_method),
+    since: number(reply[3]) ?? 0,
+    attempt: Number(reply[4]),
   };
 }

@@ -1,0 +1,53 @@
+/** Purchase of a pack: `topup` by the automatic top-up, `offer` by an owner at the provider's checkout. */
+export interface Purchase {
+  /** Also the provider's idempotency key and the id of the pack. */
+  readonly id: string;
+  readonly account: string;
+  readonly kind: 'topup' | 'offer';
+  readonly pack_title: string;
+  readonly pack_total: number;
+  readonly price_cents: number;
+  readonly currency: string;
+  readonly customer: string;
+  readonly payment_method: string;
+}
+
+/** Seller as the invoice names it; '' for what the operator has not set. */
+export interface Seller {
+  readonly name: string;
+  readonly address: string;
+  readonly tax: string;
+}
+
+/** A purchase that ended. Times are milliseconds. */
+export interface EndedPurchase extends Purchase {
+  readonly state: 'paid' | 'declined' | 'refunded' | 'disputed';
+  /** The provider's id of the payment. */
+  readonly payment: string;
+  readonly ended_at: number;
+  /** Place in the sequence of all invoices; only of a purchase that was paid. */
+  readonly invoice?: number;
+  readonly seller?: Seller;
+  /** Name of the account when it paid. */
+  readonly buyer?: string;
+  /** Sentence of the provider about a decline. */
+  readonly reason?: string;
+}
+
+/** End of a purchase, as the provider told it. */
+export type PurchaseEnd =
+  | { readonly verdict: 'paid'; readonly payment: string; readonly seller: Seller }
+  | { readonly verdict: 'declined'; readonly payment: string; readonly reason: string };
+
+/** The number as the invoice shows it. */
+export function invoiceNumber(place: number): string {
+  return `INV-${String(place).padStart(6, '0')}`;
+}
+
+/** Returns an amount in the smallest unit of its currency as people write it: 990 eur is EUR 9.90, 990 jpy is JPY 990. */
+export function writePrice(cents: number, currency: string): string {
+  const code = currency.toUpperCase();
+  const digits = new Intl.NumberFormat('en', { style: 'currency', currency: code }).resolvedOptions();
+  const places = digits.maximumFractionDigits ?? 2;
+  return `${code} ${(cents / 10 ** places).toFixed(places)}`;
+}

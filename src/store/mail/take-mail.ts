@@ -1,0 +1,65 @@
+import { keys } from '../keys.ts';
+import { outboxKeyNames } from '../lua/outbox.ts';
+import { type RecordStore, readDue, run, script, text } from '../script.ts';
+
+/**
+ * Claims a mail that is due: counts the attempt before it is sent, and leases it. A mail of more than a week is given up.
+ * Answers {'taken', its JSON}, {'given_up'}, {'early'} or {'gone'}.
+ */
+const takeMailScript = script(
+  'take-mail',
+  'always',
+  outboxKeyNames,
+  ['id', 'lease', 'max'] as const,
+  /* lua */ `
+local at = redis.call('ZSCORE', outboxDue, id)
+local json = redis.call('HGET', outbox, id)
+if not at then return { 'gone' } end
+if now < tonumber(at) then return { 'early' } end
+local mail = json and cjson.decode(json)
+undos[1] = function()
+  redis.pcall('ZADD', outboxDue, at, id)
+  if json then redis.pcall('HSET', outbox, id, json) end
+end
+if not mail or now - mail.at > tonumber(max) then
+  redis.call('ZREM', outboxDue, id)
+  redis.call('HDEL', outbox, id)
+  return { 'given_up' }
+end
+mail.attempts = mail.attempts + 1
+redis.call('ZADD', outboxDue, now + tonumber(lease), id)
+local taken = cjson.encode(mail)
+redis.call('HSET', outbox, id, taken)
+return { 'taken', taken }
+`,
+);
+
+/** A mail that nobody took for so long is removed, too. */
+export const maxMailAgeMs = 7 * 86_400_000;
+
+/** A mail to the owners of an account, as the script that left it wrote it. Times are milliseconds. */
+export type Mail = {
+  readonly id: string;
+  readonly account: string;
+  readonly at: number;
+  /** Number of this attempt. */
+  readonly attempts: number;
+  /** Addresses that need no further attempt, with blanks between. */
+  readonly done?: string;
+} & (
+  | { readonly kind: 'invoice' | 'decline'; readonly purchase: string }
+  | { readonly kind: 'alert'; readonly percent: number; readonly left: number }
+  | { readonly kind: 'cap'; readonly cap_cents: number; readonly price_cents: number; readonly currency: string }
+);
+
+/** Returns up to 100 mails that are to be sent now. */
+export function dueMails(store: RecordStore): Promise<string[]> {
+  return readDue(store, keys.outboxDue, store.clock.now());
+}
+
+/** Claims one attempt of a mail; `null` when none is due. */
+export async function takeMail(store: RecordStore, id: string, leaseMs: number): Promise<Mail | 'given_up' | null> {
+  const reply = await run(store, takeMailScript, { id, lease: leaseMs, max: maxMailAgeMs });
+  if (reply[0] === 'given_up') return 'given_up';
+  return reply[0] === 'taken' ? { ...(JSON.parse(text(reply[1])) as Mail), id } : null;
+}

@@ -1,0 +1,14 @@
+import type { EndedPurchase } from '../../model/purchase.ts';
+import { keys } from '../keys.ts';
+import { type RecordStore, text } from '../script.ts';
+
+export async function readPurchase(store: RecordStore, accountId: string, id: string): Promise<EndedPurchase | null> {
+  const json = await store.connection.read(['HGET', keys.bought(accountId), id]);
+  return json === null ? null : (JSON.parse(text(json)) as EndedPurchase);
+}
+
+/** Returns the purchase that the provider knows by this payment; `null` for a payment that is not ours. */
+export async function findPurchase(store: RecordStore, payment: string): Promise<EndedPurchase | null> {
+  const [account = '', id = ''] = text(await store.connection.read(['HGET', keys.payments, payment])).split('/');
+  return account === '' ? null : readPurchase(store, account, id);
+}

@@ -1,0 +1,75 @@
+import type { Purchase } from '../../model/purchase.ts';
+import { balanceKeyNames, balances } from '../lua/balances.ts';
+import { type RecordStore, run, script } from '../script.ts';
+import { withRolledPeriod } from './roll-period.ts';
+
+/**
+ * Takes back the unused rest of a pack whose payment was refunded or disputed, once; a dispute also disables the top-up. A
+ * purchase that is still under way ends, and a payment that is reported later adds nothing: events may come in any order.
+ * Answers {'reversed', credits that lapsed}, {'stale'}, {'not_found'} or {'roll'}.
+ */
+const reversePurchaseScript = script(
+  'reverse-purchase',
+  'always',
+  [...balanceKeyNames, 'bought'] as const,
+  ['accountId', 'id', 'state', 'record'] as const,
+  /* lua */ `${balances}
+local seen = redis.call('HGET', bought, id)
+local r = cjson.decode(seen or record)
+if r.state == 'refunded' or r.state == 'disputed' then return { 'stale' } end
+local refused = read_balances()
+if refused then return refused end
+local pack = redis.call('HMGET', packs, id, 'used:' .. id)
+local setting = redis.call('HMGET', topup, 'purchase', 'enabled')
+local due = redis.call('ZSCORE', purchases, accountId)
+local queued_at = redis.call('ZSCORE', packQueue, id)
+local lapsed = 0
+r.state, r.reversed_at = state, now
+if pack[1] then
+  local p = cjson.decode(pack[1])
+  lapsed = p.total - tonumber(pack[2])
+  if lapsed > 0 then
+    p.total = tonumber(pack[2])
+    set_field('packs_left', b.packs_left - lapsed)
+    write_entry('lapse', 'packs', string.format('%d', lapsed), nil, id)
+    others[#others + 1] = function()
+      undos[#undos + 1] = function()
+        redis.pcall('HSET', packs, id, pack[1])
+        if queued_at then redis.pcall('ZADD', packQueue, queued_at, id) end
+      end
+      redis.call('HSET', packs, id, cjson.encode(p))
+      redis.call('ZREM', packQueue, id)
+    end
+  end
+end
+if state == 'disputed' then set_field('topup', '') end
+write_balances()
+undos[#undos + 1] = function()
+  put_back(topup, { 'purchase', 'enabled' }, setting)
+  put_back(bought, { id }, { seen })
+  if due then redis.pcall('ZADD', purchases, due, accountId) end
+end
+if setting[1] == id then
+  redis.call('HSET', topup, 'purchase', '')
+  redis.call('ZREM', purchases, accountId)
+end
+if state == 'disputed' and setting[2] then redis.call('HSET', topup, 'enabled', '0') end
+redis.call('HSET', bought, id, cjson.encode(r))
+return { 'reversed', lapsed }
+`,
+);
+
+/** Returns how many credits lapsed; `null` when the purchase was reversed before. */
+export async function reversePurchase(
+  store: RecordStore,
+  purchase: Purchase,
+  state: 'refunded' | 'disputed',
+  payment: string,
+): Promise<number | null> {
+  const { account, id } = purchase;
+  const record = JSON.stringify({ ...purchase, payment });
+  const [word, lapsed] = await withRolledPeriod(store, account, () =>
+    run(store, reversePurchaseScript, { accountId: account, id, state, record }),
+  );
+  return word === 'reversed' ? Number(lapsed) : null;
+}
