@@ -69,7 +69,8 @@ export function deliverWebhooks(options: DeliveryOptions): WebhookDelivery {
     for (let due = isClosing ? null : queue.next(); due !== null; due = queue.next()) start(due);
     return !isClosing;
   };
-  const finder = makeDueFinder(store, queue, startAll);
+  // Another controller may have other settings.
+  const finder = makeDueFinder(store, queue, 2 * leaseMsOf(options), startAll);
   const complain = (error: unknown): undefined => {
     // The Redis connection logs that Redis does not answer.
     if (error instanceof Refusal && error.code === 'unavailable') finder.forget();
@@ -94,14 +95,19 @@ export function deliverWebhooks(options: DeliveryOptions): WebhookDelivery {
   };
 }
 
+/** An attempt that a process took and did not end is repeated after this time. */
+function leaseMsOf({ limitSeconds, gapSeconds }: DeliveryOptions): number {
+  return (limitSeconds + gapSeconds + graceSeconds) * 1000;
+}
+
 /** The attempt is counted before anything is sent. Returns how it ended, if it was made. */
 async function makeAttempt(
   options: DeliveryOptions,
   due: DueWebhook,
   stop: AbortSignal,
 ): Promise<WebhookResult['is'] | undefined> {
-  const { store, limitSeconds, gapSeconds, metrics, log } = options;
-  const attempt = await takeWebhook(store, due, (limitSeconds + gapSeconds + graceSeconds) * 1000);
+  const { store, gapSeconds, metrics, log } = options;
+  const attempt = await takeWebhook(store, due, leaseMsOf(options));
   if (attempt === null) return undefined;
   const posted = await post(options, due.jobId, stop);
   if (posted.is === 'failed' && stop.aborted) return undefined;

@@ -12,15 +12,23 @@ interface DueFinder {
 const fullPassMs = 60_000;
 const pageSize = 500;
 
-/** Reads the record page by page and calls `goOn` after each one, so that queued webhooks are sent meanwhile; false ends the search. */
-export function makeDueFinder(store: RecordStore, queue: FairQueue, goOn: () => boolean): DueFinder {
+/**
+ * Reads the record page by page and calls `goOn` after each one, so that queued webhooks are sent meanwhile; false ends the
+ * search. `longestWaitMs`: from an attempt to the next one; a webhook that would wait longer is due at once.
+ */
+export function makeDueFinder(
+  store: RecordStore,
+  queue: FairQueue,
+  longestWaitMs: number,
+  goOn: () => boolean,
+): DueFinder {
   let seenTo = 0;
   let passedAt = Number.NEGATIVE_INFINITY;
 
   /** Returns the time up to which every due webhook is known. */
   const read = async (from: number, isEnough: () => boolean): Promise<number> => {
     for (let at = from; ; ) {
-      const { due, now } = await dueWebhooks(store, pageSize, at);
+      const { due, now } = await dueWebhooks(store, pageSize, at, longestWaitMs);
       for (const one of due) queue.add(one, one.at);
       if (!goOn()) return at;
       if (due.length < pageSize) return now;

@@ -73,6 +73,18 @@ export function deliverySuite(store: () => TestStore): void {
       expect(await readDelivery(store(), one.jobId)).to.deep.include({ state: 'failed', next_at: null });
     });
 
+    it('is due when its next attempt is further ahead than any wait, because the clock went back', async () => {
+      const one = await due();
+      const attempt = (await takeWebhook(store(), one, 15_000)) ?? 0;
+      await endWebhook(store(), one, attempt, { verdict: 'again', status: 500 }, 5000);
+      const dueNow = async () => (await dueWebhooks(store(), 10_000, 0, 30_000)).due.map(({ jobId }) => jobId);
+      expect(await dueNow()).not.to.include(one.jobId);
+      store().advance(-86_400_000);
+      expect(await dueNow()).to.include(one.jobId);
+      expect(await takeWebhook(store(), one, 15_000)).to.equal(2);
+      expect(await dueNow()).not.to.include(one.jobId);
+    });
+
     it('D55: makes no further attempt when egress refuses the address', async () => {
       const one = await due();
       await takeWebhook(store(), one, 15_000);

@@ -25,6 +25,7 @@ import { rollPeriod } from '../../src/store/money/roll-period.ts';
 import { setTopup } from '../../src/store/money/set-topup.ts';
 import { takePurchase } from '../../src/store/money/take-purchase.ts';
 import { type Account, busy, jobScenarios, running, type Scenario, type Step, withWebhook } from './job-scenarios.ts';
+import { logScenarios } from './log-scenarios.ts';
 import {
   type AccountOptions,
   admitted,
@@ -113,6 +114,7 @@ function purchasing(step: (store: TestStore, account: string) => Promise<Step>):
 /** Every script that writes, by its name; words behind it tell scenarios of one script apart. */
 export const scenarios: Readonly<Record<string, Scenario>> = {
   ...jobScenarios,
+  ...logScenarios,
   'admit a job': admitting({ ...withWebhook, repeat: { key: 'k', request: 'r' } }),
   'admit a call': admitting({ work: { holdMs: 60_000 }, repeat: { key: 'k', request: 'r' } }),
   'charge from a pack': calling((s, call) => chargeCall(s, call, 5)),

@@ -10,9 +10,9 @@ const storingScript = script(
   'storing',
   'always',
   ['lead', ...openJobKeyNames] as const,
-  ['holder', 'attempt', 'metadata', 'delivered'] as const,
+  ['term', 'attempt', 'metadata', 'delivered'] as const,
   /* lua */ `${readOpenJob}
-if redis.call('GET', lead) ~= holder then return { 'not_leading' } end
+if redis.call('GET', lead) ~= term then return { 'not_leading' } end
 local fields, refused = read_open_job({ 'storing_since' })
 if refused then return refused end
 if fields.attempt ~= attempt then return { 'stale' } end
@@ -24,12 +24,12 @@ return { 'storing', now }
 
 export async function noteStoring(
   store: RecordStore,
-  holder: string,
+  term: string,
   job: Pick<Job, 'id' | 'attempt'>,
   { metadata, delivered }: { metadata: unknown; delivered: unknown },
 ): Promise<Change<'stale' | 'already_ended' | 'not_found' | 'not_leading', { readonly since: number }>> {
   const reply = await run(store, storingScript, {
-    holder,
+    term,
     jobId: job.id,
     attempt: job.attempt,
     metadata: JSON.stringify(metadata),

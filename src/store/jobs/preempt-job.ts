@@ -13,9 +13,9 @@ const preemptScript = script(
   'preempt',
   'always',
   ['lead', ...openJobKeyNames, 'account', 'active', 'unserved', 'ready', 'waitingQueue'] as const,
-  ['holder', 'accountId', 'jobId', 'attempt', 'slots', 'maxWait', 'waiting'] as const,
+  ['term', 'accountId', 'jobId', 'attempt', 'slots', 'maxWait', 'waiting'] as const,
   /* lua */ `${readOpenJob}
-if redis.call('GET', lead) ~= holder then return { 'not_leading' } end
+if redis.call('GET', lead) ~= term then return { 'not_leading' } end
 local fields, refused = read_open_job({ 'account', 'preempted', 'recorded', 'verdict', 'storing_since' })
 if refused then return refused end
 if fields.account ~= accountId then return { 'not_found' } end
@@ -39,13 +39,13 @@ return { 'preempted' }
 /** Marks an attempt to be interrupted for the account that waits; whoever advances the job next carries it out. */
 export async function preemptJob(
   store: RecordStore,
-  holder: string,
+  term: string,
   { id, account, attempt }: ActiveJob,
   { slots, maxWaitMs }: WorkerShares,
   waiting: string,
 ): Promise<Change<'unneeded' | 'stale' | 'already_ended' | 'not_found' | 'not_leading'>> {
   const reply = await run(store, preemptScript, {
-    ...{ holder, accountId: account, jobId: id },
+    ...{ term, accountId: account, jobId: id },
     ...{ attempt, slots, maxWait: maxWaitMs, waiting, waitingQueue: keys.queue(waiting) },
   });
   return changeOf(reply, 'preempted');

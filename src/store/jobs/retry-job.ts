@@ -13,7 +13,7 @@ const retryScript = script(
   'always',
   [...fairShareKeyNames, ...openJobKeyNames, 'queued', 'lead', 'active', 'delayed'] as const,
   [
-    'holder',
+    'term',
     'accountId',
     'jobId',
     'attempt',
@@ -25,7 +25,7 @@ const retryScript = script(
     'workChannel',
   ] as const,
   /* lua */ `${readOpenJob}${fairShare}
-if redis.call('GET', lead) ~= holder then return { 'not_leading' } end
+if redis.call('GET', lead) ~= term then return { 'not_leading' } end
 local fields, refused = read_open_job({ 'account' })
 if refused then return refused end
 if fields.account ~= accountId then return { 'not_found' } end
@@ -61,12 +61,12 @@ export const maxReasonChars = 300;
 
 export async function retryJob(
   store: RecordStore,
-  holder: string,
+  term: string,
   job: Pick<Job, 'id' | 'account' | 'attempt'>,
   why: { counts: 'failure' | 'interruption'; code: string; text?: string | null; notBefore: number },
 ): Promise<Change<'stale' | 'already_ended' | 'not_found' | 'not_leading'>> {
   const reply = await run(store, retryScript, {
-    holder,
+    term,
     accountId: job.account,
     jobId: job.id,
     attempt: job.attempt,

@@ -17,9 +17,9 @@ const settleScript = script(
   'settle',
   'always',
   [...endJobKeyNames, 'lead'] as const,
-  [...endJobArgNames, 'holder', 'attempt', 'status', 'code', 'log', 'isDelivered', 'reason'] as const,
+  [...endJobArgNames, 'term', 'attempt', 'status', 'code', 'log', 'isDelivered', 'reason'] as const,
   /* lua */ `${endJob}
-if redis.call('GET', lead) ~= holder then return { 'not_leading' } end
+if redis.call('GET', lead) ~= term then return { 'not_leading' } end
 local refused = read_job()
 if refused then return refused end
 if j.attempt ~= attempt or (status == 'CompletedJob' and is_counted(j)) then return { 'stale' } end
@@ -39,7 +39,7 @@ export interface JobEnding extends Pick<JobEnd, 'status' | 'code' | 'text' | 'lo
 /** Gives the balance that was charged, or ''. Long metadata is shortened for all who read it from now on. */
 export async function settleJob(
   store: RecordStore,
-  holder: string,
+  term: string,
   job: EndingJob & Pick<Job, 'attempt'>,
   end: JobEnding,
 ): Promise<Change<'already_ended' | 'stale' | 'not_found' | 'not_leading', { readonly balance: string }>> {
@@ -47,7 +47,7 @@ export async function settleJob(
   const texts = packTexts(job.id, { ...job, error: end.text, metadata, delivered: end.delivered });
   const values = {
     ...endJobIds(job),
-    holder,
+    term,
     attempt: job.attempt,
     status: end.status,
     code: end.code ?? '',

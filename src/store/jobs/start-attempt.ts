@@ -10,9 +10,9 @@ const startScript = script(
   'start',
   'always',
   ['lead', ...openJobKeyNames, 'active'] as const,
-  ['holder', 'jobId', 'attempt', 'deadline', 'jobChannel'] as const,
+  ['term', 'jobId', 'attempt', 'deadline', 'jobChannel'] as const,
   /* lua */ `${readOpenJob}
-if redis.call('GET', lead) ~= holder then return { 'not_leading' } end
+if redis.call('GET', lead) ~= term then return { 'not_leading' } end
 local fields, refused = read_open_job({})
 if refused then return refused end
 if fields.attempt == attempt then return { 'already_started' } end
@@ -27,11 +27,11 @@ return { 'started' }
 /** Records that an attempt begins; its worker may be started when that is done, also by an earlier call. */
 export async function startAttempt(
   store: RecordStore,
-  holder: string,
+  term: string,
   job: Pick<Job, 'id'>,
   attempt: number,
   deadline: number,
 ): Promise<Change<'stale' | 'already_ended' | 'not_found' | 'not_leading'>> {
-  const reply = await run(store, startScript, { holder, jobId: job.id, attempt, deadline });
+  const reply = await run(store, startScript, { term, jobId: job.id, attempt, deadline });
   return changeOf(reply, ['started', 'already_started']);
 }

@@ -13,9 +13,9 @@ const takeScript = script(
   'take',
   'always',
   [...fairShareKeyNames, 'queued', 'lead', 'active'] as const,
-  ['holder', 'accountId', 'slots', 'kept', 'maxWait'] as const,
+  ['term', 'accountId', 'slots', 'kept', 'maxWait'] as const,
   /* lua */ `${fairShare}
-if redis.call('GET', lead) ~= holder then return { 'not_leading' } end
+if redis.call('GET', lead) ~= term then return { 'not_leading' } end
 local free = tonumber(slots) - redis.call('ZCARD', active)
 if free <= 0 then return { 'full' } end
 -- The account whose turn it is, and the one after it.
@@ -77,14 +77,14 @@ const maxMisses = 100;
  */
 export function makeTake(
   store: RecordStore,
-  holder: string,
+  term: string,
   { slots, kept, maxWaitMs }: WorkerShares,
 ): () => AsyncGenerator<string, void> {
   // A script names its keys before it runs, so the account is a guess: Redis answers whose turn it is.
   let accountId = '';
   return async function* () {
     for (let misses = 0; misses < maxMisses; ) {
-      const [word, ...rest] = await run(store, takeScript, { holder, accountId, slots, kept, maxWait: maxWaitMs });
+      const [word, ...rest] = await run(store, takeScript, { term, accountId, slots, kept, maxWait: maxWaitMs });
       if (word !== 'taken' && word !== 'again') return;
       const jobId = word === 'taken' ? text(rest.shift()) : null;
       const next = text(rest[0]);

@@ -1,0 +1,67 @@
+import { countAuthFailure, forgetFailures } from '../../src/store/access/count-auth-failure.ts';
+import { settleJob } from '../../src/store/jobs/settle-job.ts';
+import { type EntryStream, readOldestEntries } from '../../src/store/log/archived-parts.ts';
+import { noteOldest } from '../../src/store/log/due-streams.ts';
+import { forgetArchived, listExpiredParts } from '../../src/store/log/forget-archived.ts';
+import { noteArchived } from '../../src/store/log/note-archived.ts';
+import { paidLineStream, type StoredLogLine } from '../../src/store/log/read-lines.ts';
+import { sweepLines } from '../../src/store/log/trim-lines.ts';
+import type { Scenario, Step } from './job-scenarios.ts';
+import { anAccount, aRunningJob, completed, holder, type TestStore } from './record.ts';
+
+const laterMs = 3 * 86_400_000;
+
+/** Brings a record to two request-log lines of one key, the second one three days after the first. */
+function logging(step: (store: TestStore, lines: EntryStream<StoredLogLine>) => Promise<Step>): Scenario {
+  return async (store) => {
+    const caller = await anAccount(store, { credits: 9 });
+    for (const sinceMs of [0, laterMs]) {
+      store.advance(sinceMs);
+      await settleJob(store, holder, await aRunningJob(store, caller), completed);
+    }
+    return { account: caller.accountId, step: await step(store, paidLineStream(caller.keyId)) };
+  };
+}
+
+/** Moves the first line of two to the object store. The archive brings the index up to date when it looks there next. */
+async function moveFirst(store: TestStore, lines: EntryStream<StoredLogLine>): Promise<Step> {
+  const [oldest] = await readOldestEntries(store, lines, 1);
+  if (!oldest) throw new Error('there is no line');
+  return async (s) => {
+    await noteArchived(s, lines, '0-0', oldest, { object: `days/paid/${lines.id}/0-0/lines.gz` });
+    return noteOldest(s, lines);
+  };
+}
+
+/**
+ * Steps that remove old lines and failures. A repetition answers less, because what was done before the fault stays done: only
+ * what the record then holds is compared.
+ */
+export const logScenarios: Readonly<Record<string, Scenario>> = {
+  'move-days': logging(moveFirst),
+  'drop-days': logging(async (store, lines) => {
+    await (await moveFirst(store, lines))(store);
+    const [part] = await listExpiredParts(store, store.clock.now());
+    if (!part) throw new Error('no archived part is expired');
+    return (s) => forgetArchived(s, part);
+  }),
+  trim: logging(async (store) => {
+    const before = store.clock.now() - laterMs / 2;
+    return async (s) => void (await sweepLines(s, before));
+  }),
+  'note-oldest': logging(async (store, lines) => {
+    const [oldest] = await readOldestEntries(store, lines, 1);
+    await store.connection.send(['XDEL', lines.stream, oldest?.entry ?? '']);
+    return (s) => noteOldest(s, lines);
+  }),
+  'note-oldest of an empty stream': logging(async (store, lines) => {
+    await store.connection.send(['XTRIM', lines.stream, 'MAXLEN', '0']);
+    return (s) => noteOldest(s, lines);
+  }),
+  'forget-failures': async (store) => {
+    await countAuthFailure(store, '192.0.2.8', { maxFailures: 3, windowMs: 1000, blockMs: 1000 });
+    store.advance(laterMs);
+    const before = store.clock.now() - laterMs / 2;
+    return { step: async (s) => void (await forgetFailures(s, before)) };
+  },
+};
