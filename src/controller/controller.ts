@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { rerun, type SingleFlight } from '../base/single-flight.ts';
-import { choosePreempted, type WorkerShares } from '../model/preemption.ts';
+import type { WorkerShares } from '../model/preemption.ts';
 import { jobIdOf } from '../runners/runner.ts';
 import { type LeadCandidate, leaveLead, takeLead } from '../store/jobs/leadership.ts';
-import { findUnserved, listActive, listOverdue, readActiveJobs } from '../store/jobs/open-work.ts';
-import { preemptJob } from '../store/jobs/preempt-job.ts';
+import { listActive, listOverdue } from '../store/jobs/open-work.ts';
 import { requeueDelayed } from '../store/jobs/requeue-delayed.ts';
 import { makeTake } from '../store/jobs/take-jobs.ts';
 import { channels } from '../store/keys.ts';
 import { maxClockDifferenceMs } from '../store/redis/redis-clock.ts';
 import { type AdvanceOptions, JobAdvancer } from './advance-job.ts';
+import { Preempter } from './preempter.ts';
 import { StorageLane } from './storage-lane.ts';
 import { StorageProbe } from './storage-probe.ts';
 import { makeWorkQueue, type WorkQueue } from './work-queue.ts';
@@ -55,7 +55,9 @@ export class Controller {
   readonly #queue: WorkQueue;
   readonly #requeueFlight: SingleFlight;
   readonly #takeFlight: SingleFlight;
+  readonly #preempter: Preempter;
   readonly #preemptFlight: SingleFlight;
+  readonly #recordingsFlight: SingleFlight;
   readonly #passFlight: SingleFlight;
   #take: () => AsyncIterable<string>;
   #timers: NodeJS.Timeout[] = [];
@@ -89,7 +91,9 @@ export class Controller {
       this.#quietly('requeue', 'the requeue of delayed jobs', () => this.#requeueDelayed()),
     );
     this.#takeFlight = rerun(() => this.#quietly('take', 'the take of queued jobs', () => this.#takeJobs()));
-    this.#preemptFlight = rerun(() => this.#quietly('preempt', 'making room for an account', () => this.#preempt()));
+    this.#preempter = new Preempter({ ...options, term, onMarked: (jobId) => this.#queue.add(jobId) });
+    this.#preemptFlight = this.#preemptLater('making room for an account', () => this.#preempter.makeRoom());
+    this.#recordingsFlight = this.#preemptLater('the check of recordings', () => this.#preempter.checkRecordings());
     this.#passFlight = rerun(() => this.#quietly('pass', 'the full pass', () => this.#fullPass()));
   }
 
@@ -192,18 +196,8 @@ export class Controller {
     }
   }
 
-  /** Without kept slots: interrupts a job of an account that has them all while another one waits for too long. */
-  async #preempt(): Promise<void> {
-    const { store, shares, log } = this.#options;
-    if (!this.#mayTake() || shares.kept > 0 || !store.connection.clock.isSteady()) return;
-    const waiting = await findUnserved(store, store.clock.now() - shares.maxWaitMs);
-    if (waiting === null) return;
-    const job = choosePreempted(await readActiveJobs(store), shares.slots);
-    if (job === null) return;
-    const marked = await preemptJob(store, this.#term, job, shares, waiting);
-    if (!marked.done) return;
-    log.info('a job is interrupted, because another account waited for a worker', { job: job.id });
-    this.#queue.add(job.id);
+  #preemptLater(work: string, run: () => Promise<void>): SingleFlight {
+    return rerun(() => this.#quietly('preempt', work, async () => (this.#mayTake() ? run() : undefined)));
   }
 
   /** Queues every job that may need a step: those of runners, the active ones, and those whose wait for a start is over. */
@@ -223,6 +217,7 @@ export class Controller {
       const overdue = store.clock.now() - limits.maxQueueMs;
       for (const jobId of await listOverdue(store, overdue)) this.#queue.add(jobId);
     }
+    void this.#recordingsFlight.run();
     observe();
   }
 
@@ -231,6 +226,7 @@ export class Controller {
     const { store, runners } = this.#options;
     const unsubscribe = await store.connection.subscribe(channels.work, (jobId) => {
       if (jobId) this.hint(jobId);
+      if (jobId) void this.#recordingsFlight.run();
       void this.#takeFlight.run();
     });
     const unwatch = runners.map((runner) => runner.watch((name) => this.hint(jobIdOf(name))));

@@ -1,4 +1,5 @@
 import { type Blame, type FailedStatus, type FailureCode, failures } from '../base/errors.ts';
+import { recordingStage } from './attempt-protocol.ts';
 import { type Delivered, isEnded, type Job } from './job.ts';
 import { type Metadata, readMetadata } from './metadata.ts';
 import { type Outcome, objectPrefix } from './outcome.ts';
@@ -70,6 +71,8 @@ const maxRetryDelayMs = 600_000;
 /** A job that would wait longer before its next attempt waits no more: the clock went back since. */
 export const maxWaitMs = 2 * maxRetryDelayMs;
 const preemptedText = 'another account waited for a worker';
+/** A recording is interrupted only when it has just begun (`chooseSurplusRecording`). */
+const surplusText = 'its account would record on every worker';
 
 export function next(job: Job, seen: Seen, now: number, limits: JobLimits): Step {
   if (isEnded(job.status)) return seen.is === 'absent' ? { do: 'nothing' } : { do: 'stop' };
@@ -94,7 +97,9 @@ export function next(job: Job, seen: Seen, now: number, limits: JobLimits): Step
       const isOver = now >= deadline;
       const mayEnd = !limits.ignoresDeadlines || verdictOf(job) !== null;
       if (isOver && mayEnd) return judgeOutcome(job, verdictOf(job) ?? deadlineOutcomes[seen.is], now, limits);
-      if (job.preempted === job.attempt && job.verdict === null) return repeatInterrupted(preemptedText, now);
+      if (job.preempted === job.attempt && job.verdict === null) {
+        return repeatInterrupted(job.stage === recordingStage ? surplusText : preemptedText, now);
+      }
       if (seen.is === 'waiting' && seen.reason !== job.stage) return { do: 'note', running: false, stage: seen.reason };
       return isOver ? { do: 'nothing' } : { do: 'nothing', until: deadline };
     }

@@ -15,9 +15,17 @@ export interface ActiveJob {
   /** When it was given the slot, in milliseconds. */
   readonly since: number;
   readonly attempt: number;
-  /** `free`: it may be interrupted. `leaving`: that has begun. `bound`: it was interrupted for another account before, records a live source, or its worker is done. */
-  readonly hold: 'free' | 'leaving' | 'bound';
+  /**
+   * `free`: it may be interrupted. `leaving`: that has begun. `bound`: it was interrupted for another account before.
+   * `recording`: it records a live source, which cannot be repeated. `idle`: its worker has not started yet, or is done.
+   */
+  readonly hold: 'free' | 'leaving' | 'bound' | 'recording' | 'idle';
+  /** When its first recording began, in milliseconds. */
+  readonly recordedAt: number | null;
 }
+
+/** A recording that has lasted longer is interrupted for nobody: what it has would be lost. */
+export const maxLostRecordingMs = 60_000;
 
 /** One or two workers are too few to keep one of them for accounts that may never come. */
 const minWorkersToKeep = 3;
@@ -38,4 +46,19 @@ export function choosePreempted(active: readonly ActiveJob[], slots: number): Ac
   const least = Math.min(2, slots);
   const found = active.filter((job) => job.hold === 'free' && heldBy(job) >= least);
   return found.toSorted((a, b) => heldBy(b) - heldBy(a) || b.since - a.since)[0] ?? null;
+}
+
+/**
+ * Returns the recording that is interrupted because it has only just begun, and since then one account holds every slot with
+ * jobs that no other account could get the place of. `null` when there is none, and of a single slot.
+ */
+export function chooseSurplusRecording(active: readonly ActiveJob[], slots: number, now: number): ActiveJob | null {
+  const [first] = active;
+  if (slots < 2 || active.length < slots) return null;
+  const keepsIt = (job: ActiveJob) =>
+    job.account === first?.account && (job.hold === 'bound' || job.hold === 'recording');
+  if (!active.every(keepsIt)) return null;
+  const begun = (job: ActiveJob) => job.recordedAt ?? Number.NEGATIVE_INFINITY;
+  const recent = active.filter((job) => job.hold === 'recording' && now - begun(job) < maxLostRecordingMs);
+  return recent.toSorted((a, b) => begun(b) - begun(a))[0] ?? null;
 }

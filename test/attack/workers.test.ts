@@ -1,4 +1,4 @@
-import { createReadStream, statSync } from 'node:fs';
+import { createReadStream, readFileSync, statSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -11,6 +11,14 @@ import { until } from '../support/until.ts';
 
 const waitSeconds = 3;
 
+/** Manifest of a live film that lists its first two seconds for ever. */
+const manifest = `<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="dynamic" availabilityStartTime="2026-01-01T00:00:00Z"
+ minimumUpdatePeriod="PT1S" profiles="urn:mpeg:dash:profile:isoff-live:2011"><Period id="0" start="PT10S">
+ <AdaptationSet contentType="video" mimeType="video/mp4">
+ <Representation id="0" codecs="avc1.42c01e" bandwidth="286962" width="640" height="360">
+ <SegmentTemplate timescale="12800" startNumber="1" initialization="init-stream0.m4s" media="chunk-stream0-$Number%05d$.m4s">
+ <SegmentTimeline><S t="0" d="12800" r="1"/></SegmentTimeline></SegmentTemplate></Representation></AdaptationSet></Period></MPD>`;
+
 describe('an account whose sources drip', function () {
   this.timeout(240_000);
   const service: Service = makeService({ TRAWL_WORKERS: '2', TRAWL_PREEMPT_SECONDS: String(waitSeconds) });
@@ -20,6 +28,11 @@ describe('an account whose sources drip', function () {
     const film = join(makeFilms(), 'clip.mp4');
     const { size } = statSync(film);
     source = createServer((asking, answer) => {
+      if (asking.url?.startsWith('/live/')) {
+        const name = asking.url.split('/').at(-1) ?? '';
+        if (name === 'list.mpd') return answer.setHeader('content-type', 'application/dash+xml').end(manifest);
+        return answer.setHeader('content-type', 'video/mp4').end(readFileSync(join(makeFilms(), 'dash', name)));
+      }
       const drips = asking.url?.startsWith('/drip') === true && isDripping;
       answer.writeHead(200, { 'content-type': 'video/mp4', 'content-length': drips ? 40_000_000 : size });
       if (asking.method === 'HEAD') return answer.end();
@@ -69,5 +82,26 @@ describe('an account whose sources drip', function () {
     expect(jobs.map(({ status }) => status)).to.deep.equal(['CompletedJob', 'CompletedJob']);
     await service.checkLedger(hostile.account, jobs);
     await service.checkLedger(other.account, await service.ended([film, next], 1));
+  });
+
+  it('records on one of two workers only, in turn, and leaves the other one to another account', async () => {
+    const [hostile, other] = await Promise.all([service.aCustomer(), service.aCustomer()]);
+    const record = (n: number) => submit(hostile.key, `/live/${n}/list.mpd&max_duration=3600`);
+    const first = await record(1);
+    await until(async () => (await job(first))?.stage === 'record', 30, 'it records');
+    const second = await record(2);
+    await until(async () => (await job(second))?.interruptions === 1, 30, 'the second recording is interrupted');
+    expect((await attempts(second))[1]?.reason).to.equal('its account would record on every worker');
+    const film = await submit(other.key, '/film.mp4?live');
+    expect((await service.ended([film], 60))[0]?.status).to.equal('CompletedJob');
+    expect(await job(first), 'the first recording').to.include({ stage: 'record', interruptions: 0 });
+    expect(await job(second), 'the second recording').to.include({ status: 'Running', stage: null });
+
+    const cancel = (id: string) =>
+      fetch(`${service.up().url}/v1/jobs/${id}`, { method: 'DELETE', headers: { 'x-api-key': hostile.key } });
+    expect((await cancel(first)).status).to.equal(200);
+    await until(async () => (await job(second))?.stage === 'record', 30, 'the second one records after the first');
+    await cancel(second);
+    await service.checkLedger(hostile.account, await service.ended([first, second], 30));
   });
 });

@@ -4,6 +4,7 @@ import { startTestCluster, startTestRedis } from '../support/redis.ts';
 import { admitSuite } from './admit.suite.ts';
 import { authorizeSuite } from './authorize.suite.ts';
 import { deliverySuite } from './delivery.suite.ts';
+import { fewWorkersSuite } from './few-workers.suite.ts';
 import { hintsSuite } from './hints.suite.ts';
 import { jobsSuite } from './jobs.suite.ts';
 import { leadSuite } from './lead.suite.ts';
@@ -40,6 +41,7 @@ for (const { name, start } of kinds) {
     describe('hints', () => hintsSuite(() => store));
     describe('a verdict', () => verdictSuite(() => store));
     describe('fair share', () => shareSuite(() => store));
+    describe('few workers', () => fewWorkersSuite(() => store));
     describe('money', () => {
       moneySuite(() => store);
       describe('purchases', () => purchasesSuite(() => store));

@@ -1,3 +1,4 @@
+import { recordingStage } from '../../src/model/attempt-protocol.ts';
 import type { Job } from '../../src/model/job.ts';
 import type { CreditCall } from '../../src/store/access/admit-call.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
@@ -104,10 +105,17 @@ export const jobScenarios: Readonly<Record<string, Scenario>> = {
     const waiting = await anAccount(store, busy);
     await admitted(store, waiting);
     store.advance(60_000);
-    const active = { id: job.id, account, since: 0, attempt: 1, hold: 'free' } as const;
+    const active = { id: job.id, account, since: 0, attempt: 1, hold: 'free', recordedAt: null } as const;
     return {
       account,
       step: (s) => preemptJob(s, holder, active, { slots: 1, kept: 0, maxWaitMs: 10 }, waiting.accountId),
+    };
+  },
+  'note a recording': async (store) => {
+    const { job, account } = await running(store, busy);
+    return {
+      account,
+      step: (s) => noteProgress(s, job, 1, { progress: 7, stage: recordingStage, speed_bytes: 1, eta_seconds: 2 }),
     };
   },
   note: async (store) => {

@@ -87,7 +87,8 @@ const unseen = run({ status: 'QueuedJob' });
 const becomesRunning: Step = { do: 'note', running: true, stage: null };
 const unplaced = run({ status: 'QueuedJob', deadline: 26 * hour, stage: 'no room' });
 const preempted = run({ preempted: 1 });
-const forAnother = 'another account waited for a worker';
+const preemptedLast = run({ attempt: 11, interruptions: 10, preempted: 11 });
+const [forAnother, surplus] = ['another account waited for a worker', 'its account would record on every worker'];
 const confirm: Step = { do: 'confirm', delivered, metadata: whole };
 const watched: Row[] = [
   ['the first sight of its running worker makes a job Running', unseen, running, becomesRunning],
@@ -105,11 +106,12 @@ const watched: Row[] = [
   ['D74: a running worker is interrupted for another account', preempted, running, lost(forAnother)],
   ['a worker that waits is interrupted for another account', preempted, waiting, lost(forAnother)],
   [
-    'an interruption for another account is survived, however many there were',
-    run({ attempt: 11, interruptions: 10, preempted: 11 }),
+    'a recording that leaves none to others is interrupted',
+    run({ preempted: 1, stage: 'record' }),
     running,
-    lost(forAnother),
+    lost(surplus),
   ],
+  ['the eleventh interruption is survived when it is for another account', preemptedLast, running, lost(forAnother)],
   ['the attempt after it is let alone', run({ attempt: 2, interruptions: 1, preempted: 1 }), running, until(50_000)],
   ['a worker that ended meanwhile is confirmed', preempted, done, confirm],
   ['a worker that has told of its end is let alone', run({ preempted: 1, verdict: doneWell }), running, until(50_000)],

@@ -24,7 +24,7 @@ export const workerSettings = [
     name: 'TRAWL_PREEMPT_SECONDS',
     kind: kind.seconds,
     default: '30',
-    text: 'While no worker is kept: longest wait of an account without a worker while another account has all of them, in seconds; the youngest job of that one is then interrupted, once, and starts again later; a recording of a live source is not.',
+    text: 'While no worker is kept: longest wait of an account without a worker while another account has all of them, in seconds; the youngest job of that one is then interrupted, once, and starts again later. A recording of a live source is not: instead, of several accounts none may record on every worker, unless there is only one worker.',
   },
   {
     name: 'TRAWL_SANDBOX',

@@ -58,7 +58,7 @@ local j
 
 local function read_job()
   local fields, refused = read_open_job({ 'account', 'started_at', 'progress', 'storing_since', 'line', 'ip',
-    'receiver', 'preempted' })
+    'receiver', 'preempted', 'recorded' })
   if refused then return refused end
   if fields.account ~= accountId then return { 'not_found' } end
   j = fields
@@ -137,7 +137,8 @@ local function end_job(e)
   local completed = e.status == 'CompletedJob'
   local places, line = find_places(), nil
   if places[active] then set_field('running', b.running - 1) end
-  if j.preempted ~= '' then set_field('preempted', redis.call('HGET', account, 'preempted') - 1) end
+  local is_bound = j.preempted ~= '' or j.recorded ~= ''
+  if is_bound then set_field('bound', math.max(0, (redis.call('HGET', account, 'bound') or 0) - 1)) end
   end_hold(completed)
   local balance = completed and draw(shortId) or ''
   undos[#undos + 1] = function() undo_end(places, line) end

@@ -7,24 +7,31 @@ import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
 
 /**
  * Notes that the open attempt runs, its stage, speed and remaining seconds, and its progress, which never falls and is at
- * most 99 (D20), and for good that it records a live source. Answers {'noted'}, {'stale'}, {'already_ended'} or {'not_found'}.
+ * most 99 (D20), and for good since when it records a live source, which the controller is told of.
+ * Answers {'noted'}, {'stale'}, {'already_ended'} or {'not_found'}.
  */
 const noteScript = script(
   'note',
   'light',
-  [...openJobKeyNames, 'jobs'] as const,
-  ['jobId', 'shortId', 'attempt', 'running', 'progress', 'stage', 'speed', 'eta', 'jobChannel'] as const,
+  [...openJobKeyNames, 'jobs', 'account'] as const,
+  ['jobId', 'shortId', 'attempt', 'running', 'progress', 'stage', 'speed', 'eta', 'jobChannel', 'workChannel'] as const,
   /* lua */ `${readOpenJob}${jobIndex}
-local fields, refused = read_open_job({ 'progress', 'started_at' })
+local fields, refused = read_open_job({ 'progress', 'started_at', 'preempted', 'recorded' })
 if refused then return refused end
 if fields.attempt ~= attempt then return { 'stale' } end
 local begins = fields.status == 'QueuedJob' and running == '1'
 local raised = math.max(tonumber(fields.progress) or 0, math.min(99, math.floor(tonumber(progress))))
+local records = stage == '${recordingStage}' and fields.recorded == ''
+if records and fields.preempted == '' then
+  local bound = redis.call('HGET', account, 'bound') or '0'
+  undos[1] = function() redis.pcall('HSET', account, 'bound', bound) end
+  redis.call('HSET', account, 'bound', string.format('%d', bound + 1))
+end
 if begins then redis.call('ZADD', jobs, score_of(fields.created_at, 'Running'), shortId) end
 redis.call('HSET', job, 'progress', string.format('%d', raised), 'stage', stage, 'speed_bytes', speed, 'eta_seconds', eta,
   'status', begins and 'Running' or fields.status, 'started_at', begins and string.format('%d', now) or fields.started_at,
-  'revision', next_revision(fields))
-if stage == '${recordingStage}' then redis.call('HSET', job, 'recorded', '1') end
+  'revision', next_revision(fields), 'recorded', records and string.format('%d', now) or fields.recorded)
+if records then redis.call('PUBLISH', workChannel, jobId) end
 tell_watchers(fields)
 return { 'noted' }
 `,

@@ -21,19 +21,21 @@ export async function findUnserved({ connection }: RecordStore, before: number):
 
 /** Returns every job that has a slot, the oldest first. */
 export async function readActiveJobs({ connection }: RecordStore): Promise<ActiveJob[]> {
-  const since = Object.entries(pairs(await connection.read(['ZRANGE', keys.active, '0', '-1', 'WITHSCORES'])));
+  const taken = Object.entries(pairs(await connection.read(['ZRANGE', keys.active, '0', '-1', 'WITHSCORES'])));
   return Promise.all(
-    since.map(async ([id, at]) => {
+    taken.map(async ([id, at]) => {
       const fields = ['account', 'attempt', 'preempted', 'recorded', 'verdict', 'storing_since'];
       const [account, attempt, preempted, recorded, verdict, storing] = await connection.read([
         'HMGET',
         keys.job(id),
         ...fields,
       ]);
-      const isBound = preempted || recorded || verdict || storing || !attempt;
+      const isIdle = verdict || storing || !attempt;
       const isLeaving = preempted && preempted === attempt && !storing;
-      const hold = isLeaving ? 'leaving' : isBound ? 'bound' : 'free';
-      return { id, account: text(account), since: Number(at), attempt: number(attempt) ?? 0, hold };
+      const runs = preempted ? 'bound' : recorded ? 'recording' : 'free';
+      const hold = isLeaving ? 'leaving' : isIdle ? 'idle' : runs;
+      const since = { since: Number(at), recordedAt: number(recorded) };
+      return { id, account: text(account), attempt: number(attempt) ?? 0, hold, ...since };
     }),
   );
 }

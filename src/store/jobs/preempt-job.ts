@@ -5,8 +5,8 @@ import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
 
 /**
  * Marks the open attempt of a job to be interrupted for the account that waits longest without a worker, once a job, and never
- * one that records a live source. Until the job ends its account may not hold every slot again. An account that waits for
- * nothing, as a controller of the previous release leaves it, is forgotten.
+ * one that records a live source. Until its end the job is counted as one that cannot be interrupted. An account that waits
+ * for nothing, as a controller of the previous release leaves it, is forgotten.
  * Answers {'preempted'}, {'unneeded'}, {'stale'}, {'already_ended'}, {'not_found'} or {'not_leading'}.
  */
 const preemptScript = script(
@@ -31,7 +31,7 @@ local is_due = longest[1] == waiting and now - tonumber(longest[2]) >= tonumber(
 if not is_due or redis.call('ZCARD', active) < tonumber(slots) then return { 'unneeded' } end
 undos[1] = function() redis.pcall('HSET', job, 'preempted', '') end
 redis.call('HSET', job, 'preempted', attempt)
-redis.call('HINCRBY', account, 'preempted', 1)
+redis.call('HINCRBY', account, 'bound', 1)
 return { 'preempted' }
 `,
 );

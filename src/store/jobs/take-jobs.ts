@@ -5,14 +5,14 @@ import { type RecordStore, run, script, text } from '../script.ts';
 /**
  * Takes the oldest waiting job of the account whose turn it is. The job keeps a slot of the account and of the whole
  * system until it is settled or waits for another attempt. The last `kept` slots, or without these any slot after a wait of
- * `maxWait`, go to the account that waits longest without one. An account one of whose jobs was interrupted for another
- * account may not hold every slot until that job ends.
+ * `maxWait`, go to the account that waits longest without one. Then an account may hold every slot only while it has fewer
+ * open jobs that cannot be interrupted than slots, so that one of those that run can be; and while it is the only account.
  * Answers {'taken', job, whose turn is next or ''}, {'full'}, {'again', whose turn it is or ''}, {'not_leading'}.
  */
 const takeScript = script(
   'take',
   'always',
-  [...fairShareKeyNames, 'queued', 'lead', 'active'] as const,
+  [...fairShareKeyNames, 'queued', 'lead', 'active', 'slugs'] as const,
   ['term', 'accountId', 'slots', 'kept', 'maxWait'] as const,
   /* lua */ `${fairShare}
 if redis.call('GET', lead) ~= term then return { 'not_leading' } end
@@ -39,8 +39,10 @@ if not id or not taken_turn then
   redis.call('ZREM', unserved, accountId)
   return { 'again', redis.call('ZRANGE', ready, 0, 0)[1] or '' }
 end
-local owner = redis.call('HMGET', account, 'weight', 'concurrency', 'running', 'preempted', 'tag')
-if kept == '0' and tonumber(owner[4] or 0) > 0 and tonumber(owner[3]) >= math.max(1, slots - 1) then
+local owner = redis.call('HMGET', account, 'weight', 'concurrency', 'running', 'bound', 'tag')
+local running = tonumber(owner[3]) + 1
+local has_all = kept == '0' and running >= math.max(2, slots)
+if has_all and running <= tonumber(owner[4] or 0) and redis.call('HLEN', slugs) > 1 then
   redis.call('ZREM', ready, accountId)
   return { 'again', redis.call('ZRANGE', ready, 0, 0)[1] or '' }
 end
@@ -54,7 +56,7 @@ undos[1] = function()
   redis.pcall('ZADD', ready, taken_turn, accountId)
   if longest[1] == accountId then redis.pcall('ZADD', unserved, longest[2], accountId) end
 end
-local tag, running = tonumber(taken_turn) + 1 / tonumber(owner[1]), tonumber(owner[3]) + 1
+local tag = tonumber(taken_turn) + 1 / tonumber(owner[1])
 redis.call('HSET', account, 'tag', string.format('%.17g', tag), 'running', string.format('%d', running))
 redis.call('ZREM', queue, id)
 redis.call('ZREM', queued, id)
