@@ -36,8 +36,9 @@ kind-e2e: kind ## Walk a job through that cluster (nobody has run this yet eithe
 	KUBECONFIG=$$config ADDRESS=$$(docker network inspect kind | sed -n 's/.*"Gateway": "\([0-9.]*\)".*/\1/p' | head -n 1) \
 	TRAWL_WORKER_HOST_USERS=true $(MAKE) e2e
 
-verify: node_modules ## Write generated documents and parts of the chart anew and check the workflows; fails when that changes a file
+verify: node_modules ## Write what is generated anew, check the workflows; fails when that changes a file or the API breaks callers
 	@$(locked) node src/admin/write-docs.ts && $(locked) node src/admin/write-chart.ts && $(locked) node test/contract/page.ts
+	@$(locked) node src/roles/write-openapi.ts && .ci/api-changes
 	@charts/generate
 	@.ci/lint-workflows
 	@git diff --exit-code

@@ -21,6 +21,9 @@ const edits: Readonly<Record<string, (text: string, release: Release) => string>
   'charts/trawl/Chart.yaml': editChart,
   'CHANGELOG.md': (text, { version, date }) =>
     replaceOnce(text, /^## Pending\n/m, `## Pending\n\n## ${version} · ${date}\n`),
+  'docs/openapi.json': editDocument,
+  // From now on .ci/api-changes compares with this release.
+  'docs/openapi-released.json': (_text, made) => editDocument(read('docs/openapi.json'), made),
 };
 
 interface Release {
@@ -84,6 +87,10 @@ function release(version: string, isDry: boolean): void {
   git('commit', '--quiet', '--all', '--message', `release: ${version}`);
   git('tag', '--annotate', '--cleanup', 'verbatim', '--message', `${version}\n\n${notes}`, `v${version}`);
   console.log(`committed and tagged v${version}. This starts its publication:\n  git push origin HEAD v${version}`);
+}
+
+function editDocument(text: string, { version }: Release): string {
+  return replaceOnce(text, /^ {4}"version": ".*"/m, `    "version": "${version}"`);
 }
 
 function editChart(text: string, { version, notes }: Release): string {

@@ -29,6 +29,7 @@ const needs: Record<string, readonly string[]> = {
   s3: ['versitygw', 'redis-server', ...media, 'bwrap'],
   cluster: ['kube-apiserver', 'redis-server'],
   chart: ['helm', 'helm-tool', 'helm-unittest', 'kubeconform', 'kube-apiserver', 'redis-server'],
+  openapi: ['oasdiff'],
   release: ['helm', 'actionlint'],
   images: ['buildah', 'mmdebstrap', 'runc', ...media, 'root'],
   node,

@@ -1,184 +1,154 @@
-import { type RefusalCode, refusals } from '../base/errors.ts';
 import { object, partOf, ref, type Schema, schemas, text } from '../model/answer-schemas.ts';
 import type { ParameterTable } from '../model/parameter-kinds.ts';
-import {
-  creditParameters,
-  globalParameters,
-  jobParameters,
-  listParameters,
-  pollParameters,
-  statsParameters,
-  usageParameters,
-} from '../model/request-parameters.ts';
+import { globalParameters, jobParameters } from '../model/request-parameters.ts';
+import { errorComponents, errorsOf } from './openapi-errors.ts';
+import { acceptedExample, answerExamples, bodyExamples, jobIdExample } from './openapi-examples.ts';
+import { answerHeaders, headersOf, requestHeaders } from './openapi-headers.ts';
+import { type OperationRow, operations, tags } from './openapi-operations.ts';
+import { webhooks } from './openapi-webhooks.ts';
 import { openRoutes, pathTemplate, type Route, type RouteName, routes } from './routes.ts';
 
-/** Parameters of a route besides the global ones, and its answers. */
-interface OperationTable {
-  readonly tables: readonly ParameterTable[];
-  readonly ok: Readonly<Record<string, Schema | 'stream' | 'file'>>;
-  readonly errors: readonly RefusalCode[];
-  /** Descriptions of further statuses, which have no JSON or the body of an error. */
-  readonly besides?: Readonly<Record<string, string>>;
+const about = `Send the URL of a film or of sound, get back a file that was checked. A download is a job: start it, wait for its end, fetch
+the file. A job costs one credit when it completes, and nothing when it does not.
+
+Every route that costs a credit or tells of an account needs an API key, in the header \`x-api-key\` or in the query parameter
+\`x_api_key\`. Every error is \`{"error": sentence}\`, with a stable code in the header \`x-error-code\`. Paths that begin with \`/api\`,
+and \`/jobs/{id}\`, are permanent aliases.`;
+
+/** One method at one path of a route; `alias` is the place of the path in the route's list. */
+interface PathOperation {
+  readonly name: RouteName;
+  readonly route: Route;
+  readonly method: string;
+  readonly path: string;
+  readonly alias: number;
 }
-
-const always: readonly RefusalCode[] = [
-  'bad_request',
-  'invalid_api_key',
-  'inactive_api_key',
-  'expired_api_key',
-  'forbidden',
-  'ip_blocked',
-  'rate_limited',
-  'internal_error',
-  'unavailable',
-];
-const credit: readonly RefusalCode[] = [
-  ...always,
-  'key_quota_exceeded',
-  'payment_required',
-  'idempotency_conflict',
-  'payload_too_large',
-];
-
-const operations: Readonly<Record<RouteName, OperationTable>> = {
-  video: { tables: [creditParameters.video], ok: { 202: ref('Accepted') }, errors: credit },
-  audio: { tables: [creditParameters.audio], ok: { 202: ref('Accepted') }, errors: credit },
-  metadata: {
-    tables: [creditParameters.metadata],
-    ok: { 200: object({ metadata: ref('Metadata') }, ['metadata']), 202: ref('Accepted') },
-    errors: [...credit, 'not_found'],
-  },
-  jobs: { tables: [listParameters], ok: { 200: ref('JobList') }, errors: always },
-  job: { tables: [pollParameters], ok: { 200: ref('Job') }, errors: [...always, 'not_found'] },
-  retry: { tables: [], ok: { 202: ref('Accepted') }, errors: [...credit, 'not_found', 'not_ended'] },
-  events: { tables: [], ok: { 200: 'stream' }, errors: [...always, 'not_found'] },
-  usage: { tables: [usageParameters], ok: { 200: { anyOf: [ref('Usage'), ref('ReducedUsage')] } }, errors: always },
-  stats: { tables: [statsParameters], ok: { 200: ref('Stats') }, errors: [...always, 'not_found'] },
-  files: {
-    tables: [],
-    ok: { 200: 'file', 206: 'file' },
-    errors: ['forbidden', 'not_found', 'method_not_allowed', 'unavailable'],
-    besides: {
-      304: 'The caller has this file',
-      307: 'The file is elsewhere, for some minutes',
-      410: 'The link has expired, or the file was removed',
-      416: 'The file has no such part',
-    },
-  },
-  openapi: { tables: [], ok: { 200: { type: 'object' } }, errors: ['method_not_allowed'] },
-};
 
 /** Returns the OpenAPI 3.1 document, made from the table of routes and the schemas that check requests. */
 export function makeOpenapi(version: string, serverUrl: string): object {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const name of Object.keys(routes) as RouteName[]) {
     const route: Route = routes[name];
-    for (const [n, path] of route.paths.entries()) {
-      const methods: Record<string, unknown> = {};
-      for (const method of route.methods) {
-        methods[method.toLowerCase()] = operation(name, route, method, path, n);
-      }
-      paths[pathTemplate(path)] = methods;
+    for (const [alias, path] of route.paths.entries()) {
+      const methods = route.methods.map((method) => [
+        method.toLowerCase(),
+        operation({ name, route, method, path, alias }),
+      ]);
+      paths[pathTemplate(path)] = Object.fromEntries(methods);
     }
   }
   const securitySchemes = {
-    header: { type: 'apiKey', in: 'header', name: 'x-api-key' },
-    query: { type: 'apiKey', in: 'query', name: 'x_api_key' },
+    header: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'The API key; the header wins.' },
+    query: { type: 'apiKey', in: 'query', name: 'x_api_key', description: 'For clients that cannot set a header.' },
   };
   return {
     openapi: '3.1.0',
-    info: { title: 'trawl', version, description: 'A metered media-download service.' },
-    servers: [{ url: serverUrl }],
+    info: {
+      title: 'trawl',
+      version,
+      summary: 'A metered media-download service.',
+      description: about,
+      contact: { name: 'The operator of this service', url: serverUrl },
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: serverUrl, description: 'This service' }],
+    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     security: [{ header: [] }, { query: [] }],
     paths,
-    components: { schemas, securitySchemes },
+    webhooks,
+    components: { schemas, responses: errorComponents(), headers: answerHeaders, securitySchemes },
   };
 }
 
-function operation(name: RouteName, route: Route, method: string, path: string, alias: number): object {
-  const { tables, errors } = operations[name];
+function operation({ name, route, method, path, alias }: PathOperation): object {
+  const row = (operations[name] as Readonly<Record<string, OperationRow>>)[method];
+  if (row === undefined) throw new Error(`${method} ${path} is not described`);
   const isOpen = name in openRoutes;
-  const inPath = [...path.matchAll(/:(\w+)/g)].map(([, id = '']) => ({
-    name: id,
-    in: 'path',
-    required: true,
-    schema: id === 'id' ? jobParameters.id.schema : text,
-  }));
-  const given = isOpen || (name === 'job' && method === 'DELETE') ? [] : tables;
+  const inPath = [...path.matchAll(/:(\w+)/g)].map(([, id = '']) => pathParameter(id));
   const global = isOpen ? [] : [globalParameters];
   const body = method === 'POST' && route.endpoint !== undefined;
-  const query = [...(body ? [] : given), ...global].flatMap(parametersOf);
+  const query = [...(body ? [] : row.tables), ...global].flatMap(parametersOf);
+  const same = alias === 0 ? '' : ` An alias of \`${pathTemplate(route.paths[0])}\`.`;
   return {
-    operationId: `${name}_${method.toLowerCase()}${alias === 0 ? '' : `_${alias + 1}`}`,
-    summary: route.text,
+    operationId: `${row.id}${alias === 0 ? '' : `_${alias + 1}`}`,
+    tags: [row.tag],
+    summary: row.summary,
+    description: row.description + same,
     ...(isOpen ? { security: [] } : {}),
-    parameters: [...inPath, ...query],
-    ...(body ? { requestBody: bodyOf([...given, globalParameters]) } : {}),
-    responses: { ...responsesOf(operations[name], isOpen), ...errorsOf(errors) },
+    parameters: [...inPath, ...(row.headers ?? []).map((one) => requestHeaders[one]), ...query],
+    ...(body ? { requestBody: bodyOf(row, [...row.tables, globalParameters]) } : {}),
+    responses: { ...responsesOf(row, isOpen), ...errorsOf(row.errors, isOpen) },
   };
+}
+
+function pathParameter(name: string): object {
+  const { description, ...schema } = jobParameters.id.schema;
+  if (name === 'id') {
+    return { name, in: 'path', required: true, description, schema: { ...schema, examples: [jobIdExample] } };
+  }
+  return { name, in: 'path', required: true, description: 'As it stands in the link.', schema: text };
 }
 
 function parametersOf(table: ParameterTable): object[] {
-  return Object.entries(table).map(([name, { schema, required }]) => ({
-    name,
-    in: 'query',
-    required: required === true,
-    schema,
-  }));
+  return Object.entries(table).map(
+    ([
+      name,
+      {
+        schema: { description, ...schema },
+        required,
+      },
+    ]) => ({
+      name,
+      in: 'query',
+      required: required === true,
+      description,
+      schema,
+    }),
+  );
 }
 
-function bodyOf(tables: readonly ParameterTable[]): object {
+function bodyOf({ id }: OperationRow, tables: readonly ParameterTable[]): object {
   const entries = tables.flatMap((table) => Object.entries(table));
   const properties = Object.fromEntries(entries.map(([name, { schema }]) => [name, schema]));
   const optional = entries.filter(([, { required }]) => required !== true).map(([name]) => name);
-  return { required: true, content: jsonOf(object(properties, optional)) };
+  return { required: true, content: jsonOf(object(properties, optional), bodyExamples[id]) };
 }
 
 /** OpenAPI links from a 202 to the operations on its job. */
 const links = Object.fromEntries(
-  ['job_get', 'job_delete', 'events_get', 'retry_post'].map((operationId) => [
-    operationId,
-    { operationId, parameters: { id: '$response.body#/job_id' } },
+  [operations.job.GET, operations.job.DELETE, operations.events.GET, operations.retry.POST].map((row) => [
+    row.id,
+    { operationId: row.id, description: row.summary, parameters: { id: '$response.body#/job_id' } },
   ]),
 );
 
 /** Under soft_fail every error is a 200; with `fields` an answer is only a part of itself. */
-function responsesOf({ ok, besides = {} }: OperationTable, isOpen: boolean): object {
-  const soft = isOpen ? {} : { 200: { description: 'An error, with soft_fail', content: jsonOf(ref('Error')) } };
-  const good = Object.entries(ok).map(([status, schema]) => {
-    const description = status === '202' ? 'Accepted' : 'Done';
-    if (schema === 'file') return [status, { description, content: { '*/*': { schema: text } } }];
+function responsesOf(row: OperationRow, isOpen: boolean): object {
+  const error = jsonOf(ref('Error'), { error: 'Bad Request' });
+  const soft = { description: 'An error, with soft_fail', headers: headersOf('200', isOpen, true), content: error };
+  const good = Object.entries(row.ok).map(([status, schema]) => {
+    const description = status === '202' ? 'Accepted: the job is on its way' : 'Done';
+    const headers = headersOf(status, isOpen, status === '200' && !isOpen);
+    if (schema === 'file') return [status, { description, headers, content: { '*/*': { schema: text } } }];
     if (schema === 'stream') {
-      const content = { 'text/event-stream': { schema: ref('Event') }, ...jsonOf(ref('Error')) };
-      return [status, { description, content }];
+      const content = { 'text/event-stream': { schema: ref('Event') }, ...error };
+      return [status, { description, headers, content }];
     }
-    const isWhole = isOpen || status === '202';
-    const content = jsonOf(isWhole ? schema : anyOf(schema, partOf(schema), ref('Error')));
-    return [status, { description, content, ...(status === '202' ? { links } : {}) }];
+    if (status === '202') return [status, { description, headers, content: jsonOf(schema, acceptedExample), links }];
+    const shown = isOpen ? schema : anyOf(schema, partOf(schema), ref('Error'));
+    return [status, { description, headers, content: jsonOf(shown, answerExamples[row.id.replace('ByPost', '')]) }];
   });
-  const others = Object.entries(besides).map(([status, description]) => [status, { description }]);
-  return { ...soft, ...Object.fromEntries([...good, ...others]) };
+  const others = Object.entries(row.besides ?? {}).map(([status, description]) => [
+    status,
+    { description, headers: headersOf(status, isOpen, false) },
+  ]);
+  return { ...(isOpen ? {} : { 200: soft }), ...Object.fromEntries([...good, ...others]) };
 }
 
-function jsonOf(schema: Schema): object {
-  return { 'application/json': { schema } };
+function jsonOf(schema: Schema, example?: unknown): object {
+  return { 'application/json': { schema, ...(example === undefined ? {} : { example }) } };
 }
 
 function anyOf(...schemas: Schema[]): Schema {
   return { anyOf: schemas };
-}
-
-function errorsOf(errors: readonly RefusalCode[]): object {
-  const byStatus = Map.groupBy(errors, (code) => refusals[code].status);
-  const rows = [...byStatus].map(([status, codes]) => [
-    status,
-    codes.map((code) => refusals[code].sentence).join('; '),
-  ]);
-  const early = [
-    [408, 'The request took too long to arrive'],
-    [431, 'The URL or the headers are too long'],
-  ];
-  return Object.fromEntries(
-    [...rows, ...early].map(([status, description]) => [status, { description, content: jsonOf(ref('Error')) }]),
-  );
 }

@@ -9,7 +9,6 @@ export interface Route {
   readonly methods: readonly Method[];
   /** Set when a call costs a credit: then HEAD and prefetch are refused (D3). */
   readonly endpoint?: Endpoint;
-  readonly text: string;
 }
 
 const job = ['/v1/jobs/:id', '/api/v1/jobs/:id', '/jobs/:id'] as const;
@@ -21,57 +20,48 @@ export const keyedRoutes = {
     paths: ['/v1/video/download', '/api/v1/video/download'],
     methods: ['GET', 'POST'],
     endpoint: 'video',
-    text: 'Starts a video download. It costs one credit when it completes.',
   },
   audio: {
     name: 'audio',
     paths: ['/v1/audio/download', '/api/v1/audio/download'],
     methods: ['GET', 'POST'],
     endpoint: 'audio',
-    text: 'Starts an audio download. It costs one credit when it completes.',
   },
   metadata: {
     name: 'metadata',
     paths: ['/v1/media/metadata', '/api/v1/media/metadata'],
     methods: ['GET', 'POST'],
     endpoint: 'metadata',
-    text: 'Tells what is known of a media URL, without downloading the file. It costs one credit.',
   },
   jobs: {
     name: 'jobs',
     paths: ['/v1/jobs', '/api/v1/jobs'],
     methods: ['GET'],
-    text: "Lists the account's jobs, newest first.",
   },
   job: {
     name: 'job',
     paths: job,
     methods: ['GET', 'DELETE'],
-    text: 'Shows a job; DELETE cancels it, or removes the file of one that has ended.',
   },
   retry: {
     name: 'retry',
     paths: ['/v1/jobs/:id/retry', '/api/v1/jobs/:id/retry'],
     methods: ['POST'],
-    text: 'Starts a new job with the parameters of one that has ended.',
   },
   events: {
     name: 'events',
     paths: ['/v1/jobs/:id/events', '/api/v1/jobs/:id/events'],
     methods: ['GET'],
-    text: 'Streams the changes of a job as server-sent events until it ends.',
   },
   usage: {
     name: 'usage',
     paths: ['/v1/usage', '/api/v1/usage', '/api/usage'],
     methods: ['GET'],
-    text: 'Tells the balances, the limits and the calling key.',
   },
   stats: {
     name: 'stats',
     paths: ['/v1/stats', '/api/v1/stats'],
     methods: ['GET'],
-    text: 'Tells the health of an engine or a path in the last hour, over all accounts.',
   },
 } as const satisfies Record<string, Route>;
 
@@ -81,13 +71,11 @@ export const openRoutes = {
     name: 'files',
     paths: ['/files/:job/:name'],
     methods: ['GET'],
-    text: 'Delivers the file of a completed job. The link is signed and needs no key.',
   },
   openapi: {
     name: 'openapi',
     paths: ['/openapi.json'],
     methods: ['GET'],
-    text: 'This document.',
   },
 } as const satisfies Record<string, Route>;
 

@@ -24,17 +24,39 @@ const metadataTypes: Readonly<Record<string, Schema>> = {
   integer: whole,
   number: numeric,
   boolean: yesNo,
-  live_status: { enum: liveStatuses },
+  live_status: { type: 'string', enum: liveStatuses },
 };
 
 const share = { total: whole, used: whole, remaining: whole, percent_used: numeric };
-const packItem = object({ id: text, title: text, purchased_at: time, ...share, exhausted: yesNo });
 const quota = orNull(whole);
+const uuid = { type: 'string', format: 'uuid' };
+const told = (description: string, schema: Schema): Schema => ({ ...schema, description });
+
+/** Answers that `fields` cannot cut, and the bodies of webhooks. */
+const uncut: Readonly<Record<string, Schema>> = {
+  Error: object({ error: told('What is wrong, in a sentence; the header x-error-code has the code', text) }),
+  Accepted: object({ job_id: uuid }),
+  Event: object({
+    id: text,
+    event: { type: 'string', enum: ['progress', 'end'] },
+    data: told('The Job, as JSON', text),
+  }),
+  WebhookCompleted: object({
+    id: told('Id of the job', uuid),
+    status: { const: 'CompletedJob' },
+    result: object({
+      metadata: orNull(ref('Metadata')),
+      response: told(
+        'Signed link to the file; null when it is gone already',
+        orNull({ type: 'string', format: 'uri' }),
+      ),
+    }),
+  }),
+  WebhookFailed: object({ id: told('Id of the job', uuid), status: { const: 'Error' }, error: text }),
+};
 
 /** Answers without `fields`. */
-const answers: Readonly<Record<string, Schema>> = {
-  Error: object({ error: text }),
-  Accepted: object({ job_id: { type: 'string', format: 'uuid' } }),
+const cut: Readonly<Record<string, Schema>> = {
   Metadata: object(
     Object.fromEntries(
       Object.entries(metadataFields).map(([name, kind]) => [name, orNull(metadataTypes[kind] ?? text)]),
@@ -42,44 +64,50 @@ const answers: Readonly<Record<string, Schema>> = {
   ),
   Job: object(
     {
-      id: { type: 'string', format: 'uuid' },
-      status: { enum: jobStatuses },
-      success: orNull(yesNo),
-      endpoint: text,
+      id: uuid,
+      status: told('Every other than QueuedJob and Running is the end', { type: 'string', enum: jobStatuses }),
+      success: told('null until the end', orNull(yesNo)),
+      endpoint: told('Path of the endpoint that started the job', text),
       created_at: time,
       started_at: orNull(time),
       completed_at: orNull(time),
-      duration_ms: orNull(numeric),
+      duration_ms: told('From start to end; null until the end', orNull(numeric)),
       progress: { type: 'integer', minimum: 0, maximum: 100 },
-      args: { type: 'object' },
-      result: orNull(ref('Result')),
-      error: orNull(text),
-      error_code: orNull({ enum: Object.keys(failures) }),
-      retryable: orNull(yesNo),
-      queue: object({ position: whole, eta_seconds: orNull(numeric), reason: text }),
-      stage: orNull(text),
-      speed_bytes: orNull(numeric),
-      eta_seconds: orNull(numeric),
+      args: told('The parameters as understood, with defaults', { type: 'object', additionalProperties: true }),
+      result: told('null unless the job completed', orNull(ref('Result'))),
+      error: told('Why the job did not complete, in a sentence', orNull(text)),
+      error_code: told(
+        'A code of docs/errors.md, which may gain more',
+        orNull({ type: 'string', 'x-extensible-enum': Object.keys(failures) }),
+      ),
+      retryable: told('true when the same request may succeed later', orNull(yesNo)),
+      queue: told(
+        'While the job waits: its position among the jobs of the account',
+        object({ position: whole, eta_seconds: orNull(numeric), reason: text }),
+      ),
+      stage: told('While the job runs: what is being done', orNull(text)),
+      speed_bytes: told('Bytes a second', orNull(numeric)),
+      eta_seconds: told('Seconds to the end, estimated', orNull(numeric)),
     },
     ['error', 'error_code', 'retryable', 'queue', 'stage', 'speed_bytes', 'eta_seconds'],
   ),
-  Event: object({ id: text, event: { enum: ['progress', 'end'] }, data: { ...text, description: 'The Job, as JSON' } }),
   Result: object(
     {
       metadata: orNull(ref('Metadata')),
-      response: orNull({ type: 'string', format: 'uri' }),
-      expires_at: orNull(time),
+      response: told('Signed link to the file; null without a file', orNull({ type: 'string', format: 'uri' })),
+      expires_at: told('When the file is removed', orNull(time)),
       bytes: whole,
-      sha256: text,
+      sha256: told('Hexadecimal', text),
       content_type: text,
     },
     ['expires_at', 'bytes', 'sha256', 'content_type'],
   ),
   JobList: object({ jobs: { type: 'array', items: ref('Job') }, next_cursor: orNull(text) }),
+  Pack: object({ id: text, title: text, purchased_at: time, ...share, exhausted: yesNo }),
   Usage: object({
-    remaining: whole,
+    remaining: told('What is left of subscription, packs and credits', whole),
     total_used: whole,
-    held: whole,
+    held: told('Credits that open jobs and calls will cost if they succeed', whole),
     renewal_date: orNull(time),
     period: object({ start: time, end: time }),
     subscription: object(share),
@@ -90,8 +118,8 @@ const answers: Readonly<Record<string, Schema>> = {
         all_exhausted: yesNo,
         ...share,
         current_index: whole,
-        current: orNull(packItem),
-        items: { type: 'array', items: packItem },
+        current: orNull(ref('Pack')),
+        items: { type: 'array', items: ref('Pack') },
       }),
     ),
     credits: object({ given: whole, consumed: whole, remaining: whole, percent_used: numeric }),
@@ -109,7 +137,7 @@ const answers: Readonly<Record<string, Schema>> = {
   Stats: object({
     engine: text,
     path: orNull(text),
-    health: { enum: ['operational', 'degraded', 'down'] },
+    health: { type: 'string', enum: ['operational', 'degraded', 'down'] },
     success_rate: numeric,
     avg_response_time_ms: whole,
     window: { const: '1h' },
@@ -118,8 +146,9 @@ const answers: Readonly<Record<string, Schema>> = {
 
 /** Every schema under its name, and with `Part` behind the name as `fields` may cut it. */
 export const schemas: Readonly<Record<string, Schema>> = {
-  ...answers,
-  ...Object.fromEntries(Object.entries(answers).map(([name, schema]) => [`${name}Part`, partOf(schema)])),
+  ...uncut,
+  ...cut,
+  ...Object.fromEntries(Object.entries(cut).map(([name, schema]) => [`${name}Part`, partOf(schema)])),
 };
 
 /** Returns the schema without any required field, at every depth. */
@@ -141,7 +170,10 @@ export function partOf(schema: Schema): Schema {
 const ajv = new Ajv({
   meta: false,
   validateSchema: false,
-  keywords: ['components'],
+  keywords: [
+    'components',
+    { keyword: 'x-extensible-enum', validate: (known: readonly unknown[], value: unknown) => known.includes(value) },
+  ],
   formats: {
     uuid: /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/,
     uri: (value) => URL.canParse(value),
@@ -150,7 +182,7 @@ const ajv = new Ajv({
 }).addSchema({ components: { schemas } }, 'answers');
 
 /** Returns the first value of an answer that does not fit its schema, and why; `null` when there is none. */
-export function answerFault(name: keyof typeof answers, answer: unknown): { path: string; problem: string } | null {
+export function answerFault(name: string, answer: unknown): { path: string; problem: string } | null {
   const fits = ajv.getSchema(`answers#/components/schemas/${name}`);
   if (!fits) throw new Error(`there is no schema ${name}`);
   if (fits(answer)) return null;

@@ -25,8 +25,11 @@ describe('openapi.json', () => {
     path: string,
     { status, headers, json }: Pick<Answer, 'status' | 'headers' | 'json'>,
   ) {
-    const response = told.paths[path][method.toLowerCase()].responses[status];
-    expect(response, `${method} ${path} answers ${status}`).to.be.an('object');
+    const named = told.paths[path][method.toLowerCase()].responses[status];
+    expect(named, `${method} ${path} answers ${status}`).to.be.an('object');
+    const response = named.$ref ? told.components.responses[named.$ref.split('/').at(-1)] : named;
+    const unnamed = Object.keys(told.components.headers).filter((name) => headers.has(name) && !response.headers[name]);
+    expect(unnamed, `headers of ${method} ${path} ${status}`).to.deep.equal([]);
     const type = (headers.get('content-type') ?? '').split(';')[0] ?? '';
     expect(Object.keys(response.content), `${method} ${path} ${status}`).to.include(type);
     const ajv = new Ajv2020({ strict: false, formats: { uuid: true, uri: true, 'date-time': true } });
@@ -43,13 +46,13 @@ describe('openapi.json', () => {
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     );
     expect(listed.toSorted()).to.deep.equal(wanted.toSorted());
-    expect([told.openapi, told.servers]).to.deep.equal(['3.1.0', [{ url: api.url }]]);
+    expect([told.openapi, told.servers]).to.deep.equal(['3.1.0', [{ url: api.url, description: 'This service' }]]);
   });
 
   it('has a target for every reference and link, and unique operation ids', () => {
     const text = JSON.stringify(told);
-    const names = [...text.matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name!);
-    expect(names.filter((name) => !(name in told.components.schemas))).to.deep.equal([]);
+    const names = [...text.matchAll(/"#\/components\/(\w+)\/([\w-]+)"/g)];
+    expect(names.filter(([, kind, name]) => !(name! in told.components[kind!]))).to.deep.equal([]);
     const operations = Object.values<Record<string, { operationId: string }>>(told.paths).flatMap(Object.values);
     const ids = operations.map(({ operationId }) => operationId);
     expect(new Set(ids).size).to.equal(ids.length);

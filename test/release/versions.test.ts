@@ -22,7 +22,7 @@ describe('make release', function () {
     folder = mkdtempSync(join(tmpdir(), 'trawl-test-'));
     tree = join(folder, 'tree');
     for (const path of files) {
-      if (/^(?:src|test|docs)\//.test(path)) continue;
+      if (/^(?:src|test|docs)\/(?!openapi)/.test(path)) continue;
       cpSync(join(root, path), join(tree, path));
     }
     symlinkSync(join(root, 'node_modules'), join(tree, 'node_modules'));
@@ -63,6 +63,8 @@ describe('make release', function () {
     expect({ status, stderr }).to.deep.equal({ status: 0, stderr: '' });
     expect(stdout).to.include('git push origin HEAD v1.4.0-rc.1');
     const lock = JSON.parse(read('package-lock.json'));
+    for (const path of ['docs/openapi.json', 'docs/openapi-released.json'])
+      expect(JSON.parse(read(path)).info.version, path).to.equal('1.4.0-rc.1');
     const chart = loadYaml(read('charts/trawl/Chart.yaml')) as Json;
     const made = loadAllYaml(read('manifests/install.yaml')) as Json[];
     const labels = made.flatMap(({ metadata }) => [metadata.labels['app.kubernetes.io/version']]);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { answerFault } from '../../src/model/answer-schemas.ts';
-import { jobJson, queueJson } from '../../src/model/job-json.ts';
+import { answerFault, schemas } from '../../src/model/answer-schemas.ts';
+import { jobJson, queueJson, webhookBody } from '../../src/model/job-json.ts';
 import { reducedUsage, usage } from '../../src/model/money.ts';
 import { healthOf } from '../../src/model/stats.ts';
 import { aPack, someBalances } from '../support/balances.ts';
@@ -67,6 +67,11 @@ function change(whole: object, path: readonly string[], make: (value: unknown) =
   return copy;
 }
 
+/** Names of a schema: its own, and that of its part unless `fields` cannot cut it. */
+function formsOf(schema: string): string[] {
+  return [schema, ...(`${schema}Part` in schemas ? [`${schema}Part`] : [])];
+}
+
 const wrong = (value: unknown) => (typeof value === 'object' ? 'wrong' : { wrong: true });
 /** Fields that a job may lack. */
 const optional =
@@ -75,19 +80,18 @@ const optional =
 describe('schemas of answers', () => {
   for (const [name, schema, answer] of answers) {
     it(`take ${name} as the model makes it, whole and as a part`, () => {
-      expect([answerFault(schema, answer), answerFault(`${schema}Part`, answer)]).to.deep.equal([null, null]);
+      for (const form of formsOf(schema)) expect(answerFault(form, answer)).to.equal(null);
     });
 
     it(`name the path of each value of the wrong type in ${name}`, () => {
       for (const [path, value] of placesOf(answer)) {
         if (value === null) continue;
         const changed = change(answer, path, wrong);
-        const faults = [answerFault(schema, changed), answerFault(`${schema}Part`, changed)];
-        expect(
-          faults.map((fault) => fault?.path),
-          path.join('.'),
-        ).to.deep.equal([path.join('.'), path.join('.')]);
-        expect(faults[0]?.problem, path.join('.')).to.match(/^must /);
+        const faults = formsOf(schema).map((form) => answerFault(form, changed));
+        for (const fault of faults) {
+          expect(fault?.path).to.equal(path.join('.'));
+          expect(fault?.problem, path.join('.')).to.match(/^must /);
+        }
       }
     });
 
@@ -98,7 +102,7 @@ describe('schemas of answers', () => {
         const isOptional = schema.startsWith('Job') && optional.test(path.join('.').replace('jobs.0.', ''));
         const fault = answerFault(schema, changed);
         expect(fault?.path, path.join('.')).to.equal(isOptional ? undefined : path.slice(0, -1).join('.'));
-        expect(answerFault(`${schema}Part`, changed), path.join('.')).to.equal(null);
+        for (const part of formsOf(schema).slice(1)) expect(answerFault(part, changed), path.join('.')).to.equal(null);
       }
     });
   }
@@ -160,6 +164,13 @@ describe('schemas of answers', () => {
       expect(fault?.path).to.equal(fits ? undefined : path);
     });
   }
+
+  it('take the webhook of every end', () => {
+    expect(answerFault('WebhookCompleted', webhookBody(jobs.completed, url))).to.equal(null);
+    expect(answerFault('WebhookCompleted', webhookBody(jobs.completed, null))).to.equal(null);
+    expect(answerFault('WebhookFailed', webhookBody(jobs.failed, null))).to.equal(null);
+    expect(answerFault('WebhookFailed', webhookBody(jobs.completed, url))?.path).to.equal('');
+  });
 
   it('are known by their names alone', () => {
     expect(() => answerFault('Nothing', {})).to.throw('there is no schema Nothing');

@@ -1,0 +1,59 @@
+import { text } from '../model/answer-schemas.ts';
+import type { RequestHeader } from './openapi-operations.ts';
+
+const whole = { type: 'integer', minimum: 0 };
+
+/** Headers of answers, as components of the document. */
+export const answerHeaders = {
+  'x-request-id': {
+    description: 'Id of the request, to quote to the operator; that of the caller is kept',
+    schema: text,
+  },
+  'x-error-code': { description: 'Stable code of an error', schema: text },
+  'x-original-status': { description: 'The real status of an error under soft_fail', schema: whole },
+  'x-credits-held': { description: 'Credits held by the open jobs and calls of the account', schema: whole },
+  location: { description: 'Path of the job', schema: text },
+  ratelimit: { description: 'Requests left in each window of the plan', schema: text },
+  'ratelimit-policy': { description: 'Limits of the plan', schema: text },
+  'retry-after': { description: 'Seconds to wait before the call is repeated', schema: whole },
+} as const;
+
+type AnswerHeader = keyof typeof answerHeaders;
+
+const limits: readonly AnswerHeader[] = ['ratelimit', 'ratelimit-policy'];
+
+/** Returns references to the headers that an answer with this status may have. */
+export function headersOf(status: string, isOpen: boolean, isSoft: boolean): object {
+  const isError = Number(status) >= 400;
+  const names: AnswerHeader[] = ['x-request-id'];
+  if (!isOpen) names.push(...limits);
+  if (isError || isSoft) names.push('x-error-code');
+  if (isSoft) names.push('x-original-status', 'retry-after');
+  if (['401', '403', '429', '503'].includes(status)) names.push('retry-after');
+  if (status === '202') names.push('location', 'x-credits-held');
+  if (status === '307') names.push('location');
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+/** Request headers as parameters of an operation. */
+export const requestHeaders: Readonly<Record<RequestHeader, object>> = {
+  'idempotency-key': {
+    name: 'Idempotency-Key',
+    in: 'header',
+    description:
+      'Chosen by the caller: repeating the call with it within 24 hours gives the same answer and the same job.',
+    schema: { ...text, minLength: 1, maxLength: 255, pattern: '^[!-~]([ -~]*[!-~])?$', examples: ['order-17'] },
+  },
+  'last-event-id': {
+    name: 'Last-Event-ID',
+    in: 'header',
+    description: 'The id of the last event that the caller has seen.',
+    schema: { ...text, examples: ['3'] },
+  },
+  range: {
+    name: 'Range',
+    in: 'header',
+    description: 'One part of the file.',
+    schema: { ...text, examples: ['bytes=0-1023'] },
+  },
+};

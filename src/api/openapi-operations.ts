@@ -1,0 +1,220 @@
+import type { RefusalCode } from '../base/errors.ts';
+import { object, ref, type Schema } from '../model/answer-schemas.ts';
+import type { ParameterTable } from '../model/parameter-kinds.ts';
+import {
+  creditParameters,
+  listParameters,
+  pollParameters,
+  statsParameters,
+  usageParameters,
+} from '../model/request-parameters.ts';
+import type { RouteName, routes } from './routes.ts';
+
+/** Tags of the operations, in the order in which a reader meets them. */
+export const tags = {
+  Downloads: 'Start a download. It is a job, which costs one credit when it completes and nothing when it does not.',
+  Metadata: 'Read what a source tells of a film or of sound, without the file.',
+  Jobs: 'Follow, list, cancel and repeat jobs. All of it is free.',
+  Files: 'Fetch the file of a completed job by its signed link, which needs no key.',
+  Account: 'Balances, limits and the health of the platform. All of it is free.',
+  Service: 'The service itself, without a key.',
+} as const;
+
+/** Request headers that an operation reads, besides the key. */
+export type RequestHeader = 'idempotency-key' | 'last-event-id' | 'range';
+
+/** One operation: the words about it, its parameters besides the global ones, and its answers. */
+export interface OperationRow {
+  readonly id: string;
+  readonly tag: keyof typeof tags;
+  readonly summary: string;
+  readonly description: string;
+  readonly tables: readonly ParameterTable[];
+  readonly headers?: readonly RequestHeader[];
+  readonly ok: Readonly<Record<string, Schema | 'stream' | 'file'>>;
+  readonly errors: readonly RefusalCode[];
+  /** Descriptions of further statuses, which have no JSON or the body of an error. */
+  readonly besides?: Readonly<Record<string, string>>;
+}
+
+type OperationTable = { readonly [N in RouteName]: Record<(typeof routes)[N]['methods'][number], OperationRow> };
+
+const always: readonly RefusalCode[] = [
+  'bad_request',
+  'invalid_api_key',
+  'inactive_api_key',
+  'expired_api_key',
+  'forbidden',
+  'ip_blocked',
+  'rate_limited',
+  'internal_error',
+  'unavailable',
+];
+const credit: readonly RefusalCode[] = [
+  ...always,
+  'key_quota_exceeded',
+  'payment_required',
+  'idempotency_conflict',
+  'payload_too_large',
+];
+
+const accepted = { 202: ref('Accepted') };
+const jobText =
+  'The answer is the id of a job: wait for its end by `getJob` with `wait`, by `streamJobEvents` or by a webhook. ' +
+  'With an `Idempotency-Key` the call may be repeated safely for 24 hours.';
+const inBody = 'The same as the GET, with the parameters in a JSON body of at most 16 KiB; those of the body win.';
+
+/** Returns the GET and the POST of a route that costs a credit. */
+function creditRows(row: Omit<OperationRow, 'errors' | 'headers'>, more: readonly RefusalCode[] = []) {
+  const GET: OperationRow = { ...row, headers: ['idempotency-key'], errors: [...credit, ...more] };
+  const summary = `${row.summary} (parameters in the body)`;
+  return { GET, POST: { ...GET, id: `${row.id}ByPost`, summary, description: `${inBody} ${row.description}` } };
+}
+
+export const operations: OperationTable = {
+  video: creditRows({
+    id: 'downloadVideo',
+    tag: 'Downloads',
+    summary: 'Start a video download',
+    description: `Costs one credit when the job completes. ${jobText}`,
+    tables: [creditParameters.video],
+    ok: accepted,
+  }),
+  audio: creditRows({
+    id: 'downloadAudio',
+    tag: 'Downloads',
+    summary: 'Start an audio download',
+    description: `Costs one credit when the job completes. ${jobText}`,
+    tables: [creditParameters.audio],
+    ok: accepted,
+  }),
+  metadata: creditRows(
+    {
+      id: 'readMetadata',
+      tag: 'Metadata',
+      summary: 'Read the metadata of a media URL',
+      description:
+        'Costs one credit when it succeeds. The answer always has the same 19 fields; one that the source does not give ' +
+        'is null. It may take up to a minute. With `is_async` it starts a job instead, whose result has no file.',
+      tables: [creditParameters.metadata],
+      ok: { 200: object({ metadata: ref('Metadata') }), ...accepted },
+    },
+    ['not_found'],
+  ),
+  jobs: {
+    GET: {
+      id: 'listJobs',
+      tag: 'Jobs',
+      summary: 'List the jobs of the account',
+      description: 'Newest first, whichever key started them. `next_cursor` leads to the next page.',
+      tables: [listParameters],
+      ok: { 200: ref('JobList') },
+      errors: always,
+    },
+  },
+  job: {
+    GET: {
+      id: 'getJob',
+      tag: 'Jobs',
+      summary: 'Show a job',
+      description:
+        'With `wait` the answer comes when the job ends, or after that many seconds. The end is one of CompletedJob, ' +
+        'Error, NotFound and BadRequest. Each answer signs a new link to the file.',
+      tables: [pollParameters],
+      ok: { 200: ref('Job') },
+      errors: [...always, 'not_found'],
+    },
+    DELETE: {
+      id: 'deleteJob',
+      tag: 'Jobs',
+      summary: 'Cancel a job, or remove its file',
+      description:
+        'An open job ends at once as Error with the code `cancelled`, and costs nothing. Of an ended job the file is ' +
+        'removed, and its links are revoked. Repeating the call changes nothing.',
+      tables: [],
+      ok: { 200: ref('Job') },
+      errors: [...always, 'not_found'],
+    },
+  },
+  retry: {
+    POST: {
+      id: 'retryJob',
+      tag: 'Jobs',
+      summary: 'Start a job again',
+      description:
+        'Starts a new job with the parameters of one that has ended, its webhook included. It costs what the first did.',
+      tables: [],
+      headers: ['idempotency-key'],
+      ok: accepted,
+      errors: [...credit, 'not_found', 'not_ended'],
+    },
+  },
+  events: {
+    GET: {
+      id: 'streamJobEvents',
+      tag: 'Jobs',
+      summary: 'Stream the changes of a job',
+      description:
+        'Server-sent events: `progress` with the job at each change, then `end` with the job at its end, which closes ' +
+        'the stream. A client that lost its connection goes on by `Last-Event-ID`.',
+      tables: [],
+      headers: ['last-event-id'],
+      ok: { 200: 'stream' },
+      errors: [...always, 'not_found'],
+    },
+  },
+  usage: {
+    GET: {
+      id: 'getUsage',
+      tag: 'Account',
+      summary: 'Show balances, limits and the calling key',
+      description:
+        'A call is admitted while `remaining - held` is at least 1. An answer of 200 tells that the key works.',
+      tables: [usageParameters],
+      ok: { 200: { anyOf: [ref('Usage'), ref('ReducedUsage')] } },
+      errors: always,
+    },
+  },
+  stats: {
+    GET: {
+      id: 'getStats',
+      tag: 'Account',
+      summary: 'Show the health of an engine or a path',
+      description: 'The last hour, over all accounts. The operator enables it for each account.',
+      tables: [statsParameters],
+      ok: { 200: ref('Stats') },
+      errors: [...always, 'not_found'],
+    },
+  },
+  files: {
+    GET: {
+      id: 'getFile',
+      tag: 'Files',
+      summary: 'Fetch the file of a completed job',
+      description:
+        'The link stands in `result.response` of the job. It is signed, works until `expires_at`, and may lead on to the ' +
+        'object store, so a client has to follow redirects.',
+      tables: [],
+      headers: ['range'],
+      ok: { 200: 'file', 206: 'file' },
+      errors: ['forbidden', 'not_found', 'method_not_allowed', 'unavailable'],
+      besides: {
+        304: 'The caller has this file',
+        307: 'The file is elsewhere, for some minutes',
+        410: 'The link has expired, or the file was removed',
+        416: 'The file has no such part',
+      },
+    },
+  },
+  openapi: {
+    GET: {
+      id: 'getOpenapi',
+      tag: 'Service',
+      summary: 'Show this document',
+      description: 'OpenAPI 3.1, made from the tables and schemas that check requests.',
+      tables: [],
+      ok: { 200: { type: 'object' } },
+      errors: ['method_not_allowed'],
+    },
+  },
+};

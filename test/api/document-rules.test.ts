@@ -1,0 +1,74 @@
+import { createConfig, lintFromString } from '@redocly/openapi-core';
+import spectral, { type RulesetDefinition } from '@stoplight/spectral-core';
+import rulesets from '@stoplight/spectral-rulesets';
+import { expect } from 'chai';
+import { answerHeaders } from '../../src/api/openapi-headers.ts';
+import { operations } from '../../src/api/openapi-operations.ts';
+import { writeOpenapi } from '../../src/roles/write-openapi.ts';
+import { listRows } from '../support/doc-page.ts';
+import type { Json } from '../support/json.ts';
+import { read } from '../support/tree.ts';
+
+const text = writeOpenapi();
+const oas = rulesets.oas as unknown as RulesetDefinition;
+
+describe('the document of the API', function () {
+  // Both linters load for seconds on a busy machine.
+  this.timeout(60_000);
+
+  it('docs/openapi.json is as it is generated', () => {
+    expect(read('docs/openapi.json')).to.equal(text);
+  });
+
+  it('Spectral finds nothing', async () => {
+    expect(await judgeBySpectral(JSON.parse(text))).to.deep.equal([]);
+    const { info, ...rest } = JSON.parse(text);
+    expect(await judgeBySpectral({ ...rest, info: { ...info, contact: undefined } })).to.deep.equal([
+      'info-contact at info',
+    ]);
+  });
+
+  it('Redocly finds nothing', async () => {
+    expect(await judgeByRedocly(text)).to.deep.equal([]);
+    const unlicensed = JSON.parse(text);
+    delete unlicensed.info.license;
+    expect(await judgeByRedocly(JSON.stringify(unlicensed))).to.deep.equal(['info-license at #/info']);
+  });
+
+  it('gives an example of every JSON answer and every JSON body', () => {
+    const without = Object.entries<Json>(JSON.parse(text).paths).flatMap(([path, methods]) =>
+      Object.entries<Json>(methods).flatMap(([method, { requestBody, responses }]) =>
+        [requestBody, ...Object.values<Json>(responses)]
+          .map((one) => one?.content?.['application/json'])
+          .filter((content) => content !== undefined && content.example === undefined)
+          .map(() => `${method} ${path}`),
+      ),
+    );
+    expect(without).to.deep.equal(['get /openapi.json']);
+  });
+
+  it('tells the headers of docs/api.md, and no others', () => {
+    const rows = listRows(read('docs/api.md'), 'header').flatMap(({ cells }) =>
+      [...cells[0]!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!),
+    );
+    expect(Object.keys(answerHeaders).toSorted()).to.deep.equal(rows.toSorted());
+  });
+
+  it('names operations by a verb', () => {
+    const ids = Object.values(operations).flatMap((methods) => Object.values<{ id: string }>(methods));
+    for (const { id } of ids) expect(id).to.match(/^(?:delete|download|get|list|read|retry|stream)[A-Z]\w+$/);
+  });
+});
+
+async function judgeBySpectral(document: object): Promise<string[]> {
+  const judge = new spectral.Spectral();
+  judge.setRuleset({ extends: [[oas, 'recommended']] });
+  const found = await judge.run(JSON.parse(JSON.stringify(document)));
+  return found.map(({ code, path }) => `${code} at ${path.join('.')}`);
+}
+
+async function judgeByRedocly(source: string): Promise<string[]> {
+  const config = await createConfig({ extends: ['recommended'] });
+  const found = await lintFromString({ source, config, absoluteRef: '/openapi.json' });
+  return found.map(({ ruleId, location: [place] }) => `${ruleId} at ${place?.pointer}`);
+}
