@@ -98,6 +98,25 @@ describe('.ci/tools/install', () => {
     expect(readdirSync(where()[0] ?? '')).to.deep.equal(['tool']);
   });
 
+  it('installs a list of Python packages once, and offers only the program that it is named for', () => {
+    const list = join(folder, '.ci', 'tools', 'judge-requirements.txt');
+    writeFileSync(list, 'judge==1\n');
+    add(
+      join(programs, 'python3'),
+      `mkdir -p "\${!#}/bin"; for name in pip python judge; do printf '#!/bin/sh\\n' >"\${!#}/bin/$name"; chmod +x "\${!#}/bin/$name"; done`,
+    );
+    symlinkSync(spawnSync('which', ['chmod'], { encoding: 'utf8' }).stdout.trim(), join(programs, 'chmod'));
+    symlinkSync(spawnSync('which', ['ln'], { encoding: 'utf8' }).stdout.trim(), join(programs, 'ln'));
+    const { status, stderr, stdout } = install();
+    expect(status, stderr).to.equal(0);
+    expect(stdout).to.contain('tools: installing the Python packages of judge-requirements.txt\n');
+    const [, place = ''] = where();
+    expect(readdirSync(place)).to.deep.equal(['judge']);
+    expect(install().stdout).to.not.contain('installing');
+    writeFileSync(list, 'judge==2\n');
+    expect(where()).to.have.length(1);
+  });
+
   it('keeps nothing of a build that failed', () => {
     add(join(module, 'build'), 'touch "$1/program"; exit 1');
     const { status, stderr } = install();

@@ -1,6 +1,7 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { Json } from '../json.ts';
+import { tool } from '../tools.ts';
 
 const definitionsFile = '_definitions.json';
 const textOrNumber = (number: 'number' | 'integer') => ({ oneOf: [{ type: 'string' }, { type: number }] });
@@ -36,6 +37,16 @@ export function writeKubeSchemas(folder: string, openapi: Json): number {
     }
   }
   return count;
+}
+
+/** The files that define the kinds of others: HTTPRoute, PodMonitor, PrometheusRule and Certificate. */
+export function foreignDefinitions(): string[] {
+  return globSync(join(dirname(tool('oldest-kubernetes.json')), '*.yaml')).sort();
+}
+
+/** The OpenAPI document of the oldest Kubernetes that the chart supports. */
+export function oldestOpenapi(): Json {
+  return JSON.parse(readFileSync(tool('oldest-kubernetes.json'), 'utf8'));
 }
 
 function refuseUnknown(node: Json): Json {
