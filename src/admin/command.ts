@@ -32,7 +32,7 @@ export interface CommandResult {
 
 export interface CommandTools {
   readonly store: RecordStore;
-  readonly config: Pick<Config, 'publicUrl' | 'fileHours'>;
+  readonly config: Pick<Config, 'publicUrl' | 'dashboardUrl' | 'fileHours' | 'stripeKey'>;
   /** Reads archived entries from the object store. */
   readonly readArchivedPart: ReadArchivedPart;
   /** Returns the seal of TRAWL_SECRET; throws `unavailable` when no secret is found. */

@@ -7,6 +7,8 @@ import { keyCommands } from './key-commands.ts';
 import { ledgerCommands } from './ledger-commands.ts';
 import { logCommands } from './log-commands.ts';
 import { planCommands } from './plan-commands.ts';
+import { offerCommands, topupCommands } from './topup-commands.ts';
+import { userCommands } from './user-commands.ts';
 import { webhookCommands } from './webhook-commands.ts';
 
 /** Every command of the operator, in the order in which help and documents show them. */
@@ -14,7 +16,10 @@ export const commands: readonly AdminCommand[] = [
   ...planCommands,
   ...accountCommands,
   ...keyCommands,
+  ...userCommands,
   ...moneyCommands,
+  ...topupCommands,
+  ...offerCommands,
   ...ledgerCommands,
   ...logCommands,
   ...jobCommands,

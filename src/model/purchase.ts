@@ -12,6 +12,15 @@ export interface Purchase {
   readonly payment_method: string;
 }
 
+/** A pack that owners may buy, in the operator's catalogue. */
+export interface Offer {
+  readonly name: string;
+  readonly title: string;
+  readonly credits: number;
+  readonly price_cents: number;
+  readonly currency: string;
+}
+
 /** Seller as the invoice names it; '' for what the operator has not set. */
 export interface Seller {
   readonly name: string;

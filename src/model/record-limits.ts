@@ -5,6 +5,8 @@ export const recordLimits = {
   /** Blocked addresses; the block that would end first ends at once. */
   blockedAddresses: 10_000,
   plans: 1_000,
+  offers: 100,
+  peopleOfAccount: 100,
   keysOfAccount: 1_000,
   packsOfAccount: 1_000,
   /** Ids that the operator gave to grants of credits to one account. */

@@ -1,6 +1,5 @@
 import type { RefusalCode } from '../base/errors.ts';
 import type { Plan } from './account.ts';
-import { monthOf } from './billing-period.ts';
 import { type ReadInput, readPackTitle, readSwitch, readWhole, readWholeOrNone } from './operator-input.ts';
 
 export interface TopupChoice {
@@ -43,14 +42,27 @@ export const noTopup: Topup = {
   cap_mailed_at: null,
 };
 
+/** Reads the setting from the fields of its hash. */
+export function topupOf(fields: Readonly<Record<string, string>>): Topup {
+  const number = (name: keyof Topup) => (fields[name] ? Number(fields[name]) : null);
+  return {
+    enabled: fields.enabled === '1',
+    threshold_percent: number('threshold_percent') ?? noTopup.threshold_percent,
+    pack_title: fields.pack_title || null,
+    pack_total: number('pack_total'),
+    price_cents: number('price_cents'),
+    currency: fields.currency || null,
+    customer: fields.customer || null,
+    payment_method: fields.payment_method || null,
+    monthly_cap_cents: number('monthly_cap_cents'),
+    last_purchase_at: number('last_purchase_at'),
+    cap_mailed_at: number('cap_mailed_at'),
+  };
+}
+
 /** When the 72 hours after the last purchase are over; `null` without one. */
 export function nextPossibleAt(topup: Pick<Topup, 'last_purchase_at'>): number | null {
   return topup.last_purchase_at === null ? null : topup.last_purchase_at + topupCooldownMs;
-}
-
-/** Returns true if a mail about the cap is due: once in a UTC calendar month (D82). */
-export function isCapMailDue(topup: Pick<Topup, 'cap_mailed_at'>, now: number): boolean {
-  return topup.cap_mailed_at === null || topup.cap_mailed_at < monthOf(now).start;
 }
 
 export function enablingProblem(
@@ -96,12 +108,12 @@ function orNull<T>(read: (value: unknown) => ReadInput<T>): (value: unknown) => 
   return (value) => (value === null ? { value: null } : read(value));
 }
 
-function readCurrency(value: unknown): ReadInput<string> {
+export function readCurrency(value: unknown): ReadInput<string> {
   if (typeof value === 'string' && /^[A-Za-z]{3}$/.test(value)) return { value: value.toLowerCase() };
   return { problem: 'currency must be three letters, as eur' };
 }
 
-function readReference(value: unknown, what: string): ReadInput<string> {
+export function readReference(value: unknown, what: string): ReadInput<string> {
   if (typeof value === 'string' && /^[A-Za-z0-9_-]{1,255}$/.test(value)) return { value };
   return { problem: `${what} must be an id of the payment provider: letters, digits, _ and -` };
 }

@@ -7,8 +7,8 @@ import { shortId } from './short-id.ts';
 const tag = '{trawl}';
 const one = (name: string) => `${tag}:${name}`;
 
-/** Ids that keys are made of, by the names that callers of scripts give them. `hash`: SHA-256 of the text of an API key. */
-type IdName = 'accountId' | 'jobId' | 'keyId' | 'hash' | 'endpoint';
+/** Ids that keys are made of, by the names that callers of scripts give them. `hash`: SHA-256 of the text of an API key; `tokenHash`: that of a sign-in link's. */
+type IdName = 'accountId' | 'jobId' | 'keyId' | 'hash' | 'tokenHash' | 'endpoint';
 
 /** Makes the keys that differ by one id. */
 function of<const N extends IdName>(idName: N, name: string) {
@@ -73,6 +73,16 @@ export const keys = {
   outboxDue: one('outbox_due'),
   /** String of counters: buckets of the plan's rate windows; their heads are in the account's hash. */
   rate: of('accountId', 'rate'),
+
+  /** Hash: name → JSON of an offer in the operator's catalogue. */
+  offers: one('offers'),
+
+  /** Hash: e-mail address → role in the account. */
+  people: of('accountId', 'people'),
+  /** Hash: e-mail address → ids of its accounts, with blanks between. */
+  memberships: one('memberships'),
+  /** String: JSON of a sign-in link that was not used; expires by itself. */
+  signInLink: of('tokenHash', 'sign_in_link'),
 
   /** Hash: alias → hash of the key. */
   keyring: of('accountId', 'keyring'),

@@ -9,13 +9,14 @@ import { blank, listImports } from '../support/typescript-source.ts';
 
 /** Billing and dashboard are not built yet: until then only these stand in src without a use. */
 const unbuilt = {
-  settings: dashboardSettings.map(({ name }): string => name),
-  refusals: ['topup_incomplete', 'paid_plan_only', 'no_provider'],
+  settings: dashboardSettings
+    .map(({ name }): string => name)
+    .filter((name) => !['TRAWL_DASHBOARD_URL', 'TRAWL_STRIPE_KEY'].includes(name)),
+  refusals: [] as readonly string[],
   packages: ['openid-client', 'express-rate-limit'],
   exports: [
-    ...['noTopup', 'nextPossibleAt', 'isCapMailDue', 'enablingProblem', 'readTopupChoice'],
-    ...['endPurchase', 'setTopup', 'readTopup', 'duePurchases', 'takePurchase', 'reversePurchase'],
-    ...['findPurchase', 'dueMails', 'endMail', 'invoiceNumber', 'writePrice'],
+    ...['endPurchase', 'duePurchases', 'takePurchase', 'reversePurchase', 'findPurchase'],
+    ...['dueMails', 'endMail', 'invoiceNumber', 'readTopupChoice'],
   ],
 };
 /** Metrics that no code sets yet; the list may only shrink. */
@@ -43,7 +44,7 @@ describe('the lists of the tree', () => {
   });
 
   it('answer with every refusal somewhere, except those of parts that are not built yet', () => {
-    const answering = sources.filter(([path]) => !['src/base/errors.ts', 'src/model/topup.ts'].includes(path));
+    const answering = sources.filter(([path]) => path !== 'src/base/errors.ts');
     const words = answering.map(([, text]) => text).join('\n');
     const silent = Object.keys(refusals).filter((code) => !new RegExp(`['"\`{ ]${code}['"\`}]`).test(words));
     expect(silent.sort()).to.deep.equal([...unbuilt.refusals].sort());

@@ -17,6 +17,8 @@ import { keys } from '../../src/store/keys.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { addPack } from '../../src/store/money/add-pack.ts';
 import { grantCredits } from '../../src/store/money/grant-credits.ts';
+import { setOffer } from '../../src/store/money/offers.ts';
+import { addPerson } from '../../src/store/people/add-person.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
 import {
@@ -86,13 +88,23 @@ describe('the bounds of the record', () => {
     expect(await count('EXISTS', keys.failures, keys.failing, keys.blocks)).to.equal(0);
   });
 
-  it('hold for what operators make: the next plan, key, pack and id of a grant is refused', async () => {
+  it('hold for what operators make: the next plan, offer, person, key, pack and id of a grant is refused', async () => {
     const { accountId } = await anAccount(store);
     const plan = (name: string) => setPlan(store, { name, quota: 1, per_second: null, per_minute: null, paid: false });
     await fill(keys.plans, recordLimits.plans - 1);
     await plan('last');
     expect(await refusalOf(plan('more'))).to.equal('too_many');
     await plan('last');
+    const offer = (name: string) => setOffer(store, { name, title: 'P', credits: 1, price_cents: 1, currency: 'eur' });
+    await fill(keys.offers, recordLimits.offers - 1);
+    await offer('last');
+    expect(await refusalOf(offer('more'))).to.equal('too_many');
+    const person = (email: string) =>
+      addPerson(store, accountId, { email, role: 'viewer' }, { tokenHash: email, lifeMs: 1000 });
+    await fill(keys.people(accountId), recordLimits.peopleOfAccount - 1);
+    await person('last@example.com');
+    expect(await refusalOf(person('more@example.com'))).to.equal('too_many');
+    await person('last@example.com');
     await fill(keys.keyring(accountId), recordLimits.keysOfAccount - 2);
     await aKey(store, accountId);
     expect(await refusalOf(aKey(store, accountId))).to.equal('too_many');

@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import { invoiceNumber, writePrice } from '../../src/model/purchase.ts';
 import {
   enablingProblem,
-  isCapMailDue,
   nextPossibleAt,
   noTopup,
   readTopupChoice,
@@ -94,16 +93,6 @@ describe('nextPossibleAt', () => {
   it('is 72 hours after the last purchase', () =>
     expect(nextPossibleAt({ last_purchase_at: now })).to.equal(now + 72 * hour));
   it('is null without a purchase', () => expect(nextPossibleAt(noTopup)).to.equal(null));
-});
-
-describe('isCapMailDue', () => {
-  const rows: [what: string, mailedAt: number | null, due: boolean][] = [
-    ['is true when none was sent yet', null, true],
-    ['is false in the month of the last one', Date.UTC(2026, 2, 1), false],
-    ['is true again in the next month', Date.UTC(2026, 2, 1) - 1, true],
-  ];
-  for (const [what, cap_mailed_at, due] of rows)
-    it(what, () => expect(isCapMailDue({ cap_mailed_at }, now)).to.equal(due));
 });
 
 describe('enablingProblem', () => {

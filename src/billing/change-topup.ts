@@ -1,0 +1,41 @@
+import { refuse } from '../base/errors.ts';
+import { writeTime } from '../model/timestamp.ts';
+import { enablingProblem, nextPossibleAt, type Topup, type TopupChoice, topupOf } from '../model/topup.ts';
+import { readSnapshot } from '../store/accounts/read-snapshot.ts';
+import { readTopup, setTopup } from '../store/money/set-topup.ts';
+import { hashTexts, type RecordStore } from '../store/script.ts';
+
+/** Changes what is chosen; throws the reason why an account cannot have what it would then have enabled (D82). */
+export async function changeTopup(
+  store: RecordStore,
+  accountId: string,
+  choice: Partial<TopupChoice>,
+  hasProvider: boolean,
+): Promise<Topup> {
+  const { plan } = await readSnapshot(store, accountId);
+  const before = topupOf(await readTopup(store, accountId));
+  const wanted = { ...before, ...choice };
+  const problem = wanted.enabled ? enablingProblem(wanted, plan, hasProvider) : null;
+  if (problem === 'no_provider')
+    throw refuse(problem, 'No payment provider is configured: TRAWL_STRIPE_KEY is not set');
+  if (problem !== null) throw refuse(problem);
+  await setTopup(store, accountId, hashTexts(choice));
+  return topupOf(await readTopup(store, accountId));
+}
+
+/** The setting as the command `topup show` and the dashboard tell it. */
+export function topupJson(topup: Topup) {
+  const { enabled, threshold_percent, pack_title, pack_total, price_cents, currency } = topup;
+  const { customer, payment_method, monthly_cap_cents, last_purchase_at } = topup;
+  const next = nextPossibleAt(topup);
+  return {
+    enabled,
+    threshold_percent,
+    pack: { title: pack_title, total: pack_total, price_cents, currency },
+    customer,
+    payment_method,
+    monthly_cap_cents,
+    last_purchase_at: last_purchase_at === null ? null : writeTime(last_purchase_at),
+    next_possible_at: next === null ? null : writeTime(next),
+  };
+}
