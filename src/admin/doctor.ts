@@ -3,6 +3,7 @@ import { type Config, ConfigError, readConfig } from '../base/config.ts';
 import { makeLog } from '../base/log.ts';
 import { checkLimits } from './check-limits.ts';
 import { checkClock, checkMachine, checkPrograms } from './check-machine.ts';
+import { checkTls } from './check-tls.ts';
 import { UsageError } from './command.ts';
 import type { Finding } from './doctor-finding.ts';
 import { reportError, type Terminal } from './terminal.ts';
@@ -11,9 +12,9 @@ import { tableText } from './text-table.ts';
 const usage = 'trawl doctor [--json]';
 const help = `Usage: ${usage}
 
-Judges the settings, the programs of this machine, its clock and disk, the record if one is there, and the bucket of
-finished files if one is named. Changes nothing: the small file that it writes to the bucket is removed at once.
-The exit code is 1 when something is a problem.
+Judges the settings, the programs of this machine, its clock and disk, the certificates of TLS between the parts,
+the record if one is there, and the bucket of finished files if one is named. Changes nothing: the small file that it
+writes to the bucket is removed at once. The exit code is 1 when something is a problem.
 
   --json  Answer with one JSON value.
   --help  Show this text.
@@ -50,7 +51,8 @@ async function checkAll({ env, err }: Terminal): Promise<Finding[]> {
   const { checkRecord } = await import('./check-record.ts');
   const log = makeLog({ level: config.logLevel === 'debug' ? 'debug' : 'error', write: err, now: Date.now });
   const machine = [...(await checkMachine(config)), ...(await checkLimits(config))];
-  const checked = [...findings, ...machine, ...(await checkRecord(config, log))];
+  const tls = checkTls(config, Date.now());
+  const checked = [...findings, ...machine, ...tls, ...(await checkRecord(config, log))];
   if (config.objects !== 's3') return checked;
   const { checkBucket } = await import('./check-bucket.ts');
   return [...checked, await checkBucket(config)];

@@ -6,7 +6,10 @@ import type { WorkerShape } from '../runners/kubernetes/job-manifest.ts';
 import { makeAdmissionPolicy } from '../runners/kubernetes/namespace-policies.ts';
 
 /** Parts of a worker that an installation has or lacks; rules differ with them. */
-const switches = ['priorityClass', 'runtimeClass', 'queue', 'hostUsers', 'network', 'plugins', 'pullSecrets'] as const;
+const switches = [
+  ...(['priorityClass', 'runtimeClass', 'queue', 'hostUsers', 'network', 'plugins', 'pullSecrets'] as const),
+  'caConfigMap',
+] as const;
 type ChosenParts = Readonly<Record<(typeof switches)[number], boolean>>;
 
 /** Values that stand in the rules where a template has to write those of an installation. */
@@ -140,6 +143,7 @@ function shapeOf(chosen: ChosenParts): WorkerShape {
     runtimeClass: optional('runtimeClass'),
     priorityClass: optional('priorityClass'),
     queue: optional('queue'),
+    caConfigMap: optional('caConfigMap'),
     startSeconds: 0,
     hostUsers: chosen.hostUsers,
   };

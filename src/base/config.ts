@@ -1,5 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { tableOf } from './markdown-table.ts';
+import { type ServerAddress, usesTls } from './server-address.ts';
 import type { Setting, SettingKind } from './settings/kinds.ts';
 import { settings } from './settings/settings.ts';
 
@@ -79,6 +80,15 @@ const rules: readonly ConfigRule[] = [
     sentence: `${name} must be http://host:port with TRAWL_RUNNER=kubernetes: pods reach no socket of this machine.`,
   })),
   {
+    broken: ({ runner, gatewayAddress, tlsCertFile }) =>
+      runner === 'kubernetes' && Boolean(gatewayAddress && usesTls(gatewayAddress) !== Boolean(tlsCertFile)),
+    sentence: 'TRAWL_GATEWAY_ADDRESS must begin with https:// if TRAWL_TLS_CERT_FILE is set, and with http:// if not.',
+  },
+  {
+    broken: ({ tlsCertFile, tlsKeyFile }) => (tlsCertFile === null) !== (tlsKeyFile === null),
+    sentence: 'TRAWL_TLS_CERT_FILE and TRAWL_TLS_KEY_FILE need each other.',
+  },
+  {
     // Of fewer workers none is kept.
     broken: ({ workers = 1, reservedWorkers = 0 }) => workers >= 3 && reservedWorkers >= workers,
     sentence: 'TRAWL_RESERVED_WORKERS must be less than TRAWL_WORKERS: no account could have a second job otherwise.',
@@ -113,8 +123,13 @@ export function readConfig<const N extends SettingName = never>(
   const broken = [...rules, ...own].filter((rule) => rule.broken(config as Partial<Config>));
   problems.push(...broken.map((rule) => rule.sentence));
   if (problems.length) throw new ConfigError(problems);
+  const trusting = (address: ServerAddress | null) =>
+    address && usesTls(address) ? { ...address, tls: { caFile: config.tlsCaFile } } : address;
   return Object.freeze({
     ...config,
+    gatewayAddress: trusting(config.gatewayAddress),
+    egressAddress: trusting(config.egressAddress),
+    inspectorAddress: trusting(config.inspectorAddress),
     publicUrl: config.publicUrl ?? urlOf(config.host, config.port),
     dashboardUrl: config.dashboardUrl ?? urlOf(config.host, config.dashboardPort),
   }) as Config as ConfigWith<N>;

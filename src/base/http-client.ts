@@ -8,7 +8,7 @@ import { connect as connectTls } from 'node:tls';
 import { proxyVerdictHeader } from './egress-verdict.ts';
 import { refuse } from './errors.ts';
 import { readBody } from './read-body.ts';
-import type { ServerAddress } from './server-address.ts';
+import { type ServerAddress, trustOf, usesTls } from './server-address.ts';
 
 export interface HttpRequest {
   readonly to: { readonly server: ServerAddress; readonly path: string } | URL;
@@ -46,6 +46,8 @@ export class ProxyRefusal extends Error {
 
 /** Errors of a peer that is down, restarting or unreachable: another try may succeed. */
 const awayCodes = ['ENOENT', 'ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN'];
+/** A server of ours whose certificate is not trusted, or not yet after a rotation, is as good as away. */
+const untrusted = /^(CERT_|ERR_TLS_CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_)/;
 const maxJsonBytes = 1024 * 1024;
 /** A server that answers before it has read the whole body breaks the connection: its answer has this time to arrive. */
 const lateAnswerMs = 100;
@@ -60,11 +62,11 @@ export async function sendRequest(sent: HttpRequest): Promise<HttpAnswer> {
     agent: false as const,
     ...(idleMs && { timeout: idleMs }),
   };
-  if (!(to instanceof URL)) return exchange(request({ ...options, ...wayTo(to.server), path: to.path }), sent);
+  if (!(to instanceof URL)) return exchange(ask(to.server, { ...options, path: to.path }), sent);
   const isSecure = to.protocol === 'https:';
   if (proxy === null) return exchange(isSecure ? requestSecure(to, options) : request(to, options), sent);
   const named: RequestOptions = { ...options, headers: { ...headers, host: to.host } };
-  if (!isSecure) return exchange(request({ ...named, ...wayTo(proxy), path: to.href }), sent, true);
+  if (!isSecure) return exchange(ask(proxy, { ...named, path: to.href }), sent, true);
   const tunnel = await openTunnel(proxy, to, signal);
   try {
     // With an agent, even one of its own, the connection would not be this one.
@@ -86,7 +88,10 @@ export async function postJson(
   const headers = { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)) };
   const sent = { to: { server, path }, method: 'POST', headers, body, signal, maxAnswerBytes: maxJsonBytes } as const;
   return sendRequest(sent).catch((error: NodeJS.ErrnoException) => {
-    throw awayCodes.includes(error.code ?? '') ? Object.assign(refuse('unavailable'), { cause: error }) : error;
+    const code = error.code ?? '';
+    throw awayCodes.includes(code) || untrusted.test(code)
+      ? Object.assign(refuse('unavailable'), { cause: error })
+      : error;
   });
 }
 
@@ -124,7 +129,7 @@ async function exchange(asked: ClientRequest, sent: HttpRequest, isThroughProxy 
 async function openTunnel(proxy: ServerAddress, url: URL, signal: AbortSignal) {
   const authority = `${url.hostname}:${url.port || 443}`;
   const headers = { host: authority };
-  const asked = request({ ...wayTo(proxy), method: 'CONNECT', path: authority, headers, agent: false, signal });
+  const asked = ask(proxy, { method: 'CONNECT', path: authority, headers, agent: false, signal });
   asked.end();
   const [answer, socket, head] = (await once(asked, 'connect')) as [IncomingMessage, Socket, Buffer];
   // From here on errors show at the connection inside the tunnel.
@@ -145,6 +150,11 @@ async function openTunnel(proxy: ServerAddress, url: URL, signal: AbortSignal) {
   }
 }
 
-function wayTo(server: ServerAddress): RequestOptions {
-  return 'path' in server ? { socketPath: server.path, host: 'localhost' } : server;
+/** Begins a request to a server of ours. */
+function ask(server: ServerAddress, options: RequestOptions): ClientRequest {
+  if ('path' in server) return request({ ...options, socketPath: server.path, host: 'localhost' });
+  const { host, port } = server;
+  return usesTls(server)
+    ? requestSecure({ ...options, host, port, ...trustOf(server) })
+    : request({ ...options, host, port });
 }

@@ -1,7 +1,8 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Refusal, refusals } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { readBody } from '../base/read-body.ts';
+import { type CertificateFiles, makeHttpServer } from '../base/server-certificate.ts';
 import { type AttemptSpec, readProgress, readUpload, type UploadPermit } from '../model/attempt-protocol.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import { deadlineOf } from '../model/next.ts';
@@ -24,6 +25,8 @@ export interface WorkerGatewayOptions {
   readonly inspectSeconds: number;
   readonly cookiesOf: (url: unknown) => Promise<string | null>;
   readonly log: Log;
+  /** Without these files it speaks no TLS. */
+  readonly certificate?: CertificateFiles | null;
 }
 
 type GatewayRoute = (caller: AttemptId, req: IncomingMessage) => Promise<object | null>;
@@ -32,7 +35,7 @@ const maxJsonBytes = 64 * 1024;
 
 /** The only server that workers reach. 410: the attempt is over. Stateless, so each call of a worker may reach another controller. */
 export function makeWorkerGateway(options: WorkerGatewayOptions): Server {
-  const { attemptOf, log } = options;
+  const { attemptOf, log, certificate: files = null } = options;
   const routes = makeRoutes(options);
   const serve = async (req: IncomingMessage, res: ServerResponse) => {
     const route = routes[`${req.method} ${req.url}`];
@@ -42,7 +45,7 @@ export function makeWorkerGateway(options: WorkerGatewayOptions): Server {
     if (route === undefined) return answer(res, 404, null);
     answer(res, 200, await route(caller, req));
   };
-  return createServer((req, res) => {
+  return makeHttpServer(files && { files, log }, {}, (req, res) => {
     serve(req, res).catch((error: unknown) => {
       const status = statusOf(error);
       // A worker that has left in the middle of its request gets no answer, and needs none.

@@ -4,6 +4,7 @@ import type { Config } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { ServerAddress } from '../base/server-address.ts';
+import type { CertificateFiles } from '../base/server-certificate.ts';
 import { makePolicy } from './address-policy.ts';
 import { makeConnector } from './connector.ts';
 import { type EgressProxy, makeProxy, type ProxyLimits } from './proxy.ts';
@@ -16,9 +17,14 @@ const connectSeconds = 9;
 /** Longest path of a UNIX socket (sun_path holds 108 bytes with the final zero). */
 const maxPathBytes = 107;
 
-export async function openEgress(options: { config: Config; log: Log; metrics: Metrics }): Promise<EgressProxy> {
-  const { config, log, metrics } = options;
-  const proxy = makeProxy({ connect: await openConnector(config), limits: limitsOf(config), log, metrics });
+export async function openEgress(options: {
+  readonly config: Config;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly certificate: CertificateFiles | null;
+}): Promise<EgressProxy> {
+  const { config, ...others } = options;
+  const proxy = makeProxy({ connect: await openConnector(config), limits: limitsOf(config), ...others });
   return {
     listen: async (place) => {
       if ('path' in place) await clearPath(place.path);

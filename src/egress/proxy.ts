@@ -1,14 +1,16 @@
-import { createServer, type Server } from 'node:http';
+import type { Server, ServerOptions } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { listenAt, type ServerAddress } from '../base/server-address.ts';
+import { type CertificateFiles, makeHttpServer } from '../base/server-certificate.ts';
 import { type ClientLimits, makeClientConnections } from './client-connections.ts';
 import { serveTunnel } from './connect-tunnel.ts';
 import { type ConnectionLimits, startLimitWatch } from './connection-limits.ts';
 import type { Connect } from './connector.ts';
 import { forwardHttp } from './forward-http.ts';
+import { limitHandshakes } from './handshake-limit.ts';
 import { beginConnection, type ProxiedConnection } from './proxied-connection.ts';
 import { refusalResponse, sendRefusal } from './refusal-response.ts';
 
@@ -22,6 +24,8 @@ export interface ProxyOptions {
   readonly limits: ProxyLimits;
   readonly log: Log;
   readonly metrics: Pick<Metrics, 'egress_connections_total'>;
+  /** With these files ports speak TLS; sockets never do. */
+  readonly certificate?: CertificateFiles | null;
 }
 
 export interface EgressProxy {
@@ -36,7 +40,7 @@ const statuses: Record<string, number> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_RE
 
 type Begin = (socket: Socket) => ProxiedConnection | undefined;
 
-export function makeProxy({ connect, limits, log, metrics }: ProxyOptions): EgressProxy {
+export function makeProxy({ connect, limits, log, metrics, certificate = null }: ProxyOptions): EgressProxy {
   const clients = makeClientConnections(limits);
   const watch = startLimitWatch(limits);
   const servers: Server[] = [];
@@ -75,9 +79,12 @@ export function makeProxy({ connect, limits, log, metrics }: ProxyOptions): Egre
   };
   return {
     listen: async (address) => {
-      const server = makeServer(limits, begin, (error) => log.error('egress failed', { error }));
+      const files = 'path' in address ? null : certificate;
+      const failed = (error: unknown) => log.error('egress failed', { error });
+      const server = serveProxy(makeHttpServer(files && { files, log }, optionsOf(limits)), begin, failed);
       servers.push(server);
-      server.on('connection', (socket) => admit(socket, address));
+      if (files !== null) limitHandshakes(server, limits.connectionsPerClient);
+      server.on(files === null ? 'connection' : 'secureConnection', (socket: Socket) => admit(socket, address));
       const port = await listenAt(server, address);
       // Without file descriptors no connection can be taken, which passes.
       server.on('error', (error) => log.error('egress takes no connection', { error }));
@@ -90,12 +97,8 @@ export function makeProxy({ connect, limits, log, metrics }: ProxyOptions): Egre
   };
 }
 
-function makeServer(
-  { headerBytes, headerSeconds }: ProxyLimits,
-  begin: Begin,
-  failed: (error: unknown) => void,
-): Server {
-  const server = createServer({
+function optionsOf({ headerBytes, headerSeconds }: ProxyLimits): ServerOptions {
+  return {
     connectionsCheckingInterval: 500,
     headersTimeout: headerSeconds * 1000,
     insecureHTTPParser: false,
@@ -103,7 +106,10 @@ function makeServer(
     maxHeaderSize: headerBytes,
     // How long a body may take is a matter of the watch.
     requestTimeout: 0,
-  });
+  };
+}
+
+function serveProxy(server: Server, begin: Begin, failed: (error: unknown) => void): Server {
   const serve = (socket: Socket, answer: (connection: ProxiedConnection) => Promise<void>) => {
     const connection = begin(socket);
     if (!connection) return;

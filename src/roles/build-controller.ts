@@ -17,7 +17,7 @@ import { readJob } from '../store/jobs/read-job.ts';
 import { channels } from '../store/keys.ts';
 import { deliverWebhooks } from '../webhooks/deliver-webhooks.ts';
 import type { SharedParts } from './shared.ts';
-import { openListener } from './socket.ts';
+import { certificateFilesOf, openListener } from './socket.ts';
 
 /** Opens the runner of the workers and their authentication, which returns `null` for an unknown token or an attempt that is over. */
 export type OpenWorkers = () => Promise<{
@@ -47,7 +47,8 @@ export async function buildController(parts: ControllerParts, stop: Shutdown): P
   const cookiesOf = (url: unknown) => readCookies(config.cookies, url, gatewayLog);
   const { maxAttemptMs } = limitsOf(config);
   const limits = { maxFileBytes, maxAttemptMs, inspectSeconds };
-  const gateway = { store, objects, log: gatewayLog, attemptOf, cookiesOf, ...limits };
+  const certificate = 'path' in parts.gatewayAddress ? null : certificateFilesOf(config);
+  const gateway = { store, objects, log: gatewayLog, attemptOf, cookiesOf, certificate, ...limits };
   stop.add('gateway', await openListener(makeWorkerGateway(gateway), parts.gatewayAddress));
   const readMetadataJob = (jobId: string) => readJob(store, jobId);
   const metadataLog = log.with({ part: 'metadata runner' });

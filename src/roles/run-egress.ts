@@ -3,6 +3,7 @@ import type { ServerAddress } from '../base/server-address.ts';
 import { egressPort, openEgress, readListenAddress } from '../egress/egress.ts';
 import { openReadiness } from './readiness.ts';
 import { RoleUsageError, type RunningRole, runRole } from './run-role.ts';
+import { certificateFilesOf } from './socket.ts';
 
 const drainSeconds = 20;
 
@@ -29,7 +30,7 @@ function start(running: RunningRole): Promise<void> {
 export async function startEgress(running: RunningRole, places: readonly ServerAddress[]): Promise<void> {
   const { config, log, metrics, stop, isOrphaned } = running;
   const readiness = await openReadiness(running, ['proxy']);
-  const egress = await openEgress({ config, log, metrics });
+  const egress = await openEgress({ config, log, metrics, certificate: certificateFilesOf(config) });
   stop.add('proxy', () => egress.close(isOrphaned() ? 0 : drainSeconds));
   for (const place of places) {
     const port = await egress.listen(place);

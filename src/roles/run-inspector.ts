@@ -2,8 +2,10 @@ import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Terminal } from '../admin/terminal.ts';
+import type { ConfigRule } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import { inspectionsPerProcessor } from '../base/resource-limits.ts';
+import { usesTls } from '../base/server-address.ts';
 import { inspectUrl } from '../media/produce-file.ts';
 import { enterIsolation, isPod } from '../worker/enter-isolation.ts';
 import { findPrograms } from '../worker/find-programs.ts';
@@ -11,12 +13,22 @@ import { startInspectorPool } from '../worker/inspector-pool.ts';
 import { serveInspector } from '../worker/inspector-server.ts';
 import { openReadiness } from './readiness.ts';
 import { type RunningRole, runRole } from './run-role.ts';
+import { certificateFilesOf } from './socket.ts';
 import { showYtDlpVersion } from './yt-dlp-version.ts';
 
 /** Then the parent process is replaced, because yt-dlp and its libraries leak. */
 const maxRequests = 1000;
 const drainSeconds = 20;
 const required = ['TRAWL_INSPECTOR_ADDRESS', 'TRAWL_EGRESS_ADDRESS'] as const;
+
+const rules: readonly ConfigRule[] = [
+  {
+    broken: ({ inspectorAddress: address, tlsCertFile }) =>
+      Boolean(address && 'host' in address && usesTls(address) !== Boolean(tlsCertFile)),
+    sentence:
+      'TRAWL_INSPECTOR_ADDRESS must begin with https:// if TRAWL_TLS_CERT_FILE is set, and with http:// if not.',
+  },
+];
 
 const help = `Usage: trawl inspector [--lifeline]
 
@@ -26,7 +38,11 @@ Tells what is known of media URLs, until SIGTERM.
 
 export function runInspectorRole(args: readonly string[], terminal: Terminal): Promise<number> {
   const options = { lifeline: { type: 'boolean' } } as const;
-  return runRole({ name: 'inspector', help, options, needs: { required }, logsTo: 'stderr', start }, args, terminal);
+  return runRole(
+    { name: 'inspector', help, options, needs: { required, rules }, logsTo: 'stderr', start },
+    args,
+    terminal,
+  );
 }
 
 async function start(running: RunningRole<(typeof required)[number]>): Promise<void> {
@@ -46,10 +62,9 @@ async function start(running: RunningRole<(typeof required)[number]>): Promise<v
   const readiness = await openReadiness(running, ['inspector']);
   const { inspectorAddress: address } = config;
   // Clients reach it by a name that may stand for several inspectors; each listens at that port of its own host.
-  const server = await serveInspector(
-    inspector,
-    'path' in address ? address : { host: config.host, port: address.port },
-  );
+  const at = 'path' in address ? address : { host: config.host, port: address.port };
+  const files = 'path' in address ? null : certificateFilesOf(config);
+  const server = await serveInspector(inspector, at, files && { files, log });
   stop.add('inspection', () => server.close(isOrphaned() ? 0 : drainSeconds));
   readiness.set('inspector', inspector.isReady);
   log.info('inspector listens');

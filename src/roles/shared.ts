@@ -13,7 +13,7 @@ import { openRecord } from './open-record.ts';
 import { isPublic } from './public-endpoint.ts';
 import type { Readiness } from './readiness.ts';
 import type { RunningRole } from './run-role.ts';
-import { isListening } from './socket.ts';
+import { findListenError } from './socket.ts';
 
 /** Required where roles run apart from each other. */
 export const sharedSettings = [
@@ -60,5 +60,6 @@ export async function openShared(
 }
 
 export async function warnIfAway(part: string, address: ServerAddress, log: Log): Promise<void> {
-  if (!(await isListening(address))) log.warn('a part cannot be reached yet', { part, address });
+  const error = await findListenError(address);
+  if (error !== null) log.warn('a part cannot be reached yet', { part, address, error });
 }

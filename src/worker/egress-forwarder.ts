@@ -1,5 +1,6 @@
 import { connect, createServer, type Socket } from 'node:net';
-import { listenAt, type ServerAddress } from '../base/server-address.ts';
+import { connect as connectTls } from 'node:tls';
+import { listenAt, type ServerAddress, trustOf, usesTls } from '../base/server-address.ts';
 
 export interface EgressForwarder {
   /** The port, 0 for a socket. */
@@ -15,7 +16,8 @@ const maxConnections = 128;
 export async function startEgressForwarder(to: ServerAddress, path: string | null): Promise<EgressForwarder> {
   const open = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (near) => {
-    const far = connect({ ...to, allowHalfOpen: true, noDelay: true });
+    const far = connectTo(to);
+    if (far === null) return void near.destroy();
     for (const [one, other] of [
       [near, far],
       [far, near],
@@ -39,4 +41,15 @@ export async function startEgressForwarder(to: ServerAddress, path: string | nul
       for (const socket of open) socket.destroy();
     });
   return { port, close };
+}
+
+/** Returns `null` while the file of authorities cannot be read. */
+function connectTo(to: ServerAddress): Socket | null {
+  const options = { ...to, allowHalfOpen: true, noDelay: true };
+  if (!usesTls(to)) return connect(options);
+  try {
+    return connectTls({ ...options, ...trustOf(to) });
+  } catch {
+    return null;
+  }
 }

@@ -1,8 +1,9 @@
 import { rm } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { closeServer } from '../base/close-server.ts';
 import { readBody } from '../base/read-body.ts';
 import { listenAt, type ServerAddress } from '../base/server-address.ts';
+import { type CertificateOptions, makeHttpServer } from '../base/server-certificate.ts';
 import { maxUrlLength } from '../model/caller-url.ts';
 import type { Inspector } from '../model/inspection-result.ts';
 import { InspectorBusy, ShareUsedUp } from './inspection-slots.ts';
@@ -21,8 +22,12 @@ const retrySeconds = 2;
  * Answers `POST /inspect {url, account}` with 200 and an `InspectionResult`, with 429 when the account uses its share of the
  * inspector, or with 503 when the caller may ask again. A caller who hangs up ends the inspection.
  */
-export async function serveInspector(inspector: Inspector, at: ServerAddress): Promise<InspectorServer> {
-  const server = createServer((request, response) => {
+export async function serveInspector(
+  inspector: Inspector,
+  at: ServerAddress,
+  certificate: CertificateOptions | null = null,
+): Promise<InspectorServer> {
+  const server = makeHttpServer(certificate, {}, (request, response) => {
     answer(request, response, inspector).catch(() => response.destroy());
   });
   // An inspector that was killed leaves its socket.

@@ -9,10 +9,14 @@ import {
   checkRedis,
 } from '../../src/admin/check-machine.ts';
 import { checkClockDifference, checkLeaderClock, checkMemory, checkStrayProxy } from '../../src/admin/check-record.ts';
+import { checkTls } from '../../src/admin/check-tls.ts';
 import type { Finding } from '../../src/admin/doctor-finding.ts';
+import { readConfig } from '../../src/base/config.ts';
 import { networks } from '../../src/base/settings/kinds.ts';
 import { noteStrayProxy } from '../../src/store/access/stray-proxy.ts';
+import { makeCertificate } from '../support/certificate.ts';
 import { type Operator, runProgram, startOperator } from '../support/operator.ts';
+import { makeTlsFiles } from '../support/tls-files.ts';
 import { root } from '../support/tree.ts';
 
 /** A name that is no setting, made here because no file of the tree may spell one. */
@@ -24,6 +28,28 @@ function levelsOf(findings: readonly Finding[]): Record<string, string> {
 }
 
 describe('the doctor', () => {
+  it('judges the certificates of TLS between the parts, their end, their key and their authorities', () => {
+    const files = makeTlsFiles('first', ['egress.media.svc']);
+    try {
+      const { certFile: tlsCertFile, keyFile: tlsKeyFile, caFile: tlsCaFile } = files;
+      const config = { ...readConfig({}, () => ''), tlsCertFile, tlsKeyFile, tlsCaFile };
+      const judged = (now: number) => checkTls(config, now).map(({ level, text }) => `${level} ${text}`);
+      const [served, trusted] = judged(Date.UTC(2026, 0));
+      expect(served).to.match(/^ok .* for DNS:egress\.media\.svc is valid until 2049-12-31T23:59:59\.000Z\.$/);
+      expect(trusted).to.match(/^ok .* names 1 authorities, 1 of them valid\.$/);
+      expect(judged(Date.UTC(2049, 11, 28))[0]).to.match(/^note .*: renew it now\.$/);
+      expect(judged(Date.UTC(2051, 0)).map((text) => text.replace(/ .*: /, ' '))).to.deep.equal([
+        'problem it has ended, so no part trusts this one.',
+        'problem no part can be reached.',
+      ]);
+      files.write({ key: makeCertificate('other').key });
+      expect(judged(Date.UTC(2026, 0))[0]).to.match(/^problem .* hold no certificate with its key: .*mismatch/);
+      expect(checkTls({ ...config, tlsCertFile: null, tlsKeyFile: null, tlsCaFile: null }, 0)).to.deep.equal([]);
+    } finally {
+      files.remove();
+    }
+  });
+
   for (const [title, finding, level, text] of [
     ['Node 24', checkNode('24.0.0'), 'ok', /24\.0\.0; 24 or newer/],
     ['an older Node', checkNode('22.9.0'), 'problem', /22\.9\.0/],

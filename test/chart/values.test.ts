@@ -23,6 +23,8 @@ const refusals: readonly (readonly [string, Readonly<Record<string, unknown>>, R
   ['a bundled Redis without a password', { ...redis, 'redis.bundled.enabled': true }, /needs generateSecrets/],
   ['a bundled S3 server without credentials', { 's3.bundled.enabled': true }, /needs generateSecrets/],
   ['no bucket', { 's3.bucket': '' }, /s3\.bucket must name a bucket/],
+  ['TLS without a certificate', { 'tls.enabled': true }, /tls\.secrets\.\w+ must name a Secret/],
+  ['two sources of authorities', { 'tls.ca': 'a', 'tls.caConfigMap': 'b' }, /exclude each other/],
   ['another durability', { 'redis.durability': 'some' }, /strict or relaxed/],
   ['another adaptation', { adaptSecurityContext: 'yes' }, /auto, force or disabled/],
   ['workers beside the rest', { 'workers.namespace': 'media' }, /another one than that of the release/],

@@ -21,6 +21,10 @@ const variants: readonly (readonly [string, Rendering])[] = [
     'enforced policies and pull secrets',
     { values: { 'workers.policiesEnforced': true, imagePullSecrets: [{ name: 'a' }] } },
   ],
+  [
+    'TLS with the authorities of a ConfigMap',
+    { values: { 'tls.enabled': true, 'tls.certManager.issuerRef': { name: 'a' }, 'tls.caConfigMap': 'bundle' } },
+  ],
   ['other limits', { values: { 'settings.TRAWL_MAX_FILE_BYTES': '53687091200', 'workers.memory': '1500Mi' } }],
   ['another release', { release: 'x', namespace: 'films' }],
   ['a long release', { release: 'a'.repeat(53), namespace: 'n'.repeat(40) }],
@@ -46,7 +50,9 @@ describe("the namespace of the chart's workers", function () {
       const others = guards.filter(
         (name) => !expected.some(({ kind, metadata }) => name === `${kind} ${metadata?.name}`),
       );
-      expect(others).to.deep.equal(['ServiceAccount trawl-worker']);
+      expect(others.filter((name) => name !== 'ConfigMap trawl-authorities')).to.deep.equal([
+        'ServiceAccount trawl-worker',
+      ]);
     });
   }
 

@@ -9,9 +9,11 @@ import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts'
 import { openListener } from '../../src/roles/socket.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { retryJob } from '../../src/store/jobs/retry-job.ts';
+import { openGatewayClient } from '../../src/worker/gateway-client.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
 import { aDownload, anAccount, aRunningJob, holder, storeOf, type TestStore, theJob } from '../support/record.ts';
 import { aFolder, aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
+import { makeTlsFiles, type TlsFiles } from '../support/tls-files.ts';
 import { until } from '../support/until.ts';
 
 const seal = makeSeal({ secret: Buffer.alloc(32, 7), old: null });
@@ -25,6 +27,7 @@ describe('The worker gateway of two controllers', () => {
   let place: ReturnType<typeof aFolder>;
   let objects: FolderStore;
   const ends: (() => Promise<void>)[] = [];
+  let files: TlsFiles;
   const ports: number[] = [];
   let isSteady = true;
 
@@ -35,12 +38,22 @@ describe('The worker gateway of two controllers', () => {
     const clock = { now: () => real.now(), machineAheadMs: () => 0, isSteady: () => isSteady };
     store = { ...store, connection: { ...store.connection, clock } };
     place = aFolder();
-    for (let n = 0; n < 2; n++) {
+    files = makeTlsFiles('gateway', ['127.0.0.1']);
+    for (let n = 0; n < 3; n++) {
       objects = await openFolder({ folder: place.folder, seal, now: Date.now });
       const attemptOf = async (token: string) => readToken(token, seal.verify);
       const limits = { maxFileBytes: 1_000, maxAttemptMs: 7_200_000, inspectSeconds: 10 };
       const cookiesOf = async (url: unknown) => (String(url).startsWith('https://own.example/') ? 'its own' : null);
-      const gateway = makeWorkerGateway({ store, objects, attemptOf, cookiesOf, log: aLog().log, ...limits });
+      const certificate = n === 2 ? files : null;
+      const gateway = makeWorkerGateway({
+        store,
+        objects,
+        attemptOf,
+        cookiesOf,
+        certificate,
+        log: aLog().log,
+        ...limits,
+      });
       ends.push(await openListener(gateway, { host: '127.0.0.1', port: 0 }));
       ports.push((gateway.address() as AddressInfo).port);
     }
@@ -49,6 +62,7 @@ describe('The worker gateway of two controllers', () => {
     for (const end of ends) await end();
     await redis.stop();
     place.remove();
+    files.remove();
   });
 
   const aJob = async () => aRunningJob(store, await anAccount(store, { credits: 1 }));
@@ -87,6 +101,20 @@ describe('The worker gateway of two controllers', () => {
     isSteady = true;
     expect(await seconds()).to.equal(7_200);
     store.advance(24 * 3_600_000);
+  });
+
+  it('answers a worker with TLS whose authority it trusts, and no other', async () => {
+    const job = await aJob();
+    const token = () => makeToken({ jobId: job.id, attempt: 1 }, seal.sign);
+    const clientOf = (caFile: string | null) => {
+      const at = { host: '127.0.0.1', port: ports[2] ?? 0, tls: { caFile } };
+      return openGatewayClient(at, token, 0, new AbortController().signal);
+    };
+    expect((await clientOf(files.caFile).readSpec()).job).to.equal(job.id);
+    const refused = await clientOf(null)
+      .readSpec()
+      .catch((error) => error.code);
+    expect(refused).to.equal('UNABLE_TO_VERIFY_LEAF_SIGNATURE');
   });
 
   it('takes permit, file and verdict of one attempt at different controllers', async () => {

@@ -14,6 +14,7 @@ const shape: WorkerShape = {
   maxSeconds: 7_200,
   runtimeClass: null,
   priorityClass: null,
+  caConfigMap: null,
   queue: null,
   awaySeconds: 60,
   startSeconds: 180,

@@ -11,6 +11,7 @@ import { buffer } from 'node:stream/consumers';
 import { makeLog } from '../../src/base/log.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import type { ServerAddress } from '../../src/base/server-address.ts';
+import type { CertificateFiles } from '../../src/base/server-certificate.ts';
 import { exceptions, networks } from '../../src/base/settings/kinds.ts';
 import { makePolicy } from '../../src/egress/address-policy.ts';
 import { type ConnectorOptions, makeConnector } from '../../src/egress/connector.ts';
@@ -28,6 +29,7 @@ export interface EgressOptions {
   readonly connectSeconds?: number;
   readonly dial?: ConnectorOptions['dial'];
   readonly address?: ServerAddress;
+  readonly certificate?: CertificateFiles;
 }
 
 export interface TestEgress {
@@ -76,7 +78,8 @@ export async function startEgress(options: EgressOptions = {}): Promise<TestEgre
   const lines: Record<string, unknown>[] = [];
   const log = makeLog({ level: 'info', now: Date.now, write: (line) => lines.push(JSON.parse(line)) });
   const metrics = makeMetrics();
-  const proxy = makeProxy({ connect: reach, limits: { ...limits, ...options.limits }, log, metrics });
+  const { certificate = null } = options;
+  const proxy = makeProxy({ connect: reach, limits: { ...limits, ...options.limits }, log, metrics, certificate });
   const asked = options.address ?? { host: '127.0.0.1', port: 0 };
   const port = await proxy.listen(asked);
   return {

@@ -71,6 +71,9 @@ const defaults: Partial<Config> = {
   webhookSeconds: 10,
   webhookGapSeconds: 5,
   clockFile: null,
+  tlsCertFile: null,
+  tlsKeyFile: null,
+  tlsCaFile: null,
   logLevel: 'info',
 };
 
@@ -86,6 +89,15 @@ const inCluster = { ...s3, ...jobs };
 const fit: [string, Record<string, string>][] = [
   ['s3 with a bucket', s3],
   ['kubernetes with s3 and all that its Jobs need', inCluster],
+  [
+    'a gateway with TLS and its certificate',
+    {
+      ...inCluster,
+      TRAWL_GATEWAY_ADDRESS: 'https://gateway:8082',
+      TRAWL_TLS_CERT_FILE: '/tls.crt',
+      TRAWL_TLS_KEY_FILE: '/tls.key',
+    },
+  ],
   ['a clock file on one machine', { TRAWL_CLOCK_FILE: '/clock' }],
   ['a clock file on another loopback address', { TRAWL_CLOCK_FILE: '/clock', TRAWL_HOST: '127.3.2.1' }],
   ['a clock file on the loopback address of IPv6', { TRAWL_CLOCK_FILE: '/clock', TRAWL_HOST: '::1' }],
@@ -104,6 +116,17 @@ const contradictions: [string, string, Record<string, string>][] = [
   ['kubernetes without an egress proxy', 'TRAWL_EGRESS_ADDRESS', { ...inCluster, TRAWL_EGRESS_ADDRESS: '' }],
   ['a gateway at a socket for pods', 'TRAWL_GATEWAY_ADDRESS', { ...inCluster, TRAWL_GATEWAY_ADDRESS: 'unix:/g' }],
   ['an egress proxy at a socket for pods', 'TRAWL_EGRESS_ADDRESS', { ...inCluster, TRAWL_EGRESS_ADDRESS: 'unix:/e' }],
+  ['a certificate without its key', 'TRAWL_TLS_KEY_FILE', { TRAWL_TLS_CERT_FILE: '/tls.crt' }],
+  [
+    'a gateway with TLS but no certificate',
+    'TRAWL_TLS_CERT_FILE',
+    { ...inCluster, TRAWL_GATEWAY_ADDRESS: 'https://gateway:8082' },
+  ],
+  [
+    'a gateway with a certificate that workers would not see',
+    'TRAWL_GATEWAY_ADDRESS',
+    { ...inCluster, TRAWL_TLS_CERT_FILE: '/tls.crt', TRAWL_TLS_KEY_FILE: '/tls.key' },
+  ],
   ['a clock file on an open host', 'TRAWL_CLOCK_FILE', { TRAWL_CLOCK_FILE: '/c', TRAWL_HOST: '0.0.0.0' }],
   ['a clock file on an open IPv6 host', 'TRAWL_CLOCK_FILE', { TRAWL_CLOCK_FILE: '/c', TRAWL_HOST: '::' }],
   ['a clock file on a named host', 'TRAWL_CLOCK_FILE', { TRAWL_CLOCK_FILE: '/c', TRAWL_HOST: 'example.com' }],
@@ -125,6 +148,20 @@ describe('settings', () => {
     const config = read({});
     expect(Object.keys(config)).to.have.length(settings.length);
     expect(Object.values(config)).not.to.include(undefined);
+  });
+
+  it('trust the authorities of TRAWL_TLS_CA_FILE at every https:// address of ours', () => {
+    const env = {
+      TRAWL_TLS_CA_FILE: '/ca.crt',
+      TRAWL_EGRESS_ADDRESS: 'https://e:1',
+      TRAWL_INSPECTOR_ADDRESS: 'http://i:2',
+    };
+    const { egressAddress, inspectorAddress, gatewayAddress } = read(env);
+    expect({ egressAddress, inspectorAddress, gatewayAddress }).to.deep.equal({
+      egressAddress: { host: 'e', port: 1, tls: { caFile: '/ca.crt' } },
+      inspectorAddress: { host: 'i', port: 2 },
+      gatewayAddress: null,
+    });
   });
 
   it('are frozen, with their lists', () => {

@@ -47,27 +47,55 @@ variables:
     (has(variables.worker.args) && (variables.worker.args == [dyn("worker"), dyn("--token-file"), dyn("/var/run/trawl/token")]))
 {{- if .network }}
 {{- if .plugins }}
+{{- if .caConfigMap }}
+- message: |-
+    trawl: only the env of workers
+  expression: |-
+    (has(variables.worker.env) && (variables.worker.env == [dyn({"name": dyn("TRAWL_GATEWAY_ADDRESS"), "value": dyn({{ .gateway | toRawJson }})}), dyn({"name": dyn("TRAWL_EGRESS_ADDRESS"), "value": dyn({{ .egress | toRawJson }})}), dyn({"name": dyn("TRAWL_LOG_LEVEL"), "value": dyn({{ .logLevel | toRawJson }})}), dyn({"name": dyn("TRAWL_WORKER_NETWORK"), "value": dyn({{ .network | toRawJson }})}), dyn({"name": dyn("TRAWL_YTDLP_PLUGINS"), "value": dyn({{ .plugins | toRawJson }})}), dyn({"name": dyn("TRAWL_DATA"), "value": dyn("/scratch")}), dyn({"name": dyn("HOME"), "value": dyn("/scratch")}), dyn({"name": dyn("TMPDIR"), "value": dyn("/scratch")}), dyn({"name": dyn("XDG_CACHE_HOME"), "value": dyn("/scratch/cache")}), dyn({"name": dyn("TRAWL_TLS_CA_FILE"), "value": dyn("/var/run/trawl-ca/ca.crt")}), dyn({"name": dyn("TRAWL_TERMINATION_FILE"), "value": dyn("/dev/termination-log")})]))
+{{- else }}
 - message: |-
     trawl: only the env of workers
   expression: |-
     (has(variables.worker.env) && (variables.worker.env == [dyn({"name": dyn("TRAWL_GATEWAY_ADDRESS"), "value": dyn({{ .gateway | toRawJson }})}), dyn({"name": dyn("TRAWL_EGRESS_ADDRESS"), "value": dyn({{ .egress | toRawJson }})}), dyn({"name": dyn("TRAWL_LOG_LEVEL"), "value": dyn({{ .logLevel | toRawJson }})}), dyn({"name": dyn("TRAWL_WORKER_NETWORK"), "value": dyn({{ .network | toRawJson }})}), dyn({"name": dyn("TRAWL_YTDLP_PLUGINS"), "value": dyn({{ .plugins | toRawJson }})}), dyn({"name": dyn("TRAWL_DATA"), "value": dyn("/scratch")}), dyn({"name": dyn("HOME"), "value": dyn("/scratch")}), dyn({"name": dyn("TMPDIR"), "value": dyn("/scratch")}), dyn({"name": dyn("XDG_CACHE_HOME"), "value": dyn("/scratch/cache")}), dyn({"name": dyn("TRAWL_TERMINATION_FILE"), "value": dyn("/dev/termination-log")})]))
+{{- end }}
+{{- else }}
+{{- if .caConfigMap }}
+- message: |-
+    trawl: only the env of workers
+  expression: |-
+    (has(variables.worker.env) && (variables.worker.env == [dyn({"name": dyn("TRAWL_GATEWAY_ADDRESS"), "value": dyn({{ .gateway | toRawJson }})}), dyn({"name": dyn("TRAWL_EGRESS_ADDRESS"), "value": dyn({{ .egress | toRawJson }})}), dyn({"name": dyn("TRAWL_LOG_LEVEL"), "value": dyn({{ .logLevel | toRawJson }})}), dyn({"name": dyn("TRAWL_WORKER_NETWORK"), "value": dyn({{ .network | toRawJson }})}), dyn({"name": dyn("TRAWL_DATA"), "value": dyn("/scratch")}), dyn({"name": dyn("HOME"), "value": dyn("/scratch")}), dyn({"name": dyn("TMPDIR"), "value": dyn("/scratch")}), dyn({"name": dyn("XDG_CACHE_HOME"), "value": dyn("/scratch/cache")}), dyn({"name": dyn("TRAWL_TLS_CA_FILE"), "value": dyn("/var/run/trawl-ca/ca.crt")}), dyn({"name": dyn("TRAWL_TERMINATION_FILE"), "value": dyn("/dev/termination-log")})]))
 {{- else }}
 - message: |-
     trawl: only the env of workers
   expression: |-
     (has(variables.worker.env) && (variables.worker.env == [dyn({"name": dyn("TRAWL_GATEWAY_ADDRESS"), "value": dyn({{ .gateway | toRawJson }})}), dyn({"name": dyn("TRAWL_EGRESS_ADDRESS"), "value": dyn({{ .egress | toRawJson }})}), dyn({"name": dyn("TRAWL_LOG_LEVEL"), "value": dyn({{ .logLevel | toRawJson }})}), dyn({"name": dyn("TRAWL_WORKER_NETWORK"), "value": dyn({{ .network | toRawJson }})}), dyn({"name": dyn("TRAWL_DATA"), "value": dyn("/scratch")}), dyn({"name": dyn("HOME"), "value": dyn("/scratch")}), dyn({"name": dyn("TMPDIR"), "value": dyn("/scratch")}), dyn({"name": dyn("XDG_CACHE_HOME"), "value": dyn("/scratch/cache")}), dyn({"name": dyn("TRAWL_TERMINATION_FILE"), "value": dyn("/dev/termination-log")})]))
 {{- end }}
+{{- end }}
 {{- else }}
 {{- if .plugins }}
+{{- if .caConfigMap }}
+- message: |-
+    trawl: only the env of workers
+  expression: |-
+    (has(variables.worker.env) && (variables.worker.env == [dyn({"name": dyn("TRAWL_GATEWAY_ADDRESS"), "value": dyn({{ .gateway | toRawJson }})}), dyn({"name": dyn("TRAWL_EGRESS_ADDRESS"), "value": dyn({{ .egress | toRawJson }})}), dyn({"name": dyn("TRAWL_LOG_LEVEL"), "value": dyn({{ .logLevel | toRawJson }})}), dyn({"name": dyn("TRAWL_YTDLP_PLUGINS"), "value": dyn({{ .plugins | toRawJson }})}), dyn({"name": dyn("TRAWL_DATA"), "value": dyn("/scratch")}), dyn({"name": dyn("HOME"), "value": dyn("/scratch")}), dyn({"name": dyn("TMPDIR"), "value": dyn("/scratch")}), dyn({"name": dyn("XDG_CACHE_HOME"), "value": dyn("/scratch/cache")}), dyn({"name": dyn("TRAWL_TLS_CA_FILE"), "value": dyn("/var/run/trawl-ca/ca.crt")}), dyn({"name": dyn("TRAWL_TERMINATION_FILE"), "value": dyn("/dev/termination-log")})]))
+{{- else }}
 - message: |-
     trawl: only the env of workers
   expression: |-
     (has(variables.worker.env) && (variables.worker.env == [dyn({"name": dyn("TRAWL_GATEWAY_ADDRESS"), "value": dyn({{ .gateway | toRawJson }})}), dyn({"name": dyn("TRAWL_EGRESS_ADDRESS"), "value": dyn({{ .egress | toRawJson }})}), dyn({"name": dyn("TRAWL_LOG_LEVEL"), "value": dyn({{ .logLevel | toRawJson }})}), dyn({"name": dyn("TRAWL_YTDLP_PLUGINS"), "value": dyn({{ .plugins | toRawJson }})}), dyn({"name": dyn("TRAWL_DATA"), "value": dyn("/scratch")}), dyn({"name": dyn("HOME"), "value": dyn("/scratch")}), dyn({"name": dyn("TMPDIR"), "value": dyn("/scratch")}), dyn({"name": dyn("XDG_CACHE_HOME"), "value": dyn("/scratch/cache")}), dyn({"name": dyn("TRAWL_TERMINATION_FILE"), "value": dyn("/dev/termination-log")})]))
+{{- end }}
+{{- else }}
+{{- if .caConfigMap }}
+- message: |-
+    trawl: only the env of workers
+  expression: |-
+    (has(variables.worker.env) && (variables.worker.env == [dyn({"name": dyn("TRAWL_GATEWAY_ADDRESS"), "value": dyn({{ .gateway | toRawJson }})}), dyn({"name": dyn("TRAWL_EGRESS_ADDRESS"), "value": dyn({{ .egress | toRawJson }})}), dyn({"name": dyn("TRAWL_LOG_LEVEL"), "value": dyn({{ .logLevel | toRawJson }})}), dyn({"name": dyn("TRAWL_DATA"), "value": dyn("/scratch")}), dyn({"name": dyn("HOME"), "value": dyn("/scratch")}), dyn({"name": dyn("TMPDIR"), "value": dyn("/scratch")}), dyn({"name": dyn("XDG_CACHE_HOME"), "value": dyn("/scratch/cache")}), dyn({"name": dyn("TRAWL_TLS_CA_FILE"), "value": dyn("/var/run/trawl-ca/ca.crt")}), dyn({"name": dyn("TRAWL_TERMINATION_FILE"), "value": dyn("/dev/termination-log")})]))
 {{- else }}
 - message: |-
     trawl: only the env of workers
   expression: |-
     (has(variables.worker.env) && (variables.worker.env == [dyn({"name": dyn("TRAWL_GATEWAY_ADDRESS"), "value": dyn({{ .gateway | toRawJson }})}), dyn({"name": dyn("TRAWL_EGRESS_ADDRESS"), "value": dyn({{ .egress | toRawJson }})}), dyn({"name": dyn("TRAWL_LOG_LEVEL"), "value": dyn({{ .logLevel | toRawJson }})}), dyn({"name": dyn("TRAWL_DATA"), "value": dyn("/scratch")}), dyn({"name": dyn("HOME"), "value": dyn("/scratch")}), dyn({"name": dyn("TMPDIR"), "value": dyn("/scratch")}), dyn({"name": dyn("XDG_CACHE_HOME"), "value": dyn("/scratch/cache")}), dyn({"name": dyn("TRAWL_TERMINATION_FILE"), "value": dyn("/dev/termination-log")})]))
+{{- end }}
 {{- end }}
 {{- end }}
 - message: |-
@@ -86,10 +114,17 @@ variables:
     trawl: only the terminationMessagePolicy of workers
   expression: |-
     (has(variables.worker.terminationMessagePolicy) && (variables.worker.terminationMessagePolicy == "File"))
+{{- if .caConfigMap }}
+- message: |-
+    trawl: only the volumeMounts of workers
+  expression: |-
+    (has(variables.worker.volumeMounts) && (variables.worker.volumeMounts == [dyn({"name": dyn("work"), "mountPath": dyn("/scratch")}), dyn({"name": dyn("identity"), "mountPath": dyn("/var/run/trawl"), "readOnly": dyn(true)}), dyn({"name": dyn("authorities"), "mountPath": dyn("/var/run/trawl-ca"), "readOnly": dyn(true)})]))
+{{- else }}
 - message: |-
     trawl: only the volumeMounts of workers
   expression: |-
     (has(variables.worker.volumeMounts) && (variables.worker.volumeMounts == [dyn({"name": dyn("work"), "mountPath": dyn("/scratch")}), dyn({"name": dyn("identity"), "mountPath": dyn("/var/run/trawl"), "readOnly": dyn(true)})]))
+{{- end }}
 - message: |-
     trawl: workers have no other fields
   messageExpression: |-
@@ -159,10 +194,17 @@ variables:
     trawl: only the securityContext of workers
   expression: |-
     (has(variables.pod.securityContext) && (variables.pod.securityContext == {"runAsNonRoot": dyn(true), "runAsUser": dyn(65532), "runAsGroup": dyn(65532), "fsGroup": dyn(65532), "fsGroupChangePolicy": dyn("OnRootMismatch"), "seccompProfile": dyn({"type": dyn("RuntimeDefault")})}))
+{{- if .caConfigMap }}
+- message: |-
+    trawl: only the volumes of workers
+  expression: |-
+    (has(variables.pod.volumes) && (variables.pod.volumes.size() == 3 && variables.pod.volumes[0].size() == 2 && "name" in variables.pod.volumes[0] && variables.pod.volumes[0]["name"] == "work" && "emptyDir" in variables.pod.volumes[0] && variables.pod.volumes[0]["emptyDir"].size() == 1 && "sizeLimit" in variables.pod.volumes[0]["emptyDir"] && quantity(variables.pod.volumes[0]["emptyDir"]["sizeLimit"]).compareTo(quantity("{{ int64 .diskBytes }}")) == 0 && variables.pod.volumes[1] == {"name": dyn("identity"), "projected": dyn({"defaultMode": dyn(288), "sources": dyn([dyn({"serviceAccountToken": dyn({"audience": dyn("trawl-gateway"), "expirationSeconds": dyn(3600), "path": dyn("token")})})])})} && variables.pod.volumes[2] == {"name": dyn("authorities"), "configMap": dyn({"name": dyn({{ .caConfigMap | toRawJson }}), "defaultMode": dyn(288), "items": dyn([dyn({"key": dyn("ca.crt"), "path": dyn("ca.crt")})])})}))
+{{- else }}
 - message: |-
     trawl: only the volumes of workers
   expression: |-
     (has(variables.pod.volumes) && (variables.pod.volumes.size() == 2 && variables.pod.volumes[0].size() == 2 && "name" in variables.pod.volumes[0] && variables.pod.volumes[0]["name"] == "work" && "emptyDir" in variables.pod.volumes[0] && variables.pod.volumes[0]["emptyDir"].size() == 1 && "sizeLimit" in variables.pod.volumes[0]["emptyDir"] && quantity(variables.pod.volumes[0]["emptyDir"]["sizeLimit"]).compareTo(quantity("{{ int64 .diskBytes }}")) == 0 && variables.pod.volumes[1] == {"name": dyn("identity"), "projected": dyn({"defaultMode": dyn(288), "sources": dyn([dyn({"serviceAccountToken": dyn({"audience": dyn("trawl-gateway"), "expirationSeconds": dyn(3600), "path": dyn("token")})})])})}))
+{{- end }}
 - message: |-
     trawl: only the dnsPolicy of workers
   expression: |-

@@ -20,6 +20,12 @@
 {{- if and $values.s3.bundled.enabled (not $values.generateSecrets) }}{{ fail "s3.bundled.enabled needs generateSecrets: its credentials are made at the first install" }}{{ end -}}
 {{- if and $values.s3.bundled.enabled (or $values.s3.endpoint $values.s3.existingSecret) }}{{ fail "s3.bundled.enabled excludes s3.endpoint and s3.existingSecret" }}{{ end -}}
 {{- if not (or $values.s3.bucket $values.s3.bundled.enabled) }}{{ fail "s3.bucket must name a bucket; s3.bundled.enabled=true installs a server with one for trying out" }}{{ end -}}
+{{- if and $values.tls.ca $values.tls.caConfigMap }}{{ fail "tls.ca and tls.caConfigMap exclude each other" }}{{ end -}}
+{{- if and $values.tls.enabled (not $values.tls.certManager.issuerRef) -}}
+  {{- range $server, $secret := $values.tls.secrets -}}
+    {{- if not $secret }}{{ fail (printf "tls.secrets.%s must name a Secret with tls.crt and tls.key, or tls.certManager.issuerRef an issuer of cert-manager that makes it" $server) }}{{ end -}}
+  {{- end -}}
+{{- end -}}
 {{- if has $values.redis.durability (list "strict" "relaxed") | not }}{{ fail "redis.durability must be strict or relaxed" }}{{ end -}}
 {{- if has $values.adaptSecurityContext (list "auto" "force" "disabled") | not }}{{ fail "adaptSecurityContext must be auto, force or disabled" }}{{ end -}}
 {{- if eq (include "trawl.workersNamespace" .) .Release.Namespace }}{{ fail "workers.namespace must be another one than that of the release: it is closed to everything but workers" }}{{ end -}}
@@ -40,6 +46,9 @@ TRAWL_PROBE_PORT: the chart, as 9090
 TRAWL_PUBLIC_URL: publicUrl
 TRAWL_SECRET: secret.existingSecret
 TRAWL_SECRET_OLD: secret.oldKey
+TRAWL_TLS_CERT_FILE: tls.secrets
+TRAWL_TLS_KEY_FILE: tls.secrets
+TRAWL_TLS_CA_FILE: tls.ca
 TRAWL_CLOCK_FILE: nothing, because it is for rehearsals on one machine
 TRAWL_TRUSTED_PROXIES: api.trustedProxies
 TRAWL_REDIS_URL: redis.existingSecret
@@ -71,6 +80,7 @@ TRAWL_WORKER_AWAY_SECONDS: workers.awaySeconds
 TRAWL_WORKER_RUNTIME_CLASS: workers.runtimeClass
 TRAWL_WORKER_PRIORITY_CLASS: workers.priorityClass
 TRAWL_WORKER_QUEUE: workers.queue
+TRAWL_WORKER_CA_CONFIG_MAP: tls.caConfigMap
 TRAWL_WORKER_HOST_USERS: workers.hostUsers
 TRAWL_WORKER_NETWORK: workers.policiesEnforced
 TRAWL_STRIPE_KEY: nothing yet, and never in clear

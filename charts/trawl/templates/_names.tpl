@@ -45,16 +45,26 @@ labels:
 {{ include "trawl.name" . }}-generated
 {{- end }}
 
+{{- /* How gateway, inspector and egress are spoken to. */ -}}
+{{- define "trawl.scheme" -}}
+{{ .Values.tls.enabled | ternary "https" "http" }}
+{{- end }}
+
+{{- /* The ConfigMap with the authorities of TLS, which is in both namespaces; nothing when the public ones are trusted. */ -}}
+{{- define "trawl.caConfigMap" -}}
+{{- if .Values.tls.enabled }}{{ if .Values.tls.ca }}{{ include "trawl.name" . }}-authorities{{ else }}{{ .Values.tls.caConfigMap }}{{ end }}{{ end }}
+{{- end }}
+
 {{- define "trawl.gatewayAddress" -}}
-http://{{ include "trawl.name" . }}-gateway.{{ .Release.Namespace }}.svc:8082
+{{ include "trawl.scheme" . }}://{{ include "trawl.name" . }}-gateway.{{ .Release.Namespace }}.svc:8082
 {{- end }}
 
 {{- define "trawl.egressAddress" -}}
-http://{{ include "trawl.name" . }}-egress.{{ .Release.Namespace }}.svc:4750
+{{ include "trawl.scheme" . }}://{{ include "trawl.name" . }}-egress.{{ .Release.Namespace }}.svc:4750
 {{- end }}
 
 {{- define "trawl.inspectorAddress" -}}
-http://{{ include "trawl.name" . }}-inspector.{{ .Release.Namespace }}.svc:8083
+{{ include "trawl.scheme" . }}://{{ include "trawl.name" . }}-inspector.{{ .Release.Namespace }}.svc:8083
 {{- end }}
 
 {{- define "trawl.s3Endpoint" -}}

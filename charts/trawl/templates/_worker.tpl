@@ -21,6 +21,7 @@ awaySeconds: {{ $values.awaySeconds | int64 | quote }}
 runtimeClass: {{ $values.runtimeClass | toRawJson }}
 priorityClass: {{ $values.priorityClass | toRawJson }}
 queue: {{ $values.queue | toRawJson }}
+caConfigMap: {{ include "trawl.caConfigMap" . | toRawJson }}
 hostUsers: {{ $values.hostUsers }}
 marks: {{ $values.extraMarks | toRawJson }}
 pullSecrets: {{ .Values.imagePullSecrets | toRawJson }}

@@ -125,7 +125,10 @@ export const kubeName = pattern('the name of an object of Kubernetes', /^(?=.{1,
 
 export const quantity = pattern('a quantity of Kubernetes such as 250m or 3Gi', /^[1-9]\d*(\.\d+)?(m|[kKMGTP]i?)?$/);
 
-export const address: SettingKind<ServerAddress> = { allowed: 'unix:/path or http://host:port', read: readAddress };
+export const address: SettingKind<ServerAddress> = {
+  allowed: 'unix:/path, http://host:port or https://host:port',
+  read: readAddress,
+};
 
 export const ports = list(`ports from 1 to ${maxPort}`, ',', (text) => readWhole(text, 1, maxPort));
 
@@ -215,9 +218,12 @@ function readPeer(text: string): HostPort | undefined {
 function readAddress(text: string): ServerAddress | undefined {
   if (text.startsWith('unix:/')) return { path: text.slice('unix:'.length) };
   const url = URL.parse(text);
-  const isPlain = url?.protocol === 'http:' && url.pathname === '/' && !url.search && !url.username;
-  if (!isPlain || !url.hostname) return undefined;
-  return { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || 80) };
+  const scheme = url?.protocol ?? '';
+  const isPlain = ['http:', 'https:'].includes(scheme) && url?.pathname === '/' && !url.search && !url.username;
+  if (!url?.hostname || !isPlain) return undefined;
+  const isSecure = scheme === 'https:';
+  const place = { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || (isSecure ? 443 : 80)) };
+  return isSecure ? { ...place, tls: { caFile: null } } : place;
 }
 
 function isPlainWebUrl(text: string): boolean {

@@ -50,6 +50,25 @@ export const serviceSettings = [
     text: 'Previous value of TRAWL_SECRET: links, tokens and authorizations made with it stay valid. Remove it when they have expired.',
   },
   {
+    name: 'TRAWL_TLS_CERT_FILE',
+    kind: kind.text,
+    default: null,
+    text: 'PEM file of a certificate with its chain, with which gateway, inspector and `egress` speak TLS on their ports; read again every 10 s.',
+  },
+  {
+    name: 'TRAWL_TLS_KEY_FILE',
+    kind: kind.text,
+    default: null,
+    text: 'PEM file of the key of that certificate.',
+  },
+  {
+    name: 'TRAWL_TLS_CA_FILE',
+    kind: kind.text,
+    default: null,
+    absent: 'public authorities',
+    text: 'PEM file of the authorities whose certificates are trusted at the https:// addresses of gateway, inspector and `egress`; read for each connection.',
+  },
+  {
     name: 'TRAWL_CLOCK_FILE',
     kind: kind.text,
     default: null,

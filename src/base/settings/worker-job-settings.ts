@@ -63,6 +63,12 @@ export const workerJobSettings = [
     text: 'LocalQueue of Kueue that admits worker Jobs.',
   },
   {
+    name: 'TRAWL_WORKER_CA_CONFIG_MAP',
+    kind: kind.kubeName,
+    default: null,
+    text: 'ConfigMap in the namespace of the workers whose key `ca.crt` holds the authorities that workers trust at https:// addresses of gateway and `egress`; the public ones without it.',
+  },
+  {
     name: 'TRAWL_WORKER_HOST_USERS',
     kind: kind.flag,
     default: 'false',

@@ -26,6 +26,8 @@ export interface WorkerShape {
   readonly priorityClass: string | null;
   /** Kueue queue that admits its Job. */
   readonly queue: string | null;
+  /** ConfigMap with the authorities that it trusts. */
+  readonly caConfigMap: string | null;
   /** Time that a pod tolerates an unreachable node before Kubernetes evicts it. */
   readonly awaySeconds: number;
   /** Time for the cause that keeps a worker from starting, such as an image that cannot be pulled, to pass by itself. */
@@ -37,6 +39,7 @@ export interface WorkerShape {
 /** Audience of the token that the cluster projects into a worker pod. */
 export const tokenAudience = 'trawl-gateway';
 const tokenFile = '/var/run/trawl/token';
+const authorities = { folder: '/var/run/trawl-ca', file: 'ca.crt' } as const;
 
 const user = 65_532;
 const tokenSeconds = 3_600;
@@ -133,16 +136,19 @@ export function makeWorkerResources({
 }
 
 function makeContainer(shape: WorkerShape): V1Container {
-  const { image, env } = shape;
+  const { image, env, caConfigMap } = shape;
   const folders = { TRAWL_DATA: '/scratch', HOME: '/scratch', TMPDIR: '/scratch', XDG_CACHE_HOME: '/scratch/cache' };
   return {
     name: 'worker',
     image,
     imagePullPolicy: 'IfNotPresent',
     args: ['worker', '--token-file', tokenFile],
-    env: Object.entries({ ...env, ...folders, TRAWL_TERMINATION_FILE: '/dev/termination-log' }).map(([name, value]) => {
-      return { name, value };
-    }),
+    env: Object.entries({
+      ...env,
+      ...folders,
+      ...(caConfigMap && { TRAWL_TLS_CA_FILE: `${authorities.folder}/${authorities.file}` }),
+      TRAWL_TERMINATION_FILE: '/dev/termination-log',
+    }).map(([name, value]) => ({ name, value })),
     resources: makeWorkerResources(shape),
     securityContext: {
       allowPrivilegeEscalation: false,
@@ -156,15 +162,20 @@ function makeContainer(shape: WorkerShape): V1Container {
     volumeMounts: [
       { name: 'work', mountPath: '/scratch' },
       { name: 'identity', mountPath: '/var/run/trawl', readOnly: true },
+      ...(caConfigMap ? [{ name: 'authorities', mountPath: authorities.folder, readOnly: true }] : []),
     ],
   };
 }
 
-function makeVolumes({ diskBytes }: WorkerShape): V1Volume[] {
+function makeVolumes({ diskBytes, caConfigMap }: WorkerShape): V1Volume[] {
+  const { file: path } = authorities;
   const serviceAccountToken = { audience: tokenAudience, expirationSeconds: tokenSeconds, path: 'token' };
   return [
     { name: 'work', emptyDir: { sizeLimit: String(diskBytes) } },
     { name: 'identity', projected: { defaultMode: 0o440, sources: [{ serviceAccountToken }] } },
+    ...(caConfigMap
+      ? [{ name: 'authorities', configMap: { name: caConfigMap, defaultMode: 0o440, items: [{ key: path, path }] } }]
+      : []),
   ];
 }
 

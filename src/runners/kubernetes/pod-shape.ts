@@ -1,5 +1,5 @@
 import type { Config } from '../../base/config.ts';
-import type { ServerAddress } from '../../base/server-address.ts';
+import { showAddress } from '../../base/server-address.ts';
 import { maxDurationSeconds } from '../../model/request-parameters.ts';
 import type { WorkerShape } from './job-manifest.ts';
 
@@ -29,14 +29,9 @@ export function podShapeOf(config: Config): WorkerShape {
     runtimeClass: config.workerRuntimeClass,
     priorityClass: config.workerPriorityClass,
     queue: config.workerQueue,
+    caConfigMap: config.workerCaConfigMap,
     awaySeconds: config.workerAwaySeconds,
     startSeconds: config.workerStartSeconds,
     hostUsers: config.workerHostUsers,
   };
-}
-
-function showAddress(address: ServerAddress): string {
-  if ('path' in address) return `unix:${address.path}`;
-  const host = address.host.includes(':') ? `[${address.host}]` : address.host;
-  return `http://${host}:${address.port}`;
 }
