@@ -1,15 +1,20 @@
 import { refuse } from '../base/errors.ts';
 import type { Endpoint } from '../model/job.ts';
 import { reducedUsage, usage } from '../model/money.ts';
-import { parseStats, usageParameters } from '../model/request-parameters.ts';
+import { historyParameters, parseStats, usageParameters } from '../model/request-parameters.ts';
 import { filterFields } from '../model/select-fields.ts';
 import { type Engine, healthOf } from '../model/stats.ts';
+import { type HistoryRange, historyRange, maxHistoryDays } from '../model/usage-history.ts';
 import { readUsage } from '../store/access/read-usage.ts';
+import type { ReadArchivedPart } from '../store/log/archived-parts.ts';
+import { type HistoryDay, readHistory } from '../store/log/read-history.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { KeyedHandler } from './app.ts';
 import { enterFree, requireFlags, requireParameters } from './free-call.ts';
 import { requireAllowed } from './reply.ts';
 import type { StatsCache } from './stats-cache.ts';
+
+const badRange = `Bad Request: from must not be after to, and not ${maxHistoryDays} days or more before it`;
 
 /** The endpoint whose ended calls make up the health of an engine. */
 const endpointOf: Readonly<Record<Engine, Endpoint>> = { video: 'video', audio: 'audio', media: 'metadata' };
@@ -23,6 +28,25 @@ export function getUsage(store: RecordStore): KeyedHandler {
     const body =
       view === 'reduced' ? reducedUsage(balances, plan) : { ...usage(balances, account, plan, key, store.clock.now()) };
     return { status: 200, body: filterFields(body, fields) };
+  };
+}
+
+/** GET of what became of the requests by day and key; calls of one account for the same days share one reading. */
+export function getHistory(store: RecordStore, open: ReadArchivedPart): KeyedHandler {
+  const running = new Map<string, Promise<HistoryDay[]>>();
+  const read = (account: string, range: HistoryRange) => {
+    const name = `${account} ${range.from} ${range.to}`;
+    const shared = running.get(name) ?? readHistory(store, account, range, open).finally(() => running.delete(name));
+    running.set(name, shared);
+    return shared;
+  };
+  return async (call) => {
+    await enterFree(store, call);
+    const { fields } = requireFlags(call);
+    const { from, to } = requireParameters(historyParameters, call.given);
+    const range = historyRange(from, to, store.clock.now());
+    if (range === null) throw refuse('bad_request', badRange);
+    return { status: 200, body: filterFields({ days: await read(call.key.accountId, range) }, fields) };
   };
 }
 

@@ -80,6 +80,7 @@ export const answerExamples: Readonly<Record<string, unknown>> = {
   getJob: job,
   deleteJob: { ...job, result: { ...job.result, response: null, expires_at: null } },
   getUsage: usage,
+  getUsageHistory: { days: [{ day: '2026-03-04', key: 'laptop', calls: 5, credits: 2, completed: 2, failed: 1 }] },
   getStats: {
     ...{ engine: 'video', path: null, health: 'operational', success_rate: 99.2 },
     ...{ avg_response_time_ms: 18240, window: '1h' },

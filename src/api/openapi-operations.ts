@@ -3,11 +3,13 @@ import { object, ref, type Schema } from '../model/answer-schemas.ts';
 import type { ParameterTable } from '../model/parameter-kinds.ts';
 import {
   creditParameters,
+  historyParameters,
   listParameters,
   pollParameters,
   statsParameters,
   usageParameters,
 } from '../model/request-parameters.ts';
+import { maxHistoryDays } from '../model/usage-history.ts';
 import type { RouteName, routes } from './routes.ts';
 
 /** Tags of the operations, in the order in which a reader meets them. */
@@ -172,6 +174,19 @@ export const operations: OperationTable = {
         'A call is admitted while `remaining - held` is at least 1. An answer of 200 tells that the key works.',
       tables: [usageParameters],
       ok: { 200: { anyOf: [ref('Usage'), ref('ReducedUsage')] } },
+      errors: always,
+    },
+  },
+  history: {
+    GET: {
+      id: 'getUsageHistory',
+      tag: 'Account',
+      summary: 'Show what became of the requests, by day and key',
+      description:
+        `Up to ${maxHistoryDays} days. A job counts on the day of its end. Days without a request are left out, and so are days ` +
+        'that the request log does not hold any more.',
+      tables: [historyParameters],
+      ok: { 200: ref('UsageHistory') },
       errors: always,
     },
   },

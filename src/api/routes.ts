@@ -58,6 +58,11 @@ export const keyedRoutes = {
     paths: ['/v1/usage', '/api/v1/usage', '/api/usage'],
     methods: ['GET'],
   },
+  history: {
+    name: 'history',
+    paths: ['/v1/usage/history', '/api/v1/usage/history'],
+    methods: ['GET'],
+  },
   stats: {
     name: 'stats',
     paths: ['/v1/stats', '/api/v1/stats'],

@@ -3,6 +3,7 @@ import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { monthOf } from '../model/billing-period.ts';
 import { type LedgerEntry, replay } from '../model/ledger.ts';
+import { type CountedLine, countLines } from '../model/usage-history.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import {
   archivedPartKey,
@@ -153,7 +154,9 @@ async function archiveOldest<T extends StreamEntry>(
   if (origin.kind !== 'free' && kept.some(({ entry }, n) => entry !== old[n]?.entry)) return 0;
   const closing = closingAfter(kept, last?.closing);
   if (closing === null) return 0;
-  const isMoved = await noteArchived(store, origin, from, newest, { object, ...(closing ? { closing } : {}) });
+  const days =
+    origin.kind === 'ledger' ? {} : { days: countLines(origin.kind, kept as unknown as readonly CountedLine[]) };
+  const isMoved = await noteArchived(store, origin, from, newest, { object, ...days, ...(closing ? { closing } : {}) });
   return isMoved ? kept.length : 0;
 }
 

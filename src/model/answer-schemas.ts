@@ -133,6 +133,19 @@ const cut: Readonly<Record<string, Schema>> = {
       quotas: object({ total: quota, daily: quota, weekly: quota, monthly: quota }),
     }),
   }),
+  UsageHistory: object({
+    days: {
+      type: 'array',
+      items: object({
+        day: told('UTC', { type: 'string', format: 'date' }),
+        key: told('Alias of the key', text),
+        calls: told('Requests with the key, as far as its request log holds them', whole),
+        credits: told('Credits charged', whole),
+        completed: told('Synchronous answers and jobs that completed', whole),
+        failed: told('Jobs that ended otherwise', whole),
+      }),
+    },
+  }),
   ReducedUsage: object({ plan: text, remaining: text }),
   Stats: object({
     engine: text,
@@ -176,6 +189,7 @@ const ajv = new Ajv({
   ],
   formats: {
     uuid: /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/,
+    date: /^\d{4}-\d\d-\d\d$/,
     uri: (value) => URL.canParse(value),
     'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/,
   },

@@ -2,6 +2,7 @@ import { Ajv } from 'ajv';
 import type { AddressException } from '../base/settings/kinds.ts';
 import { judgeUrl, maxUrlLength, notUrl } from './caller-url.ts';
 import { fieldsAllowed, maxFieldsBytes, type Path, parseFields } from './select-fields.ts';
+import { readTime } from './timestamp.ts';
 
 /** A JSON Schema, as it stands in the OpenAPI document too. */
 export type ParameterSchema = Readonly<Record<string, unknown>>;
@@ -96,6 +97,15 @@ export function number<A extends number | undefined>(
   return optional(schema, absent, (given) =>
     judge(typeof given === 'string' && /^\d+(\.\d+)?$/.test(given) ? Number(given) : given),
   );
+}
+
+/** A day as `YYYY-MM-DD`; its value is the time of its beginning. */
+export function day(description: string): Parameter<number, undefined> {
+  const schema = { type: 'string', description, format: 'date', examples: ['2026-03-04'] };
+  return optional(schema, undefined, (given) => {
+    const time = typeof given === 'string' && given.length === 10 ? readTime(given, 'first') : null;
+    return time === null ? refuse('must be a day such as 2026-03-04') : { ok: true, value: time };
+  });
 }
 
 export function text(description: string, limits: ParameterSchema, allowed: string): Parameter<string, undefined> {

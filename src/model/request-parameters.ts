@@ -3,6 +3,7 @@ import { maxWebhookUrlLength } from './caller-url.ts';
 import { type Endpoint, jobStatuses } from './job.ts';
 import {
   choice,
+  day,
   fieldPaths,
   flag,
   number,
@@ -111,6 +112,11 @@ export const pollParameters = {
 
 export const usageParameters = {
   view: choice('Everything, or only plan and remaining.', ['full', 'reduced'], 'full'),
+} as const satisfies ParameterTable;
+
+export const historyParameters = {
+  from: day('First day, in UTC; 30 days up to the last one unless given.'),
+  to: day('Last day, in UTC; today unless given.'),
 } as const satisfies ParameterTable;
 
 export const jobParameters = {

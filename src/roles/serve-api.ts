@@ -1,4 +1,4 @@
-import { getStats, getUsage } from '../api/account-routes.ts';
+import { getHistory, getStats, getUsage } from '../api/account-routes.ts';
 import { type ApiHandlers, makeApp } from '../api/app.ts';
 import { cacheBlocks, findCallers } from '../api/caller-address.ts';
 import { type CreditRoutes, getMetadata, startDownload, startRetry } from '../api/credit-routes.ts';
@@ -11,6 +11,7 @@ import { makeJobWatches } from '../api/job-watch.ts';
 import { makeOpenapi } from '../api/openapi.ts';
 import type { PendingLimit } from '../api/pending-connections.ts';
 import { cacheStats } from '../api/stats-cache.ts';
+import { readJsonLines } from '../archive/json-lines.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Shutdown } from '../base/shutdown.ts';
@@ -135,6 +136,7 @@ function makeHandlers(
     job: (call) => (call.req.method === 'DELETE' ? removeJob(call) : pollJob(call)),
     events: streamEvents(jobs),
     usage: getUsage(store),
+    history: getHistory(store, (object) => readJsonLines(objects, object)),
     stats: getStats(store, stats),
     files: deliverFile({ verify: seal.verify, readJob: (jobId) => readJob(store, jobId), objects, now }),
     openapi: async () => ({ status: 200, body: makeOpenapi(version, publicUrl()) }),

@@ -8,6 +8,7 @@ import type { ParameterTable } from '../../src/model/parameter-kinds.ts';
 import {
   creditParameters,
   globalParameters,
+  historyParameters,
   listParameters,
   pollParameters,
   statsParameters,
@@ -42,6 +43,7 @@ const tables: Readonly<Record<string, ParameterTable>> = {
   'Audio download': creditParameters.audio,
   Metadata: creditParameters.metadata,
   Usage: usageParameters,
+  'Usage history': historyParameters,
   Stats: statsParameters,
   'Polling and waiting': pollParameters,
   'All jobs': listParameters,
@@ -89,6 +91,7 @@ describe('docs/api.md', () => {
     await addPack(api.store, account, { id: 'p1', title: 'Spring', total: 5, purchased_at: api.store.clock.now() });
     const env: Record<string, string> = { PATH: process.env.PATH ?? '', URL: api.url, KEY: key };
     if (command.includes('$EMPTY_KEY')) env.EMPTY_KEY = (await api.addCaller({ credits: 0 })).key;
+    if (command.includes('/history')) await aJob(key, 'CompletedJob');
     if (command.includes('$ENDED_JOB')) env.ENDED_JOB = await aJob(key, 'Error');
     if (command.includes('$RESPONSE')) {
       const id = await aJob(key, 'CompletedJob');

@@ -101,7 +101,7 @@ const changing: readonly (readonly [RegExp, string])[] = [
   [/[0-9a-f]{64}/g, 'SHA256'],
 ];
 /** Names whose texts an operator chooses. */
-const chosen = new Set(['id', 'slug', 'alias', 'plan']);
+const chosen = new Set(['day', 'key', 'id', 'slug', 'alias', 'plan']);
 
 /** A text without what is another one each time. */
 export function steady(text: string): string {

@@ -1,5 +1,6 @@
 import { refuse } from '../../base/errors.ts';
 import type { Opening } from '../../model/ledger.ts';
+import type { CountsByDay } from '../../model/usage-history.ts';
 import { pairs, type RecordStore } from '../script.ts';
 
 export interface StreamEntry {
@@ -24,6 +25,8 @@ export interface ArchivedPart {
   readonly last: string;
   /** Of a ledger: the balances after the newest entry. */
   readonly closing?: ClosingBalances;
+  /** Of request-log lines: their counts, so that a history needs no object. Parts of the release before lack it. */
+  readonly days?: CountsByDay;
 }
 
 export type ClosingBalances = Omit<Opening, 'packs'> & {
