@@ -3,6 +3,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { hasNamespaces } from '../../src/worker/sandbox-command.ts';
+import { programsOfOthers } from '../support/other-user.ts';
 import { aFolder } from '../support/redis.ts';
 import { sandboxes } from '../support/workspace.ts';
 import { escapes } from './escapes.ts';
@@ -12,13 +14,14 @@ import { type HostileSource, startHostileSource } from './hostile-source.ts';
 describe('A yt-dlp that was taken over, on one machine', function () {
   this.timeout(120_000);
   let source: HostileSource;
+  const others = programsOfOthers();
   before(async function () {
     this.timeout(180_000);
     source = await startHostileSource();
   });
   after(() => source.stop());
 
-  for (const sandbox of sandboxes) {
+  for (const sandbox of [...sandboxes, 'landlock-user'] as const) {
     it(`reaches nothing but egress and its own folder (sandbox ${sandbox})`, async () => {
       source.reports.length = 0;
       const { folder, remove } = aFolder();
@@ -33,8 +36,9 @@ describe('A yt-dlp that was taken over, on one machine', function () {
       const reads = [secret, '/etc/shadow'];
       const writes = [secret, join(folder, 'written'), '/tmp/written-by-child', '/dev/shm/written-by-child'];
       try {
-        const url = source.lay(escapes, { tcp, reads, writes, sharesProcesses: sandbox === 'none' });
-        const { log } = await attackWorker({ source, sandbox, url });
+        const url = source.lay(escapes, { tcp, reads, writes, sharesProcesses: !hasNamespaces(sandbox) });
+        const programs = sandbox === 'landlock-user' ? { programs: others() } : {};
+        const { log } = await attackWorker({ source, sandbox, url, ...programs });
         expect(source.reports, log).to.deep.equal(['[]']);
       } finally {
         server.close();

@@ -3,15 +3,17 @@ import { join } from 'node:path';
 import { inspectUrl, produce } from '../../src/media/produce-file.ts';
 import type { InspectionResult } from '../../src/model/inspection-result.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
+import type { ProgramPaths } from '../../src/worker/find-programs.ts';
 import { openGatewayClient } from '../../src/worker/gateway-client.ts';
 import { InspectorBusy } from '../../src/worker/inspection-slots.ts';
 import { startInspectorPool } from '../../src/worker/inspector-pool.ts';
 import { runAttempt } from '../../src/worker/run-attempt.ts';
 import type { Sandbox } from '../../src/worker/sandbox-command.ts';
 import { startGateway, token } from '../support/gateway.ts';
+import { openToOthers } from '../support/other-user.ts';
 import { startProxy } from '../support/proxy.ts';
 import { aFolder, aLog } from '../support/redis.ts';
-import { programs } from '../support/worker.ts';
+import { programs as ownPrograms } from '../support/worker.ts';
 import { type HostileSource, hostilePlugin } from './hostile-source.ts';
 
 interface Attack {
@@ -19,6 +21,8 @@ interface Attack {
   /** Page of the source. */
   readonly url: string;
   readonly sandbox: Sandbox;
+  /** With `landlock-user`: those that every user can run. */
+  readonly programs?: ProgramPaths;
   /** Of the whole attempt, or of reading the page. */
   readonly seconds?: number;
   /** Cgroup below which children get one of their own. */
@@ -36,7 +40,7 @@ interface Attacked<T> {
 
 /** Runs one attempt, as a worker does, whose yt-dlp is taken over. */
 export async function attackWorker(attack: Attack): Promise<Attacked<Outcome | null>> {
-  const { source, url, sandbox, seconds = 60, cgroups = null, memoryBytes = 2 ** 31 } = attack;
+  const { source, url, sandbox, seconds = 60, cgroups = null, memoryBytes = 2 ** 31, programs = ownPrograms } = attack;
   const { folder, remove } = aFolder();
   const { log, lines } = aLog();
   const proxy = await startProxy((host) => host === source.host);
@@ -44,6 +48,7 @@ export async function attackWorker(attack: Attack): Promise<Attacked<Outcome | n
   const gateway = await startGateway({ folder, order, limits: { seconds } });
   const { signal } = new AbortController();
   const root = join(folder, 'work');
+  const close = sandbox === 'landlock-user' ? openToOthers(root) : () => undefined;
   try {
     const outcome = await runAttempt({
       ...{ gateway: openGatewayClient(gateway.address, () => token, 5, signal), media: { produce, inspectUrl } },
@@ -53,17 +58,19 @@ export async function attackWorker(attack: Attack): Promise<Attacked<Outcome | n
     return { outcome, log: lines.join(''), left: readdirSync(root) };
   } finally {
     await Promise.all([gateway.stop(), proxy.stop()]);
+    close();
     remove();
   }
 }
 
 /** Inspects one URL, as for synchronous metadata, whose yt-dlp is taken over; `busy` stands for an answer of 503. */
 export async function attackInspector(attack: Attack): Promise<Attacked<InspectionResult | 'busy'>> {
-  const { source, url, sandbox, seconds = 20, cgroups = null } = attack;
+  const { source, url, sandbox, seconds = 20, cgroups = null, programs = ownPrograms } = attack;
   const { folder, remove } = aFolder();
   const { log, lines } = aLog();
   const proxy = await startProxy((host) => host === source.host);
   const root = join(folder, 'work');
+  const close = sandbox === 'landlock-user' ? openToOthers(root) : () => undefined;
   const inspector = await startInspectorPool({
     ...{ inspectUrl, programs, egress: addressOf(proxy.url), root, cgroups, sandbox, plugins: [hostilePlugin], log },
     ...{ inspectSeconds: seconds, maxConcurrent: 4, maxRequests: 100 },
@@ -78,6 +85,7 @@ export async function attackInspector(attack: Attack): Promise<Attacked<Inspecti
   } finally {
     await inspector.close();
     await proxy.stop();
+    close();
     remove();
   }
 }

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { programsOfOthers } from '../support/other-user.ts';
 import { aFolder } from '../support/redis.ts';
 import { sandboxes } from '../support/workspace.ts';
 import { cling } from './escapes.ts';
@@ -58,6 +59,7 @@ def json_of(said): return (json.dumps(said) + '\\n').encode()
 describe('A yt-dlp that was taken over', function () {
   this.timeout(180_000);
   let source: HostileSource;
+  const others = programsOfOthers();
   let victims: { readonly folder: string; readonly remove: () => void };
   let victim: string;
   before(async () => {
@@ -75,9 +77,10 @@ describe('A yt-dlp that was taken over', function () {
 
   const isWhole = () => (existsSync(victim) ? readFileSync(victim, 'utf8') : 'gone');
 
-  for (const sandbox of sandboxes) {
+  for (const sandbox of [...sandboxes, 'landlock-user'] as const) {
+    const inside = () => ({ source, sandbox, ...(sandbox === 'landlock-user' && { programs: others() }) });
     it(`overwrites no file through links that it lays where a worker writes (sandbox ${sandbox})`, async () => {
-      const { outcome, left } = await attackWorker({ source, sandbox, url: source.lay(lay, { victim }) });
+      const { outcome, left } = await attackWorker({ ...inside(), url: source.lay(lay, { victim }) });
       expect(source.reports).to.deep.equal(['laid']);
       expect(isWhole()).to.equal('precious');
       expect(outcome).to.include({ is: 'failed', code: 'file_damaged' });
@@ -85,7 +88,7 @@ describe('A yt-dlp that was taken over', function () {
     });
 
     it(`deletes no file by swapping a folder that a worker removes before its next try (sandbox ${sandbox})`, async () => {
-      const { outcome, left } = await attackWorker({ source, sandbox, url: source.lay(swap, { victim }) });
+      const { outcome, left } = await attackWorker({ ...inside(), url: source.lay(swap, { victim }) });
       expect(source.reports).to.deep.equal(['waits']);
       expect(isWhole()).to.equal('precious');
       expect(outcome).to.include({ is: 'failed' });
@@ -93,7 +96,7 @@ describe('A yt-dlp that was taken over', function () {
     });
 
     it(`deletes no file by swapping a folder that an inspector removes (sandbox ${sandbox})`, async () => {
-      const { outcome, left } = await attackInspector({ source, sandbox, url: source.lay(swap, { victim }) });
+      const { outcome, left } = await attackInspector({ ...inside(), url: source.lay(swap, { victim }) });
       expect(source.reports).to.deep.equal(['waits']);
       expect(isWhole()).to.equal('precious');
       expect(outcome).to.have.nested.property('failure.code', 'file_damaged');
@@ -102,7 +105,7 @@ describe('A yt-dlp that was taken over', function () {
 
     it(`has no foreign file read that it links in place of its download (sandbox ${sandbox})`, async () => {
       const url = source.lay(json + replace, { victim });
-      const { outcome, log, left } = await attackWorker({ source, sandbox, url });
+      const { outcome, log, left } = await attackWorker({ ...inside(), url });
       expect(source.reports, log).to.deep.equal(['laid']);
       expect(outcome, log).to.include({ is: 'failed', code: 'worker_failed' });
       expect(log).to.include('part0 is no regular file');
@@ -114,7 +117,7 @@ describe('A yt-dlp that was taken over', function () {
       ['inspector', attackInspector],
     ] as const) {
       it(`leaves no file and no process that has left its group (${part}, sandbox ${sandbox})`, async () => {
-        const { outcome, log, left } = await attack({ source, sandbox, url: source.lay(cling), seconds: 60 });
+        const { outcome, log, left } = await attack({ ...inside(), url: source.lay(cling), seconds: 60 });
         expect(source.reports, `${JSON.stringify(outcome)} ${log}`).to.deep.equal(['clings']);
         expect(left).to.deep.equal([]);
       });

@@ -2,6 +2,7 @@ import type { ChildEnd } from '../../src/media/tools.ts';
 import type { Breach, ChildLimits } from '../../src/worker/child-limits.ts';
 import { programFolders, type Sandbox } from '../../src/worker/sandbox-command.ts';
 import { openWorkspace, type Workspace } from '../../src/worker/workspace.ts';
+import { openToOthers, systemPython } from './other-user.ts';
 import { aFolder } from './redis.ts';
 import { programs } from './worker.ts';
 
@@ -28,11 +29,12 @@ export async function openTestWorkspace(
   sandbox: Sandbox,
   egress: number,
   limits: Partial<ChildLimits> = {},
-  interpreter = programs.python,
+  interpreter = sandbox === 'landlock-user' ? systemPython : programs.python,
   root = '',
   cgroups: string | null = null,
 ): Promise<TestWorkspace> {
   const { folder, remove } = root === '' ? aFolder() : { folder: root, remove: () => undefined };
+  const close = sandbox === 'landlock-user' ? openToOthers(folder) : () => undefined;
   const ended = new AbortController();
   const breaches: Breach[] = [];
   const place = await openWorkspace({
@@ -62,6 +64,7 @@ export async function openTestWorkspace(
   };
   const stop = async () => {
     await place.close();
+    close();
     remove();
   };
   return { ...place, root: folder, python, breaches, stop };

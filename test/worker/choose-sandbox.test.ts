@@ -7,6 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { chooseSandbox } from '../../src/worker/choose-sandbox.ts';
 import { python } from '../support/media.ts';
+import { openToOthers, systemPython } from '../support/other-user.ts';
 import { aFolder } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { openTestWorkspace } from '../support/workspace.ts';
@@ -41,14 +42,12 @@ describe('The choice of a sandbox', function () {
     const [bin, root] = [join(folder, 'bin'), join(folder, 'data', 'work')];
     mkdirSync(bin);
     symlinkSync('/usr/bin/prlimit', join(bin, 'prlimit'));
-    // Each test run has a temporary folder that only root may enter.
-    for (const path of [dirname(folder), folder]) chmodSync(path, 0o711);
-    const system = '/usr/bin/python3';
+    const close = openToOthers(folder);
     try {
       process.env.PATH = bin;
-      expect(await chooseSandbox('auto', root, system, () => undefined)).to.equal('landlock-user');
+      expect(await chooseSandbox('auto', root, systemPython, () => undefined)).to.equal('landlock-user');
       process.env.PATH = PATH;
-      const place = await openTestWorkspace('landlock-user', 1, {}, system, root);
+      const place = await openTestWorkspace('landlock-user', 1, {}, systemPython, root);
       const { lines, stderr } = await place.python(
         "import os; open('own', 'w').close(); print(os.getuid() >= 2_000_000_000, os.getgid() == os.getuid(), os.getgroups(), oct(os.stat('.').st_mode & 0o777))",
       );
@@ -57,7 +56,7 @@ describe('The choice of a sandbox', function () {
       expect(readdirSync(root)).to.deep.equal([]);
     } finally {
       process.env.PATH = PATH;
-      chmodSync(dirname(folder), 0o700);
+      close();
       remove();
     }
   });

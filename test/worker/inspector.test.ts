@@ -7,6 +7,7 @@ import { inspectUrl } from '../../src/media/produce-file.ts';
 import { InspectorBusy, ShareUsedUp } from '../../src/worker/inspection-slots.ts';
 import { type InspectorPoolOptions, startInspectorPool } from '../../src/worker/inspector-pool.ts';
 import { serveInspector } from '../../src/worker/inspector-server.ts';
+import { openToOthers, programsOfOthers } from '../support/other-user.ts';
 import { startProxy, type TestProxy } from '../support/proxy.ts';
 import { aFolder, aLog } from '../support/redis.ts';
 import { type Source, startSource } from '../support/source-server.ts';
@@ -40,6 +41,7 @@ describe('The inspector', function () {
   this.timeout(120_000);
   let source: Source;
   let proxy: TestProxy;
+  const others = programsOfOthers();
 
   before(async function () {
     this.timeout(180_000);
@@ -53,10 +55,21 @@ describe('The inspector', function () {
 
   async function withInspector(look: (fixture: Studio) => Promise<void>, options: Partial<InspectorPoolOptions> = {}) {
     const { folder: root, remove } = aFolder();
+    const isOther = options.sandbox === 'landlock-user';
+    const close = isOther ? openToOthers(root) : () => undefined;
     const { log } = aLog();
     const egress = { host: '127.0.0.1', port: Number(URL.parse(proxy.url)?.port) };
     const inspector = await startInspectorPool({
-      ...{ inspectUrl, programs, egress, root, cgroups: null, sandbox: 'user', plugins: [hostile], log },
+      ...{
+        inspectUrl,
+        programs: isOther ? others() : programs,
+        egress,
+        root,
+        cgroups: null,
+        sandbox: 'user',
+        plugins: [hostile],
+        log,
+      },
       ...{ inspectSeconds: 20, maxConcurrent: 4, maxRequests: 100, ...options },
     });
     const inspection = await serveInspector(inspector, { host: '127.0.0.1', port: 0 });
@@ -74,10 +87,11 @@ describe('The inspector', function () {
     }
     expect(readdirSync(root)).to.deep.equal([]);
     await until(() => processesOf(root).length === 0, 5, 'no process is left');
+    close();
     remove();
   }
 
-  for (const sandbox of sandboxes) {
+  for (const sandbox of [...sandboxes, 'landlock-user'] as const) {
     it(`metadata-closed D66: answers the metadata of a URL, or the failure of a URL without media (sandbox ${sandbox})`, () =>
       withInspector(
         async ({ ask: askFor, requests }) => {
@@ -265,12 +279,8 @@ describe('The inspector', function () {
 /** Returns true for the Python that runs the inspector, not for the processes around it. */
 function isParent(id: number): boolean {
   const [program = '', ...words] = readFileSync(`/proc/${id}/cmdline`, 'utf8').split('\0');
-  return (
-    program === programs.python &&
-    words.some((word) => word.endsWith('/inspector-parent.py')) &&
-    words[0] === '-I' &&
-    words[1] !== '-S'
-  );
+  const runsIt = program === programs.python && words.some((word) => word.endsWith('/inspector-parent.py'));
+  return runsIt && words[0] === '-I' && words[1] !== '-S';
 }
 
 function ask(port: number, body: string): Asked {
