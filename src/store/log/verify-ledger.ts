@@ -12,7 +12,8 @@ import {
 } from './archived-parts.ts';
 import { ledgerStream } from './read-ledger.ts';
 
-const pageEntries = 1000;
+/** A few milliseconds of work, so that calls beside the check wait for little also where the processor is shared. */
+const pageEntries = 500;
 
 /** `problems`: a sentence for each difference. */
 interface LedgerCheck {
