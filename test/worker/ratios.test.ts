@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
+import { findCgroup, openCgroup } from '../../src/base/cgroup.ts';
 import { inspectUrl } from '../../src/media/produce-file.ts';
 import { startInspectorPool } from '../../src/worker/inspector-pool.ts';
 import { programFolders, type Sandbox, sandboxCommand } from '../../src/worker/sandbox-command.ts';
@@ -13,6 +14,7 @@ import { startProxy, type TestProxy } from '../support/proxy.ts';
 import { aFolder, aLog } from '../support/redis.ts';
 import { type Source, startSource } from '../support/source-server.ts';
 import { programs } from '../support/worker.ts';
+import { openTestWorkspace } from '../support/workspace.ts';
 
 const leastTurns = 7;
 const longestMilliseconds = 40_000;
@@ -137,6 +139,27 @@ if (process.env.ROUNDS !== undefined)
         expect(one - other).to.be.at.most(10);
       });
     }
+
+    it('the cgroup of a job of three children adds at most 20 ms to it', async () => {
+      const root = join(folder, 'caged');
+      const found = findCgroup();
+      const place = typeof found === 'string' ? null : await openCgroup(found, root);
+      const job = async (isCaged: boolean) => {
+        const at = await openTestWorkspace('user', 1, {}, programs.python, root, isCaged ? place?.folder : null);
+        const options = { folder: at.folder, env: {}, signal: new AbortController().signal };
+        for (let n = 0; n < 3; n++) expect((await at.run('/bin/true', [], options).ended).code).to.equal(0);
+        await at.stop();
+      };
+      const { one, other } = await compare(
+        () => job(true),
+        () => job(false),
+        ({ one, other }) => one - other <= 20,
+        (times) => Math.min(...times),
+      );
+      await place?.close();
+      console.log(`      ${(one - other).toFixed(1)} ms`);
+      expect(one - other).to.be.at.most(20);
+    });
 
     it('a whole small job takes at most 1.5 times the time of the command', async () => {
       const query = `${source.url}/films/clip.mp4`;
