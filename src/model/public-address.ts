@@ -16,7 +16,9 @@ const publicV6: IpRange = [ipaddr.parse('2000::'), 3];
 
 /** Returns null for a text that is no address, or one with a meaning on one link only (fe80::1%eth0). */
 export function readAddress(text: string): IpAddress | null {
-  if (isIPv4(text)) return ipaddr.IPv4.parse(text);
+  // A socket for both families spells each IPv4 peer so.
+  const plain = text.startsWith('::ffff:') ? text.slice(7) : text;
+  if (isIPv4(plain)) return ipaddr.IPv4.parse(plain);
   // URL spells it first: resolvers write ::127.0.0.1 with dots, and ipaddr.js takes that for ::ffff:127.0.0.1.
   const host = isIPv6(text) ? URL.parse(`http://[${text}]/`)?.hostname : undefined;
   if (!host) return null;

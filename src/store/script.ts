@@ -7,8 +7,9 @@ import { LostAnswer } from './redis/lost-answer.ts';
 /** A Lua script, which Redis runs as one atomic step; its keys and arguments have names. */
 export interface Script<K extends string, A extends string> {
   readonly name: string;
-  readonly keys: readonly K[];
-  readonly args: readonly A[];
+  /** Return its keys and its arguments, in their order. */
+  readonly readKeys: readonly ReadValue<K>[];
+  readonly readArgs: readonly ReadValue<A>[];
   readonly lua: string;
   readonly sha: string;
   /** True when its answer waits until a replica has its change, where the record has replicas. */
@@ -34,8 +35,9 @@ type ScriptKind = 'needs memory' | 'always' | 'light';
 /** Every script, in the order in which they are declared. */
 export const scripts: Script<string, string>[] = [];
 
-const locals = (names: readonly string[], from: string): string =>
-  names.length === 0 ? '' : `local ${names.join(', ')} = ${names.map((_, n) => `${from}[${n + 1}]`).join(', ')}\n`;
+/** Lua that reads a list into locals, from its first element that is not skipped. */
+const locals = (names: readonly string[], list: string, skipped: number): string =>
+  names.length === 0 ? '' : `local ${names.join(', ')} = unpack(${list}, ${skipped + 1}, ${skipped + names.length})\n`;
 
 /**
  * Declares a script. Its Lua sees every key and argument by name, `clock` (TIME of Redis), and `now`: that time in
@@ -43,8 +45,8 @@ const locals = (names: readonly string[], from: string): string =>
  * {word, values …}; a script that refuses has written nothing. A Lua function takes at most 60 outer locals, a script 200.
  *
  * Redis does not roll back: a script with several writes is repeatable after each of them, or adds a function to `undos`
- * before them. When it fails, these run, the last one first. A script that would begin after `latest`, when its caller has
- * given up, answers {'late', TIME in milliseconds} and does nothing.
+ * before them. When it fails, these run, the last one first. A script that would begin after its first argument, when its
+ * caller has given up, answers {'late', TIME in milliseconds} and does nothing.
  */
 export function script<const K extends string, const A extends string>(
   name: string,
@@ -56,17 +58,18 @@ export function script<const K extends string, const A extends string>(
   const lua = [
     kind === 'needs memory' ? '#!lua\n' : '#!lua flags=allow-oom\n',
     'local undos = {}\nlocal ok, reply = pcall(function()\n',
-    locals(keys, 'KEYS'),
-    locals(['latest', 'offset', ...args], 'ARGV'),
     `local clock = redis.call('TIME')\n`,
     'local now = clock[1] * 1000 + math.floor(clock[2] / 1000)\n',
-    `if now > tonumber(latest) then return { 'late', now } end\n`,
-    'now = now + tonumber(offset)\n',
+    `if now > tonumber(ARGV[1]) then return { 'late', now } end\n`,
+    'now = now + tonumber(ARGV[2])\n',
+    locals(keys, 'KEYS', 0),
+    locals(args, 'ARGV', 2),
     body,
     '\nend)\nif ok then return reply end\nfor n = #undos, 1, -1 do pcall(undos[n]) end\nerror(reply, 0)\n',
   ].join('');
   const sha = createHash('sha1').update(lua).digest('hex');
-  const declared = { name, keys, args, lua, sha, isKept: kind !== 'light' };
+  const [readKeys, readArgs] = [keys.map(readerOf), args.map(readerOf)];
+  const declared = { name, readKeys, readArgs, lua, sha, isKept: kind !== 'light' };
   scripts.push(declared);
   return declared;
 }
@@ -87,10 +90,20 @@ type ValueName<N extends string> = N extends keyof typeof known
     : never
   : N;
 
-function resolveName(name: string, values: Readonly<Record<string, string | number>>): string {
-  const made = known[name as Exclude<keyof typeof known, 'repeat'>];
-  if (made === undefined) return String(values[name]);
-  return typeof made === 'string' ? made : made(String(values[made.idName]));
+/** Values of a call, which hold all that its keys and arguments need. */
+type Values<N extends string> = Readonly<Record<ValueName<N>, string | number | Buffer>>;
+type ReadValue<N extends string> = (values: Values<N>) => string | Buffer;
+
+/** Returns what reads one key or argument: found once for each script, because every call reads thirty. */
+function readerOf<N extends string>(name: N): ReadValue<N> {
+  const made = known[name as unknown as Exclude<keyof typeof known, 'repeat'>];
+  if (typeof made === 'string') return () => made;
+  const source = (made?.idName ?? name) as ValueName<N>;
+  return (values) => {
+    const value = values[source];
+    if (made) return made(String(value));
+    return Buffer.isBuffer(value) ? value : String(value);
+  };
 }
 
 /** A word, then values. */
@@ -118,14 +131,15 @@ export function changeOf<Word extends string, Given extends object = object>(
 }
 
 /**
- * Runs a script. `values` has its arguments, the ids of its keys, and keys that `keys` does not name. `more` stands in ARGV behind the arguments with names, for scripts that take a list. Returns the reply, a
- * list whose first element is a word; with `asBytes` its strings are Buffers. Throws `unavailable` when Redis does not answer or is out of memory.
+ * Runs a script. `values` has its arguments, the ids of its keys, and keys that `keys` does not name. `more` stands in ARGV
+ * behind the arguments with names, for scripts that take a list. Returns the reply, a list whose first element is a word; with
+ * `asBytes` its strings are Buffers. Throws `unavailable` when Redis does not answer or is out of memory.
  */
 export async function run<K extends string, A extends string>(
   store: RecordStore,
   script: Script<K, A>,
-  values: Readonly<Record<ValueName<NoInfer<K | A>>, string | number>>,
-  more: readonly (string | Buffer)[] = [],
+  values: Values<NoInfer<K | A>>,
+  more: readonly string[] = [],
   asBytes = false,
 ): Promise<ScriptReply> {
   const began = performance.now();
@@ -133,8 +147,8 @@ export async function run<K extends string, A extends string>(
     const reply = await store.connection.eval(
       script.lua,
       script.sha,
-      script.keys.map((name) => resolveName(name, values)),
-      [String(store.clock.offset()), ...script.args.map((name) => resolveName(name, values)), ...more],
+      script.readKeys.map((read) => String(read(values))),
+      [String(store.clock.offset()), ...script.readArgs.map((read) => read(values)), ...more],
       { isKept: script.isKept, withinMs: store.withinMs, asBytes },
     );
     if (!Array.isArray(reply)) throw new Error(`the script ${script.name} answered ${typeof reply}, not a list`);
@@ -181,11 +195,6 @@ export function readDue(store: RecordStore, key: string, until: number | string,
 /** Returns an element of a reply as text; '' where the script answered nothing. */
 export function text(value: unknown): string {
   return value === null || value === undefined ? '' : String(value);
-}
-
-/** Returns a reply of bytes as texts, in its lists too. */
-export function textsOf(reply: ScriptReply): ScriptReply {
-  return reply.map((value) => (Array.isArray(value) ? textsOf(value) : Buffer.isBuffer(value) ? text(value) : value));
 }
 
 /** Returns an element of a reply as a number; `null` where the script answered nothing. */

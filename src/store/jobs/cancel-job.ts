@@ -1,6 +1,6 @@
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
-import { type EndingJob, endJob, endJobArgNames, endJobIds, endJobKeyNames } from './end-job.ts';
+import { type EndingJob, endJob, endJobArgNames, endJobKeyNames, endJobValues } from './end-job.ts';
 import { packTexts } from './ended-job.ts';
 
 /**
@@ -26,6 +26,6 @@ export async function cancelJob(
   sentence: string,
 ): Promise<Change<'already_ended' | 'not_found'>> {
   const texts = packTexts(job.id, { ...job, error: sentence, metadata: null, delivered: null });
-  const reply = await withRolledPeriod(store, job.account, () => run(store, cancelScript, endJobIds(job), [texts]));
+  const reply = await withRolledPeriod(store, job.account, () => run(store, cancelScript, endJobValues(job, texts)));
   return changeOf(reply, 'cancelled');
 }

@@ -33,6 +33,7 @@ export const endJobArgNames = [
   'workChannel',
   'webhooksChannel',
   'jobChannel',
+  'texts',
 ] as const;
 
 /** Fields of a job that its end needs: none of them ever changes. */
@@ -41,14 +42,15 @@ export type EndingJob = Pick<
   'id' | 'account' | 'key' | 'endpoint' | 'path' | 'args' | 'webhook_url' | 'webhook_authorization'
 >;
 
-export function endJobIds({ id, account, key, endpoint }: EndingJob) {
+/** Returns the values of these keys and arguments; `texts` of the job are deflated. */
+export function endJobValues({ id, account, key, endpoint }: EndingJob, texts: Buffer) {
   const mayUpload = endpoint === 'metadata' ? '' : '1';
-  return { accountId: account, jobId: id, shortId: shortId(id), keyId: key, endpoint, mayUpload };
+  return { accountId: account, jobId: id, shortId: shortId(id), keyId: key, endpoint, mayUpload, texts };
 }
 
 /**
  * Lua of the end of a job, and the only place that writes a final status: charge or release of its hold, ledger, request-log
- * line, statistics and webhook, at once. Its hash gives way to one string, whose deflated texts are the last argument.
+ * line, statistics and webhook, at once. Its hash gives way to one string.
  *
  * read_job() → nil, or the reply that refuses ({'not_found'}, {'already_ended'}). Afterwards `j` has its fields.
  * end_job(end) → the balance that was charged, or ''. end: status, code, log, is_delivered, reason.
@@ -109,7 +111,7 @@ local function write_job(e, at)
   write_end({ account = accountId, status = e.status, revision = next_revision(j), created_at = j.created_at,
     started_at = j.started_at, ended_at = at, progress = e.status == 'CompletedJob' and '100' or tonumber(j.progress) or 0,
     attempt = j.attempt, failures = j.failures, interruptions = j.interruptions, storing_since = j.storing_since,
-    error_code = e.code, receiver = j.receiver }, marks, ARGV[#ARGV])
+    error_code = e.code, receiver = j.receiver }, marks, texts)
   redis.call('ZADD', jobs, score_of(j.created_at, e.status), shortId)
   redis.call('ZADD', ended, at, shortId)
   -- The last write: it cannot be undone.

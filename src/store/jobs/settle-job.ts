@@ -3,7 +3,7 @@ import { shortenMetadata } from '../../model/metadata.ts';
 import type { JobEnd } from '../../model/next.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { type Change, changeOf, type RecordStore, run, script, text } from '../script.ts';
-import { type EndingJob, endJob, endJobArgNames, endJobIds, endJobKeyNames } from './end-job.ts';
+import { type EndingJob, endJob, endJobArgNames, endJobKeyNames, endJobValues } from './end-job.ts';
 import { packTexts } from './ended-job.ts';
 import { maxReasonChars } from './retry-job.ts';
 
@@ -46,7 +46,7 @@ export async function settleJob(
   const metadata = end.metadata && shortenMetadata(end.metadata);
   const texts = packTexts(job.id, { ...job, error: end.text, metadata, delivered: end.delivered });
   const values = {
-    ...endJobIds(job),
+    ...endJobValues(job, texts),
     term,
     attempt: job.attempt,
     status: end.status,
@@ -55,6 +55,6 @@ export async function settleJob(
     isDelivered: end.delivered ? '1' : '',
     reason: (end.reason ?? '').slice(0, maxReasonChars),
   };
-  const reply = await withRolledPeriod(store, job.account, () => run(store, settleScript, values, [texts]));
+  const reply = await withRolledPeriod(store, job.account, () => run(store, settleScript, values));
   return changeOf(reply, 'settled', { balance: text(reply[1]) });
 }
