@@ -12,7 +12,7 @@ const most = 60;
 /** Scripts with at most one write, or whose writes lose nothing when they are done in part. */
 const others = [
   ...['lead', 'layout', 'storing', 'tell', 'set-plan', 'set-offer', 'poll', 'usage', 'due-webhooks', 'read-books'],
-  ...['openings', 'watch'],
+  ...['openings', 'watch', 'interrupt-recording'],
 ];
 
 describe('a script that fails in its middle', function () {
