@@ -124,13 +124,11 @@ export const keys = {
   active: one('active'),
   /** Sorted set: jobs that wait before another attempt, by the time at which it may begin. */
   delayed: one('delayed'),
-  /** Sorted set: short ids of ended jobs by their end. */
-  ended: one('ended'),
   /**
-   * Sorted set: short ids of ended jobs that may have files in the object store by their end; 0 for files that are to go at
-   * once, later times for files that could not be removed.
+   * Sorted set: short ids of ended jobs by their end; below zero for those that may have files in the object store
+   * (`jobs/kept-files.ts`).
    */
-  files: one('files'),
+  ended: one('ended'),
   /** Sorted set: short ids of jobs whose objects the record does not know, by the time when they were found. */
   strays: one('strays'),
   /** Hash: what was answered to an Idempotency-Key. */

@@ -14,7 +14,7 @@ return { 'at', present or newest }
 );
 
 /** The record's layout that this release writes, and the only one that it reads. */
-export const schemaNumber = 2;
+export const schemaNumber = 3;
 
 /** Gives an empty record this release's layout; one with another layout stops the start with a sentence. */
 export async function prepareSchema(store: RecordStore): Promise<void> {

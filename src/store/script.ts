@@ -185,11 +185,17 @@ export async function askAgain<T>(
 }
 
 /**
- * Returns up to 100 members of a sorted set whose score is at most `until`, lowest first, after the first `skipped`; `(` before
- * `until` excludes it.
+ * Returns up to 100 members of a sorted set whose score is from `from` to `until`, lowest first, after the first `skipped`; `(`
+ * before `until` excludes it.
  */
-export function readDue(store: RecordStore, key: string, until: number | string, skipped = 0): Promise<string[]> {
-  return store.connection.read(['ZRANGEBYSCORE', key, '-inf', String(until), 'LIMIT', String(skipped), '100']);
+export function readDue(
+  store: RecordStore,
+  key: string,
+  until: number | string,
+  skipped = 0,
+  from: number | '-inf' = '-inf',
+): Promise<string[]> {
+  return store.connection.read(['ZRANGEBYSCORE', key, String(from), String(until), 'LIMIT', String(skipped), '100']);
 }
 
 /** Returns an element of a reply as text; '' where the script answered nothing. */

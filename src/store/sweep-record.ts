@@ -87,10 +87,11 @@ async function removeDue(
   before: number,
   { report, goOn }: SweepOptions,
   work: (member: string) => Promise<boolean>,
+  from?: number,
 ): Promise<number> {
   let done = 0;
   for (let kept = 0; ; ) {
-    const page = await readDue(store, key, before, kept);
+    const page = await readDue(store, key, before, kept, from);
     if (page.length === 0) return done;
     for (const member of page) {
       if (!goOn()) return done;
@@ -125,6 +126,7 @@ function sweepMails(store: RecordStore, now: number, options: SweepOptions): Pro
   return removeDue(store, keys.outboxDue, before, options, async (id) => (await takeMail(store, id, 0)) === 'given_up');
 }
 
+/** Jobs that may have files stay until these are gone. */
 function sweepJobs(store: RecordStore, before: number, options: SweepOptions): Promise<number> {
-  return removeDue(store, keys.ended, before, options, (member) => removeJob(store, longId(member), before));
+  return removeDue(store, keys.ended, before, options, (member) => removeJob(store, longId(member), before), 0);
 }

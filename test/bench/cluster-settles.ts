@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
+import { keptFileShift } from '../../src/store/jobs/kept-files.ts';
 import { keys } from '../../src/store/keys.ts';
 import { startTestController, type TestController } from '../support/cluster/controller.ts';
 import { hasAny } from '../support/cluster/runner.ts';
@@ -72,7 +73,11 @@ export function settleMany(testbed: Testbed, env: Settings, count: number, defer
 
 /** Returns the number of jobs that have ended since, by the clock of the record. */
 export async function countEnded({ store }: Testbed, from: number): Promise<number> {
-  return Number(await store.connection.read(['ZCOUNT', keys.ended, String(from), '+inf']));
+  const [kept, others] = await store.connection.readAll([
+    ['ZCOUNT', keys.ended, String(from - keptFileShift), '(0'],
+    ['ZCOUNT', keys.ended, String(from), '+inf'],
+  ]);
+  return Number(kept) + Number(others);
 }
 
 /** The memory of a process in megabytes; of what others use too, only its share. */
@@ -81,8 +86,10 @@ export function shareMegabytes(pid: number): number {
 }
 
 async function lastEnd({ store }: Testbed): Promise<number> {
-  const found = await store.connection.read(['ZRANGE', keys.ended, '0', '0', 'REV', 'WITHSCORES']);
-  return Number((found as string[])[1]);
+  const last = ['LIMIT', '0', '1', 'WITHSCORES'];
+  const [, kept] = await store.connection.read(['ZREVRANGEBYSCORE', keys.ended, '(0', '-inf', ...last]);
+  const [, other] = await store.connection.read(['ZREVRANGEBYSCORE', keys.ended, '+inf', '0', ...last]);
+  return Math.max(Number(kept ?? -keptFileShift) + keptFileShift, Number(other ?? 0));
 }
 
 /** Looks seldom: a look costs those who are measured. */

@@ -5,6 +5,7 @@ import { statistics } from '../lua/statistics.ts';
 import { shortId } from '../short-id.ts';
 import { storedEnd } from './ended-job.ts';
 import { jobIndex } from './job-index.ts';
+import { fileScore } from './kept-files.ts';
 import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
 
 export const endJobKeyNames = [
@@ -14,7 +15,6 @@ export const endJobKeyNames = [
   'active',
   'delayed',
   'ended',
-  'files',
   'paidLines',
   'lineStreams',
   'queued',
@@ -55,7 +55,7 @@ export function endJobValues({ id, account, key, endpoint }: EndingJob, texts: B
  * read_job() → nil, or the reply that refuses ({'not_found'}, {'already_ended'}). Afterwards `j` has its fields.
  * end_job(end) → the balance that was charged, or ''. end: status, code, log, is_delivered, reason.
  */
-export const endJob = /* lua */ `${readOpenJob}${storedEnd}${jobIndex}${balances}${fairShare}${statistics}
+export const endJob = /* lua */ `${readOpenJob}${storedEnd}${fileScore}${jobIndex}${balances}${fairShare}${statistics}
 local j
 
 local function read_job()
@@ -89,9 +89,9 @@ local function undo_leave(places)
 end
 
 -- The worker of a job that ends without a result may have uploaded something, too.
-local function keep_file(at, is_delivered)
-  if j.attempt == '0' or mayUpload == '' then return end
-  redis.call('ZADD', files, is_delivered and at or 0, shortId)
+local function score_of_end(at, is_delivered)
+  if j.attempt == '0' or mayUpload == '' then return at end
+  return file_score(is_delivered and at or 0)
 end
 
 local function make_webhook_due(at)
@@ -113,7 +113,7 @@ local function write_job(e, at)
     attempt = j.attempt, failures = j.failures, interruptions = j.interruptions, storing_since = j.storing_since,
     error_code = e.code, receiver = j.receiver }, marks, texts)
   redis.call('ZADD', jobs, score_of(j.created_at, e.status), shortId)
-  redis.call('ZADD', ended, at, shortId)
+  redis.call('ZADD', ended, score_of_end(at, e.is_delivered), shortId)
   -- The last write: it cannot be undone.
   redis.call('DEL', job)
 end
@@ -123,7 +123,6 @@ local function undo_end(places, line)
   redis.pcall('DEL', endedJob)
   redis.pcall('ZREM', ended, shortId)
   redis.pcall('ZADD', jobs, score_of(j.created_at, j.status), shortId)
-  redis.pcall('ZREM', files, shortId)
   if j.receiver ~= '' then
     redis.pcall('DEL', webhook)
     redis.pcall('ZREM', webhooks, j.receiver .. '/' .. jobId)
@@ -148,7 +147,6 @@ local function end_job(e)
   line = append(paidLines, lineStreams, at, 'endpoint', j.line, 'status', e.log, 'duration_ms', took, 'ip', j.ip,
     'credits', completed and '1' or '0')
   count_answer(e.log, took)
-  keep_file(at, e.is_delivered)
   make_webhook_due(at)
   leave(places)
   write_job(e, at)

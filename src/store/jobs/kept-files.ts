@@ -1,6 +1,37 @@
 import { keys } from '../keys.ts';
-import { type RecordStore, readDue } from '../script.ts';
+import { type RecordStore, readDue, run, script } from '../script.ts';
 import { longId, shortId } from '../short-id.ts';
+import { storedEnd } from './ended-job.ts';
+
+/**
+ * A job that may have files in the object store has a score of its end minus this among the jobs that have ended, which is
+ * below zero until the year 2286: the job stays until its files are gone. Minus this alone: they are to go at once.
+ */
+export const keptFileShift = 10_000_000_000_000;
+
+/**
+ * Lua of these scores.
+ *
+ * file_score(at) → the score of an ended job with files that count from a time.
+ */
+export const fileScore = `
+local function file_score(at) return string.format('%d', at - ${keptFileShift}) end
+`;
+
+/** Gives an ended job the score of one without files. Answers {'dropped'} or {'not_kept'}. */
+const dropFileScript = script(
+  'drop-file',
+  'always',
+  ['ended', 'endedJob'] as const,
+  ['shortId'] as const,
+  /* lua */ `${storedEnd}
+local score = redis.call('ZSCORE', ended, shortId)
+if not score or tonumber(score) >= 0 then return { 'not_kept' } end
+local words = read_end()
+if words then redis.call('ZADD', ended, words.ended_at, shortId) else redis.call('ZREM', ended, shortId) end
+return { 'dropped' }
+`,
+);
 
 export interface KeptFile {
   readonly job: string;
@@ -8,15 +39,24 @@ export interface KeptFile {
 
 /** Returns up to 100 files: of jobs that ended before a moment, removed by callers, or left by jobs without a result. */
 export async function dueFiles(store: RecordStore, before: number): Promise<KeptFile[]> {
-  return (await readDue(store, keys.files, before)).map((member) => ({ job: longId(member) }));
+  return (await readDue(store, keys.ended, before - keptFileShift)).map((member) => ({ job: longId(member) }));
 }
 
 /** Forgets a file that is no longer in the object store. */
 export async function dropFile(store: RecordStore, { job }: KeptFile): Promise<void> {
-  await store.connection.send(['ZREM', keys.files, shortId(job)]);
+  await run(store, dropFileScript, { jobId: job, shortId: shortId(job) });
 }
 
 /** Removes a file that could not be removed only when other files of that time are due. */
 export async function postponeFile(store: RecordStore, { job }: KeptFile, ended: number): Promise<void> {
-  await store.connection.send(['ZADD', keys.files, 'XX', String(ended), shortId(job)]);
+  await store.connection.send(['ZADD', keys.ended, 'XX', String(ended - keptFileShift), shortId(job)]);
+}
+
+/** Returns of each of these jobs since when its files count, 0 for those that are to go at once; `null` for one without files. */
+export async function readFileTimes(
+  { connection }: RecordStore,
+  jobIds: readonly string[],
+): Promise<(number | null)[]> {
+  const scores = await connection.readAll(jobIds.map((id) => ['ZSCORE', keys.ended, shortId(id)]));
+  return scores.map((score) => (score === null || Number(score) >= 0 ? null : Number(score) + keptFileShift));
 }

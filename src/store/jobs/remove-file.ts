@@ -2,6 +2,7 @@ import type { Job } from '../../model/job.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
 import { shortId } from '../short-id.ts';
 import { storedEnd } from './ended-job.ts';
+import { fileScore } from './kept-files.ts';
 
 /**
  * Marks the file of an ended job as removed and asks for its removal from the object store, once.
@@ -10,14 +11,14 @@ import { storedEnd } from './ended-job.ts';
 const removeFileScript = script(
   'remove-file',
   'always',
-  ['endedJob', 'files'] as const,
+  ['endedJob', 'ended'] as const,
   ['accountId', 'jobId', 'shortId', 'workChannel'] as const,
-  /* lua */ `${storedEnd}
+  /* lua */ `${storedEnd}${fileScore}
 local words, marks, texts = read_end()
 if not words or words.account ~= accountId or words.status ~= 'C' then return { 'not_found' } end
 if words.removed_at ~= '' then return { 'already_removed' } end
 words.removed_at, words.revision = string.format('%d', now), string.format('%d', words.revision + 1)
-redis.call('ZADD', files, 0, shortId)
+redis.call('ZADD', ended, file_score(0), shortId)
 write_end(words, marks, texts)
 redis.call('PUBLISH', workChannel, jobId)
 return { 'removed' }

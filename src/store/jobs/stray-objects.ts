@@ -1,16 +1,17 @@
 import { keys } from '../keys.ts';
 import { type RecordStore, readDue } from '../script.ts';
 import { longId, shortId } from '../short-id.ts';
+import { readFileTimes } from './kept-files.ts';
 
 /** More are not kept in mind at once; the next ones follow when these are gone. */
 const maxStrays = 100_000;
 
 /** Returns those of these jobs that have no right to an object: unknown ones, and ended ones whose files were removed. */
-export async function findStrays({ connection }: RecordStore, jobIds: readonly string[]): Promise<string[]> {
-  const open = await connection.readAll(jobIds.map((id) => ['HGET', keys.job(id), 'id']));
+export async function findStrays(store: RecordStore, jobIds: readonly string[]): Promise<string[]> {
+  const open = await store.connection.readAll(jobIds.map((id) => ['HGET', keys.job(id), 'id']));
   const others = jobIds.filter((_, n) => open[n] === null);
   // A job that has just ended has its file noted.
-  const kept = await connection.readAll(others.map((id) => ['ZSCORE', keys.files, shortId(id)]));
+  const kept = await readFileTimes(store, others);
   return others.filter((_, n) => kept[n] === null);
 }
 
