@@ -39,6 +39,7 @@ const needs: Record<string, readonly string[]> = {
     'redis-server',
   ],
   openapi: ['oasdiff'],
+  browser: ['chromium', 'redis-server'],
   release: ['helm', 'actionlint'],
   images: ['buildah', 'mmdebstrap', 'runc', ...media, 'root'],
   node,
@@ -61,6 +62,7 @@ const waiting: Record<string, 'by file' | 'whole'> = {
   node: 'by file',
   runners: 'whole',
   repo: 'by file',
+  browser: 'by file',
   release: 'by file',
 };
 /** The first of the other groups: what fails soon, then what takes long. */

@@ -20,6 +20,7 @@ export const tags = {
   Files: 'Fetch the file of a completed job by its signed link, which needs no key.',
   Account: 'Balances, limits and the health of the platform. All of it is free.',
   Service: 'The service itself, without a key.',
+  Aliases: 'The same operations at further paths, for good: callers of them need not change.',
 } as const;
 
 /** Request headers that an operation reads, besides the key. */
@@ -33,7 +34,7 @@ export interface OperationRow {
   readonly description: string;
   readonly tables: readonly ParameterTable[];
   readonly headers?: readonly RequestHeader[];
-  readonly ok: Readonly<Record<string, Schema | 'stream' | 'file'>>;
+  readonly ok: Readonly<Record<string, Schema | 'stream' | 'file' | 'page'>>;
   readonly errors: readonly RefusalCode[];
   /** Descriptions of further statuses, which have no JSON or the body of an error. */
   readonly besides?: Readonly<Record<string, string>>;
@@ -71,6 +72,11 @@ function creditRows(row: Omit<OperationRow, 'errors' | 'headers'>, more: readonl
   const GET: OperationRow = { ...row, headers: ['idempotency-key'], errors: [...credit, ...more] };
   const summary = `${row.summary} (parameters in the body)`;
   return { GET, POST: { ...GET, id: `${row.id}ByPost`, summary, description: `${inBody} ${row.description}` } };
+}
+
+/** Returns the GET of something that the service shows to anybody. */
+function pageRow(id: string, summary: string, description: string, kind: 'page' | 'file'): OperationRow {
+  return { id, tag: 'Service', summary, description, tables: [], ok: { 200: kind }, errors: ['method_not_allowed'] };
 }
 
 export const operations: OperationTable = {
@@ -219,6 +225,23 @@ export const operations: OperationTable = {
         410: 'The link has expired, or the file was removed',
         416: 'The file has no such part',
       },
+    },
+  },
+  welcome: {
+    GET: pageRow('getWelcome', 'Show what this service is', 'A page for people.', 'page'),
+  },
+  docs: {
+    GET: pageRow(
+      'getDocs',
+      'Show this document to people',
+      'A page that shows the operations and can try them.',
+      'page',
+    ),
+  },
+  docsFile: {
+    GET: {
+      ...pageRow('getDocsFile', 'Fetch a file of these pages', 'Scripts and styles of `/docs`.', 'file'),
+      errors: ['not_found', 'method_not_allowed'],
     },
   },
   openapi: {

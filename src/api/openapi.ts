@@ -68,10 +68,10 @@ function operation({ name, route, method, path, alias }: PathOperation): object 
   const global = isOpen ? [] : [globalParameters];
   const body = method === 'POST' && route.endpoint !== undefined;
   const query = [...(body ? [] : row.tables), ...global].flatMap(parametersOf);
-  const same = alias === 0 ? '' : ` An alias of \`${pathTemplate(route.paths[0])}\`.`;
+  const same = alias === 0 ? '' : ` The same as \`${pathTemplate(route.paths[0])}\`.`;
   return {
     operationId: `${row.id}${alias === 0 ? '' : `_${alias + 1}`}`,
-    tags: [row.tag],
+    tags: [alias === 0 ? row.tag : 'Aliases'],
     summary: row.summary,
     description: row.description + same,
     ...(isOpen ? { security: [] } : {}),
@@ -82,11 +82,12 @@ function operation({ name, route, method, path, alias }: PathOperation): object 
 }
 
 function pathParameter(name: string): object {
-  const { description, ...schema } = jobParameters.id.schema;
   if (name === 'id') {
+    const { description, ...schema } = jobParameters.id.schema;
     return { name, in: 'path', required: true, description, schema: { ...schema, examples: [jobIdExample] } };
   }
-  return { name, in: 'path', required: true, description: 'As it stands in the link.', schema: text };
+  const description = name === 'file' ? 'Its name.' : 'As it stands in the link.';
+  return { name, in: 'path', required: true, description, schema: text };
 }
 
 function parametersOf(table: ParameterTable): object[] {
@@ -130,6 +131,7 @@ function responsesOf(row: OperationRow, isOpen: boolean): object {
     const description = status === '202' ? 'Accepted: the job is on its way' : 'Done';
     const headers = headersOf(status, isOpen, status === '200' && !isOpen);
     if (schema === 'file') return [status, { description, headers, content: { '*/*': { schema: text } } }];
+    if (schema === 'page') return [status, { description, headers, content: { 'text/html': { schema: text } } }];
     if (schema === 'stream') {
       const content = { 'text/event-stream': { schema: ref('Event') }, ...error };
       return [status, { description, headers, content }];

@@ -77,6 +77,21 @@ export const openRoutes = {
     paths: ['/files/:job/:name'],
     methods: ['GET'],
   },
+  welcome: {
+    name: 'welcome',
+    paths: ['/'],
+    methods: ['GET'],
+  },
+  docs: {
+    name: 'docs',
+    paths: ['/docs'],
+    methods: ['GET'],
+  },
+  docsFile: {
+    name: 'docsFile',
+    paths: ['/docs/:file'],
+    methods: ['GET'],
+  },
   openapi: {
     name: 'openapi',
     paths: ['/openapi.json'],

@@ -2,6 +2,7 @@ import { getHistory, getStats, getUsage } from '../api/account-routes.ts';
 import { type ApiHandlers, makeApp } from '../api/app.ts';
 import { cacheBlocks, findCallers } from '../api/caller-address.ts';
 import { type CreditRoutes, getMetadata, startDownload, startRetry } from '../api/credit-routes.ts';
+import { sendDocsFile, showDocs, showWelcome } from '../api/document-pages.ts';
 import { streamEvents } from '../api/event-routes.ts';
 import { deliverFile } from '../api/file-routes.ts';
 import { type HttpTimeouts, listen } from '../api/http-server.ts';
@@ -139,6 +140,9 @@ function makeHandlers(
     history: getHistory(store, (object) => readJsonLines(objects, object)),
     stats: getStats(store, stats),
     files: deliverFile({ verify: seal.verify, readJob: (jobId) => readJob(store, jobId), objects, now }),
+    welcome: showWelcome(publicUrl),
+    docs: showDocs(),
+    docsFile: sendDocsFile(),
     openapi: async () => ({ status: 200, body: makeOpenapi(version, publicUrl()) }),
   };
 }

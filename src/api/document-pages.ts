@@ -1,0 +1,96 @@
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { Request, Response } from 'express';
+import { refuse } from '../base/errors.ts';
+import type { OpenHandler } from './app.ts';
+
+const press = promisify(gzip);
+const own = (name: string) => new URL(`./pages/${name}`, import.meta.url);
+const viewer = (name: string) => new URL(import.meta.resolve(`swagger-ui-dist/${name}`));
+
+/** Files of the pages under /docs, by name: a closed list, so that a path can name no other file. */
+const files: Readonly<Record<string, { readonly from: URL; readonly type: string }>> = {
+  'api-docs.js': { from: own('api-docs.js'), type: 'text/javascript' },
+  'api-pages.css': { from: own('api-pages.css'), type: 'text/css' },
+  'swagger-ui-bundle.js': { from: viewer('swagger-ui-bundle.js'), type: 'text/javascript' },
+  'swagger-ui.css': { from: viewer('swagger-ui.css'), type: 'text/css' },
+};
+
+/** No inline script or style, no frame, and no origin but this one; the viewer's icons are data URLs. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const escapes: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+
+/** A body as it is, and pressed. */
+interface PageBody {
+  readonly plain: Buffer;
+  readonly pressed: Buffer;
+}
+
+/** GET of the page that says what this service is. */
+export function showWelcome(publicUrl: () => string): OpenHandler {
+  return showPage('welcome.html', (text) => text.replaceAll('{{URL}}', escapeHtml(publicUrl())));
+}
+
+/** GET of the page that shows the API's document. */
+export function showDocs(): OpenHandler {
+  return showPage('api-docs.html', (text) => text);
+}
+
+/** GET of a file that the pages need. */
+export function sendDocsFile(): OpenHandler {
+  const bodies = new Map<string, Promise<PageBody>>();
+  return async ({ req, res }) => {
+    const name = String(req.params.file);
+    const file = Object.hasOwn(files, name) ? files[name] : undefined;
+    if (file === undefined) throw refuse('not_found');
+    const body = bodies.get(name) ?? readFile(file.from).then(withPressed);
+    bodies.set(name, body);
+    res.set('cache-control', 'public, max-age=3600');
+    return send(req, res, `${file.type}; charset=utf-8`, await body);
+  };
+}
+
+function showPage(name: string, fill: (text: string) => string): OpenHandler {
+  let body: Promise<PageBody> | undefined;
+  return async ({ req, res }) => {
+    body ??= readFile(own(name), 'utf8').then((text) => withPressed(Buffer.from(fill(text))));
+    res.set({
+      'content-security-policy': policy,
+      'referrer-policy': 'no-referrer',
+      'cross-origin-opener-policy': 'same-origin',
+    });
+    return send(req, res, 'text/html; charset=utf-8', await body);
+  };
+}
+
+async function withPressed(plain: Buffer): Promise<PageBody> {
+  return { plain, pressed: await press(plain) };
+}
+
+function send(req: Request, res: Response, type: string, { plain, pressed }: PageBody): null {
+  const isPressed = req.acceptsEncodings('gzip') === 'gzip';
+  const body = isPressed ? pressed : plain;
+  res.writeHead(200, {
+    'content-type': type,
+    'content-length': body.length,
+    vary: 'accept-encoding',
+    ...(isPressed ? { 'content-encoding': 'gzip' } : {}),
+  });
+  res.end(body);
+  return null;
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"]/g, (sign) => escapes[sign] ?? sign);
+}
