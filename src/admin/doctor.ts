@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { type Config, ConfigError, readConfig } from '../base/config.ts';
 import { makeLog } from '../base/log.ts';
+import { checkBilling } from './check-billing.ts';
 import { checkLimits } from './check-limits.ts';
 import { checkClock, checkMachine, checkPrograms } from './check-machine.ts';
 import { checkTls } from './check-tls.ts';
@@ -50,7 +51,7 @@ async function checkAll({ env, err }: Terminal): Promise<Finding[]> {
   // The store and the S3 client are loaded only here, so that help stays fast.
   const { checkRecord } = await import('./check-record.ts');
   const log = makeLog({ level: config.logLevel === 'debug' ? 'debug' : 'error', write: err, now: Date.now });
-  const machine = [...(await checkMachine(config)), ...(await checkLimits(config))];
+  const machine = [...(await checkMachine(config)), ...(await checkLimits(config)), ...checkBilling(config)];
   const tls = checkTls(config, Date.now());
   const checked = [...findings, ...machine, ...tls, ...(await checkRecord(config, log))];
   if (config.objects !== 's3') return checked;

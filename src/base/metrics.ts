@@ -9,7 +9,8 @@ const labels = {
   route: 'path of a documented route, with `{id}` in place of values; `other` for every other path',
   status: 'HTTP status of the answer, not masked by `soft_fail`',
   endpoint: '`video`, `audio` or `metadata`',
-  outcome: '`completed` or `failed` for jobs and sources, `delivered`, `retried` or `failed` for webhooks',
+  outcome:
+    '`completed` or `failed` for jobs and sources, `delivered`, `retried` or `failed` for webhooks; of purchases and mails as said there',
   code: 'error code of the failure (docs/errors.md), empty when completed',
   blame: '`caller`, `site` or `us`, empty when completed',
   stage:
@@ -109,6 +110,14 @@ const declared = {
   ),
   yt_dlp_info: gauge('Always 1; its label is the version of yt-dlp in use.', 'version'),
   build_info: gauge('Always 1; its label is the version of trawl.', 'version'),
+  purchases_total: counter(
+    'Purchases of packs: paid, declined, refunded or disputed; capped by the monthly cap; unknown when the provider gave no answer, which is asked for again.',
+    'outcome',
+  ),
+  mails_total: counter(
+    'Mails to owners: sent, refused for good, delayed by an error, or given up after a week.',
+    'outcome',
+  ),
   overdrafts_total: counter('Charges for which every balance was empty.'),
   oldest_unsettled_seconds: gauge(
     'Longest time for which a job whose worker has ended waits to be settled; 0 when none waits.',

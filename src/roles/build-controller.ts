@@ -18,6 +18,7 @@ import { channels } from '../store/keys.ts';
 import { deliverWebhooks } from '../webhooks/deliver-webhooks.ts';
 import type { SharedParts } from './shared.ts';
 import { certificateFilesOf, openListener } from './socket.ts';
+import { startBilling } from './start-billing.ts';
 
 /** Opens the runner of the workers and their authentication, which returns `null` for an unknown token or an attempt that is over. */
 export type OpenWorkers = () => Promise<{
@@ -62,6 +63,7 @@ export async function buildController(parts: ControllerParts, stop: Shutdown): P
   });
   stop.add('controller', () => controller.close(), 12);
   await startWebhooks(parts, stop);
+  await startBilling(parts, stop);
   startUpkeep(parts, controller, stop);
   return controller;
 }

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { checkBilling } from '../../src/admin/check-billing.ts';
 import { checkCgroup, checkFileSum, checkMemorySum } from '../../src/admin/check-limits.ts';
 import {
   checkClock,
@@ -27,6 +28,8 @@ function levelsOf(findings: readonly Finding[]): Record<string, string> {
   return Object.fromEntries(findings.map(({ about, level }) => [about, level]));
 }
 
+const shop = { stripeKey: 'sk_test_1', smtpUrl: 'smtp://mail', sellerName: 'A', sellerAddress: 'B', sellerTax: 'C' };
+
 describe('the doctor', () => {
   it('judges the certificates of TLS between the parts, their end, their key and their authorities', () => {
     const files = makeTlsFiles('first', ['egress.media.svc']);
@@ -48,6 +51,15 @@ describe('the doctor', () => {
     } finally {
       files.remove();
     }
+  });
+
+  it('judges invoices and mail only where something can be bought', () => {
+    expect(checkBilling({ ...shop, stripeKey: null })).to.deep.equal([]);
+    expect(levelsOf(checkBilling(shop))).to.deep.equal({ invoices: 'ok', mail: 'ok' });
+    const [invoices, mail] = checkBilling({ ...shop, smtpUrl: null, sellerName: null, sellerTax: null });
+    expect(invoices).to.include({ level: 'note' });
+    expect(invoices?.text).to.include('TRAWL_SELLER_NAME, TRAWL_SELLER_TAX');
+    expect(mail).to.include({ level: 'note' });
   });
 
   for (const [title, finding, level, text] of [

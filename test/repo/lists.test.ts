@@ -2,22 +2,22 @@ import { posix } from 'node:path';
 import { expect } from 'chai';
 import { refusals } from '../../src/base/errors.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
-import { dashboardSettings } from '../../src/base/settings/dashboard-settings.ts';
 import { settings } from '../../src/base/settings/settings.ts';
 import { read, texts } from '../support/tree.ts';
 import { blank, listImports } from '../support/typescript-source.ts';
 
 /** Billing and dashboard are not built yet: until then only these stand in src without a use. */
 const unbuilt = {
-  settings: dashboardSettings
-    .map(({ name }): string => name)
-    .filter((name) => !['TRAWL_DASHBOARD_URL', 'TRAWL_STRIPE_KEY'].includes(name)),
+  settings: [
+    'TRAWL_DASHBOARD_PORT',
+    'TRAWL_OIDC_ISSUER',
+    'TRAWL_OIDC_CLIENT_ID',
+    'TRAWL_OIDC_CLIENT_SECRET',
+    'TRAWL_STRIPE_WEBHOOK_SECRET',
+  ],
   refusals: [] as readonly string[],
   packages: ['openid-client', 'express-rate-limit'],
-  exports: [
-    ...['endPurchase', 'duePurchases', 'takePurchase', 'reversePurchase', 'findPurchase'],
-    ...['dueMails', 'endMail', 'invoiceNumber', 'readTopupChoice'],
-  ],
+  exports: ['readTopupChoice', 'readStripeEvents'],
 };
 /** Metrics that no code sets yet; the list may only shrink. */
 const pendingMetrics: readonly string[] = [];

@@ -231,6 +231,7 @@ describe('secrets from files', () => {
     ['TRAWL_SECRET_OLD', 'secretOld', key, Buffer.alloc(32, 7)],
     ['TRAWL_REDIS_URL', 'redisUrl', 'redis://one', 'redis://one'],
     ['TRAWL_STRIPE_KEY', 'stripeKey', 'sk_test', 'sk_test'],
+    ['TRAWL_STRIPE_WEBHOOK_SECRET', 'stripeWebhookSecret', 'whsec_x', 'whsec_x'],
     ['TRAWL_SMTP_URL', 'smtpUrl', 'smtp://mail', 'smtp://mail'],
     ['TRAWL_OIDC_CLIENT_SECRET', 'oidcClientSecret', 'word', 'word'],
     ['TRAWL_API_KEY', 'apiKey', 'word', 'word'],

@@ -8,7 +8,7 @@ job_seconds{endpoint,stage} jobs_open{state} oldest_queued_seconds holds_open ch
 webhook_deliveries_total{outcome} webhooks_due oldest_webhook_seconds auth_failures_total blocked_ips redis_seconds{script}
 redis_ready durability_relaxed egress_connections_total{verdict} source_outcomes_total{site,outcome} leader reconcile_seconds
 reconcile_errors_total watch_age_seconds attempts_total{class} unclassified_failures_total yt_dlp_info{version}
-build_info{version} overdrafts_total oldest_unsettled_seconds redis_memory_ratio
+build_info{version} overdrafts_total purchases_total{outcome} mails_total{outcome} oldest_unsettled_seconds redis_memory_ratio
 connections_dropped_total ledger_verify_age_seconds redis_memory_unlimited upkeep_errors_total{task}
 clock_steady clock_difference_seconds object_store_ready stray_objects removal_errors_total
 admissions_closed{reason} redis_replicas redis_replica_seconds redis_unreplicated_total`

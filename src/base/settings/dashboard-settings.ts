@@ -1,6 +1,6 @@
 import * as kind from './kinds.ts';
 
-/** Dashboard and payments, which are not there yet: the values are checked and not used. */
+/** Payments, mail and the dashboard. */
 export const dashboardSettings = [
   { name: 'TRAWL_DASHBOARD_PORT', kind: kind.port, default: '8081', text: 'Port of the dashboard (not there yet).' },
   {
@@ -8,30 +8,50 @@ export const dashboardSettings = [
     kind: kind.linkStart,
     default: null,
     absent: 'from host and port',
-    text: 'URL at which owners reach the dashboard (not there yet).',
+    text: 'URL at which owners reach the dashboard (not there yet); links in mails begin with it.',
   },
   {
     name: 'TRAWL_STRIPE_KEY',
     kind: kind.text,
     default: null,
     secret: true,
-    text: 'API key for payments with Stripe (not there yet).',
+    text: 'API key for payments with Stripe; without it nothing can be bought.',
   },
   {
     name: 'TRAWL_STRIPE_URL',
     kind: kind.linkStart,
     default: null,
     absent: "Stripe's own",
-    text: 'Server that stands in for Stripe in tests (not there yet).',
+    text: 'Server that stands in for Stripe in tests.',
+  },
+  {
+    name: 'TRAWL_STRIPE_WEBHOOK_SECRET',
+    kind: kind.text,
+    default: null,
+    secret: true,
+    text: 'Secret with which Stripe signs its events (not there yet).',
+  },
+  {
+    name: 'TRAWL_SELLER_NAME',
+    kind: kind.text,
+    default: null,
+    text: 'Name of the seller on invoices.',
+  },
+  { name: 'TRAWL_SELLER_ADDRESS', kind: kind.text, default: null, text: 'Address of the seller on invoices.' },
+  {
+    name: 'TRAWL_SELLER_TAX',
+    kind: kind.text,
+    default: null,
+    text: 'Text about tax on invoices, such as a tax number and the rate that the prices contain.',
   },
   {
     name: 'TRAWL_SMTP_URL',
     kind: kind.mailUrl,
     default: null,
     secret: true,
-    text: 'Mail server for sign-in and receipts (not there yet).',
+    text: 'Mail server for invoices and alerts; without it mails wait for a week and are dropped.',
   },
-  { name: 'TRAWL_MAIL_FROM', kind: kind.mailAddress, default: null, text: 'Sender of mail (not there yet).' },
+  { name: 'TRAWL_MAIL_FROM', kind: kind.mailAddress, default: null, text: 'Sender of mail.' },
   {
     name: 'TRAWL_OIDC_ISSUER',
     kind: kind.webUrl,

@@ -1,0 +1,20 @@
+import type { Config } from '../base/config.ts';
+import { type Finding, findingOf } from './doctor-finding.ts';
+
+type BillingSettings = Pick<Config, 'stripeKey' | 'smtpUrl' | 'sellerName' | 'sellerAddress' | 'sellerTax'>;
+
+/** Checks what invoices need, where something can be bought. */
+export function checkBilling({ stripeKey, smtpUrl, sellerName, sellerAddress, sellerTax }: BillingSettings): Finding[] {
+  if (stripeKey === null) return [];
+  const missing = [
+    sellerName === null && 'TRAWL_SELLER_NAME',
+    sellerAddress === null && 'TRAWL_SELLER_ADDRESS',
+    sellerTax === null && 'TRAWL_SELLER_TAX',
+  ].filter(Boolean);
+  const unnamed = `Invoices lack what ${missing.join(', ')} would say: the law may demand it.`;
+  const unmailed = 'TRAWL_SMTP_URL is not set: invoices, declines and alerts reach nobody.';
+  return [
+    findingOf(missing.length === 0, 'invoices', missing.length === 0 ? 'Invoices name their seller.' : unnamed, 'note'),
+    findingOf(smtpUrl !== null, 'mail', smtpUrl === null ? unmailed : 'A mail server is named.', 'note'),
+  ];
+}

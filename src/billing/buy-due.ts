@@ -1,0 +1,71 @@
+import { shareRun } from '../base/single-flight.ts';
+import { duePurchases, takePurchase } from '../store/money/take-purchase.ts';
+import { applyPayment, type PaymentBooks } from './apply-payment.ts';
+import type { PaymentProvider } from './payment-provider.ts';
+
+interface PurchaseOptions extends PaymentBooks {
+  readonly provider: PaymentProvider;
+  /** Time between two looks at what is due. */
+  readonly lookMs?: number;
+  /** Longer than one request with its repetitions; a purchase whose controller died is tried again after it. */
+  readonly leaseMs?: number;
+}
+
+const defaultLookMs = 2_000;
+const defaultLeaseMs = 90_000;
+const maxAtOnce = 8;
+
+/**
+ * Carries out the purchases that charges asked for. Any number of controllers may do so: a purchase is leased, the provider
+ * charges its id once, and the record ends it once.
+ */
+export function startPurchases(options: PurchaseOptions): { wake(): Promise<void>; close(): Promise<void> } {
+  const { store, metrics, log, lookMs = defaultLookMs } = options;
+  let isClosing = false;
+  const flight = shareRun(async () => {
+    try {
+      const due = await duePurchases(store);
+      const next = due.values();
+      const lane = async () => {
+        for (const account of next) if (!isClosing) await buy(options, account);
+      };
+      await Promise.all(Array.from({ length: Math.min(maxAtOnce, due.length) }, lane));
+    } catch (error) {
+      metrics.upkeep_errors_total.inc({ task: 'buy' });
+      log.warn('purchases could not be carried out: they are tried again', { error });
+    }
+  });
+  const timer = setInterval(() => void flight.run(), lookMs);
+  return {
+    wake: flight.run,
+    async close() {
+      isClosing = true;
+      clearInterval(timer);
+      await flight.settled();
+    },
+  };
+}
+
+/** Steps: lease (which fixes the terms), charge, end. A crash after any of them repeats the rest under the same id. */
+async function buy(options: PurchaseOptions, account: string): Promise<void> {
+  const { store, provider, metrics, log, leaseMs = defaultLeaseMs } = options;
+  const purchase = await takePurchase(store, account, leaseMs);
+  if (purchase === null) return;
+  if (purchase === 'capped') {
+    metrics.purchases_total.inc({ outcome: 'capped' });
+    return;
+  }
+  const { since, attempt, ...terms } = purchase;
+  try {
+    const { state, ...paid } = await provider.charge(purchase);
+    if (state !== 'pending') await applyPayment(options, { kind: state, purchase: terms, reason: '', ...paid });
+  } catch (error) {
+    metrics.purchases_total.inc({ outcome: 'unknown' });
+    log.warn('a purchase may have been charged: it is asked for again under the same id', {
+      account,
+      purchase: terms.id,
+      attempt,
+      error,
+    });
+  }
+}

@@ -1,0 +1,100 @@
+import { hash } from 'node:crypto';
+import { type EndedPurchase, invoiceNumber, writePrice } from '../model/purchase.ts';
+import type { Mail } from '../store/mail/take-mail.ts';
+import { invoiceRows } from './invoice.ts';
+import type { Letter } from './mailer.ts';
+
+/** Parts of a mail as a person reads them. */
+interface Page {
+  readonly subject: string;
+  readonly lines: readonly string[];
+  /** Rows of a table behind the lines. */
+  readonly rows?: readonly (readonly [name: string, value: string])[];
+}
+
+interface Reader {
+  readonly account: { readonly name: string };
+  /** Of a mail about a purchase. */
+  readonly purchase: EndedPurchase | null;
+  readonly dashboardUrl: string;
+}
+
+/** Returns subject, text and HTML of a mail; both say the same. `null` when what it tells of is not there. */
+export function writeLetter(mail: Mail, reader: Reader): Omit<Letter, 'to' | 'messageId'> | null {
+  const page = pageOf(mail, reader);
+  if (page === null) return null;
+  const { subject, lines, rows = [] } = page;
+  const more = `${reader.dashboardUrl}/billing`;
+  const table = rows.map(([name, value]) => `${`${name}:`.padEnd(16)}${value.replaceAll('\n', `\n${' '.repeat(16)}`)}`);
+  const cells = rows.map(([name, value]) => `<tr><th>${escapeHtml(name)}</th><td>${escapeHtml(value)}</td></tr>`);
+  return {
+    subject,
+    text: [...lines, ...(table.length > 0 ? ['', ...table] : []), '', more, ''].join('\n'),
+    html: `<!doctype html><html lang="en"><meta charset="utf-8"><title>${escapeHtml(subject)}</title>
+<style>body{font:16px/1.5 sans-serif;max-width:36em;margin:1em auto;padding:0 1em}th{text-align:left;vertical-align:top;padding-right:1em}td{white-space:pre-line}</style>
+${lines.map((line) => `<p>${escapeHtml(line)}</p>`).join('\n')}
+${cells.length > 0 ? `<table>${cells.join('\n')}</table>` : ''}
+<p><a href="${escapeHtml(more)}">${escapeHtml(more)}</a></p></html>
+`,
+  };
+}
+
+/** The same for every attempt at one address. */
+export function messageIdOf(mail: Pick<Mail, 'id' | 'at'>, to: string, from: string): string {
+  const domain = /@([^\s>]+)>?$/.exec(from)?.[1] ?? 'localhost';
+  return `<${hash('sha256', `${mail.id} ${mail.at} ${to}`).slice(0, 32)}@${domain}>`;
+}
+
+function pageOf(mail: Mail, { account: { name }, purchase }: Reader): Page | null {
+  if (mail.kind === 'alert') return alertPage(mail, name);
+  if (mail.kind === 'cap') {
+    const [price, cap] = [writePrice(mail.price_cents, mail.currency), writePrice(mail.cap_cents, mail.currency)];
+    return {
+      subject: `Automatic top-up of ${name} has reached its monthly cap`,
+      lines: [
+        `The balance of ${name} fell below the threshold of its automatic top-up. Another pack of ${price} would pass the monthly cap of ${cap}, so nothing was bought.`,
+        'The top-up stays enabled and goes on next month. You can raise the cap or buy a pack yourself.',
+      ],
+    };
+  }
+  if (purchase === null) return null;
+  const price = writePrice(purchase.price_cents, purchase.currency);
+  if (mail.kind === 'decline') {
+    return {
+      subject: `Automatic top-up of ${name} was declined and is now disabled`,
+      lines: [
+        `${price} for "${purchase.pack_title}" could not be charged: ${purchase.reason || 'the payment was declined.'}`,
+        'Nothing was bought, and the automatic top-up is disabled. Check the payment method, then enable it again.',
+      ],
+    };
+  }
+  return {
+    subject: `Invoice ${invoiceNumber(purchase.invoice ?? 0)}: ${purchase.pack_title}, ${price}`,
+    lines: [`Thank you. ${purchase.pack_total} credits were added to ${name} and paid with the stored payment method.`],
+    rows: invoiceRows(purchase),
+  };
+}
+
+function alertPage({ percent, left }: Mail & { readonly kind: 'alert' }, name: string): Page {
+  const isEmpty = left === 0;
+  return {
+    subject: isEmpty ? `${name} has no credits left` : `${name} has used ${percent} % of its credits`,
+    lines: [
+      isEmpty
+        ? `${name} has no credits left: further requests are refused until a pack or credits are added or the plan renews.`
+        : `${name} has used ${percent} % of the credits that it had after the last grant; ${left} are left.`,
+    ],
+  };
+}
+
+/** Every name and title comes from outside. */
+function escapeHtml(text: string): string {
+  const entities: Readonly<Record<string, string>> = {
+    '&': '&amp;',
+    '<': '&lt;',
+    '>': '&gt;',
+    '"': '&quot;',
+    "'": '&#39;',
+  };
+  return text.replace(/[&<>"']/g, (sign) => entities[sign] ?? sign);
+}

@@ -1,0 +1,51 @@
+import { createTransport } from 'nodemailer';
+
+/** One mail to one address. */
+export interface Letter {
+  readonly to: string;
+  readonly subject: string;
+  readonly text: string;
+  readonly html: string;
+  /** The same for every attempt, so that a second copy can be told. */
+  readonly messageId: string;
+}
+
+export interface Mailer {
+  /** Resolves to `refused` when the server will never take mail for this address; throws when it may be tried again. */
+  send(letter: Letter): Promise<'sent' | 'refused'>;
+  close(): void;
+}
+
+const timeoutMs = 15_000;
+
+/** Sends through an SMTP server: `smtp://` takes STARTTLS where it is offered, `smtps://` is TLS from the start. */
+export function openSmtp({ url, from }: { readonly url: string; readonly from: string }): Mailer {
+  const transport = createTransport({
+    url,
+    connectionTimeout: timeoutMs,
+    greetingTimeout: timeoutMs,
+    socketTimeout: timeoutMs,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  return {
+    async send({ to, ...letter }) {
+      try {
+        // As an object: a text with a comma would be two addresses.
+        const headers = { 'Auto-Submitted': 'auto-generated' };
+        await transport.sendMail({ from, to: { name: '', address: to }, headers, ...letter });
+        return 'sent';
+      } catch (error) {
+        if (isFinal(error)) return 'refused';
+        throw error;
+      }
+    },
+    close: () => transport.close(),
+  };
+}
+
+/** A 5xx answer to this recipient; one to our own name or password is the operator's to mend. */
+function isFinal(error: unknown): boolean {
+  const { code, responseCode = 0 } = error as { readonly code?: string; readonly responseCode?: number };
+  return code === 'EENVELOPE' && responseCode >= 500;
+}

@@ -1,0 +1,82 @@
+import { backoffMs } from '../base/backoff.ts';
+import type { Log } from '../base/log.ts';
+import type { Metrics } from '../base/metrics.ts';
+import { shareRun } from '../base/single-flight.ts';
+import { readAccount } from '../store/accounts/read-accounts.ts';
+import { endMail } from '../store/mail/end-mail.ts';
+import { dueMails, type Mail, takeMail } from '../store/mail/take-mail.ts';
+import { readPurchase } from '../store/money/read-purchases.ts';
+import { listPeople } from '../store/people/read-people.ts';
+import type { RecordStore } from '../store/script.ts';
+import { messageIdOf, writeLetter } from './letters.ts';
+import type { Mailer } from './mailer.ts';
+
+interface MailOptions {
+  readonly store: RecordStore;
+  readonly mailer: Mailer;
+  readonly from: string;
+  readonly dashboardUrl: string;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  readonly lookMs?: number;
+  readonly againMs?: number;
+}
+
+const defaultLookMs = 2_000;
+const leaseMs = 120_000;
+const defaultAgainMs = 30_000;
+const maxAgainMs = 6 * 3_600_000;
+
+/** Sends the mails of the outbox to the owners of their accounts, one mail an owner. A server that is away delays them for up to a week. */
+export function startMails(options: MailOptions): { wake(): Promise<void>; close(): Promise<void> } {
+  const { store, mailer, metrics, log, lookMs = defaultLookMs } = options;
+  let isClosing = false;
+  const flight = shareRun(async () => {
+    try {
+      for (const id of await dueMails(store)) {
+        if (isClosing) return;
+        const mail = await takeMail(store, id, leaseMs);
+        if (mail === 'given_up') metrics.mails_total.inc({ outcome: 'given_up' });
+        else if (mail !== null) await sendMail(options, mail);
+      }
+    } catch (error) {
+      metrics.upkeep_errors_total.inc({ task: 'mail' });
+      log.warn('mails could not be sent: they are tried again', { error });
+    }
+  });
+  const timer = setInterval(() => void flight.run(), lookMs);
+  return {
+    wake: flight.run,
+    async close() {
+      isClosing = true;
+      clearInterval(timer);
+      await flight.settled();
+      mailer.close();
+    },
+  };
+}
+
+async function sendMail(options: MailOptions, mail: Mail): Promise<void> {
+  const { store, mailer, from, dashboardUrl, metrics, log, againMs = defaultAgainMs } = options;
+  const account = await readAccount(store, mail.account);
+  const purchase = 'purchase' in mail ? await readPurchase(store, mail.account, mail.purchase) : null;
+  const letter = writeLetter(mail, { account, purchase, dashboardUrl });
+  const owners = (await listPeople(store, mail.account)).filter(({ role }) => role === 'owner');
+  const done = new Set(mail.done?.split(' ').filter(Boolean));
+  let isLeft = false;
+  for (const { email: to } of letter === null ? [] : owners) {
+    if (done.has(to) || letter === null) continue;
+    try {
+      const outcome = await mailer.send({ to, ...letter, messageId: messageIdOf(mail, to, from) });
+      metrics.mails_total.inc({ outcome });
+      if (outcome === 'refused') log.warn('the mail server refuses an owner', { account: mail.account, mail: mail.id });
+      done.add(to);
+    } catch (error) {
+      isLeft = true;
+      metrics.mails_total.inc({ outcome: 'delayed' });
+      log.warn('a mail could not be sent: it is tried again', { account: mail.account, mail: mail.id, error });
+    }
+  }
+  const gapMs = isLeft ? backoffMs(mail.attempts, { firstMs: againMs, maxMs: maxAgainMs }) : null;
+  await endMail(store, mail, [...done], gapMs);
+}

@@ -1,0 +1,164 @@
+import Stripe from 'stripe';
+import { refuse } from '../base/errors.ts';
+import type { Purchase } from '../model/purchase.ts';
+import type { TakenPurchase } from '../store/money/take-purchase.ts';
+import type { Payment, PaymentEvent, PaymentEvents, PaymentProvider } from './payment-provider.ts';
+
+export interface StripeOptions {
+  readonly key: string;
+  /** Server that stands in for Stripe's own; `null` for that. */
+  readonly url: string | null;
+  readonly now: () => number;
+}
+
+/** With the library's two repetitions this stays below the lease of a purchase. */
+const timeoutMs = 20_000;
+const maxRetries = 2;
+/** Stripe forgets an idempotency key after 24 hours: an older purchase is looked up before it is asked for again. */
+const keyLifeMs = 20 * 3_600_000;
+
+export function openStripe({ key, url, now }: StripeOptions): PaymentProvider {
+  const stripe = makeClient(key, url);
+  return {
+    async charge(purchase) {
+      const isOld = purchase.attempt > 1 && now() - purchase.since > keyLifeMs;
+      const known = isOld ? await findIntent(stripe, purchase) : null;
+      if (known !== null) return paymentOf(known);
+      try {
+        const intent = await stripe.paymentIntents.create(orderOf(purchase), { idempotencyKey: purchase.id });
+        // The answer to a repeated key is as old as the first one.
+        const isOpen = intent.status !== 'succeeded';
+        return paymentOf(isOpen ? await stripe.paymentIntents.retrieve(intent.id) : intent);
+      } catch (error) {
+        return declinedBy(error, async () => findIntent(stripe, purchase));
+      }
+    },
+  };
+}
+
+/** Reads Stripe's events with the secret that signs them. */
+export function readStripeEvents({ key, secret }: { readonly key: string; readonly secret: string }): PaymentEvents {
+  const stripe = makeClient(key, null);
+  return {
+    read(body, signature) {
+      const event = verify(() => stripe.webhooks.constructEvent(body, signature, secret));
+      return event.livemode === isLive(key) ? eventOf(event) : null;
+    },
+  };
+}
+
+/** The client asks only its host, whatever the environment says of proxies; it sends no measurements. */
+function makeClient(key: string, url: string | null): Stripe {
+  const { hostname, port, protocol } = new URL(url ?? 'https://api.stripe.com');
+  const isPlain = protocol === 'http:';
+  return new Stripe(key, {
+    host: hostname,
+    port: port || (isPlain ? 80 : 443),
+    protocol: isPlain ? 'http' : 'https',
+    timeout: timeoutMs,
+    maxNetworkRetries: maxRetries,
+    telemetry: false,
+  });
+}
+
+function isLive(key: string): boolean {
+  return /^[sr]k_live_/.test(key);
+}
+
+function verify(read: () => Stripe.Event): Stripe.Event {
+  try {
+    return read();
+  } catch {
+    throw refuse('bad_request', 'The event is not signed by the payment provider');
+  }
+}
+
+function orderOf(purchase: TakenPurchase): Stripe.PaymentIntentCreateParams {
+  const { price_cents, currency, customer, payment_method, pack_title } = purchase;
+  return {
+    ...{ amount: price_cents, currency, customer, payment_method, description: pack_title },
+    ...{ off_session: true, confirm: true, payment_method_types: ['card'] },
+    metadata: metadataOf(purchase),
+  };
+}
+
+/** All that it takes to deliver the pack stands in the payment, so that an event alone is enough. */
+function metadataOf({ id, account, kind, pack_title, pack_total }: Purchase): Stripe.MetadataParam {
+  return { trawl_purchase: id, trawl_account: account, trawl_kind: kind, pack_title, pack_total };
+}
+
+function idOf(one: string | { readonly id: string } | null | undefined): string {
+  return typeof one === 'string' ? one : (one?.id ?? '');
+}
+
+/** Lists the payments of the customer since then: unlike Stripe's search, a list has the newest, too. */
+async function findIntent(stripe: Stripe, purchase: TakenPurchase): Promise<Stripe.PaymentIntent | null> {
+  const since = Math.floor(purchase.since / 1000) - 3600;
+  const listed = stripe.paymentIntents.list({ customer: purchase.customer, created: { gte: since }, limit: 100 });
+  for await (const intent of listed) if (intent.metadata.trawl_purchase === purchase.id) return intent;
+  return null;
+}
+
+function paymentOf({ id, status, last_payment_error }: Stripe.PaymentIntent): Payment {
+  if (status === 'succeeded') return { state: 'paid', payment: id };
+  if (status === 'processing') return { state: 'pending', payment: id };
+  // Nobody is there to confirm it.
+  return {
+    state: 'declined',
+    payment: id,
+    reason: last_payment_error?.message ?? 'The payment needs your confirmation.',
+  };
+}
+
+/** Returns the decline that an error tells; throws every other error, because the purchase may have been charged. */
+async function declinedBy(error: unknown, find: () => Promise<Stripe.PaymentIntent | null>): Promise<Payment> {
+  if (error instanceof Stripe.errors.StripeCardError)
+    return { state: 'declined', payment: idOf(error.payment_intent), reason: error.message };
+  if (error instanceof Stripe.errors.StripeIdempotencyError) {
+    const known = await find();
+    if (known !== null) return paymentOf(known);
+  }
+  const isRefused =
+    error instanceof Stripe.errors.StripeInvalidRequestError && [400, 404].includes(error.statusCode ?? 0);
+  if (isRefused) return { state: 'declined', payment: '', reason: error.message };
+  throw error;
+}
+
+function eventOf(event: Stripe.Event): PaymentEvent | null {
+  if (event.type === 'charge.dispute.created') {
+    return { kind: 'disputed', payment: idOf(event.data.object.payment_intent) };
+  }
+  if (event.type === 'charge.refunded') {
+    const { metadata, amount, amount_refunded, currency, payment_intent, customer } = event.data.object;
+    const purchase = purchaseOf(metadata, { amount, currency, customer: idOf(customer), method: '' });
+    // Of a refund in part the operator decides what it is worth.
+    if (purchase === null || amount_refunded < amount) return null;
+    return { kind: 'refunded', purchase, payment: idOf(payment_intent) };
+  }
+  if (event.type !== 'payment_intent.succeeded' && event.type !== 'payment_intent.payment_failed') return null;
+  const { id, metadata, amount, currency, customer, payment_method, last_payment_error } = event.data.object;
+  const terms = { amount, currency, customer: idOf(customer), method: idOf(payment_method) };
+  const purchase = purchaseOf(metadata, terms);
+  if (purchase === null) return null;
+  if (event.type === 'payment_intent.succeeded') return { kind: 'paid', purchase, payment: id };
+  // At the checkout people try another card.
+  if (purchase.kind === 'offer') return null;
+  return { kind: 'declined', purchase, payment: id, reason: last_payment_error?.message ?? 'The payment failed.' };
+}
+
+interface Terms {
+  readonly amount: number;
+  readonly currency: string;
+  readonly customer: string;
+  readonly method: string;
+}
+
+/** Reads a purchase from what `metadataOf` wrote; `null` for a payment that is not ours. */
+function purchaseOf(metadata: Stripe.Metadata, { amount, currency, customer, method }: Terms): Purchase | null {
+  const { trawl_purchase: id, trawl_account: account, trawl_kind: kind, pack_title, pack_total } = metadata;
+  if (!id || !account || !pack_title || !(Number(pack_total) >= 1)) return null;
+  return {
+    ...{ id, account, kind: kind === 'offer' ? 'offer' : 'topup', pack_title, pack_total: Number(pack_total) },
+    ...{ price_cents: amount, currency, customer, payment_method: method },
+  };
+}

@@ -1,0 +1,112 @@
+import { expect } from 'chai';
+import { makeMetrics } from '../../src/base/metrics.ts';
+import { openSmtp } from '../../src/billing/mailer.ts';
+import { startMails } from '../../src/billing/send-mails.ts';
+import { keys } from '../../src/store/keys.ts';
+import { endPurchase } from '../../src/store/money/end-purchase.ts';
+import { setTopup } from '../../src/store/money/set-topup.ts';
+import { takePurchase } from '../../src/store/money/take-purchase.ts';
+import { addPerson } from '../../src/store/people/add-person.ts';
+import { eachWithEmptyRecord } from '../support/empty-record.ts';
+import { type Mailbox, startMailbox } from '../support/mailbox.ts';
+import { holder, lead, type TestStore } from '../support/record.ts';
+import { aLog } from '../support/redis.ts';
+import { aBuyer, seller, spend, takenPurchase } from '../support/topups.ts';
+
+const from = 'Trawl <billing@trawl.example>';
+const dashboardUrl = 'https://trawl.example';
+
+describe('mails', function () {
+  this.timeout(60_000);
+  let store: TestStore;
+  let box: Mailbox;
+  eachWithEmptyRecord((made) => {
+    store = made;
+  });
+  beforeEach(async () => {
+    await lead(store, holder);
+    box = await startMailbox();
+  });
+  afterEach(() => box.stop());
+
+  const post = async (url = box.url) => {
+    const mails = startMails({
+      ...{ store, mailer: openSmtp({ url, from }), from, dashboardUrl },
+      ...{ metrics: makeMetrics(), log: aLog().log, lookMs: 60_000 },
+    });
+    await mails.wake();
+    await mails.close();
+  };
+  const waiting = async () => ((await store.connection.send(['HKEYS', keys.outbox])) as string[]).length;
+  const aMailedBuyer = async (...owners: string[]) => {
+    const buyer = await aBuyer(store);
+    const add = (email: string, role: 'owner' | 'viewer') =>
+      addPerson(store, buyer.accountId, { email, role }, { tokenHash: email, lifeMs: 1000 });
+    for (const owner of owners) await add(owner, 'owner');
+    await add('viewer@example.com', 'viewer');
+    await spend(store, buyer, 5);
+    return buyer;
+  };
+  const pay = async (buyer: Awaited<ReturnType<typeof aMailedBuyer>>) => {
+    const purchase = { ...(await takenPurchase(store, buyer)), pack_title: 'Auto <b>&' };
+    await endPurchase(store, purchase, { verdict: 'paid', payment: 'pi_1', seller });
+  };
+
+  it('bring the invoice to every owner, as text and as HTML that say the same', async () => {
+    await pay(await aMailedBuyer('ada@example.com', 'bob@example.com'));
+    await post();
+    const invoices = box.mails.filter(({ mail }) => mail.subject?.startsWith('Invoice'));
+    expect(invoices.map(({ to }) => to)).to.deep.equal(['ada@example.com', 'bob@example.com']);
+    const { mail } = invoices[0]!;
+    expect(mail.subject).to.equal('Invoice INV-000001: Auto <b>&, EUR 9.90');
+    for (const said of ['INV-000001', 'EUR 9.90', 'Films Ltd', '1 Main Street', 'VAT 0 %', 'pi_1', dashboardUrl]) {
+      expect(mail.text, said).to.include(said);
+      expect(mail.html, said).to.include(said);
+    }
+    expect(mail.html).to.include('Auto &lt;b&gt;&amp;').and.not.include('<b>');
+    expect(mail.headers.get('auto-submitted')).to.equal('auto-generated');
+    expect(await waiting()).to.equal(0);
+  });
+
+  it('tell of a decline, of the monthly cap by its amount, and of what is used', async () => {
+    const declined = await aMailedBuyer('ada@example.com');
+    const end = { verdict: 'declined', payment: '', reason: 'Your card has expired.' } as const;
+    await endPurchase(store, await takenPurchase(store, declined), end);
+    const capped = await aMailedBuyer('bob@example.com');
+    await setTopup(store, capped.accountId, { monthly_cap_cents: '500' });
+    expect(await takePurchase(store, capped.accountId, 1)).to.equal('capped');
+    await post();
+    const textTo = (to: string) =>
+      box.mails
+        .filter((one) => one.to === to)
+        .map(({ mail }) => `${mail.subject} ${mail.text}`)
+        .join('\n');
+    expect(textTo('ada@example.com')).to.include('Your card has expired.').and.include('is now disabled');
+    expect(textTo('bob@example.com')).to.include('monthly cap of EUR 5.00').and.include('has used 50 %');
+  });
+
+  it('wait for a server that is away or busy, and reach the others meanwhile, each once', async () => {
+    await pay(await aMailedBuyer('ada@example.com', 'bob@example.com', 'gone@example.com'));
+    await post('smtp://127.0.0.1:1');
+    expect(await waiting()).to.equal(2);
+    box.refusals.set('bob@example.com', 452).set('gone@example.com', 550);
+    store.advance(60_000);
+    await post();
+    expect(new Set(box.mails.map(({ to }) => to))).to.deep.equal(new Set(['ada@example.com']));
+    box.refusals.clear();
+    store.advance(120_000);
+    await post();
+    await post();
+    expect(box.mails.map(({ to }) => to).sort()).to.deep.equal([
+      ...['ada@example.com', 'ada@example.com', 'bob@example.com', 'bob@example.com'],
+    ]);
+    expect(new Set(box.mails.map(({ mail }) => mail.messageId)).size).to.equal(4);
+    expect(await waiting()).to.equal(0);
+  });
+
+  it('of an account without owners are dropped', async () => {
+    await aMailedBuyer();
+    await post();
+    expect([box.mails.length, await waiting()]).to.deep.equal([0, 0]);
+  });
+});

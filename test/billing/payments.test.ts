@@ -1,0 +1,172 @@
+import { expect } from 'chai';
+import Stripe from 'stripe';
+import { makeMetrics } from '../../src/base/metrics.ts';
+import { applyPayment, type PaymentBooks } from '../../src/billing/apply-payment.ts';
+import { startPurchases } from '../../src/billing/buy-due.ts';
+import { openStripe, readStripeEvents } from '../../src/billing/stripe-provider.ts';
+import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
+import { keys } from '../../src/store/keys.ts';
+import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
+import { readPurchase } from '../../src/store/money/read-purchases.ts';
+import { readTopup } from '../../src/store/money/set-topup.ts';
+import { duePurchases } from '../../src/store/money/take-purchase.ts';
+import { eachWithEmptyRecord } from '../support/empty-record.ts';
+import { holder, lead, type TestStore } from '../support/record.ts';
+import { aLog } from '../support/redis.ts';
+import { type StripeStandIn, startStripe } from '../support/stripe-stand-in.ts';
+import { aBuyer, seller, spend, takenPurchase } from '../support/topups.ts';
+
+const secret = 'whsec_test';
+const signing = new Stripe('sk_test_1');
+
+describe('payments', function () {
+  this.timeout(60_000);
+  let store: TestStore;
+  let stripe: StripeStandIn;
+  let books: PaymentBooks;
+  eachWithEmptyRecord((made) => {
+    store = made;
+    books = { store, seller, metrics: makeMetrics(), log: aLog().log };
+  });
+  beforeEach(async () => {
+    await lead(store, holder);
+    stripe = await startStripe();
+  });
+  afterEach(() => stripe.stop());
+
+  const provider = () => openStripe({ key: 'sk_test_1', url: stripe.url, now: store.clock.now });
+  const packsOf = async (account: string) => (await readSnapshot(store, account)).balances.packs.length;
+  const invoices = async () => Number(await store.connection.send(['LLEN', keys.invoices]));
+  /** Looks at what is due until nothing is. */
+  const buyAll = async () => {
+    const buying = startPurchases({ ...books, provider: provider(), lookMs: 60_000 });
+    while ((await duePurchases(store)).length > 0) await buying.wake();
+    await buying.close();
+  };
+  const signed = (type: string, object: object, signature?: string) => {
+    const event = {
+      id: 'evt_1',
+      object: 'event',
+      api_version: Stripe.API_VERSION,
+      livemode: false,
+      type,
+      data: { object },
+    };
+    const payload = JSON.stringify(event);
+    const header = signature ?? signing.webhooks.generateTestHeaderString({ payload, secret });
+    return readStripeEvents({ key: 'sk_test_1', secret }).read(Buffer.from(payload), header);
+  };
+  const hear = async (type: string, object: object) => {
+    const event = signed(type, object);
+    if (event !== null) await applyPayment(books, event);
+    return event?.kind ?? null;
+  };
+
+  it('topup-buy: charge the stored method while its owner is away, add the pack and number the invoice', async () => {
+    const buyer = await aBuyer(store);
+    await spend(store, buyer, 5);
+    await buyAll();
+    expect(stripe.charges).to.have.length(1);
+    expect(stripe.charges[0]).to.include({ amount: 990, currency: 'eur', payment_method: 'pm_card_visa' });
+    const id = stripe.asked[0]!;
+    expect(await readPurchase(store, buyer.accountId, id)).to.include({ state: 'paid', invoice: 1, buyer: buyer.slug });
+    expect(await packsOf(buyer.accountId)).to.equal(1);
+  });
+
+  it('are made once although answers are lost, servers fail and the purchase is asked for again', async () => {
+    const buyer = await aBuyer(store);
+    await spend(store, buyer, 5);
+    stripe.faults.push('before', 500, 'after', 'after', 'after', 'after');
+    for (let n = 0; (await packsOf(buyer.accountId)) === 0 && n < 9; n++) {
+      await buyAll();
+      store.advance(90_001);
+    }
+    expect([stripe.charges.length, new Set(stripe.asked).size, await invoices()]).to.deep.equal([1, 1, 1]);
+  });
+
+  it('are looked up when the provider has forgotten the idempotency key of a lost answer', async () => {
+    const buyer = await aBuyer(store);
+    await spend(store, buyer, 5);
+    stripe.faults.push('after', 'after', 'after');
+    await buyAll();
+    stripe.forgetKeys();
+    store.advance(26 * 3_600_000);
+    await buyAll();
+    expect([stripe.charges.length, await packsOf(buyer.accountId)]).to.deep.equal([1, 1]);
+  });
+
+  it('wait for a bank that is slow, and ask under the same id', async () => {
+    const buyer = await aBuyer(store, { payment_method: 'pm_slow_bank' });
+    await spend(store, buyer, 5);
+    const first = await provider().charge(await takenPurchase(store, buyer, 0));
+    expect([first.state, await packsOf(buyer.accountId)]).to.deep.equal(['pending', 0]);
+    stripe.finish(first.payment);
+    store.advance(1);
+    await buyAll();
+    expect([stripe.charges.length, await packsOf(buyer.accountId)]).to.deep.equal([1, 1]);
+  });
+
+  for (const method of ['pm_card_chargeDeclined', 'pm_card_authenticationRequired', 'pm_gone']) {
+    it(`topup-fail: that are declined (${method}) disable the top-up and add nothing`, async () => {
+      const buyer = await aBuyer(store, { payment_method: method });
+      await spend(store, buyer, 6);
+      await buyAll();
+      expect((await readTopup(store, buyer.accountId)).enabled).to.equal('0');
+      expect([stripe.charges.length, await packsOf(buyer.accountId), await invoices()]).to.deep.equal([0, 0, 0]);
+      expect(await readPurchase(store, buyer.accountId, stripe.asked[0]!)).to.include({ state: 'declined' });
+    });
+  }
+
+  it('change nothing twice when events come twice, and in any order with the answer', async () => {
+    const buyer = await aBuyer(store);
+    await spend(store, buyer, 5);
+    const { payment } = await provider().charge(await takenPurchase(store, buyer));
+    const [intent] = stripe.charges;
+    const succeeded = () => hear('payment_intent.succeeded', intent!);
+    const failed = () => hear('payment_intent.payment_failed', { ...intent, status: 'requires_payment_method' });
+    expect([await succeeded(), await failed(), await succeeded()]).to.deep.equal(['paid', 'declined', 'paid']);
+    store.advance(90_001);
+    await buyAll();
+    expect([await packsOf(buyer.accountId), await invoices()]).to.deep.equal([1, 1]);
+    expect((await readTopup(store, buyer.accountId)).enabled).to.equal('1');
+    const { metadata, amount, currency, customer } = intent!;
+    const charge = { metadata, amount, currency, customer, payment_intent: payment };
+    expect(await hear('charge.refunded', { ...charge, amount_refunded: 100 })).to.equal(null);
+    for (const _ of [1, 2]) await hear('charge.refunded', { ...charge, amount_refunded: amount });
+    await hear('charge.dispute.created', { payment_intent: payment });
+    await succeeded();
+    const { packs } = (await readSnapshot(store, buyer.accountId)).balances;
+    expect(packs.map(({ total }) => total)).to.deep.equal([0]);
+    expect((await verifyLedger(store, buyer.accountId)).problems).to.deep.equal([]);
+  });
+
+  it('add nothing when the refund is heard of before the payment', async () => {
+    const buyer = await aBuyer(store);
+    await spend(store, buyer, 5);
+    await provider().charge(await takenPurchase(store, buyer));
+    const { id, metadata, amount, currency, customer } = stripe.charges[0]!;
+    await hear('charge.refunded', {
+      metadata,
+      amount,
+      amount_refunded: amount,
+      currency,
+      customer,
+      payment_intent: id,
+    });
+    await hear('payment_intent.succeeded', stripe.charges[0]!);
+    store.advance(90_001);
+    await buyAll();
+    expect([await packsOf(buyer.accountId), await invoices()]).to.deep.equal([0, 0]);
+  });
+
+  it('believe no event that is forged, too old or of others', async () => {
+    const payload = '{"id":"evt_1"}';
+    const old = { payload, secret, timestamp: Math.floor(Date.now() / 1000) - 600 };
+    const headers = ['', 't=1,v1=00', signing.webhooks.generateTestHeaderString({ payload, secret: 'other' })];
+    for (const header of [...headers, signing.webhooks.generateTestHeaderString(old)])
+      expect(() => signed('payment_intent.succeeded', {}, header)).to.throw('not signed');
+    const others = { id: 'pi_x', amount: 1, currency: 'eur', metadata: {}, customer: null, payment_method: null };
+    expect(await hear('payment_intent.succeeded', others)).to.equal(null);
+    expect(await hear('charge.dispute.created', { payment_intent: 'pi_x' })).to.equal('disputed');
+  });
+});

@@ -1,0 +1,143 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+
+/** Fault of the next request that takes money: lost before it was done, done but its answer lost, or answered with this status. */
+type Fault = 'before' | 'after' | 500 | 429;
+
+interface Intent {
+  readonly id: string;
+  readonly object: 'payment_intent';
+  readonly amount: number;
+  readonly currency: string;
+  readonly customer: string;
+  readonly payment_method: string;
+  readonly metadata: Record<string, string>;
+  readonly created: number;
+  status: string;
+  last_payment_error: object | null;
+}
+
+interface Kept {
+  readonly shape: string;
+  answer: { readonly status: number; readonly body: object } | null;
+}
+
+/** Declines by the names of Stripe's own test payment methods, so that a test reads as against the real one. */
+const declines: Readonly<Record<string, string>> = {
+  pm_card_chargeDeclined: 'card_declined',
+  pm_card_authenticationRequired: 'authentication_required',
+};
+
+export interface StripeStandIn {
+  readonly url: string;
+  /** Payments that took money, oldest first. */
+  readonly charges: readonly Intent[];
+  /** Idempotency keys of all requests that asked for money. */
+  readonly asked: readonly string[];
+  readonly faults: Fault[];
+  /** Forgets the idempotency keys, as Stripe does after a day. */
+  forgetKeys(): void;
+  /** Lets a payment that is being processed succeed. */
+  finish(id: string): void;
+  stop(): Promise<void>;
+}
+
+/** Starts a server that keeps what an off-session charge needs of Stripe: payments, idempotency keys and lists. */
+export async function startStripe(): Promise<StripeStandIn> {
+  const [intents, keys] = [new Map<string, Intent>(), new Map<string, Kept>()];
+  const [charges, asked, faults]: [Intent[], string[], Fault[]] = [[], [], []];
+
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
+    const text = (await buffer(request)).toString();
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://stripe');
+    const say = (status: number, body: object, headers = {}) =>
+      response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+    const id = pathname.split('/')[3];
+    if (request.method === 'GET' && id !== undefined) return say(200, intents.get(id) ?? {});
+    if (request.method === 'GET') {
+      const data = [...intents.values()].filter(({ customer }) => customer === searchParams.get('customer')).reverse();
+      return say(200, { object: 'list', url: '/v1/payment_intents', has_more: false, data });
+    }
+    const key = String(request.headers['idempotency-key'] ?? randomUUID());
+    asked.push(key);
+    const fault = faults.shift();
+    if (fault === 'before') return request.socket.destroy();
+    if (fault === 500 || fault === 429) return say(fault, { error: { type: 'api_error', message: 'An error' } });
+    const shape = createHash('sha256').update(text).digest('hex');
+    const kept: Kept = keys.get(key) ?? { shape, answer: null };
+    keys.set(key, kept);
+    if (kept.shape !== shape) return say(400, { error: { type: 'idempotency_error', message: 'Other parameters' } });
+    kept.answer ??= pay(new URLSearchParams(text), intents, charges);
+    if (fault === 'after') return request.socket.destroy();
+    return say(kept.answer.status, kept.answer.body);
+  };
+
+  const server = createServer((request, response) => void answer(request, response));
+  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    charges,
+    asked,
+    faults,
+    forgetKeys: () => keys.clear(),
+    finish(id) {
+      const intent = intents.get(id);
+      if (!intent) throw new Error(`there is no payment ${id}`);
+      intent.status = 'succeeded';
+      charges.push(intent);
+    },
+    stop: () =>
+      new Promise((stopped) => {
+        server.close(() => stopped());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** Takes the money, or says why not. */
+function pay(form: URLSearchParams, intents: Map<string, Intent>, charges: Intent[]): { status: number; body: object } {
+  const method = form.get('payment_method') ?? '';
+  const intent = makeIntent(form);
+  intents.set(intent.id, intent);
+  if (method === 'pm_gone')
+    return refuse(404, {
+      type: 'invalid_request_error',
+      code: 'resource_missing',
+      message: `No such PaymentMethod: '${method}'`,
+    });
+  const code = declines[method];
+  if (code !== undefined) {
+    intent.status = 'requires_payment_method';
+    intent.last_payment_error = { code, message: 'Your card was declined.' };
+    return refuse(402, { type: 'card_error', code, message: 'Your card was declined.', payment_intent: intent });
+  }
+  if (method === 'pm_slow_bank') intent.status = 'processing';
+  else charges.push(intent);
+  return { status: 200, body: { ...intent } };
+}
+
+function makeIntent(form: URLSearchParams): Intent {
+  const metadata = [...form].flatMap(([name, value]) => {
+    const found = /^metadata\[(.+)]$/.exec(name);
+    return found ? [[found[1], value]] : [];
+  });
+  return {
+    id: `pi_${randomUUID().replaceAll('-', '')}`,
+    object: 'payment_intent',
+    amount: Number(form.get('amount')),
+    currency: form.get('currency') ?? '',
+    customer: form.get('customer') ?? '',
+    payment_method: form.get('payment_method') ?? '',
+    metadata: Object.fromEntries(metadata),
+    created: Math.floor(Date.now() / 1000),
+    status: 'succeeded',
+    last_payment_error: null,
+  };
+}
+
+function refuse(status: number, error: object): { status: number; body: object } {
+  return { status, body: { error } };
+}
