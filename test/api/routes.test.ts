@@ -80,7 +80,7 @@ describe('routes', () => {
   });
 
   const unknown =
-    '/v1 /api /v1/nothing /v2/usage /v1/usage/ /V1/usage //v1/usage /v1/jobs/x/y/z /docs/ /docs/index.html /admin /healthz /readyz /metrics /.env /%ZZ';
+    '/v1 /api /v1/nothing /v2/usage /v1/usage/ /V1/usage //v1/usage /v1/jobs/x/y/z /docs/ /admin /healthz /readyz /metrics /.env /%ZZ';
   for (const path of unknown.split(' ')) {
     it(`rule-5 D77: ${path} is 404 with a key, with a wrong one and without`, async () => {
       for (const key of [caller.key, 'wrong', null]) {
