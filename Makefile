@@ -40,6 +40,7 @@ verify: node_modules ## Write what is generated anew, check the workflows; fails
 	@$(locked) node src/admin/write-docs.ts && $(locked) node src/admin/write-chart.ts && $(locked) node test/contract/page.ts
 	@$(locked) node src/roles/write-openapi.ts && .ci/api-changes
 	@charts/generate
+	@$(locked) clients/generate
 	@.ci/lint-workflows
 	@git diff --exit-code
 

@@ -27,6 +27,7 @@ const needs: Record<string, readonly string[]> = {
   flow: ['redis-server', ...media, 'bwrap'],
   attack: ['redis-server', ...media, 'bwrap'],
   client: ['redis-server', ...media, 'bwrap'],
+  clients: ['redis-server', ...media, 'bwrap'],
   s3: ['versitygw', 'redis-server', ...media, 'bwrap'],
   cluster: ['kube-apiserver', 'redis-server'],
   chart: [
@@ -57,6 +58,7 @@ const waiting: Record<string, 'by file' | 'whole'> = {
   chart: 'by file',
   flow: 'by file',
   client: 'by file',
+  clients: 'by file',
   attack: 'by file',
   s3: 'by file',
   images: 'whole',

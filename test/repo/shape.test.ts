@@ -6,7 +6,7 @@ import { blank, listDeclared } from '../support/typescript-source.ts';
 
 const top = [
   '.ci .github .gitignore .mocharc.json .npmrc ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md LICENSE Makefile README.md SECURITY.md biome.json',
-  'charts docker docs manifests package-lock.json package.json renovate.json src test trawl tsconfig.json',
+  'charts clients docker docs manifests package-lock.json package.json renovate.json src test trawl tsconfig.json',
 ];
 const longest: Record<string, number> = { ts: 300, js: 300, mjs: 300, css: 300, html: 300, sh: 300, py: 250 };
 const longestFunction = 60;

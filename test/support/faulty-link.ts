@@ -17,10 +17,14 @@ export interface FaultyLink {
   lead(to: string | null): void;
   /** Passes on this many calls whose path fits, and closes their connections instead of answering. */
   loseAnswers(path: RegExp, times: number): void;
+  /** Answers this many calls whose path fits with 503 and a `Retry-After`, and does not pass them on. */
+  refuse(path: RegExp, times: number): void;
+  /** Closes this many streams of events after their first event. */
+  cutStreams(times: number): void;
   /** Closes this many answers with a file in their middle, each as soon as `mayCut` is true. */
   cutFiles(times: number, mayCut: () => boolean): void;
-  /** Changes one byte of each file from now on. */
-  alterFiles(): void;
+  /** Changes one byte of each file from now on, of so many files unless all. */
+  alterFiles(times?: number): void;
   /** Takes all faults back and forgets the calls. */
   mend(): void;
   stop(): Promise<void>;
@@ -28,11 +32,14 @@ export interface FaultyLink {
 
 export async function startFaultyLink(): Promise<FaultyLink> {
   let target: string | null = null;
-  const faults: LinkFaults = { lost: { path: /$^/, times: 0 }, cuts: 0, mayCut: () => true, isAltering: false };
+  const faults: LinkFaults = noFaults();
   const calls: LinkedCall[] = [];
   const server = createServer((asking, answer) => {
     calls.push({ method: asking.method ?? '', path: asking.url ?? '', headers: asking.headers });
     if (target === null) return void answer.destroy();
+    if (isDue(faults.refused, asking.url ?? '')) {
+      return void answer.writeHead(503, { 'retry-after': '1', 'x-error-code': 'unavailable' }).end('{"error":"Busy"}');
+    }
     const onward = request(target + asking.url, { method: asking.method, headers: asking.headers, agent: false });
     onward
       .on('response', (came) => passBack(asking.url ?? '', answer, came, faults))
@@ -50,14 +57,20 @@ export async function startFaultyLink(): Promise<FaultyLink> {
     loseAnswers: (path, times) => {
       faults.lost = { path, times };
     },
+    refuse: (path, times) => {
+      faults.refused = { path, times };
+    },
+    cutStreams: (times) => {
+      faults.streamCuts = times;
+    },
     cutFiles: (times, mayCut) => {
       Object.assign(faults, { cuts: times, mayCut });
     },
-    alterFiles: () => {
-      faults.isAltering = true;
+    alterFiles: (times = Number.POSITIVE_INFINITY) => {
+      faults.alterings = times;
     },
     mend: () => {
-      Object.assign(faults, { lost: { path: /$^/, times: 0 }, cuts: 0, mayCut: () => true, isAltering: false });
+      Object.assign(faults, noFaults());
       calls.length = 0;
     },
     stop: async () => {
@@ -69,30 +82,47 @@ export async function startFaultyLink(): Promise<FaultyLink> {
 
 interface LinkFaults {
   lost: { path: RegExp; times: number };
+  refused: { path: RegExp; times: number };
+  streamCuts: number;
   cuts: number;
   mayCut: () => boolean;
-  isAltering: boolean;
+  alterings: number;
+}
+
+function noFaults(): LinkFaults {
+  const none = { path: /$^/, times: 0 };
+  return { lost: none, refused: none, streamCuts: 0, cuts: 0, mayCut: () => true, alterings: 0 };
+}
+
+/** Returns true for a call that a fault is meant for, and counts it. */
+function isDue(fault: { path: RegExp; times: number }, path: string): boolean {
+  if (fault.times <= 0 || !fault.path.test(path)) return false;
+  fault.times -= 1;
+  return true;
 }
 
 /** Passes an answer back to the caller, with the faults that are on. */
 function passBack(path: string, answer: ServerResponse, came: IncomingMessage, faults: LinkFaults): void {
-  const { lost, isAltering } = faults;
-  if (lost.times > 0 && lost.path.test(path)) {
-    lost.times -= 1;
+  if (isDue(faults.lost, path)) {
     came.resume().on('end', () => answer.destroy());
     return;
   }
   const isFile = path.startsWith('/files/');
   const isCut = isFile && faults.cuts > 0;
   if (isCut) faults.cuts -= 1;
+  const isAltered = isFile && faults.alterings > 0;
+  if (isAltered) faults.alterings -= 1;
+  const isCutStream = faults.streamCuts > 0 && came.headers['content-type']?.startsWith('text/event-stream') === true;
+  if (isCutStream) faults.streamCuts -= 1;
   answer.writeHead(came.statusCode ?? 502, came.headers).flushHeaders();
   const half = Math.floor(Number(came.headers['content-length']) / 2);
   let sent = 0;
   came.on('data', (chunk: Buffer) => {
     const bytes = Buffer.from(isCut ? chunk.subarray(0, half - sent) : chunk);
-    if (isFile && isAltering && sent === 0) bytes[0] = bytes[0]! ^ 1;
+    if (isAltered && sent === 0) bytes[0] = bytes[0]! ^ 1;
     sent += bytes.length;
-    answer.write(bytes);
+    answer.write(bytes, () => (isCutStream ? answer.destroy() : undefined));
+    if (isCutStream) came.removeAllListeners('data').resume();
     if (!isCut || sent < half) return;
     came.removeAllListeners('data').resume();
     void until(faults.mayCut, 20, 'the caller has read enough').finally(() => answer.destroy());

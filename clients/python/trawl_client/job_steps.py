@@ -1,0 +1,151 @@
+"""Steps that start a job, wait for its end and fetch its file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any, cast
+from urllib.parse import quote
+
+from .api_types import Job
+from .errors import TrawlError
+from .steps import Open, Patience, Read, Service, Steps, may_repeat, require_ok, unreachable
+
+Seen = Callable[[Job], None]
+
+POLL_SECONDS = 25
+# Streams that broke off without a word before polling takes their place.
+MAX_EMPTY_STREAMS = 3
+MAX_MISMATCHES = 2
+GONE = "The service does not keep the file any more"
+
+
+def job_path(job_id: str) -> str:
+    return f"/v1/jobs/{quote(job_id, safe='')}"
+
+
+def has_ended(job: Job) -> bool:
+    return job["status"] not in ("QueuedJob", "Running")
+
+
+def follow(service: Service, job_id: str, wait: str, seen: Seen) -> Steps[Job]:
+    """Waits for the end of a job, through broken streams and restarts of the service."""
+    patience = Patience(service.patience_seconds)
+    stream = {"last_id": "", "empty": 0}
+    while wait == "stream":
+        try:
+            job = yield from read_stream(service, job_id, stream, seen, patience)
+            if job is not None:
+                return job
+            error = unreachable(service.url, "the stream of events broke off")
+        except TrawlError as refusal:
+            if not may_repeat(refusal):
+                raise
+            error = refusal
+        stream["empty"] = cast(int, stream["empty"]) + 1
+        if error.code == "rate_limited" or (error.status is None and cast(int, stream["empty"]) >= MAX_EMPTY_STREAMS):
+            break
+        yield from patience.wait(error)
+    last: Job | None = None
+    while True:
+        polled: Job = yield from service.ask(f"{job_path(job_id)}?wait={POLL_SECONDS}", timeout=POLL_SECONDS + 15)
+        if polled != last:
+            seen(polled)
+        if has_ended(polled):
+            return polled
+        last = polled
+
+
+def read_stream(
+    service: Service, job_id: str, stream: dict[str, Any], seen: Seen, patience: Patience
+) -> Steps[Job | None]:
+    """Reads one stream of events; returns None when it ends before the job does."""
+    headers = service.headers({"accept": "text/event-stream", "accept-encoding": "identity"})
+    if stream["last_id"]:
+        headers["last-event-id"] = stream["last_id"]
+    require_ok((yield Open(f"{service.url}{job_path(job_id)}/events", headers)))
+    text = b""
+    while (chunk := (yield Read())) is not None:
+        *blocks, text = (text + chunk).split(b"\n\n")
+        for block in blocks:
+            patience.heard()
+            stream["empty"] = -1
+            fields = dict(line.split(b": ", 1) for line in block.split(b"\n") if b": " in line)
+            if b"data" not in fields:
+                continue
+            job: Job = json.loads(fields[b"data"])
+            stream["last_id"] = fields[b"id"].decode()
+            seen(job)
+            if has_ended(job):
+                return job
+    return None
+
+
+def require_file(job: Job) -> dict[str, Any]:
+    """Returns the result of a job that has ended; raises the failure of one that made no file."""
+    result = job.get("result")
+    if job["status"] != "CompletedJob" or result is None:
+        raise TrawlError(
+            job.get("error_code") or "unclassified",
+            job.get("error") or "The job made no file",
+            job_id=job["id"],
+            retryable=job.get("retryable"),
+        )
+    if result["response"] is None or "sha256" not in result:
+        raise TrawlError("not_found", GONE, job_id=job["id"])
+    return cast("dict[str, Any]", result)
+
+
+def fetch(service: Service, job: Job, write: Callable[[bytes], object], restart: Callable[[], object]) -> Steps[None]:
+    """Fetches the file of a job, going on where a connection broke, until its SHA-256 is right."""
+    result = require_file(job)
+    for _ in range(MAX_MISMATCHES):
+        restart()
+        digest = hashlib.sha256()
+        yield from fetch_once(service, job["id"], result, digest, write)
+        if digest.hexdigest() == result["sha256"]:
+            return
+    raise TrawlError("checksum_mismatch", "The file that arrived is not the one of the job", job_id=job["id"])
+
+
+def fetch_once(
+    service: Service, job_id: str, result: dict[str, Any], digest: Any, write: Callable[[bytes], object]
+) -> Steps[None]:
+    patience = Patience(service.patience_seconds)
+    link: str | None = result["response"]
+    received = 0
+    while received < result["bytes"]:
+        try:
+            if link is None:
+                link = (yield from sign_anew(service, job_id))
+            # The key is not sent: the link is signed.
+            headers = {"accept-encoding": "identity", **({"range": f"bytes={received}-"} if received else {})}
+            answer = yield Open(link, headers)
+            if answer.status_code in (404, 410):
+                raise TrawlError("not_found", GONE, job_id=job_id)
+            if answer.status_code not in (200, 206):
+                raise unreachable(link, f"the file was answered with status {answer.status_code}")
+            # A server that ignores the range sends the whole.
+            skip = 0 if answer.status_code == 206 else received
+            while (chunk := (yield Read())) is not None:
+                fresh = chunk[skip:]
+                skip = max(0, skip - len(chunk))
+                digest.update(fresh)
+                write(fresh)
+                received += len(fresh)
+                patience.heard()
+            error = unreachable(link, "the connection broke off")
+        except TrawlError as failure:
+            if failure.code != "unreachable":
+                raise
+            error = failure
+        # The next try has a link of its own: this one may have expired.
+        link = None
+        if received < result["bytes"]:
+            yield from patience.wait(error)
+
+
+def sign_anew(service: Service, job_id: str) -> Steps[str]:
+    job: Job = yield from service.ask(job_path(job_id))
+    return str(require_file(job)["response"])

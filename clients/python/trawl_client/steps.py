@@ -1,0 +1,172 @@
+"""Calls to the service as generators of steps, which the sync and the async client carry out alike."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from .errors import TrawlError
+
+T = TypeVar("T")
+Steps = Generator["Send | Open | Read | Sleep", Any, T]
+
+USUAL_TRY_SECONDS = 20.0
+QUIET_SECONDS = 60.0
+FIRST_WAIT_SECONDS = 0.2
+MAX_WAIT_SECONDS = 10.0
+# A failure of the service itself is seldom cured by asking on and on.
+MAX_INTERNAL_ERRORS = 3
+
+
+class Answer(Protocol):
+    """The part of an httpx response that steps read."""
+
+    status_code: int
+
+    @property
+    def headers(self) -> Any: ...
+
+    @property
+    def text(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Send:
+    """Sends a request and reads its whole answer."""
+
+    method: str
+    url: str
+    headers: dict[str, str]
+    content: str | None = None
+    timeout: float = USUAL_TRY_SECONDS
+
+
+@dataclass(frozen=True)
+class Open:
+    """Opens an answer without reading its body, unless it is an error. Every other step but Read closes it."""
+
+    url: str
+    headers: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Read:
+    """Reads the next bytes of the opened answer; None at its end."""
+
+
+@dataclass(frozen=True)
+class Sleep:
+    """Waits before the next try."""
+
+    seconds: float
+
+
+@dataclass
+class Patience:
+    """Time for which a silent service is waited for, counted from the last sign of life."""
+
+    limit: float
+    since: float = field(default_factory=time.monotonic)
+    failures: int = 0
+
+    def heard(self) -> None:
+        self.since = time.monotonic()
+        self.failures = 0
+
+    def wait(self, error: TrawlError) -> Steps[None]:
+        """Waits before the next try; raises the error when the time is over."""
+        self.failures += 1
+        longest = min(MAX_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2 ** (self.failures - 1))
+        # Half of the wait is random, so that many clients do not come back at once.
+        seconds = max(longest * random.uniform(0.5, 1), error.retry_after_seconds or 0)
+        if time.monotonic() + seconds - self.since > self.limit:
+            raise error
+        yield Sleep(seconds)
+
+
+@dataclass(frozen=True)
+class Service:
+    """A service and the key that is sent to it, and to no other address."""
+
+    url: str
+    key: str
+    patience_seconds: float
+
+    def headers(self, more: dict[str, str] | None = None) -> dict[str, str]:
+        return {"x-api-key": self.key, **(more or {})}
+
+    def ask(
+        self,
+        path: str,
+        method: str = "GET",
+        body: dict[str, Any] | None = None,
+        idempotency_key: str | None = None,
+        timeout: float = USUAL_TRY_SECONDS,
+    ) -> Steps[Any]:
+        """Repeats a call until it is answered for good, and returns the JSON of its answer."""
+        headers = self.headers()
+        if body is not None:
+            headers["content-type"] = "application/json"
+        if idempotency_key is not None:
+            headers["idempotency-key"] = idempotency_key
+        content = None if body is None else json.dumps(body)
+        patience = Patience(self.patience_seconds)
+        internal_errors = 0
+        while True:
+            try:
+                answer = yield Send(method, self.url + path, headers, content, timeout)
+                return self.read_json(answer)
+            except TrawlError as error:
+                internal_errors += error.status == 500
+                if not may_repeat(error) or internal_errors >= MAX_INTERNAL_ERRORS:
+                    raise
+                refusal = error
+            yield from patience.wait(refusal)
+
+    def read_json(self, answer: Answer) -> Any:
+        require_ok(answer)
+        value = parse(answer.text)
+        if not isinstance(value, (dict, list)):
+            sentence = f"{self.url} does not answer as trawl does"
+            raise TrawlError("not_trawl", sentence, status=answer.status_code)
+        return value
+
+
+def may_repeat(error: TrawlError) -> bool:
+    """Returns true for an error that passes by itself. A repeat may meet the first call, which still runs (409)."""
+    passing = ("unreachable", "idempotency_conflict", "rate_limited")
+    return error.code in passing or (error.status or 0) >= 500
+
+
+def unreachable(url: str, cause: object) -> TrawlError:
+    """Returns the error of a call that brought no answer."""
+    return TrawlError("unreachable", f"No way to {url}: {cause}")
+
+
+def require_ok(answer: Answer) -> None:
+    """Raises the refusal of an answer that is none of success."""
+    status = answer.status_code
+    if 200 <= status < 300:
+        return
+    said = parse(answer.text)
+    sentence = said.get("error") if isinstance(said, dict) else None
+    wait = answer.headers.get("retry-after", "")
+    raise TrawlError(
+        answer.headers.get("x-error-code") or ("unavailable" if status >= 500 else "not_trawl"),
+        str(sentence or f"The service answered with status {status}"),
+        status=status,
+        request_id=answer.headers.get("x-request-id"),
+        retry_after_seconds=int(wait) if wait.isdecimal() and len(wait) <= 6 else None,
+    )
+
+
+def parse(text: str) -> Any:
+    """Returns the value of a JSON text; None for the text of a proxy in between."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None

@@ -1,0 +1,193 @@
+"""The client of programs without asyncio."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, TypeVar
+from urllib.parse import urlencode
+
+import httpx
+
+from .api_types import Job, Metadata, Usage
+from .errors import TrawlError
+from .job_steps import fetch, follow, job_path, require_file
+from .steps import QUIET_SECONDS, Open, Read, Send, Service, Sleep, Steps, unreachable
+
+T = TypeVar("T")
+Kind = Literal["video", "audio"]
+Wait = Literal["stream", "poll"]
+Progress = Callable[[Job], None]
+CANCEL_SECONDS = 5.0
+
+
+class ResultFile:
+    """The file of a completed job. `url` is a signed link, which works without a key until it expires."""
+
+    def __init__(self, client: Trawl, job: Job) -> None:
+        result = require_file(job)
+        self._client = client
+        self.job = job
+        self.job_id: str = job["id"]
+        self.url: str = result["response"]
+        self.size: int = result["bytes"]
+        self.sha256: str = result["sha256"]
+        self.content_type: str = result["content_type"]
+        self.title: str | None = (result.get("metadata") or {}).get("title")
+
+    def read(self) -> bytes:
+        """Fetches the file into memory, going on where a connection broke, and compares its SHA-256."""
+        whole = io.BytesIO()
+        self._client._fetch(self.job, whole)
+        return whole.getvalue()
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Fetches the file to a path, which has it only when its SHA-256 is right."""
+        target = Path(path)
+        part = target.with_name(f"{target.name}.part")
+        try:
+            with part.open("wb") as file:
+                self._client._fetch(self.job, file)
+            return part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+class Trawl:
+    """A service of trawl, asked with one key; `patience_seconds` limits the wait for one that is away or busy."""
+
+    def __init__(
+        self, url: str, key: str, *, patience_seconds: float = 300, http: httpx.Client | None = None
+    ) -> None:
+        self._service = Service(url.rstrip("/"), key, patience_seconds)
+        self._http = http or httpx.Client(follow_redirects=False)
+
+    def __enter__(self) -> Trawl:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._http.close()
+
+    def download(
+        self,
+        url: str,
+        *,
+        kind: Kind = "video",
+        wait: Wait = "stream",
+        on_progress: Progress | None = None,
+        idempotency_key: str | None = None,
+        **parameters: Any,
+    ) -> ResultFile:
+        """Asks for a file and waits until it is there. One job and one charge, however often answers are lost.
+
+        `parameters` are those of the API, such as `video_quality="720p"`. An interrupt cancels the job.
+        """
+        job_id = self.start(url, kind=kind, idempotency_key=idempotency_key, **parameters)
+        try:
+            return self.wait(job_id, wait=wait, on_progress=on_progress)
+        except KeyboardInterrupt:
+            with contextlib.suppress(TrawlError):
+                soon = replace(self._service, patience_seconds=CANCEL_SECONDS)
+                self._run(soon.ask(job_path(job_id), "DELETE"))
+            raise
+
+    def start(self, url: str, *, kind: Kind = "video", idempotency_key: str | None = None, **parameters: Any) -> str:
+        """Asks for a file and returns the id of its job at once."""
+        once = idempotency_key or str(uuid.uuid4())
+        body = {"query": url, **parameters}
+        accepted = self._run(self._service.ask(f"/v1/{kind}/download", "POST", body, once))
+        return str(accepted["job_id"])
+
+    def wait(self, job_id: str, *, wait: Wait = "stream", on_progress: Progress | None = None) -> ResultFile:
+        """Waits for the end of a job and returns its file; raises the failure of a job that made none."""
+        seen = on_progress or (lambda _job: None)
+        return ResultFile(self, self._run(follow(self._service, job_id, wait, seen)))
+
+    def metadata(self, url: str, *, idempotency_key: str | None = None) -> Metadata:
+        """Tells what is known of a URL, without a file. It costs one credit."""
+        once = idempotency_key or str(uuid.uuid4())
+        answer = self._run(self._service.ask("/v1/media/metadata", "POST", {"query": url}, once, timeout=70))
+        metadata: Metadata = answer["metadata"]
+        return metadata
+
+    def job(self, job_id: str) -> Job:
+        job: Job = self._run(self._service.ask(job_path(job_id)))
+        return job
+
+    def jobs(self, *, status: str | None = None) -> Iterator[Job]:
+        """Yields the jobs of the account, newest first."""
+        cursor: str | None = ""
+        while cursor is not None:
+            query = {"limit": "100", **({"status": status} if status else {}), **({"cursor": cursor} if cursor else {})}
+            page = self._run(self._service.ask(f"/v1/jobs?{urlencode(query)}"))
+            yield from page["jobs"]
+            cursor = page["next_cursor"]
+
+    def cancel(self, job_id: str) -> Job:
+        """Cancels an open job, which then costs nothing; removes the file of one that has ended."""
+        job: Job = self._run(self._service.ask(job_path(job_id), "DELETE"))
+        return job
+
+    def usage(self) -> Usage:
+        usage: Usage = self._run(self._service.ask("/v1/usage"))
+        return usage
+
+    def _fetch(self, job: Job, file: Any) -> None:
+        def restart() -> None:
+            file.seek(0)
+            file.truncate()
+
+        self._run(fetch(self._service, job, file.write, restart))
+
+    def _run(self, steps: Steps[T]) -> T:
+        """Carries out each step and sends its outcome back."""
+        opened: dict[str, Any] = {}
+        outcome: Any = None
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    outcome = self._carry_out(step, opened)
+                except httpx.HTTPError as error:
+                    step = steps.throw(unreachable(self._service.url, str(error) or type(error).__name__))
+                else:
+                    step = steps.send(outcome)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        finally:
+            if opened:
+                opened["answer"].close()
+
+    def _carry_out(self, step: Send | Open | Read | Sleep, opened: dict[str, Any]) -> Any:
+        if isinstance(step, Read):
+            return next(opened["chunks"], None)
+        if opened:
+            opened.pop("answer").close()
+            opened.clear()
+        if isinstance(step, Sleep):
+            return time.sleep(step.seconds)
+        if isinstance(step, Send):
+            limits = httpx.Timeout(step.timeout)
+            return self._http.request(
+                step.method, step.url, headers=step.headers, content=step.content, timeout=limits
+            )
+        request = self._http.build_request("GET", step.url, headers=step.headers, timeout=QUIET_SECONDS)
+        answer = self._http.send(request, stream=True)
+        opened.update(answer=answer, chunks=answer.iter_raw())
+        if not answer.is_success:
+            answer.read()
+        return answer
+

@@ -1,0 +1,120 @@
+import type { components } from './api-types.ts';
+import { TrawlError } from './errors.ts';
+import { makePatience, unreachable } from './patience.ts';
+import { mayRepeat, type Transport } from './transport.ts';
+
+export type Job = components['schemas']['Job'];
+
+export interface WaitOptions {
+  /** `stream` (server-sent events, the default) tells every change; `poll` asks every 25 s and passes more proxies. */
+  readonly wait?: 'stream' | 'poll' | undefined;
+  /** Called with the job after each change. */
+  readonly onProgress?: ((job: Job) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const pollSeconds = 25;
+/** The service writes to a stream every few seconds; one that is silent for so long is opened again. */
+const quietMs = 60_000;
+/** Streams that broke off without a word before polling takes their place. */
+const maxEmptyStreams = 3;
+
+/** Waits for the end of a job, through broken streams and restarts of the service. */
+export async function followJob(transport: Transport, jobId: string, options: WaitOptions): Promise<Job> {
+  const seen = options.onProgress ?? (() => {});
+  let isStream = options.wait !== 'poll';
+  const stream = { lastId: '', empty: 0 };
+  const patience = makePatience(transport.patienceMs);
+  for (;;) {
+    if (!isStream) return pollToEnd(transport, jobId, seen, options.signal);
+    try {
+      const heard = () => {
+        stream.empty = -1;
+        patience.heard();
+      };
+      const job = await readStream(transport, jobId, stream, seen, heard, options.signal);
+      if (job !== null) return job;
+      throw unreachable(transport.url, new Error('the stream of events broke off'));
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      if (!(error instanceof TrawlError) || !mayRepeat(error)) throw error;
+      stream.empty += 1;
+      isStream = error.code !== 'rate_limited' && (error.status !== null || stream.empty < maxEmptyStreams);
+      if (isStream) await patience.wait(error, options.signal);
+    }
+  }
+}
+
+export function hasEnded({ status }: Job): boolean {
+  return status !== 'QueuedJob' && status !== 'Running';
+}
+
+async function pollToEnd(
+  transport: Transport,
+  jobId: string,
+  seen: (job: Job) => void,
+  signal: AbortSignal | undefined,
+): Promise<Job> {
+  for (let last = ''; ; ) {
+    const path = `/v1/jobs/${encodeURIComponent(jobId)}?wait=${pollSeconds}`;
+    const job = (await transport.ask(path, { signal, tryMs: (pollSeconds + 15) * 1000 })) as Job;
+    const text = JSON.stringify(job);
+    if (text !== last) seen(job);
+    if (hasEnded(job)) return job;
+    last = text;
+  }
+}
+
+/** Reads one stream of events; returns `null` when it ends before the job does. */
+async function readStream(
+  transport: Transport,
+  jobId: string,
+  stream: { lastId: string },
+  seen: (job: Job) => void,
+  heard: () => void,
+  signal: AbortSignal | undefined,
+): Promise<Job | null> {
+  const quiet = new AbortController();
+  const abortQuiet = () => quiet.abort(new Error('nothing was heard for too long'));
+  let timer = setTimeout(abortQuiet, quietMs);
+  try {
+    const headers = { accept: 'text/event-stream', ...(stream.lastId && { 'last-event-id': stream.lastId }) };
+    const signals = AbortSignal.any([quiet.signal, ...(signal ? [signal] : [])]);
+    const response = await transport.open(`/v1/jobs/${encodeURIComponent(jobId)}/events`, headers, signals);
+    for await (const event of eventsOf(response)) {
+      clearTimeout(timer);
+      timer = setTimeout(abortQuiet, quietMs);
+      heard();
+      if (event.data === '') continue;
+      const job = JSON.parse(event.data) as Job;
+      stream.lastId = event.id;
+      seen(job);
+      if (hasEnded(job)) return job;
+    }
+    return null;
+  } catch (error) {
+    throw error instanceof TrawlError ? error : unreachable(transport.url, error);
+  } finally {
+    clearTimeout(timer);
+    // Ends the connection of a stream that is left early.
+    quiet.abort();
+  }
+}
+
+/** Yields the events of a stream; one without data is a sign of life. */
+async function* eventsOf({ body }: Response): AsyncGenerator<{ id: string; data: string }, void> {
+  if (body === null) return;
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  for (let text = ''; ; ) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const blocks = (text + decoder.decode(value, { stream: true })).split('\n\n');
+    text = blocks.pop() ?? '';
+    for (const block of blocks) {
+      const lines = block.split('\n');
+      const field = (name: string) => lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2) ?? '';
+      yield { id: field('id'), data: field('data') };
+    }
+  }
+}

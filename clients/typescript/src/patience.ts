@@ -1,0 +1,52 @@
+import { TrawlError } from './errors.ts';
+
+/** Time for which a silent service is waited for, counted from the last sign of life. */
+export interface Patience {
+  /** The service was heard. */
+  readonly heard: () => void;
+  /** Waits before the next try, at least so long; throws the error when the time is over. */
+  readonly wait: (error: TrawlError, signal: AbortSignal | undefined) => Promise<void>;
+}
+
+const firstMs = 200;
+const maxMs = 10_000;
+
+export function makePatience(patienceMs: number): Patience {
+  let since = performance.now();
+  let failures = 0;
+  return {
+    heard: () => {
+      since = performance.now();
+      failures = 0;
+    },
+    wait: async (error, signal) => {
+      failures += 1;
+      // Half of the wait is random, so that many clients do not come back at once.
+      const backoffMs = Math.min(maxMs, firstMs * 2 ** (failures - 1)) * (0.5 + Math.random() / 2);
+      const waitMs = Math.max(backoffMs, (error.retryAfterSeconds ?? 0) * 1000);
+      if (performance.now() + waitMs - since > patienceMs) throw error;
+      await pause(waitMs, signal);
+    },
+  };
+}
+
+/** Returns the error of a call that brought no answer. */
+export function unreachable(url: string, cause: unknown): TrawlError {
+  const words = cause instanceof Error ? cause.message : String(cause);
+  return new TrawlError('unreachable', `No way to ${url}: ${words}`, { cause });
+}
+
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const end = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', end);
+      resolve();
+    }, ms);
+    if (signal?.aborted) end();
+    else signal?.addEventListener('abort', end, { once: true });
+  });
+}

@@ -1,0 +1,105 @@
+import type { components } from './api-types.ts';
+import { type Blame, type ErrorCode, TrawlError } from './errors.ts';
+import { followJob, type Job, type WaitOptions } from './follow-job.ts';
+import { type FetchOptions, type ResultFile, resultOf } from './result-file.ts';
+import { makeTransport, type Transport } from './transport.ts';
+import { verifyWebhook, type WebhookEvent, type WebhookOptions } from './webhook.ts';
+
+type Schemas = components['schemas'];
+type Flags = 'query' | 'soft_fail' | 'is_async' | 'fields';
+
+export type Metadata = Schemas['Metadata'];
+export type Usage = Schemas['Usage'];
+
+export interface TrawlOptions {
+  /** Address of the service, such as `https://trawl.example`. */
+  readonly url: string;
+  readonly key: string;
+  /** Longest wait for a service that is away or busy, from its last answer; 300 unless given. */
+  readonly patienceSeconds?: number;
+  /** Replaces the `fetch` of the platform. */
+  readonly fetch?: typeof fetch;
+}
+
+interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Makes calls with the same key one call for 24 h; each call has a random one unless given. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+/** Kind of the file, and the parameters of the API for it. */
+export type DownloadParameters =
+  | ({ readonly kind?: 'video' } & Omit<Schemas['VideoRequest'], Flags>)
+  | ({ readonly kind: 'audio' } & Omit<Schemas['AudioRequest'], Flags>);
+
+export type DownloadOptions = DownloadParameters & CallOptions & WaitOptions;
+
+/** A service of trawl, asked with one key. */
+export class Trawl {
+  readonly #transport: Transport;
+
+  constructor({ url, key, patienceSeconds = 300, fetch: given = globalThis.fetch }: TrawlOptions) {
+    const bound: typeof fetch = (...args) => given(...args);
+    this.#transport = makeTransport({
+      url: url.replace(/\/+$/, ''),
+      key,
+      patienceMs: patienceSeconds * 1000,
+      fetch: bound,
+    });
+  }
+
+  /** Asks for a file and waits until it is there. One job and one charge, however often answers are lost; an abort cancels the job. */
+  async download(url: string, options: DownloadOptions = {}): Promise<ResultFile> {
+    const jobId = await this.start(url, options);
+    try {
+      return await this.wait(jobId, options);
+    } catch (error) {
+      if (options.signal?.aborted) await this.cancel(jobId).catch(() => {});
+      throw error;
+    }
+  }
+
+  /** Asks for a file and returns the id of its job at once. */
+  async start(url: string, options: DownloadOptions = {}): Promise<string> {
+    const { kind = 'video', idempotencyKey = crypto.randomUUID(), signal, wait, onProgress, ...parameters } = options;
+    const call = { method: 'POST', body: { query: url, ...parameters }, idempotencyKey, signal } as const;
+    return ((await this.#transport.ask(`/v1/${kind}/download`, call)) as Schemas['Accepted']).job_id;
+  }
+
+  /** Waits for the end of a job and returns its file; throws the failure of a job that made none. */
+  async wait(jobId: string, options: WaitOptions = {}): Promise<ResultFile> {
+    return resultOf(this.#transport, await followJob(this.#transport, jobId, options));
+  }
+
+  /** Tells what is known of a URL, without a file. It costs one credit. */
+  async metadata(url: string, { idempotencyKey = crypto.randomUUID(), signal }: CallOptions = {}): Promise<Metadata> {
+    const call = { method: 'POST', body: { query: url }, idempotencyKey, signal, tryMs: 70_000 } as const;
+    return ((await this.#transport.ask('/v1/media/metadata', call)) as { metadata: Metadata }).metadata;
+  }
+
+  async job(jobId: string, { signal }: FetchOptions = {}): Promise<Job> {
+    return (await this.#transport.ask(`/v1/jobs/${encodeURIComponent(jobId)}`, { signal })) as Job;
+  }
+
+  /** Yields the jobs of the account, newest first. */
+  async *jobs({ status, signal }: { readonly status?: Job['status'] } & FetchOptions = {}): AsyncGenerator<Job, void> {
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const query = new URLSearchParams({ limit: '100', ...(status && { status }), ...(cursor && { cursor }) });
+      const page = (await this.#transport.ask(`/v1/jobs?${query}`, { signal })) as Schemas['JobList'];
+      yield* page.jobs;
+      cursor = page.next_cursor;
+    }
+  }
+
+  /** Cancels an open job, which then costs nothing; removes the file of one that has ended. */
+  async cancel(jobId: string, { signal }: FetchOptions = {}): Promise<Job> {
+    return (await this.#transport.ask(`/v1/jobs/${encodeURIComponent(jobId)}`, { method: 'DELETE', signal })) as Job;
+  }
+
+  async usage({ signal }: FetchOptions = {}): Promise<Usage> {
+    return (await this.#transport.ask('/v1/usage', { signal })) as Usage;
+  }
+}
+
+export type { FetchOptions, WaitOptions, WebhookOptions };
+export { type Blame, type ErrorCode, type Job, type ResultFile, TrawlError, verifyWebhook, type WebhookEvent };

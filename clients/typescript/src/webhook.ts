@@ -1,0 +1,65 @@
+import { TrawlError } from './errors.ts';
+
+/** Body of a webhook: the end of a job. */
+export interface WebhookEvent {
+  readonly id: string;
+  readonly status: 'CompletedJob' | 'Error';
+  readonly result?: { readonly metadata: unknown; readonly response: string | null };
+  readonly error?: string;
+}
+
+export interface WebhookOptions {
+  /** Signing secret of the account, `whsec_…`; several while one is being replaced. */
+  readonly secret: string | readonly string[];
+  /** Largest age of a post in seconds; 300 unless given. */
+  readonly toleranceSeconds?: number;
+  /** Unix time in seconds, for tests. */
+  readonly now?: number;
+}
+
+type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** Returns the event of a genuine post; throws `bad_signature` for any other. `body` is the text as received, before parsing. */
+export async function verifyWebhook(
+  body: string,
+  headers: WebhookHeaders,
+  { secret, toleranceSeconds = 300, now = Date.now() / 1000 }: WebhookOptions,
+): Promise<WebhookEvent> {
+  const [id, time, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) =>
+    read(headers, name),
+  );
+  if (!id || !time || !signatures) throw bad('The post carries no signature');
+  if (!(Math.abs(now - Number(time)) <= toleranceSeconds)) throw bad('The post is too old, or comes from the future');
+  const text = new TextEncoder().encode(`${id}.${time}.${body}`);
+  for (const one of typeof secret === 'string' ? [secret] : secret) {
+    const key = await crypto.subtle.importKey('raw', decode(one.replace(/^whsec_/, '')), mac, false, ['verify']);
+    for (const signature of signatures.split(' ')) {
+      const [version, given = ''] = signature.split(',');
+      // `verify` compares in constant time.
+      if (version === 'v1' && (await crypto.subtle.verify('HMAC', key, decode(given), text))) return JSON.parse(body);
+    }
+  }
+  throw bad('The signature of the post is wrong');
+}
+
+const mac = { name: 'HMAC', hash: 'SHA-256' };
+
+function read(headers: WebhookHeaders, name: string): string | undefined {
+  if (headers instanceof Headers) return headers.get(name) ?? undefined;
+  const key = Object.keys(headers).find((one) => one.toLowerCase() === name);
+  const value = key === undefined ? undefined : headers[key];
+  return typeof value === 'string' ? value : value?.[0];
+}
+
+function decode(base64: string): Uint8Array<ArrayBuffer> {
+  try {
+    return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+  } catch {
+    // No base64: it fits no signature.
+    return new Uint8Array(1);
+  }
+}
+
+function bad(sentence: string): TrawlError {
+  return new TrawlError('bad_signature', sentence);
+}

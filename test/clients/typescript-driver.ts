@@ -1,0 +1,49 @@
+import { createInterface } from 'node:readline';
+import { Trawl, TrawlError, verifyWebhook } from '../../clients/typescript/src/trawl.ts';
+import type { ClientCommand, ClientOutcome } from '../support/client-driver.ts';
+
+// Carries out the commands of its standard input with the TypeScript client, a JSON value a line, and writes their outcomes.
+
+async function carryOut({ verb, service, url, parameters = {}, post }: ClientCommand): Promise<unknown> {
+  const client = new Trawl(service);
+  switch (verb) {
+    case 'download': {
+      const stages: string[] = [];
+      const file = await client.download(url, { ...parameters, onProgress: ({ status }) => stages.push(status) });
+      return { job_id: file.jobId, sha256: file.sha256, bytes: await hexDigest(await file.bytes()), stages };
+    }
+    case 'abort': {
+      const stop = new AbortController();
+      const onProgress = () => stop.abort();
+      await client.download(url, { ...parameters, onProgress, signal: stop.signal }).catch((error: unknown) => {
+        if (!stop.signal.aborted) throw error;
+      });
+      return {};
+    }
+    case 'metadata':
+      return { title: (await client.metadata(url)).title, used: (await client.usage()).total_used };
+    case 'jobs': {
+      const ids = [];
+      for await (const { id } of client.jobs()) ids.push(id);
+      return { ids, own: await Promise.all(ids.map(async (id) => (await client.job(id)).id)) };
+    }
+    case 'verify':
+      return await verifyWebhook(post!.body, post!.headers, { secret: post!.secret, now: post!.now });
+  }
+}
+
+async function hexDigest(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+  return Buffer.from(await crypto.subtle.digest('SHA-256', bytes)).toString('hex');
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const outcome: ClientOutcome = await carryOut(JSON.parse(line)).then(
+    (value) => ({ value }),
+    (error: unknown) => {
+      if (!(error instanceof TrawlError)) throw error;
+      const { code, blame, retryable, status, jobId, message } = error;
+      return { error: { code, blame, retryable, status, job_id: jobId, sentence: message } };
+    },
+  );
+  console.log(JSON.stringify(outcome));
+}
