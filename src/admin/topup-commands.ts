@@ -68,7 +68,9 @@ export const topupCommands = [
       );
       const choice: Partial<TopupChoice> = Object.fromEntries(chosen);
       const accountId = await findAccount(store, SLUG);
-      return resultOf(await changeTopup(store, accountId, choice, config.stripeKey !== null));
+      return resultOf(
+        await changeTopup(store, accountId, choice, { by: 'operator', hasProvider: config.stripeKey !== null }),
+      );
     },
   }),
 ];

@@ -1,20 +1,36 @@
 import { refuse } from '../base/errors.ts';
 import { writeTime } from '../model/timestamp.ts';
-import { enablingProblem, nextPossibleAt, type Topup, type TopupChoice, topupOf } from '../model/topup.ts';
+import {
+  enablingProblem,
+  nextPossibleAt,
+  ownerProblem,
+  type Topup,
+  type TopupChoice,
+  topupOf,
+} from '../model/topup.ts';
 import { readSnapshot } from '../store/accounts/read-snapshot.ts';
+import { listOffers } from '../store/money/offers.ts';
 import { readTopup, setTopup } from '../store/money/set-topup.ts';
 import { hashTexts, type RecordStore } from '../store/script.ts';
+
+export interface TopupChange {
+  /** An owner chooses among the offers and cannot name the payment method of somebody else. */
+  readonly by: 'operator' | 'owner';
+  readonly hasProvider: boolean;
+}
 
 /** Changes what is chosen; throws the reason why an account cannot have what it would then have enabled (D82). */
 export async function changeTopup(
   store: RecordStore,
   accountId: string,
   choice: Partial<TopupChoice>,
-  hasProvider: boolean,
+  { by, hasProvider }: TopupChange,
 ): Promise<Topup> {
   const { plan } = await readSnapshot(store, accountId);
   const before = topupOf(await readTopup(store, accountId));
   const wanted = { ...before, ...choice };
+  const refusal = by === 'owner' ? ownerProblem(before, wanted, await listOffers(store)) : null;
+  if (refusal !== null) throw refuse('forbidden', refusal);
   const problem = wanted.enabled ? enablingProblem(wanted, plan, hasProvider) : null;
   if (problem === 'no_provider')
     throw refuse(problem, 'No payment provider is configured: TRAWL_STRIPE_KEY is not set');

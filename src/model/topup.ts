@@ -1,6 +1,7 @@
 import type { RefusalCode } from '../base/errors.ts';
 import type { Plan } from './account.ts';
 import { type ReadInput, readPackTitle, readSwitch, readWhole, readWholeOrNone } from './operator-input.ts';
+import type { Offer } from './purchase.ts';
 
 export interface TopupChoice {
   readonly enabled: boolean;
@@ -73,6 +74,21 @@ export function enablingProblem(
   if (!plan?.paid) return 'paid_plan_only';
   if (!isComplete(topup)) return 'topup_incomplete';
   return providerConfigured ? null : 'no_provider';
+}
+
+/** Returns why an owner may not have this setting: the price is the operator's, and a card is stored by its owner at the checkout. */
+export function ownerProblem(before: TopupChoice, wanted: TopupChoice, offers: readonly Offer[]): string | null {
+  const isSame = (name: keyof TopupChoice) => before[name] === wanted[name];
+  if (!isSame('customer') || !isSame('payment_method')) return 'A payment method is stored at the checkout, not here';
+  if ((['pack_title', 'pack_total', 'price_cents', 'currency'] as const).every(isSame)) return null;
+  const isOffered = offers.some(
+    ({ title, credits, price_cents, currency }) =>
+      title === wanted.pack_title &&
+      credits === wanted.pack_total &&
+      price_cents === wanted.price_cents &&
+      currency === wanted.currency,
+  );
+  return isOffered ? null : 'The pack must be one of the offers, at its price';
 }
 
 export function isComplete<T extends TopupChoice>(topup: T): topup is T & Needed {

@@ -5,6 +5,7 @@ import {
   enablingProblem,
   nextPossibleAt,
   noTopup,
+  ownerProblem,
   readTopupChoice,
   type Topup,
   type TopupChoice,
@@ -125,6 +126,24 @@ describe('enablingProblem', () => {
   for (const [what, topup, plan, provider, problem] of rows) {
     it(`answers ${problem} for ${what}`, () =>
       expect(enablingProblem({ ...chosen, ...topup }, plan, provider)).to.equal(problem));
+  }
+});
+
+describe('ownerProblem', () => {
+  const offer = { name: 'small', title: 'Small', credits: 100, price_cents: 990, currency: 'eur' };
+  const offered = { pack_title: 'Small', pack_total: 100, price_cents: 990, currency: 'eur' };
+  const rows: [what: string, change: Partial<TopupChoice>, allowed: boolean][] = [
+    ['switches and limits', { enabled: false, threshold_percent: 20, monthly_cap_cents: 5000 }, true],
+    ['an offer', offered, true],
+    ['an offer at another price', { ...offered, price_cents: 1 }, false],
+    ['an offer of more credits', { ...offered, pack_total: 1000 }, false],
+    ['an offer in another currency', { ...offered, currency: 'jpy' }, false],
+    ['the customer of others', { customer: 'cus_y' }, false],
+    ['the payment method of others', { payment_method: 'pm_y' }, false],
+  ];
+  for (const [what, change, allowed] of rows) {
+    it(`${allowed ? 'allows' : 'names'} ${what}`, () =>
+      expect(ownerProblem(chosen, { ...chosen, ...change }, [offer]) === null).to.equal(allowed));
   }
 });
 
