@@ -43,6 +43,7 @@ const needs: Record<string, readonly string[]> = {
   openapi: ['oasdiff'],
   browser: ['chromium', 'redis-server'],
   release: ['helm', 'actionlint'],
+  watch: ['promtool'],
   images: ['buildah', 'mmdebstrap', 'runc', ...media, 'root'],
   node,
   e2e: [...node, 'versitygw', 'redis-server', 'ffmpeg', 'ffprobe'],
@@ -67,6 +68,7 @@ const waiting: Record<string, 'by file' | 'whole'> = {
   repo: 'by file',
   browser: 'by file',
   release: 'by file',
+  watch: 'by file',
 };
 /** The first of the other groups: what fails soon, then what takes long. */
 const firstGroups = ['types', 'lint', 'unit', 'api', 'media', 'store', 'worker', 'admin'];

@@ -109,6 +109,7 @@ const declared = {
     'Failures that no rule of the table of failures explains: the log has their text.',
   ),
   yt_dlp_info: gauge('Always 1; its label is the version of yt-dlp in use.', 'version'),
+  yt_dlp_released_seconds: gauge('Unix time of the day on which the yt-dlp in use was released.'),
   build_info: gauge('Always 1; its label is the version of trawl.', 'version'),
   purchases_total: counter(
     'Purchases of packs: paid, declined, refunded or disputed; capped by the monthly cap; unknown when the provider gave no answer, which is asked for again.',

@@ -6,10 +6,23 @@ import { ytDlpVersionArgs } from '../media/yt-dlp.ts';
 
 const maxMs = 20_000;
 
-/** Sets `yt_dlp_info` later: the start does not wait for Python. */
-export function showYtDlpVersion(python: string, { yt_dlp_info }: Pick<Metrics, 'yt_dlp_info'>, log: Log): void {
+type VersionMetrics = Pick<Metrics, 'yt_dlp_info' | 'yt_dlp_released_seconds'>;
+
+/** Sets the metrics of yt-dlp later: the start does not wait for Python. */
+export function showYtDlpVersion(python: string, metrics: VersionMetrics, log: Log): void {
   promisify(execFile)(python, [...ytDlpVersionArgs], { timeout: maxMs }).then(
-    ({ stdout }) => yt_dlp_info.set({ version: stdout.trim() }, 1),
+    ({ stdout }) => {
+      const version = stdout.trim();
+      metrics.yt_dlp_info.set({ version }, 1);
+      const released = releaseOf(version);
+      if (released !== undefined) metrics.yt_dlp_released_seconds.set(released);
+    },
     (error) => log.warn('the version of yt-dlp could not be read', { error }),
   );
+}
+
+/** Returns the Unix time of the day that yt-dlp's version begins with, as in `2026.11.10` or `2026.11.10.232810.dev0`. */
+export function releaseOf(version: string): number | undefined {
+  const [, year, month, day] = /^(\d{4})\.(\d{1,2})\.(\d{1,2})(?:\.|$)/.exec(version) ?? [];
+  return year === undefined ? undefined : Date.UTC(Number(year), Number(month) - 1, Number(day)) / 1000;
 }

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { makeMetrics, metricsTable } from '../../src/base/metrics.ts';
+import { releaseOf } from '../../src/roles/yt-dlp-version.ts';
 
 /** Every metric that dashboards and alerts depend on, with its labels. */
 const wanted = `
@@ -7,7 +8,7 @@ http_requests_total{route,status} http_request_seconds{route} jobs_total{endpoin
 job_seconds{endpoint,stage} jobs_open{state} oldest_queued_seconds holds_open charges_total{endpoint,balance} ledger_problems
 webhook_deliveries_total{outcome} webhooks_due oldest_webhook_seconds auth_failures_total blocked_ips redis_seconds{script}
 redis_ready durability_relaxed egress_connections_total{verdict} source_outcomes_total{site,outcome} leader reconcile_seconds
-reconcile_errors_total watch_age_seconds attempts_total{class} unclassified_failures_total yt_dlp_info{version}
+reconcile_errors_total watch_age_seconds attempts_total{class} unclassified_failures_total yt_dlp_info{version} yt_dlp_released_seconds
 build_info{version} overdrafts_total purchases_total{outcome} mails_total{outcome} oldest_unsettled_seconds redis_memory_ratio
 connections_dropped_total ledger_verify_age_seconds redis_memory_unlimited upkeep_errors_total{task}
 clock_steady clock_difference_seconds object_store_ready stray_objects removal_errors_total
@@ -33,6 +34,17 @@ describe('metrics', () => {
       const line = text.split('\n').find((line) => line.endsWith(' 2') && !line.startsWith('#'));
       for (const label of labels ? shown : []) expect(line).to.contain(label);
       expect(line?.match(/="/g)?.length ?? 0).to.equal(labels ? shown.length : 0);
+    });
+  }
+
+  for (const [version, day] of [
+    ['2026.11.10', '2026-11-10'],
+    ['2026.11.10.232810.dev0', '2026-11-10'],
+    ['2026.1.5', '2026-01-05'],
+    ['unknown', undefined],
+  ] as const) {
+    it(`yt_dlp_released_seconds is ${day ? `the start of ${day}` : 'absent'} for the version ${version}`, () => {
+      expect(releaseOf(version)).to.equal(day && Date.parse(day) / 1000);
     });
   }
 

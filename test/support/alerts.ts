@@ -1,0 +1,17 @@
+import { loadYaml } from '@kubernetes/client-node';
+import { read } from './tree.ts';
+
+export interface Alert {
+  readonly alert: string;
+  readonly expr: string;
+  readonly for?: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: { readonly summary: string; readonly runbook_url: string };
+}
+
+export const rulesFile = 'charts/trawl/rules/trawl.yaml';
+
+/** Every alert of the chart. */
+export const alerts: readonly Alert[] = (
+  loadYaml(read(rulesFile)) as { groups: readonly { rules: readonly Alert[] }[] }
+).groups.flatMap(({ rules }) => rules);

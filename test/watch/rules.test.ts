@@ -1,0 +1,82 @@
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { alerts, rulesFile } from '../support/alerts.ts';
+import { aFolder } from '../support/redis.ts';
+import { root } from '../support/tree.ts';
+import { healthy, scenarios } from './scenarios.ts';
+
+const run = promisify(execFile);
+const rules = join(root, rulesFile);
+/** Six and a half hours: the longest window of an alert, and its `for`. */
+const at = '390m';
+
+describe('the alerts before promtool', function () {
+  this.timeout(60_000);
+  const { folder, remove } = aFolder();
+  after(remove);
+
+  it('are rules without a complaint', async () => {
+    const { stdout } = await run('promtool', ['check', 'rules', '--lint=all', '--lint-fatal', rules]);
+    expect(stdout).to.include(`SUCCESS: ${alerts.length} rules found`);
+  });
+
+  it('have a scenario each in which they fire', () => {
+    const fired = new Set(scenarios.flatMap(({ fires }) => Object.keys(fires)).concat('TrawlNotSeen'));
+    expect(alerts.map(({ alert }) => alert).filter((name) => !fired.has(name))).to.deep.equal([]);
+  });
+
+  it('are silent in a healthy system', async () => {
+    await judge('healthy', {}, {});
+  });
+
+  it('are silent, but for TrawlNotSeen, where nothing is installed', async () => {
+    const nothing = Object.fromEntries(Object.keys(healthy).map((series) => [series, '_x400']));
+    await judge('nothing', nothing, { TrawlNotSeen: { labels: {}, summary: 'Prometheus sees no part of trawl' } });
+  });
+
+  for (const { title, change, fires } of scenarios) {
+    it(`fire when ${title}: ${Object.keys(fires).join(' and ')}, and nothing else`, async () => {
+      const expected = Object.entries(fires).map(([name, summary]) => {
+        const reason = /get 503 because of (\w+)/.exec(summary)?.[1];
+        return [name, { labels: { namespace: 'films', ...(reason && { reason }) }, summary }] as const;
+      });
+      await judge(title, change, Object.fromEntries(expected));
+    });
+  }
+
+  /** Runs one scenario: each alert that is not named must be silent. */
+  async function judge(
+    name: string,
+    change: Readonly<Record<string, string>>,
+    fired: Readonly<Record<string, { readonly labels: object; readonly summary: string }>>,
+  ): Promise<void> {
+    const series = Object.entries({ ...healthy, ...change });
+    const test = {
+      name,
+      interval: '1m',
+      input_series: series.map(([one, values]) => ({ series: inNamespace(one), values })),
+      alert_rule_test: alerts.map(({ alert, labels, annotations }) => {
+        const one = fired[alert];
+        const firing = one && {
+          exp_labels: { severity: labels.severity, ...one.labels },
+          exp_annotations: { ...annotations, summary: one.summary },
+        };
+        return { eval_time: at, alertname: alert, exp_alerts: firing ? [firing] : [] };
+      }),
+    };
+    const file = join(folder, `${name.replaceAll(/\W/g, '-')}.yaml`);
+    writeFileSync(file, JSON.stringify({ rule_files: [rules], evaluation_interval: '5m', tests: [test] }));
+    const { code, said } = await run('promtool', ['test', 'rules', file]).then(
+      ({ stdout }) => ({ code: 0, said: stdout }),
+      ({ code: failed, stdout, stderr }) => ({ code: failed, said: `${stdout}${stderr}` }),
+    );
+    expect(code, said).to.equal(0);
+  }
+});
+
+function inNamespace(series: string): string {
+  return series.includes('{') ? series.replace('{', '{namespace="films",') : `${series}{namespace="films"}`;
+}
