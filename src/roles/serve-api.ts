@@ -5,12 +5,11 @@ import { type CreditRoutes, getMetadata, startDownload, startRetry } from '../ap
 import { sendDocsFile, showDocs, showWelcome } from '../api/document-pages.ts';
 import { streamEvents } from '../api/event-routes.ts';
 import { deliverFile } from '../api/file-routes.ts';
-import { type HttpTimeouts, listen } from '../api/http-server.ts';
+import { type HttpTimeouts, listen, type PendingLimit } from '../api/http-server.ts';
 import { deleteJob, getJob, getJobs, type JobRoutes } from '../api/job-routes.ts';
 import { makeJobView } from '../api/job-view.ts';
 import { makeJobWatches } from '../api/job-watch.ts';
 import { makeOpenapi } from '../api/openapi.ts';
-import type { PendingLimit } from '../api/pending-connections.ts';
 import { cacheStats } from '../api/stats-cache.ts';
 import { readJsonLines } from '../archive/json-lines.ts';
 import type { Log } from '../base/log.ts';

@@ -4,12 +4,11 @@ import { forgetFailures } from './access/count-auth-failure.ts';
 import { releaseExpiredCall } from './access/release-call.ts';
 import { finishRemovals } from './accounts/remove-account.ts';
 import { removeJob } from './jobs/remove-job.ts';
-import { keys } from './keys.ts';
+import { keys, longId } from './keys.ts';
 import { sweepLines } from './log/trim-lines.ts';
 import { maxMailAgeMs, takeMail } from './mail/take-mail.ts';
 import { rollPeriod } from './money/roll-period.ts';
 import { type RecordStore, readDue } from './script.ts';
-import { longId } from './short-id.ts';
 
 /** Longer than the doubling of blocks is remembered. */
 const failureMs = 2 * 86_400_000;

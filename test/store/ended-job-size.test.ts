@@ -5,8 +5,7 @@ import { type Metadata, readMetadata } from '../../src/model/metadata.ts';
 import { type Cursor, listJobs } from '../../src/store/jobs/list-jobs.ts';
 import { noteProgress } from '../../src/store/jobs/note-progress.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
-import { keys } from '../../src/store/keys.ts';
-import { shortId } from '../../src/store/short-id.ts';
+import { keys, shortId } from '../../src/store/keys.ts';
 import { aDownload, anAccount, aRunningJob, completed, failed, holder, lead, storeOf } from '../support/record.ts';
 import { startTestRedis } from '../support/redis.ts';
 

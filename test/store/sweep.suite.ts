@@ -8,12 +8,11 @@ import { noteStoring } from '../../src/store/jobs/note-storing.ts';
 import { readJob } from '../../src/store/jobs/read-job.ts';
 import { removeFile } from '../../src/store/jobs/remove-file.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
-import { keys } from '../../src/store/keys.ts';
+import { keys, shortId } from '../../src/store/keys.ts';
 import { readLedger } from '../../src/store/log/read-ledger.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
-import { shortId } from '../../src/store/short-id.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
 import {
   aDownload,

@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { receiverOf } from '../../src/model/caller-url.ts';
 import { packTexts } from '../../src/store/jobs/ended-job.ts';
 import { readStored } from '../../src/store/jobs/read-job.ts';
-import { keys } from '../../src/store/keys.ts';
-import { longId } from '../../src/store/short-id.ts';
+import { keys, longId } from '../../src/store/keys.ts';
 import { type TestStore, theJob } from './record.ts';
 
 /** Puts webhooks into the record that are due as this one is, or from a later time on, faster than through all that comes before. */

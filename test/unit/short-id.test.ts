@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { longId, shortId } from '../../src/store/short-id.ts';
+import { longId, shortId } from '../../src/store/keys.ts';
 
 describe('the short id of a job', () => {
   it('has 22 characters and leads back to the id', () => {

@@ -1,11 +1,10 @@
 import type { Endpoint } from '../../model/job.ts';
 import type { JobWebhook } from '../jobs/read-job.ts';
-import { keys } from '../keys.ts';
+import { keys, shortId } from '../keys.ts';
 import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
 import { quotaWindows } from '../lua/sliding-window.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { askAgain, type RecordStore, run, script, text } from '../script.ts';
-import { shortId } from '../short-id.ts';
 import {
   authorizeArgNames,
   authorizeKeyNames,

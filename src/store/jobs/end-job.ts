@@ -1,8 +1,8 @@
 import type { Job } from '../../model/job.ts';
+import { shortId } from '../keys.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
 import { statistics } from '../lua/statistics.ts';
-import { shortId } from '../short-id.ts';
 import { storedEnd } from './ended-job.ts';
 import { jobIndex } from './job-index.ts';
 import { fileScore } from './kept-files.ts';

@@ -1,6 +1,5 @@
-import { keys } from '../keys.ts';
+import { keys, longId, shortId } from '../keys.ts';
 import { type RecordStore, readDue, run, script } from '../script.ts';
-import { longId, shortId } from '../short-id.ts';
 import { storedEnd } from './ended-job.ts';
 
 /**

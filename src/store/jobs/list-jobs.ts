@@ -1,7 +1,6 @@
 import type { Job, JobStatus } from '../../model/job.ts';
-import { keys } from '../keys.ts';
+import { keys, longId } from '../keys.ts';
 import type { RecordStore } from '../script.ts';
-import { longId } from '../short-id.ts';
 import { lastOfMillisecond, readScore } from './job-index.ts';
 import { readJobs } from './read-job.ts';
 

@@ -1,7 +1,7 @@
 import { type AttemptProgress, recordingStage } from '../../model/attempt-protocol.ts';
 import type { Job } from '../../model/job.ts';
+import { shortId } from '../keys.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
-import { shortId } from '../short-id.ts';
 import { jobIndex } from './job-index.ts';
 import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
 

@@ -1,6 +1,6 @@
 import type { Job } from '../../model/job.ts';
+import { shortId } from '../keys.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
-import { shortId } from '../short-id.ts';
 import { storedEnd } from './ended-job.ts';
 import { fileScore } from './kept-files.ts';
 

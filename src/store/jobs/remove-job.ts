@@ -1,6 +1,5 @@
-import { keys } from '../keys.ts';
+import { keys, shortId } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
-import { shortId } from '../short-id.ts';
 import { storedEnd } from './ended-job.ts';
 
 /** Removes the record of a job that ended before a moment. Answers {'removed'}, {'kept'} or {'not_found'}. */

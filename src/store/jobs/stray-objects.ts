@@ -1,6 +1,5 @@
-import { keys } from '../keys.ts';
+import { keys, longId, shortId } from '../keys.ts';
 import { type RecordStore, readDue } from '../script.ts';
-import { longId, shortId } from '../short-id.ts';
 import { readFileTimes } from './kept-files.ts';
 
 /** More are not kept in mind at once; the next ones follow when these are gone. */

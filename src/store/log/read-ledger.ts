@@ -1,8 +1,7 @@
 import type { Job } from '../../model/job.ts';
 import type { LedgerEntry } from '../../model/ledger.ts';
-import { keys } from '../keys.ts';
+import { keys, longId } from '../keys.ts';
 import { pairs, type RecordStore } from '../script.ts';
-import { longId } from '../short-id.ts';
 import { type EntryStream, type ReadArchivedPart, readNewestEntries } from './archived-parts.ts';
 
 const kinds: readonly LedgerEntry['kind'][] = ['grant', 'charge', 'lapse', 'overdraft'];

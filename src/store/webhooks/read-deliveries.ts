@@ -1,8 +1,7 @@
 import type { Job } from '../../model/job.ts';
 import { readStored, readStoredEnds } from '../jobs/read-job.ts';
-import { keys } from '../keys.ts';
+import { keys, longId } from '../keys.ts';
 import { number, pairs, type RecordStore, text } from '../script.ts';
-import { longId } from '../short-id.ts';
 
 const pageSize = 100;
 
