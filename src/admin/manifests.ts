@@ -17,7 +17,7 @@ const required = [
 ] as const;
 
 const usage =
-  'trawl manifests [--namespace N] [--controller-namespace N] [--max-jobs N] [--store CIDR:PORT]… [--bundled-store PORT] [--image IMAGE]… [--allow FIELD=JSON]… [--allow-mark KEY]…';
+  'trawl manifests [--namespace N] [--controller-namespace N] [--max-jobs N] [--store CIDR:PORT]… [--bundled-store PORT] [--dns PEER]… [--dns-port N]… [--image IMAGE]… [--allow FIELD=JSON]… [--allow-mark KEY]…';
 export const manifestsHelp = `Usage: ${usage}
 
 Prints the Kubernetes objects that guard the namespace of the workers, as YAML for kubectl apply --filename -: the Role of the
@@ -35,6 +35,9 @@ and the settings of its workers must be as the controller has them, because the 
   --store CIDR:PORT         An object store that workers may reach although it is not public; may be given several times.
   --bundled-store PORT      The object store that the chart installs for trying out: pods beside the controller with the label
                             app.kubernetes.io/component: s3.
+  --dns PEER                A DNS server that workers ask in place of kube-dns, as a peer of a NetworkPolicy in JSON, such as
+                            '{"ipBlock":{"cidr":"169.254.20.10/32"}}'; may be given several times.
+  --dns-port N              Port of these servers, 53 unless given; may be given several times.
   --image IMAGE             Another image that workers may have, such as the one before an upgrade; may be given several times.
   --allow FIELD=JSON        Another value that a field of a worker pod may have, or of its container as worker.FIELD, because the
                             cluster sets it: 'imagePullSecrets=[{"name":"registry"}]', 'nodeSelector={"pool":"films"}' of a Kueue
@@ -61,7 +64,15 @@ export async function runManifests(args: readonly string[], terminal: Terminal):
       gatewayPort: portOf(config.gatewayAddress, 'TRAWL_GATEWAY_ADDRESS'),
       egressPort: portOf(config.egressAddress, 'TRAWL_EGRESS_ADDRESS'),
       stores: (given.store ?? []).map(readStore),
-      ...(given['bundled-store'] !== undefined && { bundledStorePort: readPort(given['bundled-store']) }),
+      ...(given['bundled-store'] !== undefined && {
+        bundledStorePort: readPort(given['bundled-store'], '--bundled-store'),
+      }),
+      ...(given.dns && {
+        dns: {
+          to: given.dns.map(readPeer),
+          ports: (given['dns-port'] ?? ['53']).map((n) => readPort(n, '--dns-port')),
+        },
+      }),
     };
     const allowances = {
       images: given.image ?? [],
@@ -82,6 +93,8 @@ const options = {
   'max-jobs': text,
   store: { ...text, multiple: true },
   'bundled-store': text,
+  dns: { ...text, multiple: true },
+  'dns-port': { ...text, multiple: true },
   image: { ...text, multiple: true },
   allow: { ...text, multiple: true },
   'allow-mark': { ...text, multiple: true },
@@ -103,9 +116,19 @@ function readStore(text: string): AllowedTargets['stores'][number] {
   return { cidr: `${address}/${prefix}`, port: Number(port) };
 }
 
-function readPort(text: string): number {
+function readPeer(text: string): object {
+  try {
+    const peer: unknown = JSON.parse(text);
+    if (typeof peer === 'object' && peer !== null && !Array.isArray(peer)) return peer;
+  } catch {
+    // The sentence below says what JSON is wanted.
+  }
+  throw new UsageError(`--dns must be a peer in JSON, such as '{"ipBlock":{"cidr":"169.254.20.10/32"}}'`, usage);
+}
+
+function readPort(text: string, option: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
-  if (port < 1 || port > 65_535) throw new UsageError('--bundled-store must be a port from 1 to 65535', usage);
+  if (port < 1 || port > 65_535) throw new UsageError(`${option} must be a port from 1 to 65535`, usage);
   return port;
 }
 

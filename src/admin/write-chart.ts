@@ -13,7 +13,9 @@ const switches = [
 type ChosenParts = Readonly<Record<(typeof switches)[number], boolean>>;
 
 /** Values that stand in the rules where a template has to write those of an installation. */
-const texts = ['namespace', 'image', 'account', 'gateway', 'egress', 'logLevel', 'cpu', 'memory'] as const;
+const texts = ['namespace', 'image', 'account', 'gateway', 'egress', 'logLevel', 'cpu', 'memory', 'dnsPolicy'] as const;
+/** Values of any JSON. */
+const structures = ['nodeSelector', 'affinity', 'dnsConfig'] as const;
 const numbers = { diskBytes: 4e15, maxSeconds: 3e13, awaySeconds: 2e12 };
 const mark = (name: string) => `@${name}@`;
 
@@ -106,6 +108,10 @@ function writeRule(rule: object): string {
 function fill(text: string): string {
   if (text.includes('{{')) throw new Error(`a template would read ${text}`);
   return text
+    .replaceAll(/, dyn\("@tolerations@"\)/g, '{{ range .tolerations }}, dyn({{ include "trawl.cel" . }}){{ end }}')
+    .replaceAll(/"@(\w+)@"/g, (whole, name: string) =>
+      (structures as readonly string[]).includes(name) ? `{{ include "trawl.cel" .${name} }}` : whole,
+    )
     .replaceAll(/"@(\w+)@"/g, (whole, name: string) => (isText(name) ? `{{ .${name} | toRawJson }}` : whole))
     .replaceAll(/dyn\("@images@"\)/g, '{{ include "trawl.dyns" .images }}')
     .replaceAll(/(, )?dyn\("@marks@"\)(, )?/g, (_, before = '', after = '') => {
@@ -144,6 +150,10 @@ function shapeOf(chosen: ChosenParts): WorkerShape {
     priorityClass: optional('priorityClass'),
     queue: optional('queue'),
     caConfigMap: optional('caConfigMap'),
+    placement: {
+      ...Object.fromEntries([...structures, 'dnsPolicy'].map((name) => [name, mark(name)])),
+      tolerations: [mark('tolerations') as unknown as Record<string, unknown>],
+    },
     startSeconds: 0,
     hostUsers: chosen.hostUsers,
   };

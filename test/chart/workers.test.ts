@@ -26,6 +26,17 @@ const variants: readonly (readonly [string, Rendering])[] = [
     { values: { 'tls.enabled': true, 'tls.certManager.issuerRef': { name: 'a' }, 'tls.caConfigMap': 'bundle' } },
   ],
   ['other limits', { values: { 'settings.TRAWL_MAX_FILE_BYTES': '53687091200', 'workers.memory': '1500Mi' } }],
+  [
+    'a place of their own',
+    {
+      values: {
+        'workers.nodeSelector': { pool: 'films' },
+        'workers.tolerations': [{ key: 'films', operator: 'Exists' }],
+        'workers.affinity': { podAntiAffinity: {} },
+        'workers.dnsConfig': { options: [{ name: 'ndots', value: '3' }] },
+      },
+    },
+  ],
   ['another release', { release: 'x', namespace: 'films' }],
   ['a long release', { release: 'a'.repeat(53), namespace: 'n'.repeat(40) }],
 ];
@@ -94,6 +105,7 @@ function valuesOf({ namespace = 'media', scenario, values = {} }: Rendering, obj
       gatewayPort: 8082,
       egressPort: 4750,
       stores: everything ? stores : [],
+      ...(everything && { dns: { to: [{ ipBlock: { cidr: '10.96.0.53/32' } }], ports: [53, 5353] } }),
       ...(isBundled && { bundledStorePort: 7070 }),
     },
     allowances: {

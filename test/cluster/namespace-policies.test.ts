@@ -141,6 +141,40 @@ describe('the namespace of the workers', function () {
     expect(await refusal(ask('POST', jobsThere, job))).to.include('only the labels');
   });
 
+  it('lets in workers at the place that the settings name, and at no other', async () => {
+    const other = 'workers-with-a-place';
+    const placement: WorkerShape['placement'] = {
+      nodeSelector: { pool: 'films' },
+      tolerations: [{ key: 'films', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 3_600 }],
+      affinity: {
+        podAntiAffinity: {
+          preferredDuringSchedulingIgnoredDuringExecution: [
+            { weight: 10, podAffinityTerm: { topologyKey: 'kubernetes.io/hostname', labelSelector: {} } },
+          ],
+        },
+      },
+      dnsPolicy: 'None',
+      dnsConfig: { nameservers: ['192.0.2.1'] },
+    };
+    const placed: WorkerShape = { ...aShape(other), placement };
+    await makeWorkersNamespace(cluster, other, placed);
+    const said = (change: (pod: Json) => void) => {
+      const pod = makeWorkerPod('placed', placed);
+      change(pod.spec);
+      return refusal(ask('POST', `/api/v1/namespaces/${other}/pods?dryRun=All`, pod));
+    };
+    expect(await said(() => undefined)).to.equal('it was let in');
+    for (const [field, change] of [
+      ['nodeSelector', (pod: Json) => delete pod.nodeSelector],
+      ['tolerations', (pod: Json) => pod.tolerations.pop()],
+      ['affinity', (pod: Json) => (pod.affinity = {})],
+      ['dnsPolicy', (pod: Json) => (pod.dnsPolicy = 'Default')],
+      ['dnsConfig', (pod: Json) => (pod.dnsConfig = { nameservers: ['192.0.2.2'] })],
+    ] as const) {
+      expect(await said(change), field).to.include(`only the ${field} of workers`);
+    }
+  });
+
   it('lets go what was admitted under an older rule', async () => {
     const path = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/trawl-workers-in-workers';
     const merge = 'application/merge-patch+json';

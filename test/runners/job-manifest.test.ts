@@ -15,6 +15,7 @@ const shape: WorkerShape = {
   runtimeClass: null,
   priorityClass: null,
   caConfigMap: null,
+  placement: {},
   queue: null,
   awaySeconds: 60,
   startSeconds: 180,

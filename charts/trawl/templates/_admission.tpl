@@ -136,6 +136,14 @@ variables:
   expression: |-
     (variables.pod.?activeDeadlineSeconds.orValue(2147483648) <= {{ add (int64 .maxSeconds) 361 }})
 - message: |-
+    trawl: only the nodeSelector of workers
+  expression: |-
+    (variables.pod.?nodeSelector.orValue({}) == {{ include "trawl.cel" .nodeSelector }})
+- message: |-
+    trawl: only the affinity of workers
+  expression: |-
+    (variables.pod.?affinity.orValue({}) == {{ include "trawl.cel" .affinity }})
+- message: |-
     trawl: only the restartPolicy of workers
   expression: |-
     (has(variables.pod.restartPolicy) && (variables.pod.restartPolicy == "Never"))
@@ -179,13 +187,17 @@ variables:
     (has(variables.pod.runtimeClassName) && (variables.pod.runtimeClassName == {{ .runtimeClass | toRawJson }}))
 {{- end }}
 - message: |-
+    trawl: only the dnsPolicy of workers
+  expression: |-
+    (!has(variables.pod.dnsPolicy) || (variables.pod.dnsPolicy == {{ .dnsPolicy | toRawJson }}))
+- message: |-
     trawl: only the dnsConfig of workers
   expression: |-
-    (has(variables.pod.dnsConfig) && (variables.pod.dnsConfig == {"options": dyn([dyn({"name": dyn("ndots"), "value": dyn("1")})])}))
+    (has(variables.pod.dnsConfig) && (variables.pod.dnsConfig == {{ include "trawl.cel" .dnsConfig }}))
 - message: |-
     trawl: only the tolerations of workers
   expression: |-
-    (has(variables.pod.tolerations) && (variables.pod.tolerations == [dyn({"key": dyn("node.kubernetes.io/not-ready"), "operator": dyn("Exists"), "effect": dyn("NoExecute"), "tolerationSeconds": dyn({{ int64 .awaySeconds }})}), dyn({"key": dyn("node.kubernetes.io/unreachable"), "operator": dyn("Exists"), "effect": dyn("NoExecute"), "tolerationSeconds": dyn({{ int64 .awaySeconds }})})]))
+    (has(variables.pod.tolerations) && (variables.pod.tolerations == [dyn({"key": dyn("node.kubernetes.io/not-ready"), "operator": dyn("Exists"), "effect": dyn("NoExecute"), "tolerationSeconds": dyn({{ int64 .awaySeconds }})}), dyn({"key": dyn("node.kubernetes.io/unreachable"), "operator": dyn("Exists"), "effect": dyn("NoExecute"), "tolerationSeconds": dyn({{ int64 .awaySeconds }})}){{ range .tolerations }}, dyn({{ include "trawl.cel" . }}){{ end }}]))
 - message: |-
     trawl: only the topologySpreadConstraints of workers
   expression: |-
@@ -206,10 +218,6 @@ variables:
     (has(variables.pod.volumes) && (variables.pod.volumes.size() == 2 && variables.pod.volumes[0].size() == 2 && "name" in variables.pod.volumes[0] && variables.pod.volumes[0]["name"] == "work" && "emptyDir" in variables.pod.volumes[0] && variables.pod.volumes[0]["emptyDir"].size() == 1 && "sizeLimit" in variables.pod.volumes[0]["emptyDir"] && quantity(variables.pod.volumes[0]["emptyDir"]["sizeLimit"]).compareTo(quantity("{{ int64 .diskBytes }}")) == 0 && variables.pod.volumes[1] == {"name": dyn("identity"), "projected": dyn({"defaultMode": dyn(288), "sources": dyn([dyn({"serviceAccountToken": dyn({"audience": dyn("trawl-gateway"), "expirationSeconds": dyn(3600), "path": dyn("token")})})])})}))
 {{- end }}
 - message: |-
-    trawl: only the dnsPolicy of workers
-  expression: |-
-    (!has(variables.pod.dnsPolicy) || (variables.pod.dnsPolicy == "ClusterFirst"))
-- message: |-
     trawl: only the schedulerName of workers
   expression: |-
     (!has(variables.pod.schedulerName) || (variables.pod.schedulerName == "default-scheduler"))
@@ -229,32 +237,32 @@ variables:
 - message: |-
     trawl: workers have no other fields
   messageExpression: |-
-    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("priorityClassName"), dyn("runtimeClassName"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("dnsPolicy"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])).join(', ')
+    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("priorityClassName"), dyn("runtimeClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])).join(', ')
   expression: |-
-    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("priorityClassName"), dyn("runtimeClassName"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("dnsPolicy"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])
+    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("priorityClassName"), dyn("runtimeClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])
 {{- else }}
 - message: |-
     trawl: workers have no other fields
   messageExpression: |-
-    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("priorityClassName"), dyn("runtimeClassName"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("dnsPolicy"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])).join(', ')
+    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("priorityClassName"), dyn("runtimeClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])).join(', ')
   expression: |-
-    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("priorityClassName"), dyn("runtimeClassName"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("dnsPolicy"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])
+    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("priorityClassName"), dyn("runtimeClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])
 {{- end }}
 {{- else }}
 {{- if .pullSecrets }}
 - message: |-
     trawl: workers have no other fields
   messageExpression: |-
-    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("priorityClassName"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("dnsPolicy"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("priority"), dyn("preemptionPolicy")])).join(', ')
+    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("priorityClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy")])).join(', ')
   expression: |-
-    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("priorityClassName"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("dnsPolicy"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("priority"), dyn("preemptionPolicy")])
+    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("priorityClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy")])
 {{- else }}
 - message: |-
     trawl: workers have no other fields
   messageExpression: |-
-    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("priorityClassName"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("dnsPolicy"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("priority"), dyn("preemptionPolicy")])).join(', ')
+    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("priorityClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy")])).join(', ')
   expression: |-
-    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("priorityClassName"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("dnsPolicy"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("priority"), dyn("preemptionPolicy")])
+    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("priorityClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy")])
 {{- end }}
 {{- end }}
 {{- else }}
@@ -263,32 +271,32 @@ variables:
 - message: |-
     trawl: workers have no other fields
   messageExpression: |-
-    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("runtimeClassName"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("dnsPolicy"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])).join(', ')
+    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("runtimeClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])).join(', ')
   expression: |-
-    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("runtimeClassName"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("dnsPolicy"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])
+    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("runtimeClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])
 {{- else }}
 - message: |-
     trawl: workers have no other fields
   messageExpression: |-
-    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("runtimeClassName"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("dnsPolicy"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])).join(', ')
+    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("runtimeClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])).join(', ')
   expression: |-
-    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("runtimeClassName"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("dnsPolicy"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])
+    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("runtimeClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])
 {{- end }}
 {{- else }}
 {{- if .pullSecrets }}
 - message: |-
     trawl: workers have no other fields
   messageExpression: |-
-    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("dnsPolicy"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("priority"), dyn("preemptionPolicy")])).join(', ')
+    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy")])).join(', ')
   expression: |-
-    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("dnsPolicy"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("priority"), dyn("preemptionPolicy")])
+    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy")])
 {{- else }}
 - message: |-
     trawl: workers have no other fields
   messageExpression: |-
-    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("dnsPolicy"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("priority"), dyn("preemptionPolicy")])).join(', ')
+    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy")])).join(', ')
   expression: |-
-    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("dnsPolicy"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("priority"), dyn("preemptionPolicy")])
+    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy")])
 {{- end }}
 {{- end }}
 {{- end }}

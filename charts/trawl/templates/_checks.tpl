@@ -80,6 +80,7 @@ TRAWL_WORKER_AWAY_SECONDS: workers.awaySeconds
 TRAWL_WORKER_RUNTIME_CLASS: workers.runtimeClass
 TRAWL_WORKER_PRIORITY_CLASS: workers.priorityClass
 TRAWL_WORKER_QUEUE: workers.queue
+TRAWL_WORKER_PLACEMENT: workers.nodeSelector and the values beside it
 TRAWL_WORKER_CA_CONFIG_MAP: tls.caConfigMap
 TRAWL_WORKER_HOST_USERS: workers.hostUsers
 TRAWL_WORKER_NETWORK: workers.policiesEnforced

@@ -19,13 +19,19 @@
 
 {{- define "trawl.toDns" -}}
 - to:
+    {{- with .Values.networkPolicy.dns.to }}
+    {{- toYaml . | nindent 4 }}
+    {{- else }}
     - namespaceSelector:
         matchLabels: {kubernetes.io/metadata.name: kube-system}
       podSelector:
         matchLabels: {k8s-app: kube-dns}
+    {{- end }}
   ports:
-    - {protocol: UDP, port: 53}
-    - {protocol: TCP, port: 53}
+    {{- range .Values.networkPolicy.dns.ports }}
+    - {protocol: UDP, port: {{ . }}}
+    - {protocol: TCP, port: {{ . }}}
+    {{- end }}
 {{- end }}
 
 {{- define "trawl.toRedis" -}}

@@ -43,6 +43,13 @@ automountServiceAccountToken: {{ eq .component "controller" }}
 enableServiceLinks: false
 securityContext:
   {{- include "trawl.podSecurity" .root | nindent 2 }}
+{{- with .root.Values.dnsPolicy }}
+dnsPolicy: {{ . }}
+{{- end }}
+{{- with .root.Values.dnsConfig }}
+dnsConfig:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- with .root.Values.imagePullSecrets }}
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}

@@ -21,10 +21,26 @@ awaySeconds: {{ $values.awaySeconds | int64 | quote }}
 runtimeClass: {{ $values.runtimeClass | toRawJson }}
 priorityClass: {{ $values.priorityClass | toRawJson }}
 queue: {{ $values.queue | toRawJson }}
+nodeSelector: {{ $values.nodeSelector | toRawJson }}
+affinity: {{ $values.affinity | toRawJson }}
+tolerations: {{ $values.tolerations | toRawJson }}
+dnsPolicy: {{ $values.dnsPolicy | toRawJson }}
+dnsConfig: {{ $values.dnsConfig | default (dict "options" (list (dict "name" "ndots" "value" "1"))) | toRawJson }}
 caConfigMap: {{ include "trawl.caConfigMap" . | toRawJson }}
 hostUsers: {{ $values.hostUsers }}
 marks: {{ $values.extraMarks | toRawJson }}
 pullSecrets: {{ .Values.imagePullSecrets | toRawJson }}
+{{- end }}
+
+{{- /* Any value as CEL; members of one list or map may differ in their type only when they are dynamic. */ -}}
+{{- define "trawl.cel" -}}
+{{- if kindIs "map" . -}}
+{ {{- range $n, $key := keys . | sortAlpha }}{{ if $n }}, {{ end }}{{ $key | toRawJson }}: dyn({{ include "trawl.cel" (index $ $key) }}){{ end -}} }
+{{- else if kindIs "slice" . -}}
+[{{ range $n, $one := . }}{{ if $n }}, {{ end }}dyn({{ include "trawl.cel" $one }}){{ end }}]
+{{- else -}}
+{{ toRawJson . }}
+{{- end }}
 {{- end }}
 
 {{- /* Texts as members of a list of CEL. */ -}}
@@ -47,4 +63,13 @@ pullSecrets: {{ .Values.imagePullSecrets | toRawJson }}
           app.kubernetes.io/component: {{ .component }}
   ports:
     - {protocol: TCP, port: {{ .port }}}
+{{- end }}
+
+{{- /* What TRAWL_WORKER_PLACEMENT says of these values; what is empty is left out. */ -}}
+{{- define "trawl.placementOfWorkers" -}}
+{{- $placement := dict "dnsPolicy" .dnsPolicy -}}
+{{- range $name := list "nodeSelector" "tolerations" "affinity" "dnsConfig" -}}
+{{- with index $ $name }}{{ $_ := set $placement $name . }}{{ end -}}
+{{- end -}}
+{{ $placement | toRawJson }}
 {{- end }}

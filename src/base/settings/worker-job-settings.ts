@@ -45,6 +45,12 @@ export const workerJobSettings = [
     text: 'How long a scheduled worker pod may fail to start, such as for an image that cannot be fetched, in seconds; its attempt then fails as `worker_failed`.',
   },
   {
+    name: 'TRAWL_WORKER_PLACEMENT',
+    kind: kind.podPlacement,
+    default: '{}',
+    text: "Where worker pods run and whom they ask for names: JSON with `nodeSelector`, `tolerations`, `affinity`, `dnsPolicy` and `dnsConfig`, as in a pod. Tolerations come after trawl's own two; `dnsConfig` replaces its `ndots` of 1.",
+  },
+  {
     name: 'TRAWL_WORKER_RUNTIME_CLASS',
     kind: kind.kubeName,
     default: null,

@@ -39,6 +39,8 @@ const ofOthers = [
 ] as const;
 /** Fields that the API server computes, and refuses when somebody else has set them to another value. */
 const computedOfPod = ['priority', 'preemptionPolicy'];
+/** Fields that a pod may lack when nothing is wanted of them. */
+const placed = ['nodeSelector', 'affinity'];
 const computedOfJob = ['selector'];
 const controllerLabels = ['controller-uid', 'job-name'].flatMap((name) => [name, `batch.kubernetes.io/${name}`]);
 const controllerFinalizer = 'batch.kubernetes.io/job-tracking';
@@ -60,6 +62,7 @@ export function listAdmissionRules(shape: WorkerShape, allowances: AdmissionAllo
   const { metadata, spec } = makeJob({ name: 'a-1', jobId: 'a', attempt: 1, endpoint: 'video', deadline: 0 }, shape, 0);
   const { metadata: marks, spec: pod } = spec?.template ?? {};
   const { containers, activeDeadlineSeconds: podSeconds = 0, ...podFields } = pod ?? ({} as V1PodSpec);
+  const { nodeSelector, affinity, ...otherFields } = podFields;
   const { image, ...workerFields } = containers[0] ?? { name: '' };
   const { activeDeadlineSeconds: jobSeconds = 0, ttlSecondsAfterFinished = 0, template: _, ...jobFields } = spec ?? {};
   const alternatives = (prefix: string) =>
@@ -82,9 +85,15 @@ export function listAdmissionRules(shape: WorkerShape, allowances: AdmissionAllo
     rule('only the image of workers', `variables.worker.image in ${literal(images)}`),
     ...compareFields('worker', workerFields, {}, alternatives('worker'), ['image']),
     atMost('pod', 'activeDeadlineSeconds', maxSecondsOf(shape, podSeconds)),
-    ...compareFields('pod', { ...podFields }, defaults, alternatives(''), [
-      'containers',
-      'activeDeadlineSeconds',
+    ...Object.entries({ nodeSelector, affinity }).map(([field, value = {}]) => {
+      const values = alternatives('').flatMap(([name, other]) => (name === field ? [other] : []));
+      // An empty one and none are the same.
+      const equal = [value, ...values].map((one) => `variables.pod.?${field}.orValue({}) == ${literal(one)}`);
+      return rule(`only the ${field} of workers`, equal.join(' || '));
+    }),
+    ...compareFields('pod', otherFields, defaults, alternatives('').filter(isNotPlaced), [
+      ...['containers', 'activeDeadlineSeconds'],
+      ...placed,
       ...added,
     ]),
     ...compareMarks('variables.marks', marks, hasQueue, allowances.marks),
@@ -102,6 +111,10 @@ export function listAdmissionRules(shape: WorkerShape, allowances: AdmissionAllo
       ]),
     ].map(ofJobs),
   ];
+}
+
+function isNotPlaced([field]: readonly [field: string, value: unknown]): boolean {
+  return !placed.includes(field);
 }
 
 function atMost(name: keyof typeof places, field: string, most: number): AdmissionRule {

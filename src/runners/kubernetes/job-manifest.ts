@@ -6,6 +6,7 @@ import type {
   V1Toleration,
   V1Volume,
 } from '@kubernetes/client-node';
+import type { PodPlacement } from '../../base/settings/kinds.ts';
 import type { AttemptToRun } from '../runner.ts';
 import { finalizer, workerLabels } from './labels.ts';
 
@@ -26,6 +27,7 @@ export interface WorkerShape {
   readonly priorityClass: string | null;
   /** Kueue queue that admits its Job. */
   readonly queue: string | null;
+  readonly placement: PodPlacement;
   /** ConfigMap with the authorities that it trusts. */
   readonly caConfigMap: string | null;
   /** Time that a pod tolerates an unreachable node before Kubernetes evicts it. */
@@ -41,6 +43,8 @@ export const tokenAudience = 'trawl-gateway';
 const tokenFile = '/var/run/trawl/token';
 const authorities = { folder: '/var/run/trawl-ca', file: 'ca.crt' } as const;
 
+/** Names of callers are whole: a search in the cluster's own domains would only ask more. */
+const usualDns = { options: [{ name: 'ndots', value: '1' }] };
 const user = 65_532;
 const tokenSeconds = 3_600;
 const graceSeconds = 60;
@@ -89,6 +93,7 @@ export function makeJob(attempt: AttemptToRun, shape: WorkerShape, now: number):
 
 /** Returns the pod of an attempt, which the kubelet ends after `activeDeadlineSeconds`. */
 function makePodSpec(shape: WorkerShape, activeDeadlineSeconds: number): V1PodSpec {
+  const { nodeSelector, tolerations = [], affinity, dnsPolicy, dnsConfig = usualDns } = shape.placement;
   return {
     restartPolicy: 'Never',
     activeDeadlineSeconds,
@@ -99,8 +104,11 @@ function makePodSpec(shape: WorkerShape, activeDeadlineSeconds: number): V1PodSp
     hostUsers: shape.hostUsers,
     ...(shape.priorityClass && { priorityClassName: shape.priorityClass }),
     ...(shape.runtimeClass && { runtimeClassName: shape.runtimeClass }),
-    dnsConfig: { options: [{ name: 'ndots', value: '1' }] },
-    tolerations: [tolerate('not-ready', shape.awaySeconds), tolerate('unreachable', shape.awaySeconds)],
+    ...(nodeSelector && { nodeSelector }),
+    ...(affinity && { affinity }),
+    ...(dnsPolicy && { dnsPolicy }),
+    dnsConfig,
+    tolerations: [tolerate('not-ready', shape.awaySeconds), tolerate('unreachable', shape.awaySeconds), ...tolerations],
     topologySpreadConstraints: [
       {
         maxSkew: 5,

@@ -2,6 +2,7 @@ import type {
   V1LimitRange,
   V1NetworkPolicy,
   V1NetworkPolicyEgressRule,
+  V1NetworkPolicyPeer,
   V1ResourceQuota,
   V1ValidatingAdmissionPolicy,
   V1ValidatingAdmissionPolicyBinding,
@@ -16,6 +17,8 @@ export interface AllowedTargets {
   readonly namespace: string;
   readonly gatewayPort: number;
   readonly egressPort: number;
+  /** DNS servers, as the peers of a NetworkPolicy, and their ports; kube-dns unless given. */
+  readonly dns?: { readonly to: V1NetworkPolicyPeer[]; readonly ports: readonly number[] };
   /** Addresses and ports of an object store that is not public. */
   readonly stores: readonly { readonly cidr: string; readonly port: number }[];
   /** Port of an object store in the namespace of controller and egress, as the chart can install one for trying out. */
@@ -94,11 +97,8 @@ export function makeNetworkPolicies(
       policyTypes: ['Egress'],
       egress: [
         {
-          ...toPods('kube-system', { 'k8s-app': 'kube-dns' }),
-          ports: [
-            { protocol: 'UDP', port: 53 },
-            { protocol: 'TCP', port: 53 },
-          ],
+          ...(ways.dns ? { to: ways.dns.to } : toPods('kube-system', { 'k8s-app': 'kube-dns' })),
+          ports: (ways.dns?.ports ?? [53]).flatMap((port) => ['UDP', 'TCP'].map((protocol) => ({ protocol, port }))),
         },
         { ...toPods(ways.namespace, partOf('controller')), ports: [{ protocol: 'TCP', port: ways.gatewayPort }] },
         { ...toPods(ways.namespace, partOf('egress')), ports: [{ protocol: 'TCP', port: ways.egressPort }] },

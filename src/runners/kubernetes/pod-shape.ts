@@ -29,6 +29,7 @@ export function podShapeOf(config: Config): WorkerShape {
     runtimeClass: config.workerRuntimeClass,
     priorityClass: config.workerPriorityClass,
     queue: config.workerQueue,
+    placement: config.workerPlacement,
     caConfigMap: config.workerCaConfigMap,
     awaySeconds: config.workerAwaySeconds,
     startSeconds: config.workerStartSeconds,

@@ -111,9 +111,9 @@ export const foreignJobs: [title: string, change: (pod: Json, worker: Json, job:
   [
     'nodes of its choice',
     (pod) => (pod.nodeSelector = { 'node-role.kubernetes.io/control-plane': '' }),
-    'workers have no nodeSelector',
+    'only the nodeSelector of workers',
   ],
-  ['an affinity', (pod) => (pod.affinity = { nodeAffinity: {} }), 'workers have no affinity'],
+  ['an affinity', (pod) => (pod.affinity = { nodeAffinity: {} }), 'only the affinity of workers'],
   [
     'a tolerance of everything',
     (pod) => pod.tolerations.push({ operator: 'Exists' }),
