@@ -1,4 +1,5 @@
 import { redactFields, redactText } from './redact.ts';
+import { type LogEntry, textLine } from './text-log-line.ts';
 
 export const levels = ['error', 'warn', 'info', 'debug'] as const;
 export type Level = (typeof levels)[number];
@@ -17,16 +18,41 @@ export interface Log extends Readonly<Record<Level, Write>> {
   readonly with: (fields: Fields) => Log;
 }
 
-/** Returns a log that writes one JSON object per line, never a secret, and never throws because of a value. */
-export function makeLog(options: { level: Level; write: (line: string) => void; now: () => number }): Log {
-  const { level: lowest, write, now } = options;
+const clearLine = '\x1b[K';
+
+export const logFormats = ['auto', 'text', 'json'] as const;
+type LogFormat = (typeof logFormats)[number];
+
+/** Writes one entry as a line. */
+export type WriteEntry = (entry: LogEntry) => string;
+
+/** Returns how entries are written: for people on a terminal, as one JSON object elsewhere, unless a format is named. */
+export function entryWriter(format: LogFormat, screen: { readonly isTTY?: boolean }, hasColours: boolean): WriteEntry {
+  const isTerminal = screen.isTTY === true;
+  if (format === 'json' || (format === 'auto' && !isTerminal)) return jsonLine;
+  // The line may overwrite the longer status line.
+  return (entry) => `${isTerminal ? clearLine : ''}${textLine(entry, isTerminal && hasColours)}`;
+}
+
+/** Returns a log that writes one line per entry, never a secret, and never throws because of a value. */
+export function makeLog(options: {
+  level: Level;
+  write: (line: string) => void;
+  now: () => number;
+  line?: WriteEntry;
+}): Log {
+  const { level: lowest, write, now, line: lineOf = jsonLine } = options;
   const written = levels.slice(0, levels.indexOf(lowest) + 1);
   return makeChild([], (level, sentence, fields) => {
     if (!written.includes(level)) return;
     const head = { at: new Date(now()).toISOString(), level, text: redactText(sentence) };
     // Assigned twice: first for the order, then because a field of the same name must not replace the line's own.
-    write(`${JSON.stringify(Object.assign({}, head, ...fields.map(redactFields), head))}\n`);
+    write(lineOf(Object.assign({}, head, ...fields.map(redactFields), head)));
   });
+}
+
+function jsonLine(entry: LogEntry): string {
+  return `${JSON.stringify(entry)}\n`;
 }
 
 function makeChild(shared: readonly Fields[], line: (level: Level, sentence: string, fields: Fields[]) => void): Log {

@@ -14,6 +14,7 @@ const passedSettings = [
   'TRAWL_SANDBOX',
   'TRAWL_YTDLP_PLUGINS',
   'TRAWL_LOG_LEVEL',
+  'TRAWL_LOG_FORMAT',
   'TRAWL_INSPECT_SECONDS',
   'TRAWL_JOB_SECONDS',
   'TRAWL_MAX_FILE_BYTES',
@@ -23,7 +24,7 @@ const passedSettings = [
   'TRAWL_EGRESS_DENY',
   'TRAWL_DNS_SERVERS',
 ] as const;
-const passedVariables = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'NODE_COMPILE_CACHE', 'XDG_CACHE_HOME'] as const;
+const passedVariables = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'NODE_COMPILE_CACHE', 'XDG_CACHE_HOME', 'NO_COLOR'] as const;
 
 export function childEnv(env: Readonly<Record<string, string | undefined>>, home: string): Record<string, string> {
   const kept = [...passedSettings, ...passedVariables].flatMap((name) =>

@@ -3,7 +3,7 @@ import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import type { Terminal } from '../admin/terminal.ts';
 import { type ConfigWith, type RoleNeeds, readConfig, type SettingName } from '../base/config.ts';
 import { sentenceOf } from '../base/error-sentence.ts';
-import { type Log, makeLog } from '../base/log.ts';
+import { entryWriter, type Log, makeLog } from '../base/log.ts';
 import { type Metrics, makeMetrics } from '../base/metrics.ts';
 import { makeShutdown, type Shutdown } from '../base/shutdown.ts';
 import { version } from './version.ts';
@@ -57,7 +57,9 @@ export async function runRole<const N extends SettingName = never>(
     }
     const config = readConfig(terminal.env, (path) => readFileSync(path, 'utf8'), role.needs);
     const write = role.logsTo === 'stderr' ? terminal.err : (line: string) => void process.stdout.write(line);
-    const log = makeLog({ level: config.logLevel, write, now: Date.now }).with({ role: role.name });
+    const screen = role.logsTo === 'stderr' ? process.stderr : process.stdout;
+    const line = entryWriter(config.logFormat, screen, !terminal.env.NO_COLOR);
+    const log = makeLog({ level: config.logLevel, write, now: Date.now, line }).with({ role: role.name });
     let isOrphaned = false;
     const tools = { config, log, stop, terminal, options, isOrphaned: () => isOrphaned };
     if ('run' in role) return await role.run(tools);

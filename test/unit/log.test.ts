@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type Fields, type Level, type Log, levels, makeLog } from '../../src/base/log.ts';
+import { entryWriter, type Fields, type Level, type Log, levels, makeLog } from '../../src/base/log.ts';
 
 const apiKey = `trawl_k1_${'Ab3'.repeat(15)}`;
 
@@ -180,5 +180,55 @@ describe('a log writes', () => {
         expect(JSON.parse(lineOf(fields)).level).to.equal('info');
       }),
     );
+  });
+});
+
+describe('a log line for people', () => {
+  const terminal = { isTTY: true };
+  const file = { isTTY: false };
+  const time = new Date(1_700_000_000_000).toTimeString().slice(0, 8);
+  const read = (line: ReturnType<typeof entryWriter>, write: (log: Log) => void) => {
+    let text = '';
+    const log = makeLog({ level: 'debug', write: (one) => (text += one), now: () => 1_700_000_000_000, line });
+    write(log.with({ role: 'up' }));
+    return text;
+  };
+  const plain = entryWriter('text', file, true);
+
+  it('has the time of day, the part, the sentence and the fields, without colours in a file', () => {
+    const text = read(plain, (log) => log.with({ part: 'api' }).info('a job ended', { job: 'j', seconds: 2 }));
+    expect(text).to.equal(`${time} api        a job ended job=j seconds=2\n`);
+  });
+
+  it('names the role where there is no part, and the level of a warning and of an error', () => {
+    expect(read(plain, (log) => log.warn('it is slow'))).to.equal(`${time} up         warn: it is slow\n`);
+    expect(read(plain, (log) => log.error('it broke'))).to.equal(`${time} up         error: it broke\n`);
+  });
+
+  it('quotes values with spaces, and lets nothing control the terminal', () => {
+    const fields = { said: 'two words', more: { deep: [1] }, bad: 'a\x1b]0;title\x07', 'na\nme': 1 };
+    const text = read(plain, (log) => log.info('it\x1b[2J said', fields));
+    expect(text.slice(time.length)).to.equal(
+      ` up         it?[2J said said="two words" more={"deep":[1]} bad=a?]0;title? na?me=1\n`,
+    );
+  });
+
+  it('has colours on a terminal unless NO_COLOR is set, and clears the rest of its line there', () => {
+    const coloured = read(entryWriter('auto', terminal, true), (log) => log.error('it broke', { job: 'j' }));
+    expect(coloured).to.equal(
+      `\x1b[K\x1b[90m${time}\x1b[0m \x1b[31mup        \x1b[0m \x1b[31merror:\x1b[0m it broke \x1b[90mjob=j\x1b[0m\n`,
+    );
+    const plainly = read(entryWriter('text', terminal, false), (log) => log.info('it works'));
+    expect(plainly).to.equal(`\x1b[K${time} up         it works\n`);
+  });
+
+  it('is JSON in a file and wherever JSON is asked for, secrets hidden in either', () => {
+    for (const line of [entryWriter('auto', file, true), entryWriter('json', terminal, true)]) {
+      expect(JSON.parse(read(line, (log) => log.info('it works', { apiKey })))).to.include({
+        role: 'up',
+        apiKey: '***',
+      });
+    }
+    expect(read(plain, (log) => log.info(`it works with ${apiKey}`, { apiKey }))).to.not.contain(apiKey);
   });
 });

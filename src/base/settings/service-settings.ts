@@ -1,4 +1,4 @@
-import { levels } from '../log.ts';
+import { levels, logFormats } from '../log.ts';
 import * as kind from './kinds.ts';
 
 export const serviceSettings = [
@@ -78,7 +78,13 @@ export const serviceSettings = [
     name: 'TRAWL_LOG_LEVEL',
     kind: kind.oneOf(...levels),
     default: 'info',
-    text: 'Lowest level that is logged; the log is one JSON object per line.',
+    text: 'Lowest level that is logged.',
+  },
+  {
+    name: 'TRAWL_LOG_FORMAT',
+    kind: kind.oneOf(...logFormats),
+    default: 'auto',
+    text: '`auto` logs short lines for people on a terminal, without colours where `NO_COLOR` is set, and one JSON object per line elsewhere; `text` and `json` decide it.',
   },
   {
     name: 'TRAWL_ASYNC_STATUS',
