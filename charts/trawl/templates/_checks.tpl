@@ -84,7 +84,8 @@ TRAWL_WORKER_PLACEMENT: workers.nodeSelector and the values beside it
 TRAWL_WORKER_CA_CONFIG_MAP: tls.caConfigMap
 TRAWL_WORKER_HOST_USERS: workers.hostUsers
 TRAWL_WORKER_NETWORK: workers.policiesEnforced
-TRAWL_STRIPE_KEY: nothing yet, and never in clear
-TRAWL_SMTP_URL: nothing yet, and never in clear
+TRAWL_STRIPE_KEY: billing.existingSecret
+TRAWL_STRIPE_WEBHOOK_SECRET: billing.existingSecret
+TRAWL_SMTP_URL: billing.existingSecret
 TRAWL_OIDC_CLIENT_SECRET: nothing yet, and never in clear
 {{- end }}
