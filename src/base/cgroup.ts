@@ -49,18 +49,19 @@ export function findCgroup(): CgroupPlace | string {
   try {
     const place = placeOf(readFileSync('/proc/self/mountinfo', 'utf8'), readFileSync('/proc/self/cgroup', 'utf8'));
     if (place === null) return 'no hierarchy of cgroups with a memory limit is mounted here';
-    return (place.version === 1 ? judgeFirst : judgeSecond)(place);
+    return judgePlace(place);
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
 }
 
-function judgeFirst(place: CgroupPlace): CgroupPlace | string {
-  accessSync(place.folder, constants.W_OK);
-  return place;
-}
-
-function judgeSecond({ folder: own }: CgroupPlace): CgroupPlace | string {
+/** Returns the cgroup below which a process in this one may make others, or the reason against it; throws where it may not write. */
+export function judgePlace(place: CgroupPlace): CgroupPlace | string {
+  const { version, folder: own } = place;
+  if (version === 1) {
+    accessSync(own, constants.W_OK);
+    return place;
+  }
   // An earlier start under the same supervisor moved it there.
   const folder = basename(own) === leaf ? dirname(own) : own;
   if (!readWords(join(folder, 'cgroup.controllers')).includes('memory'))

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 /** Cgroup of the children of one attempt, or of the inspector; the orphan cleaner removes it. */
 export interface ChildCgroup {
@@ -14,7 +14,7 @@ const swapBytes = 2 ** 20;
 /** Makes a cgroup whose processes may use so much memory together, swap included but for 1 MiB. */
 export function makeChildCgroup(folder: string, memoryBytes: number): ChildCgroup {
   mkdirSync(folder);
-  const isSecond = existsSync(join(folder, 'cgroup.controllers'));
+  const isSecond = existsSync(join(dirname(folder), 'cgroup.controllers'));
   const limits = isSecond
     ? { 'memory.max': memoryBytes, 'memory.swap.max': 0, 'memory.oom.group': 1 }
     : { 'memory.limit_in_bytes': memoryBytes, 'memory.memsw.limit_in_bytes': memoryBytes + swapBytes };
