@@ -46,5 +46,10 @@ function statusOfPython(folder: string): string[] | null {
 }
 
 function readProc(id: string, file: string): string {
-  return readFileSync(`/proc/${id}/${file}`, 'utf8');
+  try {
+    return readFileSync(`/proc/${id}/${file}`, 'utf8');
+  } catch {
+    // The process has ended meanwhile.
+    return '';
+  }
 }

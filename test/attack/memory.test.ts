@@ -26,7 +26,7 @@ for number in range(4):
 `,
   'a file system in memory of a user namespace': `
 import subprocess
-subprocess.run(['unshare', '-Urm', 'sh', '-c', 'mount -t tmpfs x . && head -c 256M /dev/zero > y && sleep 3'], check=True, stderr=subprocess.DEVNULL)
+subprocess.run(['unshare', '-Urm', 'sh', '-c', 'mount -t tmpfs x . && head -c 256M /dev/zero > y && sleep 40'], check=True, stderr=subprocess.DEVNULL)
 `,
 };
 const forks = `
@@ -60,7 +60,7 @@ describe('Memory that a taken-over yt-dlp takes', function () {
 import os, time
 try:
 ${text.replaceAll('\n', '\n    ')}
-    time.sleep(3)
+    time.sleep(40)
     print('held')
 except (OSError, subprocess.CalledProcessError if 'subprocess' in dir() else OSError):
     print('refused')

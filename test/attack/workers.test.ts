@@ -11,13 +11,15 @@ import { until } from '../support/until.ts';
 
 const waitSeconds = 3;
 
-/** Manifest of a live film that lists its first two seconds for ever. */
-const manifest = `<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="dynamic" availabilityStartTime="2026-01-01T00:00:00Z"
+/** Manifest of a live film that is two seconds long at first and one second longer each five seconds. */
+const manifest = (
+  ageMs: number,
+) => `<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="dynamic" availabilityStartTime="2026-01-01T00:00:00Z"
  minimumUpdatePeriod="PT1S" profiles="urn:mpeg:dash:profile:isoff-live:2011"><Period id="0" start="PT10S">
  <AdaptationSet contentType="video" mimeType="video/mp4">
  <Representation id="0" codecs="avc1.42c01e" bandwidth="286962" width="640" height="360">
  <SegmentTemplate timescale="12800" startNumber="1" initialization="init-stream0.m4s" media="chunk-stream0-$Number%05d$.m4s">
- <SegmentTimeline><S t="0" d="12800" r="1"/></SegmentTimeline></SegmentTemplate></Representation></AdaptationSet></Period></MPD>`;
+ <SegmentTimeline><S t="0" d="12800" r="${1 + Math.floor(ageMs / 5000)}"/></SegmentTimeline></SegmentTemplate></Representation></AdaptationSet></Period></MPD>`;
 
 describe('an account whose sources drip', function () {
   this.timeout(240_000);
@@ -27,18 +29,21 @@ describe('an account whose sources drip', function () {
   before(async () => {
     const film = join(makeFilms(), 'clip.mp4');
     const { size } = statSync(film);
+    const began = performance.now();
     source = createServer((asking, answer) => {
       if (asking.url?.startsWith('/live/')) {
         const name = asking.url.split('/').at(-1) ?? '';
-        if (name === 'list.mpd') return answer.setHeader('content-type', 'application/dash+xml').end(manifest);
-        return answer.setHeader('content-type', 'video/mp4').end(readFileSync(join(makeFilms(), 'dash', name)));
+        const list = manifest(performance.now() - began);
+        if (name === 'list.mpd') return answer.setHeader('content-type', 'application/dash+xml').end(list);
+        const piece = name.replace(/\d{5}/, (number) => String(1 + (Number(number) % 4)).padStart(5, '0'));
+        return answer.setHeader('content-type', 'video/mp4').end(readFileSync(join(makeFilms(), 'dash', piece)));
       }
       const drips = asking.url?.startsWith('/drip') === true && isDripping;
       answer.writeHead(200, { 'content-type': 'video/mp4', 'content-length': drips ? 40_000_000 : size });
       if (asking.method === 'HEAD') return answer.end();
       if (!drips) return createReadStream(film).pipe(answer);
       // Fast enough that it never counts as too slow, and too slow to come to an end.
-      const timer = setInterval(() => answer.write(Buffer.alloc(4_096)), 250);
+      const timer = setInterval(() => answer.write(Buffer.alloc(8_192)), 250);
       return answer.once('close', () => clearInterval(timer));
     });
     await new Promise<void>((resolve) => source.listen(0, '127.0.0.1', resolve));
