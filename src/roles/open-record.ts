@@ -10,6 +10,8 @@ import type { RunningRole } from './run-role.ts';
 
 /** Share of the machine's memory for a redis-server of our own: workers and inspections use the rest. */
 const ownShare = 0.25;
+/** A redis-server of our own has just been started: on a busy machine it may be late. */
+const ownOpenMs = 20_000;
 
 /** Opens the record, in a redis-server of our own unless the settings name one, and reports every finding that is not ok. */
 export async function openRecord(
@@ -22,6 +24,7 @@ export async function openRecord(
     stop.add('redis', redis.stop, 10);
   }
   const { store, close } = await openStore(config, log.with({ part: 'record' }), {
+    ...(config.redisUrl === null && { openMs: ownOpenMs }),
     observe: (script, seconds) => metrics.redis_seconds.observe({ script }, seconds),
     observeReplicas: (seconds, hasReplica) => {
       metrics.redis_replica_seconds.observe(seconds);

@@ -21,6 +21,8 @@ interface StoreOptions {
   readonly observeReplicas?: ObserveReplicas;
   /** Of a command that would rather wait than fail. */
   readonly patience?: Patience;
+  /** Longest wait for the first connection to a Redis that is late. */
+  readonly openMs?: number;
 }
 
 type StoreSettings = Pick<Config, 'redisUrl' | 'data' | 'durability' | 'clockFile'>;
@@ -29,11 +31,11 @@ type StoreSettings = Pick<Config, 'redisUrl' | 'data' | 'durability' | 'clockFil
 export async function openStore(
   config: StoreSettings,
   log: Log,
-  { observe, observeReplicas, patience }: StoreOptions = {},
+  { observe, observeReplicas, patience, openMs }: StoreOptions = {},
 ): Promise<OpenStore> {
   const url = await findRecord(config);
   if (url === null) throw refuse('unavailable', noRecord(config));
-  const connection = await connect(url, { log, observeReplicas, patience });
+  const connection = await connect(url, { log, observeReplicas, patience, openMs });
   const clock = makeClock(() => connection.clock.now(), config.clockFile ?? undefined);
   const close = async () => {
     clock.close();

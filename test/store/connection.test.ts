@@ -189,6 +189,16 @@ describe('the connection to redis', function () {
     await until(() => works(connection), 2, 'redis answers after it continues');
   });
 
+  it('waits for a server that is late when the process may wait for it', async () => {
+    process.kill(redis.pid(), 'SIGSTOP');
+    const { log, lines } = aLog();
+    const opened = connect(redis.url, { log, openMs: 60_000 });
+    await until(() => lines.some((line) => line.includes('redis cannot be reached')), 10, 'it has failed once');
+    process.kill(redis.pid(), 'SIGCONT');
+    await (await opened).close();
+    await until(() => works(connection), 2, 'redis answers after it continues');
+  });
+
   it('lets a running call end on close, and fails later calls', async () => {
     const other = await connect(redis.url, { log: aLog().log });
     const last = raise(other);

@@ -52,7 +52,7 @@ describe('A cgroup of version 2, as files', () => {
 
   it('lets others have memory limits, and has a leaf for trawl, once it is opened', async () => {
     const { folder, version } = lay('trawl.service');
-    await openCgroup({ version, folder }, '/work');
+    await openCgroup({ version, folder }, join(root.folder, 'work'));
     expect(existsSync(join(folder, 'trawl-main'))).to.equal(true);
     expect(readFileSync(join(folder, 'cgroup.subtree_control'), 'utf8')).to.equal('+memory');
   });

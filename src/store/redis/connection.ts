@@ -38,6 +38,8 @@ interface ConnectOptions {
   readonly log: Log;
   readonly observeReplicas?: ObserveReplicas | undefined;
   readonly patience?: Patience | undefined;
+  /** Longest wait for the first connection to a Redis that is late. */
+  readonly openMs?: number | undefined;
 }
 
 /**
@@ -84,7 +86,10 @@ export interface Connection {
 }
 
 /** Connects to Redis, and again whenever that is lost; fails when Redis does not answer at first. */
-export async function connect(url: string, { log, observeReplicas, patience }: ConnectOptions): Promise<Connection> {
+export async function connect(
+  url: string,
+  { log, observeReplicas, patience, openMs }: ConnectOptions,
+): Promise<Connection> {
   const topology = readTopology(url);
   const clock = new RedisClock();
   const durability = new DurabilityWatch(topology.hasReplicas, observeReplicas);
@@ -99,7 +104,7 @@ export async function connect(url: string, { log, observeReplicas, patience }: C
     },
     cover: (client: RedisClient) => durability.cover(client),
   };
-  const sender = new ReconnectingConnection(topology, log, care, patience);
+  const sender = new ReconnectingConnection(topology, log, care, patience, openMs);
   await sender.open();
   let channels: Subscriptions | undefined;
   return {

@@ -63,6 +63,7 @@ export class ReconnectingConnection {
   readonly #log: Log;
   readonly #care: ConnectionCare;
   readonly #patience: Patience | undefined;
+  readonly #openMs: number;
   readonly #timeoutMs: number;
   readonly #closing = new AbortController();
   readonly #kept: Promise<void>;
@@ -74,18 +75,19 @@ export class ReconnectingConnection {
   #isLoggedConnected: boolean | undefined;
   #drained: Promise<void> = Promise.resolve();
 
-  constructor(topology: RedisTopology, log: Log, care: ConnectionCare, patience?: Patience) {
+  constructor(topology: RedisTopology, log: Log, care: ConnectionCare, patience?: Patience, openMs = 0) {
     this.#topology = topology;
     this.#log = log;
     this.#care = care;
     this.#patience = patience;
+    this.#openMs = Math.max(openMs, patience?.timeoutMs ?? 0);
     this.#timeoutMs = patience?.timeoutMs ?? timeoutMs;
     this.#kept = this.#keep();
   }
 
-  /** Waits for the first connection: with patience for a Redis that is late, never for one that is absent. */
+  /** Waits for the first connection: for a Redis that is late as long as this process may, never for one that is absent. */
   async open(): Promise<void> {
-    const endsAt = performance.now() + this.#timeoutMs;
+    const endsAt = performance.now() + this.#openMs;
     for (;;) {
       try {
         await this.make(() => this.present(), { withinMs: timeoutMs });
@@ -93,8 +95,8 @@ export class ReconnectingConnection {
       } catch (error) {
         const cause = this.#cause ?? (error instanceof Error ? error.cause : error);
         const isLate = cause instanceof RedisTimeout || isReply(cause, late);
-        if (isLate && this.#patience && performance.now() < endsAt) {
-          this.#patience.onSlow();
+        if (isLate && performance.now() < endsAt) {
+          this.#patience?.onSlow();
           continue;
         }
         // The start fails now; attempts under way end by themselves.
