@@ -39,6 +39,7 @@ kind-e2e: kind ## Walk a job through that cluster (nobody has run this yet eithe
 verify: node_modules ## Write what is generated anew, check the workflows; fails when that changes a file or the API breaks callers
 	@$(locked) node src/admin/write-docs.ts && $(locked) node src/admin/write-chart.ts && $(locked) node test/contract/page.ts
 	@$(locked) node src/roles/write-openapi.ts && .ci/api-changes
+	@$(locked) node dashboards/write.ts
 	@charts/generate
 	@$(locked) clients/generate
 	@.ci/lint-workflows

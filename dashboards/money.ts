@@ -1,0 +1,113 @@
+import * as units from '@grafana/grafana-foundation-sdk/units';
+import type { Board } from './panels.ts';
+import { growth, of, rate } from './queries.ts';
+
+/** What is held, charged and bought, and whether the books are right. */
+export const money: Board = {
+  name: 'money',
+  title: 'Money',
+  about: 'Credits that are held, charged and bought, and whether the ledgers are right.',
+  rows: {
+    'At a glance': [
+      {
+        kind: 'number',
+        title: 'Problems in the ledgers',
+        good: '0. Anything else needs a person at once: see TrawlLedgerProblem.',
+        unit: units.Short,
+        queries: { [`max(${of('ledger_problems')})`]: '' },
+        limits: [
+          [null, 'green'],
+          [1, 'red'],
+        ],
+      },
+      {
+        kind: 'number',
+        title: 'Last check of the ledgers',
+        good: 'Within the last hour. After three hours TrawlLedgerUnchecked fires.',
+        unit: units.Seconds,
+        queries: { [`max(${of('ledger_verify_age_seconds')})`]: '' },
+        limits: [
+          [null, 'green'],
+          [7200, 'yellow'],
+          [10_800, 'red'],
+        ],
+      },
+      {
+        kind: 'number',
+        title: 'Credits on hold',
+        good: 'As many as there are open jobs and calls. It returns to 0 when nothing runs.',
+        unit: units.Short,
+        queries: { [`max(${of('holds_open')})`]: '' },
+      },
+      {
+        kind: 'number',
+        title: 'Charged',
+        good: 'One credit for each completed job and metadata call of the time that is shown.',
+        unit: units.Short,
+        queries: { [growth('charges_total')]: '' },
+      },
+      {
+        kind: 'number',
+        title: 'Overdrafts',
+        good: '0. A charge found every balance empty: see TrawlOverdraft.',
+        unit: units.Short,
+        queries: { [`${growth('overdrafts_total')} or vector(0)`]: '' },
+        limits: [
+          [null, 'green'],
+          [1, 'yellow'],
+        ],
+      },
+      {
+        kind: 'number',
+        title: 'Longest wait for a charge',
+        good: 'Seconds. After ten minutes TrawlUnsettled fires: usually the object store does not answer.',
+        unit: units.Seconds,
+        queries: { [`max(${of('oldest_unsettled_seconds')})`]: '' },
+        limits: [
+          [null, 'green'],
+          [60, 'yellow'],
+          [600, 'red'],
+        ],
+      },
+    ],
+    Credits: [
+      {
+        kind: 'stack',
+        title: 'Charges by balance',
+        good: 'Subscription first, then packs, then credits; overdraft never.',
+        unit: units.Short,
+        queries: { [rate('charges_total', '', 'balance')]: '{{balance}}' },
+      },
+      {
+        kind: 'stack',
+        title: 'Charges by endpoint',
+        good: 'It follows the completed jobs.',
+        unit: units.Short,
+        queries: { [rate('charges_total', '', 'endpoint')]: '{{endpoint}}' },
+      },
+      {
+        kind: 'lines',
+        title: 'Holds and open jobs',
+        good: 'It rises and falls with the open jobs. A level that only rises is a hold that nobody releases.',
+        unit: units.Short,
+        queries: { [`max(${of('holds_open')})`]: 'on hold', [`sum(${of('jobs_open')})`]: 'open jobs' },
+      },
+    ],
+    'Purchases and mails': [
+      {
+        kind: 'stack',
+        title: 'Purchases',
+        good: 'Mostly paid. Declined ones are cards; refunded and disputed ones need a look.',
+        unit: units.Short,
+        queries: { [growth('purchases_total', '', 'outcome')]: '{{outcome}}' },
+      },
+      {
+        kind: 'stack',
+        title: 'Mails to owners',
+        good: 'Mostly sent. Delayed ones are tried again.',
+        unit: units.Short,
+        queries: { [growth('mails_total', '', 'outcome')]: '{{outcome}}' },
+      },
+    ],
+  },
+};

@@ -1,0 +1,23 @@
+/** Selects the series of the chosen namespaces; without Kubernetes series have none, which `.*` matches too. */
+const chosen = 'namespace=~"$namespace"';
+
+/** Returns a metric of the chosen namespaces, with more matchers. */
+export function of(metric: string, matchers = ''): string {
+  return `trawl_${metric}{${[chosen, matchers].filter(Boolean).join(', ')}}`;
+}
+
+/** Returns how fast a counter grows, per second; grouped by labels where some are named. */
+export function rate(metric: string, matchers = '', by = ''): string {
+  return `sum ${by && `by (${by}) `}(rate(${of(metric, matchers)}[$__rate_interval]))`;
+}
+
+/** Returns by how much a counter grew in the time that is shown. */
+export function growth(metric: string, matchers = '', by = ''): string {
+  return `sum ${by && `by (${by}) `}(increase(${of(metric, matchers)}[$__range]))`;
+}
+
+/** Returns a quantile of a histogram. */
+export function quantile(share: number, metric: string, matchers = '', by = ''): string {
+  const labels = ['le', by].filter(Boolean).join(', ');
+  return `histogram_quantile(${share}, sum by (${labels}) (rate(${of(`${metric}_bucket`, matchers)}[$__rate_interval])))`;
+}

@@ -1,0 +1,136 @@
+import * as units from '@grafana/grafana-foundation-sdk/units';
+import type { Board } from './panels.ts';
+import { growth, of, quantile, rate } from './queries.ts';
+
+/** Redis, which keeps the record. */
+export const record: Board = {
+  name: 'record',
+  title: 'Record',
+  about: 'Redis: memory, times, durability, replicas and its clock, which decides.',
+  rows: {
+    'At a glance': [
+      {
+        kind: 'number',
+        title: 'Parts that reach Redis',
+        good: '100 %. Below that TrawlRedisAway fires.',
+        unit: units.PercentUnit,
+        queries: { [`avg(${of('redis_ready')})`]: '' },
+        limits: [
+          [null, 'red'],
+          [1, 'green'],
+        ],
+      },
+      {
+        kind: 'number',
+        title: 'Memory in use',
+        good: 'Below 75 %. Admissions stop at 85 %: see TrawlRecordFull.',
+        unit: units.PercentUnit,
+        queries: { [`max(${of('redis_memory_ratio')})`]: '' },
+        limits: [
+          [null, 'green'],
+          [0.75, 'yellow'],
+          [0.85, 'red'],
+        ],
+      },
+      {
+        kind: 'number',
+        title: 'Without a memory limit',
+        good: '0. At 1 the kernel ends Redis when the machine is full.',
+        unit: units.Short,
+        queries: { [`max(${of('redis_memory_unlimited')})`]: '' },
+        limits: [
+          [null, 'green'],
+          [1, 'yellow'],
+        ],
+      },
+      {
+        kind: 'number',
+        title: 'May lose changes',
+        good: '0. At 1 a crash of Redis may lose what was answered: see TrawlDurabilityRelaxed.',
+        unit: units.Short,
+        queries: { [`max(${of('durability_relaxed')})`]: '' },
+        limits: [
+          [null, 'green'],
+          [1, 'yellow'],
+        ],
+      },
+      {
+        kind: 'number',
+        title: 'Clock is steady',
+        good: '1. At 0 nothing is removed or ended for its age: see TrawlClockMoved.',
+        unit: units.Short,
+        queries: { [`min(${of('clock_steady')})`]: '' },
+        limits: [
+          [null, 'yellow'],
+          [1, 'green'],
+        ],
+      },
+      {
+        kind: 'number',
+        title: 'Webhooks due',
+        good: 'Few. Many mean that receivers or egress are away.',
+        unit: units.Short,
+        queries: { [`max(${of('webhooks_due')})`]: '' },
+      },
+    ],
+    Redis: [
+      {
+        kind: 'lines',
+        title: 'Memory over time',
+        good: 'Flat over days. A slope says when the limit is reached.',
+        unit: units.PercentUnit,
+        queries: { [`max(${of('redis_memory_ratio')})`]: 'of the limit' },
+        limits: [
+          [null, 'green'],
+          [0.75, 'yellow'],
+          [0.85, 'red'],
+        ],
+      },
+      {
+        kind: 'lines',
+        title: 'Time of scripts, 95 %',
+        good: 'Below 5 ms without replicas. All together high points to the disk of Redis.',
+        unit: units.Seconds,
+        queries: { [quantile(0.95, 'redis_seconds', '', 'script')]: '{{script}}' },
+      },
+      {
+        kind: 'lines',
+        title: 'Scripts',
+        good: 'It follows calls and jobs.',
+        unit: units.RequestsPerSecond,
+        queries: { [rate('redis_seconds_count', '', 'script')]: '{{script}}' },
+      },
+      {
+        kind: 'lines',
+        title: 'Replicas',
+        good: 'As many as there are. With any, an answer waits until one has its change.',
+        unit: units.Short,
+        queries: {
+          [`max(${of('redis_replicas')})`]: 'replicas',
+          [growth('redis_unreplicated_total')]: 'changes that none had in time',
+        },
+      },
+      {
+        kind: 'lines',
+        title: 'Time until a replica has changes, 95 %',
+        good: 'Below 10 ms. Empty without replicas.',
+        unit: units.Seconds,
+        queries: { [quantile(0.95, 'redis_replica_seconds')]: '95 %' },
+      },
+      {
+        kind: 'lines',
+        title: 'Admissions closed',
+        good: 'All lines at 0. The name of a line is the reason.',
+        unit: units.Short,
+        queries: { [`max by (reason) (${of('admissions_closed')})`]: '{{reason}}' },
+      },
+      {
+        kind: 'lines',
+        title: 'Clocks against that of Redis',
+        good: 'Within 2 s. One line off is its node, all lines off the machine of Redis.',
+        unit: units.Seconds,
+        queries: { [`max by (instance) (${of('clock_difference_seconds')})`]: '{{instance}}' },
+      },
+    ],
+  },
+};

@@ -1,0 +1,159 @@
+import * as units from '@grafana/grafana-foundation-sdk/units';
+import type { Board } from './panels.ts';
+import { growth, of, quantile, rate } from './queries.ts';
+
+const failed = 'outcome="failed"';
+
+/** What callers feel. */
+export const service: Board = {
+  name: 'service',
+  title: 'Service',
+  about: 'What callers feel: whether calls and jobs succeed, and how long they take.',
+  rows: {
+    'At a glance': [
+      {
+        kind: 'number',
+        title: 'Calls without an error of ours',
+        good: 'At least 99.9 %. Below that the API answers with 5xx: see TrawlApiErrors.',
+        unit: units.PercentUnit,
+        queries: {
+          [`1 - (${growth('http_requests_total', 'status=~"5.."')} or vector(0)) / ${growth('http_requests_total')}`]:
+            '',
+        },
+        limits: [
+          [null, 'red'],
+          [0.99, 'yellow'],
+          [0.999, 'green'],
+        ],
+      },
+      {
+        kind: 'number',
+        title: 'Jobs that do not fail through our fault',
+        good: 'At least 99 %. Failures of callers and sites do not count here.',
+        unit: units.PercentUnit,
+        queries: { [`1 - (${growth('jobs_total', 'blame="us"')} or vector(0)) / ${growth('jobs_total')}`]: '' },
+        limits: [
+          [null, 'red'],
+          [0.94, 'yellow'],
+          [0.99, 'green'],
+        ],
+      },
+      {
+        kind: 'number',
+        title: 'Jobs that ran within a minute',
+        good: 'At least 95 %. Below that workers or nodes are too few.',
+        unit: units.PercentUnit,
+        queries: {
+          [`${growth('job_seconds_bucket', 'stage="queue", le="60"')} / ${growth('job_seconds_count', 'stage="queue"')}`]:
+            '',
+        },
+        limits: [
+          [null, 'red'],
+          [0.7, 'yellow'],
+          [0.95, 'green'],
+        ],
+      },
+      {
+        kind: 'number',
+        title: 'Oldest job in the queue',
+        good: 'Seconds. Minutes mean that all workers are busy; above 15 minutes TrawlQueueStuck fires.',
+        unit: units.Seconds,
+        queries: { [`max(${of('oldest_queued_seconds')})`]: '' },
+        limits: [
+          [null, 'green'],
+          [60, 'yellow'],
+          [900, 'red'],
+        ],
+      },
+      {
+        kind: 'number',
+        title: 'Oldest due webhook',
+        good: 'Below a minute. Above five minutes TrawlWebhooksLate fires.',
+        unit: units.Seconds,
+        queries: { [`max(${of('oldest_webhook_seconds')})`]: '' },
+        limits: [
+          [null, 'green'],
+          [60, 'yellow'],
+          [300, 'red'],
+        ],
+      },
+      {
+        kind: 'number',
+        title: 'Admissions closed',
+        good: '0. At 1 new jobs and calls get 503: see TrawlAdmissionsClosed.',
+        unit: units.Short,
+        queries: { [`max(${of('admissions_closed')}) or vector(0)`]: '' },
+        limits: [
+          [null, 'green'],
+          [1, 'red'],
+        ],
+      },
+    ],
+    Calls: [
+      {
+        kind: 'stack',
+        title: 'Calls by status',
+        good: 'Mostly 2xx. 4xx are refusals that callers cause; 5xx are ours.',
+        unit: units.RequestsPerSecond,
+        queries: { [rate('http_requests_total', '', 'status')]: '{{status}}' },
+      },
+      {
+        kind: 'lines',
+        title: 'Time of calls, 95 %',
+        good: 'Below 50 ms for all but waiting polls, event streams and metadata, which take as long as their source.',
+        unit: units.Seconds,
+        queries: { [quantile(0.95, 'http_request_seconds', '', 'route')]: '{{route}}' },
+      },
+      {
+        kind: 'lines',
+        title: 'Refused keys and dropped connections',
+        good: 'Close to 0. Many mean that somebody guesses keys or opens connections without requests.',
+        unit: units.RequestsPerSecond,
+        queries: {
+          [rate('auth_failures_total')]: 'calls without a valid key',
+          [rate('connections_dropped_total')]: 'connections dropped',
+        },
+      },
+      {
+        kind: 'lines',
+        title: 'Blocked addresses',
+        good: 'Few. One address of many callers is usually a proxy that TRAWL_TRUSTED_PROXIES does not name.',
+        unit: units.Short,
+        queries: { [`max(${of('blocked_ips')})`]: 'addresses' },
+      },
+    ],
+    Jobs: [
+      {
+        kind: 'stack',
+        title: 'Jobs that end, by outcome and blame',
+        good: 'Mostly completed. A growing share of `site` points to an old yt-dlp, of `us` to a fault.',
+        unit: units.RequestsPerSecond,
+        queries: { [rate('jobs_total', '', 'outcome, blame')]: '{{outcome}} {{blame}}' },
+      },
+      {
+        kind: 'lines',
+        title: 'Time of jobs by stage, 50 % and 95 %',
+        good: 'Queue and storage in seconds; work depends on the size of the media.',
+        unit: units.Seconds,
+        queries: {
+          [quantile(0.5, 'job_seconds', '', 'stage')]: '{{stage}} 50 %',
+          [quantile(0.95, 'job_seconds', '', 'stage')]: '{{stage}} 95 %',
+        },
+      },
+      {
+        kind: 'table',
+        title: 'Failures by code',
+        good: 'Codes with blame `us` should not be here. `trawl admin job explain` says more of one job.',
+        unit: units.Short,
+        queries: { [`sort_desc(${growth('jobs_total', failed, 'code, blame')} > 0)`]: '' },
+      },
+      {
+        kind: 'stack',
+        title: 'Webhook attempts',
+        good: 'Mostly delivered. Retried and failed ones are usually receivers that are away.',
+        unit: units.RequestsPerSecond,
+        queries: { [rate('webhook_deliveries_total', '', 'outcome')]: '{{outcome}}' },
+      },
+    ],
+  },
+};

@@ -1,0 +1,95 @@
+import * as units from '@grafana/grafana-foundation-sdk/units';
+import type { Board } from './panels.ts';
+import { growth, of, rate } from './queries.ts';
+
+/** Sites that callers name, and the proxy on the way to them. */
+export const sources: Board = {
+  name: 'sources',
+  title: 'Sources and egress',
+  about: 'Outcomes by site, what egress refuses, and how old yt-dlp is.',
+  rows: {
+    'At a glance': [
+      {
+        kind: 'number',
+        title: 'Age of yt-dlp',
+        good: 'Below 30 days: sites change daily. See TrawlYtDlpOld.',
+        unit: units.Seconds,
+        queries: { [`time() - min(${of('yt_dlp_released_seconds')})`]: '' },
+        limits: [
+          [null, 'green'],
+          [1_728_000, 'yellow'],
+          [2_592_000, 'red'],
+        ],
+      },
+      {
+        kind: 'number',
+        title: 'Failures that no rule explains',
+        good: 'Below 2 % of the jobs: see TrawlUnclassifiedFailures.',
+        unit: units.PercentUnit,
+        queries: { [`(${growth('unclassified_failures_total')} or vector(0)) / ${growth('jobs_total')}`]: '' },
+        limits: [
+          [null, 'green'],
+          [0.01, 'yellow'],
+          [0.02, 'red'],
+        ],
+      },
+      {
+        kind: 'number',
+        title: 'Connections that cannot be made',
+        good: 'Below 10 %. Above half the way out is broken: see TrawlEgressFails.',
+        unit: units.PercentUnit,
+        queries: {
+          [`(${growth('egress_connections_total', 'verdict=~"failed_dns|failed_connect|limited"')} or vector(0)) / ${growth('egress_connections_total')}`]:
+            '',
+        },
+        limits: [
+          [null, 'green'],
+          [0.1, 'yellow'],
+          [0.5, 'red'],
+        ],
+      },
+    ],
+    Sites: [
+      {
+        kind: 'table',
+        title: 'Outcomes by site',
+        good: 'Each site mostly completes. One site alone that fails has changed: update yt-dlp.',
+        unit: units.Short,
+        queries: { [`sort_desc(${growth('source_outcomes_total', '', 'site, outcome')} > 0)`]: '' },
+      },
+      {
+        kind: 'lines',
+        title: 'Share of failures by site',
+        good: 'Flat. A step upwards of one site is a change of that site.',
+        unit: units.PercentUnit,
+        queries: {
+          [`${rate('source_outcomes_total', 'outcome="failed"', 'site')} / ${rate('source_outcomes_total', '', 'site')}`]:
+            '{{site}}',
+        },
+      },
+      {
+        kind: 'lines',
+        title: 'Failures without a rule, by time',
+        good: '0. The log of the worker has their text.',
+        unit: units.RequestsPerSecond,
+        queries: { [rate('unclassified_failures_total')]: 'failures' },
+      },
+      {
+        kind: 'table',
+        title: 'Versions of yt-dlp',
+        good: 'One version.',
+        unit: units.Short,
+        queries: { [`count by (version) (${of('yt_dlp_info')})`]: '' },
+      },
+    ],
+    Egress: [
+      {
+        kind: 'stack',
+        title: 'Connections by verdict',
+        good: 'Mostly open. `refused_…` are callers who name addresses that are not public, `failed_…` the way out.',
+        unit: units.RequestsPerSecond,
+        queries: { [rate('egress_connections_total', '', 'verdict')]: '{{verdict}}' },
+      },
+    ],
+  },
+};

@@ -1,0 +1,32 @@
+import { loadYaml } from '@kubernetes/client-node';
+import { expect } from 'chai';
+import { boards } from '../../dashboards/boards.ts';
+import { rulesFile } from '../support/alerts.ts';
+import { find, render } from '../support/chart.ts';
+import { read } from '../support/tree.ts';
+
+describe('the monitoring of the chart', function () {
+  this.timeout(60_000);
+
+  it('is the file of alerts and those of dashboards, and nothing of them is a template', () => {
+    const objects = render({ scenario: 'ci/everything-values.yaml' });
+    const { metadata, spec } = find(objects, 'PrometheusRule', 'trawl');
+    const pages = read(rulesFile).replaceAll(
+      'docs/runbooks/',
+      'https://git.example.com/trawl/blob/main/docs/runbooks/',
+    );
+    expect(spec).to.deep.equal(loadYaml(pages));
+    expect(metadata.labels).to.include({ release: 'prometheus', team: 'films' });
+    for (const { name } of boards) {
+      const made = find(objects, 'ConfigMap', `trawl-dashboard-${name}`);
+      expect(made.metadata.labels).to.include({ dashboards: 'yes' });
+      expect(made.metadata.annotations).to.deep.equal({ grafana_folder: 'films' });
+      expect(made.data).to.deep.equal({ [`trawl-${name}.json`]: read(`charts/trawl/dashboards/${name}.json`) });
+    }
+  });
+
+  it('is left out unless it is asked for', () => {
+    const kinds = render().map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+    expect(kinds.filter((one) => /PrometheusRule|PodMonitor|dashboard/.test(one))).to.deep.equal([]);
+  });
+});
