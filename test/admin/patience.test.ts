@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { freezeProcess } from '../support/freeze-process.ts';
 import { type Operator, startOperator } from '../support/operator.ts';
 import { until } from '../support/until.ts';
 
@@ -12,11 +13,11 @@ describe('an admin command whose Redis is busy', function () {
   after(() => operator.stop());
 
   it('waits for it longer than a call of the API, says so once, and is carried out', async () => {
-    process.kill(operator.pid(), 'SIGSTOP');
+    const thaw = await freezeProcess(operator.pid());
     const began = performance.now();
     const listed = operator.run(['plan', 'list', '--json']);
     await until(() => performance.now() - began > 3_000, 10, 'three seconds to pass');
-    process.kill(operator.pid(), 'SIGCONT');
+    thaw();
     const { code, out, err } = await listed;
     expect({ code, err }).to.deep.equal({
       code: 0,

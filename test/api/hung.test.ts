@@ -6,8 +6,10 @@ import { sweepRecord } from '../../src/store/sweep-record.ts';
 import { type Answer, type ApiCaller, aFilm, type CallOptions, startApi, type TestApi } from '../support/api.ts';
 import { allCalls, creditPaths, expectRefused, film, keyedCalls } from '../support/calls.ts';
 import { openEventStream } from '../support/event-stream.ts';
+import { freezeProcess } from '../support/freeze-process.ts';
 import { endJob } from '../support/job-steps.ts';
 import { failed, theJob } from '../support/record.ts';
+import { timed } from '../support/turn-length.ts';
 import { until } from '../support/until.ts';
 
 const blocked = { 'x-forwarded-for': '198.51.100.1' };
@@ -17,12 +19,6 @@ const settings = { TRAWL_TRUSTED_PROXIES: '127.0.0.1/32', TRAWL_AUTH_FAILURES: '
 interface Timed {
   readonly answer: Answer;
   readonly seconds: number;
-}
-
-async function timed(call: Promise<Answer>): Promise<Timed> {
-  const began = performance.now();
-  const answer = await call;
-  return { answer, seconds: (performance.now() - began) / 1000 };
 }
 
 function expectUnavailable({ answer, seconds }: Timed): void {
@@ -45,11 +41,11 @@ describe('D69: an API whose Redis cannot be reached', function () {
     String((await api.get('/v1/video/download', caller.key, { query })).json.job_id);
   const isServed = async () => (await api.get('/v1/usage', caller.key)).status === 200;
   const whileHung = async (work: () => Promise<unknown>) => {
-    process.kill(api.redis.pid(), 'SIGSTOP');
+    const thaw = await freezeProcess(api.redis.pid());
     try {
       await work();
     } finally {
-      process.kill(api.redis.pid(), 'SIGCONT');
+      thaw();
     }
     await until(isServed, 2, 'it is served again');
   };

@@ -2,7 +2,9 @@ import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film, keyedCalls } from '../support/calls.ts';
+import { freezeProcess } from '../support/freeze-process.ts';
 import { runJob } from '../support/job-steps.ts';
+import { timed } from '../support/turn-length.ts';
 import { until } from '../support/until.ts';
 
 /** Together more than the 1,000 requests that may be in hand; an account may watch 100 times at once. */
@@ -68,16 +70,11 @@ describe('a redis that does not answer', function () {
   it('stats-errors error-503 D69: makes every call 503 with Retry-After within 2 s, until it answers again', async () => {
     const api = await startApi();
     const caller = await api.addCaller({ stats: true });
-    const timed = async (call: () => ReturnType<TestApi['call']>) => {
-      const began = performance.now();
-      const answer = await call();
-      return { answer, seconds: (performance.now() - began) / 1000 };
-    };
     const params = { query: film, engine: 'video' };
-    process.kill(api.redis.pid(), 'SIGSTOP');
+    const thaw = await freezeProcess(api.redis.pid());
     try {
       const asked = keyedCalls.flatMap(({ method, path }) =>
-        [caller.key, 'wrong'].map((key) => timed(() => api.call(method, path, { key, params }))),
+        [caller.key, 'wrong'].map((key) => timed(api.call(method, path, { key, params }))),
       );
       for (const { answer, seconds } of await Promise.all(asked)) {
         expectRefused(answer, 503, 'unavailable', 'Service Unavailable');
@@ -85,7 +82,7 @@ describe('a redis that does not answer', function () {
         expect(seconds).to.be.below(2);
       }
     } finally {
-      process.kill(api.redis.pid(), 'SIGCONT');
+      thaw();
     }
     await until(async () => (await api.get('/v1/usage', caller.key)).status === 200, 2, 'it is served again');
     await api.stop();

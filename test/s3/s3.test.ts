@@ -272,7 +272,7 @@ describe('an S3 bucket', function () {
   }
 
   it('throws unavailable when S3 does not answer for 10 s', async () => {
-    const thaw = s3.freeze();
+    const thaw = await s3.freeze();
     const error = await store.see(key).catch((error) => error);
     thaw();
     expect([error.code, error.cause.message]).to.deep.equal(['unavailable', 'S3 did not answer in time']);

@@ -98,7 +98,7 @@ if (process.env.ROUNDS !== undefined)
       await until(() => workers.size === films, 60, 'all start');
       await inLanes(10, films, async (n) => upload(ids[n]!));
       const usual = Math.max(await timeStart(), await timeStart(), await timeStart());
-      const thaw = s3.freeze();
+      const thaw = await s3.freeze();
       for (const id of ids) endWorker(id, 'done');
       let slowest = 0;
       for (const end = performance.now() + silentSeconds * 1000; performance.now() < end; await pause(2_000))

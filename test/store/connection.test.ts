@@ -4,7 +4,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { Refusal } from '../../src/base/errors.ts';
 import { type Connection, connect } from '../../src/store/redis/connection.ts';
+import { freezeProcess } from '../support/freeze-process.ts';
 import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
+import { timed } from '../support/turn-length.ts';
 import { until } from '../support/until.ts';
 
 const stoppedSeconds = process.env.ROUNDS ? 10 : 3;
@@ -122,16 +124,16 @@ describe('the connection to redis', function () {
   it('D69: fails every call within 2 s while redis is stopped, and works within 2 s after that', async () => {
     const heard: string[] = [];
     await connection.subscribe('stopped', (text) => heard.push(text));
-    process.kill(redis.pid(), 'SIGSTOP');
-    const atOnce = Array.from({ length: 2_000 }, () => timed(raise(connection)));
+    const thaw = await freezeProcess(redis.pid());
+    const atOnce = Array.from({ length: 2_000 }, () => timedFailure(raise(connection)));
     const later = [];
     const end = performance.now() + stoppedSeconds * 1000;
     while (performance.now() < end) {
-      later.push(timed(raise(connection)));
+      later.push(timedFailure(raise(connection)));
       await pause(50);
     }
     expect(connection.ready()).to.equal(false);
-    process.kill(redis.pid(), 'SIGCONT');
+    thaw();
     await until(() => works(connection), 2, 'redis answers after it continues');
     for (const { seconds, error } of await Promise.all([...atOnce, ...later])) {
       expect(seconds).to.be.below(2);
@@ -142,10 +144,10 @@ describe('the connection to redis', function () {
   });
 
   it('refuses a command at once when 20,000 wait for redis', async () => {
-    process.kill(redis.pid(), 'SIGSTOP');
-    const held = Array.from({ length: 20_000 }, () => timed(raise(connection)));
+    const thaw = await freezeProcess(redis.pid());
+    const held = Array.from({ length: 20_000 }, () => timedFailure(raise(connection)));
     const error = await failureOf(raise(connection));
-    process.kill(redis.pid(), 'SIGCONT');
+    thaw();
     await Promise.all(held);
     expectUnavailable(error);
     expect(String(error.cause)).to.contain('queue is full');
@@ -156,9 +158,9 @@ describe('the connection to redis', function () {
     const heard: string[] = [];
     await connection.subscribe('killed', (text) => heard.push(text));
     const pid = redis.pid();
-    const calls: ReturnType<typeof timed>[] = [];
+    const calls: ReturnType<typeof timedFailure>[] = [];
     for (let n = 0; n < 2_000; n += 1) {
-      calls.push(timed(raise(connection)));
+      calls.push(timedFailure(raise(connection)));
       if (n === 1_000) process.kill(pid, 'SIGKILL');
       if (n % 50 === 0) await pause(1);
     }
@@ -173,16 +175,16 @@ describe('the connection to redis', function () {
   });
 
   it('fails within 2 s when nothing listens at the address', async () => {
-    const { seconds, error } = await timed(connect('redis://user:hidden@127.0.0.1:1', { log: aLog().log }));
+    const { seconds, error } = await timedFailure(connect('redis://user:hidden@127.0.0.1:1', { log: aLog().log }));
     expectUnavailable(error);
     expect(seconds).to.be.below(2);
     expect(error?.message).to.match(/^Redis cannot be reached at 127\.0\.0\.1:1: .*ECONNREFUSED/);
   });
 
   it('fails within 2 s when the server does not answer', async () => {
-    process.kill(redis.pid(), 'SIGSTOP');
-    const { seconds, error } = await timed(connect(redis.url, { log: aLog().log }));
-    process.kill(redis.pid(), 'SIGCONT');
+    const thaw = await freezeProcess(redis.pid());
+    const { seconds, error } = await timedFailure(connect(redis.url, { log: aLog().log }));
+    thaw();
     expectUnavailable(error);
     expect(seconds).to.be.below(2);
     expect(error?.message).to.match(/^Redis cannot be reached at \/.*redis\.sock: No answer within 1500 ms$/);
@@ -213,13 +215,14 @@ function sha1(lua: string): string {
   return createHash('sha1').update(lua).digest('hex');
 }
 
-async function timed(call: Promise<unknown>): Promise<{ seconds: number; error?: Error }> {
-  const began = performance.now();
-  const error = await call.then(
-    () => undefined,
-    (error) => error,
+async function timedFailure(call: Promise<unknown>): Promise<{ seconds: number; error?: Error }> {
+  const { answer: error, seconds } = await timed(
+    call.then(
+      () => undefined,
+      (error) => error,
+    ),
   );
-  return { seconds: (performance.now() - began) / 1000, ...(error && { error }) };
+  return { seconds, ...(error && { error }) };
 }
 
 function failureOf(call: Promise<unknown>): Promise<Error> {

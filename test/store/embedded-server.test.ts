@@ -6,6 +6,7 @@ import { expect } from 'chai';
 import { connect } from '../../src/store/redis/connection.ts';
 import { findServer, type RedisServer, type ServerOptions, startRedis } from '../../src/store/redis/embedded-server.ts';
 import { pingServer, spawnRedis, whenReady } from '../../src/store/redis/redis-process.ts';
+import { freezeProcess } from '../support/freeze-process.ts';
 import { aFolder, aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
@@ -105,7 +106,7 @@ describe('a redis-server of our own', () => {
   it('is killed when it does not end by itself', async function () {
     this.timeout(120_000);
     const server = await start();
-    process.kill(server.pid(), 'SIGSTOP');
+    await freezeProcess(server.pid());
     await server.stop();
     expect(isAlive(server.pid())).to.equal(false);
   });

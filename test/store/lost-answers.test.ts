@@ -8,6 +8,7 @@ import { readLedger } from '../../src/store/log/read-ledger.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { type Connection, connect } from '../../src/store/redis/connection.ts';
 import { LostAnswer } from '../../src/store/redis/lost-answer.ts';
+import { freezeProcess } from '../support/freeze-process.ts';
 import { admitted, anAccount, ask, storeOf, type TestStore } from '../support/record.ts';
 import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -77,9 +78,9 @@ describe('a script whose answer is lost', function () {
   it('does not begin once its caller has given up', async () => {
     const id = randomUUID();
     await ask(store, caller, { id, valid: false });
-    process.kill(redis.pid(), 'SIGSTOP');
+    const thaw = await freezeProcess(redis.pid());
     const error = await ask(store, caller, { id }).catch((caught) => caught);
-    process.kill(redis.pid(), 'SIGCONT');
+    thaw();
     expect(error).to.be.instanceOf(LostAnswer).and.include({ code: 'unavailable' });
     await until(async () => (await balances().catch(() => null)) !== null, 10, 'redis to answer again');
     const evals = String(await store.connection.send(['INFO', 'commandstats']));

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { CreateBucketCommand, ListMultipartUploadsCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import type { BucketSettings } from '../../src/objects/s3-bucket.ts';
 import { freePort } from './free-port.ts';
+import { freezeProcess } from './freeze-process.ts';
 import { aFolder } from './redis.ts';
 import { tool } from './tools.ts';
 import { until } from './until.ts';
@@ -20,7 +21,7 @@ export interface TestS3 {
   /** Ends the server; gives what starts it again with all that it had. */
   readonly lose: () => Promise<() => Promise<void>>;
   /** Has the server answer nothing, until the function that it gives is called. */
-  readonly freeze: () => () => void;
+  readonly freeze: () => Promise<() => void>;
   readonly stop: () => Promise<void>;
 }
 
@@ -74,10 +75,7 @@ export async function startS3(address = '127.0.0.1'): Promise<TestS3> {
       await end();
       return start;
     },
-    freeze: () => {
-      child.kill('SIGSTOP');
-      return () => void child.kill('SIGCONT');
-    },
+    freeze: () => freezeProcess(Number(child.pid)),
     stop: async () => {
       client.destroy();
       for (const name of Object.keys(credentials)) delete process.env[name];
