@@ -1,9 +1,10 @@
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
-import type { Seller } from '../model/purchase.ts';
+import type { Purchase, Seller } from '../model/purchase.ts';
 import { endPurchase } from '../store/money/end-purchase.ts';
 import { findPurchase } from '../store/money/read-purchases.ts';
 import { reversePurchase } from '../store/money/reverse-purchase.ts';
+import { readTopup, setTopup } from '../store/money/set-topup.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { PaymentEvent } from './payment-provider.ts';
 
@@ -17,6 +18,7 @@ export interface PaymentBooks {
 /** Writes an answer or event of the provider into the record; repetitions and any order of them change nothing more. */
 export async function applyPayment(books: PaymentBooks, event: PaymentEvent): Promise<void> {
   const { store, seller, metrics, log } = books;
+  if (event.kind === 'stored') return setTopup(store, event.account, methodOf(event));
   if (event.kind === 'refunded' || event.kind === 'disputed') return reverse(books, event);
   const { purchase, payment } = event;
   const outcome =
@@ -25,7 +27,14 @@ export async function applyPayment(books: PaymentBooks, event: PaymentEvent): Pr
       : await endPurchase(store, purchase, { verdict: 'declined', payment, reason: event.reason });
   if (outcome === 'stale') return;
   metrics.purchases_total.inc({ outcome });
+  // The first card that pays for a pack is the one that a top-up may charge; another one is stored on purpose.
+  if (purchase.kind === 'offer' && !(await readTopup(store, purchase.account)).payment_method)
+    await setTopup(store, purchase.account, methodOf(purchase));
   log.info('a purchase has ended', { account: purchase.account, purchase: purchase.id, outcome });
+}
+
+function methodOf({ customer, payment_method }: Pick<Purchase, 'customer' | 'payment_method'>) {
+  return { customer, payment_method };
 }
 
 async function reverse(

@@ -70,7 +70,7 @@ function pageOf(mail: Mail, { account: { name }, purchase }: Reader): Page | nul
   }
   return {
     subject: `Invoice ${invoiceNumber(purchase.invoice ?? 0)}: ${purchase.pack_title}, ${price}`,
-    lines: [`Thank you. ${purchase.pack_total} credits were added to ${name} and paid with the stored payment method.`],
+    lines: [`Thank you. ${purchase.pack_total} credits were added to ${name} and are paid.`],
     rows: invoiceRows(purchase),
   };
 }

@@ -1,4 +1,4 @@
-import type { Purchase } from '../model/purchase.ts';
+import type { Offer, Purchase } from '../model/purchase.ts';
 import type { TakenPurchase } from '../store/money/take-purchase.ts';
 
 /** State of a payment at the provider; `pending` may still become either. */
@@ -11,12 +11,30 @@ export type PaymentEvent =
   | { readonly kind: 'paid'; readonly purchase: Purchase; readonly payment: string }
   | { readonly kind: 'declined'; readonly purchase: Purchase; readonly payment: string; readonly reason: string }
   | { readonly kind: 'refunded'; readonly purchase: Purchase; readonly payment: string }
-  | { readonly kind: 'disputed'; readonly payment: string };
+  | { readonly kind: 'disputed'; readonly payment: string }
+  | { readonly kind: 'stored'; readonly account: string; readonly customer: string; readonly payment_method: string };
+
+/** Visit of an owner to the provider's own page. */
+export interface CheckoutOrder {
+  readonly id: string;
+  readonly account: { readonly id: string; readonly name: string };
+  readonly email: string;
+  /** Customer that the provider knows already. */
+  readonly customer: string | null;
+  /** Pack to pay for; `null` stores a payment method and takes no money. */
+  readonly offer: Offer | null;
+  /** Currency that a stored payment method must be able to pay in. */
+  readonly currency: string;
+  /** Page of the dashboard that the owner comes back to. */
+  readonly returnUrl: string;
+}
 
 /** Takes money. Every request for one purchase names its id as idempotency key, so that it is charged at most once. */
 export interface PaymentProvider {
   /** Charges the stored payment method while its owner is away. Throws when the outcome is not known: then ask again. */
   charge(purchase: TakenPurchase): Promise<Payment>;
+  /** Returns the URL at which an owner pays for a pack or stores a payment method; events tell what became of it. */
+  checkout(order: CheckoutOrder): Promise<string>;
 }
 
 /** Reads the provider's events. */

@@ -3,8 +3,9 @@ import { refuse } from '../base/errors.ts';
 import type { Purchase } from '../model/purchase.ts';
 import type { TakenPurchase } from '../store/money/take-purchase.ts';
 import type { Payment, PaymentEvent, PaymentEvents, PaymentProvider } from './payment-provider.ts';
+import { metadataOf, startCheckout } from './stripe-checkout.ts';
 
-export interface StripeOptions {
+interface StripeOptions {
   readonly key: string;
   /** Server that stands in for Stripe's own; `null` for that. */
   readonly url: string | null;
@@ -20,6 +21,7 @@ const keyLifeMs = 20 * 3_600_000;
 export function openStripe({ key, url, now }: StripeOptions): PaymentProvider {
   const stripe = makeClient(key, url);
   return {
+    checkout: (order) => startCheckout(stripe, order),
     async charge(purchase) {
       const isOld = purchase.attempt > 1 && now() - purchase.since > keyLifeMs;
       const known = isOld ? await findIntent(stripe, purchase) : null;
@@ -82,11 +84,6 @@ function orderOf(purchase: TakenPurchase): Stripe.PaymentIntentCreateParams {
   };
 }
 
-/** All that it takes to deliver the pack stands in the payment, so that an event alone is enough. */
-function metadataOf({ id, account, kind, pack_title, pack_total }: Purchase): Stripe.MetadataParam {
-  return { trawl_purchase: id, trawl_account: account, trawl_kind: kind, pack_title, pack_total };
-}
-
 function idOf(one: string | { readonly id: string } | null | undefined): string {
   return typeof one === 'string' ? one : (one?.id ?? '');
 }
@@ -134,6 +131,11 @@ function eventOf(event: Stripe.Event): PaymentEvent | null {
     // Of a refund in part the operator decides what it is worth.
     if (purchase === null || amount_refunded < amount) return null;
     return { kind: 'refunded', purchase, payment: idOf(payment_intent) };
+  }
+  if (event.type === 'setup_intent.succeeded') {
+    const { metadata, customer, payment_method } = event.data.object;
+    const account = metadata?.trawl_account;
+    return account ? { kind: 'stored', account, customer: idOf(customer), payment_method: idOf(payment_method) } : null;
   }
   if (event.type !== 'payment_intent.succeeded' && event.type !== 'payment_intent.payment_failed') return null;
   const { id, metadata, amount, currency, customer, payment_method, last_payment_error } = event.data.object;

@@ -159,6 +159,55 @@ describe('payments', function () {
     expect([await packsOf(buyer.accountId), await invoices()]).to.deep.equal([0, 0]);
   });
 
+  it('of an owner at the checkout: bring the pack and an invoice, and store the card for top-ups; nothing without the event', async () => {
+    const buyer = await aBuyer(store, { customer: '', payment_method: '' });
+    const [id, account] = ['visit-1', { id: buyer.accountId, name: buyer.slug }];
+    const offer = { name: 'small', title: 'Small', credits: 50, price_cents: 500, currency: 'eur' };
+    const order = {
+      id,
+      account,
+      email: 'ada@example.com',
+      customer: null,
+      offer,
+      currency: 'eur',
+      returnUrl: 'https://t.example',
+    };
+    expect(await provider().checkout(order)).to.equal('https://checkout.example/pay');
+    const [customer, session] = stripe.visits;
+    const { form } = session!;
+    expect(form).to.include({
+      mode: 'payment',
+      customer: customer!.id,
+      'line_items[0][price_data][unit_amount]': '500',
+    });
+    expect(await packsOf(buyer.accountId)).to.equal(0);
+    const named = Object.entries(form).map(([name, value]) => [
+      /^payment_intent_data\[metadata]\[(.*)]$/.exec(name)?.[1],
+      value,
+    ]);
+    const metadata = Object.fromEntries(named.filter(([name]) => name !== undefined));
+    const intent = {
+      id: 'pi_v',
+      amount: 500,
+      currency: 'eur',
+      metadata,
+      customer: customer!.id,
+      payment_method: 'pm_v',
+    };
+    expect(await hear('payment_intent.payment_failed', intent)).to.equal(null);
+    for (const _ of [1, 2]) await hear('payment_intent.succeeded', intent);
+    expect(await readPurchase(store, buyer.accountId, id)).to.include({ kind: 'offer', state: 'paid', invoice: 1 });
+    expect([await packsOf(buyer.accountId), await invoices()]).to.deep.equal([1, 1]);
+    const topup = () => readTopup(store, buyer.accountId);
+    expect(await topup()).to.include({ customer: customer!.id, payment_method: 'pm_v' });
+    expect((await topup()).last_purchase_at).to.equal(undefined);
+    await provider().checkout({ ...order, id: 'visit-2', customer: customer!.id, offer: null });
+    expect(stripe.visits.at(-1)?.form).to.include({ mode: 'setup', customer: customer!.id });
+    const setup = { metadata: { trawl_account: buyer.accountId }, customer: customer!.id, payment_method: 'pm_w' };
+    expect(await hear('setup_intent.succeeded', setup)).to.equal('stored');
+    expect(await topup()).to.include({ payment_method: 'pm_w' });
+  });
+
   it('believe no event that is forged, too old or of others', async () => {
     const payload = '{"id":"evt_1"}';
     const old = { payload, secret, timestamp: Math.floor(Date.now() / 1000) - 600 };

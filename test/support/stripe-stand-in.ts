@@ -19,6 +19,12 @@ interface Intent {
   last_payment_error: object | null;
 }
 
+interface Visit {
+  readonly id: string;
+  readonly path: string;
+  readonly form: Readonly<Record<string, string>>;
+}
+
 interface Kept {
   readonly shape: string;
   answer: { readonly status: number; readonly body: object } | null;
@@ -32,6 +38,8 @@ const declines: Readonly<Record<string, string>> = {
 
 export interface StripeStandIn {
   readonly url: string;
+  /** Requests for customers and pages of the checkout. */
+  readonly visits: readonly Visit[];
   /** Payments that took money, oldest first. */
   readonly charges: readonly Intent[];
   /** Idempotency keys of all requests that asked for money. */
@@ -47,6 +55,7 @@ export interface StripeStandIn {
 /** Starts a server that keeps what an off-session charge needs of Stripe: payments, idempotency keys and lists. */
 export async function startStripe(): Promise<StripeStandIn> {
   const [intents, keys] = [new Map<string, Intent>(), new Map<string, Kept>()];
+  const visits: Visit[] = [];
   const [charges, asked, faults]: [Intent[], string[], Fault[]] = [[], [], []];
 
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
@@ -59,6 +68,11 @@ export async function startStripe(): Promise<StripeStandIn> {
     if (request.method === 'GET') {
       const data = [...intents.values()].filter(({ customer }) => customer === searchParams.get('customer')).reverse();
       return say(200, { object: 'list', url: '/v1/payment_intents', has_more: false, data });
+    }
+    if (!pathname.startsWith('/v1/payment_intents')) {
+      const made = { id: `made_${randomUUID()}`, url: 'https://checkout.example/pay' };
+      visits.push({ id: made.id, path: pathname, form: Object.fromEntries(new URLSearchParams(text)) });
+      return say(200, made);
     }
     const key = String(request.headers['idempotency-key'] ?? randomUUID());
     asked.push(key);
@@ -79,6 +93,7 @@ export async function startStripe(): Promise<StripeStandIn> {
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}`,
+    visits,
     charges,
     asked,
     faults,

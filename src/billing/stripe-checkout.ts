@@ -1,0 +1,46 @@
+import type Stripe from 'stripe';
+import type { Purchase } from '../model/purchase.ts';
+import type { CheckoutOrder } from './payment-provider.ts';
+
+/** All that it takes to deliver the pack stands in the payment, so that an event alone is enough. */
+export function metadataOf({
+  id,
+  account,
+  kind,
+  pack_title,
+  pack_total,
+}: Pick<Purchase, 'id' | 'account' | 'kind' | 'pack_title' | 'pack_total'>): Stripe.MetadataParam {
+  return { trawl_purchase: id, trawl_account: account, trawl_kind: kind, pack_title, pack_total };
+}
+
+/** Opens a page of Stripe; the card that is used there is stored for top-ups. */
+export async function startCheckout(stripe: Stripe, order: CheckoutOrder): Promise<string> {
+  const { id, account, email, returnUrl } = order;
+  const about = { name: account.name, email, metadata: { trawl_account: account.id } };
+  const customer = order.customer ?? (await stripe.customers.create(about, { idempotencyKey: `customer-${id}` })).id;
+  const pages = { customer, success_url: returnUrl, cancel_url: returnUrl };
+  const session = await stripe.checkout.sessions.create(
+    { ...pages, ...(order.offer === null ? storing(account.id, order.currency) : paying(order, order.offer)) },
+    { idempotencyKey: id },
+  );
+  if (session.url === null) throw new Error('the payment provider opened no page');
+  return session.url;
+}
+
+function storing(account: string, currency: string): Stripe.Checkout.SessionCreateParams {
+  const setup_intent_data = { metadata: { trawl_account: account } };
+  return { mode: 'setup', currency, setup_intent_data };
+}
+
+function paying(
+  { id, account }: CheckoutOrder,
+  { title, credits, price_cents, currency }: NonNullable<CheckoutOrder['offer']>,
+): Stripe.Checkout.SessionCreateParams {
+  const terms = { id, account: account.id, kind: 'offer', pack_title: title, pack_total: credits } as const;
+  const price_data = { currency, unit_amount: price_cents, product_data: { name: title } };
+  return {
+    mode: 'payment',
+    line_items: [{ quantity: 1, price_data }],
+    payment_intent_data: { metadata: metadataOf(terms), setup_future_usage: 'off_session', description: title },
+  };
+}
