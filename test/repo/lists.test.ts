@@ -17,7 +17,7 @@ const unbuilt = {
   ],
   refusals: [] as readonly string[],
   packages: ['openid-client', 'express-rate-limit'],
-  exports: ['readTopupChoice', 'readStripeEvents', 'receivePaymentEvent', 'maxEventBytes'],
+  exports: ['readTopupChoice', 'readStripeEvents'],
 };
 /** Metrics that no code sets yet; the list may only shrink. */
 const pendingMetrics: readonly string[] = [];
