@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { findCgroup, openCgroup, removeCgroup } from '../../src/base/cgroup.ts';
+import { findCgroup, type OpenCgroup, openCgroup, removeCgroup } from '../../src/base/cgroup.ts';
 import { startGateway } from '../support/gateway.ts';
 import { aFolder } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -42,15 +42,21 @@ const here = findCgroup();
   this.timeout(180_000);
   const folder = join(typeof here === 'string' ? '' : here.folder, `trawl-test-${process.pid}`);
   let source: HostileSource;
+  let opened: OpenCgroup | undefined;
 
   before(async function () {
     this.timeout(180_000);
+    if (typeof here !== 'string') opened = await openCgroup(here, folder);
     mkdirSync(folder);
+    // In version 2, each cgroup says what those below it may limit.
+    const control = join(folder, 'cgroup.subtree_control');
+    if (existsSync(control)) writeFileSync(control, '+memory');
     source = await startHostileSource();
   });
   after(async () => {
     await source?.stop();
     await removeCgroup(folder);
+    await opened?.close();
   });
 
   const inside = () =>
