@@ -7,7 +7,7 @@ const plenty = 100_000_000;
 
 /** Runs something with a Redis of its own. */
 export async function withRedis<T>(options: Partial<ServerOptions>, use: (redis: TestRedis) => Promise<T>): Promise<T> {
-  const redis = await startTestRedis(options);
+  const redis = await startTestRedis({ fsync: 'always', ...options });
   try {
     // A file that is rewritten in the background would cost whoever is measured at that moment.
     await redis.connection.send(['CONFIG', 'SET', 'auto-aof-rewrite-percentage', '0']);

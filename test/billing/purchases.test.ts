@@ -24,7 +24,7 @@ describe('a purchase', function () {
   let stripe: StripeStandIn;
   const children = new Set<ChildProcess>();
   before(async () => {
-    redis = await startTestRedis();
+    redis = await startTestRedis({ fsync: 'always' });
   });
   after(() => redis.stop());
   beforeEach(async () => {

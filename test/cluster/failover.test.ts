@@ -22,7 +22,7 @@ interface Kept {
 
 const kinds: Record<string, () => Promise<Kept>> = {
   'one Redis, which starts again': async () => {
-    const record = await startTestRedis();
+    const record = await startTestRedis({ fsync: 'always' });
     return { record, pid: record.pid };
   },
   'a Redis behind a Sentinel, whose replica takes over': async () => {

@@ -13,7 +13,7 @@ import { until } from '../support/until.ts';
 describe('the upkeep of a controller', () => {
   let redis: TestRedis;
   before(async () => {
-    redis = await startTestRedis({ fsync: 'no' });
+    redis = await startTestRedis();
   });
   after(() => redis.stop());
 

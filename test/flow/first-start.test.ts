@@ -118,7 +118,7 @@ describe('the first start', function () {
   });
 
   it('that is killed before any of its Redis commands is finished by the next start', async () => {
-    const redis = await startTestRedis();
+    const redis = await startTestRedis({ fsync: 'always' });
     const store = storeOf(redis.connection);
     const start = (commands: number) => {
       const script = join(root, 'test', 'support', 'first-start.ts');

@@ -22,7 +22,7 @@ describe('a job whose worker has uploaded every part', function () {
 
   before(async () => {
     s3 = await startS3();
-    redis = await startTestRedis();
+    redis = await startTestRedis({ fsync: 'always' });
     store = storeOf(redis.connection);
   });
   after(async () => {

@@ -49,7 +49,7 @@ if (process.env.ROUNDS !== undefined)
 
     before(async () => {
       s3 = await startS3();
-      redis = await startTestRedis();
+      redis = await startTestRedis({ fsync: 'always' });
       store = storeOf(redis.connection);
       objects = openS3({ settings: s3.settings, partBytes: 100, throughEgress: async () => false });
       const runner = aRunnerOf(workers);

@@ -6,7 +6,7 @@ import { startTestRedis, type TestRedis } from '../support/redis.ts';
 describe('durability', () => {
   let redis: TestRedis;
   before(async () => {
-    redis = await startTestRedis();
+    redis = await startTestRedis({ fsync: 'always' });
   });
   after(() => redis.stop());
 
@@ -49,7 +49,7 @@ describe('durability', () => {
   });
 
   it('is unavailable while redis is away', async () => {
-    const other = await startTestRedis();
+    const other = await startTestRedis({ fsync: 'always' });
     await other.server.stop();
     const failure = await checkDurability(other.connection, 'relaxed').catch((error) => error);
     await other.stop();

@@ -4,7 +4,7 @@ import { anAccount, aPlan, holder, lead, storeOf } from '../support/record.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
-const histories = Number(process.env.ROUNDS ?? 500);
+const histories = Number(process.env.ROUNDS ?? 200);
 /** A redis that starts again reads all that was ever written: after so many histories there is a fresh one. */
 const mostInOne = 250;
 

@@ -13,7 +13,7 @@ const report = { progress: 5, stage: 'download', speed_bytes: 1_000, eta_seconds
 describe('the commands of a whole job in Redis', () => {
   let redis: TestRedis;
   before(async () => {
-    redis = await startTestRedis({ fsync: 'no' });
+    redis = await startTestRedis();
   });
   after(() => redis.stop());
 

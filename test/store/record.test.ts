@@ -15,8 +15,8 @@ import { sweepSuite } from './sweep.suite.ts';
 import { verdictSuite } from './verdict.suite.ts';
 
 const kinds = [
-  { name: 'one redis', start: startTestRedis },
-  { name: 'a cluster of three', start: startTestCluster },
+  { name: 'one redis', start: () => startTestRedis() },
+  { name: 'a cluster of three', start: () => startTestCluster({ fsync: 'no' }) },
 ];
 
 for (const { name, start } of kinds) {

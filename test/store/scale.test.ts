@@ -43,7 +43,7 @@ interface Figures {
 
 /** Fills a record of its own and measures it. */
 async function measure(accounts: number, jobsOfEach: number): Promise<Figures> {
-  const redis = await startTestRedis({ fsync: 'no' });
+  const redis = await startTestRedis();
   try {
     const store = storeOf(redis.connection);
     const used = async () => (await readMemory(redis.connection, null)).usedBytes;

@@ -63,7 +63,7 @@ export async function startApi(
 ): Promise<TestApi> {
   const { folder, remove } = aFolder();
   const { lines, log } = aLog();
-  const redis = await startTestRedis();
+  const redis = await startTestRedis({ fsync: 'always' });
   const clock = movableClock();
   const metrics = makeMetrics();
   const store: TestStore = { connection: redis.connection, clock, advance: clock.advance };

@@ -5,7 +5,7 @@ import { startTestRedis, type TestRedis } from './redis.ts';
 export function eachWithEmptyRecord(take: (store: TestStore, redis: TestRedis) => void): void {
   let redis: TestRedis;
   before(async () => {
-    redis = await startTestRedis({ fsync: 'no' });
+    redis = await startTestRedis();
   });
   after(() => redis.stop());
   beforeEach(async () => {

@@ -49,7 +49,7 @@ export interface Operator {
 /** Starts a record where a running `trawl up` would have it. */
 export async function startOperator(options: Partial<ServerOptions> = {}): Promise<Operator> {
   const { folder: data, remove } = aFolder();
-  const redis = await startTestRedis({ folder: recordFolder(data), ...options });
+  const redis = await startTestRedis({ folder: recordFolder(data), fsync: 'always', ...options });
   const inside = async (work: (terminal: Terminal) => Promise<number>, env: Environment, isWatched = false) => {
     const said = { out: '', err: '' };
     const out = (text: string) => {

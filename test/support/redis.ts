@@ -64,11 +64,14 @@ export function aLog() {
   return { lines, log: makeLog({ level: 'debug', write: (line) => lines.push(line), now: Date.now }) };
 }
 
-/** Starts a redis-server of its own in a new folder. */
+/**
+ * Starts a redis-server of its own in a new folder. It does not wait for the disk: what it has written outlives its death, and
+ * only tests about durability ask for more.
+ */
 export async function startTestRedis(options: Partial<ServerOptions> = {}): Promise<TestRedis> {
   const { folder, remove } = aFolder();
   const { log } = aLog();
-  const server = await startRedis({ folder, log, maxDelayMs: 100, ...options });
+  const server = await startRedis({ folder, log, maxDelayMs: 100, fsync: 'no', ...options });
   const end = async () => {
     await server.stop();
     remove();
@@ -77,7 +80,7 @@ export async function startTestRedis(options: Partial<ServerOptions> = {}): Prom
 }
 
 /** Starts a Cluster. */
-export async function startTestCluster({ replicas = 0 } = {}): Promise<TestCluster> {
+export async function startTestCluster({ replicas = 0, fsync = 'always' } = {}): Promise<TestCluster> {
   const { folder, remove } = aFolder();
   const ports = await freePorts(2 * (3 + replicas));
   const buses = ports.splice(3 + replicas).map(String);
@@ -89,6 +92,8 @@ export async function startTestCluster({ replicas = 0 } = {}): Promise<TestClust
     '1000',
     '--cluster-require-full-coverage',
     'no',
+    '--appendfsync',
+    fsync,
   ];
   const start = (port: number, n: number) => startNode(folder, port, [...options, '--cluster-port', buses[n]!]);
   const nodes = await Promise.all(ports.map(start));

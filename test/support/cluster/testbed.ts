@@ -68,7 +68,7 @@ export interface TestbedOptions extends ClusterOptions {
 /** Starts a testbed. */
 export async function startTestbed({ nodes = 2, ...options }: TestbedOptions = {}): Promise<Testbed> {
   const { folder, remove } = aFolder();
-  const redis = await (options.startRecord ?? startTestRedis)();
+  const redis = await (options.startRecord?.() ?? startTestRedis({ fsync: 'always' }));
   const store = storeOf(redis.connection);
   const seal = makeSeal({ secret, old: null });
   const objects = options.objects ?? (await openFolder({ folder: join(folder, 'objects'), seal, now: Date.now }));
