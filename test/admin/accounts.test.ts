@@ -79,6 +79,7 @@ describe('plans, accounts and keys', () => {
       const { id, created_at, ...rest } = made;
       expect(rest).to.deep.equal({
         slug: 'plain',
+        alerts: true,
         name: 'Plain one',
         plan: null,
         stats: false,
