@@ -1,71 +1,82 @@
-import { hash, randomBytes } from 'node:crypto';
-import { refuse } from '../base/errors.ts';
-import { readEmail, roles } from '../model/person.ts';
+import { randomBytes } from 'node:crypto';
+import { makePersonSecret, personIdOf, readEmail, readRole, signInUrl } from '../model/person.ts';
+import { writeTime } from '../model/timestamp.ts';
 import { findAccount } from '../store/accounts/read-accounts.ts';
-import { addPerson } from '../store/people/add-person.ts';
+import { invitePerson } from '../store/people/invite-person.ts';
 import { listPeople } from '../store/people/read-people.ts';
 import { removePerson } from '../store/people/remove-person.ts';
-import { command } from './command.ts';
-import { oneOf, slug } from './command-values.ts';
-import { fieldText, listResult } from './text-table.ts';
+import { command, UsageError } from './command.ts';
+import { flag, slug } from './command-values.ts';
+import { fieldText, listResult, timeText } from './text-table.ts';
 
-/** Lifetime of a sign-in link. */
-const linkMs = 72 * 3_600_000;
-
-const aRole = oneOf(...roles);
+const email = { value: 'E', read: readEmail, text: 'E-mail address of the person.', required: true } as const;
+const slugOrNone = { ...slug, optional: true } as const;
 
 export const userCommands = [
   command({
     group: 'user',
     verb: 'create',
-    text: 'Gives a person a role in an account, and a sign-in link to the dashboard that works once, within 72 hours.',
+    text: 'Gives a person a role in an account, or makes an operator, and shows a link that signs in once within 72 hours.',
     json: '{email, role, sign_in_url}',
-    operands: { SLUG: slug },
+    operands: { SLUG: slugOrNone },
     options: {
-      email: { value: 'E', read: readEmail, text: 'E-mail address of the person.', required: true },
+      email,
       role: {
-        value: roles.join('|'),
-        read: aRole,
-        text: 'An owner may do all and gets mails about money, a member has keys, jobs and webhooks, a viewer reads.',
-        required: true,
+        value: 'owner|member|viewer',
+        read: readRole,
+        text: 'What the person may do: everything; keys, jobs and webhooks; or read.',
       },
+      operator: { read: flag, text: 'Makes an operator, who reads every account and changes none, instead of a role.' },
     },
-    run: async (given, { store, config }) => {
-      const { SLUG, email, role } = given;
-      const token = randomBytes(32).toString('base64url');
-      const link = { tokenHash: hash('sha256', token), lifeMs: linkMs };
-      await addPerson(store, await findAccount(store, SLUG), { email, role }, link);
-      const person = { email, role, sign_in_url: `${config.dashboardUrl}/sign-in#${token}` };
-      return { value: person, text: fieldText(person) };
+    run: async ({ SLUG, email: address, role, operator }, { store, config }) => {
+      if ((operator ?? false) === (SLUG !== undefined)) throw new UsageError('Name an account, or --operator');
+      if (SLUG !== undefined && role === undefined) throw new UsageError('--role is needed: owner, member or viewer');
+      if (operator && role !== undefined) throw new UsageError('An operator has no role in an account');
+      const accountId = SLUG === undefined ? '' : await findAccount(store, SLUG);
+      const secret = makePersonSecret(personIdOf(address), randomBytes(32));
+      const given = role ?? 'operator';
+      await invitePerson(store, { accountId, email: address, role: given, secret });
+      const value = { email: address, role: given, sign_in_url: signInUrl(config.dashboardUrl, secret) };
+      return {
+        value,
+        text: `${fieldText(value)}The link works once, within 72 hours; another one ends none of its sessions.\n`,
+      };
     },
   }),
   command({
     group: 'user',
     verb: 'list',
-    text: 'Lists the people of an account.',
-    json: '[{email, role}]',
-    operands: { SLUG: slug },
-    run: async (given, { store }) => {
-      const people = await listPeople(store, await findAccount(store, given.SLUG));
+    text: 'Lists the people of an account, or the operators.',
+    json: '[{email, role, created_at}]',
+    operands: { SLUG: slugOrNone },
+    run: async ({ SLUG }, { store }) => {
+      const people = await listPeople(store, SLUG === undefined ? '' : await findAccount(store, SLUG));
       return listResult(
         people,
-        (person) => person,
-        (person) => ({ ...person }),
-        'The account has no people.',
+        ({ email, role, created_at }) => ({ email, role, created_at: writeTime(created_at) }),
+        ({ email, role, created_at, hasPassword }) => {
+          return { email, role, password: hasPassword ? 'set' : 'none', 'created (UTC)': timeText(created_at) };
+        },
+        'There is nobody.',
       );
     },
   }),
   command({
     group: 'user',
     verb: 'remove',
-    text: 'Takes the role of a person in an account away.',
+    text: 'Takes the role of a person in an account, or makes an operator none; with the last role their sessions end.',
     json: '{removed}',
-    operands: { SLUG: slug, EMAIL: { read: readEmail, text: 'E-mail address of the person.' } },
-    run: async (given, { store }) => {
-      const { SLUG, EMAIL } = given;
-      const isRemoved = await removePerson(store, await findAccount(store, SLUG), EMAIL);
-      if (!isRemoved) throw refuse('not_found', `${EMAIL} has no role in the account ${SLUG}`);
-      return { value: { removed: EMAIL }, text: `${EMAIL} has no role in the account ${SLUG} any more.\n` };
+    operands: { SLUG: slugOrNone, EMAIL: { read: readEmail, text: 'E-mail address of the person.', optional: true } },
+    options: {
+      operator: { value: 'E', read: readEmail, text: 'E-mail address of an operator, in place of SLUG and EMAIL.' },
+    },
+    run: async ({ SLUG, EMAIL, operator }, { store }) => {
+      const removed = operator ?? EMAIL;
+      if (removed === undefined || (operator === undefined) === (SLUG === undefined)) {
+        throw new UsageError('Name an account and an e-mail address, or an operator with --operator');
+      }
+      await removePerson(store, SLUG === undefined ? '' : await findAccount(store, SLUG), removed);
+      return { value: { removed }, text: `${removed} is removed.\n` };
     },
   }),
 ];

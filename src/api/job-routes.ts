@@ -52,10 +52,10 @@ export function getJobs({ store, viewJob }: JobRoutes): KeyedHandler {
     await enterFree(store, call);
     const { fields } = requireFlags(call);
     const { cursor, ...wanted } = requireParameters(listParameters, call.given);
-    const after = cursor === undefined ? null : readCursor(cursor);
+    const after = cursor === undefined ? null : readJobCursor(cursor);
     const { accountId } = call.key;
     const { jobs, next } = await listJobs(store, accountId, { ...wanted, after });
-    const body = { jobs: await viewJobs(store, viewJob, accountId, jobs), next_cursor: next && writeCursor(next) };
+    const body = { jobs: await viewJobs(store, viewJob, accountId, jobs), next_cursor: next && writeJobCursor(next) };
     return { status: 200, body: filterFields(body, fields) };
   };
 }
@@ -103,11 +103,11 @@ async function waitForEnd(routes: JobRoutes, { res }: KeyedCall, first: Job, sec
   }
 }
 
-function writeCursor({ created_at, id }: Cursor): string {
+export function writeJobCursor({ created_at, id }: Cursor): string {
   return Buffer.from(`${created_at} ${id}`).toString('base64url');
 }
 
-function readCursor(text: string): Cursor {
+export function readJobCursor(text: string): Cursor {
   const [, at, id] = /^(\d{1,15}) ([0-9a-f-]{36})$/.exec(Buffer.from(text, 'base64url').toString()) ?? [];
   if (at === undefined || id === undefined) {
     throw refuse('bad_request', 'Bad Request: cursor must be the next_cursor of an earlier answer');

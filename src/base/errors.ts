@@ -8,6 +8,11 @@ export const refusals = {
   inactive_api_key: { status: 401, sentence: 'Inactive API Key' },
   expired_api_key: { status: 401, sentence: 'Expired API Key' },
   key_quota_exceeded: { status: 401, sentence: 'Rate limit exceeded for the API key: quota' },
+  sign_in_required: { status: 401, sentence: 'Sign in first' },
+  sign_in_failed: {
+    status: 401,
+    sentence: 'The sign-in failed: e-mail address or password is wrong, or the link was used or is older than 72 hours',
+  },
   payment_required: { status: 402, sentence: 'Payment required' },
   ip_blocked: { status: 403, sentence: 'IP temporarily blocked' },
   forbidden: { status: 403, sentence: 'Forbidden' },

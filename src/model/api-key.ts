@@ -30,7 +30,11 @@ export function readKey(text: unknown): KeyText | null {
   if (!keyForm.test(text)) return null;
   if (checksumOf(text.slice(0, -checksumLength)) !== text.slice(-checksumLength)) return null;
   const digest = hash('sha256', text);
-  return { accountId: text.slice(6, 18), hash: digest, keyId: digest.slice(0, 24) };
+  return { accountId: text.slice(6, 18), hash: digest, keyId: keyIdOf(digest) };
+}
+
+export function keyIdOf(hash: string): string {
+  return hash.slice(0, 24);
 }
 
 export function makeAccountId(bytes: Uint8Array): string {

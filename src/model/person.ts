@@ -1,12 +1,90 @@
+import { hash } from 'node:crypto';
 import type { ReadInput } from './operator-input.ts';
 
-export const roles = ['owner', 'member', 'viewer'] as const;
-/** Right of a person in an account (D56, D87). */
-export type PersonRole = (typeof roles)[number];
+/** Roles of a person in one account (D87). */
+export const personRoles = ['owner', 'member', 'viewer'] as const;
+export type PersonRole = (typeof personRoles)[number];
+/** Operators see every account and change nothing. */
+export type SessionRole = PersonRole | 'operator';
 
-/** Reads an e-mail address, in small letters: people write their own in several ways. */
-export function readEmail(value: unknown): ReadInput<string> {
-  const isAddress =
-    typeof value === 'string' && value.length <= 254 && /^[^\s@<>,;:"()\p{C}]+@[^\s@<>,;:"()\p{C}]+$/u.test(value);
-  return isAddress ? { value: value.toLowerCase() } : { problem: 'An e-mail address must look like ada@example.com' };
+/** Subject that a person may change; everybody reads all of them. */
+export type Changeable = 'keys' | 'jobs' | 'webhooks' | 'money' | 'people';
+
+const changeable: Readonly<Record<SessionRole, readonly Changeable[]>> = {
+  owner: ['keys', 'jobs', 'webhooks', 'money', 'people'],
+  member: ['keys', 'jobs', 'webhooks'],
+  viewer: [],
+  operator: [],
+};
+
+export function mayChange(role: SessionRole, subject: Changeable): boolean {
+  return changeable[role].includes(subject);
+}
+
+/** A person as the record keeps them. Times are milliseconds. */
+export interface Person {
+  readonly id: string;
+  readonly email: string;
+  /** Hash of the password; '' without one. */
+  readonly password: string;
+  readonly isOperator: boolean;
+  /** Account id → role there. */
+  readonly roles: Readonly<Record<string, PersonRole>>;
+  readonly created_at: number;
+}
+
+/** Returns the role of a person in an account; `null` when it is not theirs to see. */
+export function roleIn(person: Pick<Person, 'isOperator' | 'roles'>, accountId: string): SessionRole | null {
+  const own = Object.hasOwn(person.roles, accountId) ? person.roles[accountId] : undefined;
+  return own ?? (person.isOperator ? 'operator' : null);
+}
+
+const maxEmailLength = 254;
+const passwordLength = { min: 8, max: 256 };
+const secretForm = /^([\w-]{22})\.([\w-]{43})$/;
+
+/** An e-mail address, in lower case: two spellings are one person. */
+export function readEmail(text: unknown): ReadInput<string> {
+  const email = typeof text === 'string' ? text.trim().toLowerCase() : '';
+  const isAddress = /^[^\s@<>,;:"()[\]\\\p{C}]{1,64}@[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/u.test(email);
+  if (isAddress && email.length <= maxEmailLength && !email.includes('..')) return { value: email };
+  return { problem: 'An e-mail address looks like name@example.com and has at most 254 characters' };
+}
+
+export function readRole(text: unknown): ReadInput<PersonRole> {
+  const role = personRoles.find((one) => one === text);
+  return role === undefined ? { problem: `A role is one of ${personRoles.join(', ')}` } : { value: role };
+}
+
+export function readPassword(text: unknown): ReadInput<string> {
+  const { min, max } = passwordLength;
+  if (typeof text === 'string' && text.length >= min && text.length <= max) return { value: text };
+  return { problem: `A password has ${min} to ${max} characters` };
+}
+
+/** Returns the id of the person with this e-mail address, which names their keys in the record. */
+export function personIdOf(email: string): string {
+  return hash('sha256', `person ${email}`, 'buffer').subarray(0, 16).toString('base64url');
+}
+
+/** The secret of a sign-in link or a session: the id of its person, and what the record keeps a hash of. */
+export interface PersonSecret {
+  readonly personId: string;
+  readonly secretHash: string;
+}
+
+/** Returns the text of a secret that these 32 bytes make. */
+export function makePersonSecret(personId: string, bytes: Uint8Array): string {
+  return `${personId}.${Buffer.from(bytes).toString('base64url')}`;
+}
+
+export function readPersonSecret(text: unknown): PersonSecret | null {
+  const [, personId, secret] = (typeof text === 'string' && secretForm.exec(text)) || [];
+  if (personId === undefined || secret === undefined) return null;
+  return { personId, secretHash: hash('sha256', secret, 'base64url') };
+}
+
+/** Returns a sign-in link. Its secret stands behind `#`: a browser sends nothing of it before the button of the page is used. */
+export function signInUrl(dashboardUrl: string, secret: string): string {
+  return `${dashboardUrl}/sign-in#${secret}`;
 }

@@ -11,6 +11,9 @@ export const recordLimits = {
   packsOfAccount: 1_000,
   /** Ids that the operator gave to grants of credits to one account. */
   grantIdsOfAccount: 10_000,
+  operators: 100,
+  /** Sessions, and unused sign-in links, of a person; the one that would end first goes. */
+  sessionsOfPerson: 20,
   /** Keys of an account that may each have TRAWL_LOG_LINES free lines; those of an account with more share the sum. */
   fullLogsOfAccount: 10,
 } as const;

@@ -9,6 +9,7 @@ import { makeSeal, type Seal } from '../base/seal.ts';
 import { makeToken, readToken } from '../controller/attempt-token.ts';
 import { removeFolder } from '../media/child-folder.ts';
 import { projectPython } from '../media/yt-dlp.ts';
+import { signInUrl } from '../model/person.ts';
 import { openObjects } from '../objects/open-objects.ts';
 import { openProcessRunner } from '../runners/process-runner.ts';
 import type { AttemptId } from '../runners/runner.ts';
@@ -24,7 +25,7 @@ import { isPublic } from './public-endpoint.ts';
 import { openReadiness } from './readiness.ts';
 import { type RunningRole, runRole } from './run-role.ts';
 import { linesToTry, lineToGet, makeSampleAccount } from './sample-account.ts';
-import { serveApi } from './serve-api.ts';
+import { type ServedApi, serveApi } from './serve-api.ts';
 import { isListening } from './socket.ts';
 import { openStateFolder } from './state-folder.ts';
 import { showStatusLine } from './status-line.ts';
@@ -94,8 +95,9 @@ async function start(running: RunningRole): Promise<void> {
     readiness.set('api', () => false);
     controller.pause();
   });
-  terminal.out(`trawl answers at ${api.publicUrl}\n`);
-  await makeSampleAccount(store, seal, home.path, (key) => terminal.out(introduce(api.publicUrl, key)));
+  terminal.out(`trawl answers at ${api.publicUrl}, its dashboard at ${api.dashboardUrl}\n`);
+  const show = (key: string, secret: string) => terminal.out(introduce(api, key, secret));
+  await makeSampleAccount(store, seal, home.path, show);
   stop.add('status', showStatusLine(metrics, process.stdout).close);
 }
 
@@ -128,7 +130,7 @@ async function refuseUnfitMachine(config: Config, report: (finding: Finding) => 
   for (const finding of findings) if (finding.level === 'note') report(finding);
 }
 
-function introduce(url: string, key: string): string {
+function introduce({ publicUrl: url, dashboardUrl }: ServedApi, key: string, secret: string): string {
   const lines = linesToTry(url, key).map((line) => `  ${line}\n`);
   return `A sample account has 100 credits and this key, which is shown only now:
   ${key}
@@ -136,5 +138,7 @@ Paste these lines into another terminal: they show what the account has, ask for
 Any other URL may stand in place of the film's. The film costs one credit, as the first line then shows.
 ${lines.join('')}The same as one command, which shows its progress and checks the file:
   ${lineToGet(url, key)}
+Keys, jobs and money of the account are on its dashboard. This link signs you in once, within 72 hours:
+  ${signInUrl(dashboardUrl, secret)}
 `;
 }

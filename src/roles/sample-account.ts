@@ -4,28 +4,32 @@ import { join } from 'node:path';
 import { Refusal } from '../base/errors.ts';
 import type { Seal } from '../base/seal.ts';
 import { makeAccountId, makeKey, readKey } from '../model/api-key.ts';
+import { makePersonSecret, personIdOf } from '../model/person.ts';
 import { createAccount } from '../store/accounts/create-account.ts';
 import { createKey } from '../store/accounts/create-key.ts';
 import { listAccounts } from '../store/accounts/read-accounts.ts';
 import { setPlan } from '../store/accounts/set-plan.ts';
 import { grantCredits } from '../store/money/grant-credits.ts';
+import { invitePerson } from '../store/people/invite-person.ts';
 import type { RecordStore } from '../store/script.ts';
 import { writePrivateFile } from './state-folder.ts';
 
 const name = 'sample';
 const credits = 100;
+/** E-mail address of its owner: no mail is ever delivered to names under `.example`. */
+const owner = 'owner@sample.example';
 /** The trailer of a free film, which the W3C has offered for tests of players since 2010. */
 const film = 'https://media.w3.org/2010/05/sintel/trailer.mp4';
 
 /**
- * On a first start, makes a sample account with a plan, 100 credits and one key, and passes the key to `show`. The key is
+ * On a first start, makes a sample account with a plan, 100 credits and one key, and passes the key and the secret of a sign-in link to `show`. The key is
  * first written to a file, sealed, so that the next start finishes one that was killed.
  */
 export async function makeSampleAccount(
   store: RecordStore,
   seal: Seal,
   folder: string,
-  show: (key: string) => void,
+  show: (key: string, signInSecret: string) => void,
 ): Promise<void> {
   const file = join(folder, name);
   const begun = seal.open(name, await readFile(file, 'utf8').catch(absent));
@@ -33,8 +37,9 @@ export async function makeSampleAccount(
   if (ids.length > 0 && !ids.some((id) => id === readKey(begun)?.accountId)) return rm(file, { force: true });
   const key = begun ?? makeKey(makeAccountId(randomBytes(16)), randomBytes(32));
   if (begun === null) await writePrivateFile(file, seal.seal(name, key));
-  await makeAccount(store, key);
-  show(key);
+  const secret = makePersonSecret(personIdOf(owner), randomBytes(32));
+  await makeAccount(store, key, secret);
+  show(key, secret);
   await rm(file);
 }
 
@@ -55,7 +60,7 @@ export function lineToGet(url: string, key: string): string {
 }
 
 /** Every step may be repeated. */
-async function makeAccount(store: RecordStore, key: string): Promise<void> {
+async function makeAccount(store: RecordStore, key: string, secret: string): Promise<void> {
   const read = readKey(key);
   if (read === null) throw new Error('the key of the sample account cannot be read');
   const { accountId, keyId, hash } = read;
@@ -63,6 +68,7 @@ async function makeAccount(store: RecordStore, key: string): Promise<void> {
   await createAccount(store, accountId, name, { name: 'Sample', plan: name }).catch(present);
   await grantCredits(store, accountId, credits, { id: name });
   await createKey(store, accountId, { id: keyId, alias: name, hash }).catch(present);
+  await invitePerson(store, { accountId, email: owner, role: 'owner', secret });
 }
 
 function present(error: unknown): void {

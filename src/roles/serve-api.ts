@@ -7,7 +7,7 @@ import { streamEvents } from '../api/event-routes.ts';
 import { deliverFile } from '../api/file-routes.ts';
 import { type HttpTimeouts, listen, type PendingLimit } from '../api/http-server.ts';
 import { deleteJob, getJob, getJobs, type JobRoutes } from '../api/job-routes.ts';
-import { makeJobView } from '../api/job-view.ts';
+import { makeJobView, type ViewJob } from '../api/job-view.ts';
 import { makeJobWatches } from '../api/job-watch.ts';
 import { makeOpenapi } from '../api/openapi.ts';
 import { cacheStats } from '../api/stats-cache.ts';
@@ -16,6 +16,7 @@ import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Shutdown } from '../base/shutdown.ts';
 import { countCancelledJob } from '../controller/job-metrics.ts';
+import { makeCallByHand } from '../dashboard/call-by-hand.ts';
 import { makeLink } from '../model/file-link.ts';
 import type { Job } from '../model/job.ts';
 import { noteStrayProxy } from '../store/access/stray-proxy.ts';
@@ -23,6 +24,7 @@ import { readJob } from '../store/jobs/read-job.ts';
 import { openRequestLog } from '../store/log/write-lines.ts';
 import { type AdmissionGate, watchAdmissions } from '../store/redis/admission-gate.ts';
 import { watchMemory } from '../store/redis/memory-gate.ts';
+import { serveDashboard } from './serve-dashboard.ts';
 import type { SharedParts } from './shared.ts';
 import { version } from './version.ts';
 
@@ -43,8 +45,15 @@ const idleRequests =
 const strayProxy =
   'a private address forwards requests of others but is not in TRAWL_TRUSTED_PROXIES: it is never blocked';
 
-/** Serves the public API until it is stopped; returns its port. */
-export async function serveApi(parts: ApiParts, stop: Shutdown): Promise<{ port: number; publicUrl: string }> {
+/** Where the public API and the dashboard answer. */
+export interface ServedApi {
+  readonly port: number;
+  readonly publicUrl: string;
+  readonly dashboardUrl: string;
+}
+
+/** Serves the public API and, at a port of its own, the dashboard until they are stopped. */
+export async function serveApi(parts: ApiParts, stop: Shutdown): Promise<ServedApi> {
   const { config, store, metrics } = parts;
   const log = parts.log.with({ part: 'api' });
   const draining = new AbortController();
@@ -62,7 +71,7 @@ export async function serveApi(parts: ApiParts, stop: Shutdown): Promise<{ port:
   const blocked = await cacheBlocks(store, rule, log);
   stop.add('blocked addresses', blocked.close);
   let publicUrl = config.publicUrl;
-  const handlers = makeHandlers(parts, admissions, () => publicUrl, draining.signal);
+  const { handlers, viewJob, cancelled } = makeHandlers(parts, admissions, () => publicUrl, draining.signal);
   const findCaller = findCallers(config.trustedProxies, (address) => {
     log.warn(strayProxy);
     void noteStrayProxy(store, address).catch((error) => log.debug('the proxy could not be noted', { error }));
@@ -91,7 +100,9 @@ export async function serveApi(parts: ApiParts, stop: Shutdown): Promise<{ port:
     draining.abort();
     await server.drain(drainSeconds);
   });
-  return { port: server.port, publicUrl };
+  const callByHand = makeCallByHand({ store, handlers, lines, findCaller });
+  const share = { ...parts, findCaller, blocked, viewJob, cancelled, callByHand };
+  return { port: server.port, publicUrl, dashboardUrl: await serveDashboard(share, stop) };
 }
 
 /** Counts connections that were closed because their address has too many; warns at most once a minute. */
@@ -110,7 +121,7 @@ function makeHandlers(
   admissions: AdmissionGate,
   publicUrl: () => string,
   draining: AbortSignal,
-): ApiHandlers {
+): { handlers: ApiHandlers; viewJob: ViewJob; cancelled: (job: Job) => void } {
   const { config, store, seal, objects, inspector, metrics, log } = parts;
   const { rereadMs = defaultRereadMs, unreadMs = defaultUnreadMs } = parts;
   const { now } = store.clock;
@@ -127,7 +138,7 @@ function makeHandlers(
   const { asyncStatus, egressAllow: exceptions, inspectSeconds } = config;
   const credit: CreditRoutes = { store, seal, asyncStatus, exceptions, admissions, inspector, inspectSeconds };
   const [pollJob, removeJob] = [getJob(jobs), deleteJob(jobs)];
-  return {
+  const handlers: ApiHandlers = {
     video: startDownload(credit, 'video'),
     audio: startDownload(credit, 'audio'),
     metadata: getMetadata(credit),
@@ -144,4 +155,5 @@ function makeHandlers(
     docsFile: sendDocsFile(),
     openapi: async () => ({ status: 200, body: makeOpenapi(version, publicUrl()) }),
   };
+  return { handlers, viewJob, cancelled };
 }

@@ -5,8 +5,8 @@
 const tag = '{trawl}';
 const one = (name: string) => `${tag}:${name}`;
 
-/** Ids that keys are made of, by the names that callers of scripts give them. `hash`: SHA-256 of the text of an API key; `tokenHash`: that of a sign-in link's. */
-type IdName = 'accountId' | 'jobId' | 'keyId' | 'hash' | 'tokenHash' | 'endpoint';
+/** Ids that keys are made of, by the names that callers of scripts give them. `hash`: SHA-256 of the text of an API key. */
+type IdName = 'accountId' | 'jobId' | 'keyId' | 'hash' | 'endpoint' | 'personId';
 
 /** Makes the keys that differ by one id. */
 function of<const N extends IdName>(idName: N, name: string) {
@@ -75,13 +75,6 @@ export const keys = {
   /** Hash: name → JSON of an offer in the operator's catalogue. */
   offers: one('offers'),
 
-  /** Hash: e-mail address → role in the account. */
-  people: of('accountId', 'people'),
-  /** Hash: e-mail address → ids of its accounts, with blanks between. */
-  memberships: one('memberships'),
-  /** String: JSON of a sign-in link that was not used; expires by itself. */
-  signInLink: of('tokenHash', 'sign_in_link'),
-
   /** Hash: alias → hash of the key. */
   keyring: of('accountId', 'keyring'),
   /** Hash: an API key, under the SHA-256 of its text. */
@@ -149,6 +142,19 @@ export const keys = {
   blocks: one('blocks'),
   /** String: the last private address that forwarded requests of others without being trusted; expires by itself. */
   strayProxy: one('stray_proxy'),
+  /** Hash: a person of the dashboard; `role:<account id>` → their role there. */
+  person: of('personId', 'person'),
+  /** Hash: person id → e-mail address of the people of an account. */
+  people: of('accountId', 'people'),
+  /** Hash: the same of the operators. */
+  operators: one('operators'),
+  /** Hash: hash of the secret of a sign-in link → JSON of the link. */
+  signInLinks: of('personId', 'sign_in_links'),
+  /** Hash: hash of the secret of a session → JSON of the session. */
+  sessions: of('personId', 'sessions'),
+  /** String: failed sign-ins with a password and the end of their window; expires by itself. */
+  signInFailures: of('personId', 'sign_in_failures'),
+
   /** Hash: minute of the hour → counted answers of an endpoint. */
   stats: of('endpoint', 'stats'),
 } as const;

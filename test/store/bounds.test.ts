@@ -18,9 +18,11 @@ import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { addPack } from '../../src/store/money/add-pack.ts';
 import { grantCredits } from '../../src/store/money/grant-credits.ts';
 import { setOffer } from '../../src/store/money/offers.ts';
-import { addPerson } from '../../src/store/people/add-person.ts';
+import { invitePerson } from '../../src/store/people/invite-person.ts';
+import { openSessionByLink } from '../../src/store/people/open-session.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
+import { aSecret } from '../support/people-scenarios.ts';
 import {
   aDownload,
   admitted,
@@ -100,11 +102,30 @@ describe('the bounds of the record', () => {
     await offer('last');
     expect(await refusalOf(offer('more'))).to.equal('too_many');
     const person = (email: string) =>
-      addPerson(store, accountId, { email, role: 'viewer' }, { tokenHash: email, lifeMs: 1000 });
+      invitePerson(store, { accountId, email, role: 'viewer', secret: aSecret(email).text });
     await fill(keys.people(accountId), recordLimits.peopleOfAccount - 1);
     await person('last@example.com');
     expect(await refusalOf(person('more@example.com'))).to.equal('too_many');
     await person('last@example.com');
+    const { personId } = aSecret('last@example.com');
+    for (let n = 0; n < recordLimits.sessionsOfPerson + 5; n++) {
+      const link = aSecret('last@example.com');
+      await invitePerson(store, { accountId, email: 'last@example.com', role: 'viewer', secret: link.text });
+      await openSessionByLink(store, link.secretHash, {
+        ...{ session: aSecret('last@example.com'), oldHash: '', ip: '', agent: '' },
+      });
+      await person('last@example.com');
+    }
+    expect(await count('HLEN', keys.sessions(personId))).to.equal(recordLimits.sessionsOfPerson);
+    expect(await count('HLEN', keys.signInLinks(personId))).to.equal(recordLimits.sessionsOfPerson);
+    await fill(keys.operators, recordLimits.operators);
+    const operator = invitePerson(store, {
+      accountId: '',
+      email: 'op@example.com',
+      role: 'operator',
+      secret: aSecret('op@example.com').text,
+    });
+    expect(await refusalOf(operator)).to.equal('too_many');
     await fill(keys.keyring(accountId), recordLimits.keysOfAccount - 2);
     await aKey(store, accountId);
     expect(await refusalOf(aKey(store, accountId))).to.equal('too_many');

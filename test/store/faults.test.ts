@@ -12,7 +12,8 @@ const most = 60;
 /** Scripts with at most one write, or whose writes lose nothing when they are done in part. */
 const others = [
   ...['lead', 'layout', 'storing', 'tell', 'set-plan', 'poll', 'usage', 'due-webhooks', 'read-books', 'openings'],
-  ...['set-offer', 'watch', 'drop-file', 'interrupt-recording'],
+  ...['set-offer', 'watch', 'drop-file', 'interrupt-recording', 'move-session', 'end-session'],
+  ...['count-sign-in', 'take-sign-in-back', 'key-usage'],
 ];
 
 describe('a script that fails in its middle', function () {

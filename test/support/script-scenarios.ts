@@ -24,10 +24,9 @@ import { reversePurchase } from '../../src/store/money/reverse-purchase.ts';
 import { rollPeriod } from '../../src/store/money/roll-period.ts';
 import { setTopup } from '../../src/store/money/set-topup.ts';
 import { takePurchase } from '../../src/store/money/take-purchase.ts';
-import { addPerson } from '../../src/store/people/add-person.ts';
-import { removePerson } from '../../src/store/people/remove-person.ts';
 import { type Account, busy, jobScenarios, running, type Scenario, type Step, withWebhook } from './job-scenarios.ts';
 import { logScenarios } from './log-scenarios.ts';
+import { peopleScenarios } from './people-scenarios.ts';
 import {
   type AccountOptions,
   admitted,
@@ -52,7 +51,6 @@ const topup = {
   customer: 'c',
   payment_method: 'm',
 };
-const ada = { email: 'ada@example.com', role: 'owner' } as const;
 const wasPaid = { verdict: 'paid', payment: 'pi_1', seller: { name: '', address: '', tax: '' } } as const;
 const wasDeclined = { verdict: 'declined', payment: '', reason: 'no' } as const;
 const purchaseOf = async (store: TestStore, account: string) => {
@@ -118,6 +116,7 @@ function purchasing(step: (store: TestStore, account: string) => Promise<Step>):
 export const scenarios: Readonly<Record<string, Scenario>> = {
   ...jobScenarios,
   ...logScenarios,
+  ...peopleScenarios,
   'admit a job': admitting({ ...withWebhook, repeat: { key: 'k', request: 'r' } }),
   'admit a call': admitting({ work: { holdMs: 60_000 }, repeat: { key: 'k', request: 'r' } }),
   'charge from a pack': calling((s, call) => chargeCall(s, call, 5)),
@@ -203,19 +202,6 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   }),
   roll: account({ quota: 2 }, (caller) => (s) => rollPeriod(s, caller.accountId), 40 * 86_400_000),
   'set-topup': account({}, (caller) => (s) => setTopup(s, caller.accountId, topup)),
-  'add-person': account({}, ({ accountId }) => {
-    return (s) => addPerson(s, accountId, ada, { tokenHash: 'h', lifeMs: 60_000 });
-  }),
-  'add-person with another role': account({}, ({ accountId }) => async (s) => {
-    await addPerson(s, accountId, ada, { tokenHash: 'h', lifeMs: 60_000 });
-    return addPerson(s, accountId, { ...ada, role: 'viewer' }, { tokenHash: 'i', lifeMs: 60_000 });
-  }),
-  'remove-person': async (store) => {
-    const [one, other] = [await anAccount(store), await anAccount(store)];
-    for (const { accountId } of [one, other])
-      await addPerson(store, accountId, ada, { tokenHash: accountId, lifeMs: 60_000 });
-    return { account: one.accountId, step: (s) => removePerson(s, one.accountId, ada.email) };
-  },
   'set-account with its first plan': account({ credits: 1 }, (caller) => async (s) => {
     return setAccount(s, caller.accountId, { plan: 'other', weight: 3 });
   }),

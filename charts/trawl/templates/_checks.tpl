@@ -13,6 +13,7 @@
   {{- end -}}
 {{- end -}}
 {{- if not (regexMatch "^https?://[^/?#@ ]+" $values.publicUrl) }}{{ fail "publicUrl must be the http:// or https:// URL at which callers reach the API, such as https://trawl.example.com" }}{{ end -}}
+{{- if not (regexMatch "^https?://[^/?#@ ]+$" $values.dashboardUrl) }}{{ fail "dashboardUrl must be the http:// or https:// URL at which people reach the dashboard, such as https://dashboard.example.com" }}{{ end -}}
 {{- if not (or $values.secret.existingSecret $values.generateSecrets) }}{{ fail (printf "secret.existingSecret must name a Secret: kubectl create secret generic trawl --namespace %s --from-literal=secret=\"$(openssl rand -base64 32)\"" .Release.Namespace) }}{{ end -}}
 {{- if and (not $values.redis.bundled.enabled) (not $values.redis.existingSecret) }}{{ fail "redis.existingSecret must name a Secret with the URL of Redis; redis.bundled.enabled=true installs one for trying out" }}{{ end -}}
 {{- if and $values.redis.bundled.enabled $values.redis.existingSecret }}{{ fail "redis.existingSecret and redis.bundled.enabled exclude each other" }}{{ end -}}
@@ -44,6 +45,8 @@ TRAWL_PORT: the chart, as 8080
 TRAWL_GATEWAY_PORT: the chart, as 8082
 TRAWL_PROBE_PORT: the chart, as 9090
 TRAWL_PUBLIC_URL: publicUrl
+TRAWL_DASHBOARD_PORT: the chart, as 8081
+TRAWL_DASHBOARD_URL: dashboardUrl
 TRAWL_SECRET: secret.existingSecret
 TRAWL_SECRET_OLD: secret.oldKey
 TRAWL_TLS_CERT_FILE: tls.secrets

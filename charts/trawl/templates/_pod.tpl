@@ -133,6 +133,7 @@ lifecycle:
 {{- define "trawl.sharedEnv" -}}
 {{- $values := .Values -}}
 - {name: TRAWL_PUBLIC_URL, value: {{ $values.publicUrl | quote }}}
+- {name: TRAWL_DASHBOARD_URL, value: {{ $values.dashboardUrl | quote }}}
 - {name: TRAWL_INSPECTOR_ADDRESS, value: {{ include "trawl.inspectorAddress" . | quote }}}
 - {name: TRAWL_SECRET_FILE, value: /etc/trawl/secret/secret}
 {{- if $values.secret.oldKey }}

@@ -2,13 +2,18 @@ import * as kind from './kinds.ts';
 
 /** Payments, mail and the dashboard. */
 export const dashboardSettings = [
-  { name: 'TRAWL_DASHBOARD_PORT', kind: kind.port, default: '8081', text: 'Port of the dashboard (not there yet).' },
+  {
+    name: 'TRAWL_DASHBOARD_PORT',
+    kind: kind.port,
+    default: '8081',
+    text: 'Port of the dashboard, at the host of the API.',
+  },
   {
     name: 'TRAWL_DASHBOARD_URL',
     kind: kind.linkStart,
     default: null,
     absent: 'from host and port',
-    text: 'URL at which owners reach the dashboard (not there yet); links in mails begin with it.',
+    text: 'URL at which people reach the dashboard: links in mails and sign-in links begin with it, and requests from other origins are refused. With https, cookies are sent over https alone.',
   },
   {
     name: 'TRAWL_STRIPE_KEY',

@@ -1,11 +1,12 @@
 import { refuse } from '../../base/errors.ts';
 import { keys } from '../keys.ts';
+import { removePeople } from '../people/remove-person.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { deleteKey } from './delete-key.ts';
 import { listKeys } from './read-keys.ts';
 
 /**
- * Removes an account without open jobs or holds and frees its slug; its keys are deleted next, its record and ledger stay.
+ * Removes an account without open jobs or holds and frees its slug; its people and keys are deleted next, its record and ledger stay.
  * A purchase that was never tried is dropped; a tried one may be paid, so it must end first.
  * Answers {'removed'}, {'not_found'}, {'has_open_jobs'} or {'in_use'}.
  */
@@ -47,25 +48,26 @@ return { 'removed' }
 `,
 );
 
-/** Removes an account and its keys; its ledger stays. Throws `in_use` during a purchase, `has_open_jobs` or `not_found`. */
+/** Removes an account, its people and its keys; its ledger stays. Throws `in_use` during a purchase, `has_open_jobs` or `not_found`. */
 export async function removeAccount(store: RecordStore, accountId: string, slug: string): Promise<void> {
   const [word] = await run(store, removeAccountScript, { accountId, slug });
   if (word === 'in_use') throw refuse('in_use', 'A purchase of the account is under way: try again when it has ended');
   if (word !== 'removed') throw refuse(word === 'has_open_jobs' ? 'has_open_jobs' : 'not_found');
-  await deleteKeys(store, accountId);
+  await deleteRest(store, accountId);
 }
 
 /**
- * Deletes the keys of accounts whose removal was interrupted after its first script; returns the number of accounts. One that
+ * Deletes people and keys of accounts whose removal was interrupted after its first script; returns the number of accounts. One that
  * fails is reported and stops no other.
  */
 export async function finishRemovals(store: RecordStore, report: (error: unknown) => void): Promise<number> {
   const leaving = await store.connection.read(['SMEMBERS', keys.leaving]);
-  for (const id of leaving) await deleteKeys(store, id).catch(report);
+  for (const id of leaving) await deleteRest(store, id).catch(report);
   return leaving.length;
 }
 
-async function deleteKeys(store: RecordStore, accountId: string): Promise<void> {
+async function deleteRest(store: RecordStore, accountId: string): Promise<void> {
+  await removePeople(store, accountId);
   for (const { alias } of await listKeys(store, accountId)) await deleteKey(store, accountId, alias, true);
   await store.connection.send(['SREM', keys.leaving, accountId]);
 }

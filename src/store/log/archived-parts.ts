@@ -71,6 +71,37 @@ export async function readNewestEntries<T extends StreamEntry>(
   return found.slice(0, limit);
 }
 
+/** Returns up to `limit` archived entries that are older than an id (`(` before it excludes the id itself), newest first. */
+export async function readArchivedEntriesBefore<T extends StreamEntry>(
+  store: RecordStore,
+  origin: EntryStream<T>,
+  bound: string,
+  limit: number,
+  open: ReadArchivedPart,
+): Promise<T[]> {
+  const parts = await listArchivedParts(store, origin);
+  const isBefore = (entry: string) => {
+    if (bound === '+') return true;
+    const order = compareEntries(entry, bound.replace('(', ''));
+    return bound.startsWith('(') ? order < 0 : order <= 0;
+  };
+  const found: T[] = [];
+  for (let n = parts.length - 1; n >= 0 && found.length < limit; n--) {
+    // A part begins behind the last entry of the part before it.
+    if (n > 0 && !isBefore(parts[n - 1]!.last)) continue;
+    const entries = await readArchivedEntries(origin, parts[n]!.object, open);
+    found.push(...entries.toReversed().filter(({ entry }) => isBefore(entry)));
+  }
+  return found.slice(0, limit);
+}
+
+/** Orders ids of entries, `milliseconds-number`, by time. */
+export function compareEntries(a: string, b: string): number {
+  const [aMs = 0, aNumber = 0] = a.split('-').map(Number);
+  const [bMs = 0, bNumber = 0] = b.split('-').map(Number);
+  return aMs - bMs || aNumber - bNumber;
+}
+
 /** Reads an archived part. Expired request-log lines may be gone; a missing part of a ledger throws `unavailable`. */
 async function readArchivedEntries<T extends StreamEntry>(
   { kind }: EntryStream<T>,

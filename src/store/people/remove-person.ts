@@ -1,29 +1,42 @@
-import { type RecordStore, run, script } from '../script.ts';
+import { refuse } from '../../base/errors.ts';
+import { personIdOf } from '../../model/person.ts';
+import { keys } from '../keys.ts';
+import { pairs, type RecordStore, run, script } from '../script.ts';
 
-/** Takes a person's role in an account away. Answers {'removed'} or {'not_found'}. */
+/**
+ * Takes a role, and with the last one everything else of the person: their sessions open nothing from the next request on.
+ * The roster goes last, so a removal that fails in its middle can be asked for again. Answers {'removed'} or {'not_found'}.
+ */
 const removePersonScript = script(
   'remove-person',
   'always',
-  ['people', 'memberships'] as const,
-  ['accountId', 'email'] as const,
+  ['roster', 'person', 'signInLinks', 'sessions'] as const,
+  ['personId', 'field'] as const,
   /* lua */ `
-local role = redis.call('HGET', people, email)
-if not role then return { 'not_found' } end
-local accounts = redis.call('HGET', memberships, email) or ''
-local left = {}
-for id in string.gmatch(accounts, '%S+') do if id ~= accountId then left[#left + 1] = id end end
-undos[1] = function()
-  redis.pcall('HSET', memberships, email, accounts)
-  redis.pcall('HSET', people, email, role)
+if redis.call('HEXISTS', roster, personId) == 0 then return { 'not_found' } end
+redis.call('HDEL', person, field)
+local is_needed = false
+for _, name in ipairs(redis.call('HKEYS', person)) do
+  if name == 'operator' or string.sub(name, 1, 5) == 'role:' then is_needed = true end
 end
-if #left > 0 then redis.call('HSET', memberships, email, table.concat(left, ' ')) else redis.call('HDEL', memberships, email) end
-redis.call('HDEL', people, email)
+if not is_needed then redis.call('DEL', signInLinks, sessions, person) end
+redis.call('HDEL', roster, personId)
 return { 'removed' }
 `,
 );
 
-/** Returns false when the account has no such person. */
-export async function removePerson(store: RecordStore, accountId: string, email: string): Promise<boolean> {
-  const [word] = await run(store, removePersonScript, { accountId, email });
-  return word === 'removed';
+/** Removes a person from an account, or from the operators where `accountId` is ''. Throws `not_found`. */
+export async function removePerson(store: RecordStore, accountId: string, email: string): Promise<void> {
+  const [word] = await run(store, removePersonScript, {
+    roster: accountId === '' ? keys.operators : keys.people(accountId),
+    personId: personIdOf(email),
+    field: accountId === '' ? 'operator' : `role:${accountId}`,
+  });
+  if (word !== 'removed') throw refuse('not_found', `There is no person ${email}`);
+}
+
+/** Removes every person of a removed account. */
+export async function removePeople(store: RecordStore, accountId: string): Promise<void> {
+  const emails = pairs(await store.connection.read(['HGETALL', keys.people(accountId)]));
+  for (const email of Object.values(emails)) await removePerson(store, accountId, email);
 }

@@ -1,0 +1,72 @@
+import { randomBytes } from 'node:crypto';
+import type { KeyedHandler } from '../api/app.ts';
+import type { FindCaller } from '../api/caller-address.ts';
+import type { ApiReply } from '../api/reply.ts';
+import { allowedMethods, keyedRoutes, pathTemplate } from '../api/routes.ts';
+import { Refusal } from '../base/errors.ts';
+import { type KeyText, keyIdOf, makeKey, readKey } from '../model/api-key.ts';
+import { createKey } from '../store/accounts/create-key.ts';
+import { findKeyHash } from '../store/accounts/read-keys.ts';
+import type { RequestLogWriter } from '../store/log/write-lines.ts';
+import type { RecordStore } from '../store/script.ts';
+import type { DashboardCall } from './dashboard-app.ts';
+
+type HandRoute = 'video' | 'audio' | 'metadata' | 'retry';
+
+/** Carries out a call of the public API for a person, with the members of the body as its parameters. */
+export type CallByHand = (call: DashboardCall, route: HandRoute) => Promise<ApiReply | null>;
+
+interface ByHandParts {
+  readonly store: RecordStore;
+  readonly handlers: Readonly<Record<HandRoute, KeyedHandler>>;
+  readonly lines: Pick<RequestLogWriter, 'add'>;
+  readonly findCaller: FindCaller;
+}
+
+/** Alias of the key with which people start jobs by hand: its secret is thrown away when it is made. */
+const ownAlias = 'dashboard';
+
+/** Makes calls that are admitted, limited, charged and logged like those of any other key of the account. */
+export function makeCallByHand({ store, handlers, lines, findCaller }: ByHandParts): CallByHand {
+  return async ({ req, res, given, accountId }, name) => {
+    const began = performance.now();
+    const row = keyedRoutes[name];
+    const route = { ...row, allowed: allowedMethods(row), template: pathTemplate(row.paths[0]) };
+    const key = await ownKey(store, accountId);
+    const caller = findCaller(req.socket.remoteAddress, req.get('x-forwarded-for'));
+    const idle = <T>(wait: () => Promise<T>) => wait();
+    const reply = await handlers[name]({ req, res, route, caller, began, given, logged: key, key, fault: null, idle });
+    // The person has gone while the source was asked.
+    if (reply !== null && !reply.isLogged) {
+      lines.add(key, {
+        at: store.clock.now(),
+        endpoint: `${req.method} ${route.template}`,
+        status: reply.loggedStatus ?? reply.status,
+        duration_ms: Math.round(performance.now() - began),
+        ip: caller.ip,
+        credits: 0,
+      });
+    }
+    return reply;
+  };
+}
+
+/** Returns the key of calls by hand, and makes it at the first one. */
+async function ownKey(store: RecordStore, accountId: string): Promise<KeyText> {
+  const known = await findKeyHash(store, accountId, ownAlias).catch(unless('not_found'));
+  if (known !== null) return { accountId, hash: known, keyId: keyIdOf(known) };
+  const made = readKey(makeKey(accountId, randomBytes(32)))!;
+  const category = 'by hand';
+  await createKey(store, accountId, { id: made.keyId, alias: ownAlias, hash: made.hash, category }).catch(
+    unless('already_exists'),
+  );
+  const hash = await findKeyHash(store, accountId, ownAlias);
+  return { accountId, hash, keyId: keyIdOf(hash) };
+}
+
+function unless(code: 'not_found' | 'already_exists') {
+  return (error: unknown): null => {
+    if (error instanceof Refusal && error.code === code) return null;
+    throw error;
+  };
+}

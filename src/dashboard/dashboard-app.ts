@@ -1,0 +1,163 @@
+import express, { type Express, type NextFunction, type Request, type Response } from 'express';
+import { type ApiReply, errorReply, sendReply } from '../api/reply.ts';
+import { refuse } from '../base/errors.ts';
+import type { Log } from '../base/log.ts';
+import type { Metrics } from '../base/metrics.ts';
+import { type Changeable, mayChange } from '../model/person.ts';
+import type { SessionCookies, SignedIn } from './session-cookies.ts';
+
+/** A route of the pages' own JSON; those that change something say what. */
+export interface DashboardRoute {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly path: string;
+  /** Subject that the person must have the right to change; `own` is what everybody may: their session and password. */
+  readonly changes?: Changeable | 'own';
+  readonly handle: (call: DashboardCall) => Promise<ApiReply | null>;
+}
+
+/** A route that needs no session. */
+export interface OpenRoute extends Omit<DashboardRoute, 'changes' | 'handle'> {
+  readonly handle: (call: OpenCall) => Promise<ApiReply | null>;
+}
+
+export interface OpenCall {
+  readonly req: Request;
+  readonly res: Response;
+  /** Members of the JSON body. */
+  readonly given: Readonly<Record<string, unknown>>;
+}
+
+export interface DashboardCall extends OpenCall {
+  readonly signedIn: SignedIn;
+  /** Account that the session shows. */
+  readonly accountId: string;
+}
+
+export interface DashboardParts {
+  readonly routes: readonly DashboardRoute[];
+  readonly openRoutes: readonly OpenRoute[];
+  /** Handlers of other bodies and answers: what a payment provider posts, files of the pages. */
+  readonly extend: (app: Express) => void;
+  readonly cookies: SessionCookies;
+  /** URL at which owners reach the dashboard. */
+  readonly dashboardUrl: () => string;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, 'http_requests_total' | 'http_request_seconds'>;
+}
+
+const maxBody = '16kb';
+const safeMethods = ['GET', 'HEAD', 'OPTIONS'];
+/** No script, style or connection of another origin, nothing inline, and no frame around it. */
+const policy = [
+  "default-src 'none'",
+  ...["script-src 'self'", "style-src 'self'", "connect-src 'self'", "img-src 'self' data: https:", "font-src 'self'"],
+  ...["form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'"],
+].join('; ');
+const headers = {
+  'content-security-policy': policy,
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'cache-control': 'no-store',
+};
+
+/** Makes the dashboard: the JSON of its pages behind one order of checks, and what `extend` adds. */
+export function makeDashboard(parts: DashboardParts): Express {
+  const app = express();
+  app.disable('etag').disable('x-powered-by').set('query parser', 'simple');
+  app.set('strict routing', true).set('case sensitive routing', true);
+  app.use((req, res, next) => {
+    res.set(headers);
+    measure(parts, req, res);
+    next();
+  });
+  parts.extend(app);
+  app.use('/api', express.json({ limit: maxBody }));
+  for (const route of parts.openRoutes) {
+    add(app, route, async (call) => {
+      requireOwnOrigin(parts, call.req);
+      return route.handle(call);
+    });
+  }
+  for (const route of parts.routes) add(app, route, (call) => answerSignedIn(parts, route, call));
+  app.use((_req, res) => sendReply(res, errorReply(refuse('not_found'))));
+  app.use((error: unknown, req: Request, res: Response, _next: NextFunction) => failOutside(parts, error, req, res));
+  return app;
+
+  function add(
+    to: Express,
+    { method, path }: Pick<DashboardRoute, 'method' | 'path'>,
+    answer: (call: OpenCall) => Promise<ApiReply | null>,
+  ) {
+    const verb = method.toLowerCase() as Lowercase<DashboardRoute['method']>;
+    to[verb](path, async (req: Request, res: Response) => {
+      const reply = await answer({ req, res, given: membersOf(req.body) }).catch((error) => {
+        const refused = errorReply(error);
+        if (refused.status === 500) parts.log.error('a request of the dashboard failed', { path, error });
+        return refused;
+      });
+      res.locals.route = path;
+      if (reply !== null && !res.headersSent) sendReply(res, reply);
+    });
+  }
+}
+
+/** The order of checks: own origin, session, token against forged requests, right. */
+async function answerSignedIn(
+  parts: DashboardParts,
+  { changes, handle }: DashboardRoute,
+  call: OpenCall,
+): Promise<ApiReply | null> {
+  requireOwnOrigin(parts, call.req);
+  const signedIn = await parts.cookies.read(call.req);
+  if (signedIn === null) throw refuse('sign_in_required');
+  if (!safeMethods.includes(call.req.method) && !signedIn.isCsrfToken(call.req.get('x-csrf-token'))) {
+    throw refuse('forbidden', 'This request does not come from the page that you signed in to: load it again');
+  }
+  const { role, session } = signedIn;
+  if (changes !== undefined && changes !== 'own' && (role === null || !mayChange(role, changes))) {
+    throw refuse('forbidden', `Your role in this account, ${role ?? 'none'}, may not change this`);
+  }
+  return handle({ ...call, signedIn, accountId: role === null ? '' : session.account });
+}
+
+/** Refuses a request that changes something and was not sent by a page of the dashboard. */
+function requireOwnOrigin({ dashboardUrl }: DashboardParts, req: Request): void {
+  if (safeMethods.includes(req.method)) return;
+  const own = new URL(dashboardUrl()).origin;
+  if (req.get('origin') === own) return;
+  throw refuse('forbidden', `The dashboard takes this only from its own pages at ${own}`);
+}
+
+function membersOf(body: unknown): Readonly<Record<string, unknown>> {
+  if (body === undefined) return {};
+  const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
+  return isObject ? (body as Record<string, unknown>) : {};
+}
+
+function measure({ metrics }: DashboardParts, req: Request, res: Response): void {
+  const began = performance.now();
+  res.once('close', () => {
+    const route = `dashboard ${res.locals.route === undefined ? 'pages' : 'api'}`;
+    metrics.http_requests_total.inc({ route, status: res.statusCode });
+    // A stream lasts as long as its page is open.
+    if (!req.path.endsWith('/events')) {
+      metrics.http_request_seconds.observe({ route }, (performance.now() - began) / 1000);
+    }
+  });
+}
+
+/** Answers what a middleware refused: a body that is too large or no JSON, a path that cannot be decoded. */
+function failOutside({ log }: DashboardParts, error: unknown, req: Request, res: Response): void {
+  const status = (error as { status?: number }).status ?? 500;
+  if (status >= 500) log.error('a request of the dashboard failed outside its route', { path: req.path, error });
+  if (res.headersSent) {
+    res.destroy();
+    return;
+  }
+  const isCallers = status >= 400 && status < 500;
+  const refused = isCallers ? refuse('bad_request', 'Bad Request: the body must be JSON') : error;
+  sendReply(res, errorReply(status === 413 ? refuse('payload_too_large') : refused));
+}

@@ -1,0 +1,70 @@
+import { randomBytes } from 'node:crypto';
+import { readOwnJob } from '../api/job-view.ts';
+import { refuse } from '../base/errors.ts';
+import type { Seal } from '../base/seal.ts';
+import { parseJobId } from '../model/request-parameters.ts';
+import { writeTime } from '../model/timestamp.ts';
+import { setAccount } from '../store/accounts/set-account.ts';
+import type { RecordStore } from '../store/script.ts';
+import { listDeliveries } from '../store/webhooks/read-deliveries.ts';
+import { replayWebhook } from '../store/webhooks/replay-webhook.ts';
+import type { DashboardRoute } from './dashboard-app.ts';
+
+const shownDeliveries = 100;
+
+/** Routes about the webhooks of an account: what was delivered, sending it again, the secret that signs it. */
+export function deliveryRoutes(store: RecordStore, seal: Seal): DashboardRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/webhooks',
+      handle: async ({ req, accountId }) => {
+        const failed = req.query.failed === 'true';
+        const found = accountId === '' ? [] : await listDeliveries(store, accountId, shownDeliveries, failed);
+        const webhooks = found.map(({ jobId, url, state, attempts, last_status, next_at, last_at }) => {
+          return {
+            job: jobId,
+            url,
+            status: state,
+            attempts,
+            last_status,
+            next_at: writeTime(next_at),
+            last_at: writeTime(last_at),
+          };
+        });
+        return { status: 200, body: { webhooks } };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/webhooks/:id/replay',
+      changes: 'webhooks',
+      handle: async ({ req, accountId }) => {
+        const id = parseJobId(String(req.params.id));
+        const job = id.ok ? await readOwnJob(store, accountId, id.jobId) : null;
+        if (job === null) throw refuse('not_found', 'There is no such job');
+        await replayWebhook(store, job.id);
+        return { status: 200, body: { replayed: job.id } };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/webhooks/secret',
+      changes: 'webhooks',
+      handle: async ({ accountId }) => {
+        const secret = `whsec_${randomBytes(32).toString('base64')}`;
+        await setAccount(store, accountId, { webhook_secret: seal.seal('webhook_secret', secret) });
+        return { status: 201, body: { webhook_secret: secret } };
+      },
+    },
+    {
+      method: 'DELETE',
+      path: '/api/webhooks/secret',
+      changes: 'webhooks',
+      handle: async ({ accountId }) => {
+        await setAccount(store, accountId, { webhook_secret: null });
+        return { status: 200, body: { removed: true } };
+      },
+    },
+  ];
+}

@@ -1,0 +1,103 @@
+import { readJobCursor, writeJobCursor } from '../api/job-routes.ts';
+import { readOwnJob, type ViewJob, viewJobs } from '../api/job-view.ts';
+import type { ApiReply } from '../api/reply.ts';
+import { failures, refuse } from '../base/errors.ts';
+import { isEnded, type Job } from '../model/job.ts';
+import { readParameters } from '../model/parameter-kinds.ts';
+import { listParameters, parseJobId } from '../model/request-parameters.ts';
+import { writeTime } from '../model/timestamp.ts';
+import { cancelJob } from '../store/jobs/cancel-job.ts';
+import { readTimeline } from '../store/jobs/job-timeline.ts';
+import { listJobs } from '../store/jobs/list-jobs.ts';
+import type { RecordStore } from '../store/script.ts';
+import type { CallByHand } from './call-by-hand.ts';
+import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
+import { streamJobs } from './job-stream.ts';
+
+export interface JobHistoryParts {
+  readonly store: RecordStore;
+  readonly viewJob: ViewJob;
+  /** Called with each job that was cancelled here. */
+  readonly cancelled: (job: Job) => void;
+  readonly callByHand: CallByHand;
+  /** Aborted when the process stops. */
+  readonly draining: AbortSignal;
+}
+
+/** Routes about the jobs of an account. */
+export function jobHistoryRoutes(parts: JobHistoryParts): DashboardRoute[] {
+  const { store } = parts;
+  return [
+    { method: 'GET', path: '/api/jobs', handle: (call) => showJobs(parts, call) },
+    {
+      method: 'GET',
+      path: '/api/jobs/events',
+      handle: (call) => streamJobs(parts, call, (limit) => readFirst(parts, call, limit)),
+    },
+    { method: 'GET', path: '/api/jobs/:id', handle: (call) => showJob(parts, call) },
+    {
+      method: 'POST',
+      path: '/api/jobs',
+      changes: 'jobs',
+      handle: async (call) => {
+        const kind = call.given.endpoint === 'audio' ? 'audio' : 'video';
+        return parts.callByHand(call, kind);
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/metadata',
+      changes: 'jobs',
+      handle: async (call) => parts.callByHand(call, 'metadata'),
+    },
+    {
+      method: 'POST',
+      path: '/api/jobs/:id/retry',
+      changes: 'jobs',
+      handle: async (call) => parts.callByHand(call, 'retry'),
+    },
+    {
+      method: 'DELETE',
+      path: '/api/jobs/:id',
+      changes: 'jobs',
+      handle: async (call) => {
+        const job = await requireJob(store, call);
+        if (!isEnded(job.status)) {
+          const { done } = await cancelJob(store, job, failures.cancelled.sentence);
+          if (done) parts.cancelled(job);
+        }
+        return showJob(parts, call);
+      },
+    },
+  ];
+}
+
+async function showJobs({ store, viewJob }: JobHistoryParts, { req, accountId }: DashboardCall): Promise<ApiReply> {
+  const parsed = readParameters(listParameters, req.query);
+  if (!parsed.ok) throw refuse('bad_request', parsed.sentence);
+  const { cursor, ...wanted } = parsed.value;
+  const after = cursor === undefined ? null : readJobCursor(cursor);
+  if (accountId === '') return { status: 200, body: { jobs: [], next_cursor: null } };
+  const { jobs, next } = await listJobs(store, accountId, { ...wanted, after });
+  const shown = await viewJobs(store, viewJob, accountId, jobs);
+  return { status: 200, body: { jobs: shown, next_cursor: next && writeJobCursor(next) } };
+}
+
+async function readFirst({ store, viewJob }: JobHistoryParts, { accountId }: DashboardCall, limit: number) {
+  const { jobs } = await listJobs(store, accountId, { status: undefined, limit, after: null });
+  return viewJobs(store, viewJob, accountId, jobs);
+}
+
+async function showJob({ store, viewJob }: JobHistoryParts, call: DashboardCall): Promise<ApiReply> {
+  const job = await requireJob(store, call);
+  const [shown = {}] = await viewJobs(store, viewJob, job.account, [job]);
+  const timeline = (await readTimeline(store, job)).map((event) => ({ ...event, at: writeTime(event.at) }));
+  return { status: 200, body: { ...shown, timeline } };
+}
+
+async function requireJob(store: RecordStore, { req, accountId }: DashboardCall): Promise<Job> {
+  const id = parseJobId(String(req.params.id));
+  const job = id.ok && accountId !== '' ? await readOwnJob(store, accountId, id.jobId) : null;
+  if (job === null) throw refuse('not_found', 'There is no such job');
+  return job;
+}

@@ -1,0 +1,125 @@
+import { randomBytes } from 'node:crypto';
+import type { ApiReply } from '../api/reply.ts';
+import { Refusal, refuse } from '../base/errors.ts';
+import { type Quotas, type QuotaWindow, quotaWindows } from '../model/account.ts';
+import { makeKey, readExpiry, readKey } from '../model/api-key.ts';
+import { type ReadInput, readAlias, readCategory, readWhole, readWholeOrNone } from '../model/operator-input.ts';
+import { recordLimits } from '../model/record-limits.ts';
+import { writeTime } from '../model/timestamp.ts';
+import { createKey } from '../store/accounts/create-key.ts';
+import { deleteKey } from '../store/accounts/delete-key.ts';
+import { listUsedKeys, type UsedKey } from '../store/accounts/read-key-usage.ts';
+import { rotateKey } from '../store/accounts/rotate-key.ts';
+import { type KeyChange, setKey } from '../store/accounts/set-key.ts';
+import type { RecordStore } from '../store/script.ts';
+import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
+import { readGiven, requireRead } from './given-values.ts';
+
+const hourMs = 3_600_000;
+const defaultOverlapHours = 24;
+const maxOverlapHours = 72;
+const hasHistory = 'The key has request history and cannot be deleted';
+
+/** Routes about the API keys of an account. A secret is in one answer only: the one to its creation or rotation. */
+export function keyRoutes(store: RecordStore): DashboardRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/keys',
+      handle: async ({ accountId }) => {
+        const keys = await listUsedKeys(store, accountId);
+        return { status: 200, body: { keys: keys.map(keyJson) } };
+      },
+    },
+    { method: 'POST', path: '/api/keys', changes: 'keys', handle: (call) => addKey(store, call) },
+    { method: 'PATCH', path: '/api/keys/:alias', changes: 'keys', handle: (call) => changeKey(store, call) },
+    {
+      method: 'DELETE',
+      path: '/api/keys/:alias',
+      changes: 'keys',
+      handle: async ({ req, accountId }) => {
+        await deleteKey(store, accountId, String(req.params.alias)).catch((error) => {
+          throw error instanceof Refusal && error.code === 'key_has_history' ? refuse(error.code, hasHistory) : error;
+        });
+        return { status: 200, body: { deleted: true } };
+      },
+    },
+    { method: 'POST', path: '/api/keys/:alias/rotate', changes: 'keys', handle: (call) => rotate(store, call) },
+  ];
+}
+
+async function addKey(store: RecordStore, { accountId, given }: DashboardCall): Promise<ApiReply> {
+  const alias = requireRead(readAlias(given.alias));
+  const change = readChange(given);
+  const key = makeKey(accountId, randomBytes(32));
+  const { keyId: id, hash } = readKey(key)!;
+  await createKey(store, accountId, { id, alias, hash, ...change });
+  return { status: 201, body: { id, alias, key } };
+}
+
+async function changeKey(store: RecordStore, { req, accountId, given }: DashboardCall): Promise<ApiReply> {
+  const { used: _, ...key } = keyJson({
+    ...(await setKey(store, accountId, String(req.params.alias), readChange(given))),
+    used: null,
+  });
+  return { status: 200, body: key };
+}
+
+/** Makes a new secret; the old one goes on under another alias for some hours, or stops at once where the key has quotas. */
+async function rotate(store: RecordStore, { req, accountId, given }: DashboardCall): Promise<ApiReply> {
+  const alias = String(req.params.alias);
+  const limits = { min: 0, max: maxOverlapHours, subject: 'overlap_hours' };
+  const hours = readGiven(given, 'overlap_hours', (value) => readWhole(value, limits)) ?? defaultOverlapHours;
+  const key = makeKey(accountId, randomBytes(32));
+  const { keyId: id, hash } = readKey(key)!;
+  const at = writeTime(store.clock.now()).slice(0, 19).replace('T', ' ');
+  const oldAlias = `${[...alias].slice(0, 70).join('')} (rotated ${at})`;
+  const made = { id, hash, oldAlias, overlapMs: hours * hourMs, maxKeys: recordLimits.keysOfAccount };
+  const ends = await rotateKey(store, accountId, alias, made);
+  return { status: 200, body: { id, alias, key, old: { alias: oldAlias, works_until: writeTime(ends) } } };
+}
+
+function readChange(given: DashboardCall['given']): KeyChange {
+  return {
+    category: readGiven(given, 'category', readCategory),
+    active: readGiven(given, 'active', readBoolean),
+    expires: readGiven(given, 'expires', readEnd),
+    quotas: readGiven(given, 'quotas', readQuotas) ?? {},
+  } as KeyChange;
+}
+
+function readBoolean(value: unknown): ReadInput<boolean> {
+  return typeof value === 'boolean' ? { value } : { problem: 'active must be true or false' };
+}
+
+function readEnd(value: unknown): ReadInput<number | null> {
+  if (value === null || value === '') return { value: null };
+  const time = readExpiry(value);
+  if (time !== null) return { value: time };
+  return { problem: 'expires must be a date (2026-03-04), a time with its zone (2026-03-04T12:00:00Z), or null' };
+}
+
+function readQuotas(value: unknown): ReadInput<Partial<Quotas>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return { problem: `quotas must be an object of ${quotaWindows.join(', ')}` };
+  }
+  const quotas: Partial<Record<QuotaWindow, number | null>> = {};
+  for (const [name, max] of Object.entries(value)) {
+    const window = quotaWindows.find((one) => one === name);
+    if (window === undefined) return { problem: `quotas knows ${quotaWindows.join(', ')}, not ${name.slice(0, 50)}` };
+    const read = readWholeOrNone(max, { subject: `quotas.${name}` });
+    if (read.problem !== undefined) return read;
+    quotas[window] = read.value;
+  }
+  return { value: quotas };
+}
+
+function keyJson({ account: _, ...key }: Omit<UsedKey, 'used'> & { readonly used: UsedKey['used'] | null }) {
+  const { created_at, last_used_at, expires } = key;
+  return {
+    ...key,
+    expires: writeTime(expires),
+    created_at: writeTime(created_at),
+    last_used_at: writeTime(last_used_at),
+  };
+}

@@ -1,0 +1,55 @@
+import { Action, Form, html, Moment, Notice, Table, useAnswer, useState, Waiting } from '/elements.js';
+import { ask } from '/server.js';
+
+/** Password and sessions of the person who is signed in. */
+export function AccountPage({ session, load }) {
+  const [isSet, setDone] = useState(false);
+  const { json, error, reload } = useAnswer('/api/sessions');
+  const setPassword = async (form) => {
+    if (form.get('password') !== form.get('again')) throw new Error('The two passwords differ');
+    await ask('POST', '/api/password', { password: form.get('password') });
+    setDone(true);
+    await load();
+    await reload();
+  };
+  const columns = [
+    ['Signed in', ({ signed_in_at }) => html`<${Moment} at=${signed_in_at} />`],
+    ['Ends', ({ ends_at }) => html`<${Moment} at=${ends_at} />`],
+    ['Address', ({ ip }) => ip],
+    ['Browser', ({ agent }) => agent],
+    [
+      '',
+      ({ name, current }) =>
+        current
+          ? 'this one'
+          : html`<${Action}
+              run=${async () => {
+                await ask('DELETE', `/api/sessions/${name}`);
+                await reload();
+              }}
+              >End<//
+            >`,
+    ],
+  ];
+  return html`<h1>Your sign-in</h1>
+    <p class="lead">${session.user.email}</p>
+    <section class="card">
+      <h2>${session.user.has_password ? 'Change your password' : 'Set a password'}</h2>
+      ${isSet && html`<${Notice} kind="good">The password is set. All your other sessions and sign-in links have ended.<//>`}
+      <${Form} button="Set password" onSend=${setPassword}>
+        <input type="hidden" name="user" autocomplete="username" value=${session.user.email} />
+        <label>New password <small>8 to 256 characters</small>
+          <input name="password" type="password" minlength="8" maxlength="256" autocomplete="new-password" required /></label
+        >
+        <label>The same again<input name="again" type="password" autocomplete="new-password" required /></label>
+      <//>
+    </section>
+    <section class="card">
+      <h2>Sessions</h2>
+      ${
+        json
+          ? html`<${Table} caption="Browsers that are signed in as you" columns=${columns} rows=${json.sessions} none="None." />`
+          : html`<${Waiting} error=${error} reload=${reload} />`
+      }
+    </section>`;
+}

@@ -1,0 +1,170 @@
+import { AccountPage } from '/account.js';
+import { Billing } from '/billing.js';
+import { Download } from '/download.js';
+import { html, Notice, useEffect, useState } from '/elements.js';
+import { Job, Jobs } from '/jobs.js';
+import { Keys } from '/keys.js';
+import { Overview } from '/overview.js';
+import { People } from '/people.js';
+import { Requests } from '/requests.js';
+import { ask, onSignedOut, readSession } from '/server.js';
+import { SignIn } from '/sign-in.js';
+import { render } from '/vendor/preact.js';
+import { Webhooks } from '/webhooks.js';
+
+const views = [
+  ['/', 'Overview', Overview],
+  ['/download', 'Download', Download],
+  ['/jobs', 'Jobs', Jobs],
+  ['/keys', 'Keys', Keys],
+  ['/requests', 'Requests', Requests],
+  ['/billing', 'Billing', Billing],
+  ['/webhooks', 'Webhooks', Webhooks],
+  ['/people', 'People', People],
+  ['/account', 'Your sign-in', AccountPage],
+];
+
+/** Follows links of this page without loading it again; the back button works. */
+function useAddress() {
+  const [address, setAddress] = useState(location.pathname + location.search);
+  useEffect(() => {
+    const show = () => setAddress(location.pathname + location.search);
+    const follow = (event) => {
+      const link = event.target.closest?.('a[href^="/"]');
+      if (!link || link.target || link.hasAttribute('download') || event.metaKey || event.ctrlKey || event.shiftKey)
+        return;
+      event.preventDefault();
+      history.pushState(null, '', link.getAttribute('href'));
+      show();
+      document.getElementById('main')?.focus();
+    };
+    window.addEventListener('popstate', show);
+    document.addEventListener('click', follow);
+    return () => {
+      window.removeEventListener('popstate', show);
+      document.removeEventListener('click', follow);
+    };
+  }, []);
+  const go = (to) => {
+    history.pushState(null, '', to);
+    setAddress(to);
+  };
+  return [address, go];
+}
+
+function App() {
+  const [session, setSession] = useState(undefined);
+  const [error, setError] = useState(null);
+  const [isOver, setOver] = useState(false);
+  const [address, go] = useAddress();
+  const load = async () => {
+    try {
+      setSession(await readSession());
+      setError(null);
+      setOver(false);
+    } catch (failed) {
+      setError(failed);
+    }
+  };
+  useEffect(() => {
+    onSignedOut(() => setOver(true));
+    void load();
+  }, []);
+  if (error)
+    return html`<main class="alone"><${Notice}>${error.message}<//><button onClick=${load}>Try again</button></main>`;
+  if (session === undefined) return null;
+  const path = address.split('?')[0];
+  if (session === null || path === '/sign-in') {
+    return html`<${SignIn} onDone=${async () => {
+      await load();
+      if (path === '/sign-in') go('/');
+    }} />`;
+  }
+  return html`<${Frame} ...${{ session, path, address, go, load }} />
+    ${isOver && html`<${SignIn} isOver=${true} onDone=${load} />`}`;
+}
+
+function Frame({ session, path, address, go, load }) {
+  const [, title, View] = views.find(([to]) => to === path) ?? [];
+  const jobId = /^\/jobs\/([\w-]+)$/.exec(path)?.[1];
+  useEffect(() => {
+    document.title = `${title ?? (jobId ? 'Job' : 'Not found')} · trawl`;
+  }, [title, jobId]);
+  const may = { change: ['owner', 'member'].includes(session.role), own: session.role === 'owner' };
+  const choose = async (event) => {
+    await ask('POST', '/api/session/account', { account: event.target.value });
+    location.assign('/');
+  };
+  const leave = async () => {
+    await ask('POST', '/api/sign-out', {});
+    location.assign('/sign-in');
+  };
+  const others = session.accounts.length > 1;
+  return html`<a class="skip" href="#main">Skip to content</a>
+    <div class="frame">
+      <header class="side">
+        <div class="brand"><img src="/icon.svg" alt="" />trawl</div>
+        <nav aria-label="Pages">
+          <ul>
+            ${views.map(
+              ([to, name]) =>
+                html`<li><a href=${to} aria-current=${to === path || (to === '/jobs' && jobId) ? 'page' : undefined}>${name}</a></li>`,
+            )}
+          </ul>
+        </nav>
+        <div class="who">
+          ${
+            others
+              ? html`<label>Account
+                <select onChange=${choose} value=${session.account?.slug}>
+                  ${session.accounts.map(({ slug, name }) => html`<option value=${slug}>${name}</option>`)}
+                </select></label
+              >`
+              : html`<span><b>${session.account?.name ?? 'No account chosen'}</b></span>`
+          }
+          <span>${session.user.email} · ${session.role ?? 'operator'}</span>
+          <button type="button" onClick=${leave}>Sign out</button>
+        </div>
+      </header>
+      <main id="main" tabindex="-1">
+        ${session.user.operator && html`<${OperatorChoice} session=${session} />`}
+        ${
+          !session.user.has_password &&
+          path !== '/account' &&
+          html`<${Notice} kind="warn">You have no password yet. <a href="/account">Set one</a> to sign in without a link.<//>`
+        }
+        ${
+          jobId
+            ? html`<${Job} id=${jobId} may=${may} go=${go} />`
+            : View
+              ? html`<${View} ...${{ session, address, go, load, may }} />`
+              : html`<h1>Not found</h1>
+                <p><a href="/">To the overview</a></p>`
+        }
+      </main>
+    </div>`;
+}
+
+/** Operators see every account, and change nothing. */
+function OperatorChoice({ session }) {
+  const [slug, setSlug] = useState('');
+  const [error, setError] = useState(null);
+  const show = async (event) => {
+    event.preventDefault();
+    try {
+      await ask('POST', '/api/session/account', { account: slug });
+      location.reload();
+    } catch (failed) {
+      setError(failed);
+    }
+  };
+  return html`<form class="row card" onSubmit=${show}>
+    <label>Account shown <small>Operators read every account and change none.</small>
+      <input required placeholder=${session.account?.slug ?? 'slug'} value=${slug} onInput=${(event) => setSlug(event.target.value)} />
+    </label>
+    <button class="main">Show</button>
+    ${error && html`<span class="bad" role="alert">${error.message}</span>`}
+  </form>`;
+}
+
+render(html`<${App} />`, document.getElementById('app'));

@@ -1,0 +1,36 @@
+import { count, html, Moment, Table, useAnswer, Waiting } from '/elements.js';
+
+/** Balances in the order in which they are drawn, packs, and the ledger. */
+export function Billing() {
+  const { json, error, reload } = useAnswer('/api/billing');
+  if (!json) return html`<h1>Billing</h1><${Waiting} error=${error} reload=${reload} />`;
+  const { usage, plan, ledger } = json;
+  if (!usage) return html`<h1>Billing</h1><p class="lead">Choose an account to look at.</p>`;
+  const { packs, credits, period } = usage;
+  const packColumns = [
+    ['Pack', ({ title }) => title],
+    ['Purchased', ({ purchased_at }) => html`<${Moment} at=${purchased_at} />`],
+    [
+      'Used',
+      ({ used, total }) =>
+        html`${count(used)} of ${count(total)} <progress max=${total} value=${used} aria-label=${`${used} of ${total} used`}></progress>`,
+    ],
+  ];
+  const ledgerColumns = [
+    ['Time', ({ at }) => html`<${Moment} at=${at} />`],
+    ['What', ({ kind, reason }) => html`${kind}${reason && html` <span class="quiet">${reason}</span>`}`],
+    ['Balance', ({ balance }) => balance],
+    ['Credits', ({ kind, amount }) => `${kind === 'grant' ? '+' : '−'}${count(amount)}`, 'number'],
+    ['Job', ({ job }) => (job ? html`<a href=${`/jobs/${job}`}><code>${job.slice(0, 8)}</code></a>` : '')],
+  ];
+  return html`<h1>Billing</h1>
+    <p class="lead">A credit is taken when a file is there, first from the plan, then from packs, then from credits.</p>
+    <div class="tiles">
+      <div class="card">Left in all <b>${count(usage.remaining)}</b><span class="quiet">${count(usage.held)} held</span></div>
+      <div class="card">Plan <b>${plan ? count(plan.quota) : '–'}</b><span class="quiet">${plan ? html`${plan.name}, until <${Moment} at=${period.end} />` : 'none'}</span></div>
+      <div class="card">Packs <b>${count(packs?.remaining ?? 0)}</b><span class="quiet">of ${count(packs?.total ?? 0)}</span></div>
+      <div class="card">Credits <b>${count(credits.remaining)}</b><span class="quiet">of ${count(credits.given)}</span></div>
+    </div>
+    ${packs && html`<section class="card"><${Table} caption="Packs, in the order in which they are used" columns=${packColumns} rows=${packs.items} none="" /></section>`}
+    <section class="card"><${Table} caption="Ledger: the last 100 entries" columns=${ledgerColumns} rows=${ledger} none="Nothing has moved yet." /></section>`;
+}

@@ -1,0 +1,158 @@
+import { ask } from '/server.js';
+import { html, useCallback, useEffect, useRef, useState } from '/vendor/preact.js';
+
+export { html, useCallback, useEffect, useRef, useState };
+
+const zone = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
+const steps = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1_000],
+];
+const numbers = new Intl.NumberFormat();
+
+export function count(value) {
+  return value === null || value === undefined ? '–' : numbers.format(value);
+}
+
+/** A moment in the reader's zone; the exact one in UTC is its title. */
+export function Moment({ at, none = '–' }) {
+  if (!at) return none;
+  const time = new Date(at);
+  const left = time.getTime() - Date.now();
+  const [unit, ms] = steps.find(([, size]) => Math.abs(left) >= size) ?? steps.at(-1);
+  const near = Math.abs(left) < 7 * 86_400_000 ? relative.format(Math.round(left / ms), unit) : zone.format(time);
+  return html`<time datetime=${at} title=${`${zone.format(time)} · ${at}`}>${near}</time>`;
+}
+
+export function bytes(value) {
+  if (value === null || value === undefined) return '–';
+  const units = ['B', 'kB', 'MB', 'GB'];
+  let n = 0;
+  for (; value >= 1000 && n < units.length - 1; n++) value /= 1000;
+  return `${value < 10 && n > 0 ? value.toFixed(1) : Math.round(value)} ${units[n]}`;
+}
+
+/** Reads what a view shows; `reload` reads it again. */
+export function useAnswer(path) {
+  const [state, setState] = useState({ path, json: null, error: null });
+  const reload = useCallback(async () => {
+    try {
+      const json = await ask('GET', path);
+      setState({ path, json, error: null });
+    } catch (error) {
+      setState((before) => ({ path, json: before.path === path ? before.json : null, error }));
+    }
+  }, [path]);
+  useEffect(() => {
+    reload();
+  }, [reload]);
+  const isCurrent = state.path === path;
+  return { json: isCurrent ? state.json : null, error: isCurrent ? state.error : null, reload };
+}
+
+/** What stands in place of a view that has nothing to show yet. */
+export function Waiting({ error, reload }) {
+  if (!error) return html`<p class="quiet" role="status">Loading …</p>`;
+  return html`<div class="notice bad" role="alert">
+    ${error.message} <button type="button" onClick=${reload}>Try again</button>
+  </div>`;
+}
+
+export function Notice({ kind = 'bad', children }) {
+  return html`<div class=${`notice ${kind}`} role=${kind === 'bad' ? 'alert' : 'status'}>${children}</div>`;
+}
+
+export function Copy({ text }) {
+  const [isDone, setDone] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard?.writeText(text);
+    setDone(true);
+  };
+  return html`<button type="button" onClick=${copy}>${isDone ? 'Copied' : 'Copy'}</button>`;
+}
+
+/** A modal dialog that closes with Escape. */
+export function Dialog({ title, onClose, children }) {
+  const ref = useRef(null);
+  useEffect(() => {
+    ref.current?.showModal();
+  }, []);
+  return html`<dialog ref=${ref} aria-label=${title} onClose=${onClose}>
+    <h2>${title}</h2>
+    ${children}
+  </dialog>`;
+}
+
+/** A form that sends once at a time and shows the sentence of a refusal beside its button. */
+export function Form({ onSend, button, row = false, children }) {
+  const [error, setError] = useState(null);
+  const [isSending, setSending] = useState(false);
+  const send = async (event) => {
+    event.preventDefault();
+    if (isSending) return;
+    setSending(true);
+    setError(null);
+    try {
+      await onSend(new FormData(event.target));
+    } catch (failed) {
+      setError(failed);
+    } finally {
+      setSending(false);
+    }
+  };
+  return html`<form class=${row ? 'row' : ''} onSubmit=${send}>
+    ${children}
+    ${error && html`<${Notice}>${error.message}<//>`}
+    <div class="actions"><button class="main" disabled=${isSending}>${isSending ? 'One moment …' : button}</button></div>
+  </form>`;
+}
+
+/** A button for one request, which shows its refusal as its title and text. */
+export function Action({ run, kind = '', confirm: question, children }) {
+  const [error, setError] = useState(null);
+  const act = async () => {
+    if (question && !window.confirm(question)) return;
+    setError(null);
+    try {
+      await run();
+    } catch (failed) {
+      setError(failed);
+    }
+  };
+  return html`<span
+    ><button type="button" class=${kind} onClick=${act}>${children}</button>
+    ${error && html`<span class="bad" role="alert"> ${error.message}</span>`}</span
+  >`;
+}
+
+export function Badge({ kind = '', children }) {
+  return html`<span class=${`badge ${kind}`}>${children}</span>`;
+}
+
+/** A table with a caption; `columns` are [title, cell of a row, class]. */
+export function Table({ caption, columns, rows, none }) {
+  if (rows.length === 0) return html`<p class="quiet">${none}</p>`;
+  return html`<div class="scroll" role="region" aria-label=${caption} tabindex="0">
+    <table>
+      <caption>
+        ${caption}
+      </caption>
+      <thead>
+        <tr>
+          ${columns.map(([title, , kind]) => html`<th class=${kind ?? ''} scope="col">${title}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          (row) =>
+            html`<tr key=${row.id ?? row.alias ?? row.name ?? row.entry}>
+              ${columns.map(([, cell, kind]) => html`<td class=${kind ?? ''}>${cell(row)}</td>`)}
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}

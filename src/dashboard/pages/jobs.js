@@ -1,0 +1,142 @@
+import {
+  Action,
+  Badge,
+  bytes,
+  html,
+  Moment,
+  Notice,
+  Table,
+  useAnswer,
+  useEffect,
+  useState,
+  Waiting,
+} from '/elements.js';
+import { ask } from '/server.js';
+
+const kinds = { CompletedJob: 'good', Running: 'warn', QueuedJob: '' };
+const names = {
+  CompletedJob: 'completed',
+  Running: 'running',
+  QueuedJob: 'waiting',
+  Error: 'failed',
+  NotFound: 'not found',
+  BadRequest: 'refused',
+};
+
+export function Status({ status }) {
+  return html`<${Badge} kind=${kinds[status] ?? 'bad'}>${names[status] ?? status}<//>`;
+}
+
+export function Progress({ job }) {
+  if (job.status === 'QueuedJob') return html`<span class="quiet">${job.queue?.reason}</span>`;
+  if (job.status === 'Running') {
+    const words = [
+      job.stage,
+      job.speed_bytes && `${bytes(job.speed_bytes)}/s`,
+      job.eta_seconds && `${job.eta_seconds} s left`,
+    ];
+    return html`<progress max="100" value=${job.progress} aria-label=${`${job.progress} %`}></progress>
+      <span class="quiet">${job.progress} % ${words.filter(Boolean).join(' · ')}</span>`;
+  }
+  if (job.status === 'CompletedJob') {
+    const { response, bytes: size } = job.result ?? {};
+    return response
+      ? html`<a href=${response} download>Download</a> <span class="quiet">${bytes(size)}</span>`
+      : html`<span class="quiet">its file is gone</span>`;
+  }
+  return html`<span class="bad">${job.error}</span>`;
+}
+
+function titleOf(job) {
+  return job.result?.metadata?.title ?? job.args.query;
+}
+
+/** The jobs of the account; the newest ones move by themselves. */
+export function Jobs({ address }) {
+  const parameters = new URLSearchParams(address.split('?')[1] ?? '');
+  const [status, cursor] = [parameters.get('status') ?? '', parameters.get('cursor') ?? ''];
+  const query = new URLSearchParams({ limit: '20', ...(status && { status }), ...(cursor && { cursor }) });
+  const { json, error, reload } = useAnswer(`/api/jobs?${query}`);
+  const live = useLiveJobs(status === '' && cursor === '');
+  if (!json) return html`<h1>Jobs</h1><${Waiting} error=${error} reload=${reload} />`;
+  const jobs = live ?? json.jobs;
+  const columns = [
+    [
+      'Job',
+      (job) =>
+        html`<a href=${`/jobs/${job.id}`}>${titleOf(job)}</a><br /><span class="quiet">${job.endpoint.split('/')[2]}</span>`,
+    ],
+    ['Status', (job) => html`<${Status} status=${job.status} />`],
+    ['Progress', (job) => html`<${Progress} job=${job} />`],
+    ['Created', (job) => html`<${Moment} at=${job.created_at} />`],
+  ];
+  return html`<h1>Jobs</h1>
+    <p class="lead">Newest first. <a href="/download">Start one by hand</a>.</p>
+    <nav aria-label="Status"><ul class="actions">
+      ${[['', 'All'], ...Object.entries(names)].map(
+        ([value, name]) =>
+          html`<li><a href=${value ? `/jobs?status=${value}` : '/jobs'} aria-current=${value === status ? 'page' : undefined}>${name}</a></li>`,
+      )}
+    </ul></nav>
+    <section class="card">
+      <${Table} caption="Jobs of this account" columns=${columns} rows=${jobs} none=${status ? 'No job has this status.' : 'No job yet.'} />
+      ${json.next_cursor && html`<p><a class="button" href=${`/jobs?${new URLSearchParams({ ...(status && { status }), cursor: json.next_cursor })}`}>Older jobs</a></p>`}
+    </section>`;
+}
+
+function useLiveJobs(isOn) {
+  const [jobs, setJobs] = useState(null);
+  useEffect(() => {
+    setJobs(null);
+    if (!isOn) return;
+    const source = new EventSource('/api/jobs/events');
+    source.addEventListener('jobs', (event) => setJobs(JSON.parse(event.data).jobs));
+    return () => source.close();
+  }, [isOn]);
+  return jobs;
+}
+
+/** One job as a timeline. */
+export function Job({ id, may, go }) {
+  const { json: job, error, reload } = useAnswer(`/api/jobs/${id}`);
+  const isOpen = job !== null && (job.status === 'QueuedJob' || job.status === 'Running');
+  useEffect(() => {
+    if (!isOpen) return;
+    const timer = setInterval(reload, 2_000);
+    return () => clearInterval(timer);
+  }, [isOpen, reload]);
+  if (!job) return html`<h1>Job</h1><${Waiting} error=${error} reload=${reload} />`;
+  const cancel = async () => {
+    await ask('DELETE', `/api/jobs/${id}`);
+    await reload();
+  };
+  const retry = async () => go(`/jobs/${(await ask('POST', `/api/jobs/${id}/retry`, {})).job_id}`);
+  const replay = async () => {
+    await ask('POST', `/api/webhooks/${id}/replay`, {});
+    await reload();
+  };
+  return html`<h1>${titleOf(job)}</h1>
+    <p class="lead"><${Status} status=${job.status} /> <code>${job.id}</code></p>
+    <section class="card">
+      <p><${Progress} job=${job} /></p>
+      ${job.error && html`<${Notice}>${job.error} <span class="quiet">${job.error_code}${job.retryable ? ', may pass on another try' : ''}</span><//>`}
+      <p class="quiet mono">${job.args.query}</p>
+      ${
+        may.change &&
+        html`<div class="actions">
+        ${
+          isOpen
+            ? html`<${Action} kind="danger" run=${cancel} confirm="Cancel this job? Nothing is charged for it.">Cancel<//>`
+            : html`<${Action} run=${retry}>Start it again<//>`
+        }
+        ${job.timeline.some(({ source }) => source === 'webhook') && html`<${Action} run=${replay}>Send its webhook again<//>`}
+      </div>`
+      }
+    </section>
+    <section class="card">
+      <h2>What happened</h2>
+      <ol class="timeline">
+        ${job.timeline.map(({ at, source, text }) => html`<li><b>${text}</b><br /><span class="quiet">${source} · <${Moment} at=${at} /></span></li>`)}
+      </ol>
+    </section>`;
+}

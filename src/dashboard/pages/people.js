@@ -1,0 +1,55 @@
+import { Action, Copy, Form, html, Moment, Notice, Table, useAnswer, useState, Waiting } from '/elements.js';
+import { ask } from '/server.js';
+
+const roles = ['owner', 'member', 'viewer'];
+
+/** Who may see the account, and what they may change. */
+export function People({ may, session }) {
+  const { json, error, reload } = useAnswer('/api/people');
+  const [invited, setInvited] = useState(null);
+  if (!json) return html`<h1>People</h1><${Waiting} error=${error} reload=${reload} />`;
+  const invite = async (form) => {
+    setInvited(await ask('POST', '/api/people', { email: form.get('email'), role: form.get('role') }));
+    await reload();
+  };
+  const remove = async (email) => {
+    await ask('DELETE', `/api/people/${encodeURIComponent(email)}`);
+    await reload();
+  };
+  const columns = [
+    ['E-mail address', ({ email }) => email],
+    ['Role', ({ role }) => role],
+    ['Password', ({ has_password }) => (has_password ? 'set' : 'none yet')],
+    ['Since', ({ created_at }) => html`<${Moment} at=${created_at} />`],
+    ...(may.own
+      ? [
+          [
+            '',
+            ({ email }) =>
+              email !== session.user.email &&
+              html`<${Action} kind="danger" run=${() => remove(email)} confirm=${`Remove ${email}? Their sessions end at once.`}>Remove<//>`,
+          ],
+        ]
+      : []),
+  ];
+  return html`<h1>People</h1>
+    <p class="lead">Owners do everything, members change keys, jobs and webhooks, viewers read.</p>
+    ${
+      may.own &&
+      html`<section class="card">
+      <h2>Invite somebody</h2>
+      ${
+        invited &&
+        html`<${Notice} kind="good">
+        Send this link to ${invited.email}: it signs them in once, within 72 hours.
+        <span class="secret"><code>${invited.sign_in_url}</code><${Copy} text=${invited.sign_in_url} /></span>
+      <//>`
+      }
+      <${Form} row button="Invite" onSend=${invite}>
+        <label>E-mail address<input name="email" type="email" required /></label>
+        <label>Role<select name="role">${roles.map((role) => html`<option selected=${role === 'member'}>${role}</option>`)}</select></label>
+      <//>
+    </section>`
+    }
+    <section class="card"><${Table} caption="People of this account" columns=${columns} rows=${json.people} none="Nobody yet." /></section>`;
+}

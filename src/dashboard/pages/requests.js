@@ -1,0 +1,50 @@
+import { Badge, html, Moment, Table, useAnswer, Waiting } from '/elements.js';
+
+const filters = ['key', 'status', 'day', 'text'];
+
+/** The request log with filters; the address holds them, so a view can be shared. */
+export function Requests({ address, go }) {
+  const given = new URLSearchParams(address.split('?')[1] ?? '');
+  const chosen = Object.fromEntries(filters.flatMap((name) => (given.get(name) ? [[name, given.get(name)]] : [])));
+  const cursor = given.get('cursor');
+  const { json, error, reload } = useAnswer(
+    `/api/requests?${new URLSearchParams({ ...chosen, ...(cursor && { cursor }) })}`,
+  );
+  const { json: keys } = useAnswer('/api/keys');
+  const search = (event) => {
+    event.preventDefault();
+    const form = new FormData(event.target);
+    const wanted = filters.flatMap((name) => (form.get(name) ? [[name, form.get(name)]] : []));
+    go(`/requests?${new URLSearchParams(wanted)}`);
+  };
+  const columns = [
+    ['Time', ({ at }) => html`<${Moment} at=${at} />`],
+    ['Endpoint', ({ endpoint }) => html`<code>${endpoint}</code>`],
+    [
+      'Status',
+      ({ status }) => html`<${Badge} kind=${status < 400 ? 'good' : status < 500 ? 'warn' : 'bad'}>${status}<//>`,
+    ],
+    ['Duration', ({ duration_ms }) => `${duration_ms} ms`, 'number'],
+    ['Address', ({ ip }) => ip],
+    ['Credits', ({ credits }) => credits, 'number'],
+    ['Key', ({ key }) => key],
+  ];
+  return html`<h1>Requests</h1>
+    <p class="lead">What programs asked with your keys, newest first. Times are yours; hold the pointer over one for UTC.</p>
+    <form class="row card" onSubmit=${search}>
+      <label>Key<select name="key"><option value="">All</option>${keys?.keys.map(({ alias }) => html`<option selected=${alias === chosen.key}>${alias}</option>`)}</select></label>
+      <label>Status<select name="status"><option value="">All</option>${['2xx', '4xx', '5xx', '402', '429'].map((one) => html`<option selected=${one === chosen.status}>${one}</option>`)}</select></label>
+      <label>Day (UTC)<input name="day" type="date" value=${chosen.day ?? ''} /></label>
+      <label>Text<input name="text" value=${chosen.text ?? ''} placeholder="endpoint, address" /></label>
+      <button class="main">Search</button>
+      <a class="button" download href=${`/api/requests.csv?${new URLSearchParams(chosen)}`}>CSV</a>
+    </form>
+    <section class="card">
+      ${
+        json
+          ? html`<${Table} caption="Requests" columns=${columns} rows=${json.requests} none="No request fits." />
+            ${json.next_cursor && html`<p><a class="button" href=${`/requests?${new URLSearchParams({ ...chosen, cursor: json.next_cursor })}`}>Older requests</a></p>`}`
+          : html`<${Waiting} error=${error} reload=${reload} />`
+      }
+    </section>`;
+}

@@ -1,0 +1,35 @@
+import { Dialog, Form, html } from '/elements.js';
+import { ask } from '/server.js';
+
+/** The page of a link or of a password; as a dialog when a session has ended while a page was open, so that no input is lost. */
+export function SignIn({ onDone, isOver = false }) {
+  const token = isOver ? '' : location.hash.slice(1);
+  const byLink = async () => {
+    await ask('POST', '/api/sign-in', { token });
+    history.replaceState(null, '', '/sign-in');
+    await onDone();
+  };
+  const byPassword = async (form) => {
+    await ask('POST', '/api/sign-in', { email: form.get('email'), password: form.get('password') });
+    await onDone();
+  };
+  const content = token
+    ? html`<p>This link signs you in once.</p>
+        <${Form} button="Sign in" onSend=${byLink} />`
+    : html`<${Form} button="Sign in" onSend=${byPassword}>
+        <label>E-mail address<input name="email" type="email" autocomplete="username" required /></label>
+        <label>Password<input name="password" type="password" autocomplete="current-password" required /></label>
+        <p class="hint">No password yet, or lost? Ask an owner of the account or the operator for a new sign-in link.</p>
+      <//>`;
+  if (isOver) {
+    return html`<${Dialog} title="Your session has ended" onClose=${() => {}}>
+      <p>Sign in again: what you have typed stays where it is.</p>
+      ${content}
+    <//>`;
+  }
+  return html`<main class="alone card">
+    <div class="brand"><img src="/icon.svg" alt="" />trawl</div>
+    <h1>Sign in</h1>
+    ${content}
+  </main>`;
+}

@@ -1,0 +1,63 @@
+import { Action, Badge, Copy, Dialog, html, Moment, Table, useAnswer, useState, Waiting } from '/elements.js';
+import { ask } from '/server.js';
+
+const kinds = { delivered: 'good', failed: 'bad', due: 'warn' };
+
+/** Deliveries of the account's webhooks and the secret that signs them. */
+export function Webhooks({ address, may }) {
+  const isFailed = address.includes('failed=true');
+  const { json, error, reload } = useAnswer(`/api/webhooks${isFailed ? '?failed=true' : ''}`);
+  const [secret, setSecret] = useState(null);
+  if (!json) return html`<h1>Webhooks</h1><${Waiting} error=${error} reload=${reload} />`;
+  const renew = async () => setSecret((await ask('POST', '/api/webhooks/secret', {})).webhook_secret);
+  const columns = [
+    ['Job', ({ job }) => html`<a href=${`/jobs/${job}`}><code>${job.slice(0, 8)}</code></a>`],
+    ['Receiver', ({ url }) => html`<span class="mono">${url}</span>`],
+    [
+      'State',
+      ({ status, last_status }) =>
+        html`<${Badge} kind=${kinds[status]}>${status}<//> ${last_status && html`<span class="quiet">answered ${last_status}</span>`}`,
+    ],
+    ['Attempts', ({ attempts }) => attempts, 'number'],
+    ['Last', ({ last_at }) => html`<${Moment} at=${last_at} />`],
+    ...(may.change
+      ? [
+          [
+            '',
+            ({ job, status }) =>
+              status !== 'due' &&
+              html`<${Action}
+                run=${async () => {
+                  await ask('POST', `/api/webhooks/${job}/replay`, {});
+                  await reload();
+                }}
+                >Send again<//
+              >`,
+          ],
+        ]
+      : []),
+  ];
+  return html`<h1>Webhooks</h1>
+    <p class="lead">A job tells the address in its <code>webhook_url</code> how it ended, in up to three attempts. Bodies are not kept.</p>
+    ${
+      may.change &&
+      html`<section class="card">
+      <h2>Signing secret</h2>
+      <p>With a secret every delivery carries the headers of Standard Webhooks.</p>
+      <div class="actions">
+        <${Action} run=${renew} confirm="Make a new secret? Deliveries are signed with it from now on, and with no other.">Make a new secret<//>
+        <${Action} kind="danger" run=${() => ask('DELETE', '/api/webhooks/secret')} confirm="Send webhooks without a signature from now on?">Remove it<//>
+      </div>
+    </section>`
+    }
+    <p><a href=${isFailed ? '/webhooks' : '/webhooks?failed=true'}>${isFailed ? 'Show all' : 'Show failed ones only'}</a></p>
+    <section class="card"><${Table} caption="Deliveries, newest first" columns=${columns} rows=${json.webhooks} none="No webhook yet." /></section>
+    ${
+      secret &&
+      html`<${Dialog} title="The signing secret" onClose=${() => setSecret(null)}>
+      <p>Copy it now: it is shown this once.</p>
+      <p class="secret"><code>${secret}</code><${Copy} text=${secret} /></p>
+      <button class="main" onClick=${() => setSecret(null)}>Done</button>
+    <//>`
+    }`;
+}

@@ -1,0 +1,96 @@
+import type { ApiReply } from '../api/reply.ts';
+import { refuse } from '../base/errors.ts';
+import { writeTime } from '../model/timestamp.ts';
+import type { ReadArchivedPart } from '../store/log/archived-parts.ts';
+import { type LinePlace, listKeyNames, type NamedLine, pageLines } from '../store/log/page-lines.ts';
+import type { RecordStore } from '../store/script.ts';
+import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
+
+const limits = { default: 50, max: 200, csv: 10_000 };
+const columns = ['at', 'endpoint', 'status', 'duration_ms', 'ip', 'credits', 'key'] as const;
+
+/** The request log of an account: a page of it, or a file for a spreadsheet. */
+export function requestLogRoutes(store: RecordStore, open: ReadArchivedPart): DashboardRoute[] {
+  return [
+    { method: 'GET', path: '/api/requests', handle: (call) => showPage(store, open, call) },
+    { method: 'GET', path: '/api/requests.csv', handle: (call) => sendCsv(store, open, call) },
+  ];
+}
+
+async function showPage(store: RecordStore, open: ReadArchivedPart, call: DashboardCall): Promise<ApiReply> {
+  const { cursor, limit = String(limits.default) } = call.req.query;
+  const size = Number(limit);
+  if (!Number.isInteger(size) || size < 1 || size > limits.max) {
+    throw refuse('bad_request', `Bad Request: limit must be a whole number from 1 to ${limits.max}`);
+  }
+  const after = cursor === undefined ? null : readCursor(String(cursor));
+  const { lines, next } = await findLines(store, open, call, size, after);
+  return { status: 200, body: { requests: lines.map(lineJson), next_cursor: next && writeCursor(next) } };
+}
+
+async function sendCsv(store: RecordStore, open: ReadArchivedPart, call: DashboardCall): Promise<null> {
+  const { res } = call;
+  res.set({
+    'content-type': 'text/csv; charset=utf-8',
+    'content-disposition': 'attachment; filename="requests.csv"',
+  });
+  res.write(`${columns.join(',')}\r\n`);
+  let after: LinePlace | null = null;
+  for (let sent = 0; sent < limits.csv && !res.destroyed; ) {
+    const { lines, next }: Awaited<ReturnType<typeof pageLines>> = await findLines(store, open, call, 1_000, after);
+    for (const line of lines) {
+      const shown = lineJson(line);
+      res.write(`${columns.map((name) => csvCell(shown[name])).join(',')}\r\n`);
+    }
+    sent += lines.length;
+    if (next === null) break;
+    after = next;
+  }
+  res.end();
+  return null;
+}
+
+async function findLines(
+  store: RecordStore,
+  open: ReadArchivedPart,
+  { req, accountId }: DashboardCall,
+  limit: number,
+  after: LinePlace | null,
+) {
+  const { key, status, day, text } = req.query;
+  const names = await listKeyNames(store, accountId);
+  const wanted = key === undefined ? names : names.filter(({ alias }) => alias === key);
+  const words = text === undefined ? '' : String(text).toLowerCase();
+  const isWanted = (line: NamedLine) =>
+    (status === undefined || matchesStatus(line.status, String(status))) &&
+    (day === undefined || writeTime(line.at).startsWith(String(day))) &&
+    (words === '' || `${line.endpoint} ${line.ip} ${line.key}`.toLowerCase().includes(words));
+  return pageLines(store, wanted, { limit, after, isWanted, open });
+}
+
+/** `404` is one status, `4xx` all that begin with 4. */
+function matchesStatus(status: number, wanted: string): boolean {
+  return /^[1-5]xx$/.test(wanted) ? String(status).startsWith(wanted.charAt(0)) : String(status) === wanted;
+}
+
+function lineJson({ at, endpoint, status, duration_ms, ip, credits, key }: NamedLine) {
+  return { at: writeTime(at), endpoint, status, duration_ms, ip, credits, key };
+}
+
+/** A cell that begins like a formula would run in a spreadsheet. */
+function csvCell(value: string | number): string {
+  const text = typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+function writeCursor({ entry, stream }: LinePlace): string {
+  return Buffer.from(`${entry} ${stream}`).toString('base64url');
+}
+
+function readCursor(cursor: string): LinePlace {
+  const [, entry, stream] = /^(\d{1,15}-\d{1,15}) (\S{1,200})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
+  if (entry === undefined || stream === undefined) {
+    throw refuse('bad_request', 'Bad Request: cursor must be the next_cursor of an earlier answer');
+  }
+  return { entry, stream };
+}

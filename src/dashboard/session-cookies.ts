@@ -1,0 +1,77 @@
+import { randomBytes } from 'node:crypto';
+import type { Request } from 'express';
+import type { Seal } from '../base/seal.ts';
+import {
+  makePersonSecret,
+  type Person,
+  type PersonSecret,
+  readPersonSecret,
+  roleIn,
+  type SessionRole,
+} from '../model/person.ts';
+import { readSession, type StoredSession } from '../store/people/read-people.ts';
+import type { RecordStore } from '../store/script.ts';
+
+/** A person at a browser. */
+export interface SignedIn {
+  readonly person: Person;
+  readonly session: StoredSession;
+  /** Role in the account that the session shows; `null` while it shows none. */
+  readonly role: SessionRole | null;
+  /** Token that every request which changes something carries in `x-csrf-token`. */
+  readonly csrf: string;
+  isCsrfToken(text: string | undefined): boolean;
+}
+
+/** Cookies that carry sessions. The record keeps a hash of each, so reading the record opens nothing. */
+export interface SessionCookies {
+  /** Returns who sends a request; `null` without a session that has not ended. */
+  read(req: Request): Promise<SignedIn | null>;
+  /** Returns the secret in the cookie of a request, of whatever session. */
+  secretOf(req: Request): PersonSecret | null;
+  /** Returns a fresh secret and the Set-Cookie header for it. */
+  make(personId: string): { readonly secret: PersonSecret; readonly header: string };
+  /** Set-Cookie header that removes the cookie. */
+  clear(): string;
+}
+
+const maxAgeSeconds = 14 * 86_400;
+const purpose = 'csrf';
+
+/** `isSecure`: owners reach the dashboard over https. */
+export function makeSessionCookies(store: RecordStore, seal: Seal, isSecure: () => boolean): SessionCookies {
+  const nameOf = () => (isSecure() ? '__Host-trawl' : 'trawl');
+  const header = (value: string, seconds: number) =>
+    `${nameOf()}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax${isSecure() ? '; Secure' : ''}`;
+  const secretOf = (req: Request) => readPersonSecret(readCookie(req.get('cookie'), nameOf()));
+  return {
+    async read(req) {
+      const secret = secretOf(req);
+      const found = secret === null ? null : await readSession(store, secret);
+      if (found === null || secret === null) return null;
+      const { person, session } = found;
+      const role = session.account === '' ? null : roleIn(person, session.account);
+      // A person who was removed from the account sees nothing more of it, unless another account is theirs.
+      if (role === null && !person.isOperator) return null;
+      const text = `${secret.personId}.${secret.secretHash}`;
+      return {
+        person,
+        session,
+        role,
+        csrf: seal.sign(purpose, text),
+        isCsrfToken: (token = '') => seal.verify(purpose, text, token),
+      };
+    },
+    secretOf,
+    make(personId) {
+      const text = makePersonSecret(personId, randomBytes(32));
+      return { secret: readPersonSecret(text)!, header: header(text, maxAgeSeconds) };
+    },
+    clear: () => header('', 0),
+  };
+}
+
+function readCookie(cookies: string | undefined, name: string): string | undefined {
+  const pair = cookies?.split(/;\s*/).find((one) => one.startsWith(`${name}=`));
+  return pair?.slice(name.length + 1);
+}

@@ -1,0 +1,173 @@
+import type { Request } from 'express';
+import type { BlockedAddresses, FindCaller } from '../api/caller-address.ts';
+import type { ApiReply } from '../api/reply.ts';
+import { Refusal, refuse } from '../base/errors.ts';
+import type { Metrics } from '../base/metrics.ts';
+import { type Person, personIdOf, readEmail, readPassword, readPersonSecret, roleIn } from '../model/person.ts';
+import { writeTime } from '../model/timestamp.ts';
+import { findAccount, readAccount } from '../store/accounts/read-accounts.ts';
+import { endSession, moveSession, setPassword } from '../store/people/change-session.ts';
+import { countSignIn, takeSignInBack } from '../store/people/count-sign-in.ts';
+import { openSessionByLink, openSessionByPassword } from '../store/people/open-session.ts';
+import { listSessions, readPerson } from '../store/people/read-people.ts';
+import type { RecordStore } from '../store/script.ts';
+import type { DashboardCall, DashboardRoute, OpenCall, OpenRoute } from './dashboard-app.ts';
+import { requireText } from './given-values.ts';
+import { hashPassword, isPassword } from './password-hash.ts';
+import type { SessionCookies } from './session-cookies.ts';
+
+export interface SignInParts {
+  readonly store: RecordStore;
+  readonly cookies: SessionCookies;
+  readonly blocked: BlockedAddresses;
+  readonly findCaller: FindCaller;
+  readonly metrics: Pick<Metrics, 'auth_failures_total'>;
+}
+
+/** Routes that open, show and end sessions. */
+export function signInRoutes(parts: SignInParts): { open: OpenRoute[]; signedIn: DashboardRoute[] } {
+  const { store, cookies } = parts;
+  return {
+    open: [{ method: 'POST', path: '/api/sign-in', handle: (call) => signIn(parts, call) }],
+    signedIn: [
+      { method: 'GET', path: '/api/session', handle: (call) => showSession(store, call) },
+      {
+        method: 'POST',
+        path: '/api/session/account',
+        changes: 'own',
+        handle: (call) => changeAccount(store, call),
+      },
+      { method: 'POST', path: '/api/password', changes: 'own', handle: (call) => changePassword(store, call) },
+      { method: 'GET', path: '/api/sessions', handle: (call) => showSessions(store, call) },
+      { method: 'DELETE', path: '/api/sessions/:name', changes: 'own', handle: (call) => revoke(store, call) },
+      {
+        method: 'POST',
+        path: '/api/sign-out',
+        changes: 'own',
+        handle: async ({ res, signedIn }) => {
+          await endSession(store, nameOf(signedIn));
+          res.append('set-cookie', cookies.clear());
+          return { status: 200, body: { signed_out: true } };
+        },
+      },
+    ],
+  };
+}
+
+/** Opens a session by a link or by a password; whatever is wrong, the answer is the same. */
+async function signIn(parts: SignInParts, call: OpenCall): Promise<ApiReply> {
+  const { req, res, given } = call;
+  const { ip, blame } = parts.findCaller(req.socket.remoteAddress, req.get('x-forwarded-for'));
+  const blockedSeconds = blame === null ? null : parts.blocked.waitSeconds(blame);
+  if (blockedSeconds !== null) throw refuse('ip_blocked', undefined, blockedSeconds);
+  const opened = 'token' in given ? await openByToken(parts, call, ip) : await openByPassword(parts, call, ip);
+  if (opened === null) {
+    parts.metrics.auth_failures_total.inc();
+    if (blame !== null) await parts.blocked.countFailure(blame);
+    throw refuse('sign_in_failed');
+  }
+  res.append('set-cookie', opened);
+  return { status: 200, body: { signed_in: true } };
+}
+
+async function openByToken({ store, cookies }: SignInParts, { req, given }: OpenCall, ip: string) {
+  const link = readPersonSecret(requireText(given, 'token', 500));
+  if (link === null) return null;
+  const { secret, header } = cookies.make(link.personId);
+  const isOpen = await openSessionByLink(store, link.secretHash, sessionOf(cookies, req, secret, ip));
+  return isOpen ? header : null;
+}
+
+async function openByPassword({ store, cookies }: SignInParts, { req, given }: OpenCall, ip: string) {
+  const email = requireText(given, 'email', 500);
+  const password = requireText(given, 'password', 500);
+  const read = readEmail(email);
+  const personId = personIdOf(read.value ?? '');
+  const refusedUntil = await countSignIn(store, personId);
+  if (refusedUntil !== null) {
+    const seconds = Math.max(1, Math.ceil((refusedUntil - store.clock.now()) / 1000));
+    throw refuse('rate_limited', 'Too many failed sign-ins with this e-mail address: try again later', seconds);
+  }
+  const person = read.value === undefined ? null : await readPerson(store, read.value);
+  if (!(await isPassword(password, person?.password ?? '')) || person === null) return null;
+  const { secret, header } = cookies.make(personId);
+  const made = sessionOf(cookies, req, secret, ip);
+  if (!(await openSessionByPassword(store, person.password, firstAccount(person), made))) return null;
+  await takeSignInBack(store, personId);
+  return header;
+}
+
+function sessionOf(
+  cookies: SessionCookies,
+  req: Request,
+  session: { personId: string; secretHash: string },
+  ip: string,
+) {
+  const old = cookies.secretOf(req);
+  const oldHash = old?.personId === session.personId ? old.secretHash : '';
+  return { session, oldHash, ip, agent: req.get('user-agent') ?? '' };
+}
+
+function firstAccount({ roles }: Person): string {
+  return Object.keys(roles).sort()[0] ?? '';
+}
+
+async function showSession(store: RecordStore, { signedIn, accountId }: DashboardCall): Promise<ApiReply> {
+  const { person, role, csrf } = signedIn;
+  const own = await Promise.all(Object.keys(person.roles).map((id) => readAccount(store, id)));
+  const shown =
+    own.find(({ id }) => id === accountId) ?? (accountId === '' ? null : await readAccount(store, accountId));
+  return {
+    status: 200,
+    body: {
+      user: { email: person.email, operator: person.isOperator, has_password: person.password !== '' },
+      account: shown === null ? null : { slug: shown.slug, name: shown.name },
+      role,
+      csrf,
+      accounts: own.map(({ id, slug, name }) => ({ slug, name, role: roleIn(person, id) })),
+    },
+  };
+}
+
+/** Operators may show any account, others their own. */
+async function changeAccount(store: RecordStore, { signedIn, given }: DashboardCall): Promise<ApiReply> {
+  const slug = requireText(given, 'account', 63);
+  const accountId = await findAccount(store, slug).catch((error) => {
+    if (error instanceof Refusal && error.code === 'not_found') return null;
+    throw error;
+  });
+  if (accountId === null || roleIn(signedIn.person, accountId) === null) {
+    throw refuse('not_found', `There is no account ${slug} among yours`);
+  }
+  if (!(await moveSession(store, nameOf(signedIn), accountId))) throw refuse('sign_in_required');
+  return { status: 200, body: { account: slug } };
+}
+
+async function changePassword(store: RecordStore, { signedIn, given }: DashboardCall): Promise<ApiReply> {
+  const { value, problem } = readPassword(given.password);
+  if (problem !== undefined) throw refuse('bad_request', `Bad Request: ${problem}`);
+  if (!(await setPassword(store, nameOf(signedIn), await hashPassword(value)))) throw refuse('sign_in_required');
+  return { status: 200, body: { password_set: true } };
+}
+
+async function showSessions(store: RecordStore, { signedIn }: DashboardCall): Promise<ApiReply> {
+  const sessions = await listSessions(store, signedIn.person.id);
+  const shown = sessions.map(({ secretHash, at, until, ip, agent }) => ({
+    name: secretHash,
+    signed_in_at: writeTime(at),
+    ends_at: writeTime(until),
+    ip,
+    agent,
+    current: secretHash === signedIn.session.secretHash,
+  }));
+  return { status: 200, body: { sessions: shown } };
+}
+
+async function revoke(store: RecordStore, { req, signedIn }: DashboardCall): Promise<ApiReply> {
+  await endSession(store, { personId: signedIn.person.id, secretHash: String(req.params.name) });
+  return { status: 200, body: { ended: true } };
+}
+
+function nameOf({ person, session }: DashboardCall['signedIn']) {
+  return { personId: person.id, secretHash: session.secretHash };
+}

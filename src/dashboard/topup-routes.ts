@@ -1,0 +1,61 @@
+import { refuse } from '../base/errors.ts';
+import { changeTopup, topupJson } from '../billing/change-topup.ts';
+import { readTopupChoice, type TopupChoice, topupOf } from '../model/topup.ts';
+import { readTopup } from '../store/money/set-topup.ts';
+import type { RecordStore } from '../store/script.ts';
+import type { DashboardRoute } from './dashboard-app.ts';
+import { type GivenMembers, requireRead } from './given-values.ts';
+
+/** Members of the body by the field that they choose, with the type of their values besides null. */
+const members = {
+  enabled: ['enabled', 'boolean'],
+  threshold_percent: ['threshold_percent', 'number'],
+  customer: ['customer', 'string'],
+  payment_method: ['payment_method', 'string'],
+  monthly_cap_cents: ['monthly_cap_cents', 'number'],
+} as const;
+const packMembers = {
+  title: ['pack_title', 'string'],
+  total: ['pack_total', 'number'],
+  price_cents: ['price_cents', 'number'],
+  currency: ['currency', 'string'],
+} as const;
+
+/** The automatic top-up of an account: what it buys, when, and at most for how much. */
+export function topupRoutes(store: RecordStore, hasProvider: boolean): DashboardRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/topup',
+      handle: async ({ accountId }) => ({ status: 200, body: topupJson(topupOf(await readTopup(store, accountId))) }),
+    },
+    {
+      method: 'PUT',
+      path: '/api/topup',
+      changes: 'money',
+      handle: async ({ accountId, given }) => {
+        const topup = await changeTopup(store, accountId, readChoice(given), hasProvider);
+        return { status: 200, body: topupJson(topup) };
+      },
+    },
+  ];
+}
+
+/** Reads what `admin topup show` tells; what only we know of it, such as the last purchase, is ignored. */
+function readChoice(given: GivenMembers): Partial<TopupChoice> {
+  const pack = given.pack ?? {};
+  if (typeof pack !== 'object') throw refuse('bad_request', 'Bad Request: pack must be an object');
+  const chosen = { ...pick(given, members), ...pick(pack as GivenMembers, packMembers) };
+  return requireRead(readTopupChoice(chosen));
+}
+
+function pick(given: GivenMembers, from: Readonly<Record<string, readonly [string, string]>>): Record<string, unknown> {
+  const found: Record<string, unknown> = {};
+  for (const [name, [field, type]] of Object.entries(from)) {
+    const value = Object.hasOwn(given, name) ? given[name] : undefined;
+    if (value === undefined) continue;
+    if (value !== null && typeof value !== type) throw refuse('bad_request', `Bad Request: ${name} must be a ${type}`);
+    found[field] = value;
+  }
+  return found;
+}

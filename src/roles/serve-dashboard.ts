@@ -1,0 +1,68 @@
+import type { BlockedAddresses, FindCaller } from '../api/caller-address.ts';
+import { listen } from '../api/http-server.ts';
+import type { ViewJob } from '../api/job-view.ts';
+import { readJsonLines } from '../archive/json-lines.ts';
+import type { Shutdown } from '../base/shutdown.ts';
+import type { CallByHand } from '../dashboard/call-by-hand.ts';
+import { makeDashboard } from '../dashboard/dashboard-app.ts';
+import { deliveryRoutes } from '../dashboard/delivery-routes.ts';
+import { jobHistoryRoutes } from '../dashboard/job-history-routes.ts';
+import { keyRoutes } from '../dashboard/key-routes.ts';
+import { moneyRoutes } from '../dashboard/money-routes.ts';
+import { servePages } from '../dashboard/page-files.ts';
+import { peopleRoutes } from '../dashboard/people-routes.ts';
+import { requestLogRoutes } from '../dashboard/request-log-routes.ts';
+import { makeSessionCookies } from '../dashboard/session-cookies.ts';
+import { signInRoutes } from '../dashboard/sign-in-routes.ts';
+import { topupRoutes } from '../dashboard/topup-routes.ts';
+import type { Job } from '../model/job.ts';
+import type { SharedParts } from './shared.ts';
+
+const drainSeconds = 2;
+
+/** Parts that the dashboard shares with the public API of the same process. */
+export interface DashboardShare extends Pick<SharedParts, 'config' | 'store' | 'seal' | 'objects' | 'metrics' | 'log'> {
+  readonly findCaller: FindCaller;
+  readonly blocked: BlockedAddresses;
+  readonly viewJob: ViewJob;
+  readonly callByHand: CallByHand;
+  readonly cancelled: (job: Job) => void;
+}
+
+/** Serves the dashboard until it is stopped; returns the URL at which owners reach it. */
+export async function serveDashboard(share: DashboardShare, stop: Shutdown): Promise<string> {
+  const { config, store, seal, objects, metrics, findCaller, blocked } = share;
+  const log = share.log.with({ part: 'dashboard' });
+  const draining = new AbortController();
+  let url = config.dashboardUrl;
+  const dashboardUrl = () => url;
+  const cookies = makeSessionCookies(store, seal, () => url.startsWith('https:'));
+  const openArchived = (object: string) => readJsonLines(objects, object);
+  const signIn = signInRoutes({ store, cookies, blocked, findCaller, metrics });
+  const app = makeDashboard({
+    openRoutes: signIn.open,
+    routes: [
+      ...signIn.signedIn,
+      ...keyRoutes(store),
+      ...requestLogRoutes(store, openArchived),
+      ...jobHistoryRoutes({ ...share, draining: draining.signal }),
+      ...moneyRoutes(store, openArchived),
+      ...topupRoutes(store, config.stripeKey !== null),
+      ...peopleRoutes(store, dashboardUrl),
+      ...deliveryRoutes(store, seal),
+    ],
+    extend: servePages,
+    cookies,
+    dashboardUrl,
+    log,
+    metrics,
+  });
+  const pending = { addressOf: (peer: string | undefined) => findCaller(peer, undefined).blame, onDrop: () => {} };
+  const server = await listen(app, config.host, config.dashboardPort, pending);
+  if (config.dashboardPort === 0) url = url.replace(/:0$/, `:${server.port}`);
+  stop.add('dashboard', async () => {
+    draining.abort();
+    await server.drain(drainSeconds);
+  });
+  return url;
+}

@@ -1,0 +1,40 @@
+import type { Key, QuotaWindow } from '../../model/account.ts';
+import { keys } from '../keys.ts';
+import { quotaWindows, slidingWindow } from '../lua/sliding-window.ts';
+import { pairs, type RecordStore, run, script } from '../script.ts';
+import { keyOf } from './read-keys.ts';
+
+/** Reads a key and counts the calls in each of its quotas. Answers {'used', fields, total, monthly, weekly, daily}. */
+const keyUsageScript = script(
+  'key-usage',
+  'light',
+  ['key', 'quota'] as const,
+  [] as const,
+  /* lua */ `${slidingWindow}
+local flat, seen = redis.call('HGETALL', key), {}
+for n = 1, #flat, 2 do seen[flat[n]] = flat[n + 1] end
+local a, b, c, d, e, f, g, h, i =
+  string.match(seen.windows or '', '(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)')
+return { 'used', flat, tonumber(seen.total or 0),
+  read_window(quota, ${quotaWindows.month}, a, b, c).sum,
+  read_window(quota, ${quotaWindows.week}, d, e, f).sum,
+  read_window(quota, ${quotaWindows.day}, g, h, i).sum }
+`,
+);
+
+export type UsedKey = Key & { readonly used: Readonly<Record<QuotaWindow, number>> };
+
+/** Returns the keys of an account, oldest first, each with how many calls count in its quotas now. */
+export async function listUsedKeys(store: RecordStore, accountId: string): Promise<UsedKey[]> {
+  const ring = pairs(await store.connection.read(['HGETALL', keys.keyring(accountId)]));
+  const found = await Promise.all(Object.values(ring).map((hash) => readUsedKey(store, hash)));
+  return found
+    .filter(({ id }) => id !== '')
+    .sort((a, b) => a.created_at - b.created_at || (a.alias < b.alias ? -1 : 1));
+}
+
+async function readUsedKey(store: RecordStore, hash: string): Promise<UsedKey> {
+  const [, flat, total, monthly, weekly, daily] = await run(store, keyUsageScript, { hash });
+  const used = { total: Number(total), monthly: Number(monthly), weekly: Number(weekly), daily: Number(daily) };
+  return { ...keyOf(pairs(flat)), used };
+}

@@ -1,0 +1,80 @@
+import { refuse } from '../../base/errors.ts';
+import { keys } from '../keys.ts';
+import { type RecordStore, run, script, text } from '../script.ts';
+import { findKeyHash } from './read-keys.ts';
+
+/**
+ * Gives an alias a new secret, which begins with the settings and the counts of the old one. The old secret gets another
+ * alias and works until a moment; one with quotas stops at once, since both would count them apart (D35).
+ * Answers {'rotated', end of the old one}, {'not_found'}, {'too_many'} or {'already_exists'}.
+ */
+const rotateKeyScript = script(
+  'rotate-key',
+  'needs memory',
+  ['keyring', 'oldKey', 'oldQuota', 'newKey', 'newQuota'] as const,
+  ['alias', 'oldHash', 'newHash', 'newId', 'oldAlias', 'overlap', 'maxKeys'] as const,
+  /* lua */ `
+if redis.call('HGET', keyring, alias) ~= oldHash then return { 'not_found' } end
+if redis.call('HEXISTS', keyring, oldAlias) == 1 then return { 'already_exists' } end
+if redis.call('HLEN', keyring) >= tonumber(maxKeys) then return { 'too_many' } end
+local flat, old = redis.call('HGETALL', oldKey), {}
+for n = 1, #flat, 2 do old[flat[n]] = flat[n + 1] end
+local ends = now + tonumber(overlap)
+for _, window in ipairs({ 'total', 'daily', 'weekly', 'monthly' }) do
+  if old['quota_' .. window] ~= '' then ends = now end
+end
+if old.expires ~= '' then ends = math.min(ends, tonumber(old.expires)) end
+undos[1] = function()
+  redis.pcall('DEL', newKey, newQuota)
+  redis.pcall('HSET', oldKey, 'alias', alias, 'expires', old.expires)
+  redis.pcall('HSET', keyring, alias, oldHash)
+  redis.pcall('HDEL', keyring, oldAlias)
+end
+redis.call('HSET', newKey, unpack(flat))
+redis.call('HSET', newKey, 'id', newId, 'created_at', now, 'last_used_at', '')
+if redis.call('EXISTS', oldQuota) == 1 then redis.call('COPY', oldQuota, newQuota, 'REPLACE') end
+redis.call('HSET', oldKey, 'alias', oldAlias, 'expires', string.format('%d', ends))
+redis.call('HSET', keyring, oldAlias, oldHash, alias, newHash)
+return { 'rotated', string.format('%d', ends) }
+`,
+);
+
+interface Rotation {
+  /** Id and hash of the new secret. */
+  readonly id: string;
+  readonly hash: string;
+  /** Alias of the old secret from now on. */
+  readonly oldAlias: string;
+  /** Time for which the old secret goes on working. */
+  readonly overlapMs: number;
+  readonly maxKeys: number;
+}
+
+/** Rotates a key; returns when its old secret ends. Throws `not_found`, `already_exists` or `too_many`. */
+export async function rotateKey(store: RecordStore, accountId: string, alias: string, made: Rotation): Promise<number> {
+  const oldHash = await findKeyHash(store, accountId, alias);
+  const reply = await run(store, rotateKeyScript, {
+    accountId,
+    alias,
+    oldHash,
+    oldKey: keys.key(oldHash),
+    oldQuota: keys.quota(oldHash),
+    newHash: made.hash,
+    newId: made.id,
+    newKey: keys.key(made.hash),
+    newQuota: keys.quota(made.hash),
+    oldAlias: made.oldAlias,
+    overlap: made.overlapMs,
+    maxKeys: made.maxKeys,
+  });
+  switch (text(reply[0])) {
+    case 'rotated':
+      return Number(reply[1]);
+    case 'already_exists':
+      throw refuse('already_exists', `The account has a key ${made.oldAlias} already`);
+    case 'too_many':
+      throw refuse('too_many', `An account has at most ${made.maxKeys} keys: delete one that was never used`);
+    default:
+      throw refuse('not_found', `The account has no key ${alias}`);
+  }
+}

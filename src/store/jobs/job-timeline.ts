@@ -1,0 +1,71 @@
+import { isEnded, type Job } from '../../model/job.ts';
+import { queueJson } from '../../model/job-json.ts';
+import { findEntry } from '../log/read-ledger.ts';
+import type { RecordStore } from '../script.ts';
+import { readDelivery, type StoredDelivery } from '../webhooks/read-deliveries.ts';
+import { type AttemptMark, readAttempts, readPositions } from './read-job.ts';
+
+/** An event in the life of a job, and the part of the record that knows of it. */
+export interface TimelineEvent {
+  readonly at: number;
+  readonly source: 'job' | 'attempt' | 'ledger' | 'webhook';
+  readonly text: string;
+}
+
+/** Returns the queue position of a job that waits, else `null`. */
+export async function readQueue(store: RecordStore, job: Job): Promise<ReturnType<typeof queueJson> | null> {
+  if (job.status !== 'QueuedJob') return null;
+  const [position] = await readPositions(store, job.account, [job.id]);
+  return position ? queueJson({ ...position, stage: job.stage }, null) : null;
+}
+
+/** Returns the events of a job in the order of time. */
+export async function readTimeline(store: RecordStore, job: Job): Promise<TimelineEvent[]> {
+  const [attempts, entry, delivery, queue] = await Promise.all([
+    readAttempts(store, job.id),
+    findEntry(store, job),
+    readDelivery(store, job.id),
+    readQueue(store, job),
+  ]);
+  const events = [
+    event('job', job.created_at, `It is accepted (${job.path}), and one credit is held`),
+    ...attempts.flatMap((mark) => [
+      event('attempt', mark.started_at, `Attempt ${mark.attempt} begins`),
+      event('attempt', mark.ended_at, `Attempt ${mark.attempt} ends: ${mark.code}${reasonOf(mark)}${countsOf(mark)}`),
+    ]),
+    event('job', queue && store.clock.now(), queue?.reason ?? ''),
+    event('job', job.storing_since, 'Its worker has ended well, and its file is waited for'),
+    event('ledger', entry?.at, entry?.kind === 'overdraft' ? overdraft : `1 credit of ${entry?.balance} is charged`),
+    event('job', isEnded(job.status) ? job.ended_at : null, `It ends: ${endOf(job)}`),
+    event('webhook', delivery?.created_at, 'Its webhook is due'),
+    event('webhook', delivery?.last_at, `Attempt ${delivery?.attempts} to deliver its webhook begins`),
+    event('webhook', delivery?.last_at, delivery ? standingOf(delivery) : ''),
+    event('job', job.removed_at, 'Its file is removed'),
+  ].flat();
+  return events.sort((a, b) => a.at - b.at);
+}
+
+const overdraft = '1 credit is owed: every balance was empty';
+
+function event(source: TimelineEvent['source'], at: number | null | undefined, text: string): TimelineEvent[] {
+  return at === null || at === undefined ? [] : [{ at, source, text }];
+}
+
+function reasonOf({ reason }: AttemptMark): string {
+  return reason === undefined ? '' : ` (${reason})`;
+}
+
+function countsOf({ counts }: AttemptMark): string {
+  return counts === undefined ? '' : `, which counts as ${counts === 'failure' ? 'a failure' : 'an interruption'}`;
+}
+
+function endOf({ status, error_code, error }: Job): string {
+  if (status === 'CompletedJob') return status;
+  return `${status} (${error_code}), ${error}; the hold is released, and nothing is charged`;
+}
+
+function standingOf({ state, last_status, next_at }: StoredDelivery): string {
+  const answer = last_status === null ? 'no answer' : `the answer ${last_status}`;
+  if (state !== 'due') return `Its webhook is ${state} with ${answer}`;
+  return `Its webhook has ${answer} so far, and is due again at ${new Date(next_at ?? 0).toISOString()}`;
+}

@@ -1,0 +1,70 @@
+import { type RecordStore, run, script } from '../script.ts';
+
+/** Moves a session to another account of its person. Answers {'moved'} or {'refused'}. */
+const moveSessionScript = script(
+  'move-session',
+  'needs memory',
+  ['person', 'sessions'] as const,
+  ['accountId', 'secretHash'] as const,
+  /* lua */ `
+local json = redis.call('HGET', sessions, secretHash)
+if not json then return { 'refused' } end
+if redis.call('HGET', person, 'operator') ~= '1' and redis.call('HEXISTS', person, 'role:' .. accountId) == 0 then
+  return { 'refused' }
+end
+local session = cjson.decode(json)
+session.account = accountId
+redis.call('HSET', sessions, secretHash, cjson.encode(session))
+return { 'moved' }
+`,
+);
+
+/** Ends a session. Answers {'ended'}. */
+const endSessionScript = script(
+  'end-session',
+  'always',
+  ['sessions'] as const,
+  ['secretHash'] as const,
+  /* lua */ `
+redis.call('HDEL', sessions, secretHash)
+return { 'ended' }
+`,
+);
+
+/** Ends every other session and sign-in link of the person, then sets the password; repeatable. Answers {'set'} or {'refused'}. */
+const setPasswordScript = script(
+  'set-password',
+  'needs memory',
+  ['person', 'sessions', 'signInLinks'] as const,
+  ['secretHash', 'password'] as const,
+  /* lua */ `
+if redis.call('EXISTS', person) == 0 or redis.call('HEXISTS', sessions, secretHash) == 0 then return { 'refused' } end
+for _, other in ipairs(redis.call('HKEYS', sessions)) do
+  if other ~= secretHash then redis.call('HDEL', sessions, other) end
+end
+redis.call('DEL', signInLinks)
+redis.call('HSET', person, 'password', password)
+return { 'set' }
+`,
+);
+
+interface SessionName {
+  readonly personId: string;
+  readonly secretHash: string;
+}
+
+/** Returns false when the person has no role in that account. */
+export async function moveSession(store: RecordStore, session: SessionName, accountId: string): Promise<boolean> {
+  const [word] = await run(store, moveSessionScript, { ...session, accountId });
+  return word === 'moved';
+}
+
+export async function endSession(store: RecordStore, session: SessionName): Promise<void> {
+  await run(store, endSessionScript, { ...session });
+}
+
+/** Sets the hash of a person's password, and ends their other sessions and links; returns false when the session has ended. */
+export async function setPassword(store: RecordStore, session: SessionName, password: string): Promise<boolean> {
+  const [word] = await run(store, setPasswordScript, { ...session, password });
+  return word === 'set';
+}

@@ -1,0 +1,59 @@
+import { refuse } from '../../base/errors.ts';
+import { type PersonRole, personIdOf, readPersonSecret } from '../../model/person.ts';
+import { recordLimits } from '../../model/record-limits.ts';
+import { keys } from '../keys.ts';
+import { type RecordStore, run, script } from '../script.ts';
+import { keepNewest } from './keep-newest.ts';
+
+/** A sign-in link works for 72 hours. */
+const linkMs = 72 * 3_600_000;
+
+/**
+ * Gives a person a role in an account, or makes them an operator, and notes a sign-in link; repeatable after each write.
+ * Answers {'invited'}, {'not_found'} or {'too_many'}.
+ */
+const invitePersonScript = script(
+  'invite-person',
+  'needs memory',
+  ['account', 'roster', 'person', 'signInLinks'] as const,
+  ['accountId', 'personId', 'email', 'field', 'role', 'maxPeople', 'linkHash', 'until_at'] as const,
+  /* lua */ `${keepNewest}
+if accountId ~= '' and redis.call('HGET', account, 'removed_at') ~= '' then return { 'not_found' } end
+if redis.call('HEXISTS', roster, personId) == 0 and redis.call('HLEN', roster) >= tonumber(maxPeople) then return { 'too_many' } end
+redis.call('HSETNX', person, 'created_at', now)
+redis.call('HSET', person, 'email', email, field, role)
+redis.call('HSET', roster, personId, email)
+keep_newest(signInLinks, linkHash, { account = accountId, ['until'] = tonumber(until_at) })
+return { 'invited' }
+`,
+);
+
+/** Sign-in link for a person of an account, or for an operator where `accountId` is ''. */
+interface Invitation {
+  readonly accountId: string;
+  readonly email: string;
+  readonly role: PersonRole | 'operator';
+  /** Secret of the link. */
+  readonly secret: string;
+}
+
+/**
+ * Adds a person to an account, or changes their role there, and makes a sign-in link that works once within 72 hours.
+ * Throws `too_many` or `not_found`.
+ */
+export async function invitePerson(store: RecordStore, { accountId, email, role, secret }: Invitation): Promise<void> {
+  const isOperator = role === 'operator';
+  const [word] = await run(store, invitePersonScript, {
+    accountId,
+    roster: isOperator ? keys.operators : keys.people(accountId),
+    personId: personIdOf(email),
+    email,
+    field: isOperator ? 'operator' : `role:${accountId}`,
+    role: isOperator ? '1' : role,
+    maxPeople: isOperator ? recordLimits.operators : recordLimits.peopleOfAccount,
+    linkHash: readPersonSecret(secret)!.secretHash,
+    until_at: store.clock.now() + linkMs,
+  });
+  if (word === 'not_found') throw refuse('not_found', 'There is no such account');
+  if (word === 'too_many') throw refuse('too_many', 'There are as many people as there may be: remove one');
+}

@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto';
+import {
+  makePersonSecret,
+  type PersonRole,
+  type PersonSecret,
+  personIdOf,
+  readPersonSecret,
+} from '../../src/model/person.ts';
+import { rotateKey } from '../../src/store/accounts/rotate-key.ts';
+import { setPassword } from '../../src/store/people/change-session.ts';
+import { invitePerson } from '../../src/store/people/invite-person.ts';
+import { openSessionByLink } from '../../src/store/people/open-session.ts';
+import { removePerson } from '../../src/store/people/remove-person.ts';
+import type { Scenario, Step } from './job-scenarios.ts';
+import { anAccount } from './record.ts';
+
+const email = 'ada@example.com';
+
+/** A fresh secret of a person, as text and as what the record keeps of it. */
+export function aSecret(of: string = email): PersonSecret & { readonly text: string } {
+  const text = makePersonSecret(personIdOf(of), randomBytes(32));
+  return { ...readPersonSecret(text)!, text };
+}
+
+const invitation = (accountId: string, role: PersonRole, secret = aSecret().text) => ({
+  accountId,
+  email,
+  role,
+  secret,
+});
+const from = { oldHash: '', ip: '192.0.2.1', agent: 'test' };
+
+/** An account with one person, who has a sign-in link and, with `signedIn`, a session. */
+function withAda(
+  step: (accountId: string, link: PersonSecret, session: PersonSecret) => Step,
+  signedIn = false,
+): Scenario {
+  return async (store) => {
+    const { accountId } = await anAccount(store);
+    const [link, first, session] = [aSecret(), aSecret(), aSecret()];
+    await invitePerson(store, invitation(accountId, 'owner', link.text));
+    if (signedIn) {
+      await invitePerson(store, invitation(accountId, 'owner', first.text));
+      await openSessionByLink(store, first.secretHash, { session: aSecret(), ...from });
+      await invitePerson(store, invitation(accountId, 'owner', first.text));
+      await openSessionByLink(store, first.secretHash, { session, ...from });
+    }
+    return { account: accountId, step: step(accountId, link, session) };
+  };
+}
+
+/** Every script about people that writes several times. */
+export const peopleScenarios: Readonly<Record<string, Scenario>> = {
+  'invite-person': async (store) => {
+    const { accountId } = await anAccount(store);
+    const secret = aSecret().text;
+    return { account: accountId, step: (s) => invitePerson(s, invitation(accountId, 'owner', secret)) };
+  },
+  'invite-person with another role': withAda((accountId, _link, session) => async (s) => {
+    await invitePerson(s, invitation(accountId, 'viewer', makePersonSecret(session.personId, Buffer.alloc(32, 1))));
+  }),
+  'remove-person': async (store) => {
+    const [one, other] = [await anAccount(store), await anAccount(store)];
+    for (const { accountId } of [one, other]) await invitePerson(store, invitation(accountId, 'owner'));
+    return { account: one.accountId, step: (s) => removePerson(s, one.accountId, email) };
+  },
+  'remove-person with the last role': withAda((accountId) => (s) => removePerson(s, accountId, email), true),
+  'open-session': withAda((_account, link) => {
+    const session = aSecret();
+    return (s) => openSessionByLink(s, link.secretHash, { session, ...from });
+  }, true),
+  'set-password': withAda((_account, _link, session) => (s) => setPassword(s, session, 'hash'), true),
+  'rotate-key': async (store) => {
+    const caller = await anAccount(store);
+    const made = { id: 'new', hash: 'b'.repeat(64), oldAlias: 'old', overlapMs: 60_000, maxKeys: 10 };
+    const alias = await store.connection.read(['HGET', `{trawl}:key:${caller.hash}`, 'alias']);
+    return { account: caller.accountId, step: (s) => rotateKey(s, caller.accountId, alias!, made) };
+  },
+};
