@@ -95,7 +95,7 @@ async function start(running: RunningRole): Promise<void> {
     readiness.set('api', () => false);
     controller.pause();
   });
-  terminal.out(`trawl answers at ${api.publicUrl}, its dashboard at ${api.dashboardUrl}\n`);
+  terminal.out(`trawl answers at ${api.publicUrl}\nIts dashboard is at ${api.dashboardUrl}\n`);
   const show = (key: string, secret: string) => terminal.out(introduce(api, key, secret));
   await makeSampleAccount(store, seal, home.path, show);
   stop.add('status', showStatusLine(metrics, process.stdout).close);

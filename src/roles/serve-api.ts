@@ -49,6 +49,7 @@ const strayProxy =
 export interface ServedApi {
   readonly port: number;
   readonly publicUrl: string;
+  readonly dashboardPort: number;
   readonly dashboardUrl: string;
 }
 
@@ -102,7 +103,7 @@ export async function serveApi(parts: ApiParts, stop: Shutdown): Promise<ServedA
   });
   const callByHand = makeCallByHand({ store, handlers, lines, findCaller });
   const share = { ...parts, findCaller, blocked, viewJob, cancelled, callByHand };
-  return { port: server.port, publicUrl, dashboardUrl: await serveDashboard(share, stop) };
+  return { port: server.port, publicUrl, ...(await serveDashboard(share, stop)) };
 }
 
 /** Counts connections that were closed because their address has too many; warns at most once a minute. */

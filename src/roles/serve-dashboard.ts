@@ -29,8 +29,11 @@ export interface DashboardShare extends Pick<SharedParts, 'config' | 'store' | '
   readonly cancelled: (job: Job) => void;
 }
 
-/** Serves the dashboard until it is stopped; returns the URL at which owners reach it. */
-export async function serveDashboard(share: DashboardShare, stop: Shutdown): Promise<string> {
+/** Serves the dashboard until it is stopped; returns its port, and the URL at which people reach it. */
+export async function serveDashboard(
+  share: DashboardShare,
+  stop: Shutdown,
+): Promise<{ dashboardPort: number; dashboardUrl: string }> {
   const { config, store, seal, objects, metrics, findCaller, blocked } = share;
   const log = share.log.with({ part: 'dashboard' });
   const draining = new AbortController();
@@ -64,5 +67,5 @@ export async function serveDashboard(share: DashboardShare, stop: Shutdown): Pro
     draining.abort();
     await server.drain(drainSeconds);
   });
-  return url;
+  return { dashboardPort: server.port, dashboardUrl: url };
 }

@@ -141,7 +141,7 @@ describe('trawl up', function () {
     await start();
   });
 
-  for (const name of ['TRAWL_PORT', 'TRAWL_PROBE_PORT']) {
+  for (const name of ['TRAWL_PORT', 'TRAWL_DASHBOARD_PORT', 'TRAWL_PROBE_PORT']) {
     it(`names the taken ${name}, and leaves no process`, async () => {
       const other: Server = createServer().listen(0, '127.0.0.1');
       await new Promise((resolve) => other.once('listening', resolve));

@@ -63,7 +63,7 @@ async function serve(): Promise<number> {
   const objects = await openFolder({ folder, seal, now: Date.now });
   const inspector = askInspector({ path: `${folder}/none` });
   // The Redis of a bench writes no file, which strict would not admit to.
-  const config = readConfig({ TRAWL_PORT: '0', TRAWL_DURABILITY: 'relaxed' }, () => '');
+  const config = readConfig({ TRAWL_PORT: '0', TRAWL_DASHBOARD_PORT: '0', TRAWL_DURABILITY: 'relaxed' }, () => '');
   const parts = { config, store, seal, objects, inspector, log, metrics };
   return (await serveApi(parts, makeShutdown())).port;
 }

@@ -36,6 +36,8 @@ type Inspect = (url: string) => object | null | Promise<object | null>;
 /** The API with a real Redis, a folder of objects and an inspector that is a real server of the test. */
 export interface TestApi {
   readonly url: string;
+  readonly dashboardUrl: string;
+  readonly dashboardPort: number;
   readonly redis: TestRedis;
   readonly store: TestStore;
   readonly objects: FolderStore;
@@ -72,14 +74,17 @@ export async function startApi(
   const socketPath = join(folder, 'inspector.sock');
   let answer: Inspect = () => ({ metadata: aFilm });
   const inspector = await serveInspector(socketPath, (url) => answer(url));
-  const config = readConfig({ TRAWL_PORT: '0', TRAWL_DATA: folder, ...env }, () => '');
+  const config = readConfig({ TRAWL_PORT: '0', TRAWL_DASHBOARD_PORT: '0', TRAWL_DATA: folder, ...env }, () => '');
   const stop = makeShutdown();
   const parts = { config, store, seal, objects, inspector: askInspector({ path: socketPath }), log, metrics };
   const api = await serveApi(change(parts), stop);
   const url = `http://127.0.0.1:${api.port}`;
+  const { dashboardUrl, dashboardPort } = api;
   const call = (method: string, path: string, options: CallOptions = {}) => ask(url, method, path, options);
   return {
     url,
+    dashboardUrl,
+    dashboardPort,
     redis,
     store,
     objects,

@@ -24,9 +24,14 @@ type Env = Readonly<Record<string, string>>;
 /** Starts a role and does not wait. */
 export async function spawnRole(role: 'api' | 'controller' | 'inspector' | 'egress', env: Env): Promise<RoleProcess> {
   const { TRAWL_HOST: host = '127.0.0.1' } = env;
-  const [port, probePort] = [await quietPort(host), await quietPort(host)];
+  const [port, probePort, dashboardPort] = [await quietPort(host), await quietPort(host), await quietPort(host)];
   const url = `http://${host}:${port}`;
-  const own = { TRAWL_PORT: port, TRAWL_GATEWAY_PORT: port, TRAWL_PROBE_PORT: probePort };
+  const own = {
+    TRAWL_PORT: port,
+    TRAWL_GATEWAY_PORT: port,
+    TRAWL_PROBE_PORT: probePort,
+    TRAWL_DASHBOARD_PORT: dashboardPort,
+  };
   const place = role === 'inspector' ? { TRAWL_INSPECTOR_ADDRESS: url } : {};
   const child = spawn(join(root, 'trawl'), [role, ...(role === 'egress' ? ['--at', String(port)] : [])], {
     env: {

@@ -18,7 +18,7 @@ export function AccountPage({ session, load }) {
     ['Address', ({ ip }) => ip],
     ['Browser', ({ agent }) => agent],
     [
-      '',
+      'Actions',
       ({ name, current }) =>
         current
           ? 'this one'

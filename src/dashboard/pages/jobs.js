@@ -73,7 +73,7 @@ export function Jobs({ address }) {
   return html`<h1>Jobs</h1>
     <p class="lead">Newest first. <a href="/download">Start one by hand</a>.</p>
     <nav aria-label="Status"><ul class="actions">
-      ${[['', 'All'], ...Object.entries(names)].map(
+      ${[['Actions', 'All'], ...Object.entries(names)].map(
         ([value, name]) =>
           html`<li><a href=${value ? `/jobs?status=${value}` : '/jobs'} aria-current=${value === status ? 'page' : undefined}>${name}</a></li>`,
       )}

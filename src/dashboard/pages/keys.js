@@ -40,7 +40,9 @@ export function Keys({ may }) {
     ['Last used', ({ last_used_at }) => html`<${Moment} at=${last_used_at} none="never" />`],
     ['Calls', (key) => html`<${Quotas} ...${key} />`],
     ['Created', ({ created_at }) => html`<${Moment} at=${created_at} />`],
-    ...(may.change ? [['', (key) => html`<${KeyActions} ...${{ key, change, reload, setEdited, setMade }} />`]] : []),
+    ...(may.change
+      ? [['Actions', (key) => html`<${KeyActions} ...${{ shown: key, change, reload, setEdited, setMade }} />`]]
+      : []),
   ];
   return html`<h1>Keys</h1>
     <p class="lead">Programs send a key in the header <code>x-api-key</code>. The record keeps a hash of it, so nobody can show it again.</p>
@@ -49,7 +51,7 @@ export function Keys({ may }) {
     ${
       edited &&
       html`<${KeyDialog}
-      key_=${edited}
+      shown=${edited}
       onClose=${() => setEdited(null)}
       onMade=${async (key) => {
         setEdited(null);
@@ -84,7 +86,7 @@ function Quotas({ used, quotas }) {
   })}`;
 }
 
-function KeyActions({ key, change, reload, setEdited, setMade }) {
+function KeyActions({ shown: key, change, reload, setEdited, setMade }) {
   const { alias, active, last_used_at } = key;
   const path = `/api/keys/${encodeURIComponent(alias)}`;
   const rotate = async () => {
@@ -107,7 +109,7 @@ function KeyActions({ key, change, reload, setEdited, setMade }) {
   </div>`;
 }
 
-function KeyDialog({ key_: key, onClose, onMade }) {
+function KeyDialog({ shown: key, onClose, onMade }) {
   const isNew = key.alias === undefined;
   const send = async (form) => {
     const quotas = Object.fromEntries(

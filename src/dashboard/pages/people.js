@@ -24,7 +24,7 @@ export function People({ may, session }) {
     ...(may.own
       ? [
           [
-            '',
+            'Actions',
             ({ email }) =>
               email !== session.user.email &&
               html`<${Action} kind="danger" run=${() => remove(email)} confirm=${`Remove ${email}? Their sessions end at once.`}>Remove<//>`,

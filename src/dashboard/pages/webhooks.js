@@ -23,7 +23,7 @@ export function Webhooks({ address, may }) {
     ...(may.change
       ? [
           [
-            '',
+            'Actions',
             ({ job, status }) =>
               status !== 'due' &&
               html`<${Action}

@@ -1,0 +1,141 @@
+import { expect } from 'chai';
+import { archiveDays } from '../../src/archive/archive-days.ts';
+import { makeMetrics } from '../../src/base/metrics.ts';
+import { readKey } from '../../src/model/api-key.ts';
+import { openRequestLog } from '../../src/store/log/write-lines.ts';
+import { type ApiCaller, anotherKey, startApi, type TestApi } from '../support/api.ts';
+import { type BrowserSession, invited, openBrowser } from '../support/browser-session.ts';
+import { aLog } from '../support/redis.ts';
+
+const day = 86_400_000;
+
+describe('the history on the dashboard', () => {
+  let api: TestApi;
+  let caller: ApiCaller;
+  let owner: BrowserSession;
+  before(async () => {
+    api = await startApi({ TRAWL_AUTH_FAILURES: '1000000' });
+  });
+  after(() => api.stop());
+  beforeEach(async () => {
+    caller = await api.addCaller();
+    owner = openBrowser(api.dashboardUrl);
+    await owner.signIn(await invited(api.store, caller.account));
+  });
+
+  /** Writes lines of a key, one a millisecond, in order. */
+  const write = async (key: { keyId: string }, count: number, from = 0) => {
+    const log = openRequestLog(api.store, 1_000_000, aLog().log);
+    for (let n = from; n < from + count; n++) {
+      const at = api.store.clock.now();
+      const status = n % 10 === 0 ? 500 : 200;
+      log.add(
+        { ...key, accountId: caller.account },
+        { at, endpoint: `GET /v1/${n}`, status, duration_ms: n, ip: '192.0.2.1', credits: 0 },
+      );
+    }
+    await log.close();
+  };
+  /** Every line that paging gives, as the number in its endpoint. */
+  const readAll = async (query: string) => {
+    const found: number[] = [];
+    let pages = 0;
+    for (let cursor = ''; ; pages++) {
+      const { status, json } = await owner.ask('GET', `/api/requests?${query}${cursor && `&cursor=${cursor}`}`);
+      expect(status).to.equal(200);
+      found.push(...json.requests.map(({ duration_ms }: { duration_ms: number }) => duration_ms));
+      if (json.next_cursor === null) return { found, pages: pages + 1 };
+      cursor = json.next_cursor;
+    }
+  };
+  const numbers = (from: number, count: number) => Array.from({ length: count }, (_, n) => from + n);
+
+  it('pages through the lines of several keys, archived days included, each line once and none left out', async () => {
+    const other = readKey(await anotherKey(api.store, caller.account))!;
+    await write(caller, 45);
+    await write(other, 45, 45);
+    api.store.advance(3 * day);
+    const metrics = makeMetrics();
+    const lifetimes = { job: 30 * day };
+    await archiveDays({
+      store: api.store,
+      objects: api.objects,
+      lifetimes,
+      goOn: () => true,
+      metrics,
+      log: aLog().log,
+    });
+    await write(caller, 15, 90);
+    const { found, pages } = await readAll('limit=10');
+    expect(found.toSorted((a, b) => a - b)).to.deep.equal(numbers(0, 105));
+    expect(found.slice(0, 15).toSorted((a, b) => a - b)).to.deep.equal(numbers(90, 15));
+    expect(pages).to.equal(11);
+  });
+
+  it('filters by key, status, day and text', async () => {
+    await write(caller, 30);
+    const today = new Date(api.store.clock.now()).toISOString().slice(0, 10);
+    const failed = numbers(0, 30).filter((n) => n % 10 === 0);
+    expect((await readAll('status=5xx&limit=2')).found.toSorted((a, b) => a - b)).to.deep.equal(failed);
+    expect((await readAll('status=500')).found).to.have.length(3);
+    expect((await readAll(`key=k${caller.keyId}&day=${today}`)).found).to.have.length(30);
+    expect((await readAll('key=none')).found).to.deep.equal([]);
+    expect((await readAll('text=V1/29')).found).to.deep.equal([29]);
+    for (const query of ['limit=0', 'limit=x', 'cursor=x']) {
+      expect((await owner.ask('GET', `/api/requests?${query}`)).status, query).to.equal(400);
+    }
+  });
+
+  it('writes the lines as CSV, in which no cell is a formula', async () => {
+    const { json } = await owner.ask('POST', '/api/keys', { alias: '=1+1, "x"' });
+    await write(readKey(json.key)!, 2);
+    const { text, headers } = await owner.ask('GET', '/api/requests.csv');
+    expect(headers.get('content-disposition')).to.equal('attachment; filename="requests.csv"');
+    const [head, ...lines] = text.trimEnd().split('\r\n');
+    expect(head).to.equal('at,endpoint,status,duration_ms,ip,credits,key');
+    expect(lines).to.have.length(2);
+    for (const line of lines) expect(line.endsWith(`,0,"'=1+1, ""x"""`)).to.equal(true, line);
+  });
+
+  it('shows jobs and one job with its timeline; a hostile title is data', async () => {
+    const { json } = await owner.ask('POST', '/api/jobs', {
+      query: 'https://example.com/film.mp4',
+      video_quality: '720p',
+    });
+    const { jobs } = (await owner.ask('GET', '/api/jobs')).json;
+    expect(jobs.map(({ id }: { id: string }) => id)).to.deep.equal([json.job_id]);
+    const shown = await owner.ask('GET', `/api/jobs/${json.job_id}`);
+    expect(shown.headers.get('content-type')).to.equal('application/json; charset=utf-8');
+    expect(shown.json.timeline[0]).to.include({ source: 'job' });
+    expect(shown.json.args).to.include({ video_quality: '720p' });
+    expect((await owner.ask('DELETE', `/api/jobs/${json.job_id}`)).json.error_code).to.equal('cancelled');
+    const again = await owner.ask('POST', `/api/jobs/${json.job_id}/retry`, {});
+    expect(again.status).to.equal(202);
+    for (const wrong of ['x', '00000000-0000-4000-8000-000000000000', '__proto__']) {
+      expect((await owner.ask('GET', `/api/jobs/${wrong}`)).status, wrong).to.equal(404);
+    }
+    expect((await owner.ask('POST', '/api/jobs', { query: 'ftp://x' })).status).to.equal(400);
+    const { keys } = (await owner.ask('GET', '/api/keys')).json;
+    expect(keys.map(({ alias }: { alias: string }) => alias)).to.include('dashboard');
+  });
+
+  it('streams the newest jobs at each change', async () => {
+    const stream = await fetch(`${api.dashboardUrl}/api/jobs/events`, { headers: { cookie: owner.cookie } });
+    const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
+    let said = '';
+    const hear = async (words: string) => {
+      while (!said.includes(words)) said += (await reader.read()).value ?? '';
+    };
+    await hear('"jobs":[]');
+    const { json } = await owner.ask('POST', '/api/jobs', { query: 'https://example.com/film.mp4' });
+    await hear(json.job_id);
+    await reader.cancel();
+  });
+
+  it('tells the money in the numbers of the public API', async () => {
+    const { json } = await owner.ask('GET', '/api/billing');
+    const { api_key: _, ...usage } = (await api.get('/v1/usage', caller.key)).json as { api_key: object };
+    expect(json.usage).to.deep.equal(usage);
+    expect(json.ledger[0]).to.include({ kind: 'grant', amount: 100 });
+  });
+});

@@ -1,0 +1,113 @@
+import { expect } from 'chai';
+import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
+import { type BrowserSession, invited, openBrowser } from '../support/browser-session.ts';
+
+interface ShownKey {
+  readonly alias: string;
+  readonly expires: string | null;
+  readonly used: Readonly<Record<string, number>>;
+}
+
+const film = { query: 'https://example.com/film.mp4' };
+const hour = 3_600_000;
+
+describe('keys on the dashboard', () => {
+  let api: TestApi;
+  let caller: ApiCaller;
+  let owner: BrowserSession;
+  before(async () => {
+    api = await startApi({ TRAWL_AUTH_FAILURES: '1000000' });
+  });
+  after(() => api.stop());
+  beforeEach(async () => {
+    caller = await api.addCaller();
+    owner = openBrowser(api.dashboardUrl);
+    await owner.signIn(await invited(api.store, caller.account));
+  });
+
+  const create = async (body: object): Promise<{ alias: string; key: string }> => {
+    const { status, json } = await owner.ask('POST', '/api/keys', { alias: 'own', ...body });
+    expect(status).to.equal(201);
+    return json;
+  };
+  const find = async (alias: string): Promise<ShownKey | undefined> => {
+    const { json } = await owner.ask('GET', '/api/keys');
+    return json.keys.find((key: ShownKey) => key.alias === alias);
+  };
+  const usage = async (key: string) => (await api.get('/v1/usage', key)).status;
+
+  it('are created with their quotas, shown once, and work at once', async () => {
+    const { key } = await create({ category: 'test', expires: '2099-01-01', quotas: { daily: 2, total: null } });
+    expect(await usage(key)).to.equal(200);
+    expect(await find('own')).to.deep.include({ category: 'test', expires: '2099-01-01T23:59:59.999Z', active: true });
+    for (const path of ['/api/keys', '/api/session', '/api/requests']) {
+      expect((await owner.ask('GET', path)).text, path).not.to.include(key);
+    }
+    await api.get('/v1/video/download', key, film);
+    expect((await find('own'))?.used).to.deep.equal({ total: 1, monthly: 1, weekly: 1, daily: 1 });
+    api.store.advance(25 * hour);
+    expect((await find('own'))?.used).to.deep.equal({ total: 1, monthly: 1, weekly: 1, daily: 0 });
+  });
+
+  it('are refused with a sentence for a wrong value, and nothing is made', async () => {
+    const wrong = [
+      {},
+      { alias: '..' },
+      { alias: 'a', expires: 'soon' },
+      { alias: 'a', active: 'yes' },
+      { alias: 'a', quotas: { hourly: 1 } },
+      { alias: 'a', quotas: { daily: -1 } },
+      { alias: 'a', quotas: [] },
+      { alias: 'a', category: 5 },
+    ];
+    for (const body of wrong) {
+      const { status, json } = await owner.ask('POST', '/api/keys', body);
+      expect([status, json.error.startsWith('Bad Request: ')], JSON.stringify(body)).to.deep.equal([400, true]);
+    }
+    expect(await find('a')).to.equal(undefined);
+    await create({});
+    expect((await owner.ask('POST', '/api/keys', { alias: 'own' })).status).to.equal(409);
+  });
+
+  it('are deactivated, reactivated, and deleted only when they were never used', async () => {
+    const { key } = await create({});
+    await owner.ask('PATCH', '/api/keys/own', { active: false });
+    const refused = await api.get('/v1/usage', key);
+    expect([refused.status, refused.text]).to.deep.equal([401, '{"error":"Inactive API Key"}']);
+    await owner.ask('PATCH', '/api/keys/own', { active: true });
+    expect(await usage(key)).to.equal(200);
+    const used = await owner.ask('DELETE', '/api/keys/own');
+    expect([used.status, used.json]).to.deep.equal([
+      409,
+      { error: 'The key has request history and cannot be deleted' },
+    ]);
+    await owner.ask('POST', '/api/keys', { alias: 'fresh/1' });
+    expect((await owner.ask('DELETE', '/api/keys/fresh%2F1')).status).to.equal(200);
+    expect((await owner.ask('DELETE', '/api/keys/fresh%2F1')).status).to.equal(404);
+  });
+
+  it('rotate: the old secret works for the overlap, under another alias, and the new one keeps the settings', async () => {
+    const { key } = await create({ category: 'test' });
+    const { json } = await owner.ask('POST', '/api/keys/own/rotate', { overlap_hours: 2 });
+    expect([await usage(key), await usage(json.key)]).to.deep.equal([200, 200]);
+    expect(await find('own')).to.include({ category: 'test', expires: null });
+    api.store.advance(3 * hour);
+    const ended = await api.get('/v1/usage', key);
+    expect([ended.status, ended.text, await usage(json.key)]).to.deep.equal([401, '{"error":"Expired API Key"}', 200]);
+    expect((await owner.ask('POST', '/api/keys/none/rotate', {})).status).to.equal(404);
+    expect((await owner.ask('POST', '/api/keys/own/rotate', { overlap_hours: 73 })).status).to.equal(400);
+  });
+
+  it('D35: rotate gives no key more calls than its quota: its old secret stops at once, and its counts go on', async () => {
+    const { key } = await create({ quotas: { total: 2, daily: 2 } });
+    await api.get('/v1/video/download', key, film);
+    const { json } = await owner.ask('POST', '/api/keys/own/rotate', {});
+    expect(await usage(key)).to.equal(401);
+    expect((await api.get('/v1/video/download', json.key, film)).status).to.equal(202);
+    const reached = await api.get('/v1/video/download', json.key, film);
+    expect([reached.status, reached.json.error]).to.deep.equal([
+      401,
+      'Rate limit exceeded for the API key: quota total',
+    ]);
+  });
+});
