@@ -34,7 +34,7 @@ export function topupRoutes(store: RecordStore, hasProvider: boolean): Dashboard
       path: '/api/topup',
       changes: 'money',
       handle: async ({ accountId, given }) => {
-        const topup = await changeTopup(store, accountId, readChoice(given), hasProvider);
+        const topup = await changeTopup(store, accountId, readChoice(given), { by: 'owner', hasProvider });
         return { status: 200, body: topupJson(topup) };
       },
     },

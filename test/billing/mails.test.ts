@@ -6,7 +6,7 @@ import { keys } from '../../src/store/keys.ts';
 import { endPurchase } from '../../src/store/money/end-purchase.ts';
 import { setTopup } from '../../src/store/money/set-topup.ts';
 import { takePurchase } from '../../src/store/money/take-purchase.ts';
-import { addPerson } from '../../src/store/people/add-person.ts';
+import { invited } from '../support/browser-session.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
 import { type Mailbox, startMailbox } from '../support/mailbox.ts';
 import { holder, lead, type TestStore } from '../support/record.ts';
@@ -41,7 +41,7 @@ describe('mails', function () {
   const aMailedBuyer = async (...owners: string[]) => {
     const buyer = await aBuyer(store);
     const add = (email: string, role: 'owner' | 'viewer') =>
-      addPerson(store, buyer.accountId, { email, role }, { tokenHash: email, lifeMs: 1000 });
+      invited(store, buyer.accountId, role, email);
     for (const owner of owners) await add(owner, 'owner');
     await add('viewer@example.com', 'viewer');
     await spend(store, buyer, 5);
