@@ -33,11 +33,14 @@ export interface DashboardCall extends OpenCall {
   readonly accountId: string;
 }
 
+/** Adds handlers to the dashboard. */
+export type DashboardPart = (app: Express) => void;
+
 export interface DashboardParts {
   readonly routes: readonly DashboardRoute[];
   readonly openRoutes: readonly OpenRoute[];
   /** Handlers of other bodies and answers: what a payment provider posts, files of the pages. */
-  readonly extend: (app: Express) => void;
+  readonly extend: DashboardPart;
   readonly cookies: SessionCookies;
   /** URL at which owners reach the dashboard. */
   readonly dashboardUrl: () => string;

@@ -2,14 +2,16 @@ import type { BlockedAddresses, FindCaller } from '../api/caller-address.ts';
 import { listen } from '../api/http-server.ts';
 import type { ViewJob } from '../api/job-view.ts';
 import { readJsonLines } from '../archive/json-lines.ts';
+import type { Log } from '../base/log.ts';
 import type { Shutdown } from '../base/shutdown.ts';
 import type { CallByHand } from '../dashboard/call-by-hand.ts';
-import { makeDashboard } from '../dashboard/dashboard-app.ts';
+import { type DashboardPart, makeDashboard } from '../dashboard/dashboard-app.ts';
 import { deliveryRoutes } from '../dashboard/delivery-routes.ts';
 import { jobHistoryRoutes } from '../dashboard/job-history-routes.ts';
 import { keyRoutes } from '../dashboard/key-routes.ts';
 import { moneyRoutes } from '../dashboard/money-routes.ts';
 import { servePages } from '../dashboard/page-files.ts';
+import { servePaymentWebhook } from '../dashboard/payment-webhook.ts';
 import { peopleRoutes } from '../dashboard/people-routes.ts';
 import { requestLogRoutes } from '../dashboard/request-log-routes.ts';
 import { makeSessionCookies } from '../dashboard/session-cookies.ts';
@@ -17,6 +19,7 @@ import { signInRoutes } from '../dashboard/sign-in-routes.ts';
 import { topupRoutes } from '../dashboard/topup-routes.ts';
 import type { Job } from '../model/job.ts';
 import type { SharedParts } from './shared.ts';
+import { sellerOf } from './start-billing.ts';
 
 const drainSeconds = 2;
 
@@ -42,6 +45,7 @@ export async function serveDashboard(
   const cookies = makeSessionCookies(store, seal, () => url.startsWith('https:'));
   const openArchived = (object: string) => readJsonLines(objects, object);
   const signIn = signInRoutes({ store, cookies, blocked, findCaller, metrics });
+  const payments = await paymentWebhookOf(share, log);
   const app = makeDashboard({
     openRoutes: signIn.open,
     routes: [
@@ -54,7 +58,10 @@ export async function serveDashboard(
       ...peopleRoutes(store, dashboardUrl),
       ...deliveryRoutes(store, seal),
     ],
-    extend: servePages,
+    extend: (made) => {
+      servePages(made);
+      payments?.(made);
+    },
     cookies,
     dashboardUrl,
     log,
@@ -68,4 +75,13 @@ export async function serveDashboard(
     await server.drain(drainSeconds);
   });
   return { dashboardPort: server.port, dashboardUrl: url };
+}
+
+/** Returns what adds the route for events of the payment provider; `null` where the operator has configured none. */
+async function paymentWebhookOf({ config, store, metrics }: DashboardShare, log: Log): Promise<DashboardPart | null> {
+  const { stripeKey: key, stripeWebhookSecret: secret } = config;
+  if (key === null || secret === null) return null;
+  const { readStripeEvents } = await import('../billing/stripe-provider.ts');
+  const books = { store, seller: sellerOf(config), metrics, log };
+  return (app) => servePaymentWebhook(app, readStripeEvents({ key, secret }), books);
 }

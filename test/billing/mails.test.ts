@@ -40,8 +40,7 @@ describe('mails', function () {
   const waiting = async () => ((await store.connection.send(['HKEYS', keys.outbox])) as string[]).length;
   const aMailedBuyer = async (...owners: string[]) => {
     const buyer = await aBuyer(store);
-    const add = (email: string, role: 'owner' | 'viewer') =>
-      invited(store, buyer.accountId, role, email);
+    const add = (email: string, role: 'owner' | 'viewer') => invited(store, buyer.accountId, role, email);
     for (const owner of owners) await add(owner, 'owner');
     await add('viewer@example.com', 'viewer');
     await spend(store, buyer, 5);

@@ -1,0 +1,62 @@
+import { expect } from 'chai';
+import Stripe from 'stripe';
+import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
+import { startApi, type TestApi } from '../support/api.ts';
+
+const secret = 'whsec_test';
+const key = 'sk_test_1';
+
+describe('events of the payment provider', () => {
+  let api: TestApi;
+  before(async () => {
+    api = await startApi({ TRAWL_STRIPE_KEY: key, TRAWL_STRIPE_WEBHOOK_SECRET: secret });
+  });
+  after(() => api.stop());
+
+  const paid = (accountId: string, purchase: string) => ({
+    ...{ id: `evt_${purchase}`, object: 'event', livemode: false, type: 'payment_intent.succeeded' },
+    data: {
+      object: {
+        ...{ id: `pi_${purchase}`, object: 'payment_intent', amount: 990, currency: 'eur', customer: 'cus_1' },
+        ...{ payment_method: 'pm_1', status: 'succeeded' },
+        metadata: {
+          ...{ trawl_purchase: purchase, trawl_account: accountId, trawl_kind: 'offer' },
+          ...{ pack_title: 'Pack', pack_total: '50' },
+        },
+      },
+    },
+  });
+  const send = (event: object, sign = secret) => {
+    const payload = JSON.stringify(event);
+    const header = Stripe.webhooks.generateTestHeaderString({ payload, secret: sign });
+    return fetch(`${api.dashboardUrl}/stripe/webhook`, {
+      method: 'POST',
+      headers: { 'stripe-signature': header, 'content-type': 'application/json' },
+      body: payload,
+    });
+  };
+  const packs = async (accountId: string) => (await readSnapshot(api.store, accountId)).balances.packs.length;
+
+  it('deliver a pack once, however often and in whatever number they come', async () => {
+    const { account } = await api.addCaller();
+    const answers = await Promise.all(Array.from({ length: 5 }, () => send(paid(account, 'one'))));
+    expect(answers.map(({ status }) => status)).to.deep.equal([200, 200, 200, 200, 200]);
+    expect((await send(paid(account, 'one'))).status).to.equal(200);
+    expect(await packs(account)).to.equal(1);
+  });
+
+  it('that the provider did not sign change nothing', async () => {
+    const { account } = await api.addCaller();
+    expect((await send(paid(account, 'forged'), 'whsec_other')).status).to.equal(400);
+    const unsigned = await fetch(`${api.dashboardUrl}/stripe/webhook`, { method: 'POST', body: '{}' });
+    expect(unsigned.status).to.equal(400);
+    expect(await packs(account)).to.equal(0);
+  });
+
+  it('are not taken where no secret is configured', async () => {
+    const other = await startApi();
+    const answer = await fetch(`${other.dashboardUrl}/stripe/webhook`, { method: 'POST', body: '{}' });
+    await other.stop();
+    expect(answer.status).to.equal(404);
+  });
+});
