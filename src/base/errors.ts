@@ -64,6 +64,7 @@ export const failures = {
   source_error: row('site', true, 'Error', 500, 'The source answered with a server error'),
   source_incomplete: row('site', false, 'Error', 500, 'The source did not deliver all parts of the content'),
   source_rate_limited: row('site', true, 'Error', 500, 'The source refuses more downloads for now'),
+  start_beyond_end: row('caller', false, 'BadRequest', 400, 'This content ends before the wanted start'),
   storage_unavailable: row('us', true, 'Error', 500, 'The storage of finished files could not be reached'),
   timeout: row('us', true, 'Error', 500, 'The job took longer than its time limit'),
   too_slow: row('site', true, 'Error', 500, 'The source delivered too slowly'),

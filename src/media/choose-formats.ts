@@ -17,7 +17,9 @@ export interface ChosenFormat {
 
 export interface FormatChoice {
   readonly parts: readonly ChosenFormat[];
-  /** Seconds that the delivered file is cut to, `null` for the whole. */
+  /** Second of the source at which the delivered file begins. */
+  readonly start: number;
+  /** Second of the source at which the delivered file is cut off, `null` for its end. */
   readonly seconds: number | null;
   /** True when only the beginning of the source is fetched. */
   readonly section: boolean;
@@ -33,19 +35,21 @@ const preferredVideo = ['h264', 'av1', 'hevc', 'vp9', 'vp8'];
 /** Returns the formats to fetch for an order (D29, D30, D32, D63, D64); throws a `Failed` when none fits. */
 export function chooseFormatsFor(page: SourcePage, order: MediaOrder): FormatChoice {
   const { args } = order;
-  const seconds = typeof args.max_duration === 'number' ? args.max_duration : null;
+  const start = typeof args.start === 'number' ? args.start : 0;
+  const seconds = [args.max_duration, args.end].find((given) => typeof given === 'number') ?? null;
   if (page.live && seconds === null) throw new Failed('live_unbounded');
   const known = page.live ? seconds : page.duration;
+  if (known !== null && start >= known) throw new Failed('start_beyond_end');
   const cuts = seconds !== null && (known === null || seconds < known || page.live);
-  const expected = known === null ? null : Math.min(known, seconds ?? known);
+  const expected = known === null ? null : Math.min(known, seconds ?? known) - start;
   const section = cuts && (page.live || known === null || seconds < 0.5 * known);
-  const formats = chooseFormats(page, order, expected ?? seconds);
+  const formats = chooseFormats(page, order, expected ?? (seconds === null ? null : seconds - start));
   const parts = formats.map((format, n): ChosenFormat => {
     const bytes = expectedBytes(format.format, page.duration, section ? seconds : null);
     const fragmented = !/^https?$/.test(format.format.protocol);
     return { id: format.format.id, name: `part${n}`, video: format.video, audio: format.audio, bytes, fragmented };
   });
-  return { parts, seconds: cuts ? seconds : null, section, expected };
+  return { parts, start, seconds: cuts ? seconds : null, section, expected };
 }
 
 interface Taken {

@@ -10,8 +10,15 @@ const localRules = ['-protocol_whitelist', 'file,pipe', '-format_whitelist', pla
 const remoteRules = ['-protocol_whitelist', 'http,https,httpproxy,tls,tcp', '-format_whitelist', plainFormats];
 const memory = ['-max_alloc', String(512 * 2 ** 20)];
 
-export function ffmpegArguments(inputs: readonly string[], output: readonly string[], file: string): string[] {
-  const read = inputs.flatMap((input) => [...localRules, '-i', `file:${input}`]);
+/** Returns the arguments of an ffmpeg that makes a file of what its inputs hold from a second on. */
+export function ffmpegArguments(
+  inputs: readonly string[],
+  output: readonly string[],
+  file: string,
+  start: number = 0,
+): string[] {
+  const from = start > 0 ? ['-ss', String(start)] : [];
+  const read = inputs.flatMap((input) => [...localRules, ...from, '-i', `file:${input}`]);
   const quiet = ['-nostdin', '-hide_banner', '-v', 'error', '-progress', 'pipe:1', '-nostats'];
   return [...quiet, ...memory, '-y', ...read, ...output, `file:${file}`];
 }

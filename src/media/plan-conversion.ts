@@ -16,6 +16,8 @@ export interface ConversionPlan {
   /** Arguments of ffmpeg after its inputs; `null` when the one fetched file is delivered unchanged. */
   readonly output: readonly string[] | null;
   readonly encodes: boolean;
+  /** Second of the fetched files at which the result begins. */
+  readonly start: number;
   /** Seconds that the result must last according to the fetched files, `null` when their formats only estimate. */
   readonly length: number | null;
 }
@@ -25,10 +27,27 @@ interface SourceStream {
   readonly stream: Stream;
 }
 
+const film = [
+  '-c:v',
+  'libx264',
+  '-preset',
+  'veryfast',
+  '-crf',
+  '20',
+  '-pix_fmt',
+  'yuv420p',
+  '-c:a',
+  'aac',
+  '-b:a',
+  '192k',
+];
 /** Formats whose index knows their length; others guess it from the bit rate. */
 const exactFormats = /^(mov|matroska|wav|flac)/;
 
-/** Plans the conversion: stream copy before remux before encoding, and never a new encoding of the picture. */
+/**
+ * Plans the conversion: stream copy before remux before encoding. A picture is encoded only when the file begins within the
+ * source and mp4, whose edit list begins at any frame, cannot hold it.
+ */
 export function planConversion(
   fetched: readonly FetchedFile[],
   choice: FormatChoice,
@@ -43,18 +62,24 @@ export function planConversion(
   };
   const video = find('video', (n) => choice.parts[n]?.video ?? false);
   const audio = find('audio', (n) => choice.parts[n]?.audio ?? false);
+  const ends = fetched.map(({ probe }) => probe.duration ?? Number.POSITIVE_INFINITY);
+  if (choice.start >= Math.max(...ends)) throw new Failed('start_beyond_end');
   const soundOnly = order.endpoint === 'audio' || order.args.download_type === 'audio';
   if (soundOnly && audio === null) throw new Failed('no_audio');
   if (!soundOnly && video === null) throw new Failed('no_video');
   const made =
-    soundOnly && audio !== null ? soundPlan(audio, order.args, order.endpoint) : filmPlan(video, audio, order.args);
+    soundOnly && audio !== null
+      ? soundPlan(audio, order.args, order.endpoint)
+      : filmPlan(video, audio, order.args, choice.start);
   const sources = [video, audio].filter((source) => source !== null);
-  const length = exactLength(fetched, sources, choice.seconds);
-  const as_is = !made.encodes && choice.seconds === null && isAlready(fetched, sources, made.container);
+  const length = exactLength(fetched, sources, choice);
+  const as_is =
+    !made.encodes && choice.seconds === null && choice.start === 0 && isAlready(fetched, sources, made.container);
   return {
     ...made,
     video: !soundOnly,
     audio: audio !== null,
+    start: choice.start,
     length,
     output: as_is ? null : output(sources, made, choice),
   };
@@ -66,15 +91,16 @@ interface MuxPlan {
   readonly encodes: boolean;
 }
 
-function filmPlan(video: SourceStream | null, audio: SourceStream | null, args: Args): MuxPlan {
+function filmPlan(video: SourceStream | null, audio: SourceStream | null, args: Args, start: number): MuxPlan {
   const [picture, sound] = [video?.stream.codec ?? null, audio?.stream.codec ?? null];
-  const wanted = containersFor(String(args.video_format ?? 'mp4'));
+  const wanted = start > 0 ? [containers.mp4] : containersFor(String(args.video_format ?? 'mp4'));
   for (const container of wanted) {
     if (canHold(container, picture, sound)) return { container, encoding: ['-c', 'copy'], encodes: false };
     if (container.ext === 'mp4' && canHold(container, picture, null)) {
       return { container, encoding: ['-c:v', 'copy', '-c:a', 'aac', '-b:a', '192k'], encodes: true };
     }
   }
+  if (start > 0) return { container: containers.mp4, encoding: film, encodes: true };
   return { container: containers.mkv, encoding: ['-c', 'copy'], encodes: false };
 }
 
@@ -101,7 +127,9 @@ function audioContainer(format: string): Container {
 
 function output(sources: readonly SourceStream[], made: MuxPlan, choice: FormatChoice): string[] {
   const maps = sources.flatMap(({ input, stream }) => ['-map', `${input}:${stream.index}`]);
-  const cut = choice.seconds === null ? [] : ['-t', String(choice.seconds)];
+  const length = choice.seconds === null ? [] : ['-t', String(choice.seconds - choice.start)];
+  // Copied sound would else begin where the picture's key frame lies.
+  const cut = choice.start > 0 ? [...length, '-copypriorss:a', '0'] : length;
   const front = /^(mp4|ipod)$/.test(made.container.muxer) ? ['-movflags', '+faststart'] : [];
   const clean = ['-map_metadata', '-1', '-map_chapters', '-1', '-dn', '-sn'];
   return [...maps, ...clean, ...made.encoding, ...cut, ...front, '-threads', '2', '-f', made.container.muxer];
@@ -122,12 +150,13 @@ function isAlready(fetched: readonly FetchedFile[], sources: readonly SourceStre
 function exactLength(
   fetched: readonly FetchedFile[],
   sources: readonly SourceStream[],
-  seconds: number | null,
+  { start, seconds }: FormatChoice,
 ): number | null {
   const known = sources.map(({ input, stream }) => {
     const probe = fetched[input]?.probe;
     return probe !== undefined && exactFormats.test(probe.format) ? (stream.duration ?? probe.duration) : null;
   });
   const longest = Math.max(0, ...known.map((each) => each ?? 0));
-  return longest === 0 || known.includes(null) ? null : Math.min(longest, seconds ?? longest);
+  if (longest === 0 || known.includes(null)) return null;
+  return Math.min(longest, seconds ?? longest) - start;
 }

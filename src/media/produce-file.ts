@@ -208,19 +208,42 @@ async function convert(
   { tools, progress, signal }: Making,
 ): Promise<void> {
   progress.at('convert', 0);
-  const inputs = fetched.map((each) => each.file);
+  const inputs: string[] = [];
+  for (const each of fetched) inputs.push(plan.start > 0 ? await index(each, tools, signal) : each.file);
   if (plan.output === null) return await rename(inputs[0] ?? '', file);
   const onLine = (text: string) => {
     const [name, value] = text.split('=');
     if (name === 'out_time_us' && plan.length) progress.at('convert', Number(value) / 1e6 / plan.length);
   };
+  await runFfmpeg(ffmpegArguments(inputs, plan.output, file, plan.start), tools, signal, onLine);
+  await Promise.all(inputs.map((input) => unlink(input)));
+}
+
+/** Returns a file with an index: a cut of one without begins at a key frame behind the wanted second, or beside it. */
+async function index({ file, probe }: FetchedFile, tools: MediaTools, signal: AbortSignal): Promise<string> {
+  if (/^(?:mov|matroska)/.test(probe.format)) return file;
+  const indexed = `${file}.mkv`;
+  await runFfmpeg(
+    ffmpegArguments([file], ['-map', '0:v?', '-map', '0:a?', '-c', 'copy', '-f', 'matroska'], indexed),
+    tools,
+    signal,
+  );
+  await unlink(file);
+  return indexed;
+}
+
+async function runFfmpeg(
+  args: readonly string[],
+  tools: MediaTools,
+  signal: AbortSignal,
+  onLine: (text: string) => void = () => {},
+): Promise<void> {
   const options = { folder: tools.folder, env: mediaEnv(tools.folder), onLine, signal };
-  const ended = await tools.run(tools.ffmpeg, ffmpegArguments(inputs, plan.output, file), options).ended;
+  const ended = await tools.run(tools.ffmpeg, args, options).ended;
   signal.throwIfAborted();
   if (ended.signal === 'SIGXFSZ') throw new Failed('file_too_large', ended.stderr);
   if (ended.code !== 0) throw new Failed(classifyFfmpeg(ended.stderr), ended.stderr);
   if (damage.test(ended.stderr)) throw new Failed('file_damaged', ended.stderr);
-  await Promise.all(inputs.map((input) => unlink(input)));
 }
 
 /** Returns true when a file begins with the signature of a media format, however damaged the rest is. */

@@ -112,10 +112,10 @@ export function failAttempt(job: Job, code: FailureCode, text: string | null, no
   return { do: 'retry', counts: 'failure', code, text, notBefore: now + retryDelayMs(failed) };
 }
 
-/** `max_duration` is added to every recording, because a source is not known to be live before the attempt. */
+/** `max_duration` or `end` is added to every recording, because a source is not known to be live before the attempt. */
 export function deadlineOf(job: Job, limits: Pick<JobLimits, 'maxAttemptMs'>, now: number): number {
-  const { max_duration } = job.args;
-  const recordedSeconds = typeof max_duration === 'number' ? max_duration : 0;
+  const { max_duration, end } = job.args;
+  const recordedSeconds = [max_duration, end].find((seconds) => typeof seconds === 'number') ?? 0;
   return now + limits.maxAttemptMs + Math.ceil(recordedSeconds * 1000);
 }
 

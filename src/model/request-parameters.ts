@@ -39,6 +39,21 @@ const maxDuration = number(
   'must be a number above 0 and at most 86400, such as 90 or 2.5',
   undefined,
 );
+const part = {
+  max_duration: maxDuration,
+  start: number(
+    'Second of the source at which the file begins; instead of max_duration.',
+    { minimum: 0, maximum: maxDurationSeconds },
+    'must be a number from 0 to 86400, such as 90 or 2.5',
+    undefined,
+  ),
+  end: number(
+    'Second of the source at which the file ends; instead of max_duration.',
+    { exclusiveMinimum: 0, maximum: maxDurationSeconds },
+    'must be a number above 0 and at most 86400, such as 90 or 2.5',
+    undefined,
+  ),
+};
 const webhook = {
   webhook_url: url('URL to which the end of the job is posted.', maxWebhookUrlLength),
   webhook_authorization: text(
@@ -55,7 +70,7 @@ export const creditParameters = {
   video: {
     query: required(url('URL of the video.')),
     download_type: choice('What is delivered.', ['audio_video', 'audio', 'video'], 'audio_video'),
-    max_duration: maxDuration,
+    ...part,
     video_quality: choice('The largest picture wanted.', ['best', '1080p', '720p', '480p', '360p'], 'best'),
     video_format: choice('The container preferred; the file may differ.', ['mp4', 'webm', 'mkv'], 'mp4'),
     ...webhook,
@@ -63,7 +78,7 @@ export const creditParameters = {
   audio: {
     query: required(url('URL of the sound, or of a video that has it.')),
     download_type: choice('What is delivered.', ['audio'], 'audio'),
-    max_duration: maxDuration,
+    ...part,
     audio_quality: choice('The highest bit rate wanted.', ['best', '320kbps', '256kbps', '128kbps'], 'best'),
     audio_format: choice('The format preferred; the file may differ.', ['mp3', 'm4a', 'wav'], 'mp3'),
     ...webhook,
@@ -133,6 +148,8 @@ export function parseRequest(
   if (!flags.ok) return flags;
   const read = readParameters<ParameterTable>(creditParameters[endpoint], given, exceptions);
   if (!read.ok) return read;
+  const fault = judgePart(read.value);
+  if (fault !== null) return { ok: false, sentence: `Bad Request: ${fault}` };
   const args: Record<string, string | number | boolean> = {};
   for (const name of Object.keys(read.value)) {
     const value = read.value[name];
@@ -148,6 +165,13 @@ export function parseRequest(
     webhook_url: typeof address === 'string' ? address : null,
     webhook_authorization: authorization,
   };
+}
+
+/** Returns what is wrong with the part of the source that a request names. */
+function judgePart({ max_duration, start, end }: ParameterValues<ParameterTable>): string | null {
+  if (start === undefined && end === undefined) return null;
+  if (max_duration !== undefined) return 'max_duration cannot be used with start or end';
+  return end !== undefined && Number(end) <= Number(start ?? 0) ? 'end must be greater than start' : null;
 }
 
 /** One text for all spellings of a request (D12). It holds the authorization in clear: store only a keyed hash of it. */

@@ -265,6 +265,7 @@ describe('the parts of next', () => {
 
   it('D65: the deadline of a recording is later by its max_duration', () => {
     expect(deadlineOf(aJob({ args: { max_duration: 90.0005 } }), limits, 1000)).to.equal(1000 + 2 * hour + 90_001);
+    expect(deadlineOf(aJob({ args: { end: 90 } }), limits, 1000)).to.equal(1000 + 2 * hour + 90_000);
   });
 
   it('the deadline of a job without max_duration is not later', () => {

@@ -39,6 +39,9 @@ describe('parseRequest fills in defaults', () => {
     ['and ignores unknown parameters', 'video', { 'query[]': 1, video: 'x', audio_quality: 'x', api_key: 'k' }, video],
     ['and ignores a wrong webhook_url of metadata', 'metadata', { webhook_url: 5 }, { query, is_async: false }],
     ['and ignores undefined', 'video', { max_duration: undefined }, video],
+    ['and takes the beginning of a part', 'video', { start: '0' }, { ...video, start: 0 }],
+    ['and takes a part', 'audio', { start: '1.5', end: 2 }, { ...audio, start: 1.5, end: 2 }],
+    ['and takes the end of a part', 'audio', { end: 86400 }, { ...audio, end: 86400 }],
     [
       'and hands the URL on as it was read',
       'metadata',
@@ -134,6 +137,17 @@ describe('parseRequest refuses', () => {
   ];
   for (const [what, endpoint, given, rest] of rows) {
     it(what, () => expect(refusal(endpoint, given)).to.equal(`Bad Request: ${rest}`));
+  }
+
+  for (const [given, sentence] of [
+    [{ start: -1 }, 'start must be a number from 0 to 86400, such as 90 or 2.5'],
+    [{ end: 0 }, 'end must be a number above 0 and at most 86400, such as 90 or 2.5'],
+    [{ start: 2, end: 2 }, 'end must be greater than start'],
+    [{ end: 2, max_duration: 1 }, 'max_duration cannot be used with start or end'],
+    [{ start: 0, max_duration: 1 }, 'max_duration cannot be used with start or end'],
+  ] as const) {
+    it(`D31: refuses ${JSON.stringify(given)}`, () =>
+      expect(refusal('video', given)).to.equal(`Bad Request: ${sentence}`));
   }
 
   const duration = 'Bad Request: max_duration must be a number above 0 and at most 86400, such as 90 or 2.5';
