@@ -40,7 +40,9 @@ export const workers: Board = {
         title: 'Interrupted attempts',
         good: 'Below 5 %. More mean that nodes, memory or priorities end workers: see TrawlInterruptions.',
         unit: units.PercentUnit,
-        queries: { [`${growth('attempts_total', 'class="interrupted"')} / ${growth('attempts_total')}`]: '' },
+        queries: {
+          [`(${growth('attempts_total', 'class="interrupted"')} or vector(0)) / ${growth('attempts_total')}`]: '',
+        },
         limits: [
           [null, 'green'],
           [0.05, 'yellow'],

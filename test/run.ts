@@ -44,7 +44,7 @@ const needs: Record<string, readonly string[]> = {
   openapi: ['oasdiff'],
   browser: ['chromium', 'redis-server'],
   release: ['helm', 'actionlint'],
-  watch: ['promtool'],
+  watch: ['promtool', 'prometheus', 'redis-server', ...media, 'bwrap'],
   images: ['buildah', 'mmdebstrap', 'runc', ...media, 'root'],
   node,
   e2e: [...node, 'versitygw', 'redis-server', 'ffmpeg', 'ffprobe'],

@@ -1,0 +1,104 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { boards } from '../../dashboards/boards.ts';
+import { alerts } from '../support/alerts.ts';
+import { freePort } from '../support/free-port.ts';
+import type { Json } from '../support/json.ts';
+import { aFolder } from '../support/redis.ts';
+import { makeService } from '../support/service.ts';
+import { type Source, startSource } from '../support/source-server.ts';
+import { until } from '../support/until.ts';
+
+/** Panels of which a query may have no data in a `trawl up` that has ended two jobs, with the reason. */
+const empty: Readonly<Record<string, string>> = {
+  'service: Failures by code': 'shows what has grown since the first reading',
+  'service: Webhook attempts': 'no webhook was asked for',
+  'money: Purchases': 'there is no payment provider',
+  'money: Mails to owners': 'there is no mail server',
+  'workers: Age of the watch': 'there is no cluster',
+  'workers: Failed steps and tasks': 'no task has failed',
+  'workers: Object store': 'stray objects are looked for once a day',
+  'sources: Outcomes by site': 'shows what has grown since the first reading',
+  'sources: Connections that cannot be made': 'egress is a child process without a probe port',
+  'sources: Connections by verdict': 'egress is a child process without a probe port',
+};
+
+describe('the queries before a real Prometheus that reads a running trawl', function () {
+  this.timeout(120_000);
+  const { folder, remove } = aFolder();
+  const service = makeService();
+  let source: Source;
+  let prometheus: ChildProcess;
+  let url: string;
+
+  before(async () => {
+    source = await startSource();
+    const probe = await freePort();
+    await service.start({ TRAWL_PROBE_PORT: String(probe) });
+    const port = await freePort();
+    url = `http://127.0.0.1:${port}`;
+    const scraped = {
+      job_name: 'trawl',
+      static_configs: [{ targets: [`127.0.0.1:${probe}`], labels: { namespace: 'films' } }],
+    };
+    const config = join(folder, 'prometheus.yml');
+    writeFileSync(config, JSON.stringify({ global: { scrape_interval: '1s' }, scrape_configs: [scraped] }));
+    const words = [`--config.file=${config}`, `--storage.tsdb.path=${join(folder, 'data')}`];
+    prometheus = spawn('prometheus', [...words, `--web.listen-address=127.0.0.1:${port}`], { stdio: 'ignore' });
+    const { key } = await service.aCustomer();
+    const film = encodeURIComponent(`${source.url}/films/clip.mp4`);
+    const nothing = encodeURIComponent(`${source.url}/status/404`);
+    const jobs = [
+      await service.submit(key, `/v1/video/download?query=${film}`),
+      await service.submit(key, `/v1/video/download?query=${nothing}`),
+    ];
+    await service.ended(jobs, 30);
+    const seen = async () => (await ask('sum(trawl_jobs_total)').catch(() => []))[0]?.value[1] === '2';
+    await until(seen, 30, 'Prometheus has read the end of both jobs');
+    // A rate needs two readings after that.
+    const read = async () => Number((await ask('min(count_over_time(trawl_jobs_total[1m]))'))[0]?.value[1]);
+    await until(async () => (await read()) >= 3, 20, 'Prometheus has read it again');
+  });
+  after(async () => {
+    if (prometheus?.kill()) await once(prometheus, 'exit');
+    await service.close();
+    await source?.stop();
+    remove();
+  });
+
+  for (const { name, rows } of boards) {
+    it(`return data for each panel of ${name}, but for those that are listed`, async () => {
+      const queries = Object.values(rows).flatMap((row) =>
+        row.flatMap(({ title, queries: all }) =>
+          Object.keys(all).map((query) => ({ place: `${name}: ${title}`, query })),
+        ),
+      );
+      const found = await Promise.all(queries.map(async ({ place, query }) => ({ place, series: await ask(query) })));
+      const without = found.filter(({ series }) => series.length === 0).map(({ place }) => place);
+      expect(without.filter((place) => !(place in empty))).to.deep.equal([]);
+      const places = new Set(queries.map(({ place }) => place));
+      const listed = Object.keys(empty).filter((place) => place.startsWith(`${name}: `));
+      expect(listed.filter((place) => !places.has(place))).to.deep.equal([]);
+    });
+  }
+
+  it('fire no alert', async () => {
+    const firing = await Promise.all(alerts.map(async ({ alert, expr }) => [alert, await ask(expr)] as const));
+    expect(firing.filter(([, found]) => found.length > 0).map(([alert]) => alert)).to.deep.equal([]);
+  });
+
+  /** Returns the series of a query as Grafana would ask for it. */
+  async function ask(query: string): Promise<{ readonly metric: object; readonly value: [number, string] }[]> {
+    const text = query
+      .replaceAll('$namespace', 'films')
+      .replaceAll('$__rate_interval', '20s')
+      .replaceAll('$__range', '1m');
+    const answer = await fetch(`${url}/api/v1/query?query=${encodeURIComponent(text)}`);
+    const { status, data, error } = (await answer.json()) as Json;
+    if (status !== 'success') throw new Error(`${text}: ${error}`);
+    return data.result;
+  }
+});
