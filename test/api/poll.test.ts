@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import { failures } from '../../src/base/errors.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
+import { dropFile } from '../../src/store/jobs/kept-files.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
 import { type ApiCaller, aFilm, anotherKey, startApi, type TestApi } from '../support/api.ts';
@@ -72,6 +73,7 @@ describe('polling', () => {
     const caller = await api.addCaller();
     const id = await submit(caller);
     await endJob(api.store, id);
+    await dropFile(api.store, { job: id });
     api.store.advance(1000);
     await sweepRecord(api.store, { job: 500, line: 1e12 });
     expectRefused(await api.get(`/v1/jobs/${id}`, caller.key), 404, 'not_found', 'Not Found');
