@@ -3,10 +3,10 @@ import { type Config, ConfigError, readConfig } from '../base/config.ts';
 import { makeLog } from '../base/log.ts';
 import { checkBilling } from './check-billing.ts';
 import { checkLimits } from './check-limits.ts';
-import { checkClock, checkMachine, checkPrograms } from './check-machine.ts';
+import { checkClock, checkMachine, checkNode, checkPrograms } from './check-machine.ts';
 import { checkTls } from './check-tls.ts';
 import { UsageError } from './command.ts';
-import type { Finding } from './doctor-finding.ts';
+import { type Finding, findingOf } from './doctor-finding.ts';
 import { reportError, type Terminal } from './terminal.ts';
 import { tableText } from './text-table.ts';
 
@@ -16,6 +16,10 @@ const help = `Usage: ${usage}
 Judges the settings, the programs of this machine, its clock and disk, the certificates of TLS between the parts,
 the record if one is there, and the bucket of finished files if one is named. Changes nothing: the small file that it
 writes to the bucket is removed at once. The exit code is 1 when something is a problem.
+
+With TRAWL_RUNNER=kubernetes it judges the cluster instead of the machine: rights of the controller, what the namespace of
+the workers lets in, images, names, egress, inspector, and whether network policies are enforced. The chart's value
+doctor.enabled makes a Job of it.
 
   --json  Answer with one JSON value.
   --help  Show this text.
@@ -51,12 +55,24 @@ async function checkAll({ env, err }: Terminal): Promise<Finding[]> {
   // The store and the S3 client are loaded only here, so that help stays fast.
   const { checkRecord } = await import('./check-record.ts');
   const log = makeLog({ level: config.logLevel === 'debug' ? 'debug' : 'error', write: err, now: Date.now });
-  const machine = [...(await checkMachine(config)), ...(await checkLimits(config)), ...checkBilling(config)];
+  const place =
+    config.runner === 'kubernetes'
+      ? [checkNode(process.versions.node), checkClock(Date.now()), ...(await checkSurroundings(config, env))]
+      : [...(await checkMachine(config)), ...(await checkLimits(config))];
+  const machine = [...place, ...checkBilling(config)];
   const tls = checkTls(config, Date.now());
   const checked = [...findings, ...machine, ...tls, ...(await checkRecord(config, log))];
   if (config.objects !== 's3') return checked;
   const { checkBucket } = await import('./check-bucket.ts');
   return [...checked, await checkBucket(config)];
+}
+
+/** Where workers are Jobs, their programs are in their image: the cluster is judged in place of this machine. */
+async function checkSurroundings(config: Config, env: Terminal['env']): Promise<Finding[]> {
+  const { checkCluster } = await import('./check-cluster.ts');
+  const { checkParts } = await import('./check-parts.ts');
+  const node = env.NODE_NAME ? [findingOf(true, 'node', `This pod is on the node ${env.NODE_NAME}.`)] : [];
+  return [...node, ...(await checkCluster(config, env)), ...(await checkParts(config))];
 }
 
 function checkSettings(env: Terminal['env']): { config: Config | null; findings: Finding[] } {

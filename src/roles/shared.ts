@@ -2,6 +2,7 @@ import type { Finding } from '../admin/doctor-finding.ts';
 import type { Config, ConfigRule } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
+import { findListenError } from '../base/reach-server.ts';
 import { makeSeal, type Seal } from '../base/seal.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import type { Inspector } from '../model/inspection-result.ts';
@@ -13,7 +14,6 @@ import { openRecord } from './open-record.ts';
 import { isPublic } from './public-endpoint.ts';
 import type { Readiness } from './readiness.ts';
 import type { RunningRole } from './run-role.ts';
-import { findListenError } from './socket.ts';
 
 /** Required where roles run apart from each other. */
 export const sharedSettings = [

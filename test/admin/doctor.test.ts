@@ -233,7 +233,7 @@ describe('the doctor', () => {
     expect(texts.join()).to.include(`without it, the isolation of children is ${own} (docs/images.md)`);
   });
 
-  it('only notes missing programs of workers that run in a cluster', async () => {
+  it('judges the cluster, and no program of this machine, when workers run in one', async () => {
     const elsewhere = {
       TRAWL_RUNNER: 'kubernetes',
       TRAWL_KUBE_NAMESPACE: 'jobs',
@@ -246,8 +246,10 @@ describe('the doctor', () => {
     const nobody = { TRAWL_REDIS_URL: 'redis://127.0.0.1:1', TRAWL_S3_ENDPOINT: 'http://127.0.0.1:1' };
     const env = { PATH: '', AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b', ...nobody, ...elsewhere };
     const { out } = await runProgram(process.execPath, ['src/main.ts', 'doctor', '--json'], env);
-    const { flock, ffmpeg, setpriv, bucket } = levelsOf(JSON.parse(out).findings);
-    expect([flock, ffmpeg, setpriv, bucket]).to.deep.equal(['note', 'note', 'note', 'problem']);
+    const { ffmpeg = 'unseen', cluster, dns, egress, bucket } = levelsOf(JSON.parse(out).findings);
+    const judged = { ffmpeg, cluster, dns, egress, bucket };
+    const problems = { cluster: 'problem', dns: 'problem', egress: 'problem', bucket: 'problem' };
+    expect(judged).to.deep.equal({ ffmpeg: 'unseen', ...problems });
   });
 
   it('reports a data folder that cannot be created', async () => {

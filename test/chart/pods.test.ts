@@ -84,8 +84,10 @@ describe('the pods of the chart', function () {
 
       it('have a token of the cluster only where they ask it for something', () => {
         const withToken = podsOf(objects).filter(({ pod }) => pod.automountServiceAccountToken !== false);
+        const doctor = scenario === 'ci/everything-values.yaml' ? ['doctor'] : [];
         expect(withToken.map(({ labels }) => labels['app.kubernetes.io/component']).sort()).to.deep.equal([
           'controller',
+          ...doctor,
           'uninstall',
         ]);
       });

@@ -1,0 +1,106 @@
+import type { Config } from '../base/config.ts';
+import { type ClusterAccess, findClusterAccess } from '../runners/kubernetes/cluster-access.ts';
+import { makeJob, type WorkerShape } from '../runners/kubernetes/job-manifest.ts';
+import { apiPathsOf, type KubeClient, openKubeClient } from '../runners/kubernetes/kube-client.ts';
+import { findMissingPermissions } from '../runners/kubernetes/permissions.ts';
+import { podShapeOf } from '../runners/kubernetes/pod-shape.ts';
+import { makeRateLimiter } from '../runners/kubernetes/rate-limiter.ts';
+import { type Finding, findingOf } from './doctor-finding.ts';
+
+const attempt = { name: 'doctor-1', jobId: 'doctor', attempt: 1, endpoint: 'video' } as const;
+const foreignImage = 'local.invalid/no-worker:1';
+const deadlineMs = 60_000;
+const perSecond = 20;
+/** Reasons for which a pod waits for its image. */
+const imageFaults = ['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ErrImageNeverPull'];
+
+/** The fields of a pod that say whether it waits. */
+interface WaitingPod {
+  readonly spec?: { readonly nodeName?: string };
+  readonly status?: {
+    readonly containerStatuses?: readonly {
+      readonly state?: { readonly waiting?: { readonly reason?: string; readonly message?: string } };
+    }[];
+  };
+}
+
+/** Checks what the controller needs of its cluster: rights, the rules of the workers' namespace, and images; makes no object. */
+export async function checkCluster(
+  config: Config,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<Finding[]> {
+  const shape = podShapeOf(config);
+  let access: ClusterAccess;
+  try {
+    access = await findClusterAccess(env);
+  } catch (error) {
+    return [findingOf(false, 'cluster', `The cluster cannot be found: ${wordsOf(error)}`)];
+  }
+  const rateLimit = makeRateLimiter(perSecond, perSecond, () => performance.now());
+  const client = openKubeClient({ access, rateLimit });
+  try {
+    const rights = await checkRights(client, access.server, shape.namespace);
+    if (rights.level === 'problem') return [rights];
+    return [
+      rights,
+      await checkWorkersAreLetIn(client, shape),
+      await checkOthersAreNot(client, shape),
+      await checkImages(client, shape),
+    ];
+  } finally {
+    await client.close();
+  }
+}
+
+async function checkRights(client: KubeClient, server: string, namespace: string): Promise<Finding> {
+  const about = 'rights';
+  try {
+    const missing = await findMissingPermissions(client, namespace);
+    const text = missing.length === 0 ? 'may do all it needs' : `may not do: ${missing.join(', ')}`;
+    return findingOf(missing.length === 0, about, `The controller ${text} in ${namespace}.`);
+  } catch (error) {
+    return findingOf(false, about, `The API server at ${server} cannot be asked: ${wordsOf(error)}.`);
+  }
+}
+
+/** Tries a Job without making it, so quota, LimitRange, Pod Security and admission policy judge it. */
+async function checkWorkersAreLetIn(client: KubeClient, shape: WorkerShape): Promise<Finding> {
+  const refusal = await tryJob(client, shape);
+  const text = `${shape.namespace} ${refusal === null ? 'lets in workers' : `refuses a worker: ${refusal}`}.`;
+  return findingOf(refusal === null, 'admission', text);
+}
+
+async function checkOthersAreNot(client: KubeClient, shape: WorkerShape): Promise<Finding> {
+  const refusal = await tryJob(client, { ...shape, image: foreignImage });
+  const isGuarded = refusal?.includes('ValidatingAdmissionPolicy') ?? false;
+  const text = isGuarded
+    ? `${shape.namespace} refuses pods that are no workers.`
+    : `${shape.namespace} lets in pods with any image: apply the admission policy of the chart or of trawl manifests.`;
+  return findingOf(isGuarded, 'admission', text);
+}
+
+async function checkImages(client: KubeClient, { namespace, image }: WorkerShape): Promise<Finding> {
+  const { items } = await client.ask<{ readonly items: readonly WaitingPod[] }>('GET', apiPathsOf(namespace).pods);
+  const waiting = items.flatMap(({ spec, status }) =>
+    (status?.containerStatuses ?? []).flatMap(({ state }) => {
+      const { reason = '', message = '' } = state?.waiting ?? {};
+      return imageFaults.includes(reason) ? [`on ${spec?.nodeName}: ${message || reason}`] : [];
+    }),
+  );
+  const text = waiting.length === 0 ? 'No worker waits for its image' : `${image} cannot be pulled ${waiting[0]}`;
+  return findingOf(waiting.length === 0, 'images', `${text}.`);
+}
+
+/** Returns why the API server would refuse a Job of this shape. */
+async function tryJob(client: KubeClient, shape: WorkerShape): Promise<string | null> {
+  const now = Date.now();
+  const body = makeJob({ ...attempt, deadline: now + deadlineMs }, shape, now);
+  return client.ask('POST', apiPathsOf(shape.namespace).jobs, { query: { dryRun: 'All' }, body }).then(
+    () => null,
+    (error: Error) => error.message,
+  );
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

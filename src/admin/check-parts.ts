@@ -1,0 +1,86 @@
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import type { Config } from '../base/config.ts';
+import { ProxyRefusal, postJson, sendRequest } from '../base/http-client.ts';
+import { findListenError } from '../base/reach-server.ts';
+import { type ServerAddress, showAddress } from '../base/server-address.ts';
+import { readInspection } from '../model/inspection-result.ts';
+import { type Finding, findingOf } from './doctor-finding.ts';
+
+/** An address that egress reaches for nobody. */
+const closedUrl = 'http://127.0.0.1/';
+const limitMs = 30_000;
+
+/** Checks names and ways between the parts of a cluster, as its controller has them; asks for no address of the Internet. */
+export async function checkParts(config: Config): Promise<Finding[]> {
+  const { egressAddress, inspectorAddress, gatewayAddress } = config;
+  const named = { egress: egressAddress, inspector: inspectorAddress, gateway: gatewayAddress };
+  const names = Object.entries(named).map(([part, address]) => (address ? checkName(part, address) : null));
+  return Promise.all([
+    ...names.filter((finding) => finding !== null),
+    ...(egressAddress ? [checkEgress(egressAddress)] : []),
+    ...(inspectorAddress ? [checkInspector(inspectorAddress)] : []),
+    ...(gatewayAddress ? [checkNetworkPolicies(gatewayAddress, config.workerNetwork)] : []),
+  ]);
+}
+
+async function checkName(part: string, address: ServerAddress): Promise<Finding> {
+  const about = 'dns';
+  if ('path' in address || isIP(address.host)) return findingOf(true, about, `The ${part} has an address, not a name.`);
+  try {
+    const { address: found } = await lookup(address.host);
+    return findingOf(true, about, `${address.host} is ${found}.`);
+  } catch (error) {
+    return findingOf(false, about, `The name ${address.host} of the ${part} cannot be resolved: ${wordsOf(error)}.`);
+  }
+}
+
+/** Checks that egress answers, and that it reaches no address of its own pod. */
+async function checkEgress(proxy: ServerAddress): Promise<Finding> {
+  const about = 'egress';
+  const signal = AbortSignal.timeout(limitMs);
+  try {
+    await sendRequest({ to: new URL(closedUrl), proxy, method: 'GET', signal, maxAnswerBytes: 1_000 });
+    return findingOf(false, about, `${showAddress(proxy)} reached ${closedUrl}: it is no egress of trawl.`);
+  } catch (error) {
+    if (!(error instanceof ProxyRefusal) || error.verdict === null) return awayFinding(about, proxy, error);
+    return findingOf(true, about, `${showAddress(proxy)} answers and refuses private addresses.`);
+  }
+}
+
+/** Checks that the inspector answers, and asks egress. */
+async function checkInspector(address: ServerAddress): Promise<Finding> {
+  const about = 'inspector';
+  try {
+    const asked = { url: closedUrl, account: 'doctor' };
+    const { status, text } = await postJson(address, '/inspect', asked, AbortSignal.timeout(limitMs));
+    if (status === 503 || status === 429) return findingOf(false, about, 'The inspector is busy.', 'note');
+    const found = readInspection(JSON.parse(text));
+    const code = found !== null && 'failure' in found ? found.failure.code : 'no failure';
+    const answers = code === 'address_not_allowed';
+    const told = `${showAddress(address)} answers`;
+    return findingOf(answers, about, answers ? `${told}.` : `${told} ${code} where egress refuses the address.`);
+  } catch (error) {
+    return awayFinding(about, address, error);
+  }
+}
+
+/** The gateway is open to workers alone: a pod that reaches it, although it is none, shows that nothing enforces network policies. */
+async function checkNetworkPolicies(gateway: ServerAddress, vouched: Config['workerNetwork']): Promise<Finding> {
+  const about = 'network policies';
+  const isClosed = (await findListenError(gateway)) !== null;
+  if (isClosed) return findingOf(true, about, 'This pod cannot reach the gateway, as network policies want it.');
+  const text =
+    'The cluster enforces no network policies: this pod reaches the gateway, which is open to workers alone.';
+  const claim = ' TRAWL_WORKER_NETWORK says that it does.';
+  return findingOf(false, about, vouched === null ? text : text + claim, vouched === null ? 'note' : 'problem');
+}
+
+function awayFinding(about: string, address: ServerAddress, error: unknown): Finding {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  return findingOf(false, about, `${showAddress(address)} cannot be asked: ${wordsOf(cause)}.`);
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,92 @@
+import { expect } from 'chai';
+import { checkCluster } from '../../src/admin/check-cluster.ts';
+import { readConfig } from '../../src/base/config.ts';
+import { listManifests } from '../../src/runners/kubernetes/namespace-manifests.ts';
+import { podShapeOf } from '../../src/runners/kubernetes/pod-shape.ts';
+import { type Cluster, startCluster } from '../support/cluster/cluster.ts';
+import { apply, kubectl } from '../support/cluster/kubectl.ts';
+import { makeWorkerPod, writeControllerConfig } from '../support/cluster/worker-namespace.ts';
+import { aFolder } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+const namespace = 'workers';
+const settings = {
+  TRAWL_RUNNER: 'kubernetes',
+  TRAWL_OBJECTS: 's3',
+  TRAWL_S3_BUCKET: 'films',
+  TRAWL_KUBE_NAMESPACE: namespace,
+  TRAWL_WORKER_IMAGE: 'local.test/worker:1',
+  TRAWL_GATEWAY_ADDRESS: 'http://gateway.media.svc:8082',
+  TRAWL_EGRESS_ADDRESS: 'http://egress.media.svc:4750',
+};
+const configOf = (more: object = {}) => readConfig({ ...settings, ...more }, () => '');
+
+describe('the doctor beside a real API server', function () {
+  this.timeout(120_000);
+  const { folder, remove } = aFolder();
+  let cluster: Cluster;
+  let env: Record<string, string>;
+  before(async () => {
+    cluster = await startCluster();
+    await kubectl(cluster, ['create', 'namespace', namespace]);
+    for (const name of ['trawl-controller', 'trawl-worker', 'stranger']) {
+      await kubectl(cluster, ['create', 'serviceaccount', name, '-n', namespace]);
+    }
+    const ways = { namespace, gatewayPort: 8082, egressPort: 4750, stores: [] };
+    await apply(cluster, ...listManifests(podShapeOf(configOf()), ways, 100));
+    env = { KUBECONFIG: await writeControllerConfig(cluster, namespace, folder) };
+    await until(async () => (await wrong()).length === 0, 20, 'the namespace is guarded');
+  });
+  after(async () => {
+    await cluster?.stop();
+    remove();
+  });
+
+  const wrong = async (config = configOf(), way = env) =>
+    (await checkCluster(config, way)).filter(({ level }) => level !== 'ok').map(({ text }) => text);
+
+  it('finds nothing wrong with what trawl manifests makes', async () => {
+    const findings = await checkCluster(configOf(), env);
+    expect(findings.map(({ level, text }) => `${level}: ${text}`)).to.deep.equal([
+      'ok: The controller may do all it needs in workers.',
+      'ok: workers lets in workers.',
+      'ok: workers refuses pods that are no workers.',
+      'ok: No worker waits for its image.',
+    ]);
+    expect(await kubectl(cluster, ['get', 'jobs', '-n', namespace, '-o', 'name'])).to.equal('');
+  });
+
+  it('names the rights that are missing, and a cluster that cannot be found', async () => {
+    const access = { KUBECONFIG: cluster.kubeconfigOf({ name: `system:serviceaccount:${namespace}:stranger` }) };
+    expect((await wrong(configOf(), access)).join()).to.match(
+      /^The controller may not do: create jobs, .* in workers\.$/,
+    );
+    expect((await wrong(configOf(), {})).join()).to.match(/^The cluster cannot be found: /);
+  });
+
+  it('repeats why a worker of the settings would be refused', async () => {
+    const said = await wrong(configOf({ TRAWL_WORKER_IMAGE: 'local.test/worker:2' }));
+    expect(said.join()).to.match(/^workers refuses a worker: .*trawl: only the image of workers/);
+  });
+
+  it('says which image a pod waits for, and on which node', async () => {
+    const pod = makeWorkerPod('waits', podShapeOf(configOf()));
+    const path = `/api/v1/namespaces/${namespace}/pods`;
+    await cluster.admin.ask('POST', path, pod);
+    const state = { waiting: { reason: 'ImagePullBackOff', message: 'Back-off pulling image "local.test/worker:1"' } };
+    const status = {
+      containerStatuses: [{ name: 'worker', image: '', imageID: '', ready: false, restartCount: 0, state }],
+    };
+    const type = 'application/merge-patch+json';
+    await cluster.admin.ask('PATCH', `${path}/${pod.metadata.name}/status`, { status }, type);
+    expect((await wrong()).join()).to.match(/^local\.test\/worker:1 cannot be pulled on .*: Back-off pulling image/);
+    await kubectl(cluster, ['delete', 'pod', '-n', namespace, pod.metadata.name, '--force', '--grace-period=0']);
+  });
+
+  it('says that the namespace lets in other pods once its policy is gone', async () => {
+    await kubectl(cluster, ['delete', 'validatingadmissionpolicybinding', '--all']);
+    const open = async () => (await wrong()).join();
+    await until(async () => (await open()) !== '', 20, 'the namespace is open');
+    expect(await open()).to.match(/^workers lets in pods with any image: apply the admission policy/);
+  });
+});
