@@ -25,7 +25,7 @@ const namespaces = ['media', 'media-workers', 'films'];
 const administrator = 'system:serviceaccount:media:trawl-controller';
 
 describe('the chart on a real API server', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   let cluster: Cluster;
   const { folder, remove } = aFolder();
 
@@ -34,7 +34,7 @@ describe('the chart on a real API server', function () {
     for (const name of namespaces) await makeNamespace(cluster, name);
     const definitions = foreignDefinitions().flatMap((file) => ['-f', file]);
     await kubectl(cluster, ['apply', '--server-side', ...definitions]);
-    const established = ['wait', '--for=condition=Established', '--timeout=60s', ...definitions];
+    const established = ['wait', '--for=condition=Established', '--timeout=180s', ...definitions];
     await kubectl(cluster, established);
     // The list of documents is small, and newer than the one document that kubeconform's schemas are made of.
     const isListed = async () => Object.keys((await cluster.admin.ask('GET', '/openapi/v3')).paths).includes(lastGroup);

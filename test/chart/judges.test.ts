@@ -11,7 +11,7 @@ import { read } from '../support/tree.ts';
 const oldest = ['--kube-version', '1.31.0'];
 
 describe('the chart before judges of others', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const { folder, remove } = aFolder();
   after(remove);
 

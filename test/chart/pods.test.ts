@@ -20,7 +20,7 @@ const longest = 'r'.repeat(53);
 const labelOf = (object: Json) => object.metadata.labels['app.kubernetes.io/component'];
 
 describe('the pods of the chart', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
 
   for (const scenario of scenarios) {
     describe(`with ${scenario}`, () => {

@@ -53,7 +53,7 @@ const refusals: readonly (readonly [string, Readonly<Record<string, unknown>>, R
 ];
 
 describe('the values of the chart', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
 
   it('are linted without a word against any scenario', () => {
     for (const scenario of scenarios) {

@@ -42,7 +42,7 @@ const variants: readonly (readonly [string, Rendering])[] = [
 ];
 
 describe("the namespace of the chart's workers", function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
 
   for (const [title, rendering] of variants) {
     it(`holds what trawl manifests prints for the controller of the chart, field by field: ${title}`, () => {

@@ -22,7 +22,7 @@ const settings = {
 const configOf = (more: object = {}) => readConfig({ ...settings, ...more }, () => '');
 
 describe('the doctor beside a real API server', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const { folder, remove } = aFolder();
   let cluster: Cluster;
   let env: Record<string, string>;

@@ -38,7 +38,7 @@ interface Pod {
 }
 
 describe('whole jobs on real nodes', function () {
-  this.timeout(180_000);
+  this.timeout(600_000);
   const folder = mkdtempSync(join(tmpdir(), 'trawl-test-'));
   let network: Network;
   let cluster: Cluster;
@@ -150,7 +150,7 @@ describe('whole jobs on real nodes', function () {
   it('a job whose node is drained is interrupted, and done on another node', async () => {
     const { order, pod, letGo } = await startHeld();
     const { name } = nodeOf(pod);
-    await kubectl(cluster, ['drain', name, '--delete-emptydir-data', '--force', '--timeout=60s']);
+    await kubectl(cluster, ['drain', name, '--delete-emptydir-data', '--force', '--timeout=180s']);
     const other = await whereIs(order, 2, 20);
     await kubectl(cluster, ['uncordon', name]);
     letGo();
@@ -206,7 +206,7 @@ describe('whole jobs on real nodes', function () {
   });
 
   it('a job whose time is up ends, whether its worker sees it or hangs', async () => {
-    await trawl.startController({ TRAWL_JOB_SECONDS: '15' });
+    await trawl.startController({ TRAWL_JOB_SECONDS: '30' });
     const { order: hung, pod, letGo } = await startHeld();
     const [worker = 0] = workersIn(nodeOf(pod));
     nodeOf(pod).run('kill', '-STOP', String(worker));
@@ -232,8 +232,8 @@ describe('whole jobs on real nodes', function () {
 
   if (isLong) {
     it('a job whose worker hangs while no controller is there is ended by its kubelet', async function () {
-      this.timeout(300_000);
-      await trawl.startController({ TRAWL_JOB_SECONDS: '15' });
+      this.timeout(600_000);
+      await trawl.startController({ TRAWL_JOB_SECONDS: '30' });
       const { order, pod, letGo } = await startHeld();
       const [worker = 0] = workersIn(nodeOf(pod));
       nodeOf(pod).run('kill', '-STOP', String(worker));

@@ -31,7 +31,7 @@ const ours = [
 const version = (JSON.parse(read('package.json')) as { version: string }).version;
 
 describe('The content of the images', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   let images: Images;
   before(function () {
     this.timeout(buildMilliseconds);

@@ -28,7 +28,7 @@ const jobs = {
 };
 
 describe('The worker image under a read-only root', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   let images: Images;
   let source: Source;
   let proxy: TestProxy;

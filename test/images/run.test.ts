@@ -14,7 +14,7 @@ used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(used.ru_utime + used.ru_stime)`;
 
 describe('The images under a read-only root', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   let images: Images;
   before(function () {
     this.timeout(buildMilliseconds);

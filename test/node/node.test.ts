@@ -14,7 +14,7 @@ import { type Node, startNode } from '../support/cluster/node.ts';
 import { processesOf } from '../support/worker.ts';
 
 describe('a real node', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   let folder: string;
   let network: Network;
   let cluster: Cluster;
@@ -39,7 +39,7 @@ describe('a real node', function () {
   });
 
   const waitFor = (job: string, condition: string) =>
-    kubectl(cluster, ['wait', '-n', 'jobs', `job/${job}`, `--for=condition=${condition}`, '--timeout=60s']);
+    kubectl(cluster, ['wait', '-n', 'jobs', `job/${job}`, `--for=condition=${condition}`, '--timeout=180s']);
 
   const terminated = async (job: string) => {
     const words = ['get', 'pods', '-n', 'jobs', '-l', `batch.kubernetes.io/job-name=${job}`, '-o', 'json'];
@@ -86,10 +86,10 @@ describe('a real node', function () {
 
   it('is lost when its power goes off, and tells what has ended when it is on again', async () => {
     await apply(cluster, makeJob('lost', { script: 'sleep 1000' }));
-    await kubectl(cluster, ['wait', '-n', 'jobs', 'job/lost', '--for=jsonpath={.status.ready}=1', '--timeout=60s']);
+    await kubectl(cluster, ['wait', '-n', 'jobs', 'job/lost', '--for=jsonpath={.status.ready}=1', '--timeout=180s']);
     await node.powerOff();
     expect(processesOf(node.folder)).to.deep.equal([]);
-    await kubectl(cluster, ['wait', `node/${node.name}`, '--for=condition=Ready=Unknown', '--timeout=30s']);
+    await kubectl(cluster, ['wait', `node/${node.name}`, '--for=condition=Ready=Unknown', '--timeout=180s']);
     await node.powerOn();
     await waitFor('lost', 'Failed');
     expect((await terminated('lost')).exitCode).to.be.greaterThan(0);
