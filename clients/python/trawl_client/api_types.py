@@ -177,6 +177,8 @@ class VideoRequest(TypedDict):
     query: str
     download_type: NotRequired[Literal['audio_video', 'audio', 'video']]
     max_duration: NotRequired[float]
+    start: NotRequired[float]
+    end: NotRequired[float]
     video_quality: NotRequired[Literal['best', '1080p', '720p', '480p', '360p']]
     video_format: NotRequired[Literal['mp4', 'webm', 'mkv']]
     webhook_url: NotRequired[str]
@@ -190,6 +192,8 @@ class AudioRequest(TypedDict):
     query: str
     download_type: NotRequired[Literal['audio']]
     max_duration: NotRequired[float]
+    start: NotRequired[float]
+    end: NotRequired[float]
     audio_quality: NotRequired[Literal['best', '320kbps', '256kbps', '128kbps']]
     audio_format: NotRequired[Literal['mp3', 'm4a', 'wav']]
     webhook_url: NotRequired[str]

@@ -238,6 +238,10 @@ export interface components {
             download_type?: "audio_video" | "audio" | "video";
             /** @description Seconds; what is longer is cut to this length. */
             max_duration?: number;
+            /** @description Second of the source at which the file begins; instead of max_duration. */
+            start?: number;
+            /** @description Second of the source at which the file ends; instead of max_duration. */
+            end?: number;
             /**
              * @description The largest picture wanted.
              * @default best
@@ -284,6 +288,10 @@ export interface components {
             download_type?: "audio";
             /** @description Seconds; what is longer is cut to this length. */
             max_duration?: number;
+            /** @description Second of the source at which the file begins; instead of max_duration. */
+            start?: number;
+            /** @description Second of the source at which the file ends; instead of max_duration. */
+            end?: number;
             /**
              * @description The highest bit rate wanted.
              * @default best
