@@ -51,7 +51,7 @@ describe('mails', function () {
     await endPurchase(store, purchase, { verdict: 'paid', payment: 'pi_1', seller });
   };
 
-  it('bring the invoice to every owner, as text and as HTML that say the same', async () => {
+  it('events-7: bring the invoice to every owner, as text and as HTML that say the same', async () => {
     await pay(await aMailedBuyer('ada@example.com', 'bob@example.com'));
     await post();
     const invoices = box.mails.filter(({ mail }) => mail.subject?.startsWith('Invoice'));

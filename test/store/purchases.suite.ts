@@ -163,7 +163,7 @@ export function purchasesSuite(store: () => TestStore): void {
   };
   const places = async () => Number(await store().connection.send(['LLEN', keys.invoices]));
 
-  it('gives an invoice the next number once it is paid, and leaves one mail about it', async () => {
+  it('events-7: gives an invoice the next number once it is paid, and leaves one mail about it', async () => {
     const before = await places();
     const [first, failing, second] = [await low(), await low(), await low()];
     const bought = await take(first);
