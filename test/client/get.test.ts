@@ -8,6 +8,7 @@ import { anotherKey } from '../support/api.ts';
 import { type CallerCommand, startCommand } from '../support/caller.ts';
 import { type FaultyLink, startFaultyLink } from '../support/faulty-link.ts';
 import { freePort } from '../support/free-port.ts';
+import { look } from '../support/media.ts';
 import type { AccountOptions } from '../support/record.ts';
 import { type Customer, makeService, type Service } from '../support/service.ts';
 import { type Source, startSource } from '../support/source-server.ts';
@@ -82,6 +83,13 @@ describe('trawl get', function () {
     expect(
       link.calls.filter(({ path }) => path.startsWith('/files/')).map(({ headers }) => headers['x-api-key']),
     ).to.deep.equal([undefined]);
+  });
+
+  it('D31: fetches a part of a source', async () => {
+    const got = run([`${films.url}/films/clip.mp4`, '--start', '1.3', '--end', '3.1']);
+    expect([await got.ended, got.out()]).to.deep.equal([0, 'clip.mp4\n'], got.err());
+    expect(look(join(folder, 'clip.mp4')).duration).to.be.closeTo(1.8, 0.5);
+    await isCharged();
   });
 
   it('fetches a list from standard input and tells a script of each file', async () => {
