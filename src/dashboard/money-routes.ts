@@ -1,8 +1,11 @@
 import { usage } from '../model/money.ts';
+import { type EndedPurchase, invoiceNumber, writePrice } from '../model/purchase.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { readSnapshot } from '../store/accounts/read-snapshot.ts';
 import type { ReadArchivedPart } from '../store/log/archived-parts.ts';
 import { readLedger } from '../store/log/read-ledger.ts';
+import { listOffers } from '../store/money/offers.ts';
+import { listPurchases } from '../store/money/read-purchases.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { DashboardRoute } from './dashboard-app.ts';
 
@@ -15,18 +18,58 @@ export function moneyRoutes(store: RecordStore, open: ReadArchivedPart): Dashboa
       method: 'GET',
       path: '/api/billing',
       handle: async ({ accountId }) => {
-        if (accountId === '') return { status: 200, body: { usage: null, plan: null, ledger: [] } };
-        const [{ balances, account, plan }, entries] = await Promise.all([
+        if (accountId === '')
+          return { status: 200, body: { usage: null, plan: null, ledger: [], purchases: [], offers: [] } };
+        const [{ balances, account, plan }, entries, bought, offers] = await Promise.all([
           readSnapshot(store, accountId),
           readLedger(store, accountId, ledgerEntries, open),
+          listPurchases(store, accountId),
+          listOffers(store),
         ]);
+        const purchases = bought.map(purchaseJson);
         const { api_key: _, ...shown } = usage(balances, account, plan, null, store.clock.now());
         const ledger = entries.map((entry) => ({ ...entry, at: writeTime(entry.at) }));
         return {
           status: 200,
-          body: { usage: shown, plan, invoice: account.invoice, suspended: account.suspended, ledger },
+          body: {
+            usage: shown,
+            plan,
+            invoice: account.invoice,
+            suspended: account.suspended,
+            ledger,
+            purchases,
+            offers,
+          },
         };
       },
     },
   ];
+}
+
+/** A purchase as the account's people see it: nothing of the provider's ids. */
+function purchaseJson({
+  id,
+  kind,
+  pack_title,
+  pack_total,
+  price_cents,
+  currency,
+  state,
+  ended_at,
+  invoice,
+  reason,
+}: EndedPurchase) {
+  const price = writePrice(price_cents, currency);
+  const number = invoice === undefined ? null : invoiceNumber(invoice);
+  return {
+    id,
+    kind,
+    pack: pack_title,
+    credits: pack_total,
+    price,
+    state,
+    at: writeTime(ended_at),
+    invoice: number,
+    reason: reason ?? null,
+  };
 }

@@ -27,6 +27,7 @@ const files: Readonly<Record<string, string>> = {
       'requests',
       'server',
       'sign-in',
+      'topup',
       'webhooks',
     ].map((name) => [`/${name}.js`, join(folder, `${name}.js`)]),
   ),

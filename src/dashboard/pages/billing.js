@@ -1,10 +1,11 @@
 import { count, html, Moment, Table, useAnswer, Waiting } from '/elements.js';
+import { Topup } from '/topup.js';
 
 /** Balances in the order in which they are drawn, packs, and the ledger. */
-export function Billing() {
+export function Billing({ may }) {
   const { json, error, reload } = useAnswer('/api/billing');
   if (!json) return html`<h1>Billing</h1><${Waiting} error=${error} reload=${reload} />`;
-  const { usage, plan, ledger } = json;
+  const { usage, plan, ledger, purchases, offers } = json;
   if (!usage) return html`<h1>Billing</h1><p class="lead">Choose an account to look at.</p>`;
   const { packs, credits, period } = usage;
   const packColumns = [
@@ -23,6 +24,13 @@ export function Billing() {
     ['Credits', ({ kind, amount }) => `${kind === 'grant' ? '+' : '−'}${count(amount)}`, 'number'],
     ['Job', ({ job }) => (job ? html`<a href=${`/jobs/${job}`}><code>${job.slice(0, 8)}</code></a>` : '')],
   ];
+  const purchaseColumns = [
+    ['Time', ({ at }) => html`<${Moment} at=${at} />`],
+    ['Pack', ({ pack, credits }) => `${pack}: ${count(credits)} credits`],
+    ['Price', ({ price }) => price, 'number'],
+    ['State', ({ state, reason }) => html`${state} ${reason && html`<span class="quiet">${reason}</span>`}`],
+    ['Invoice', ({ invoice }) => invoice ?? ''],
+  ];
   return html`<h1>Billing</h1>
     <p class="lead">A credit is taken when a file is there, first from the plan, then from packs, then from credits.</p>
     <div class="tiles">
@@ -32,5 +40,7 @@ export function Billing() {
       <div class="card">Credits <b>${count(credits.remaining)}</b><span class="quiet">of ${count(credits.given)}</span></div>
     </div>
     ${packs && html`<section class="card"><${Table} caption="Packs, in the order in which they are used" columns=${packColumns} rows=${packs.items} none="" /></section>`}
+    <${Topup} may=${may} offers=${offers} />
+    <section class="card"><${Table} caption="Purchases" columns=${purchaseColumns} rows=${purchases} none="Nothing was bought yet." /></section>
     <section class="card"><${Table} caption="Ledger: the last 100 entries" columns=${ledgerColumns} rows=${ledger} none="Nothing has moved yet." /></section>`;
 }

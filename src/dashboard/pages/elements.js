@@ -149,7 +149,7 @@ export function Table({ caption, columns, rows, none }) {
         ${rows.map(
           (row) =>
             html`<tr key=${row.id ?? row.alias ?? row.name ?? row.entry}>
-              ${columns.map(([, cell, kind]) => html`<td class=${kind ?? ''}>${cell(row)}</td>`)}
+              ${columns.map(([title, cell, kind]) => html`<td class=${kind ?? ''} data-title=${title}>${cell(row)}</td>`)}
             </tr>`,
         )}
       </tbody>

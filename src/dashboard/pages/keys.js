@@ -77,7 +77,7 @@ function Quotas({ used, quotas }) {
     const max = quotas[name];
     if (max === null && name !== 'total') return null;
     return html`<div>
-      ${title}: ${count(used[name])}${
+      ${name === 'total' && max === null ? '' : `${title}: `}${count(used[name])}${
         max !== null &&
         html` of ${count(max)}
         <progress max=${Math.max(1, max)} value=${Math.min(max, used[name])} aria-label=${`${title}: ${used[name]} of ${max}`}></progress>`

@@ -13,7 +13,7 @@ export function Overview({ session }) {
   if (!usage) return html`${title}<p class="lead">Choose an account to look at.</p>`;
   const ended = jobs.json.jobs.filter(({ status }) => status !== 'QueuedJob' && status !== 'Running');
   const good = ended.filter(({ status }) => status === 'CompletedJob').length;
-  const failed = ended.filter(({ success }) => success === false).slice(0, 5);
+  const failed = ended.filter(({ success, error_code }) => success === false && error_code !== 'cancelled').slice(0, 5);
   return html`${title}
     <p class="lead">${plan ? `Plan ${plan.name}` : 'No plan'}${usage.renewal_date && html`, renewed <${Moment} at=${usage.renewal_date} />`}</p>
     ${suspended && html`<${Notice}>The account is suspended: every call answers 403. Ask the operator.<//>`}

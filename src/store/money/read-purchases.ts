@@ -7,6 +7,12 @@ export async function readPurchase(store: RecordStore, accountId: string, id: st
   return json === null ? null : (JSON.parse(text(json)) as EndedPurchase);
 }
 
+/** Returns the ended purchases of an account, newest first. */
+export async function listPurchases(store: RecordStore, accountId: string): Promise<EndedPurchase[]> {
+  const found = await store.connection.read(['HVALS', keys.bought(accountId)]);
+  return found.map((json) => JSON.parse(json) as EndedPurchase).sort((a, b) => b.ended_at - a.ended_at);
+}
+
 /** Returns the purchase that the provider knows by this payment; `null` for a payment that is not ours. */
 export async function findPurchase(store: RecordStore, payment: string): Promise<EndedPurchase | null> {
   const [account = '', id = ''] = text(await store.connection.read(['HGET', keys.payments, payment])).split('/');

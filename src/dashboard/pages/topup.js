@@ -1,0 +1,56 @@
+import { Badge, count, Form, html, Moment, Notice, useAnswer, useState, Waiting } from '/elements.js';
+import { ask } from '/server.js';
+
+function price(cents, currency) {
+  const format = new Intl.NumberFormat(undefined, { style: 'currency', currency });
+  return format.format(cents / 10 ** format.resolvedOptions().maximumFractionDigits);
+}
+
+/** The rule of the automatic top-up as one sentence, and the form that changes it. */
+export function Topup({ may, offers }) {
+  const { json, error, reload } = useAnswer('/api/topup');
+  const [isSaved, setSaved] = useState(false);
+  if (!json)
+    return html`<section class="card"><h2>Automatic top-up</h2><${Waiting} error=${error} reload=${reload} /></section>`;
+  const save = async (form) => {
+    setSaved(false);
+    const offer = offers.find(({ name }) => name === form.get('offer'));
+    await ask('PUT', '/api/topup', {
+      enabled: form.get('enabled') === 'on',
+      threshold_percent: Number(form.get('threshold')),
+      monthly_cap_cents: form.get('cap') === '' ? null : Number(form.get('cap')),
+      ...(offer && {
+        pack: { title: offer.title, total: offer.credits, price_cents: offer.price_cents, currency: offer.currency },
+      }),
+    });
+    await reload();
+    setSaved(true);
+  };
+  return html`<section class="card">
+    <h2>Automatic top-up <${Badge} kind=${json.enabled ? 'good' : ''}>${json.enabled ? 'on' : 'off'}<//></h2>
+    <p>${sentenceOf(json)}</p>
+    ${isSaved && html`<${Notice} kind="good">Saved. Nothing is bought by saving.<//>`}
+    ${
+      may.own &&
+      html`<${Form} button="Save" onSend=${save}>
+      <label class="check"><input type="checkbox" name="enabled" checked=${json.enabled} />Buy a pack when little is left</label>
+      <label>Below this share of the quota and one pack<select name="threshold">
+        ${[10, 15, 20, 25, 30].map((n) => html`<option value=${n} selected=${n === json.threshold_percent}>${n} %</option>`)}
+      </select></label>
+      <label>Pack<select name="offer">
+        <option value="">${json.pack.title ?? 'Choose one'}</option>
+        ${offers.map((offer) => html`<option value=${offer.name}>${offer.title}: ${count(offer.credits)} credits for ${price(offer.price_cents, offer.currency)}</option>`)}
+      </select></label>
+      <label>At most in a month <small>In the smallest unit of the currency, such as cents; empty: no limit</small>
+        <input name="cap" type="number" min="1" step="1" value=${json.monthly_cap_cents ?? ''} /></label>
+    <//>`
+    }
+  </section>`;
+}
+
+function sentenceOf({ enabled, threshold_percent, pack, monthly_cap_cents, next_possible_at }) {
+  if (!enabled) return 'Nothing is bought by itself.';
+  const cap = monthly_cap_cents === null ? '' : `, at most ${price(monthly_cap_cents, pack.currency)} a month`;
+  return html`Below ${threshold_percent} % it buys ${count(pack.total)} credits for ${price(pack.price_cents, pack.currency)}${cap}; next possible
+    ${next_possible_at ? html` <${Moment} at=${next_possible_at} />` : ' at once'}.`;
+}
