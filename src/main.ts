@@ -66,6 +66,11 @@ const roles: readonly Command[] = [
     load: async () => (await import('./client/login.ts')).runLogin,
   },
   {
+    name: 'mcp',
+    text: 'Serve the tools of the Model Context Protocol, as a caller',
+    load: async () => (await import('./client/mcp.ts')).runMcp,
+  },
+  {
     name: 'admin',
     text: 'Plans, accounts, keys, money and logs',
     load: async () => (await import('./admin/admin.ts')).runAdmin,

@@ -6,6 +6,7 @@ import { tableOf } from '../base/markdown-table.ts';
 import { metricsTable } from '../base/metrics.ts';
 import { getHelp } from '../client/get-options.ts';
 import { loginHelp } from '../client/login.ts';
+import { mcpHelp } from '../client/mcp.ts';
 import type { AdminCommand } from './command.ts';
 import { partsOf, usageOf } from './command-help.ts';
 import { commands } from './commands.ts';
@@ -84,6 +85,11 @@ ${getHelp}\`\`\`
 
 \`\`\`text
 ${loginHelp}\`\`\`
+
+## trawl mcp
+
+\`\`\`text
+${mcpHelp}\`\`\`
 `;
 }
 

@@ -150,10 +150,10 @@ function answerHttp({ req, res }: ApiCall, { allowed }: ServedRoute): boolean {
 async function answerKeyed(server: ApiServer, call: ApiCall, handle: KeyedHandler): Promise<ApiReply | null> {
   const { req, caller } = call;
   const isPost = req.method === 'POST';
-  if (isPost) requireSmallBody(req);
+  if (isPost) requireSmallBody(req, call.route?.maxBodyBytes);
   const blockedSeconds = caller.blame === null ? null : server.blocked.waitSeconds(caller.blame);
   if (blockedSeconds !== null) throw refuse('ip_blocked', undefined, blockedSeconds);
-  const body = isPost ? await readJsonBody(req) : noBody;
+  const body = isPost ? await readJsonBody(req, call.route?.maxBodyBytes) : noBody;
   // In hand only now: callers who never send the rest of their bodies would keep everybody else out.
   return takeInHand(server, () =>
     answerComplete(server, call, body, handle).catch((error) => countAuthFailure(server, call, error)),
@@ -170,7 +170,8 @@ async function answerComplete(
   const { req, route } = call;
   const { x_api_key, ...given } = { ...call.given, ...body.parameters } as Record<string, unknown>;
   call.given = given;
-  const key = readKey(req.get('x-api-key') || x_api_key);
+  const bearer = route?.takesBearer ? /^Bearer (\S+)$/i.exec(req.get('authorization') ?? '')?.[1] : undefined;
+  const key = readKey(req.get('x-api-key') || bearer || x_api_key);
   if (key === null) throw refuse('invalid_api_key');
   call.logged = key;
 

@@ -94,6 +94,7 @@ export const bodyExamples: Readonly<Record<string, unknown>> = {
   downloadVideoByPost: { query: film, video_quality: '720p', webhook_url: 'https://example.com/hook' },
   downloadAudioByPost: { query: film, audio_format: 'm4a' },
   readMetadataByPost: { query: film, is_async: true },
+  callMcp: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'download', arguments: { query: film } } },
 };
 
 export const jobIdExample = id;

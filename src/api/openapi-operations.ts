@@ -1,5 +1,5 @@
 import type { RefusalCode } from '../base/errors.ts';
-import { object, ref, type Schema } from '../model/answer-schemas.ts';
+import { object, ref, type Schema, text } from '../model/answer-schemas.ts';
 import type { ParameterTable } from '../model/parameter-kinds.ts';
 import {
   creditParameters,
@@ -19,6 +19,7 @@ export const tags = {
   Jobs: 'Follow, list, cancel and repeat jobs. All of it is free.',
   Files: 'Fetch the file of a completed job by its signed link, which needs no key.',
   Account: 'Balances, limits and the health of the platform. All of it is free.',
+  Agents: 'The Model Context Protocol, for programs that act for people.',
   Service: 'The service itself, without a key.',
   Aliases: 'The same operations at further paths, for good: callers of them need not change.',
 } as const;
@@ -34,7 +35,9 @@ export interface OperationRow {
   readonly description: string;
   readonly tables: readonly ParameterTable[];
   readonly headers?: readonly RequestHeader[];
-  readonly ok: Readonly<Record<string, Schema | 'stream' | 'file' | 'page'>>;
+  readonly ok: Readonly<Record<string, Schema | 'stream' | 'messages' | 'file' | 'page'>>;
+  /** Schema of the body of a POST that costs no credit. */
+  readonly body?: Schema;
   readonly errors: readonly RefusalCode[];
   /** Descriptions of further statuses, which have no JSON or the body of an error. */
   readonly besides?: Readonly<Record<string, string>>;
@@ -205,6 +208,22 @@ export const operations: OperationTable = {
       tables: [statsParameters],
       ok: { 200: ref('Stats') },
       errors: [...always, 'not_found'],
+    },
+  },
+  mcp: {
+    POST: {
+      id: 'callMcp',
+      tag: 'Agents',
+      summary: 'Exchange one message of the Model Context Protocol',
+      description:
+        'Streamable HTTP without sessions: a JSON-RPC message of at most 64 KiB, answered with a stream of events. The tools ' +
+        'are metadata, download, job and usage. The key may also come as `Authorization: Bearer`. A refusal of the key or ' +
+        'the rate answers the request, every other one is the result of the tool.',
+      tables: [],
+      body: { type: 'object', properties: { jsonrpc: { const: '2.0' }, method: text }, required: ['jsonrpc'] },
+      ok: { 200: 'messages' },
+      errors: [...always, 'payload_too_large'],
+      besides: { 202: 'A notification was heard' },
     },
   },
   files: {

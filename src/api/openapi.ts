@@ -77,6 +77,7 @@ function operation({ name, route, method, path, alias }: PathOperation): object 
     ...(isOpen ? { security: [] } : {}),
     parameters: [...inPath, ...(row.headers ?? []).map((one) => requestHeaders[one]), ...query],
     ...(body ? { requestBody: bodyOf(row, [...row.tables, globalParameters]) } : {}),
+    ...(row.body ? { requestBody: { required: true, content: jsonOf(row.body, bodyExamples[row.id]) } } : {}),
     responses: { ...responsesOf(row, isOpen), ...errorsOf(row.errors, isOpen) },
   };
 }
@@ -134,6 +135,11 @@ function responsesOf(row: OperationRow, isOpen: boolean): object {
     if (schema === 'page') return [status, { description, headers, content: { 'text/html': { schema: text } } }];
     if (schema === 'stream') {
       const content = { 'text/event-stream': { schema: ref('Event') }, ...error };
+      return [status, { description, headers, content }];
+    }
+    if (schema === 'messages') {
+      const message = object({ event: text, data: { ...text, description: 'A JSON-RPC message' } }, ['event']);
+      const content = { 'text/event-stream': { schema: message }, ...error };
       return [status, { description, headers, content }];
     }
     if (status === '202') return [status, { description, headers, content: jsonOf(schema, acceptedExample), links }];

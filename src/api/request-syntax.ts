@@ -8,7 +8,8 @@ export interface RequestBody {
   readonly fault: string | null;
 }
 
-const maxBodyBytes = 16 * 1024;
+/** Limit of a body where a route has no other. */
+const usualBodyBytes = 16 * 1024;
 /** Node's query parser ignores all parameters after this many. */
 const maxParameters = 1000;
 const notObject = 'Bad Request: the body must be a JSON object';
@@ -46,14 +47,14 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** Refuses a body that declares more than 16 KiB, before it is read. */
-export function requireSmallBody({ headers }: IncomingMessage): void {
-  if (Number(headers['content-length'] ?? 0) > maxBodyBytes) throw refuse('payload_too_large');
+/** Refuses a body that declares more than the limit, before it is read. */
+export function requireSmallBody({ headers }: IncomingMessage, maxBytes = usualBodyBytes): void {
+  if (Number(headers['content-length'] ?? 0) > maxBytes) throw refuse('payload_too_large');
 }
 
-/** Reads the JSON body of a request; refuses one above 16 KiB before it has arrived whole. */
-export async function readJsonBody(req: IncomingMessage): Promise<RequestBody> {
-  const bytes = await readBody(req, maxBodyBytes);
+/** Reads the JSON body of a request; refuses one above the limit before it has arrived whole. */
+export async function readJsonBody(req: IncomingMessage, maxBytes = usualBodyBytes): Promise<RequestBody> {
+  const bytes = await readBody(req, maxBytes);
   if (bytes === null) throw refuse('payload_too_large');
   if (bytes.length === 0) return { parameters: {}, fault: null };
   if (!isJson(req.headers['content-type'])) return { parameters: {}, fault: notJson };

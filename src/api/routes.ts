@@ -9,6 +9,10 @@ export interface Route {
   readonly methods: readonly Method[];
   /** Set when a call costs a credit: then HEAD and prefetch are refused (D3). */
   readonly endpoint?: Endpoint;
+  /** Largest body; 16 KiB unless given. */
+  readonly maxBodyBytes?: number;
+  /** True when the key may also come as `Authorization: Bearer`. */
+  readonly takesBearer?: true;
 }
 
 const job = ['/v1/jobs/:id', '/api/v1/jobs/:id', '/jobs/:id'] as const;
@@ -67,6 +71,13 @@ export const keyedRoutes = {
     name: 'stats',
     paths: ['/v1/stats', '/api/v1/stats'],
     methods: ['GET'],
+  },
+  mcp: {
+    name: 'mcp',
+    paths: ['/mcp'],
+    methods: ['POST'],
+    maxBodyBytes: 64 * 1024,
+    takesBearer: true,
   },
 } as const satisfies Record<string, Route>;
 

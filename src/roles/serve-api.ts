@@ -9,6 +9,7 @@ import { type HttpTimeouts, listen, type PendingLimit } from '../api/http-server
 import { deleteJob, getJob, getJobs, type JobRoutes } from '../api/job-routes.ts';
 import { makeJobView, type ViewJob } from '../api/job-view.ts';
 import { makeJobWatches } from '../api/job-watch.ts';
+import { answerMcp } from '../api/mcp-routes.ts';
 import { makeOpenapi } from '../api/openapi.ts';
 import { cacheStats } from '../api/stats-cache.ts';
 import { readJsonLines } from '../archive/json-lines.ts';
@@ -139,15 +140,18 @@ function makeHandlers(
   const { asyncStatus, egressAllow: exceptions, inspectSeconds } = config;
   const credit: CreditRoutes = { store, seal, asyncStatus, exceptions, admissions, inspector, inspectSeconds };
   const [pollJob, removeJob] = [getJob(jobs), deleteJob(jobs)];
+  const [video, audio] = [startDownload(credit, 'video'), startDownload(credit, 'audio')];
+  const [metadata, usage] = [getMetadata(credit), getUsage(store)];
   const handlers: ApiHandlers = {
-    video: startDownload(credit, 'video'),
-    audio: startDownload(credit, 'audio'),
-    metadata: getMetadata(credit),
+    video,
+    audio,
+    metadata,
+    mcp: answerMcp({ ...jobs, version, handlers: { video, audio, metadata, job: pollJob, usage } }),
     retry: startRetry(credit),
     jobs: getJobs(jobs),
     job: (call) => (call.req.method === 'DELETE' ? removeJob(call) : pollJob(call)),
     events: streamEvents(jobs),
-    usage: getUsage(store),
+    usage,
     history: getHistory(store, (object) => readJsonLines(objects, object)),
     stats: getStats(store, stats),
     files: deliverFile({ verify: seal.verify, readJob: (jobId) => readJob(store, jobId), objects, now }),

@@ -26,12 +26,16 @@ const folders: Record<string, Folder> = {
   webhooks: { may: ['base', 'model', 'store'], owns: [] },
   archive: { may: ['base', 'model', 'store', 'objects'], owns: [] },
   controller: { may: ['base', 'model', 'store', 'objects', 'runners', 'billing', 'webhooks', 'archive'], owns: [] },
-  api: { may: ['base', 'model', 'store', 'objects'], owns: ['express', 'express-rate-limit', 'swagger-ui-dist'] },
+  mcp: { may: ['base', 'model'], owns: ['@modelcontextprotocol/sdk'] },
+  api: {
+    may: ['base', 'model', 'mcp', 'store', 'objects'],
+    owns: ['express', 'express-rate-limit', 'swagger-ui-dist'],
+  },
   dashboard: {
     may: ['base', 'model', 'store', 'objects', 'api', 'billing'],
     owns: ['express', 'htm', 'openid-client'],
   },
-  client: { may: ['base', 'model'], owns: [] },
+  client: { may: ['base', 'model', 'mcp'], owns: [] },
   admin: {
     may: ['base', 'model', 'store', 'objects', 'billing', 'runners', 'media', 'egress', 'archive', 'client'],
     owns: [],

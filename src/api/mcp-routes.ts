@@ -1,0 +1,158 @@
+import { pipeline } from 'node:stream/promises';
+import { Refusal, type RefusalCode, refuse } from '../base/errors.ts';
+import type { McpAnswer, McpCall, McpService } from '../mcp/mcp-tools.ts';
+import { mcpTools } from '../mcp/mcp-tools.ts';
+import { isEnded } from '../model/job.ts';
+import { parseFlags } from '../model/request-parameters.ts';
+import type { KeyedCall, KeyedHandler } from './app.ts';
+import { isGone } from './file-routes.ts';
+import { enterFree, requireFlags } from './free-call.ts';
+import type { JobRoutes } from './job-routes.ts';
+import { readOwnJob } from './job-view.ts';
+
+/** Dependencies of the route of the Model Context Protocol: the handlers of what its tools do. */
+export interface McpRoutes extends Pick<JobRoutes, 'store' | 'viewJob' | 'watchJob' | 'draining' | 'log'> {
+  readonly handlers: Readonly<Record<McpCall['operation'], KeyedHandler>>;
+  readonly version: string;
+}
+
+/** Refusals that answer the request itself, in the order of D10; all others are results of the tool. */
+const ofTheCall: readonly RefusalCode[] = [
+  'invalid_api_key',
+  'inactive_api_key',
+  'expired_api_key',
+  'forbidden',
+  'rate_limited',
+  'unavailable',
+  'internal_error',
+];
+const protocolHeaders = ['accept', 'content-type', 'mcp-protocol-version'];
+const members = ['jsonrpc', 'id', 'method', 'params', 'result', 'error'];
+
+/** POST of one JSON-RPC message. The call of a tool is judged as the call of the API that it makes; every other one as a free call. */
+export function answerMcp(routes: McpRoutes): KeyedHandler {
+  return async (call) => {
+    const message = Object.fromEntries(
+      members.flatMap((name) => (name in call.given ? [[name, call.given[name]]] : [])),
+    );
+    if (call.fault !== null || !isToolCall(message) || !parseFlags(call.given).ok) {
+      await enterFree(routes.store, call);
+      requireFlags(call);
+    }
+    const judged = Promise.withResolvers<true>();
+    // It is awaited below; a refusal may come before that.
+    judged.promise.catch(() => {});
+    if (!isToolCall(message)) judged.resolve(true);
+    const service = ownService(routes, call, judged);
+    const headers = Object.fromEntries(
+      protocolHeaders.flatMap((name) => {
+        const value = call.req.get(name);
+        return value === undefined ? [] : [[name, value]];
+      }),
+    );
+    const { answerMessage } = await import('../mcp/mcp-server.ts');
+    const { response, close } = await answerMessage(service, routes.version, headers, message);
+    call.res.once('close', () => void close());
+    try {
+      const chunks = response.body?.getReader();
+      const first = chunks?.read();
+      // The protocol may refuse a tool before it has called anything.
+      const isJudged = await Promise.race([judged.promise, Promise.resolve(first).then(() => false)]);
+      if (!isJudged && !(await isSettled(judged.promise))) await enterFree(routes.store, call);
+      if (response.status >= 400) throw refuse('bad_request', `Bad Request: ${sentenceOf((await first)?.value)}`);
+      await send(call, response, bytesOf(first, chunks));
+    } catch (error) {
+      if (!isGone(error)) throw error;
+    } finally {
+      await close();
+    }
+    return null;
+  };
+}
+
+function isToolCall({ method, id, params }: Readonly<Record<string, unknown>>): boolean {
+  const name = typeof params === 'object' && params !== null && 'name' in params ? params.name : null;
+  return method === 'tools/call' && id !== undefined && mcpTools.some((tool) => tool.name === name);
+}
+
+/** The API within this process; `judged` settles with the first call that the tool makes. */
+function ownService(routes: McpRoutes, call: KeyedCall, judged: PromiseWithResolvers<true>): McpService {
+  const answer = async (work: () => Promise<McpAnswer>): Promise<McpAnswer> => {
+    try {
+      const answered = await work();
+      judged.resolve(true);
+      return answered;
+    } catch (error) {
+      if (!(error instanceof Refusal) || ofTheCall.includes(error.code)) judged.reject(error);
+      judged.resolve(true);
+      if (error instanceof Refusal) return { error: error.message, error_code: error.code };
+      routes.log.error('a tool failed', { error });
+      return { error: refuse('internal_error').message, error_code: 'internal_error' };
+    }
+  };
+  return {
+    call: ({ operation, jobId, parameters }) =>
+      answer(async () => {
+        call.req.params = jobId === undefined ? {} : { id: jobId };
+        const reply = await routes.handlers[operation]({ ...call, given: parameters });
+        if (reply === null) throw refuse('unavailable');
+        const { error } = reply.body as { error?: unknown };
+        if (reply.status < 400) return { body: { ...reply.body } };
+        return { error: String(error), error_code: reply.headers?.['x-error-code'] ?? 'internal_error' };
+      }),
+    follow: (jobId, seconds, seen, signal) =>
+      answer(() => call.idle(() => followOwnJob(routes, call, jobId, seconds, seen, signal))),
+  };
+}
+
+async function followOwnJob(
+  routes: McpRoutes,
+  { key, res }: KeyedCall,
+  ...[jobId, seconds, seen, signal]: Parameters<McpService['follow']>
+): Promise<McpAnswer> {
+  const first = await readOwnJob(routes.store, key.accountId, jobId);
+  if (first === null) throw refuse('not_found');
+  const watch = await routes.watchJob(first);
+  res.once('close', watch.close);
+  signal.addEventListener('abort', watch.close, { once: true });
+  const end = performance.now() + seconds * 1000;
+  try {
+    for (;;) {
+      const watched = await watch.read();
+      if (watched === null) throw refuse('not_found');
+      const body = routes.viewJob(watched.job, watched.position);
+      seen(body);
+      const leftMs = end - performance.now();
+      const isOver = leftMs <= 0 || res.destroyed || signal.aborted || routes.draining.aborted;
+      if (isOver || isEnded(watched.job.status)) return { body };
+      await watch.changed(leftMs);
+    }
+  } finally {
+    signal.removeEventListener('abort', watch.close);
+    res.off('close', watch.close);
+    watch.close();
+  }
+}
+
+/** Writes the SDK's answer as it comes: an event for each progress, then the result. */
+async function send({ res }: KeyedCall, { status, headers }: Response, body: AsyncIterable<Uint8Array>): Promise<void> {
+  const type = headers.get('content-type');
+  res.writeHead(status, { 'x-accel-buffering': 'no', ...(type !== null && { 'content-type': type }) });
+  await pipeline(body, res);
+}
+
+type Chunks = ReadableStreamDefaultReader<Uint8Array>;
+
+async function* bytesOf(first: ReturnType<Chunks['read']> | undefined, chunks: Chunks | undefined) {
+  for (let chunk = await first; chunk !== undefined && !chunk.done; chunk = await chunks?.read()) yield chunk.value;
+}
+
+/** Returns true for a promise that has settled; throws when it was rejected. */
+function isSettled(promise: Promise<true>): Promise<boolean> {
+  return Promise.race([promise, Promise.resolve(false)]);
+}
+
+function sentenceOf(bytes: Uint8Array | undefined): string {
+  const { error } = JSON.parse(Buffer.from(bytes ?? []).toString() || '{}') as { error?: { message?: string } };
+  return error?.message?.replace(/^Bad Request: /, '') ?? 'this is no message of the Model Context Protocol';
+}

@@ -1,0 +1,148 @@
+import type { Schema } from '../model/answer-schemas.ts';
+import type { Parameter, ParameterTable } from '../model/parameter-kinds.ts';
+import { creditParameters } from '../model/request-parameters.ts';
+
+/** One call of the API on behalf of a tool. */
+export interface McpCall {
+  readonly operation: 'video' | 'audio' | 'metadata' | 'job' | 'usage';
+  readonly jobId?: string;
+  readonly parameters: Readonly<Record<string, unknown>>;
+}
+
+/** JSON of an answer; a refusal has its sentence as `error` and its code. */
+export type McpAnswer =
+  | { readonly body: Readonly<Record<string, unknown>> }
+  | { readonly error: string; readonly error_code: string };
+
+/** The API as one key sees it. */
+export interface McpService {
+  readonly call: (call: McpCall) => Promise<McpAnswer>;
+  /** Calls `seen` at each change of a job until its end, or for so long, and returns the job as it is then. */
+  readonly follow: (
+    jobId: string,
+    seconds: number,
+    seen: (job: McpJob) => void,
+    signal: AbortSignal,
+  ) => Promise<McpAnswer>;
+}
+
+export type McpJob = Readonly<Record<string, unknown>>;
+
+export interface McpTool {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: Schema & { readonly type: 'object' };
+  readonly annotations: { readonly readOnlyHint: boolean; readonly openWorldHint: boolean };
+  readonly run: (
+    service: McpService,
+    given: Readonly<Record<string, unknown>>,
+    context: McpContext,
+  ) => Promise<McpAnswer>;
+}
+
+export interface McpContext {
+  /** Tells the progress of a job, from 0 to 100. */
+  readonly report: (progress: number, words: string) => void;
+  /** Aborted when the caller is gone. */
+  readonly signal: AbortSignal;
+}
+
+/** Clients give up a call after 60 s unless they hear of progress. */
+const usualWaitSeconds = 45;
+const maxWaitSeconds = 3600;
+const unfit = ['webhook_url', 'webhook_authorization', 'download_type'];
+const waitSeconds = {
+  type: 'number',
+  description: 'Longest wait for the end of the job; then the tool `job` goes on.',
+  minimum: 0,
+  maximum: maxWaitSeconds,
+  default: usualWaitSeconds,
+};
+const kind = { type: 'string', enum: ['video', 'audio'], default: 'video', description: 'What the file is to be.' };
+const downloadParameters: ParameterTable = { ...creditParameters.audio, ...creditParameters.video };
+
+export const mcpTools: readonly McpTool[] = [
+  {
+    name: 'metadata',
+    description:
+      'Tells title, duration, size of the picture and more of a media URL, without the file. Costs one credit.',
+    inputSchema: inputOf(creditParameters.metadata),
+    annotations: { readOnlyHint: true, openWorldHint: true },
+    run: (service, given) => service.call({ operation: 'metadata', parameters: given }),
+  },
+  {
+    name: 'download',
+    description:
+      'Downloads the media of a URL and answers with a signed link to the file, its size and SHA-256. Costs one credit when it succeeds.',
+    inputSchema: inputOf(downloadParameters, { kind, wait_seconds: waitSeconds }),
+    annotations: { readOnlyHint: false, openWorldHint: true },
+    run: async (service, { kind: wanted, wait_seconds, ...parameters }, context) => {
+      const operation = wanted === 'audio' ? 'audio' : 'video';
+      const fitting = Object.entries(parameters).filter(([name]) => !unfit.includes(name));
+      const answer = await service.call({ operation, parameters: Object.fromEntries(fitting) });
+      return 'error' in answer ? answer : waitFor(service, String(answer.body.job_id), wait_seconds, context);
+    },
+  },
+  {
+    name: 'job',
+    description: 'Tells how far a download is, and the signed link to its file at the end. Free.',
+    inputSchema: {
+      type: 'object',
+      properties: { job_id: { type: 'string', format: 'uuid' }, wait_seconds: waitSeconds },
+      required: ['job_id'],
+    },
+    annotations: { readOnlyHint: true, openWorldHint: false },
+    run: async (service, { job_id, wait_seconds }, context) => {
+      const answer = await service.call({ operation: 'job', jobId: String(job_id), parameters: {} });
+      if ('error' in answer) return answer;
+      return isOpen(answer.body) ? waitFor(service, String(job_id), wait_seconds, context) : describe(answer);
+    },
+  },
+  {
+    name: 'usage',
+    description: 'Tells the credits that are left and what the account may do. Free.',
+    inputSchema: { type: 'object', properties: {} },
+    annotations: { readOnlyHint: true, openWorldHint: false },
+    run: (service) => service.call({ operation: 'usage', parameters: {} }),
+  },
+];
+
+function inputOf(table: ParameterTable, more: Readonly<Record<string, Schema>> = {}): McpTool['inputSchema'] {
+  const entries = Object.entries<Parameter>(table).filter(([name]) => !unfit.includes(name));
+  const properties = { ...Object.fromEntries(entries.map(([name, { schema }]) => [name, schema])), ...more };
+  return { type: 'object', properties, required: entries.filter(([, one]) => one.required).map(([name]) => name) };
+}
+
+async function waitFor(
+  service: McpService,
+  jobId: string,
+  given: unknown,
+  { report, signal }: McpContext,
+): Promise<McpAnswer> {
+  const seconds = typeof given === 'number' ? Math.min(maxWaitSeconds, Math.max(0, given)) : usualWaitSeconds;
+  let told = -1;
+  const seen = ({ progress, stage, status }: McpJob) => {
+    // The protocol wants each progress above the one before.
+    if (typeof progress !== 'number' || progress <= told) return;
+    told = progress;
+    report(progress, String(stage ?? status));
+  };
+  return describe(await service.follow(jobId, seconds, seen, signal));
+}
+
+function isOpen({ status }: McpJob): boolean {
+  return status === 'QueuedJob' || status === 'Running';
+}
+
+/** Returns what a model needs of a job; a job that failed is a refusal. */
+function describe(answer: McpAnswer): McpAnswer {
+  if ('error' in answer) return answer;
+  const { id, status, progress, stage, queue, result, error, error_code } = answer.body;
+  if (!isOpen(answer.body) && status !== 'CompletedJob') {
+    return { error: String(error), error_code: String(error_code) };
+  }
+  const { response = null, metadata = null, ...file } = (result ?? {}) as Record<string, unknown>;
+  const title = (metadata as { title?: unknown } | null)?.title ?? null;
+  const ended = result ? { file: { url: response, title, ...file } } : {};
+  return { body: { job_id: id, status, progress, ...(stage ? { stage } : {}), ...(queue ? { queue } : {}), ...ended } };
+}
