@@ -5,6 +5,7 @@ import { readJsonLines } from '../archive/json-lines.ts';
 import type { Log } from '../base/log.ts';
 import type { Shutdown } from '../base/shutdown.ts';
 import type { CallByHand } from '../dashboard/call-by-hand.ts';
+import { checkoutRoutes } from '../dashboard/checkout-routes.ts';
 import { type DashboardPart, makeDashboard } from '../dashboard/dashboard-app.ts';
 import { deliveryRoutes } from '../dashboard/delivery-routes.ts';
 import { jobHistoryRoutes } from '../dashboard/job-history-routes.ts';
@@ -19,7 +20,7 @@ import { signInRoutes } from '../dashboard/sign-in-routes.ts';
 import { topupRoutes } from '../dashboard/topup-routes.ts';
 import type { Job } from '../model/job.ts';
 import type { SharedParts } from './shared.ts';
-import { sellerOf } from './start-billing.ts';
+import { openProvider, sellerOf } from './start-billing.ts';
 
 const drainSeconds = 2;
 
@@ -46,6 +47,7 @@ export async function serveDashboard(
   const openArchived = (object: string) => readJsonLines(objects, object);
   const signIn = signInRoutes({ store, cookies, blocked, findCaller, metrics });
   const payments = await paymentWebhookOf(share, log);
+  const provider = await openProvider(config, store);
   const app = makeDashboard({
     openRoutes: signIn.open,
     routes: [
@@ -55,6 +57,7 @@ export async function serveDashboard(
       ...jobHistoryRoutes({ ...share, draining: draining.signal }),
       ...moneyRoutes(store, openArchived),
       ...topupRoutes(store, config.stripeKey !== null),
+      ...checkoutRoutes({ store, provider, dashboardUrl }),
       ...peopleRoutes(store, dashboardUrl),
       ...deliveryRoutes(store, seal),
     ],

@@ -5,7 +5,7 @@ import { removePerson } from '../../src/store/people/remove-person.ts';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { type BrowserSession, invited, openBrowser } from '../support/browser-session.ts';
 
-const lists = ['session', 'sessions', 'keys', 'requests', 'jobs', 'billing', 'topup', 'people', 'webhooks'];
+const lists = ['session', 'sessions', 'keys', 'requests', 'jobs', 'billing', 'topup', 'offers', 'people', 'webhooks'];
 const changes = [
   ['POST', '/api/keys', 'keys', { alias: 'new' }],
   ['PATCH', '/api/keys/x', 'keys', {}],
@@ -14,6 +14,7 @@ const changes = [
   ['POST', '/api/jobs', 'jobs', { query: 'https://example.com/a' }],
   ['POST', '/api/webhooks/secret', 'webhooks', {}],
   ['PUT', '/api/topup', 'money', {}],
+  ['POST', '/api/checkout', 'money', {}],
   ['POST', '/api/people', 'people', { email: 'b@example.com', role: 'viewer' }],
   ['DELETE', '/api/people/b@example.com', 'people', undefined],
 ] as const;

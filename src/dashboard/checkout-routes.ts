@@ -1,0 +1,50 @@
+import { randomBytes } from 'node:crypto';
+import { refuse } from '../base/errors.ts';
+import type { PaymentProvider } from '../billing/payment-provider.ts';
+import { readAccount } from '../store/accounts/read-accounts.ts';
+import { listOffers } from '../store/money/offers.ts';
+import { readTopup } from '../store/money/set-topup.ts';
+import type { RecordStore } from '../store/script.ts';
+import type { DashboardRoute } from './dashboard-app.ts';
+
+interface CheckoutParts {
+  readonly store: RecordStore;
+  /** `null` where the operator has configured none. */
+  readonly provider: Pick<PaymentProvider, 'checkout'> | null;
+  readonly dashboardUrl: () => string;
+}
+
+/** What owners may buy, and the way to the provider's page, where they pay or store a card. */
+export function checkoutRoutes({ store, provider, dashboardUrl }: CheckoutParts): DashboardRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/offers',
+      handle: async () => ({ status: 200, body: { offers: await listOffers(store) } }),
+    },
+    {
+      method: 'POST',
+      path: '/api/checkout',
+      changes: 'money',
+      handle: async ({ accountId, given, signedIn }) => {
+        if (provider === null) throw refuse('no_provider');
+        const offers = await listOffers(store);
+        // Without a name of an offer the page stores a card.
+        const offer = given.offer === undefined ? null : offers.find(({ name }) => name === given.offer);
+        if (offer === undefined) throw refuse('not_found', 'There is no such offer');
+        const { customer } = await readTopup(store, accountId);
+        const { name } = await readAccount(store, accountId);
+        const url = await provider.checkout({
+          id: `${accountId}-${randomBytes(12).toString('hex')}`,
+          account: { id: accountId, name },
+          email: signedIn.person.email,
+          customer: customer || null,
+          offer,
+          currency: offer?.currency ?? offers[0]?.currency ?? 'eur',
+          returnUrl: `${dashboardUrl()}/billing`,
+        });
+        return { status: 200, body: { url } };
+      },
+    },
+  ];
+}

@@ -1,0 +1,62 @@
+import { expect } from 'chai';
+import { setOffer } from '../../src/store/money/offers.ts';
+import { startApi, type TestApi } from '../support/api.ts';
+import { invited, openBrowser } from '../support/browser-session.ts';
+import { type StripeStandIn, startStripe } from '../support/stripe-stand-in.ts';
+
+const offer = { name: 'small', title: 'Small', credits: 50, price_cents: 500, currency: 'usd' };
+
+describe('the checkout', () => {
+  let stripe: StripeStandIn;
+  let api: TestApi;
+  before(async () => {
+    stripe = await startStripe();
+    api = await startApi({ TRAWL_STRIPE_KEY: 'sk_test_1', TRAWL_STRIPE_URL: stripe.url });
+    await setOffer(api.store, offer);
+  });
+  after(async () => {
+    await api.stop();
+    await stripe.stop();
+  });
+
+  const signedIn = async (role: 'owner' | 'member') => {
+    const { account } = await api.addCaller();
+    const browser = openBrowser(api.dashboardUrl);
+    await browser.signIn(await invited(api.store, account, role));
+    return { account, browser };
+  };
+
+  it('leads an owner to the page of the provider, for an offer at its price or to store a card', async () => {
+    const { account, browser } = await signedIn('owner');
+    expect((await browser.ask('GET', '/api/offers')).json).to.deep.equal({ offers: [offer] });
+    const { status, json } = await browser.ask('POST', '/api/checkout', { offer: 'small', price_cents: 1 });
+    expect([status, json]).to.deep.equal([200, { url: 'https://checkout.example/pay' }]);
+    expect(stripe.visits.at(-1)?.form).to.include({
+      ...{ mode: 'payment', success_url: `${api.dashboardUrl}/billing` },
+      ...{ 'line_items[0][price_data][unit_amount]': '500', 'line_items[0][price_data][currency]': 'usd' },
+      ...{ 'payment_intent_data[metadata][trawl_account]': account },
+    });
+    expect((await browser.ask('POST', '/api/checkout', {})).status).to.equal(200);
+    expect(stripe.visits.at(-1)?.form).to.include({ mode: 'setup', currency: 'usd' });
+  });
+
+  it('sells nothing that is not offered, and nothing to a member', async () => {
+    const { browser } = await signedIn('owner');
+    const asked = stripe.visits.length;
+    for (const wrong of ['large', null, 5]) {
+      expect((await browser.ask('POST', '/api/checkout', { offer: wrong })).status).to.equal(404);
+    }
+    const member = await signedIn('member');
+    expect((await member.browser.ask('POST', '/api/checkout', { offer: 'small' })).status).to.equal(403);
+    expect(stripe.visits.length).to.equal(asked);
+  });
+
+  it('says so where no provider is configured', async () => {
+    const other = await startApi();
+    const browser = openBrowser(other.dashboardUrl);
+    await browser.signIn(await invited(other.store, (await other.addCaller()).account));
+    const { status, text } = await browser.ask('POST', '/api/checkout', {});
+    await other.stop();
+    expect([status, text.includes('No payment provider')]).to.deep.equal([409, true]);
+  });
+});
