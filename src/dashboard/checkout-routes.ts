@@ -14,7 +14,7 @@ interface CheckoutParts {
   readonly dashboardUrl: () => string;
 }
 
-/** What owners may buy, and the way to the provider's page, where they pay or store a card. */
+/** Routes of the offers, and of the way to the provider's page, where they pay or store a card. */
 export function checkoutRoutes({ store, provider, dashboardUrl }: CheckoutParts): DashboardRoute[] {
   return [
     {
