@@ -11,13 +11,12 @@ const versionForm = /^(\d+)\.(\d+)\.(\d+)(?:-([0-9a-z.-]+))?$/;
 
 /** Files that hold the version; charts/generate writes manifests/install.yaml anew out of the chart. */
 const edits: Readonly<Record<string, (text: string, release: Release) => string>> = {
-  'package.json': (text, { version }) => replaceOnce(text, /^ {2}"version": ".*"/m, `  "version": "${version}"`),
-  'package-lock.json': (text, { version }) => {
-    const lock = JSON.parse(text) as { version: string; packages: Record<string, { version: string }> };
-    lock.version = version;
-    lock.packages['']!.version = version;
-    return `${JSON.stringify(lock, null, 2)}\n`;
-  },
+  'package.json': editPackage,
+  'package-lock.json': editLock,
+  'clients/typescript/package.json': editPackage,
+  'clients/typescript/package-lock.json': editLock,
+  'clients/python/pyproject.toml': (text, { version }) =>
+    replaceOnce(text, /^version = ".*"$/m, `version = "${version}"`),
   'charts/trawl/Chart.yaml': editChart,
   'CHANGELOG.md': (text, { version, date }) =>
     replaceOnce(text, /^## Pending\n/m, `## Pending\n\n## ${version} · ${date}\n`),
@@ -87,6 +86,17 @@ function release(version: string, isDry: boolean): void {
   git('commit', '--quiet', '--all', '--message', `release: ${version}`);
   git('tag', '--annotate', '--cleanup', 'verbatim', '--message', `${version}\n\n${notes}`, `v${version}`);
   console.log(`committed and tagged v${version}. This starts its publication:\n  git push origin HEAD v${version}`);
+}
+
+function editPackage(text: string, { version }: Release): string {
+  return replaceOnce(text, /^ {2}"version": ".*"/m, `  "version": "${version}"`);
+}
+
+function editLock(text: string, { version }: Release): string {
+  const lock = JSON.parse(text) as { version: string; packages: Record<string, { version: string }> };
+  lock.version = version;
+  lock.packages['']!.version = version;
+  return `${JSON.stringify(lock, null, 2)}\n`;
 }
 
 function editDocument(text: string, { version }: Release): string {
