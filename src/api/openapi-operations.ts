@@ -220,7 +220,11 @@ export const operations: OperationTable = {
         'are metadata, download, job and usage. The key may also come as `Authorization: Bearer`. A refusal of the key or ' +
         'the rate answers the request, every other one is the result of the tool.',
       tables: [],
-      body: { type: 'object', properties: { jsonrpc: { const: '2.0' }, method: text }, required: ['jsonrpc'] },
+      body: {
+        ...object({ jsonrpc: { const: '2.0' }, method: text }, ['method']),
+        // A message has more: its id, its parameters or its result.
+        additionalProperties: true,
+      },
       ok: { 200: 'messages' },
       errors: [...always, 'payload_too_large'],
       besides: { 202: 'A notification was heard' },
