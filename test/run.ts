@@ -47,7 +47,7 @@ const needs: Record<string, readonly string[]> = {
   watch: ['promtool', 'prometheus', 'redis-server', ...media, 'bwrap'],
   images: ['buildah', 'mmdebstrap', 'runc', ...media, 'root'],
   node,
-  e2e: [...node, 'versitygw', 'redis-server', 'ffmpeg', 'ffprobe'],
+  e2e: [...node, 'versitygw', 'redis-server', 'ffmpeg', 'ffprobe', 'kube-network-policies'],
   mutation: ['redis-server'],
   fuzz: ['redis-server'],
 };

@@ -1,0 +1,204 @@
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type Authority, makeAuthority } from '../certificate.ts';
+import { runTool } from '../chart.ts';
+import type { Json } from '../json.ts';
+import { aFolder } from '../redis.ts';
+import { credentials, startS3, type TestS3 } from '../s3.ts';
+import { type Source, startSource } from '../source-server.ts';
+import { tool } from '../tools.ts';
+import { until } from '../until.ts';
+import { type Cluster, startCluster } from './cluster.ts';
+import { findWorkerArchive, writeShellImage } from './image.ts';
+import { apply, kubectl } from './kubectl.ts';
+import { type Network, openNetwork } from './network.ts';
+import { type Node, startNode } from './node.ts';
+import { type ClusterServices, startServices } from './services.ts';
+
+export const namespace = 'media';
+export const workersNamespace = `${namespace}-workers`;
+const serverOfTls = ['gateway', 'inspector', 'egress'] as const;
+
+/** Redis as pods reach it. */
+export interface ReachableRedis {
+  readonly url: string;
+  /** Addresses and ports of all its servers. */
+  readonly peers: readonly { readonly cidr: string; readonly port: number }[];
+  readonly stop: () => Promise<void>;
+}
+
+/** A cluster with one real node, a Redis, an S3 server and a source beside it, in which the chart is installed. */
+export interface ChartGround {
+  readonly network: Network;
+  readonly cluster: Cluster;
+  readonly node: Node;
+  readonly s3: TestS3;
+  readonly source: Source;
+  readonly redis: ReachableRedis;
+  /** Runs helm in the namespace of the release. */
+  readonly helm: (...words: readonly string[]) => Promise<{ readonly code: number; readonly said: string }>;
+  /** Runs helm, and throws what the cluster says when it fails. */
+  readonly succeed: (...words: readonly string[]) => Promise<string>;
+  /** Words of helm that name the values, and wait. */
+  readonly values: readonly string[];
+  /** Opens an account and returns its key. */
+  readonly openAccount: (release: string, slug: string, credits: number) => Promise<string>;
+  /** Asks an API pod that runs. */
+  readonly ask: (key: string, path: string) => Promise<Json>;
+  readonly submit: (key: string, path: string) => Promise<string>;
+  readonly completes: (key: string, jobId: string) => Promise<unknown>;
+  /** Name of a running pod of this component. */
+  readonly podOf: (component: string, namespace?: string) => Promise<Json>;
+  readonly close: () => Promise<void>;
+}
+
+/** Starts all of it. */
+export async function startChartGround(openRedis: (address: string) => Promise<ReachableRedis>): Promise<ChartGround> {
+  const { folder, remove } = aFolder();
+  const ends: (() => unknown)[] = [remove];
+  const close = async () => {
+    for (const end of ends.splice(0).reverse()) await end();
+  };
+  try {
+    const network = openNetwork();
+    ends.push(network.close);
+    const { address } = network;
+    const flags = { 'kube-apiserver': ['--endpoint-reconciler-type=lease'] };
+    const cluster = await startCluster({ address, flags });
+    ends.push(cluster.stop);
+    const node = await startNode(cluster, network, 1, writeArchives(folder), { hasDns: true });
+    ends.push(node.remove);
+    const services: ClusterServices = await startServices(cluster, network, 1);
+    ends.push(services.close);
+    const redis = await openRedis(address);
+    ends.push(redis.stop);
+    const s3 = await startS3(address);
+    ends.push(s3.stop);
+    const source = await startSource(address);
+    ends.push(source.stop);
+    const authority = makeAuthority('pods');
+    await makeSecrets(cluster, redis.url, authority);
+    const values = valuesOf({ address, cluster, redis, s3, source, ca: authority.cert });
+    writeFileSync(join(folder, 'values.json'), JSON.stringify(values));
+    const words = ['--values', join(folder, 'values.json'), '--wait', '--timeout', '240s'];
+    return { network, cluster, node, s3, source, redis, values: words, close, ...openRelease(cluster, source, folder) };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function writeArchives(folder: string): string[] {
+  const worker = findWorkerArchive();
+  const shell = join(folder, 'shell.tar');
+  writeShellImage(shell);
+  return [shell, worker, join(dirname(worker), 'server.tar')];
+}
+
+async function makeSecrets(cluster: Cluster, url: string, authority: Authority): Promise<void> {
+  await kubectl(cluster, ['create', 'namespace', namespace]);
+  await kubectl(cluster, ['label', 'namespace', namespace, 'pod-security.kubernetes.io/enforce=restricted']);
+  const secret = (name: string, stringData: object) => {
+    return { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace }, stringData };
+  };
+  const certificates = serverOfTls.map((server) => {
+    const host = `trawl-${server}.${namespace}.svc`;
+    const { cert, key } = authority.issue({ name: server, hosts: [host] });
+    return secret(`${server}-tls`, { 'tls.crt': cert, 'tls.key': key });
+  });
+  await apply(
+    cluster,
+    secret('trawl', { secret: randomBytes(32).toString('base64') }),
+    secret('redis', { url }),
+    secret('store', credentials),
+    ...certificates,
+  );
+}
+
+interface Surroundings {
+  readonly address: string;
+  readonly cluster: Cluster;
+  readonly redis: ReachableRedis;
+  readonly s3: TestS3;
+  readonly source: Source;
+  readonly ca: string;
+}
+
+function valuesOf({ address, cluster, redis, s3, source, ca }: Surroundings): object {
+  const one = { replicas: 1, podDisruptionBudget: { enabled: false } };
+  const { s3Endpoint, s3Bucket } = s3.settings;
+  const cidr = `${address}/32`;
+  const ofStore = [{ cidr, port: Number(new URL(s3Endpoint).port) }];
+  return {
+    publicUrl: 'http://trawl.test',
+    secret: { existingSecret: 'trawl' },
+    redis: { existingSecret: 'redis' },
+    s3: { bucket: s3Bucket, endpoint: s3Endpoint, pathStyle: true, existingSecret: 'store' },
+    ...{ api: one, controller: one, inspector: one, egress: one },
+    workers: { most: 4, cpu: '10m', memory: '512Mi', hostUsers: true },
+    settings: { TRAWL_EGRESS_ALLOW: `${cidr}:*`, TRAWL_MAX_FILE_BYTES: '1000000' },
+    tls: { enabled: true, secrets: Object.fromEntries(serverOfTls.map((server) => [server, `${server}-tls`])), ca },
+    networkPolicy: {
+      ...{ redis: redis.peers, s3: ofStore, workersS3: ofStore },
+      dns: { to: [{ ipBlock: { cidr } }] },
+      kubernetes: { cidrs: [cidr], ports: [Number(new URL(cluster.url).port)] },
+      egressTo: [{ cidr, port: Number(source.host.split(':').at(-1)) }],
+    },
+    test: { film: `${source.url}/films/clip.mp4` },
+  };
+}
+
+function openRelease(cluster: Cluster, source: Source, folder: string) {
+  const homes = { HOME: folder, HELM_CACHE_HOME: folder, HELM_CONFIG_HOME: folder, HELM_DATA_HOME: folder };
+  const helm: ChartGround['helm'] = async (...words) => {
+    const options = { env: { PATH: process.env.PATH, KUBECONFIG: cluster.kubeconfig, ...homes }, maxBuffer: 2 ** 26 };
+    return runTool(tool('helm'), [...words, '--namespace', namespace], options).then(
+      ({ stdout, stderr }) => ({ code: 0, said: stdout + stderr }),
+      ({ code, stdout, stderr }) => ({ code, said: `${stdout}${stderr}` }),
+    );
+  };
+  const succeed: ChartGround['succeed'] = async (...words) => {
+    const { code, said } = await helm(...words);
+    if (code === 0) return said;
+    const pods = await kubectl(cluster, ['get', 'pods,events', '--all-namespaces']);
+    const ours = ['logs', '-n', namespace, '-l', 'app.kubernetes.io/name=trawl', '--tail=8', '--prefix'];
+    throw new Error(`helm ${words.join(' ')}: ${said}\n${pods}\n${await kubectl(cluster, ours).catch(String)}`);
+  };
+  const podOf: ChartGround['podOf'] = async (component, from = namespace) => {
+    const words = ['-l', `app.kubernetes.io/component=${component}`, '--field-selector=status.phase=Running'];
+    const { items } = JSON.parse(await kubectl(cluster, ['get', 'pods', '-n', from, ...words, '-o', 'json']));
+    return items.find(({ metadata }: Json) => !metadata.deletionTimestamp);
+  };
+  const ask: ChartGround['ask'] = async (key, path) => {
+    const pod = await podOf('api');
+    const answer = await fetch(`http://${pod.status.podIP}:8080${path}`, { headers: { 'x-api-key': key } });
+    return answer.json();
+  };
+  const openAccount: ChartGround['openAccount'] = async (release, slug, credits) => {
+    const line = ['admin', 'account', 'open', slug, '--credits', String(credits), '--json'];
+    const words = ['exec', '-n', namespace, `deployment/${release}-controller`, '--', 'node', '/opt/trawl/src/main.ts'];
+    return JSON.parse(await kubectl(cluster, [...words, ...line])).key;
+  };
+  // A key may begin ten calls in a second; the API rests while it is replaced.
+  const submit: ChartGround['submit'] = (key, path) =>
+    until(
+      async () => {
+        const query = encodeURIComponent(source.url + path);
+        return (await ask(key, `/v1/video/download?query=${query}`).catch(() => ({}))).job_id;
+      },
+      20,
+      'the job is taken',
+    );
+  const completes: ChartGround['completes'] = (key, jobId) =>
+    until(
+      async () => {
+        const job = await ask(key, `/v1/jobs/${jobId}`);
+        if (job.success === false) throw new Error(JSON.stringify(job));
+        return job.success;
+      },
+      120,
+      'the job completes',
+    );
+  return { helm, succeed, podOf, ask, openAccount, submit, completes };
+}
