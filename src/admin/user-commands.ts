@@ -35,7 +35,7 @@ export const userCommands = [
       const accountId = SLUG === undefined ? '' : await findAccount(store, SLUG);
       const secret = makePersonSecret(personIdOf(address), randomBytes(32));
       const given = role ?? 'operator';
-      await invitePerson(store, { accountId, email: address, role: given, secret });
+      await invitePerson(store, { accountId, email: address, role: given, secret, isBound: false });
       const value = { email: address, role: given, sign_in_url: signInUrl(config.dashboardUrl, secret) };
       return {
         value,

@@ -46,7 +46,7 @@ async function invite(store: RecordStore, dashboardUrl: string, call: DashboardC
   const role = requireRead(readRole(call.given.role));
   if (role !== 'owner') await requireOtherOwner(store, call.accountId, email);
   const secret = makePersonSecret(personIdOf(email), randomBytes(32));
-  await invitePerson(store, { accountId: call.accountId, email, role, secret });
+  await invitePerson(store, { accountId: call.accountId, email, role, secret, isBound: true });
   return { status: 201, body: { email, role, sign_in_url: signInUrl(dashboardUrl, secret) } };
 }
 

@@ -49,7 +49,8 @@ export function makeSessionCookies(store: RecordStore, seal: Seal, isSecure: () 
       const secret = secretOf(req);
       const found = secret === null ? null : await readSession(store, secret);
       if (found === null || secret === null) return null;
-      const { person, session } = found;
+      const { session } = found;
+      const person = session.bound ? boundTo(found.person, session.account) : found.person;
       const role = session.account === '' ? null : roleIn(person, session.account);
       // A person who was removed from the account sees nothing more of it, unless another account is theirs.
       if (role === null && !person.isOperator) return null;
@@ -69,6 +70,12 @@ export function makeSessionCookies(store: RecordStore, seal: Seal, isSecure: () 
     },
     clear: () => header('', 0),
   };
+}
+
+/** Returns a person as a bound session shows them: with their role in one account, and no other right. */
+function boundTo(person: Person, accountId: string): Person {
+  const role = Object.hasOwn(person.roles, accountId) ? person.roles[accountId] : undefined;
+  return { ...person, isOperator: false, roles: role === undefined ? {} : { [accountId]: role } };
 }
 
 function readCookie(cookies: string | undefined, name: string): string | undefined {

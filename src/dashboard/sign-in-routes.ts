@@ -146,12 +146,14 @@ async function changeAccount(store: RecordStore, { signedIn, given }: DashboardC
 async function changePassword(store: RecordStore, { signedIn, given }: DashboardCall): Promise<ApiReply> {
   const { value, problem } = readPassword(given.password);
   if (problem !== undefined) throw refuse('bad_request', `Bad Request: ${problem}`);
-  if (!(await setPassword(store, nameOf(signedIn), await hashPassword(value)))) throw refuse('sign_in_required');
+  if (!(await setPassword(store, nameOf(signedIn), await hashPassword(value)))) {
+    throw refuse('forbidden', 'A password of yours opens more than this account: sign in with it to change it');
+  }
   return { status: 200, body: { password_set: true } };
 }
 
 async function showSessions(store: RecordStore, { signedIn }: DashboardCall): Promise<ApiReply> {
-  const sessions = await listSessions(store, signedIn.person.id);
+  const sessions = await listVisible(store, signedIn);
   const shown = sessions.map(({ secretHash, at, until, ip, agent }) => ({
     name: secretHash,
     signed_in_at: writeTime(at),
@@ -163,7 +165,16 @@ async function showSessions(store: RecordStore, { signedIn }: DashboardCall): Pr
   return { status: 200, body: { sessions: shown } };
 }
 
+/** A bound session sees only those that are bound to the same account. */
+async function listVisible(store: RecordStore, { person, session }: DashboardCall['signedIn']) {
+  const sessions = await listSessions(store, person.id);
+  return session.bound ? sessions.filter(({ bound, account }) => bound && account === session.account) : sessions;
+}
+
 async function revoke(store: RecordStore, { req, signedIn }: DashboardCall): Promise<ApiReply> {
+  const visible = await listVisible(store, signedIn);
+  if (!visible.some(({ secretHash }) => secretHash === req.params.name))
+    throw refuse('not_found', 'There is no such session');
   await endSession(store, { personId: signedIn.person.id, secretHash: String(req.params.name) });
   return { status: 200, body: { ended: true } };
 }

@@ -68,7 +68,7 @@ async function makeAccount(store: RecordStore, key: string, secret: string): Pro
   await createAccount(store, accountId, name, { name: 'Sample', plan: name }).catch(present);
   await grantCredits(store, accountId, credits, { id: name });
   await createKey(store, accountId, { id: keyId, alias: name, hash }).catch(present);
-  await invitePerson(store, { accountId, email: owner, role: 'owner', secret });
+  await invitePerson(store, { accountId, email: owner, role: 'owner', secret, isBound: false });
 }
 
 function present(error: unknown): void {

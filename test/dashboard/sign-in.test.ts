@@ -239,6 +239,38 @@ describe('the sign-in to the dashboard', () => {
     expect((await browser.ask('POST', '/api/keys', { alias: 'a' })).status).to.equal(201);
   });
 
+  it('by a link that an owner made opens the account of the owner alone, whatever else its person may see', async () => {
+    const [email, other] = ['victim@example.com', await api.addCaller()];
+    const victim = await signedIn(other.account, 'owner', email);
+    await invited(api.store, '', 'operator', email);
+    const invite = async () => {
+      const { json } = await owner.ask('POST', '/api/people', { email, role: 'viewer' });
+      const thief = openBrowser(api.dashboardUrl);
+      await thief.signIn(json.sign_in_url.split('#')[1]);
+      return thief;
+    };
+    const thief = await invite();
+    const seen = (await thief.ask('GET', '/api/session')).json;
+    expect([seen.user.operator, seen.account.slug, seen.accounts]).to.deep.equal([
+      ...[false, caller.slug],
+      [{ slug: caller.slug, name: caller.slug, role: 'viewer' }],
+    ]);
+    for (const slug of [other.slug, caller.slug]) {
+      expect((await thief.ask('POST', '/api/session/account', { account: slug })).status, slug).not.to.equal(200);
+    }
+    expect((await thief.ask('GET', '/api/sessions')).json.sessions).to.have.length(1);
+    expect((await thief.ask('POST', '/api/password', { password: 'of the thief' })).status).to.equal(200);
+    const byThief = openBrowser(api.dashboardUrl);
+    expect((await byPassword(byThief, email, 'of the thief')).status).to.equal(200);
+    expect((await byThief.ask('GET', '/api/session')).json.accounts).to.have.length(1);
+    expect((await victim.ask('POST', '/api/password', { password: 'of the victim' })).status).to.equal(200);
+    expect((await byThief.ask('GET', '/api/session')).status).to.equal(401);
+    expect((await (await invite()).ask('POST', '/api/password', { password: 'of the thief' })).status).to.equal(403);
+    const own = openBrowser(api.dashboardUrl);
+    expect((await byPassword(own, email, 'of the victim')).status).to.equal(200);
+    expect((await own.ask('GET', '/api/session')).json.accounts).to.have.length(2);
+  });
+
   it('keeps an account with one owner, and lists and ends sessions', async () => {
     const people = (await owner.ask('GET', '/api/people')).json.people as { email: string }[];
     expect((await owner.ask('DELETE', `/api/people/${people[0]!.email}`)).status).to.equal(409);

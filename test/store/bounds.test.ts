@@ -102,7 +102,7 @@ describe('the bounds of the record', () => {
     await offer('last');
     expect(await refusalOf(offer('more'))).to.equal('too_many');
     const person = (email: string) =>
-      invitePerson(store, { accountId, email, role: 'viewer', secret: aSecret(email).text });
+      invitePerson(store, { accountId, email, role: 'viewer', secret: aSecret(email).text, isBound: false });
     await fill(keys.people(accountId), recordLimits.peopleOfAccount - 1);
     await person('last@example.com');
     expect(await refusalOf(person('more@example.com'))).to.equal('too_many');
@@ -110,7 +110,13 @@ describe('the bounds of the record', () => {
     const { personId } = aSecret('last@example.com');
     for (let n = 0; n < recordLimits.sessionsOfPerson + 5; n++) {
       const link = aSecret('last@example.com');
-      await invitePerson(store, { accountId, email: 'last@example.com', role: 'viewer', secret: link.text });
+      await invitePerson(store, {
+        accountId,
+        email: 'last@example.com',
+        role: 'viewer',
+        secret: link.text,
+        isBound: false,
+      });
       await openSessionByLink(store, link.secretHash, {
         ...{ session: aSecret('last@example.com'), oldHash: '', ip: '', agent: '' },
       });
@@ -124,6 +130,7 @@ describe('the bounds of the record', () => {
       email: 'op@example.com',
       role: 'operator',
       secret: aSecret('op@example.com').text,
+      isBound: false,
     });
     expect(await refusalOf(operator)).to.equal('too_many');
     await fill(keys.keyring(accountId), recordLimits.keysOfAccount - 2);

@@ -68,6 +68,6 @@ export async function invited(
   email = `${randomBytes(4).toString('hex')}@example.com`,
 ): Promise<string> {
   const secret = makePersonSecret(personIdOf(email), randomBytes(32));
-  await invitePerson(store, { accountId, email, role, secret });
+  await invitePerson(store, { accountId, email, role, secret, isBound: false });
   return secret;
 }

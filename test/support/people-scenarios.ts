@@ -27,6 +27,7 @@ const invitation = (accountId: string, role: PersonRole, secret = aSecret().text
   email,
   role,
   secret,
+  isBound: false,
 });
 const from = { oldHash: '', ip: '192.0.2.1', agent: 'test' };
 

@@ -118,7 +118,7 @@ export function Job({ id, may, go }) {
   return html`<h1>${titleOf(job)}</h1>
     <p class="lead"><${Status} status=${job.status} /> <code>${job.id}</code></p>
     <section class="card">
-      <p><${Progress} job=${job} /></p>
+      ${job.error ? '' : html`<p><${Progress} job=${job} /></p>`}
       ${job.error && html`<${Notice}>${job.error} <span class="quiet">${job.error_code}${job.retryable ? ', may pass on another try' : ''}</span><//>`}
       <p class="quiet mono">${job.args.query}</p>
       ${

@@ -13,6 +13,7 @@ if redis.call('HGET', person, 'operator') ~= '1' and redis.call('HEXISTS', perso
   return { 'refused' }
 end
 local session = cjson.decode(json)
+if session.bound then return { 'refused' } end
 session.account = accountId
 redis.call('HSET', sessions, secretHash, cjson.encode(session))
 return { 'moved' }
@@ -31,19 +32,30 @@ return { 'ended' }
 `,
 );
 
-/** Ends every other session and sign-in link of the person, then sets the password; repeatable. Answers {'set'} or {'refused'}. */
+/**
+ * Ends every other session and sign-in link of the person, then sets the password; repeatable. One that is set in a bound
+ * session opens its account alone, replaces none that opens more, and ends nothing. Answers {'set'} or {'refused'}.
+ */
 const setPasswordScript = script(
   'set-password',
   'needs memory',
   ['person', 'sessions', 'signInLinks'] as const,
   ['secretHash', 'password'] as const,
   /* lua */ `
-if redis.call('EXISTS', person) == 0 or redis.call('HEXISTS', sessions, secretHash) == 0 then return { 'refused' } end
+local json = redis.call('HGET', sessions, secretHash)
+if not json or redis.call('EXISTS', person) == 0 then return { 'refused' } end
+local session = cjson.decode(json)
+if session.bound then
+  local known = redis.call('HMGET', person, 'password', 'password_account')
+  if known[1] and known[1] ~= '' and known[2] ~= session.account then return { 'refused' } end
+  redis.call('HSET', person, 'password', password, 'password_account', session.account)
+  return { 'set' }
+end
 for _, other in ipairs(redis.call('HKEYS', sessions)) do
   if other ~= secretHash then redis.call('HDEL', sessions, other) end
 end
 redis.call('DEL', signInLinks)
-redis.call('HSET', person, 'password', password)
+redis.call('HSET', person, 'password', password, 'password_account', '')
 return { 'set' }
 `,
 );

@@ -16,14 +16,14 @@ const invitePersonScript = script(
   'invite-person',
   'needs memory',
   ['account', 'roster', 'person', 'signInLinks'] as const,
-  ['accountId', 'personId', 'email', 'field', 'role', 'maxPeople', 'linkHash', 'until_at'] as const,
+  ['accountId', 'personId', 'email', 'field', 'role', 'maxPeople', 'linkHash', 'until_at', 'isBound'] as const,
   /* lua */ `${keepNewest}
 if accountId ~= '' and redis.call('HGET', account, 'removed_at') ~= '' then return { 'not_found' } end
 if redis.call('HEXISTS', roster, personId) == 0 and redis.call('HLEN', roster) >= tonumber(maxPeople) then return { 'too_many' } end
 redis.call('HSETNX', person, 'created_at', now)
 redis.call('HSET', person, 'email', email, field, role)
 redis.call('HSET', roster, personId, email)
-keep_newest(signInLinks, linkHash, { account = accountId, ['until'] = tonumber(until_at) })
+keep_newest(signInLinks, linkHash, { account = accountId, bound = isBound == '1', ['until'] = tonumber(until_at) })
 return { 'invited' }
 `,
 );
@@ -35,13 +35,18 @@ interface Invitation {
   readonly role: PersonRole | 'operator';
   /** Secret of the link. */
   readonly secret: string;
+  /** An owner who sees the link proves nothing of the e-mail address: its session is bound to the owner's account. */
+  readonly isBound: boolean;
 }
 
 /**
  * Adds a person to an account, or changes their role there, and makes a sign-in link that works once within 72 hours.
  * Throws `too_many` or `not_found`.
  */
-export async function invitePerson(store: RecordStore, { accountId, email, role, secret }: Invitation): Promise<void> {
+export async function invitePerson(
+  store: RecordStore,
+  { accountId, email, role, secret, isBound }: Invitation,
+): Promise<void> {
   const isOperator = role === 'operator';
   const [word] = await run(store, invitePersonScript, {
     accountId,
@@ -53,6 +58,7 @@ export async function invitePerson(store: RecordStore, { accountId, email, role,
     maxPeople: isOperator ? recordLimits.operators : recordLimits.peopleOfAccount,
     linkHash: readPersonSecret(secret)!.secretHash,
     until_at: store.clock.now() + linkMs,
+    isBound: isBound ? '1' : '',
   });
   if (word === 'not_found') throw refuse('not_found', 'There is no such account');
   if (word === 'too_many') throw refuse('too_many', 'There are as many people as there may be: remove one');

@@ -6,8 +6,8 @@ import { keepNewest } from './keep-newest.ts';
 const sessionMs = 14 * 86_400_000;
 
 /**
- * Opens a session, by a sign-in link, which is used up by it, or for a person whose password was just verified. The session
- * that the browser had before ends. Answers {'opened'} or {'refused'}.
+ * Opens a session, by a sign-in link, which is used up by it, or for a person whose password was just verified. It is bound to
+ * one account when the link is, or when the password was set in such a session. The session that the browser had before ends. Answers {'opened'} or {'refused'}.
  */
 const openSessionScript = script(
   'open-session',
@@ -15,21 +15,25 @@ const openSessionScript = script(
   ['person', 'signInLinks', 'sessions'] as const,
   ['linkHash', 'password', 'accountId', 'secretHash', 'oldHash', 'until_at', 'ip', 'agent'] as const,
   /* lua */ `${keepNewest}
-local account = accountId
+local account, bound = accountId, false
 if linkHash ~= '' then
   local link = redis.call('HGET', signInLinks, linkHash)
   if not link then return { 'refused' } end
   undos[1] = function() redis.pcall('HSET', signInLinks, linkHash, link) end
   local decoded = cjson.decode(link)
   if decoded['until'] <= now then return { 'refused' } end
-  account = decoded.account
-elseif (redis.call('HGET', person, 'password') or '') ~= password then return { 'refused' } end
+  account, bound = decoded.account, decoded.bound
+else
+  local known = redis.call('HMGET', person, 'password', 'password_account')
+  if (known[1] or '') ~= password then return { 'refused' } end
+  if known[2] and known[2] ~= '' then account, bound = known[2], true end
+end
 local is_operator = redis.call('HGET', person, 'operator') == '1'
 if not is_operator and redis.call('HEXISTS', person, 'role:' .. account) == 0 then return { 'refused' } end
 undos[#undos + 1] = function() redis.pcall('HDEL', sessions, secretHash) end
 if linkHash ~= '' then redis.call('HDEL', signInLinks, linkHash) end
 if oldHash ~= '' then redis.call('HDEL', sessions, oldHash) end
-keep_newest(sessions, secretHash, { account = account, ['until'] = tonumber(until_at), at = now, ip = ip, agent = agent })
+keep_newest(sessions, secretHash, { account = account, bound = bound, ['until'] = tonumber(until_at), at = now, ip = ip, agent = agent })
 return { 'opened' }
 `,
 );
