@@ -5,7 +5,7 @@ const dayMs = 86_400_000;
 export const maxHistoryDays = 92;
 const defaultDays = 30;
 
-/** What became of the requests with one key on one UTC day. */
+/** Outcome of the requests with one key on one UTC day. */
 export interface DayCounts {
   readonly calls: number;
   readonly credits: number;

@@ -8,7 +8,7 @@ export interface StoredSession {
   readonly secretHash: string;
   /** Account that it shows; '' for an operator who has chosen none. */
   readonly account: string;
-  /** It shows no other account, whatever else its person may see. */
+  /** The session shows no other account, whatever else its person may see. */
   readonly bound: boolean;
   readonly at: number;
   readonly until: number;
