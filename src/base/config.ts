@@ -109,6 +109,10 @@ const rules: readonly ConfigRule[] = [
     broken: ({ oidcIssuer, oidcClientId }) => Boolean(oidcIssuer) && oidcClientId === null,
     sentence: 'TRAWL_OIDC_ISSUER needs TRAWL_OIDC_CLIENT_ID.',
   },
+  {
+    broken: ({ oidcIssuer }) => Boolean(oidcIssuer?.startsWith('http:')) && !isLoopback(new URL(oidcIssuer!).hostname),
+    sentence: 'TRAWL_OIDC_ISSUER must be an https:// URL: whoever is on the way could sign in as anybody otherwise.',
+  },
 ];
 
 /** Reads every setting, or throws a ConfigError that tells all that is wrong at once. */

@@ -78,7 +78,8 @@ function boundTo(person: Person, accountId: string): Person {
   return { ...person, isOperator: false, roles: role === undefined ? {} : { [accountId]: role } };
 }
 
-function readCookie(cookies: string | undefined, name: string): string | undefined {
+/** Returns the value of a cookie of a request. */
+export function readCookie(cookies: string | undefined, name: string): string | undefined {
   const pair = cookies?.split(/;\s*/).find((one) => one.startsWith(`${name}=`));
   return pair?.slice(name.length + 1);
 }

@@ -22,13 +22,18 @@ export interface SignInParts {
   readonly blocked: BlockedAddresses;
   readonly findCaller: FindCaller;
   readonly metrics: Pick<Metrics, 'auth_failures_total'>;
+  /** People may sign in with OpenID Connect. */
+  readonly hasOpenid: boolean;
 }
 
 /** Routes that open, show and end sessions. */
 export function signInRoutes(parts: SignInParts): { open: OpenRoute[]; signedIn: DashboardRoute[] } {
   const { store, cookies } = parts;
   return {
-    open: [{ method: 'POST', path: '/api/sign-in', handle: (call) => signIn(parts, call) }],
+    open: [
+      { method: 'POST', path: '/api/sign-in', handle: (call) => signIn(parts, call) },
+      { method: 'GET', path: '/api/sign-in', handle: async () => ({ status: 200, body: { openid: parts.hasOpenid } }) },
+    ],
     signedIn: [
       { method: 'GET', path: '/api/session', handle: (call) => showSession(store, call) },
       {

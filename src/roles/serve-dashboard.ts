@@ -2,15 +2,17 @@ import type { BlockedAddresses, FindCaller } from '../api/caller-address.ts';
 import { listen } from '../api/http-server.ts';
 import type { ViewJob } from '../api/job-view.ts';
 import { readJsonLines } from '../archive/json-lines.ts';
+import type { Config } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import type { Shutdown } from '../base/shutdown.ts';
 import type { CallByHand } from '../dashboard/call-by-hand.ts';
 import { checkoutRoutes } from '../dashboard/checkout-routes.ts';
-import { type DashboardPart, makeDashboard } from '../dashboard/dashboard-app.ts';
+import { type DashboardPart, makeDashboard, type OpenRoute } from '../dashboard/dashboard-app.ts';
 import { deliveryRoutes } from '../dashboard/delivery-routes.ts';
 import { jobHistoryRoutes } from '../dashboard/job-history-routes.ts';
 import { keyRoutes } from '../dashboard/key-routes.ts';
 import { moneyRoutes } from '../dashboard/money-routes.ts';
+import type { OpenidParts } from '../dashboard/openid-routes.ts';
 import { servePages } from '../dashboard/page-files.ts';
 import { servePaymentWebhook } from '../dashboard/payment-webhook.ts';
 import { peopleRoutes } from '../dashboard/people-routes.ts';
@@ -45,11 +47,13 @@ export async function serveDashboard(
   const dashboardUrl = () => url;
   const cookies = makeSessionCookies(store, seal, () => url.startsWith('https:'));
   const openArchived = (object: string) => readJsonLines(objects, object);
-  const signIn = signInRoutes({ store, cookies, blocked, findCaller, metrics });
+  const hasOpenid = config.oidcIssuer !== null;
+  const signIn = signInRoutes({ store, cookies, blocked, findCaller, metrics, hasOpenid });
+  const openid = await openidRoutesOf({ store, seal, cookies, findCaller, dashboardUrl, log }, config);
   const payments = await paymentWebhookOf(share, log);
   const provider = await openProvider(config, store);
   const app = makeDashboard({
-    openRoutes: signIn.open,
+    openRoutes: [...signIn.open, ...openid],
     routes: [
       ...signIn.signedIn,
       ...keyRoutes(store),
@@ -87,4 +91,12 @@ async function paymentWebhookOf({ config, store, metrics }: DashboardShare, log:
   const { readStripeEvents } = await import('../billing/stripe-provider.ts');
   const books = { store, seller: sellerOf(config), metrics, log };
   return (app) => servePaymentWebhook(app, readStripeEvents({ key, secret }), books);
+}
+
+/** Returns the routes of OpenID Connect where the operator has configured a provider; its library is loaded only then. */
+async function openidRoutesOf(parts: OpenidParts, config: Config): Promise<OpenRoute[]> {
+  const { oidcIssuer: issuer, oidcClientId: clientId, oidcClientSecret: clientSecret } = config;
+  if (issuer === null || clientId === null) return [];
+  const { openidRoutes } = await import('../dashboard/openid-routes.ts');
+  return openidRoutes(parts, { issuer, clientId, clientSecret });
 }

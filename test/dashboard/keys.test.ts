@@ -36,7 +36,7 @@ describe('keys on the dashboard', () => {
   };
   const usage = async (key: string) => (await api.get('/v1/usage', key)).status;
 
-  it('are created with their quotas, shown once, and work at once', async () => {
+  it('auth-7: are created with their quotas, shown once, and work at once', async () => {
     const { key } = await create({ category: 'test', expires: '2099-01-01', quotas: { daily: 2, total: null } });
     expect(await usage(key)).to.equal(200);
     expect(await find('own')).to.deep.include({ category: 'test', expires: '2099-01-01T23:59:59.999Z', active: true });
@@ -69,7 +69,7 @@ describe('keys on the dashboard', () => {
     expect((await owner.ask('POST', '/api/keys', { alias: 'own' })).status).to.equal(409);
   });
 
-  it('are deactivated, reactivated, and deleted only when they were never used', async () => {
+  it('auth-7: are deactivated, reactivated, and deleted only when they were never used', async () => {
     const { key } = await create({});
     await owner.ask('PATCH', '/api/keys/own', { active: false });
     const refused = await api.get('/v1/usage', key);

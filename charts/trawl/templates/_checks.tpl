@@ -90,5 +90,5 @@ TRAWL_WORKER_NETWORK: workers.policiesEnforced
 TRAWL_STRIPE_KEY: billing.existingSecret
 TRAWL_STRIPE_WEBHOOK_SECRET: billing.existingSecret
 TRAWL_SMTP_URL: billing.existingSecret
-TRAWL_OIDC_CLIENT_SECRET: nothing yet, and never in clear
+TRAWL_OIDC_CLIENT_SECRET: openid.existingSecret
 {{- end }}

@@ -34,7 +34,7 @@ export const dashboardSettings = [
     kind: kind.text,
     default: null,
     secret: true,
-    text: 'Secret with which Stripe signs its events (not there yet).',
+    text: 'Secret with which Stripe signs its events .',
   },
   {
     name: 'TRAWL_SELLER_NAME',
@@ -61,19 +61,19 @@ export const dashboardSettings = [
     name: 'TRAWL_OIDC_ISSUER',
     kind: kind.webUrl,
     default: null,
-    text: 'OpenID Connect issuer for sign-in to the dashboard (not there yet).',
+    text: 'OpenID Connect issuer for the sign-in to the dashboard. People who were invited get in with an e-mail address that it has verified.',
   },
   {
     name: 'TRAWL_OIDC_CLIENT_ID',
     kind: kind.text,
     default: null,
-    text: 'Client id of the dashboard at that issuer (not there yet).',
+    text: 'Client id of the dashboard at that issuer; its redirect URI is TRAWL_DASHBOARD_URL/api/sign-in/openid/back.',
   },
   {
     name: 'TRAWL_OIDC_CLIENT_SECRET',
     kind: kind.text,
     default: null,
     secret: true,
-    text: 'Client secret of the dashboard at that issuer (not there yet).',
+    text: 'Client secret of the dashboard at that issuer; without one the client is a public one.',
   },
 ] as const satisfies readonly kind.Setting[];

@@ -31,7 +31,15 @@ function useAddress() {
     const show = () => setAddress(location.pathname + location.search);
     const follow = (event) => {
       const link = event.target.closest?.('a[href^="/"]');
-      if (!link || link.target || link.hasAttribute('download') || event.metaKey || event.ctrlKey || event.shiftKey)
+      if (
+        !link ||
+        link.target ||
+        link.hasAttribute('download') ||
+        link.hasAttribute('data-leaves') ||
+        event.metaKey ||
+        event.ctrlKey ||
+        event.shiftKey
+      )
         return;
       event.preventDefault();
       history.pushState(null, '', link.getAttribute('href'));

@@ -1,9 +1,11 @@
-import { Dialog, Form, html } from '/elements.js';
+import { Dialog, Form, html, Notice, useAnswer } from '/elements.js';
 import { ask } from '/server.js';
 
 /** The page of a link or of a password; as a dialog when a session has ended while a page was open, so that no input is lost. */
 export function SignIn({ onDone, isOver = false }) {
   const token = isOver ? '' : location.hash.slice(1);
+  const { json: ways } = useAnswer('/api/sign-in');
+  const hasFailed = new URLSearchParams(location.search).has('failed');
   const byLink = async () => {
     await ask('POST', '/api/sign-in', { token });
     history.replaceState(null, '', '/sign-in');
@@ -20,7 +22,8 @@ export function SignIn({ onDone, isOver = false }) {
         <label>E-mail address<input name="email" type="email" autocomplete="username" required /></label>
         <label>Password<input name="password" type="password" autocomplete="current-password" required /></label>
         <p class="hint">No password yet, or lost? Ask an owner of the account or the operator for a new sign-in link.</p>
-      <//>`;
+      <//>
+      ${ways?.openid && html`<p>or <a class="button" data-leaves href="/api/sign-in/openid">Sign in with your organisation</a></p>`}`;
   if (isOver) {
     return html`<${Dialog} title="Your session has ended" onClose=${() => {}}>
       <p>Sign in again: what you have typed stays where it is.</p>
@@ -30,6 +33,7 @@ export function SignIn({ onDone, isOver = false }) {
   return html`<main class="alone card">
     <div class="brand"><img src="/icon.svg" alt="" />trawl</div>
     <h1>Sign in</h1>
+    ${hasFailed && html`<${Notice}>That sign-in failed. Only people who were invited, with an e-mail address that the provider has verified, get in.<//>`}
     ${content}
   </main>`;
 }

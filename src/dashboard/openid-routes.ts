@@ -1,0 +1,158 @@
+import type { Request } from 'express';
+import * as oidc from 'openid-client';
+import type { FindCaller } from '../api/caller-address.ts';
+import type { ApiReply } from '../api/reply.ts';
+import { refuse } from '../base/errors.ts';
+import type { Log } from '../base/log.ts';
+import type { Seal } from '../base/seal.ts';
+import { personIdOf, readEmail } from '../model/person.ts';
+import { openSessionByOpenid } from '../store/people/open-session.ts';
+import { readPerson } from '../store/people/read-people.ts';
+import type { RecordStore } from '../store/script.ts';
+import type { OpenCall, OpenRoute } from './dashboard-app.ts';
+import { readCookie, type SessionCookies } from './session-cookies.ts';
+
+export interface OpenidOptions {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string | null;
+}
+
+export interface OpenidParts {
+  readonly store: RecordStore;
+  readonly seal: Seal;
+  readonly cookies: SessionCookies;
+  readonly findCaller: FindCaller;
+  readonly dashboardUrl: () => string;
+  readonly log: Log;
+}
+
+/** Begun sign-in, kept sealed in a cookie of the browser: nothing of it is in the record. */
+interface BegunSignIn {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+  readonly until: number;
+}
+
+const purpose = 'openid';
+const cookieName = 'trawl-openid';
+const pathOfBack = '/api/sign-in/openid/back';
+const lifeMs = 10 * 60_000;
+const timeoutSeconds = 10;
+
+/** Routes of the sign-in with OpenID Connect: to the provider, and back from it. Only people who were invited get in. */
+export function openidRoutes(parts: OpenidParts, options: OpenidOptions): OpenRoute[] {
+  const findProvider = cacheProvider(options);
+  return [
+    {
+      method: 'GET',
+      path: '/api/sign-in/openid',
+      handle: (call) => orExplain(parts, call, async () => leave(parts, await findProvider(), call)),
+    },
+    {
+      method: 'GET',
+      path: pathOfBack,
+      handle: (call) => orExplain(parts, call, async () => comeBack(parts, await findProvider(), call)),
+    },
+  ];
+}
+
+/** Reads the provider's document at the first sign-in, and again after a failure. */
+function cacheProvider({ issuer, clientId, clientSecret }: OpenidOptions): () => Promise<oidc.Configuration> {
+  let found: Promise<oidc.Configuration> | null = null;
+  // A setting allows http for a provider on this machine alone.
+  const execute = issuer.startsWith('http:') ? [oidc.allowInsecureRequests] : [];
+  return () => {
+    found ??= oidc
+      .discovery(
+        new URL(issuer),
+        clientId,
+        clientSecret ?? undefined,
+        clientSecret === null ? oidc.None() : undefined,
+        {
+          execute,
+          timeout: timeoutSeconds,
+        },
+      )
+      .catch((error) => {
+        found = null;
+        throw error;
+      });
+    return found;
+  };
+}
+
+/** Sends the browser to the provider. */
+async function leave(parts: OpenidParts, provider: oidc.Configuration, { res }: OpenCall): Promise<null> {
+  const begun: BegunSignIn = {
+    state: oidc.randomState(),
+    nonce: oidc.randomNonce(),
+    verifier: oidc.randomPKCECodeVerifier(),
+    until: parts.store.clock.now() + lifeMs,
+  };
+  const url = oidc.buildAuthorizationUrl(provider, {
+    redirect_uri: parts.dashboardUrl() + pathOfBack,
+    scope: 'openid email',
+    state: begun.state,
+    nonce: begun.nonce,
+    code_challenge: await oidc.calculatePKCECodeChallenge(begun.verifier),
+    code_challenge_method: 'S256',
+  });
+  res.append('set-cookie', cookieOf(parts, parts.seal.seal(purpose, JSON.stringify(begun)), lifeMs / 1000));
+  res.redirect(303, url.href);
+  return null;
+}
+
+/** Takes the answer of the provider and opens a session of the person whose e-mail address it verified. */
+async function comeBack(parts: OpenidParts, provider: oidc.Configuration, { req, res }: OpenCall): Promise<null> {
+  const { store, cookies, findCaller } = parts;
+  res.append('set-cookie', cookieOf(parts, '', 0));
+  const begun = readBegun(parts, req);
+  const tokens = await oidc.authorizationCodeGrant(provider, new URL(req.originalUrl, parts.dashboardUrl()), {
+    pkceCodeVerifier: begun.verifier,
+    expectedState: begun.state,
+    expectedNonce: begun.nonce,
+    idTokenExpected: true,
+  });
+  const { sub, iss, ...claimed } = tokens.claims()!;
+  const told = { ...claimed, ...(await oidc.fetchUserInfo(provider, tokens.access_token, sub)) };
+  const email = told.email_verified === true ? readEmail(told.email).value : undefined;
+  const person = email === undefined ? null : await readPerson(store, email);
+  if (person === null)
+    throw refuse('sign_in_failed', 'Nobody was invited with an e-mail address that the provider has verified');
+  const { secret, header } = cookies.make(personIdOf(person.email));
+  const { ip } = findCaller(req.socket.remoteAddress, req.get('x-forwarded-for'));
+  const made = { session: secret, oldHash: '', ip, agent: req.get('user-agent') ?? '' };
+  if (!(await openSessionByOpenid(store, `${iss} ${sub}`, Object.keys(person.roles).sort()[0] ?? '', made))) {
+    throw refuse('sign_in_failed', 'This e-mail address belongs to another identity of the provider');
+  }
+  res.append('set-cookie', header);
+  res.redirect(303, '/');
+  return null;
+}
+
+function readBegun({ seal, store }: OpenidParts, req: Request): BegunSignIn {
+  const text = seal.open(purpose, readCookie(req.get('cookie'), cookieName) ?? '');
+  const begun = text === null ? null : (JSON.parse(text) as BegunSignIn);
+  if (begun === null || begun.until <= store.clock.now())
+    throw refuse('sign_in_failed', 'The sign-in took too long: begin again');
+  return begun;
+}
+
+/** Lax, because the provider sends the browser back with a request of its own. */
+function cookieOf({ dashboardUrl }: OpenidParts, value: string, seconds: number): string {
+  const secure = dashboardUrl().startsWith('https:') ? '; Secure' : '';
+  return `${cookieName}=${value}; Path=/api/sign-in/openid; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure}`;
+}
+
+/** Leads a person whose sign-in failed back to the page, which says so; the log knows why. */
+async function orExplain(parts: OpenidParts, { res }: OpenCall, work: () => Promise<null>): Promise<ApiReply | null> {
+  try {
+    return await work();
+  } catch (error) {
+    parts.log.warn('a sign-in with OpenID Connect failed', { error });
+    res.redirect(303, '/sign-in?failed=openid');
+    return null;
+  }
+}

@@ -1,0 +1,105 @@
+import { expect } from 'chai';
+import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
+import { invited } from '../support/browser-session.ts';
+import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
+
+const people = {
+  ada: { email: 'ada@example.com', email_verified: true },
+  other: { email: 'ada@example.com', email_verified: true },
+  unverified: { email: 'bob@example.com', email_verified: false },
+  stranger: { email: 'eve@example.com', email_verified: true },
+};
+
+describe('the sign-in with OpenID Connect', () => {
+  let provider: IdentityProvider;
+  let api: TestApi;
+  let caller: ApiCaller;
+  before(async () => {
+    provider = await startIdentityProvider();
+    api = await startApi({
+      TRAWL_OIDC_ISSUER: provider.issuer,
+      TRAWL_OIDC_CLIENT_ID: provider.clientId,
+      TRAWL_OIDC_CLIENT_SECRET: provider.secret,
+    });
+    provider.open(`${api.dashboardUrl}/api/sign-in/openid/back`, people);
+  });
+  after(async () => {
+    await api.stop();
+    await provider.stop();
+  });
+  beforeEach(async () => {
+    caller = await api.addCaller();
+  });
+
+  /** Follows redirects as a browser does, each server with cookies of its own, until none follows. */
+  const walk = async (start: string, change: (url: string) => string = (url) => url) => {
+    const jar = new Map<string, Map<string, string>>();
+    let url = start;
+    for (;;) {
+      url = change(url);
+      const { origin } = new URL(url);
+      const own = jar.get(origin) ?? new Map<string, string>();
+      jar.set(origin, own);
+      const cookie = [...own].map((pair) => pair.join('=')).join('; ');
+      const answer = await fetch(url, { redirect: 'manual', headers: { cookie } });
+      await answer.arrayBuffer();
+      for (const line of answer.headers.getSetCookie()) {
+        const [name = '', value = ''] = line.split(';')[0]!.split(/=(.*)/s);
+        own.set(name, value);
+      }
+      const next = answer.headers.get('location');
+      if (next === null) return { url, cookies: jar.get(api.dashboardUrl) };
+      url = new URL(next, url).href;
+    }
+  };
+  const signIn = async (sub: keyof typeof people, change?: (url: string) => string) => {
+    provider.become(sub);
+    const { url, cookies } = await walk(`${api.dashboardUrl}/api/sign-in/openid`, change);
+    const headers = { cookie: `trawl=${cookies?.get('trawl') ?? ''}` };
+    const session = await fetch(`${api.dashboardUrl}/api/session`, { headers });
+    return { path: url.slice(api.dashboardUrl.length), status: session.status, text: await session.text() };
+  };
+  const refused = { path: '/sign-in?failed=openid', status: 401 };
+
+  it('D56: opens a session of an invited person whose e-mail address the provider has verified', async () => {
+    await invited(api.store, caller.account, 'member', 'ada@example.com');
+    const { path, status, text } = await signIn('ada');
+    expect([path, status]).to.deep.equal(['/', 200]);
+    expect(JSON.parse(text)).to.deep.include({ role: 'member', account: { slug: caller.slug, name: caller.slug } });
+    expect((await signIn('ada')).status).to.equal(200);
+  });
+
+  it('refuses another identity with the same address, an address that is not verified, and strangers', async () => {
+    await invited(api.store, caller.account, 'owner', 'ada@example.com');
+    await invited(api.store, caller.account, 'owner', 'bob@example.com');
+    await signIn('ada');
+    for (const sub of ['other', 'unverified', 'stranger'] as const) {
+      expect(await signIn(sub), sub).to.deep.include(refused);
+    }
+  });
+
+  it('refuses an answer with another state, a code of another browser, and one that nobody began', async () => {
+    await invited(api.store, caller.account, 'owner', 'ada@example.com');
+    const back = '/api/sign-in/openid/back';
+    const otherState = (url: string) => (url.includes(back) ? url.replace(/state=[^&]*/, 'state=x') : url);
+    expect(await signIn('ada', otherState)).to.deep.include(refused);
+    let code = '';
+    await signIn('ada', (url) => {
+      if (url.includes(back)) code = new URL(url).searchParams.get('code') ?? '';
+      return url;
+    });
+    const otherCode = (url: string) => (url.includes(back) ? url.replace(/code=[^&]*/, `code=${code}`) : url);
+    expect(await signIn('ada', otherCode)).to.deep.include(refused);
+    const { url } = await walk(`${api.dashboardUrl}${back}?code=x&state=y`);
+    expect(url).to.equal(`${api.dashboardUrl}/sign-in?failed=openid`);
+  });
+
+  it('is offered by the page only where a provider is configured', async () => {
+    const other = await startApi();
+    const offers = async (url: string) => (await (await fetch(`${url}/api/sign-in`)).json()) as object;
+    expect(await offers(api.dashboardUrl)).to.deep.equal({ openid: true });
+    expect(await offers(other.dashboardUrl)).to.deep.equal({ openid: false });
+    expect((await fetch(`${other.dashboardUrl}/api/sign-in/openid`)).status).to.equal(404);
+    await other.stop();
+  });
+});
