@@ -32,7 +32,7 @@ describe('openapi.json', () => {
     expect(unnamed, `headers of ${method} ${path} ${status}`).to.deep.equal([]);
     const type = (headers.get('content-type') ?? '').split(';')[0] ?? '';
     expect(Object.keys(response.content), `${method} ${path} ${status}`).to.include(type);
-    const ajv = new Ajv2020({ strict: false, formats: { uuid: true, uri: true, 'date-time': true } });
+    const ajv = new Ajv2020({ strict: false, formats: { uuid: true, uri: true, date: true, 'date-time': true } });
     const fits = ajv.compile({ ...response.content[type].schema, components: told.components });
     expect(fits(json), `${method} ${path}: ${ajv.errorsText(fits.errors)} in ${JSON.stringify(json)}`).to.equal(true);
   }

@@ -206,7 +206,8 @@ describe('whole jobs on real nodes', function () {
   });
 
   it('a job whose time is up ends, whether its worker sees it or hangs', async () => {
-    await trawl.startController({ TRAWL_JOB_SECONDS: '30' });
+    // Less than a source may be silent for, which is 15 s from the connection on.
+    await trawl.startController({ TRAWL_JOB_SECONDS: '15' });
     const { order: hung, pod, letGo } = await startHeld();
     const [worker = 0] = workersIn(nodeOf(pod));
     nodeOf(pod).run('kill', '-STOP', String(worker));
@@ -233,7 +234,8 @@ describe('whole jobs on real nodes', function () {
   if (isLong) {
     it('a job whose worker hangs while no controller is there is ended by its kubelet', async function () {
       this.timeout(600_000);
-      await trawl.startController({ TRAWL_JOB_SECONDS: '30' });
+      // Less than a source may be silent for, which is 15 s from the connection on.
+    await trawl.startController({ TRAWL_JOB_SECONDS: '15' });
       const { order, pod, letGo } = await startHeld();
       const [worker = 0] = workersIn(nodeOf(pod));
       nodeOf(pod).run('kill', '-STOP', String(worker));
