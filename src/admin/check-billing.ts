@@ -1,10 +1,20 @@
 import type { Config } from '../base/config.ts';
 import { type Finding, findingOf } from './doctor-finding.ts';
 
-type BillingSettings = Pick<Config, 'stripeKey' | 'smtpUrl' | 'sellerName' | 'sellerAddress' | 'sellerTax'>;
+type BillingSettings = Pick<
+  Config,
+  'stripeKey' | 'stripeWebhookSecret' | 'smtpUrl' | 'sellerName' | 'sellerAddress' | 'sellerTax'
+>;
 
 /** Checks what invoices need, where something can be bought. */
-export function checkBilling({ stripeKey, smtpUrl, sellerName, sellerAddress, sellerTax }: BillingSettings): Finding[] {
+export function checkBilling({
+  stripeKey,
+  stripeWebhookSecret,
+  smtpUrl,
+  sellerName,
+  sellerAddress,
+  sellerTax,
+}: BillingSettings): Finding[] {
   if (stripeKey === null) return [];
   const missing = [
     sellerName === null && 'TRAWL_SELLER_NAME',
@@ -13,7 +23,15 @@ export function checkBilling({ stripeKey, smtpUrl, sellerName, sellerAddress, se
   ].filter(Boolean);
   const unnamed = `Invoices lack what ${missing.join(', ')} would say: the law may demand it.`;
   const unmailed = 'TRAWL_SMTP_URL is not set: invoices, declines and alerts reach nobody.';
+  const unheard =
+    'TRAWL_STRIPE_WEBHOOK_SECRET is not set: owners cannot buy packs, and refunds and disputes are not noticed.';
   return [
+    findingOf(
+      stripeWebhookSecret !== null,
+      'payments',
+      stripeWebhookSecret === null ? unheard : 'Events of Stripe are taken.',
+      'note',
+    ),
     findingOf(missing.length === 0, 'invoices', missing.length === 0 ? 'Invoices name their seller.' : unnamed, 'note'),
     findingOf(smtpUrl !== null, 'mail', smtpUrl === null ? unmailed : 'A mail server is named.', 'note'),
   ];

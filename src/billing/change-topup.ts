@@ -35,7 +35,10 @@ export async function changeTopup(
   if (problem === 'no_provider')
     throw refuse(problem, 'No payment provider is configured: TRAWL_STRIPE_KEY is not set');
   if (problem !== null) throw refuse(problem);
-  await setTopup(store, accountId, hashTexts(choice));
+  // All of the pack at once: two changes at one moment would otherwise leave the size of one and the price of the other.
+  const { pack_title, pack_total, price_cents, currency } = wanted;
+  const written = by === 'owner' ? { ...choice, pack_title, pack_total, price_cents, currency } : choice;
+  await setTopup(store, accountId, hashTexts(written));
   return topupOf(await readTopup(store, accountId));
 }
 

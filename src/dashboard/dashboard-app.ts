@@ -49,6 +49,8 @@ export interface DashboardParts {
 }
 
 const maxBody = '16kb';
+/** Requests that were not answered yet, event streams among them. */
+const maxInHand = 3_000;
 const safeMethods = ['GET', 'HEAD', 'OPTIONS'];
 /** No script, style or connection of another origin, nothing inline, and no frame around it. */
 const policy = [
@@ -71,9 +73,13 @@ export function makeDashboard(parts: DashboardParts): Express {
   const app = express();
   app.disable('etag').disable('x-powered-by').set('query parser', 'simple');
   app.set('strict routing', true).set('case sensitive routing', true);
+  let inHand = 0;
   app.use((req, res, next) => {
     res.set(headers);
     measure(parts, req, res);
+    if (inHand >= maxInHand) return sendReply(res, errorReply(refuse('unavailable')));
+    inHand++;
+    res.once('close', () => inHand--);
     next();
   });
   parts.extend(app);
@@ -102,7 +108,10 @@ export function makeDashboard(parts: DashboardParts): Express {
         return refused;
       });
       res.locals.route = path;
-      if (reply !== null && !res.headersSent) sendReply(res, reply);
+      if (reply === null) return;
+      // The beginning of another answer was sent already.
+      if (res.headersSent) res.destroy();
+      else sendReply(res, reply);
     });
   }
 }

@@ -13,31 +13,42 @@ interface AccountStream {
 
 const everyMs = 2_000;
 const limit = 20;
-/** A proxy in front closes a connection on which nothing is sent. */
-const pingMs = 20_000;
+/** The browser then asks again, and its session is judged again. */
+const maxStreamMs = 60_000;
 const maxStreams = 2_000;
+const maxStreamsOfAccount = 50;
+/** Bytes that a page has not read. */
+const maxUnread = 1024 * 1024;
 
 const streams = new Map<string, AccountStream>();
 let open = 0;
 
-/** Sends the newest jobs of the account as server-sent events, at each change, until the page goes. */
+/** Sends the newest jobs of the account as server-sent events, at each change, for a minute or until the page goes. */
 export async function streamJobs(
   { draining }: { readonly draining: AbortSignal },
   { res, accountId }: DashboardCall,
   readJobs: ReadJobs,
 ): Promise<ApiReply | null> {
   if (accountId === '') throw refuse('not_found', 'Choose an account first');
-  if (open >= maxStreams) throw refuse('unavailable');
+  // A page that has gone while its session was read tells nothing more of it.
+  if (res.destroyed) return null;
+  const isFull = (streams.get(accountId)?.listeners.size ?? 0) >= maxStreamsOfAccount;
+  if (open >= maxStreams || isFull) throw refuse('unavailable');
   open++;
+  const closed = new Promise<void>((resolve) => res.once('close', resolve));
   res.writeHead(200, { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' });
-  const send = (text: string) => void res.write(text);
-  const ping = setInterval(() => send(': still here\n\n'), pingMs);
-  const leave = listen(accountId, readJobs, (json) => send(`event: jobs\ndata: ${json}\n\n`));
+  res.write('retry: 1000\n\n');
+  const leave = listen(accountId, readJobs, (json) => {
+    if (res.writableLength > maxUnread) res.destroy();
+    else res.write(`event: jobs\ndata: ${json}\n\n`);
+  });
   const end = () => res.end();
+  const timer = setTimeout(end, maxStreamMs);
   draining.addEventListener('abort', end);
-  await new Promise<void>((resolve) => res.once('close', resolve));
+  if (draining.aborted) end();
+  await closed;
   draining.removeEventListener('abort', end);
-  clearInterval(ping);
+  clearTimeout(timer);
   leave();
   open--;
   return null;
@@ -51,7 +62,7 @@ function listen(accountId: string, readJobs: ReadJobs, listener: (text: string) 
     stream.listeners.delete(listener);
     if (stream.listeners.size > 0) return;
     stream.stop();
-    streams.delete(accountId);
+    if (streams.get(accountId) === stream) streams.delete(accountId);
   };
 }
 

@@ -1,8 +1,8 @@
 import type { Request } from 'express';
 import * as oidc from 'openid-client';
-import type { FindCaller } from '../api/caller-address.ts';
+import type { BlockedAddresses, FindCaller } from '../api/caller-address.ts';
 import type { ApiReply } from '../api/reply.ts';
-import { refuse } from '../base/errors.ts';
+import { Refusal, refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Seal } from '../base/seal.ts';
 import { personIdOf, readEmail } from '../model/person.ts';
@@ -23,6 +23,7 @@ export interface OpenidParts {
   readonly seal: Seal;
   readonly cookies: SessionCookies;
   readonly findCaller: FindCaller;
+  readonly blocked: BlockedAddresses;
   readonly dashboardUrl: () => string;
   readonly log: Log;
 }
@@ -116,14 +117,17 @@ async function comeBack(parts: OpenidParts, provider: oidc.Configuration, { req,
     idTokenExpected: true,
   });
   const { sub, iss, ...claimed } = tokens.claims()!;
-  const told = { ...claimed, ...(await oidc.fetchUserInfo(provider, tokens.access_token, sub)) };
+  // Both from one place: an address of one and a verification of the other would say nothing.
+  const told = claimed.email === undefined ? await oidc.fetchUserInfo(provider, tokens.access_token, sub) : claimed;
   const email = told.email_verified === true ? readEmail(told.email).value : undefined;
   const person = email === undefined ? null : await readPerson(store, email);
   if (person === null)
     throw refuse('sign_in_failed', 'Nobody was invited with an e-mail address that the provider has verified');
   const { secret, header } = cookies.make(personIdOf(person.email));
   const { ip } = findCaller(req.socket.remoteAddress, req.get('x-forwarded-for'));
-  const made = { session: secret, oldHash: '', ip, agent: req.get('user-agent') ?? '' };
+  const old = cookies.secretOf(req);
+  const oldHash = old?.personId === person.id ? old.secretHash : '';
+  const made = { session: secret, oldHash, ip, agent: req.get('user-agent') ?? '' };
   if (!(await openSessionByOpenid(store, `${iss} ${sub}`, Object.keys(person.roles).sort()[0] ?? '', made))) {
     throw refuse('sign_in_failed', 'This e-mail address belongs to another identity of the provider');
   }
@@ -147,11 +151,22 @@ function cookieOf({ dashboardUrl }: OpenidParts, value: string, seconds: number)
 }
 
 /** Leads a person whose sign-in failed back to the page, which says so; the log knows why. */
-async function orExplain(parts: OpenidParts, { res }: OpenCall, work: () => Promise<null>): Promise<ApiReply | null> {
+async function orExplain(
+  parts: OpenidParts,
+  { req, res }: OpenCall,
+  work: () => Promise<null>,
+): Promise<ApiReply | null> {
+  const { blame } = parts.findCaller(req.socket.remoteAddress, req.get('x-forwarded-for'));
+  const isBlocked = blame !== null && parts.blocked.waitSeconds(blame) !== null;
   try {
+    if (isBlocked) throw refuse('ip_blocked');
     return await work();
   } catch (error) {
-    parts.log.warn('a sign-in with OpenID Connect failed', { error });
+    // A provider that is away blames nobody.
+    const isBlamed = error instanceof Refusal || error instanceof oidc.ResponseBodyError;
+    if (isBlamed && !isBlocked && blame !== null) await parts.blocked.countFailure(blame);
+    const isOurs = error instanceof Refusal;
+    parts.log[isOurs ? 'debug' : 'warn']('a sign-in with OpenID Connect failed', { error });
     res.redirect(303, '/sign-in?failed=openid');
     return null;
   }

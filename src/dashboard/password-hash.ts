@@ -1,7 +1,8 @@
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
+import { refuse } from '../base/errors.ts';
 
-const derive = promisify(argon2);
+const deriveNow = promisify(argon2);
 /** OWASP's second choice for argon2id: 19 MiB, two passes. */
 const cost = { memory: 19_456, passes: 2, parallelism: 1 } as const;
 const saltBytes = 16;
@@ -9,6 +10,27 @@ const tagLength = 32;
 const form = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([\w+/]+)\$([\w+/]+)$/;
 /** Compared with the passwords of people who have none, so that an answer takes as long for a person who does not exist. */
 const nobody = `$argon2id$v=19$m=${cost.memory},t=${cost.passes},p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+
+/** Two at once leave threads to files and DNS; more waiting than these would only delay everybody. */
+const maxRunning = 2;
+const maxWaiting = 50;
+let running = 0;
+const waiting: (() => void)[] = [];
+
+/** Derives a hash when its turn has come; throws `unavailable` when too many wait. */
+async function derive(...given: Parameters<typeof deriveNow>): Promise<Buffer> {
+  if (running >= maxRunning) {
+    if (waiting.length >= maxWaiting) throw refuse('unavailable');
+    await new Promise<void>((resolve) => waiting.push(resolve));
+  } else running++;
+  try {
+    return await deriveNow(...given);
+  } finally {
+    const next = waiting.shift();
+    if (next === undefined) running--;
+    else next();
+  }
+}
 
 /** Returns the argon2id hash of a password with a salt of its own, in the usual text form. */
 export async function hashPassword(password: string): Promise<string> {

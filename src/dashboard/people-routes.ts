@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import type { ApiReply } from '../api/reply.ts';
 import { refuse } from '../base/errors.ts';
 import { makePersonSecret, personIdOf, readEmail, readRole, signInUrl } from '../model/person.ts';
-import { writeTime } from '../model/timestamp.ts';
 import { invitePerson } from '../store/people/invite-person.ts';
 import { listPeople } from '../store/people/read-people.ts';
 import { removePerson } from '../store/people/remove-person.ts';
@@ -20,9 +19,8 @@ export function peopleRoutes(store: RecordStore, dashboardUrl: () => string): Da
       path: '/api/people',
       handle: async ({ accountId }) => {
         const people = accountId === '' ? [] : await listPeople(store, accountId);
-        const shown = people.map(({ email, role, created_at, hasPassword }) => {
-          return { email, role, created_at: writeTime(created_at), has_password: hasPassword };
-        });
+        // Nothing more: whether they have a password, and since when they are known, tells of other accounts.
+        const shown = people.map(({ email, role }) => ({ email, role }));
         return { status: 200, body: { people: shown } };
       },
     },

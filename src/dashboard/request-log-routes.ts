@@ -6,7 +6,12 @@ import { type LinePlace, listKeyNames, type NamedLine, pageLines } from '../stor
 import type { RecordStore } from '../store/script.ts';
 import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
 
-const limits = { default: 50, max: 200, csv: 10_000 };
+const limits = { default: 50, max: 200 };
+/** Pages of a file; each looks through 5,000 lines at most. */
+const maxRounds = 20;
+const linesOfRound = 1_000;
+/** Accounts for which a file is being written: one at a time. */
+const writing = new Set<string>();
 const columns = ['at', 'endpoint', 'status', 'duration_ms', 'ip', 'credits', 'key'] as const;
 
 /** The request log of an account: a page of it, or a file for a spreadsheet. */
@@ -29,6 +34,17 @@ async function showPage(store: RecordStore, open: ReadArchivedPart, call: Dashbo
 }
 
 async function sendCsv(store: RecordStore, open: ReadArchivedPart, call: DashboardCall): Promise<null> {
+  if (writing.has(call.accountId))
+    throw refuse('rate_limited', 'A file of this account is being written: wait for its end');
+  writing.add(call.accountId);
+  try {
+    return await writeCsv(store, open, call);
+  } finally {
+    writing.delete(call.accountId);
+  }
+}
+
+async function writeCsv(store: RecordStore, open: ReadArchivedPart, call: DashboardCall): Promise<null> {
   const { res } = call;
   res.set({
     'content-type': 'text/csv; charset=utf-8',
@@ -36,13 +52,18 @@ async function sendCsv(store: RecordStore, open: ReadArchivedPart, call: Dashboa
   });
   res.write(`${columns.join(',')}\r\n`);
   let after: LinePlace | null = null;
-  for (let sent = 0; sent < limits.csv && !res.destroyed; ) {
-    const { lines, next }: Awaited<ReturnType<typeof pageLines>> = await findLines(store, open, call, 1_000, after);
+  for (let round = 0; round < maxRounds && !res.destroyed; round++) {
+    const { lines, next }: Awaited<ReturnType<typeof pageLines>> = await findLines(
+      store,
+      open,
+      call,
+      linesOfRound,
+      after,
+    );
     for (const line of lines) {
       const shown = lineJson(line);
       res.write(`${columns.map((name) => csvCell(shown[name])).join(',')}\r\n`);
     }
-    sent += lines.length;
     if (next === null) break;
     after = next;
   }

@@ -28,7 +28,14 @@ function levelsOf(findings: readonly Finding[]): Record<string, string> {
   return Object.fromEntries(findings.map(({ about, level }) => [about, level]));
 }
 
-const shop = { stripeKey: 'sk_test_1', smtpUrl: 'smtp://mail', sellerName: 'A', sellerAddress: 'B', sellerTax: 'C' };
+const shop = {
+  stripeKey: 'sk_test_1',
+  stripeWebhookSecret: 'whsec_1',
+  smtpUrl: 'smtp://mail',
+  sellerName: 'A',
+  sellerAddress: 'B',
+  sellerTax: 'C',
+};
 
 describe('the doctor', () => {
   it('judges the certificates of TLS between the parts, their end, their key and their authorities', () => {
@@ -55,8 +62,10 @@ describe('the doctor', () => {
 
   it('judges invoices and mail only where something can be bought', () => {
     expect(checkBilling({ ...shop, stripeKey: null })).to.deep.equal([]);
-    expect(levelsOf(checkBilling(shop))).to.deep.equal({ invoices: 'ok', mail: 'ok' });
-    const [invoices, mail] = checkBilling({ ...shop, smtpUrl: null, sellerName: null, sellerTax: null });
+    expect(levelsOf(checkBilling(shop))).to.deep.equal({ payments: 'ok', invoices: 'ok', mail: 'ok' });
+    const poor = { ...shop, stripeWebhookSecret: null, smtpUrl: null, sellerName: null, sellerTax: null };
+    const [payments, invoices, mail] = checkBilling(poor);
+    expect(payments).to.include({ level: 'note' });
     expect(invoices).to.include({ level: 'note' });
     expect(invoices?.text).to.include('TRAWL_SELLER_NAME, TRAWL_SELLER_TAX');
     expect(mail).to.include({ level: 'note' });

@@ -7,7 +7,7 @@ import { openStripe, readStripeEvents } from '../../src/billing/stripe-provider.
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { keys } from '../../src/store/keys.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
-import { readPurchase } from '../../src/store/money/read-purchases.ts';
+import { listPurchases, readPurchase } from '../../src/store/money/read-purchases.ts';
 import { readTopup } from '../../src/store/money/set-topup.ts';
 import { duePurchases } from '../../src/store/money/take-purchase.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
@@ -157,6 +157,8 @@ describe('payments', function () {
     store.advance(90_001);
     await buyAll();
     expect([await packsOf(buyer.accountId), await invoices()]).to.deep.equal([0, 0]);
+    // The dashboard shows when it ended.
+    expect((await listPurchases(store, buyer.accountId)).every(({ ended_at }) => ended_at > 0)).to.equal(true);
   });
 
   it('of an owner at the checkout: bring the pack and an invoice, and store the card for top-ups; nothing without the event', async () => {

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
+import { topupOf } from '../../src/model/topup.ts';
 import { setOffer } from '../../src/store/money/offers.ts';
+import { readTopup } from '../../src/store/money/set-topup.ts';
 import { startApi, type TestApi } from '../support/api.ts';
 import { invited, openBrowser } from '../support/browser-session.ts';
 import { type StripeStandIn, startStripe } from '../support/stripe-stand-in.ts';
@@ -11,7 +13,8 @@ describe('the checkout', () => {
   let api: TestApi;
   before(async () => {
     stripe = await startStripe();
-    api = await startApi({ TRAWL_STRIPE_KEY: 'sk_test_1', TRAWL_STRIPE_URL: stripe.url });
+    const heard = { TRAWL_STRIPE_WEBHOOK_SECRET: 'whsec_test' };
+    api = await startApi({ TRAWL_STRIPE_KEY: 'sk_test_1', TRAWL_STRIPE_URL: stripe.url, ...heard });
     await setOffer(api.store, offer);
   });
   after(async () => {
@@ -58,5 +61,41 @@ describe('the checkout', () => {
     const { status, text } = await browser.ask('POST', '/api/checkout', {});
     await other.stop();
     expect([status, text.includes('No payment provider')]).to.deep.equal([409, true]);
+  });
+
+  it('sells nothing while nothing would tell that it was paid', async () => {
+    const deaf = await startApi({ TRAWL_STRIPE_KEY: 'sk_test_1', TRAWL_STRIPE_URL: stripe.url });
+    try {
+      await setOffer(deaf.store, offer);
+      const { account } = await deaf.addCaller();
+      const browser = openBrowser(deaf.dashboardUrl);
+      await browser.signIn(await invited(deaf.store, account));
+      const { status, headers } = await browser.ask('POST', '/api/checkout', { offer: 'small' });
+      expect([status, headers.get('x-error-code')]).to.deep.equal([409, 'no_provider']);
+    } finally {
+      await deaf.stop();
+    }
+  });
+
+  it('lets an owner choose a pack only with its own price, also in two requests at one moment', async () => {
+    const large = { ...offer, name: 'large', title: 'Large', credits: 5_000, price_cents: 40_000 };
+    await setOffer(api.store, large);
+    const { account, browser } = await signedIn('owner');
+    const packOf = ({ title, credits: total, price_cents, currency }: typeof offer) => ({
+      title,
+      total,
+      price_cents,
+      currency,
+    });
+    expect((await browser.ask('PUT', '/api/topup', { pack: packOf(offer) })).status).to.equal(200);
+    for (let round = 0; round < 20; round++) {
+      await browser.ask('PUT', '/api/topup', { pack: packOf(offer) });
+      await Promise.all([
+        browser.ask('PUT', '/api/topup', { pack: packOf(large) }),
+        browser.ask('PUT', '/api/topup', { pack: { price_cents: offer.price_cents } }),
+      ]);
+      const { pack_total, price_cents } = topupOf(await readTopup(api.store, account));
+      expect([`${50} ${500}`, `${5_000} ${40_000}`]).to.include(`${pack_total} ${price_cents}`);
+    }
   });
 });

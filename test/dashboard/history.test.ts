@@ -130,6 +130,20 @@ describe('the history on the dashboard', () => {
     const { json } = await owner.ask('POST', '/api/jobs', { query: 'https://example.com/film.mp4' });
     await hear(json.job_id);
     await reader.cancel();
+    const gone = new AbortController();
+    const left = fetch(`${api.dashboardUrl}/api/jobs/events`, {
+      headers: { cookie: owner.cookie },
+      signal: gone.signal,
+    });
+    gone.abort();
+    await left.catch(() => undefined);
+    for (let n = 0; n < 60; n++) {
+      const { body } = await fetch(`${api.dashboardUrl}/api/jobs/events`, { headers: { cookie: owner.cookie } });
+      await body?.cancel();
+    }
+    expect((await fetch(`${api.dashboardUrl}/api/jobs/events`, { headers: { cookie: owner.cookie } })).status).to.equal(
+      200,
+    );
   });
 
   it('tells the money in the numbers of the public API', async () => {

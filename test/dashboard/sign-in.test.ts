@@ -266,6 +266,9 @@ describe('the sign-in to the dashboard', () => {
     expect((await victim.ask('POST', '/api/password', { password: 'of the victim' })).status).to.equal(200);
     expect((await byThief.ask('GET', '/api/session')).status).to.equal(401);
     expect((await (await invite()).ask('POST', '/api/password', { password: 'of the thief' })).status).to.equal(403);
+    // Nor do many invitations push out the sessions of the victim.
+    for (let n = 0; n < 25; n++) await invite();
+    expect((await victim.ask('GET', '/api/session')).status).to.equal(200);
     const own = openBrowser(api.dashboardUrl);
     expect((await byPassword(own, email, 'of the victim')).status).to.equal(200);
     expect((await own.ask('GET', '/api/session')).json.accounts).to.have.length(2);

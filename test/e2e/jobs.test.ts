@@ -235,7 +235,7 @@ describe('whole jobs on real nodes', function () {
     it('a job whose worker hangs while no controller is there is ended by its kubelet', async function () {
       this.timeout(600_000);
       // Less than a source may be silent for, which is 15 s from the connection on.
-    await trawl.startController({ TRAWL_JOB_SECONDS: '15' });
+      await trawl.startController({ TRAWL_JOB_SECONDS: '15' });
       const { order, pod, letGo } = await startHeld();
       const [worker = 0] = workersIn(nodeOf(pod));
       nodeOf(pod).run('kill', '-STOP', String(worker));

@@ -1,4 +1,4 @@
-import { Action, Copy, Form, html, Moment, Notice, Table, useAnswer, useState, Waiting } from '/elements.js';
+import { Action, Copy, Form, html, Notice, Table, useAnswer, useState, Waiting } from '/elements.js';
 import { ask } from '/server.js';
 
 const roles = ['owner', 'member', 'viewer'];
@@ -19,8 +19,6 @@ export function People({ may, session }) {
   const columns = [
     ['E-mail address', ({ email }) => email],
     ['Role', ({ role }) => role],
-    ['Password', ({ has_password }) => (has_password ? 'set' : 'none yet')],
-    ['Since', ({ created_at }) => html`<${Moment} at=${created_at} />`],
     ...(may.own
       ? [
           [

@@ -71,15 +71,14 @@ export async function readNewestEntries<T extends StreamEntry>(
   return found.slice(0, limit);
 }
 
-/** Returns up to `limit` archived entries that are older than an id (`(` before it excludes the id itself), newest first. */
+/** Returns up to `limit` entries of the archived parts that are older than an id (`(` before it excludes the id itself), newest first. */
 export async function readArchivedEntriesBefore<T extends StreamEntry>(
-  store: RecordStore,
   origin: EntryStream<T>,
+  parts: readonly ArchivedPart[],
   bound: string,
   limit: number,
   open: ReadArchivedPart,
 ): Promise<T[]> {
-  const parts = await listArchivedParts(store, origin);
   const isBefore = (entry: string) => {
     if (bound === '+') return true;
     const order = compareEntries(entry, bound.replace('(', ''));

@@ -1,7 +1,9 @@
 import { keyIdOf } from '../../model/api-key.ts';
 import { keys } from '../keys.ts';
+import type { ReadCommand } from '../redis/connection.ts';
 import { pairs, type RecordStore } from '../script.ts';
 import {
+  type ArchivedPart,
   compareEntries,
   type EntryStream,
   type ReadArchivedPart,
@@ -83,29 +85,23 @@ async function readMerged(
   open: ReadArchivedPart,
 ): Promise<MergedLine[]> {
   const bounds = streams.map(({ origin }) => boundOf(origin.stream, after));
-  const replies = await store.connection.readAll(
-    streams.map(({ origin }, n) => ['XREVRANGE', origin.stream, bounds[n]!, '-', 'COUNT', String(count)]),
-  );
-  const found = await Promise.all(
-    streams.map(async ({ origin, alias }, n) => {
-      const kept = (replies[n] as [string, string[]][]).map(([entry, flat]) => origin.read(entry, pairs(flat)));
-      const archived =
-        kept.length < count
-          ? await readArchivedEntriesBefore(
-              store,
-              origin,
-              kept.length > 0 ? `(${kept.at(-1)!.entry}` : bounds[n]!,
-              count - kept.length,
-              open,
-            )
-          : [];
-      return [...kept, ...archived].map((line) => ({
-        line,
-        alias,
-        place: { entry: line.entry, stream: origin.stream },
-      }));
+  const replies = await store.connection.readAll([
+    ...streams.map(({ origin }, n): ReadCommand => {
+      return ['XREVRANGE', origin.stream, bounds[n]!, '-', 'COUNT', String(count)];
     }),
-  );
+    ...streams.map(({ origin }): ReadCommand => ['LRANGE', origin.list, '0', '-1']),
+  ]);
+  const found: MergedLine[][] = [];
+  // One after the other: an account may have a thousand keys, and the object store serves others too.
+  for (const [n, { origin, alias }] of streams.entries()) {
+    const kept = (replies[n] as [string, string[]][]).map(([entry, flat]) => origin.read(entry, pairs(flat)));
+    const parts = (replies[streams.length + n] as string[]).map((json) => JSON.parse(json) as ArchivedPart);
+    const bound = kept.length > 0 ? `(${kept.at(-1)!.entry}` : bounds[n]!;
+    const archived = await readArchivedEntriesBefore(origin, parts, bound, count - kept.length, open);
+    found.push(
+      [...kept, ...archived].map((line) => ({ line, alias, place: { entry: line.entry, stream: origin.stream } })),
+    );
+  }
   return found
     .flat()
     .sort((a, b) => compareEntries(b.line.entry, a.line.entry) || (a.place.stream < b.place.stream ? -1 : 1))

@@ -24,7 +24,7 @@ local setting = redis.call('HMGET', topup, 'purchase', 'enabled')
 local due = redis.call('ZSCORE', purchases, accountId)
 local queued_at = redis.call('ZSCORE', packQueue, id)
 local lapsed = 0
-r.state, r.reversed_at = state, now
+r.state, r.reversed_at, r.ended_at = state, now, r.ended_at or now
 if pack[1] then
   local p = cjson.decode(pack[1])
   lapsed = p.total - tonumber(pack[2])

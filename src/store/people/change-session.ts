@@ -34,7 +34,7 @@ return { 'ended' }
 
 /**
  * Ends every other session and sign-in link of the person, then sets the password; repeatable. One that is set in a bound
- * session opens its account alone, replaces none that opens more, and ends nothing. Answers {'set'} or {'refused'}.
+ * session opens its account alone, replaces none that opens more, and ends only what is bound to that account, too. Answers {'set'} or {'refused'}.
  */
 const setPasswordScript = script(
   'set-password',
@@ -48,6 +48,13 @@ local session = cjson.decode(json)
 if session.bound then
   local known = redis.call('HMGET', person, 'password', 'password_account')
   if known[1] and known[1] ~= '' and known[2] ~= session.account then return { 'refused' } end
+  for _, name in ipairs({ sessions, signInLinks }) do
+    local flat = redis.call('HGETALL', name)
+    for n = 1, #flat, 2 do
+      local other = cjson.decode(flat[n + 1])
+      if other.bound and other.account == session.account and flat[n] ~= secretHash then redis.call('HDEL', name, flat[n]) end
+    end
+  end
   redis.call('HSET', person, 'password', password, 'password_account', session.account)
   return { 'set' }
 end
