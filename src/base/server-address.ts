@@ -30,10 +30,13 @@ export function usesTls(address: ServerAddress): address is HostAddress & { read
   return 'host' in address && address.tls !== undefined;
 }
 
-/** Options of a TLS connection that checks the certificate of the server; the file of authorities is read for each, so that a new one counts. */
+/**
+ * Options of a TLS connection that checks the certificate of the server; the file of authorities is read for each, so that a
+ * new one counts. An address has no server name: the client would take that of the request that it tunnels.
+ */
 export function trustOf({ host, tls }: HostAddress & { readonly tls: ServerTrust }): ConnectionOptions {
   const authorities = tls.caFile === null ? {} : { ca: readFileSync(tls.caFile) };
-  return { ...authorities, ...(isIP(host) === 0 && { servername: host }), rejectUnauthorized: true };
+  return { ...authorities, servername: isIP(host) === 0 ? host : '', rejectUnauthorized: true };
 }
 
 /** Returns the address as settings write it. */

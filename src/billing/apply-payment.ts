@@ -25,11 +25,12 @@ export async function applyPayment(books: PaymentBooks, event: PaymentEvent): Pr
     event.kind === 'paid'
       ? await endPurchase(store, purchase, { verdict: 'paid', payment, seller })
       : await endPurchase(store, purchase, { verdict: 'declined', payment, reason: event.reason });
+  // The first card that pays for a pack is the one that a top-up may charge; another one is stored on purpose. An event that comes
+  // again finds the purchase ended and the card perhaps not stored.
+  if (event.kind === 'paid' && purchase.kind === 'offer' && !(await readTopup(store, purchase.account)).payment_method)
+    await setTopup(store, purchase.account, methodOf(purchase));
   if (outcome === 'stale') return;
   metrics.purchases_total.inc({ outcome });
-  // The first card that pays for a pack is the one that a top-up may charge; another one is stored on purpose.
-  if (purchase.kind === 'offer' && !(await readTopup(store, purchase.account)).payment_method)
-    await setTopup(store, purchase.account, methodOf(purchase));
   log.info('a purchase has ended', { account: purchase.account, purchase: purchase.id, outcome });
 }
 

@@ -127,7 +127,12 @@ async function waitFor(
     told = progress;
     report(progress, String(stage ?? status));
   };
-  return describe(await service.follow(jobId, seconds, seen, signal));
+  const answer = await service.follow(jobId, seconds, seen, signal);
+  // The job goes on: an error would have a model start, and pay for, another one.
+  const isUnwatched = 'error' in answer && ['rate_limited', 'unavailable'].includes(answer.error_code);
+  return isUnwatched
+    ? { body: { job_id: jobId, note: 'It goes on. Ask the tool job for it later.' } }
+    : describe(answer);
 }
 
 function isOpen({ status }: McpJob): boolean {
