@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { Browser, Page } from 'playwright-core';
+import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { addPack } from '../../src/store/money/add-pack.ts';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { expectAccessible, expectFitting, startChromium, type Visit, visit } from '../support/browser.ts';
@@ -42,7 +43,7 @@ describe('the pages of the dashboard', function () {
   };
   const signIn = async (role: Parameters<typeof invited>[2] = 'owner', options: Parameters<typeof visit>[2] = {}) => {
     const seen = await open(options);
-    const secret = await invited(api.store, role === 'operator' ? '' : caller.account, role);
+    const secret = await invited(api.store, role === 'operator' ? '' : caller.account, role, `${role}@example.com`);
     await seen.page.goto(`${api.dashboardUrl}/sign-in#${secret}`);
     await seen.page.getByRole('button', { name: 'Sign in' }).click();
     await seen.page.getByRole('navigation', { name: 'Pages' }).waitFor();
@@ -75,6 +76,7 @@ describe('the pages of the dashboard', function () {
       const jobId = await startJobs();
       const pack = { id: 'p', title: 'Small pack', total: 500, purchased_at: api.store.clock.now() };
       await addPack(api.store, caller.account, pack);
+      await setAccount(api.store, caller.account, { name: 'Acme Films' });
       await api.get('/v1/usage', caller.key);
       const { page, bytes } = await signIn('owner', options);
       for (const view of [...views, `/jobs/${jobId}`]) {
