@@ -56,6 +56,8 @@ export interface KeyedCall extends ApiCall {
   readonly fault: string | null;
   /** Waits without being one of the 1,000 requests in hand. */
   readonly idle: <T>(wait: () => Promise<T>) => Promise<T>;
+  /** Reads the body of a route that judges the key first; the parameters of the call then hold those of the body. */
+  readonly readBody?: () => Promise<Pick<KeyedCall, 'given' | 'fault'>>;
 }
 
 /** Answers a request, or returns `null` when it has written the answer itself; refusals are thrown. */
@@ -153,7 +155,7 @@ async function answerKeyed(server: ApiServer, call: ApiCall, handle: KeyedHandle
   if (isPost) requireSmallBody(req, call.route?.maxBodyBytes);
   const blockedSeconds = caller.blame === null ? null : server.blocked.waitSeconds(caller.blame);
   if (blockedSeconds !== null) throw refuse('ip_blocked', undefined, blockedSeconds);
-  const body = isPost ? await readJsonBody(req, call.route?.maxBodyBytes) : noBody;
+  const body = isPost && !call.route?.readsBodyLate ? await readJsonBody(req, call.route?.maxBodyBytes) : noBody;
   // In hand only now: callers who never send the rest of their bodies would keep everybody else out.
   return takeInHand(server, () =>
     answerComplete(server, call, body, handle).catch((error) => countAuthFailure(server, call, error)),
@@ -178,7 +180,14 @@ async function answerComplete(
   const isPrefetch = route?.endpoint !== undefined && /\bprefetch\b/.test(req.get('sec-purpose') ?? '');
   const prefetchFault = isPrefetch ? 'Bad Request: a prefetch starts nothing' : null;
   const fault = body.fault ?? prefetchFault ?? judgeQuery(req.url);
-  return handle({ ...call, key, fault, idle: (wait) => waitIdle(server, wait) });
+  const idle = <T>(wait: () => Promise<T>) => waitIdle(server, wait);
+  if (!route?.readsBodyLate) return handle({ ...call, key, fault, idle });
+  const readBody = async () => {
+    const late = await idle(() => readJsonBody(req, route.maxBodyBytes));
+    call.given = { ...call.given, ...late.parameters };
+    return { given: call.given, fault: late.fault ?? fault };
+  };
+  return handle({ ...call, key, fault, idle, readBody });
 }
 
 /** Counts a missing or unknown key against the address of its caller (D38), then throws the refusal again. */

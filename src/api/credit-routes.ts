@@ -97,7 +97,8 @@ async function readRequest(credit: CreditRoutes, endpoint: Endpoint, call: Keyed
   throw new Error('a request with wrong parameters was admitted');
 }
 
-function faultOf({ req, fault }: KeyedCall): string | null {
+/** Returns what is wrong with the syntax of a call, or with its Idempotency-Key. */
+export function faultOf({ req, fault }: Pick<KeyedCall, 'req' | 'fault'>): string | null {
   const key = req.get('idempotency-key');
   if (fault !== null) return fault;
   return key === undefined || /^[!-~]([ -~]{0,253}[!-~])?$/.test(key) ? null : badIdempotencyKey;
@@ -109,11 +110,7 @@ function startJob(
   call: KeyedCall,
   request: CreditRequest,
 ): Promise<ApiReply> {
-  const { webhook_url: url, webhook_authorization: secret } = request;
-  const authorization = secret === null ? '' : credit.seal.seal('webhook', secret);
-  const hasWebhook = url !== null && endpoint !== 'metadata';
-  const webhook = hasWebhook ? { url, receiver: receiverOf(call.key.accountId, url), authorization } : null;
-  const work = newJob(call, endpoint, request.args, webhook);
+  const work = newJob(call, endpoint, request.args, endpoint === 'metadata' ? null : webhookOf(credit, call, request));
   return accept(
     credit,
     call,
@@ -122,7 +119,19 @@ function startJob(
   );
 }
 
-function newJob(call: KeyedCall, endpoint: Endpoint, args: Job['args'], webhook: NewJob['webhook']): NewJob {
+/** Returns the webhook that a request names, its authorization sealed. */
+export function webhookOf(
+  { seal }: Pick<CreditRoutes, 'seal'>,
+  { key }: KeyedCall,
+  { webhook_url: url, webhook_authorization: secret }: Pick<CreditRequest, 'webhook_url' | 'webhook_authorization'>,
+): NewJob['webhook'] {
+  if (url === null) return null;
+  const authorization = secret === null ? '' : seal.seal('webhook', secret);
+  return { url, receiver: receiverOf(key.accountId, url), authorization };
+}
+
+/** Returns a job as a call of its endpoint would make it. */
+export function newJob(call: KeyedCall, endpoint: Endpoint, args: Job['args'], webhook: NewJob['webhook']): NewJob {
   return { endpoint, method: 'GET', path: routes[endpoint].paths[0], args, ip: call.caller.ip, webhook };
 }
 
@@ -143,7 +152,12 @@ async function accept(
 }
 
 /** Returns the hashed Idempotency-Key of a call (D12); nothing of the call's parameters can be read from it. */
-function repeatOf({ seal }: CreditRoutes, endpoint: Endpoint, { req }: KeyedCall, write: () => string): Repeat | null {
+export function repeatOf(
+  { seal }: Pick<CreditRoutes, 'seal'>,
+  endpoint: Endpoint | 'batch',
+  { req }: KeyedCall,
+  write: () => string,
+): Repeat | null {
   const key = req.get('idempotency-key');
   return key === undefined
     ? null

@@ -1,4 +1,5 @@
 const id = '0b6f2f5e-6f52-4d3a-9d6c-3a1f5f0c7e11';
+const batchId = '5d0c1a52-1c3e-4b57-8f0a-7f2f3c6b9d10';
 const film = 'https://example.com/film.mp4';
 const response = `https://trawl.example/files/${id}/A%20film.mp4?exp=1772711419&sig=Yx0q`;
 
@@ -73,12 +74,29 @@ const usage = {
   },
 };
 
+const summary = {
+  ...{ id: batchId, status: 'Completed' },
+  counts: { queued: 0, running: 0, completed: 1, failed: 0 },
+  credits: { held: 0, charged: 1 },
+};
+const batch = {
+  ...summary,
+  jobs: [{ query: film, job_id: id, status: 'CompletedJob', error: null, error_code: null }],
+  next_cursor: null,
+};
+
+/** Body of the webhook of a batch. */
+export const batchWebhookExample = summary;
+
 /** An example of a good answer, by the operation that gives it; without its alias and `ByPost`. */
 export const answerExamples: Readonly<Record<string, unknown>> = {
   readMetadata: { metadata },
   listJobs: { jobs: [job], next_cursor: null },
   getJob: job,
   deleteJob: { ...job, result: { ...job.result, response: null, expires_at: null } },
+  startBatch: { batch_id: batchId },
+  getBatch: batch,
+  deleteBatch: batch,
   getUsage: usage,
   getUsageHistory: { days: [{ day: '2026-03-04', key: 'laptop', calls: 5, credits: 2, completed: 2, failed: 1 }] },
   getStats: {
@@ -87,6 +105,9 @@ export const answerExamples: Readonly<Record<string, unknown>> = {
   },
 };
 
+/** Id of a batch. */
+export const batchIdExample = batchId;
+
 export const acceptedExample = { job_id: id };
 
 /** Bodies of a POST, by operation. */
@@ -94,6 +115,7 @@ export const bodyExamples: Readonly<Record<string, unknown>> = {
   downloadVideoByPost: { query: film, video_quality: '720p', webhook_url: 'https://example.com/hook' },
   downloadAudioByPost: { query: film, audio_format: 'm4a' },
   readMetadataByPost: { query: film, is_async: true },
+  startBatch: { endpoint: 'video', items: [{ query: film, video_quality: '720p' }], max_credits: 1 },
   callMcp: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'download', arguments: { query: film } } },
 };
 

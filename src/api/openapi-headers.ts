@@ -12,7 +12,7 @@ export const answerHeaders = {
   'x-error-code': { description: 'Stable code of an error', schema: text },
   'x-original-status': { description: 'The real status of an error under soft_fail', schema: whole },
   'x-credits-held': { description: 'Credits held by the open jobs and calls of the account', schema: whole },
-  location: { description: 'Path of the job', schema: text },
+  location: { description: 'Path of the job or the batch', schema: text },
   ratelimit: { description: 'Requests left in each window of the plan', schema: text },
   'ratelimit-policy': { description: 'Limits of the plan', schema: text },
   'retry-after': { description: 'Seconds to wait before the call is repeated', schema: whole },

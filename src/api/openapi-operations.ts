@@ -10,6 +10,7 @@ import {
   usageParameters,
 } from '../model/request-parameters.ts';
 import { maxHistoryDays } from '../model/usage-history.ts';
+import { batchRows } from './openapi-batches.ts';
 import type { RouteName, routes } from './routes.ts';
 
 /** Tags of the operations, in the order in which a reader meets them. */
@@ -17,6 +18,7 @@ export const tags = {
   Downloads: 'Start a download. It is a job, which costs one credit when it completes and nothing when it does not.',
   Metadata: 'Read what a source tells of a film or of sound, without the file.',
   Jobs: 'Follow, list, cancel and repeat jobs. All of it is free.',
+  Batches: 'Start many jobs at once, follow and cancel them together.',
   Files: 'Fetch the file of a completed job by its signed link, which needs no key.',
   Account: 'Balances, limits and the health of the platform. All of it is free.',
   Agents: 'The Model Context Protocol, for programs that act for people.',
@@ -174,6 +176,7 @@ export const operations: OperationTable = {
       errors: [...always, 'not_found'],
     },
   },
+  ...batchRows(always, credit),
   usage: {
     GET: {
       id: 'getUsage',

@@ -1,5 +1,5 @@
 import { ref, text } from '../model/answer-schemas.ts';
-import { webhookExamples } from './openapi-examples.ts';
+import { batchWebhookExample, webhookExamples } from './openapi-examples.ts';
 
 const signed = 'Only when the operator gave the account a signing secret (Standard Webhooks).';
 
@@ -7,8 +7,33 @@ function header(name: string, description: string): object {
   return { name, in: 'header', required: false, description, schema: text };
 }
 
-/** Requests that the service sends: the end of a download, to the `webhook_url` of its call. */
+const parameters = (of: string) => [
+  header('webhook-id', `Id of the ${of}. ${signed}`),
+  header('webhook-timestamp', `Seconds since 1970. ${signed}`),
+  header('webhook-signature', `\`v1,\` and the HMAC-SHA256 of \`id.timestamp.body\` as base64. ${signed}`),
+];
+const responses = {
+  '2XX': { description: 'The receiver has it' },
+  default: { description: 'The post is repeated' },
+};
+
+/** Requests that the service sends: the end of a download or a batch, to the `webhook_url` of its call. */
 export const webhooks = {
+  batchEnded: {
+    post: {
+      operationId: 'batchEnded',
+      tags: ['Batches'],
+      summary: 'The last job of a batch has ended',
+      description: 'Posted to the `webhook_url` of a batch within half a minute, like the end of a download.',
+      security: [],
+      parameters: parameters('batch'),
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: ref('WebhookBatch'), example: batchWebhookExample } },
+      },
+      responses,
+    },
+  },
   jobEnded: {
     post: {
       operationId: 'jobEnded',
@@ -19,11 +44,7 @@ export const webhooks = {
         'are not followed. Otherwise the post is repeated, up to 3 attempts in all, 5 seconds apart, so a receiver may see ' +
         'the same `id` twice. The header `Authorization` is the `webhook_authorization` of the call.',
       security: [],
-      parameters: [
-        header('webhook-id', `Id of the job. ${signed}`),
-        header('webhook-timestamp', `Seconds since 1970. ${signed}`),
-        header('webhook-signature', `\`v1,\` and the HMAC-SHA256 of \`id.timestamp.body\` as base64. ${signed}`),
-      ],
+      parameters: parameters('job'),
       requestBody: {
         required: true,
         content: {
@@ -33,10 +54,7 @@ export const webhooks = {
           },
         },
       },
-      responses: {
-        '2XX': { description: 'The receiver has it' },
-        default: { description: 'The post is repeated' },
-      },
+      responses,
     },
   },
 } as const;

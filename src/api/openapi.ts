@@ -2,7 +2,7 @@ import { object, partOf, ref, type Schema, schemas, text } from '../model/answer
 import type { ParameterTable } from '../model/parameter-kinds.ts';
 import { globalParameters, jobParameters } from '../model/request-parameters.ts';
 import { errorComponents, errorsOf } from './openapi-errors.ts';
-import { acceptedExample, answerExamples, bodyExamples, jobIdExample } from './openapi-examples.ts';
+import { acceptedExample, answerExamples, batchIdExample, bodyExamples, jobIdExample } from './openapi-examples.ts';
 import { answerHeaders, headersOf, requestHeaders } from './openapi-headers.ts';
 import { type OperationRow, operations, tags } from './openapi-operations.ts';
 import { webhooks } from './openapi-webhooks.ts';
@@ -64,7 +64,7 @@ function operation({ name, route, method, path, alias }: PathOperation): object 
   const row = (operations[name] as Readonly<Record<string, OperationRow>>)[method];
   if (row === undefined) throw new Error(`${method} ${path} is not described`);
   const isOpen = name in openRoutes;
-  const inPath = [...path.matchAll(/:(\w+)/g)].map(([, id = '']) => pathParameter(id));
+  const inPath = [...path.matchAll(/:(\w+)/g)].map(([, id = '']) => pathParameter(id, name));
   const global = isOpen ? [] : [globalParameters];
   const body = method === 'POST' && route.endpoint !== undefined;
   const query = [...(body ? [] : row.tables), ...global].flatMap(parametersOf);
@@ -82,7 +82,12 @@ function operation({ name, route, method, path, alias }: PathOperation): object 
   };
 }
 
-function pathParameter(name: string): object {
+function pathParameter(name: string, route: RouteName): object {
+  if (name === 'id' && route === 'batch') {
+    const { description: _, ...schema } = jobParameters.id.schema;
+    const description = 'UUID of the batch.';
+    return { name, in: 'path', required: true, description, schema: { ...schema, examples: [batchIdExample] } };
+  }
   if (name === 'id') {
     const { description, ...schema } = jobParameters.id.schema;
     return { name, in: 'path', required: true, description, schema: { ...schema, examples: [jobIdExample] } };
@@ -142,6 +147,8 @@ function responsesOf(row: OperationRow, isOpen: boolean): object {
       const content = { 'text/event-stream': { schema: message }, ...error };
       return [status, { description, headers, content }];
     }
+    if (row.id === 'startBatch')
+      return [status, { description, headers, content: jsonOf(schema, answerExamples[row.id]) }];
     if (status === '202') return [status, { description, headers, content: jsonOf(schema, acceptedExample), links }];
     const shown = isOpen ? schema : anyOf(schema, partOf(schema), ref('Error'));
     return [status, { description, headers, content: jsonOf(shown, answerExamples[row.id.replace('ByPost', '')]) }];

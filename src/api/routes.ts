@@ -11,6 +11,8 @@ export interface Route {
   readonly endpoint?: Endpoint;
   /** Largest body; 16 KiB unless given. */
   readonly maxBodyBytes?: number;
+  /** True when the body is read after the key and the rate were judged; the key is not in it. */
+  readonly readsBodyLate?: true;
   /** True when the key may also come as `Authorization: Bearer`. */
   readonly takesBearer?: true;
 }
@@ -56,6 +58,18 @@ export const keyedRoutes = {
     name: 'events',
     paths: ['/v1/jobs/:id/events', '/api/v1/jobs/:id/events'],
     methods: ['GET'],
+  },
+  batches: {
+    name: 'batches',
+    paths: ['/v1/batches', '/api/v1/batches'],
+    methods: ['POST'],
+    maxBodyBytes: 2 * 1024 * 1024,
+    readsBodyLate: true,
+  },
+  batch: {
+    name: 'batch',
+    paths: ['/v1/batches/:id', '/api/v1/batches/:id'],
+    methods: ['GET', 'DELETE'],
   },
   usage: {
     name: 'usage',

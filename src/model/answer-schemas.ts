@@ -1,5 +1,6 @@
 import { Ajv } from 'ajv';
 import { failures } from '../base/errors.ts';
+import { batchStatuses } from './batch.ts';
 import { jobStatuses } from './job.ts';
 import { liveStatuses, metadataFields } from './metadata.ts';
 
@@ -32,10 +33,19 @@ const quota = orNull(whole);
 const uuid = { type: 'string', format: 'uuid' };
 const told = (description: string, schema: Schema): Schema => ({ ...schema, description });
 
+const summary = {
+  id: uuid,
+  status: told('Running until every job has ended', { type: 'string', enum: batchStatuses }),
+  counts: object({ queued: whole, running: whole, completed: whole, failed: told('Cancelled ones included', whole) }),
+  credits: object({ held: whole, charged: whole }),
+};
+
 /** Answers that `fields` cannot cut, and the bodies of webhooks. */
 const uncut: Readonly<Record<string, Schema>> = {
   Error: object({ error: told('What is wrong, in a sentence; the header x-error-code has the code', text) }),
   Accepted: object({ job_id: uuid }),
+  AcceptedBatch: object({ batch_id: uuid }),
+  WebhookBatch: object(summary),
   Event: object({
     id: text,
     event: { type: 'string', enum: ['progress', 'end'] },
@@ -102,6 +112,20 @@ const cut: Readonly<Record<string, Schema>> = {
     },
     ['expires_at', 'bytes', 'sha256', 'content_type'],
   ),
+  Batch: object({
+    ...summary,
+    jobs: {
+      type: 'array',
+      items: object({
+        query: told('null when the record of the job has expired', orNull(text)),
+        job_id: uuid,
+        status: orNull({ type: 'string', enum: jobStatuses }),
+        error: told('Why the job did not complete, in a sentence', orNull(text)),
+        error_code: orNull({ type: 'string', 'x-extensible-enum': Object.keys(failures) }),
+      }),
+    },
+    next_cursor: orNull(text),
+  }),
   JobList: object({ jobs: { type: 'array', items: ref('Job') }, next_cursor: orNull(text) }),
   Pack: object({ id: text, title: text, purchased_at: time, ...share, exhausted: yesNo }),
   Usage: object({

@@ -116,6 +116,14 @@ export const listParameters = {
   ),
 } as const satisfies ParameterTable;
 
+export const batchPageParameters = {
+  cursor: text(
+    'The next_cursor of the page before.',
+    { minLength: 1, maxLength: 4, pattern: '^\\d{1,4}$' },
+    'must be the next_cursor of an earlier answer',
+  ),
+} as const satisfies ParameterTable;
+
 export const pollParameters = {
   wait: number(
     'Seconds to wait for the end of the job.',

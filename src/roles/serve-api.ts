@@ -1,5 +1,6 @@
 import { getHistory, getStats, getUsage } from '../api/account-routes.ts';
 import { type ApiHandlers, makeApp } from '../api/app.ts';
+import { deleteBatch, getBatch, startBatch } from '../api/batch-routes.ts';
 import { cacheBlocks, findCallers } from '../api/caller-address.ts';
 import { type CreditRoutes, getMetadata, startDownload, startRetry } from '../api/credit-routes.ts';
 import { sendDocsFile, showDocs, showWelcome } from '../api/document-pages.ts';
@@ -140,6 +141,7 @@ function makeHandlers(
   const { asyncStatus, egressAllow: exceptions, inspectSeconds } = config;
   const credit: CreditRoutes = { store, seal, asyncStatus, exceptions, admissions, inspector, inspectSeconds };
   const [pollJob, removeJob] = [getJob(jobs), deleteJob(jobs)];
+  const [readBatch, endBatch] = [getBatch(store), deleteBatch(jobs)];
   const [video, audio] = [startDownload(credit, 'video'), startDownload(credit, 'audio')];
   const [metadata, usage] = [getMetadata(credit), getUsage(store)];
   const handlers: ApiHandlers = {
@@ -151,6 +153,8 @@ function makeHandlers(
     jobs: getJobs(jobs),
     job: (call) => (call.req.method === 'DELETE' ? removeJob(call) : pollJob(call)),
     events: streamEvents(jobs),
+    batches: startBatch(credit),
+    batch: (call) => (call.req.method === 'DELETE' ? endBatch(call) : readBatch(call)),
     usage,
     history: getHistory(store, (object) => readJsonLines(objects, object)),
     stats: getStats(store, stats),

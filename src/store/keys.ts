@@ -6,7 +6,7 @@ const tag = '{trawl}';
 const one = (name: string) => `${tag}:${name}`;
 
 /** Ids that keys are made of, by the names that callers of scripts give them. `hash`: SHA-256 of the text of an API key. */
-type IdName = 'accountId' | 'jobId' | 'keyId' | 'hash' | 'endpoint' | 'personId';
+type IdName = 'accountId' | 'jobId' | 'batchId' | 'keyId' | 'hash' | 'endpoint' | 'personId';
 
 /** Makes the keys that differ by one id. */
 function of<const N extends IdName>(idName: N, name: string) {
@@ -122,6 +122,12 @@ export const keys = {
   ended: one('ended'),
   /** Sorted set: short ids of jobs whose objects the record does not know, by the time when they were found. */
   strays: one('strays'),
+  /** Hash: a batch; `jobs` has the short ids of its jobs, 22 characters each, in the order of its items. */
+  batch: of('batchId', 'batch'),
+  /** Sorted set: batches that may have open jobs, by their creation. */
+  openBatches: one('open_batches'),
+  /** Sorted set: batches whose jobs have all ended, by the time when that was seen. */
+  endedBatches: one('ended_batches'),
   /** Hash: what was answered to an Idempotency-Key. */
   repeat: (account: string, hash: string): string => `${tag}:repeat:${account}:${hash}`,
   /** Sorted set: `account/hold` of synchronous calls in hand by the deadline of their hold. */

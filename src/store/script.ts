@@ -132,7 +132,7 @@ export function changeOf<Word extends string, Given extends object = object>(
 
 /**
  * Runs a script. `values` has its arguments, the ids of its keys, and keys that `keys` does not name. `more` stands in ARGV
- * behind the arguments with names, for scripts that take a list. Returns the reply, a list whose first element is a word; with
+ * behind the arguments with names, for scripts that take a list, and `moreKeys` in KEYS behind the keys with names. Returns the reply, a list whose first element is a word; with
  * `asBytes` its strings are Buffers. Throws `unavailable` when Redis does not answer or is out of memory.
  */
 export async function run<K extends string, A extends string>(
@@ -141,13 +141,14 @@ export async function run<K extends string, A extends string>(
   values: Values<NoInfer<K | A>>,
   more: readonly string[] = [],
   asBytes = false,
+  moreKeys: readonly string[] = [],
 ): Promise<ScriptReply> {
   const began = performance.now();
   try {
     const reply = await store.connection.eval(
       script.lua,
       script.sha,
-      script.readKeys.map((read) => String(read(values))),
+      [...script.readKeys.map((read) => String(read(values))), ...moreKeys],
       [String(store.clock.offset()), ...script.readArgs.map((read) => read(values)), ...more],
       { isKept: script.isKept, withinMs: store.withinMs, asBytes },
     );

@@ -3,6 +3,8 @@ import type { Endpoint } from '../model/job.ts';
 import { forgetFailures } from './access/count-auth-failure.ts';
 import { releaseExpiredCall } from './access/release-call.ts';
 import { finishRemovals } from './accounts/remove-account.ts';
+import { endBatch } from './batches/end-batch.ts';
+import { removeBatch } from './batches/remove-batch.ts';
 import { removeJob } from './jobs/remove-job.ts';
 import { keys, longId } from './keys.ts';
 import { sweepLines } from './log/trim-lines.ts';
@@ -28,7 +30,7 @@ interface SweepOptions {
 
 /**
  * Removes entries past their lifetime in bounded, repeatable steps: expired blocks, holds of synchronous calls whose API
- * died, keys of removed accounts, old jobs, request-log lines and unsent mails; it also rolls the periods of idle accounts. One that fails
+ * died, keys of removed accounts, old jobs and batches, request-log lines and unsent mails; it also rolls the periods of idle accounts and ends batches without an open job. One that fails
  * is reported and stops no other.
  */
 export async function sweepRecord(
@@ -49,6 +51,8 @@ export async function sweepRecord(
     removals: await attempt(() => finishRemovals(store, report)),
     periods: await attempt(() => sweepPeriods(store, now, { report, goOn })),
     jobs: await attempt(() => sweepJobs(store, now - lifetimes.job, { report, goOn })),
+    endedBatches: await attempt(() => endBatches(store, now, { report, goOn })),
+    batches: await attempt(() => sweepBatches(store, now - lifetimes.job, { report, goOn })),
     lines: await attempt(() => sweepLines(store, now - lifetimes.line)),
     mails: await attempt(() => sweepMails(store, now, { report, goOn })),
   };
@@ -123,6 +127,14 @@ function sweepPeriods(store: RecordStore, now: number, options: SweepOptions): P
 function sweepMails(store: RecordStore, now: number, options: SweepOptions): Promise<number> {
   const before = now - maxMailAgeMs;
   return removeDue(store, keys.outboxDue, before, options, async (id) => (await takeMail(store, id, 0)) === 'given_up');
+}
+
+function endBatches(store: RecordStore, now: number, options: SweepOptions): Promise<number> {
+  return removeDue(store, keys.openBatches, now, options, (id) => endBatch(store, id));
+}
+
+function sweepBatches(store: RecordStore, before: number, options: SweepOptions): Promise<number> {
+  return removeDue(store, keys.endedBatches, before, options, (id) => removeBatch(store, id, before));
 }
 
 /** Jobs that may have files stay until these are gone. */

@@ -20,12 +20,14 @@ export function makeRequest(
   const authorization = kept.authorization && seal.open('webhook', kept.authorization);
   const secret = kept.secret && seal.open('webhook_secret', kept.secret);
   if (authorization === null || secret === null) return null;
-  const body = JSON.stringify(webhookBody(kept.job, linkOf(kept.job)));
+  const { about } = kept;
+  const content = 'job' in about ? webhookBody(about.job, linkOf(about.job)) : about.batch;
+  const body = JSON.stringify(content);
   const headers = {
     'content-type': 'application/json',
     'user-agent': 'trawl',
     ...(authorization && { authorization }),
-    ...(secret && sign(secret, kept.job.id, now, body)),
+    ...(secret && sign(secret, content.id, now, body)),
   };
   return { url: kept.url, headers, body };
 }

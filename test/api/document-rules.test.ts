@@ -56,7 +56,8 @@ describe('the document of the API', function () {
 
   it('names operations by a verb', () => {
     const ids = Object.values(operations).flatMap((methods) => Object.values<{ id: string }>(methods));
-    for (const { id } of ids) expect(id).to.match(/^(?:call|delete|download|get|list|read|retry|stream)[A-Z]\w+$/);
+    for (const { id } of ids)
+      expect(id).to.match(/^(?:call|delete|download|get|list|read|retry|start|stream)[A-Z]\w+$/);
   });
 });
 

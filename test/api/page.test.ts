@@ -3,9 +3,11 @@ import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import { type Route, routes } from '../../src/api/routes.ts';
 import { makeSeal } from '../../src/base/seal.ts';
+import { batchParameters } from '../../src/model/batch.ts';
 import { jobStatuses } from '../../src/model/job.ts';
 import type { ParameterTable } from '../../src/model/parameter-kinds.ts';
 import {
+  batchPageParameters,
   creditParameters,
   globalParameters,
   historyParameters,
@@ -47,6 +49,8 @@ const tables: Readonly<Record<string, ParameterTable>> = {
   Stats: statsParameters,
   'Polling and waiting': pollParameters,
   'All jobs': listParameters,
+  'Start a batch': batchParameters,
+  'Follow and cancel a batch': batchPageParameters,
   'On every route': globalParameters,
 };
 
@@ -84,6 +88,11 @@ describe('docs/api.md', () => {
     return id;
   };
 
+  const aBatch = async (key: string): Promise<string> => {
+    const body = { endpoint: 'video', items: [{ query: film }] };
+    return (await api.call('POST', '/v1/batches', { key, body })).json.batch_id;
+  };
+
   /** Variables of the examples: a fresh account, with a job in the state that the example shows. */
   const variablesFor = async ({ command, body }: Example): Promise<Record<string, string>> => {
     const wanted = { stats: true, quota: 2, name: 'Acme Films', perMinute: 600, credits: 100 };
@@ -98,6 +107,7 @@ describe('docs/api.md', () => {
       env.RESPONSE = (await api.get(`/v1/jobs/${id}`, key)).json.result.response;
     }
     const state = command.includes('DELETE') ? 'Running' : (/"status": ?"(\w+)"/.exec(body)?.[1] ?? '');
+    if (command.includes('$BATCH')) env.BATCH = await aBatch(key);
     if (command.includes('$JOB') || state === 'Running') env.JOB = await aJob(key, state);
     return env;
   };
@@ -140,7 +150,7 @@ describe('docs/api.md', () => {
     });
     const wanted = Object.values<Route>(routes).map(({ name, methods, paths, endpoint }) => ({
       words: [...methods, ...paths],
-      isFree: endpoint === undefined && name !== 'retry',
+      isFree: endpoint === undefined && name !== 'retry' && name !== 'batches',
     }));
     expect(listed).to.deep.equal(wanted);
   });
@@ -189,11 +199,11 @@ describe('docs/api.md', () => {
     const code = shown.find(({ language }) => language === 'js')!.text;
     const { isGenuine } = await import(`data:text/javascript,${encodeURIComponent(code)}`);
     const bodies = shown.filter(({ language }) => language === 'json').map(({ text }) => JSON.parse(text));
-    expect(bodies).to.have.length(2);
-    for (const body of bodies) {
+    expect(bodies).to.have.length(3);
+    for (const body of bodies.filter(({ counts }) => counts === undefined)) {
       const job = await theJob(api.store, await aJob(key, body.status));
       const kept = {
-        job,
+        about: { job },
         url: 'https://example.com/hook',
         authorization: '',
         secret: seal.seal('webhook_secret', secret),

@@ -21,6 +21,7 @@ import { setOffer } from '../../src/store/money/offers.ts';
 import { invitePerson } from '../../src/store/people/invite-person.ts';
 import { openSessionByLink } from '../../src/store/people/open-session.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
+import { anAdmittedBatch, cancelJobs } from '../support/batch-scenarios.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
 import { aSecret } from '../support/people-scenarios.ts';
 import {
@@ -250,6 +251,8 @@ async function liveThrough(store: TestStore, caller: Awaited<ReturnType<typeof a
   for (const end of [completed, failed])
     await settleJob(store, holder, await aRunningJob(store, caller, { work, repeat: null }), end);
   await cancelJob(store, await theJob(store, await admitted(store, caller)), 'Cancelled');
+  const batch = await anAdmittedBatch(store, caller, 2, { webhook });
+  await cancelJobs(store, batch.id);
   const repeat = { key: 'c', request: 'x' };
   const id = await admitted(store, caller, { work: { holdMs: 1000 } });
   const held = { id, accountId, keyId, endpoint: 'metadata', repeat: null } as const;

@@ -24,6 +24,7 @@ import { reversePurchase } from '../../src/store/money/reverse-purchase.ts';
 import { rollPeriod } from '../../src/store/money/roll-period.ts';
 import { setTopup } from '../../src/store/money/set-topup.ts';
 import { takePurchase } from '../../src/store/money/take-purchase.ts';
+import { batchScenarios } from './batch-scenarios.ts';
 import { type Account, busy, jobScenarios, running, type Scenario, type Step, withWebhook } from './job-scenarios.ts';
 import { logScenarios } from './log-scenarios.ts';
 import { peopleScenarios } from './people-scenarios.ts';
@@ -115,6 +116,7 @@ function purchasing(step: (store: TestStore, account: string) => Promise<Step>):
 /** Every script that writes, by its name; words behind it tell scenarios of one script apart. */
 export const scenarios: Readonly<Record<string, Scenario>> = {
   ...jobScenarios,
+  ...batchScenarios,
   ...logScenarios,
   ...peopleScenarios,
   'admit a job': admitting({ ...withWebhook, repeat: { key: 'k', request: 'r' } }),

@@ -15,6 +15,29 @@ class Accepted(TypedDict):
     job_id: str
 
 
+class AcceptedBatch(TypedDict):
+    batch_id: str
+
+
+class Counts(TypedDict):
+    queued: int
+    running: int
+    completed: int
+    failed: int
+
+
+class Credits(TypedDict):
+    held: int
+    charged: int
+
+
+class WebhookBatch(TypedDict):
+    id: str
+    status: Literal['Running', 'Completed', 'Cancelled']
+    counts: Counts
+    credits: Credits
+
+
 class Event(TypedDict):
     id: str
     event: Literal['progress', 'end']
@@ -64,6 +87,23 @@ class Result(TypedDict):
     content_type: NotRequired[str]
 
 
+class Job1(TypedDict):
+    query: str | None
+    job_id: str
+    status: Literal['QueuedJob', 'Running', 'CompletedJob', 'Error', 'NotFound', 'BadRequest'] | None
+    error: str | None
+    error_code: str | None
+
+
+class Batch(TypedDict):
+    id: str
+    status: Literal['Running', 'Completed', 'Cancelled']
+    counts: Counts
+    credits: Credits
+    jobs: list[Job1]
+    next_cursor: str | None
+
+
 class Pack(TypedDict):
     id: str
     title: str
@@ -100,7 +140,7 @@ class Packs(TypedDict):
     items: list[Pack]
 
 
-class Credits(TypedDict):
+class Credits2(TypedDict):
     given: int
     consumed: int
     remaining: int
@@ -140,7 +180,7 @@ class Usage(TypedDict):
     period: Period
     subscription: Subscription
     packs: Packs | None
-    credits: Credits
+    credits: Credits2
     rate_limit: RateLimit
     account: Account
     api_key: ApiKey

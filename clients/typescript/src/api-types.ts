@@ -11,6 +11,30 @@ export interface components {
             /** Format: uuid */
             job_id: string;
         };
+        AcceptedBatch: {
+            /** Format: uuid */
+            batch_id: string;
+        };
+        WebhookBatch: {
+            /** Format: uuid */
+            id: string;
+            /**
+             * @description Running until every job has ended
+             * @enum {string}
+             */
+            status: "Running" | "Completed" | "Cancelled";
+            counts: {
+                queued: number;
+                running: number;
+                completed: number;
+                /** @description Cancelled ones included */
+                failed: number;
+            };
+            credits: {
+                held: number;
+                charged: number;
+            };
+        };
         Event: {
             id: string;
             /** @enum {string} */
@@ -117,6 +141,37 @@ export interface components {
             /** @description Hexadecimal */
             sha256?: string;
             content_type?: string;
+        };
+        Batch: {
+            /** Format: uuid */
+            id: string;
+            /**
+             * @description Running until every job has ended
+             * @enum {string}
+             */
+            status: "Running" | "Completed" | "Cancelled";
+            counts: {
+                queued: number;
+                running: number;
+                completed: number;
+                /** @description Cancelled ones included */
+                failed: number;
+            };
+            credits: {
+                held: number;
+                charged: number;
+            };
+            jobs: {
+                /** @description null when the record of the job has expired */
+                query: string | null;
+                /** Format: uuid */
+                job_id: string;
+                status: ("QueuedJob" | "Running" | "CompletedJob" | "Error" | "NotFound" | "BadRequest") | null;
+                /** @description Why the job did not complete, in a sentence */
+                error: string | null;
+                error_code: string | null;
+            }[];
+            next_cursor: string | null;
         };
         JobList: {
             jobs: components["schemas"]["Job"][];

@@ -2,7 +2,6 @@ import type { Endpoint } from '../../model/job.ts';
 import type { JobWebhook } from '../jobs/read-job.ts';
 import { keys, shortId } from '../keys.ts';
 import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
-import { quotaWindows } from '../lua/sliding-window.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { askAgain, type RecordStore, run, script, text } from '../script.ts';
 import {
@@ -15,6 +14,7 @@ import {
   readRates,
   readRefused,
 } from './authorize.ts';
+import { creditFields, creditRules } from './credit-rules.ts';
 
 /**
  * Admits a call of a credit endpoint in the order of D10 and holds one credit, or refuses it and changes nothing but the rate
@@ -53,50 +53,9 @@ const admitScript = script(
     'ip',
     'receiver',
   ] as const,
-  /* lua */ `${authorizeLua(
-    {
-      key: 'id total quota_total quota_monthly quota_weekly quota_daily windows',
-      account: 'invoice used packs_left credits_given credits_consumed held running concurrency max_open tag',
-    },
-    true,
-  )}${fairShare}
-local held = tonumber(account_held)
-local keptMs = 86400000
-local a, b, c, d, e, f, g, h, i =
-  string.match(key_windows or '', '(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)')
-local month = read_window(quota, ${quotaWindows.month}, a, b, c)
-local week = read_window(quota, ${quotaWindows.week}, d, e, f)
-local day = read_window(quota, ${quotaWindows.day}, g, h, i)
-
--- The answer to an earlier call with the same Idempotency-Key, or nil (D12).
-local function repeat_of()
-  if repeatKey == '' then return nil end
-  local old = redis.call('HMGET', repeats, 'id', 'until', 'request', 'answer')
-  if not old[1] or now >= tonumber(old[2]) then return nil end
-  if old[3] ~= request then return answer('idempotency_conflict', 'request') end
-  if old[4] == 'running' then return answer('idempotency_conflict', 'running') end
-  return answer('repeated', old[1], old[4])
-end
-
-local function window_refusal(name, window, limit)
-  if window.sum < tonumber(limit) then return nil end
-  return answer('key_quota_exceeded', name, wait_of(window, tonumber(limit)))
-end
-
-local function quota_refusal()
-  if key_quota_total ~= '' and tonumber(key_total) >= tonumber(key_quota_total) then
-    return answer('key_quota_exceeded', 'total')
-  end
-  return key_quota_monthly ~= '' and window_refusal('monthly', month, key_quota_monthly)
-    or key_quota_weekly ~= '' and window_refusal('weekly', week, key_quota_weekly)
-    or key_quota_daily ~= '' and window_refusal('daily', day, key_quota_daily)
-end
-
-local function credits_left()
-  return math.max(0, (plan and plan.quota or 0) - tonumber(account_used)) + tonumber(account_packs_left)
-    + tonumber(account_credits_given) - tonumber(account_credits_consumed) - held
-end
-
+  /* lua */ `${authorizeLua(creditFields, true)}${fairShare}
+local wanted = 1
+${creditRules}
 local function has_too_many_open()
   -- Each open job holds a credit, so there are never more open jobs than holds.
   return kind == 'job' and held >= tonumber(account_max_open) and redis.call('ZCARD', open) >= tonumber(account_max_open)
@@ -107,7 +66,7 @@ local function refusal()
   local over_quota = quota_refusal()
   if over_quota then return over_quota end
   if valid ~= '1' then return answer('bad_request') end
-  if account_invoice ~= 'paid' or credits_left() < 1 then return answer('payment_required') end
+  if account_invoice ~= 'paid' or credits_left() < wanted then return answer('payment_required') end
   if has_too_many_open() then return answer('rate_limited', 'open-jobs') end
   if isOpen ~= '1' then return answer('unavailable') end
 end
@@ -239,12 +198,17 @@ export function repeatKey(accountId: string, repeat: Repeat | null): string {
 /** Arguments that depend on the kind of call. Scripts never read `asked`, so it is one JSON text. */
 function workArgs(work: CreditCall['work']) {
   if ('holdMs' in work) return { kind: 'call', holdMs: work.holdMs, asked: '', line: '', ip: '', receiver: '' };
-  const { endpoint, method, path, args, ip, webhook } = work;
+  const { method, path, ip } = work;
+  return { kind: 'job', holdMs: '', line: `${method} ${path}`, ip, ...recordedTexts(work) };
+}
+
+/** Returns what the record keeps of a job as one JSON text, and the receiver of its webhook. */
+export function recordedTexts({ endpoint, path, args, ip, webhook }: NewJob) {
   const [webhook_url, authorization] = [webhook?.url ?? '', webhook?.authorization ?? ''];
   const asked = JSON.stringify({ endpoint, path, args, webhook_url, authorization });
-  const fields = { asked, line: `${method} ${path}`, ip, receiver: webhook?.receiver ?? '' };
+  const receiver = webhook?.receiver ?? '';
   // Redis would store a lone surrogate as another character.
-  const texts = [...Object.values(fields), webhook_url, authorization];
+  const texts = [asked, path, ip, receiver, webhook_url, authorization];
   if (!texts.every((text) => text.isWellFormed())) throw new Error('a job with half a character cannot be recorded');
-  return { kind: 'job', holdMs: '', ...fields };
+  return { asked, receiver };
 }

@@ -13,7 +13,7 @@ export const quotaWindows = {
  *
  * read_window(name, at, size, width in milliseconds, cursor, sum, run) → the window of the string `name`, from the three
  *   texts of its head (nil for a new one), moved on to `now`. Writes nothing.
- * count_in(window) → the new text of its head, with one call more. Writes buckets that have passed.
+ * count_in(window, calls) → the new text of its head, with so many calls more, one when nil. Writes buckets that have passed.
  * take_back(name, at, size, width, counted, cursor, sum, run) → the new text of its head without a call counted at that time.
  * wait_of(window, limit) → milliseconds until what was counted falls below the limit.
  */
@@ -51,8 +51,8 @@ local function read_window(name, at, size, width, cursor, sum, run)
   return window
 end
 
-local function count_in(window)
-  local run = window.run
+local function count_in(window, calls)
+  local run, more = window.run, calls or 1
   if window.passed then
     if #window.passed > 0 then
       undos[#undos + 1] = function()
@@ -64,7 +64,7 @@ local function count_in(window)
     else redis.call('SETRANGE', window.name, window.at, string.rep('\\0', (window.size + 1) * 4)) end
     run = 0
   end
-  return string.format('%d %d %d', window.bucket, window.sum + 1, run + 1)
+  return string.format('%d %d %d', window.bucket, window.sum + more, run + more)
 end
 
 local function take_back(name, at, size, width, counted, cursor, sum, run)

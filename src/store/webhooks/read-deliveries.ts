@@ -1,4 +1,6 @@
+import type { BatchSummary } from '../../model/batch.ts';
 import type { Job } from '../../model/job.ts';
+import { readBatch, summarizeBatch } from '../batches/read-batch.ts';
 import { readStored, readStoredEnds } from '../jobs/read-job.ts';
 import { keys, longId } from '../keys.ts';
 import { number, pairs, type RecordStore, text } from '../script.ts';
@@ -17,18 +19,31 @@ export interface StoredDelivery {
 
 /** Content of a webhook; `authorization` and `secret` are sealed, '' where the account has none. */
 export interface OutgoingWebhook {
-  readonly job: Job;
+  readonly about: { readonly job: Job } | { readonly batch: BatchSummary };
   readonly url: string;
   readonly authorization: string;
   readonly secret: string;
 }
 
-/** Reads the content of a job's webhook; `null` when the job is no longer in the record. */
-export async function readOutgoingWebhook(store: RecordStore, jobId: string): Promise<OutgoingWebhook | null> {
-  const { job, webhook } = (await readStored(store, jobId)) ?? {};
-  if (!job || !webhook) return null;
-  const secret = await store.connection.read(['HGET', keys.account(job.account), 'webhook_secret']);
-  return { job, url: webhook.url, authorization: webhook.authorization, secret: text(secret) };
+/** Reads the content of the webhook of a job or a batch; `null` when neither is in the record any more. */
+export async function readOutgoingWebhook(store: RecordStore, id: string): Promise<OutgoingWebhook | null> {
+  const { job, webhook } = (await readStored(store, id)) ?? {};
+  if (!job) return readBatchWebhook(store, id);
+  if (!webhook) return null;
+  const { url, authorization } = webhook;
+  return { about: { job }, url, authorization, secret: await readSecret(store, job.account) };
+}
+
+async function readBatchWebhook(store: RecordStore, id: string): Promise<OutgoingWebhook | null> {
+  const batch = await readBatch(store, id);
+  if (batch === null || batch.url === '') return null;
+  const { account, url, authorization } = batch;
+  const about = { batch: await summarizeBatch(store, batch) };
+  return { about, url, authorization, secret: await readSecret(store, account) };
+}
+
+async function readSecret(store: RecordStore, account: string): Promise<string> {
+  return text(await store.connection.read(['HGET', keys.account(account), 'webhook_secret']));
 }
 
 /** Returns the delivery of a job's webhook, or `null` when the job has none or has not ended. */

@@ -1,0 +1,71 @@
+import type { RefusalCode } from '../base/errors.ts';
+import { object, ref, type Schema } from '../model/answer-schemas.ts';
+import { batchPageSize, batchParameters, maxItems } from '../model/batch.ts';
+import type { ParameterTable } from '../model/parameter-kinds.ts';
+import { batchPageParameters, creditParameters } from '../model/request-parameters.ts';
+import type { OperationRow } from './openapi-operations.ts';
+
+/** Returns the operations on batches; `credit` are the refusals of what costs credits, `always` those of every keyed route. */
+export function batchRows(always: readonly RefusalCode[], credit: readonly RefusalCode[]) {
+  return {
+    batches: {
+      POST: {
+        id: 'startBatch',
+        tag: 'Batches',
+        summary: 'Start up to 1,000 jobs at once',
+        description:
+          `Every one of the 1 to ${maxItems} items is a job, or none is: one wrong item refuses the call and its place is named, and ` +
+          'so do too few credits. The call counts once against the rate, and each item against the quotas of the key. The body ' +
+          'has at most 2 MiB and is read after the key was judged, so the key cannot be in it. `webhook_url` gets one post when ' +
+          'the last job has ended, besides those that the items name.',
+        tables: [],
+        headers: ['idempotency-key'],
+        body: bodySchema(),
+        ok: { 202: ref('AcceptedBatch') },
+        errors: credit,
+      },
+    },
+    batch: {
+      GET: {
+        id: 'getBatch',
+        tag: 'Batches',
+        summary: 'Show a batch',
+        description:
+          `Its counts, and ${batchPageSize} of its jobs in the order of the items; \`next_cursor\` leads to the next ones. It is ` +
+          'Running until every job has ended.',
+        tables: [batchPageParameters],
+        ok: { 200: ref('Batch') },
+        errors: [...always, 'not_found'],
+      },
+      DELETE: {
+        id: 'deleteBatch',
+        tag: 'Batches',
+        summary: 'Cancel the open jobs of a batch',
+        description: 'A job that has completed stays, and so does its charge. Repeating the call changes nothing.',
+        tables: [],
+        ok: { 200: ref('Batch') },
+        errors: [...always, 'not_found'],
+      },
+    },
+  } satisfies Record<string, Record<string, OperationRow>>;
+}
+
+/** Returns the body of the POST; what an item may hold besides its URL depends on the endpoint. */
+function bodySchema(): Schema {
+  const top = schemasOf(batchParameters);
+  const item = schemasOf({ ...creditParameters.audio, ...creditParameters.video });
+  const items = {
+    description: 'Parameters of each job, as the endpoint takes them.',
+    ...{ type: 'array', minItems: 1, maxItems },
+    items: object(item, without(item, ['query'])),
+  };
+  return object({ ...top, items }, without(top, ['endpoint']));
+}
+
+function schemasOf(table: ParameterTable): Record<string, Schema> {
+  return Object.fromEntries(Object.entries(table).map(([name, { schema }]) => [name, schema]));
+}
+
+function without(all: object, names: readonly string[]): string[] {
+  return Object.keys(all).filter((name) => !names.includes(name));
+}

@@ -1,0 +1,118 @@
+import type { AddressException } from '../base/settings/kinds.ts';
+import type { Endpoint } from './job.ts';
+import {
+  choice,
+  flag,
+  number,
+  type ParameterTable,
+  type Refused,
+  readParameters,
+  required,
+} from './parameter-kinds.ts';
+import { type CreditRequest, creditParameters, parseFlags, parseRequest, requestText } from './request-parameters.ts';
+
+/** Most items of a batch. */
+export const maxItems = 1_000;
+/** Jobs in one page of a batch. */
+export const batchPageSize = 100;
+
+const endpoints = Object.keys(creditParameters) as Endpoint[];
+
+/** The parameters of a batch besides its items. */
+export const batchParameters = {
+  endpoint: required(choice('What each item asks for.', endpoints, undefined)),
+  max_credits: number(
+    'The batch is refused when it has more items.',
+    { type: 'integer', minimum: 1 },
+    'must be a whole number of at least 1',
+    undefined,
+  ),
+  playlist: flag('Must not be true: a playlist is not expanded.'),
+  webhook_url: creditParameters.video.webhook_url,
+  webhook_authorization: creditParameters.video.webhook_authorization,
+} as const satisfies ParameterTable;
+
+export interface BatchRequest {
+  readonly endpoint: Endpoint;
+  readonly items: readonly CreditRequest[];
+  readonly webhook_url: string | null;
+  readonly webhook_authorization: string | null;
+}
+
+export interface BatchCounts {
+  readonly queued: number;
+  readonly running: number;
+  readonly completed: number;
+  readonly failed: number;
+}
+
+export const batchStatuses = ['Running', 'Completed', 'Cancelled'] as const;
+
+/** A batch as its webhook shows it. */
+export interface BatchSummary {
+  readonly id: string;
+  readonly status: (typeof batchStatuses)[number];
+  readonly counts: BatchCounts;
+  readonly credits: { readonly held: number; readonly charged: number };
+}
+
+/** Parameters as the caller gave them. */
+type GivenBatch = Readonly<Record<string, unknown>>;
+
+/** Reads a batch; refuses it for its first wrong parameter, or for the first wrong item by its place. */
+export function parseBatch(
+  given: GivenBatch,
+  exceptions: readonly AddressException[],
+): ({ readonly ok: true } & BatchRequest) | Refused {
+  const flags = parseFlags(given);
+  if (!flags.ok) return flags;
+  const { items: list, ...rest } = given;
+  const read = readParameters(batchParameters, rest, exceptions);
+  if (!read.ok) return read;
+  const { endpoint, max_credits, playlist, webhook_url, webhook_authorization } = read.value;
+  if (playlist) return wrong('playlist must not be true: playlists are not expanded');
+  if (!Array.isArray(list) || list.length === 0 || list.length > maxItems) {
+    return wrong(`items must be a list of 1 to ${maxItems} objects`);
+  }
+  if (max_credits !== undefined && max_credits < list.length) {
+    return wrong(`max_credits is ${max_credits}, but there are ${list.length} items`);
+  }
+  const items: CreditRequest[] = [];
+  for (const [place, item] of (list as unknown[]).entries()) {
+    if (typeof item !== 'object' || item === null || Array.isArray(item))
+      return wrong(`items[${place}] must be an object`);
+    const parsed = parseRequest(endpoint, { ...item, is_async: true }, exceptions);
+    if (!parsed.ok) return wrong(`items[${place}]: ${parsed.sentence.replace(/^Bad Request: /, '')}`);
+    items.push(parsed);
+  }
+  return {
+    ...{ ok: true, endpoint, items },
+    webhook_url: webhook_url ?? null,
+    webhook_authorization: webhook_authorization ?? null,
+  };
+}
+
+function wrong(sentence: string): Refused {
+  return { ok: false, sentence: `Bad Request: ${sentence}` };
+}
+
+/** Returns how many calls a batch counts as against the quotas of its key, also when it is wrong. */
+export function countItems({ items }: GivenBatch): number {
+  return Array.isArray(items) ? Math.min(Math.max(items.length, 1), maxItems) : 1;
+}
+
+/** One text for all spellings of a batch (D12). It holds authorizations in clear: store only a keyed hash of it. */
+export function batchText({ endpoint, items, webhook_url, webhook_authorization }: BatchRequest): string {
+  const texts = items.map((item) => requestText(item.args, item.webhook_authorization));
+  return JSON.stringify([endpoint, texts, webhook_url, webhook_authorization]);
+}
+
+/** A job costs one credit, held while it is open and charged when it completed. */
+export function summarize(
+  batch: { readonly id: string; readonly isCancelled: boolean },
+  counts: BatchCounts,
+): BatchSummary {
+  const held = counts.queued + counts.running;
+  const status = held > 0 ? 'Running' : batch.isCancelled ? 'Cancelled' : 'Completed';
+  return { id: batch.id, status, counts, credits: { held, charged: counts.completed } };
+}

@@ -1,0 +1,53 @@
+import { quotaWindows } from '../lua/sliding-window.ts';
+
+/** Fields that the admission of credits reads besides those that authorize a call. */
+export const creditFields = {
+  key: 'id total quota_total quota_monthly quota_weekly quota_daily windows',
+  account: 'invoice used packs_left credits_given credits_consumed held running concurrency max_open tag',
+} as const;
+
+/**
+ * Lua that judges whether an authorized call may hold `wanted` credits. It needs the keys `quota` and `repeats` and the arguments
+ * `repeatKey` and `request`.
+ *
+ * repeat_of() → the answer to an earlier call with the same Idempotency-Key, or nil (D12).
+ * quota_refusal() → the refusal of a key that would pass one of its quotas, or nil.
+ * credits_left() → credits of the account that nothing holds.
+ */
+export const creditRules = /* lua */ `
+local held = tonumber(account_held)
+local keptMs = 86400000
+local a, b, c, d, e, f, g, h, i =
+  string.match(key_windows or '', '(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)')
+local month = read_window(quota, ${quotaWindows.month}, a, b, c)
+local week = read_window(quota, ${quotaWindows.week}, d, e, f)
+local day = read_window(quota, ${quotaWindows.day}, g, h, i)
+
+local function repeat_of()
+  if repeatKey == '' then return nil end
+  local old = redis.call('HMGET', repeats, 'id', 'until', 'request', 'answer')
+  if not old[1] or now >= tonumber(old[2]) then return nil end
+  if old[3] ~= request then return answer('idempotency_conflict', 'request') end
+  if old[4] == 'running' then return answer('idempotency_conflict', 'running') end
+  return answer('repeated', old[1], old[4])
+end
+
+local function window_refusal(name, window, limit)
+  if window.sum + wanted <= tonumber(limit) then return nil end
+  return answer('key_quota_exceeded', name, wait_of(window, tonumber(limit) - wanted + 1))
+end
+
+local function quota_refusal()
+  if key_quota_total ~= '' and tonumber(key_total) + wanted > tonumber(key_quota_total) then
+    return answer('key_quota_exceeded', 'total')
+  end
+  return key_quota_monthly ~= '' and window_refusal('monthly', month, key_quota_monthly)
+    or key_quota_weekly ~= '' and window_refusal('weekly', week, key_quota_weekly)
+    or key_quota_daily ~= '' and window_refusal('daily', day, key_quota_daily)
+end
+
+local function credits_left()
+  return math.max(0, (plan and plan.quota or 0) - tonumber(account_used)) + tonumber(account_packs_left)
+    + tonumber(account_credits_given) - tonumber(account_credits_consumed) - held
+end
+`;

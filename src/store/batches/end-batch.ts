@@ -1,0 +1,42 @@
+import { type RecordStore, run, script } from '../script.ts';
+import { hasBatchEnded, readBatch } from './read-batch.ts';
+
+/**
+ * Ends a batch whose jobs have all ended, and makes its webhook due. Its caller has seen that none is open, and none ever opens
+ * again. Answers {'ended'}, or {'known'} when it ended before.
+ */
+const endBatchScript = script(
+  'end-batch',
+  'always',
+  ['batch', 'openBatches', 'endedBatches', 'webhooks', 'webhook'] as const,
+  ['batchId', 'webhooksChannel'] as const,
+  /* lua */ `
+local since = redis.call('ZSCORE', openBatches, batchId)
+if not since then return { 'known' } end
+local at = string.format('%d', now)
+local receiver = redis.call('HGET', batch, 'receiver')
+undos[1] = function()
+  redis.pcall('ZADD', openBatches, since, batchId)
+  redis.pcall('ZREM', endedBatches, batchId)
+  if not receiver or receiver == '' then return end
+  redis.pcall('DEL', webhook)
+  redis.pcall('ZREM', webhooks, receiver .. '/' .. batchId)
+end
+redis.call('ZREM', openBatches, batchId)
+redis.call('ZADD', endedBatches, at, batchId)
+if receiver and receiver ~= '' then
+  redis.call('HSET', webhook, 'state', 'due', 'attempts', 0, 'last_status', '', 'next_at', at, 'created_at', at)
+  redis.call('ZADD', webhooks, at, receiver .. '/' .. batchId)
+  redis.call('PUBLISH', webhooksChannel, '')
+end
+return { 'ended' }
+`,
+);
+
+/** Ends a batch if none of its jobs is open; false while one is, or when it ended before. */
+export async function endBatch(store: RecordStore, batchId: string): Promise<boolean> {
+  const batch = await readBatch(store, batchId);
+  if (batch !== null && !(await hasBatchEnded(store, batch))) return false;
+  const [word] = await run(store, endBatchScript, { batchId, jobId: batchId });
+  return word === 'ended';
+}

@@ -1,0 +1,71 @@
+import type { BatchCounts, BatchSummary } from '../../model/batch.ts';
+import { summarize } from '../../model/batch.ts';
+import { jobStatuses } from '../../model/job.ts';
+import { keys, longId } from '../keys.ts';
+import { pairs, type RecordStore, text } from '../script.ts';
+
+const shortIdLength = 22;
+/** Jobs that are looked at in one step. */
+const pageSize = 100;
+
+export interface StoredBatch {
+  readonly id: string;
+  readonly account: string;
+  readonly jobIds: readonly string[];
+  readonly isCancelled: boolean;
+  readonly url: string;
+  readonly receiver: string;
+  /** Sealed; '' without one. */
+  readonly authorization: string;
+}
+
+/** Reads a batch; `null` when it is not in the record. */
+export async function readBatch(store: RecordStore, id: string): Promise<StoredBatch | null> {
+  const fields = pairs(await store.connection.read(['HGETALL', keys.batch(id)]));
+  if (fields.account === undefined) return null;
+  const ids = text(fields.jobs);
+  const jobIds = Array.from({ length: ids.length / shortIdLength }, (_, n) =>
+    longId(ids.slice(n * shortIdLength, (n + 1) * shortIdLength)),
+  );
+  const { account, url, receiver, authorization } = fields;
+  return {
+    ...{ id, account, jobIds, isCancelled: fields.cancelled === '1' },
+    ...{ url: text(url), receiver: text(receiver), authorization: text(authorization) },
+  };
+}
+
+/** Counts the jobs of a batch by their status; one that the record has forgotten counts nowhere. */
+export async function summarizeBatch(store: RecordStore, batch: StoredBatch): Promise<BatchSummary> {
+  const counts: Record<keyof BatchCounts, number> = { queued: 0, running: 0, completed: 0, failed: 0 };
+  for (let from = 0; from < batch.jobIds.length; from += pageSize) {
+    for (const status of await readStatuses(store, batch.jobIds.slice(from, from + pageSize))) {
+      if (status === 'QueuedJob') counts.queued++;
+      else if (status === 'Running') counts.running++;
+      else if (status === 'CompletedJob') counts.completed++;
+      else if (status !== null) counts.failed++;
+    }
+  }
+  return summarize(batch, counts);
+}
+
+/** Returns true when no job of a batch is open. Looks at the last items first, because these usually end last. */
+export async function hasBatchEnded(store: RecordStore, { jobIds }: StoredBatch): Promise<boolean> {
+  for (let to = jobIds.length; to > 0; to -= pageSize) {
+    const page = jobIds.slice(Math.max(0, to - pageSize), to);
+    const open = await store.connection.readAll(page.map((id) => ['HGET', keys.job(id), 'status']));
+    if (open.some((status) => status !== null)) return false;
+  }
+  return true;
+}
+
+/** Reads what is open first: a job only ever goes from there to those that have ended. */
+async function readStatuses(store: RecordStore, ids: readonly string[]) {
+  const { connection } = store;
+  const open = await connection.readAll(ids.map((id) => ['HGET', keys.job(id), 'status']));
+  const ends = await connection.readAll(ids.map((id) => ['GETRANGE', keys.endedJob(id), '0', '63']));
+  return ids.map((_, n) => {
+    const status = text(open[n]) || text(ends[n]).split(' ')[1];
+    // An ended job keeps the first letter of its status.
+    return status ? (jobStatuses.find((one) => one.startsWith(status)) ?? null) : null;
+  });
+}

@@ -1,0 +1,70 @@
+import { expect } from 'chai';
+import { countItems, maxItems, parseBatch, summarize } from '../../src/model/batch.ts';
+
+const query = 'https://example.com/film.mp4';
+const items = [{ query }];
+
+describe('the parameters of a batch', () => {
+  const wrong: readonly (readonly [string, Readonly<Record<string, unknown>>, string])[] = [
+    ['no endpoint', { items }, 'endpoint'],
+    ['an unknown endpoint', { endpoint: 'retry', items }, 'endpoint must be one of video, audio, metadata'],
+    ['no items', { endpoint: 'video' }, `items must be a list of 1 to ${maxItems} objects`],
+    ['items that are no list', { endpoint: 'video', items: { query } }, 'items must be a list'],
+    ['a list as an item', { endpoint: 'video', items: [{ query }, []] }, 'items[1] must be an object'],
+    [
+      'an item with a wrong parameter',
+      { endpoint: 'audio', items: [{ query, audio_format: 'x' }] },
+      'items[0]: audio_format',
+    ],
+    [
+      'a part without length',
+      { endpoint: 'video', items: [{ query, start: 5, end: 5 }] },
+      'items[0]: end must be greater',
+    ],
+    ['max_credits of 0', { endpoint: 'video', items, max_credits: 0 }, 'max_credits must be a whole number'],
+    [
+      'fewer max_credits than items',
+      { endpoint: 'video', items: [...items, ...items], max_credits: 1 },
+      'max_credits is 1',
+    ],
+    ['a webhook at a local address', { endpoint: 'video', items, webhook_url: 'http://127.0.0.1/' }, 'webhook_url'],
+    ['a playlist', { endpoint: 'video', items, playlist: true }, 'playlist must not be true'],
+    ['a wrong global parameter', { endpoint: 'video', items, soft_fail: 'maybe' }, 'soft_fail'],
+  ];
+  for (const [title, given, start] of wrong) {
+    it(`are refused with ${title}`, () => {
+      const parsed = parseBatch(given, []);
+      expect(parsed.ok ? '' : parsed.sentence.startsWith(`Bad Request: ${start}`), JSON.stringify(parsed)).to.equal(
+        true,
+      );
+    });
+  }
+
+  it('make every item of metadata a job', () => {
+    const parsed = parseBatch({ endpoint: 'metadata', items: [{ query, is_async: false }] }, []);
+    expect(parsed.ok && parsed.items[0]?.args).to.deep.equal({ query, is_async: true });
+  });
+
+  it('count 1 to 1,000 items, also when they are wrong', () => {
+    const counted = [{}, { items: 'x' }, { items: [] }, { items: [1, 2] }, { items: Array(5000) }].map(countItems);
+    expect(counted).to.deep.equal([1, 1, 1, 2, maxItems]);
+  });
+});
+
+describe('the status of a batch', () => {
+  const none = { queued: 0, running: 0, completed: 0, failed: 0 };
+  const rows = [
+    ['a job that waits', { ...none, queued: 1, completed: 2 }, true, 'Running', 1, 2],
+    ['a job that runs', { ...none, running: 1, failed: 2 }, false, 'Running', 1, 0],
+    ['ended jobs alone', { ...none, completed: 3, failed: 1 }, false, 'Completed', 0, 3],
+    ['ended jobs alone after it was cancelled', { ...none, completed: 3 }, true, 'Cancelled', 0, 3],
+  ] as const;
+  for (const [title, counts, isCancelled, status, held, charged] of rows) {
+    it(`is ${status} with ${title}`, () => {
+      expect(summarize({ id: 'b', isCancelled }, counts)).to.deep.equal({
+        ...{ id: 'b', status, counts },
+        credits: { held, charged },
+      });
+    });
+  }
+});
