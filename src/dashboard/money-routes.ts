@@ -4,7 +4,6 @@ import { writeTime } from '../model/timestamp.ts';
 import { readSnapshot } from '../store/accounts/read-snapshot.ts';
 import type { ReadArchivedPart } from '../store/log/archived-parts.ts';
 import { readLedger } from '../store/log/read-ledger.ts';
-import { listOffers } from '../store/money/offers.ts';
 import { listPurchases } from '../store/money/read-purchases.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { DashboardRoute } from './dashboard-app.ts';
@@ -18,13 +17,11 @@ export function moneyRoutes(store: RecordStore, open: ReadArchivedPart): Dashboa
       method: 'GET',
       path: '/api/billing',
       handle: async ({ accountId }) => {
-        if (accountId === '')
-          return { status: 200, body: { usage: null, plan: null, ledger: [], purchases: [], offers: [] } };
-        const [{ balances, account, plan }, entries, bought, offers] = await Promise.all([
+        if (accountId === '') return { status: 200, body: { usage: null, plan: null, ledger: [], purchases: [] } };
+        const [{ balances, account, plan }, entries, bought] = await Promise.all([
           readSnapshot(store, accountId),
           readLedger(store, accountId, ledgerEntries, open),
           listPurchases(store, accountId),
-          listOffers(store),
         ]);
         const purchases = bought.map(purchaseJson);
         const { api_key: _, ...shown } = usage(balances, account, plan, null, store.clock.now());
@@ -38,7 +35,6 @@ export function moneyRoutes(store: RecordStore, open: ReadArchivedPart): Dashboa
             suspended: account.suspended,
             ledger,
             purchases,
-            offers,
           },
         };
       },

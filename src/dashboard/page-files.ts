@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Express, Response } from 'express';
@@ -7,30 +7,10 @@ const folder = join(import.meta.dirname, 'pages');
 const types = { css: 'text/css', html: 'text/html', js: 'text/javascript', svg: 'image/svg+xml' } as const;
 const week = 7 * 86_400;
 
-/** Files of the pages by their path; those of packages are sent as they are published. */
+/** Files of the pages by their path; the one of a package is sent as it is published. */
 const files: Readonly<Record<string, string>> = {
-  '/styles.css': join(folder, 'styles.css'),
-  '/controls.css': join(folder, 'controls.css'),
-  '/icon.svg': join(folder, 'icon.svg'),
+  ...Object.fromEntries(readdirSync(folder).map((name) => [`/${name}`, join(folder, name)])),
   '/vendor/preact.js': fileURLToPath(import.meta.resolve('htm/preact/standalone')),
-  ...Object.fromEntries(
-    [
-      'account',
-      'app',
-      'billing',
-      'download',
-      'elements',
-      'jobs',
-      'keys',
-      'overview',
-      'people',
-      'requests',
-      'server',
-      'sign-in',
-      'topup',
-      'webhooks',
-    ].map((name) => [`/${name}.js`, join(folder, `${name}.js`)]),
-  ),
 };
 /** Every view is one page: its script shows what the address names, so a link to any view can be shared. */
 const views = [

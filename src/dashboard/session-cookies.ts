@@ -9,6 +9,7 @@ import {
   roleIn,
   type SessionRole,
 } from '../model/person.ts';
+import { sessionMs } from '../store/people/open-session.ts';
 import { readSession, type StoredSession } from '../store/people/read-people.ts';
 import type { RecordStore } from '../store/script.ts';
 
@@ -35,7 +36,6 @@ export interface SessionCookies {
   clear(): string;
 }
 
-const maxAgeSeconds = 14 * 86_400;
 const purpose = 'csrf';
 
 /** `isSecure`: owners reach the dashboard over https. */
@@ -66,7 +66,7 @@ export function makeSessionCookies(store: RecordStore, seal: Seal, isSecure: () 
     secretOf,
     make(personId) {
       const text = makePersonSecret(personId, randomBytes(32));
-      return { secret: readPersonSecret(text)!, header: header(text, maxAgeSeconds) };
+      return { secret: readPersonSecret(text)!, header: header(text, sessionMs / 1000) };
     },
     clear: () => header('', 0),
   };

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { Browser, Page } from 'playwright-core';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { addPack } from '../../src/store/money/add-pack.ts';
+import { setOffer } from '../../src/store/money/offers.ts';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { expectAccessible, expectFitting, startChromium, type Visit, visit } from '../support/browser.ts';
 import { invited, openBrowser } from '../support/browser-session.ts';
@@ -133,6 +134,15 @@ describe('the pages of the dashboard', function () {
     await operator.page.getByLabel('Account shown').fill(caller.slug);
     await operator.page.getByRole('button', { name: 'Show' }).click();
     await operator.page.getByRole('heading', { level: 1, name: caller.slug }).waitFor();
+  });
+
+  it('offer packs to an owner, and say why one cannot be bought', async () => {
+    await setOffer(api.store, { name: 'small', title: 'Small', credits: 50, price_cents: 500, currency: 'eur' });
+    const { page } = await signIn();
+    await show(page, '/billing');
+    await page.getByText('50 credits for €5.00').first().waitFor();
+    await page.getByRole('button', { name: 'Buy' }).click();
+    await page.getByRole('alert').filter({ hasText: 'No payment provider is configured' }).waitFor();
   });
 
   it('keep what is typed when the session ends', async () => {

@@ -3,24 +3,18 @@ import { archiveDays } from '../../src/archive/archive-days.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { readKey } from '../../src/model/api-key.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
-import { type ApiCaller, anotherKey, startApi, type TestApi } from '../support/api.ts';
-import { type BrowserSession, invited, openBrowser } from '../support/browser-session.ts';
+import { anotherKey } from '../support/api.ts';
+import { type Dashboard, eachWithDashboard } from '../support/browser-session.ts';
 import { aLog } from '../support/redis.ts';
 
 const day = 86_400_000;
 
 describe('the history on the dashboard', () => {
-  let api: TestApi;
-  let caller: ApiCaller;
-  let owner: BrowserSession;
-  before(async () => {
-    api = await startApi({ TRAWL_AUTH_FAILURES: '1000000' });
-  });
-  after(() => api.stop());
-  beforeEach(async () => {
-    caller = await api.addCaller();
-    owner = openBrowser(api.dashboardUrl);
-    await owner.signIn(await invited(api.store, caller.account));
+  let api: Dashboard['api'];
+  let caller: Dashboard['caller'];
+  let owner: Dashboard['owner'];
+  eachWithDashboard((dashboard) => {
+    ({ api, caller, owner } = dashboard);
   });
 
   /** Writes lines of a key, one a millisecond, in order. */

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
-import { type BrowserSession, invited, openBrowser } from '../support/browser-session.ts';
+import { type Dashboard, eachWithDashboard } from '../support/browser-session.ts';
 
 interface ShownKey {
   readonly alias: string;
@@ -12,17 +11,10 @@ const film = { query: 'https://example.com/film.mp4' };
 const hour = 3_600_000;
 
 describe('keys on the dashboard', () => {
-  let api: TestApi;
-  let caller: ApiCaller;
-  let owner: BrowserSession;
-  before(async () => {
-    api = await startApi({ TRAWL_AUTH_FAILURES: '1000000' });
-  });
-  after(() => api.stop());
-  beforeEach(async () => {
-    caller = await api.addCaller();
-    owner = openBrowser(api.dashboardUrl);
-    await owner.signIn(await invited(api.store, caller.account));
+  let api: Dashboard['api'];
+  let owner: Dashboard['owner'];
+  eachWithDashboard((dashboard) => {
+    ({ api, owner } = dashboard);
   });
 
   const create = async (body: object): Promise<{ alias: string; key: string }> => {

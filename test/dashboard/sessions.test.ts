@@ -1,27 +1,23 @@
 import { expect } from 'chai';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
-import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
-import { type BrowserSession, invited, openBrowser } from '../support/browser-session.ts';
+import { startApi } from '../support/api.ts';
+import {
+  type BrowserSession,
+  type Dashboard,
+  eachWithDashboard,
+  invited,
+  openBrowser,
+} from '../support/browser-session.ts';
 
 describe('the sessions of the dashboard', () => {
-  let api: TestApi;
-  let caller: ApiCaller;
-  let owner: BrowserSession;
-  before(async () => {
-    api = await startApi({ TRAWL_AUTH_FAILURES: '1000000' });
-  });
-  after(() => api.stop());
-  beforeEach(async () => {
-    caller = await api.addCaller();
-    owner = openBrowser(api.dashboardUrl);
-    await owner.signIn(await invited(api.store, caller.account));
+  let api: Dashboard['api'];
+  let caller: Dashboard['caller'];
+  let owner: Dashboard['owner'];
+  let signedIn: Dashboard['signedIn'];
+  eachWithDashboard((dashboard) => {
+    ({ api, caller, owner, signedIn } = dashboard);
   });
 
-  const signedIn = async (accountId: string, role: Parameters<typeof invited>[2], email?: string) => {
-    const browser = openBrowser(api.dashboardUrl);
-    await browser.signIn(await invited(api.store, accountId, role, email));
-    return browser;
-  };
   const byPassword = (browser: BrowserSession, email: string, password: string) =>
     browser.ask('POST', '/api/sign-in', { email, password });
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { makePersonSecret, type PersonRole, personIdOf } from '../../src/model/person.ts';
 import { invitePerson } from '../../src/store/people/invite-person.ts';
 import type { RecordStore } from '../../src/store/script.ts';
+import { type ApiCaller, startApi, type TestApi } from './api.ts';
 import type { Json } from './json.ts';
 
 /** An answer of the dashboard. */
@@ -70,4 +71,31 @@ export async function invited(
   const secret = makePersonSecret(personIdOf(email), randomBytes(32));
   await invitePerson(store, { accountId, email, role, secret, isBound: false });
   return secret;
+}
+
+/** An API with its dashboard, a fresh account with a key, and an owner of the account who is signed in. */
+export interface Dashboard {
+  readonly api: TestApi;
+  readonly caller: ApiCaller;
+  readonly owner: BrowserSession;
+  /** Signs another person in, by a link. */
+  signedIn(accountId: string, role: Parameters<typeof invited>[2], email?: string): Promise<BrowserSession>;
+}
+
+/** Passes a dashboard to the tests of a block, with another account before each. */
+export function eachWithDashboard(take: (dashboard: Dashboard) => void): void {
+  let api: TestApi;
+  before(async () => {
+    api = await startApi({ TRAWL_AUTH_FAILURES: '1000000' });
+  });
+  after(() => api.stop());
+  beforeEach(async () => {
+    const caller = await api.addCaller();
+    const signedIn: Dashboard['signedIn'] = async (accountId, role, email) => {
+      const browser = openBrowser(api.dashboardUrl);
+      await browser.signIn(await invited(api.store, accountId, role, email));
+      return browser;
+    };
+    take({ api, caller, owner: await signedIn(caller.account, 'owner'), signedIn });
+  });
 }

@@ -1,11 +1,11 @@
 import { count, html, Moment, Table, useAnswer, Waiting } from '/elements.js';
-import { Topup } from '/topup.js';
+import { Shop } from '/topup.js';
 
 /** Balances in the order in which they are drawn, packs, and the ledger. */
 export function Billing({ may }) {
   const { json, error, reload } = useAnswer('/api/billing');
   if (!json) return html`<h1>Billing</h1><${Waiting} error=${error} reload=${reload} />`;
-  const { usage, plan, ledger, purchases, offers } = json;
+  const { usage, plan, ledger, purchases } = json;
   if (!usage) return html`<h1>Billing</h1><p class="lead">Choose an account to look at.</p>`;
   const { packs, credits, period } = usage;
   const packColumns = [
@@ -40,7 +40,7 @@ export function Billing({ may }) {
       <div class="card">Credits <b>${count(credits.remaining)}</b><span class="quiet">of ${count(credits.given)}</span></div>
     </div>
     ${packs && html`<section class="card"><${Table} caption="Packs, in the order in which they are used" columns=${packColumns} rows=${packs.items} none="" /></section>`}
-    <${Topup} may=${may} offers=${offers} />
+    <${Shop} may=${may} />
     <section class="card"><h2>Purchases</h2><${Table} caption="Packs that were bought, newest first" columns=${purchaseColumns} rows=${purchases} none="Nothing was bought yet." /></section>
     <section class="card"><${Table} caption="Ledger: the last 100 entries" columns=${ledgerColumns} rows=${ledger} none="Nothing has moved yet." /></section>`;
 }

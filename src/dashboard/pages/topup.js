@@ -1,4 +1,4 @@
-import { Badge, count, Form, html, Moment, Notice, useAnswer, useState, Waiting } from '/elements.js';
+import { Action, Badge, count, Form, html, Moment, Notice, useAnswer, useState, Waiting } from '/elements.js';
 import { ask } from '/server.js';
 
 function price(cents, currency) {
@@ -6,8 +6,26 @@ function price(cents, currency) {
   return format.format(cents / 10 ** format.resolvedOptions().maximumFractionDigits);
 }
 
+/** Packs that owners may buy at the page of the payment provider, and the automatic top-up, which buys one of them. */
+export function Shop({ may }) {
+  const { json, error, reload } = useAnswer('/api/offers');
+  if (!json) return html`<section class="card"><h2>Packs</h2><${Waiting} error=${error} reload=${reload} /></section>`;
+  const leave = async (body) => location.assign((await ask('POST', '/api/checkout', body)).url);
+  return html`<section class="card">
+      <h2>Packs</h2>
+      ${json.offers.length === 0 && html`<p class="quiet">The operator offers none.</p>`}
+      ${json.offers.map(
+        ({ name, title, credits, price_cents, currency }) =>
+          html`<p class="actions"><b>${title}</b> ${count(credits)} credits for ${price(price_cents, currency)}
+            ${may.own && html`<${Action} run=${() => leave({ offer: name })}>Buy<//>`}</p>`,
+      )}
+      ${may.own && json.offers.length > 0 && html`<p><${Action} run=${() => leave({})}>Store a card<//></p>`}
+    </section>
+    <${Topup} may=${may} offers=${json.offers} />`;
+}
+
 /** The rule of the automatic top-up as one sentence, and the form that changes it. */
-export function Topup({ may, offers }) {
+function Topup({ may, offers }) {
   const { json, error, reload } = useAnswer('/api/topup');
   const [isSaved, setSaved] = useState(false);
   if (!json)

@@ -3,7 +3,7 @@ import { type RecordStore, run, script } from '../script.ts';
 import { keepNewest } from './keep-newest.ts';
 
 /** A session ends after 14 days. */
-const sessionMs = 14 * 86_400_000;
+export const sessionMs = 14 * 86_400_000;
 
 /**
  * Opens a session, by a sign-in link, which is used up by it, or for a person whose password or identity was just verified. It is bound to
