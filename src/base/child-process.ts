@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type BackoffLimits, backoffMs } from './backoff.ts';
 
-const longestEndMs = 5_000;
+const maxEndMs = 5_000;
 
 export interface KeepRunningOptions<End> extends BackoffLimits {
   readonly start: () => RunningChild<End>;
@@ -63,7 +63,7 @@ export function killGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
 
 /** Waits until a process that is not our child has ended, for some seconds at most. */
 export async function untilGone(pid: number): Promise<void> {
-  for (const end = performance.now() + longestEndMs; performance.now() < end; await pause(1)) {
+  for (const end = performance.now() + maxEndMs; performance.now() < end; await pause(1)) {
     // Behind the name in brackets stands the state; Z is a process that only its parent has not noticed yet.
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ') Z');
     if (/^[ZX]/.test(stat.slice(stat.lastIndexOf(')') + 2))) return;

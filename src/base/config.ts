@@ -227,7 +227,7 @@ function fieldOf(name: string): string {
     .replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** Knows the plain spellings alone: any other one is refused, which is the safe side. */
+/** A host counts as loopback in its plain spellings alone: refusing any other one is the safe side. */
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }

@@ -136,7 +136,7 @@ async function inEach<T, R>(all: readonly T[], act: (one: T) => Promise<R>): Pro
 
 interface Listener {
   readonly host: string;
-  /** What was sent to it: any is a way past egress. */
+  /** Bytes that reached the listener: any of them went past egress. */
   readonly heard: string[];
   readonly stop: () => Promise<void>;
 }

@@ -12,9 +12,9 @@ const dueWebhooksScript = script(
   'due-webhooks',
   'light',
   ['webhooks'] as const,
-  ['from', 'limit', 'longestWait'] as const,
+  ['from', 'limit', 'maxWait'] as const,
   /* lua */ `
-local latest = string.format('(%d', now + longestWait)
+local latest = string.format('(%d', now + maxWait)
 local late = redis.call('ZREVRANGEBYSCORE', webhooks, '+inf', latest, 'LIMIT', 0, ${pageSize})
 if #late > 0 then
   local due = {}
@@ -26,7 +26,7 @@ return { 'due', now, redis.call('ZRANGEBYSCORE', webhooks, from, now, 'WITHSCORE
 );
 
 /** Wait of a webhook, with the lease of an attempt, after which the clock of Redis must have gone back. */
-const longestWaitMs = 3_600_000;
+const maxWaitMs = 3_600_000;
 
 export interface DueWebhook {
   readonly receiver: string;
@@ -35,15 +35,15 @@ export interface DueWebhook {
 
 /**
  * Returns webhooks whose next attempt may begin, earliest first; fewer than `limit` means that no other is due before `now`.
- * `longestWait`: milliseconds from an attempt to the next one, at most.
+ * `maxWait`: milliseconds from an attempt to the next one, at most.
  */
 export async function dueWebhooks(
   store: RecordStore,
   limit: number,
   from = 0,
-  longestWait = longestWaitMs,
+  maxWait = maxWaitMs,
 ): Promise<{ due: (DueWebhook & { at: number })[]; now: number }> {
-  const [, now, flat] = await run(store, dueWebhooksScript, { from, limit, longestWait });
+  const [, now, flat] = await run(store, dueWebhooksScript, { from, limit, maxWait });
   const due = Object.entries(pairs(flat)).map(([member, at]) => {
     const cut = member.lastIndexOf('/');
     return { receiver: member.slice(0, cut), jobId: member.slice(cut + 1), at: Number(at) };
