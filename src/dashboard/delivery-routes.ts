@@ -5,6 +5,7 @@ import type { Seal } from '../base/seal.ts';
 import { parseJobId } from '../model/request-parameters.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { setAccount } from '../store/accounts/set-account.ts';
+import { readBatch } from '../store/batches/read-batch.ts';
 import type { RecordStore } from '../store/script.ts';
 import { listDeliveries } from '../store/webhooks/read-deliveries.ts';
 import { replayWebhook } from '../store/webhooks/replay-webhook.ts';
@@ -21,9 +22,10 @@ export function deliveryRoutes(store: RecordStore, seal: Seal): DashboardRoute[]
       handle: async ({ req, accountId }) => {
         const failed = req.query.failed === 'true';
         const found = accountId === '' ? [] : await listDeliveries(store, accountId, shownDeliveries, failed);
-        const webhooks = found.map(({ jobId, url, state, attempts, last_status, next_at, last_at }) => {
+        const webhooks = found.map(({ id, kind, url, state, attempts, last_status, next_at, last_at }) => {
           return {
-            job: jobId,
+            job: id,
+            kind,
             url,
             status: state,
             attempts,
@@ -41,10 +43,10 @@ export function deliveryRoutes(store: RecordStore, seal: Seal): DashboardRoute[]
       changes: 'webhooks',
       handle: async ({ req, accountId }) => {
         const id = parseJobId(String(req.params.id));
-        const job = id.ok ? await readOwnJob(store, accountId, id.jobId) : null;
-        if (job === null) throw refuse('not_found', 'There is no such job');
-        await replayWebhook(store, job.id);
-        return { status: 200, body: { replayed: job.id } };
+        const isOwn = id.ok && (await isOfAccount(store, accountId, id.jobId));
+        if (!isOwn) throw refuse('not_found', 'There is no such job or batch');
+        await replayWebhook(store, id.jobId);
+        return { status: 200, body: { replayed: id.jobId } };
       },
     },
     {
@@ -67,4 +69,10 @@ export function deliveryRoutes(store: RecordStore, seal: Seal): DashboardRoute[]
       },
     },
   ];
+}
+
+/** Returns true when the account has a job or a batch with this id. */
+async function isOfAccount(store: RecordStore, accountId: string, id: string): Promise<boolean> {
+  if ((await readOwnJob(store, accountId, id)) !== null) return true;
+  return accountId !== '' && (await readBatch(store, id))?.account === accountId;
 }

@@ -135,9 +135,9 @@ export const keys = {
 
   /** Sorted set: `account@host/path/job` of webhooks by the time of their next attempt. */
   webhooks: one('webhooks'),
-  /** Hash: the delivery of a job's webhook. */
+  /** Hash: the delivery of the webhook of a job or a batch. */
   webhook: of('jobId', 'webhook'),
-  /** Sorted set: short ids of an account's jobs that have a webhook, by its creation. */
+  /** Sorted set: short ids of an account's jobs and batches that have a webhook, by its creation. */
   deliveries: of('accountId', 'deliveries'),
 
   /** Hash: address → level of its next block, time of its last failed authentication, and times of those that count. */

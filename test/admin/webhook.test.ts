@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
+import { endBatch } from '../../src/store/batches/end-batch.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { dueWebhooks } from '../../src/store/webhooks/due-webhooks.ts';
 import { endWebhook } from '../../src/store/webhooks/end-webhook.ts';
 import { takeWebhook } from '../../src/store/webhooks/take-webhook.ts';
+import { anAdmittedBatch, cancelJobs } from '../support/batch-scenarios.ts';
 import { type Operator, type Shape, startOperator } from '../support/operator.ts';
 import { aDownload, anAccount, aRunningJob, completed, holder } from '../support/record.ts';
 
@@ -41,10 +43,10 @@ describe('webhooks of an account', () => {
     await attempt(again, 'again', 500);
     const listed = await list();
     expect(listed.map(({ next_at: _, ...rest }) => rest)).to.deep.equal([
-      { job: due, url, status: 'due', attempts: 0, last_status: null },
-      { job: again, url, status: 'due', attempts: 1, last_status: 500 },
-      { job: refused, url, status: 'failed', attempts: 1, last_status: null },
-      { job: delivered, url, status: 'delivered', attempts: 1, last_status: 204 },
+      { job: due, kind: 'job', url, status: 'due', attempts: 0, last_status: null },
+      { job: again, kind: 'job', url, status: 'due', attempts: 1, last_status: 500 },
+      { job: refused, kind: 'job', url, status: 'failed', attempts: 1, last_status: null },
+      { job: delivered, kind: 'job', url, status: 'delivered', attempts: 1, last_status: 204 },
     ]);
     expect(listed.slice(2).map(({ next_at }) => next_at)).to.deep.equal([null, null]);
     expect(Date.parse(String(listed[1]?.next_at))).to.be.within(before + 5_000, before + 7_000);
@@ -63,7 +65,7 @@ describe('webhooks of an account', () => {
     await attempt(job, 'refused', 403);
     const before = operator.store.clock.now();
     const { next_at, ...rest } = await operator.json('webhook', 'replay', job);
-    expect(rest).to.deep.equal({ job, url, status: 'due', attempts: 0, last_status: null });
+    expect(rest).to.deep.equal({ job, kind: 'job', url, status: 'due', attempts: 0, last_status: null });
     expect(Date.parse(String(next_at))).to.be.within(before - 5, operator.store.clock.now());
     const { due } = await dueWebhooks(operator.store, 1000);
     expect(due).to.deep.include({ receiver: webhook.receiver, jobId: job, at: Date.parse(String(next_at)) });
@@ -84,12 +86,33 @@ describe('webhooks of an account', () => {
     }
   });
 
+  it('of batches stand in the list and are delivered again by the id of the batch', async () => {
+    const { id } = await anAdmittedBatch(operator.store, caller, 2, { webhook });
+    await cancelJobs(operator.store, id);
+    expect(await list()).to.deep.equal([]);
+    await endBatch(operator.store, id);
+    await attempt(id, 'refused', 410);
+    const shown = { job: id, kind: 'batch', url, status: 'failed', attempts: 1, last_status: 410, next_at: null };
+    expect(await list('--failed')).to.deep.equal([shown]);
+    const { next_at, ...rest } = await operator.json('webhook', 'replay', id);
+    expect(rest).to.deep.equal({ job: id, kind: 'batch', url, status: 'due', attempts: 0, last_status: null });
+    expect((await dueWebhooks(operator.store, 1000)).due).to.deep.include({
+      receiver: webhook.receiver,
+      jobId: id,
+      at: Date.parse(String(next_at)),
+    });
+    const { id: silent } = await anAdmittedBatch(operator.store, caller, 1);
+    await cancelJobs(operator.store, silent);
+    await endBatch(operator.store, silent);
+    expect(await operator.refused('webhook', 'replay', silent)).to.include({ code: 'not_found' });
+  });
+
   it('are printed as a table, and a replay as fields, without --json', async () => {
     expect((await operator.run(['webhook', 'list', caller.slug])).out).to.equal('There are no webhooks.\n');
     const job = await aDue();
     await attempt(job, 'refused', null);
     expect((await operator.run(['webhook', 'list', caller.slug])).out).to.match(
-      /^job +status +attempts +answer +next \(UTC\) +url\n[0-9a-f-]{36} {2}failed +1 +- +- +https:\/\/hooks.example.com\/done\n$/,
+      /^job +kind +status +attempts +answer +next \(UTC\) +url\n[0-9a-f-]{36} {2}job +failed +1 +- +- +https:\/\/hooks.example.com\/done\n$/,
     );
     expect((await operator.run(['webhook', 'replay', job])).out).to.match(/^status +due$/m);
   });

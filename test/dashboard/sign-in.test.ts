@@ -135,7 +135,13 @@ describe('the sign-in to the dashboard', () => {
     expect((await owner.ask('GET', `/api/jobs/${job_id}`)).status).to.equal(404);
     expect((await owner.ask('DELETE', `/api/jobs/${job_id}`)).status).to.equal(404);
     expect((await owner.ask('POST', `/api/jobs/${job_id}/retry`, {})).status).to.equal(404);
-    expect((await owner.ask('POST', `/api/webhooks/${job_id}/replay`, {})).status).to.equal(404);
+    const batch = { endpoint: 'video', items: [{ query: 'https://example.com/film.mp4' }] };
+    const { batch_id } = (await api.call('POST', '/v1/batches', { key: other.key, body: batch })).json;
+    for (const id of [job_id, batch_id]) {
+      expect((await owner.ask('POST', `/api/webhooks/${id}/replay`, {})).json.error).to.equal(
+        'There is no such job or batch',
+      );
+    }
     expect((await owner.ask('POST', '/api/session/account', { account: other.slug })).status).to.equal(404);
     expect((await owner.ask('GET', '/api/jobs')).json.jobs).to.deep.equal([]);
   });

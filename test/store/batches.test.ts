@@ -107,7 +107,14 @@ describe('batches of the record', () => {
     expect(await readBatch(store, id)).not.to.equal(null);
     store.advance(31 * day);
     await sweepRecord(store, lifetimes);
-    const left = [keys.batch(id), keys.openBatches, keys.endedBatches, keys.webhook(id), keys.webhooks];
+    const left = [
+      keys.batch(id),
+      keys.openBatches,
+      keys.endedBatches,
+      keys.webhook(id),
+      keys.webhooks,
+      keys.deliveries(caller.accountId),
+    ];
     expect(await store.connection.send(['EXISTS', ...left])).to.equal(0);
   });
 });

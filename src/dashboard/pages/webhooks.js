@@ -3,6 +3,12 @@ import { ask } from '/server.js';
 
 const kinds = { delivered: 'good', failed: 'bad', due: 'warn' };
 
+/** A link to a job; a batch has no page of its own. */
+function nameOf({ job, kind }) {
+  const id = html`<code>${job.slice(0, 8)}</code>`;
+  return kind === 'batch' ? html`batch ${id}` : html`<a href=${`/jobs/${job}`}>${id}</a>`;
+}
+
 /** Deliveries of the account's webhooks and the secret that signs them. */
 export function Webhooks({ address, may }) {
   const isFailed = address.includes('failed=true');
@@ -11,7 +17,7 @@ export function Webhooks({ address, may }) {
   if (!json) return html`<h1>Webhooks</h1><${Waiting} error=${error} reload=${reload} />`;
   const renew = async () => setSecret((await ask('POST', '/api/webhooks/secret', {})).webhook_secret);
   const columns = [
-    ['Job', ({ job }) => html`<a href=${`/jobs/${job}`}><code>${job.slice(0, 8)}</code></a>`],
+    ['Job or batch', nameOf],
     ['Receiver', ({ url }) => html`<span class="mono">${url}</span>`],
     [
       'State',
@@ -38,7 +44,7 @@ export function Webhooks({ address, may }) {
       : []),
   ];
   return html`<h1>Webhooks</h1>
-    <p class="lead">A job tells the address in its <code>webhook_url</code> how it ended, in up to three attempts. Bodies are not kept.</p>
+    <p class="lead">A job or a batch tells the address in its <code>webhook_url</code> how it ended, in up to three attempts. Bodies are not kept.</p>
     ${
       may.change &&
       html`<section class="card">

@@ -1,3 +1,4 @@
+import { shortId } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { hasBatchEnded, readBatch } from './read-batch.ts';
 
@@ -8,8 +9,8 @@ import { hasBatchEnded, readBatch } from './read-batch.ts';
 const endBatchScript = script(
   'end-batch',
   'always',
-  ['batch', 'openBatches', 'endedBatches', 'webhooks', 'webhook'] as const,
-  ['batchId', 'webhooksChannel'] as const,
+  ['batch', 'openBatches', 'endedBatches', 'webhooks', 'webhook', 'deliveries'] as const,
+  ['batchId', 'shortId', 'webhooksChannel'] as const,
   /* lua */ `
 local since = redis.call('ZSCORE', openBatches, batchId)
 if not since then return { 'known' } end
@@ -21,12 +22,14 @@ undos[1] = function()
   if not receiver or receiver == '' then return end
   redis.pcall('DEL', webhook)
   redis.pcall('ZREM', webhooks, receiver .. '/' .. batchId)
+  redis.pcall('ZREM', deliveries, shortId)
 end
 redis.call('ZREM', openBatches, batchId)
 redis.call('ZADD', endedBatches, at, batchId)
 if receiver and receiver ~= '' then
   redis.call('HSET', webhook, 'state', 'due', 'attempts', 0, 'last_status', '', 'next_at', at, 'created_at', at)
   redis.call('ZADD', webhooks, at, receiver .. '/' .. batchId)
+  redis.call('ZADD', deliveries, at, shortId)
   redis.call('PUBLISH', webhooksChannel, '')
 end
 return { 'ended' }
@@ -37,6 +40,7 @@ return { 'ended' }
 export async function endBatch(store: RecordStore, batchId: string): Promise<boolean> {
   const batch = await readBatch(store, batchId);
   if (batch !== null && !(await hasBatchEnded(store, batch))) return false;
-  const [word] = await run(store, endBatchScript, { batchId, jobId: batchId });
+  const ids = { batchId, jobId: batchId, shortId: shortId(batchId), accountId: batch?.account ?? '' };
+  const [word] = await run(store, endBatchScript, ids);
   return word === 'ended';
 }

@@ -8,13 +8,20 @@ import { number, pairs, type RecordStore, text } from '../script.ts';
 const pageSize = 100;
 
 export interface StoredDelivery {
-  readonly jobId: string;
+  /** Id of the job or the batch. */
+  readonly id: string;
   readonly state: 'due' | 'delivered' | 'failed';
   readonly attempts: number;
   readonly last_status: number | null;
   readonly next_at: number | null;
   readonly created_at: number;
   readonly last_at: number | null;
+}
+
+/** A delivery in the list of its account. */
+export interface ListedDelivery extends StoredDelivery {
+  readonly kind: 'job' | 'batch';
+  readonly url: string;
 }
 
 /** Content of a webhook; `authorization` and `secret` are sealed, '' where the account has none. */
@@ -46,10 +53,10 @@ async function readSecret(store: RecordStore, account: string): Promise<string> 
   return text(await store.connection.read(['HGET', keys.account(account), 'webhook_secret']));
 }
 
-/** Returns the delivery of a job's webhook, or `null` when the job has none or has not ended. */
-export async function readDelivery(store: RecordStore, jobId: string): Promise<StoredDelivery | null> {
-  const fields = pairs(await store.connection.read(['HGETALL', keys.webhook(jobId)]));
-  return deliveryOf(jobId, fields);
+/** Returns the delivery of the webhook of a job or a batch, or `null` when it has none or has not ended. */
+export async function readDelivery(store: RecordStore, id: string): Promise<StoredDelivery | null> {
+  const fields = pairs(await store.connection.read(['HGETALL', keys.webhook(id)]));
+  return deliveryOf(id, fields);
 }
 
 /** Returns deliveries of an account with their URLs, newest first: all, or failed ones only. */
@@ -58,30 +65,36 @@ export async function listDeliveries(
   accountId: string,
   limit: number,
   failedOnly: boolean,
-): Promise<(StoredDelivery & { url: string })[]> {
+): Promise<ListedDelivery[]> {
   const key = keys.deliveries(accountId);
-  const found: (StoredDelivery & { url: string })[] = [];
+  const found: ListedDelivery[] = [];
   for (let start = 0; ; start += pageSize) {
     const page = await store.connection.read(['ZREVRANGE', key, String(start), String(start + pageSize - 1)]);
-    const jobs = page.map(longId);
-    const replies = await store.connection.readAll(jobs.map((job) => ['HGETALL', keys.webhook(job)]));
-    const wanted = jobs
-      .flatMap((job, n) => deliveryOf(job, pairs(replies[n])) ?? [])
+    const ids = page.map(longId);
+    const replies = await store.connection.readAll(ids.map((id) => ['HGETALL', keys.webhook(id)]));
+    const wanted = ids
+      .flatMap((id, n) => deliveryOf(id, pairs(replies[n])) ?? [])
       .filter(({ state }) => !failedOnly || state === 'failed')
       .slice(0, limit - found.length);
-    const ends = await readStoredEnds(
-      store,
-      wanted.map(({ jobId }) => jobId),
-    );
-    found.push(...wanted.map((delivery, n) => ({ ...delivery, url: ends[n]?.webhook?.url ?? '' })));
-    if (found.length === limit || jobs.length < pageSize) return found;
+    found.push(...(await withUrls(store, wanted)));
+    if (found.length === limit || ids.length < pageSize) return found;
   }
 }
 
-function deliveryOf(jobId: string, fields: Readonly<Record<string, string>>): StoredDelivery | null {
+async function withUrls(store: RecordStore, deliveries: readonly StoredDelivery[]): Promise<ListedDelivery[]> {
+  const ids = deliveries.map(({ id }) => id);
+  const ends = await readStoredEnds(store, ids);
+  const batches = await store.connection.readAll(ids.map((id) => ['HGET', keys.batch(id), 'url']));
+  return deliveries.map((delivery, n) => {
+    const url = ends[n]?.webhook?.url ?? text(batches[n]);
+    return { ...delivery, kind: batches[n] === null ? 'job' : 'batch', url };
+  });
+}
+
+function deliveryOf(id: string, fields: Readonly<Record<string, string>>): StoredDelivery | null {
   if (fields.state === undefined) return null;
   return {
-    jobId,
+    id,
     state: fields.state as StoredDelivery['state'],
     attempts: Number(fields.attempts),
     last_status: number(fields.last_status),

@@ -9,21 +9,23 @@ import { type RecordStore, run, script } from '../script.ts';
 const replayWebhookScript = script(
   'replay-webhook',
   'needs memory',
-  ['endedJob', 'webhooks', 'webhook'] as const,
+  ['endedJob', 'batch', 'webhooks', 'webhook'] as const,
   ['jobId'] as const,
   /* lua */ `${storedEnd}
 local words = read_end()
+local receiver = words and words.receiver or redis.call('HGET', batch, 'receiver')
 local state = redis.call('HGET', webhook, 'state')
-if not words or words.receiver == '' or not state then return { 'not_found' } end
+if not receiver or receiver == '' or not state then return { 'not_found' } end
 if state == 'due' then return { 'not_ended' } end
-redis.call('ZADD', webhooks, now, words.receiver .. '/' .. jobId)
+redis.call('ZADD', webhooks, now, receiver .. '/' .. jobId)
 redis.call('HSET', webhook, 'state', 'due', 'attempts', 0, 'last_status', '', 'next_at', now, 'last_at', '')
 return { 'replayed' }
 `,
 );
 
-export async function replayWebhook(store: RecordStore, jobId: string): Promise<void> {
-  const [word] = await run(store, replayWebhookScript, { jobId });
-  if (word === 'not_found') throw refuse('not_found', `There is no delivery of a webhook for ${jobId}`);
+/** Makes the ended delivery of a job or a batch due again. */
+export async function replayWebhook(store: RecordStore, id: string): Promise<void> {
+  const [word] = await run(store, replayWebhookScript, { jobId: id, batchId: id });
+  if (word === 'not_found') throw refuse('not_found', `There is no delivery of a webhook for ${id}`);
   if (word === 'not_ended') throw refuse('not_ended', 'The delivery has not ended yet');
 }
