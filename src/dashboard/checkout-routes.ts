@@ -1,11 +1,15 @@
 import { randomBytes } from 'node:crypto';
+import type { ApiReply } from '../api/reply.ts';
 import { refuse } from '../base/errors.ts';
 import type { PaymentProvider } from '../billing/payment-provider.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
 import { listOffers } from '../store/money/offers.ts';
 import { readTopup } from '../store/money/set-topup.ts';
 import type { RecordStore } from '../store/script.ts';
-import type { DashboardRoute } from './dashboard-app.ts';
+import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
+import { oneAtATime } from './one-at-a-time.ts';
+
+const checkOut = oneAtATime('A checkout of this account is being opened: wait for it');
 
 interface CheckoutParts {
   readonly store: RecordStore;
@@ -15,36 +19,41 @@ interface CheckoutParts {
 }
 
 /** Routes of the offers, and of the way to the provider's page, where they pay or store a card. */
-export function checkoutRoutes({ store, provider, dashboardUrl }: CheckoutParts): DashboardRoute[] {
+export function checkoutRoutes(parts: CheckoutParts): DashboardRoute[] {
   return [
     {
       method: 'GET',
       path: '/api/offers',
-      handle: async () => ({ status: 200, body: { offers: await listOffers(store) } }),
+      handle: async () => ({ status: 200, body: { offers: await listOffers(parts.store) } }),
     },
     {
       method: 'POST',
       path: '/api/checkout',
       changes: 'money',
-      handle: async ({ accountId, given, signedIn }) => {
-        if (provider === null) throw refuse('no_provider');
-        const offers = await listOffers(store);
-        // Without a name of an offer the page stores a card.
-        const offer = given.offer === undefined ? null : offers.find(({ name }) => name === given.offer);
-        if (offer === undefined) throw refuse('not_found', 'There is no such offer');
-        const { customer } = await readTopup(store, accountId);
-        const { name } = await readAccount(store, accountId);
-        const url = await provider.checkout({
-          id: `${accountId}-${randomBytes(12).toString('hex')}`,
-          account: { id: accountId, name },
-          email: signedIn.person.email,
-          customer: customer || null,
-          offer,
-          currency: offer?.currency ?? offers[0]?.currency ?? 'eur',
-          returnUrl: `${dashboardUrl()}/billing`,
-        });
-        return { status: 200, body: { url } };
-      },
+      handle: (call) => checkOut(call.accountId, () => openCheckout(parts, call)),
     },
   ];
+}
+
+async function openCheckout(
+  { store, provider, dashboardUrl }: CheckoutParts,
+  { accountId, given, signedIn }: DashboardCall,
+): Promise<ApiReply> {
+  if (provider === null) throw refuse('no_provider');
+  const offers = await listOffers(store);
+  // Without a name of an offer the page stores a card.
+  const offer = given.offer === undefined ? null : offers.find(({ name }) => name === given.offer);
+  if (offer === undefined) throw refuse('not_found', 'There is no such offer');
+  const { customer } = await readTopup(store, accountId);
+  const { name } = await readAccount(store, accountId);
+  const url = await provider.checkout({
+    id: `${accountId}-${randomBytes(12).toString('hex')}`,
+    account: { id: accountId, name },
+    email: signedIn.person.email,
+    customer: customer || null,
+    offer,
+    currency: offer?.currency ?? offers[0]?.currency ?? 'eur',
+    returnUrl: `${dashboardUrl()}/billing`,
+  });
+  return { status: 200, body: { url } };
 }

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import type { ApiReply } from '../api/reply.ts';
-import { refuse } from '../base/errors.ts';
 import { makePersonSecret, personIdOf, readEmail, readRole, signInUrl } from '../model/person.ts';
 import { invitePerson } from '../store/people/invite-person.ts';
 import { listPeople } from '../store/people/read-people.ts';
@@ -8,8 +7,6 @@ import { removePerson } from '../store/people/remove-person.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
 import { requireRead } from './given-values.ts';
-
-const lastOwner = 'An account keeps at least one owner: make somebody else an owner first';
 
 /** Routes about the people of an account. */
 export function peopleRoutes(store: RecordStore, dashboardUrl: () => string): DashboardRoute[] {
@@ -31,8 +28,7 @@ export function peopleRoutes(store: RecordStore, dashboardUrl: () => string): Da
       changes: 'people',
       handle: async ({ req, accountId }) => {
         const email = requireRead(readEmail(req.params.email));
-        await requireOtherOwner(store, accountId, email);
-        await removePerson(store, accountId, email);
+        await removePerson(store, accountId, email, true);
         return { status: 200, body: { removed: email } };
       },
     },
@@ -42,14 +38,7 @@ export function peopleRoutes(store: RecordStore, dashboardUrl: () => string): Da
 async function invite(store: RecordStore, dashboardUrl: string, call: DashboardCall): Promise<ApiReply> {
   const email = requireRead(readEmail(call.given.email));
   const role = requireRead(readRole(call.given.role));
-  if (role !== 'owner') await requireOtherOwner(store, call.accountId, email);
   const secret = makePersonSecret(personIdOf(email), randomBytes(32));
-  await invitePerson(store, { accountId: call.accountId, email, role, secret, isBound: true });
+  await invitePerson(store, { accountId: call.accountId, email, role, secret, isBound: true, keepsOwner: true });
   return { status: 201, body: { email, role, sign_in_url: signInUrl(dashboardUrl, secret) } };
-}
-
-/** Refuses to take the role of the only owner. */
-async function requireOtherOwner(store: RecordStore, accountId: string, email: string): Promise<void> {
-  const owners = (await listPeople(store, accountId)).filter(({ role }) => role === 'owner');
-  if (owners.length === 1 && owners[0]?.email === email) throw refuse('in_use', lastOwner);
 }

@@ -5,20 +5,24 @@ import type { ReadArchivedPart } from '../store/log/archived-parts.ts';
 import { type LinePlace, listKeyNames, type NamedLine, pageLines } from '../store/log/page-lines.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
+import { oneAtATime } from './one-at-a-time.ts';
 
 const limits = { default: 50, max: 200 };
 /** Pages of a file; each looks through 5,000 lines at most. */
 const maxRounds = 20;
 const linesOfRound = 1_000;
-/** Accounts for which a file is being written: one at a time. */
-const writing = new Set<string>();
+const write = oneAtATime('A file of this account is being written: wait for its end');
 const columns = ['at', 'endpoint', 'status', 'duration_ms', 'ip', 'credits', 'key'] as const;
 
 /** The request log of an account: a page of it, or a file for a spreadsheet. */
 export function requestLogRoutes(store: RecordStore, open: ReadArchivedPart): DashboardRoute[] {
   return [
     { method: 'GET', path: '/api/requests', handle: (call) => showPage(store, open, call) },
-    { method: 'GET', path: '/api/requests.csv', handle: (call) => sendCsv(store, open, call) },
+    {
+      method: 'GET',
+      path: '/api/requests.csv',
+      handle: (call) => write(call.accountId, () => writeCsv(store, open, call)),
+    },
   ];
 }
 
@@ -31,17 +35,6 @@ async function showPage(store: RecordStore, open: ReadArchivedPart, call: Dashbo
   const after = cursor === undefined ? null : readCursor(String(cursor));
   const { lines, next } = await findLines(store, open, call, size, after);
   return { status: 200, body: { requests: lines.map(lineJson), next_cursor: next && writeCursor(next) } };
-}
-
-async function sendCsv(store: RecordStore, open: ReadArchivedPart, call: DashboardCall): Promise<null> {
-  if (writing.has(call.accountId))
-    throw refuse('rate_limited', 'A file of this account is being written: wait for its end');
-  writing.add(call.accountId);
-  try {
-    return await writeCsv(store, open, call);
-  } finally {
-    writing.delete(call.accountId);
-  }
 }
 
 async function writeCsv(store: RecordStore, open: ReadArchivedPart, call: DashboardCall): Promise<null> {

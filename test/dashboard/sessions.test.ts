@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
+import { listPeople } from '../../src/store/people/read-people.ts';
 import { startApi } from '../support/api.ts';
 import {
   type BrowserSession,
@@ -80,6 +81,24 @@ describe('the sessions of the dashboard', () => {
     expect((await second.ask('GET', '/api/session')).status).to.equal(401);
     await setAccount(api.store, caller.account, { suspended: true });
     expect((await owner.ask('GET', '/api/billing')).json.suspended).to.equal(true);
+  });
+
+  it('leave an account one owner when two take the role of each other at the same moment', async () => {
+    const emails = ['left@example.com', 'right@example.com'] as const;
+    const takes = {
+      remove: (browser: BrowserSession, email: string) => browser.ask('DELETE', `/api/people/${email}`),
+      demote: (browser: BrowserSession, email: string) => browser.ask('POST', '/api/people', { email, role: 'viewer' }),
+    };
+    for (const [word, take] of Object.entries(takes)) {
+      for (let round = 0; round < 10; round++) {
+        const { account } = await api.addCaller();
+        const [left, right] = await Promise.all(emails.map((email) => signedIn(account, 'owner', email)));
+        const answers = await Promise.all([take(left!, emails[1]), take(right!, emails[0])]);
+        expect(answers.filter(({ status }) => status < 300).length, `${word} ${round}`).to.be.at.most(1);
+        const owners = (await listPeople(api.store, account)).filter(({ role }) => role === 'owner');
+        expect(owners.length, `${word} ${round}`).to.be.within(1, 2);
+      }
+    }
   });
 
   it('are behind https in a cookie that only https carries', async () => {

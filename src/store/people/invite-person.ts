@@ -4,22 +4,35 @@ import { recordLimits } from '../../model/record-limits.ts';
 import { keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { keepNewest } from './keep-newest.ts';
+import { lastOwner, losesOwner, otherPeople } from './other-owner.ts';
 
 /** A sign-in link works for 72 hours. */
 const linkMs = 72 * 3_600_000;
 
 /**
  * Gives a person a role in an account, or makes them an operator, and notes a sign-in link; repeatable after each write.
- * Answers {'invited'}, {'not_found'} or {'too_many'}.
+ * Answers {'invited'}, {'not_found'}, {'too_many'} or {'last_owner'}.
  */
 const invitePersonScript = script(
   'invite-person',
   'needs memory',
   ['account', 'roster', 'person', 'signInLinks'] as const,
-  ['accountId', 'personId', 'email', 'field', 'role', 'maxPeople', 'linkHash', 'until_at', 'isBound'] as const,
-  /* lua */ `${keepNewest}
+  [
+    'accountId',
+    'personId',
+    'email',
+    'field',
+    'role',
+    'maxPeople',
+    'linkHash',
+    'until_at',
+    'isBound',
+    'keepsOwner',
+  ] as const,
+  /* lua */ `${keepNewest}${losesOwner}
 if accountId ~= '' and redis.call('HGET', account, 'removed_at') ~= '' then return { 'not_found' } end
 if redis.call('HEXISTS', roster, personId) == 0 and redis.call('HLEN', roster) >= tonumber(maxPeople) then return { 'too_many' } end
+if role ~= 'owner' and loses_owner(person, field, keepsOwner, 5) then return { 'last_owner' } end
 redis.call('HSETNX', person, 'created_at', now)
 redis.call('HSET', person, 'email', email, field, role)
 redis.call('HSET', roster, personId, email)
@@ -37,29 +50,40 @@ interface Invitation {
   readonly secret: string;
   /** An owner who sees the link proves nothing of the e-mail address: its session is bound to the owner's account. */
   readonly isBound: boolean;
+  /** Refuses to take the role of the account's last owner. */
+  readonly keepsOwner?: boolean;
 }
 
 /**
  * Adds a person to an account, or changes their role there, and makes a sign-in link that works once within 72 hours.
- * Throws `too_many` or `not_found`.
+ * Throws `too_many`, `not_found` or `in_use`.
  */
 export async function invitePerson(
   store: RecordStore,
-  { accountId, email, role, secret, isBound }: Invitation,
+  { accountId, email, role, secret, isBound, keepsOwner = false }: Invitation,
 ): Promise<void> {
   const isOperator = role === 'operator';
-  const [word] = await run(store, invitePersonScript, {
-    accountId,
-    roster: isOperator ? keys.operators : keys.people(accountId),
-    personId: personIdOf(email),
-    email,
-    field: isOperator ? 'operator' : `role:${accountId}`,
-    role: isOperator ? '1' : role,
-    maxPeople: isOperator ? recordLimits.operators : recordLimits.peopleOfAccount,
-    linkHash: readPersonSecret(secret)!.secretHash,
-    until_at: store.clock.now() + linkMs,
-    isBound: isBound ? '1' : '',
-  });
+  const [word] = await run(
+    store,
+    invitePersonScript,
+    {
+      accountId,
+      roster: isOperator ? keys.operators : keys.people(accountId),
+      personId: personIdOf(email),
+      email,
+      field: isOperator ? 'operator' : `role:${accountId}`,
+      role: isOperator ? '1' : role,
+      maxPeople: isOperator ? recordLimits.operators : recordLimits.peopleOfAccount,
+      linkHash: readPersonSecret(secret)!.secretHash,
+      until_at: store.clock.now() + linkMs,
+      isBound: isBound ? '1' : '',
+      keepsOwner: keepsOwner ? '1' : '',
+    },
+    [],
+    false,
+    keepsOwner ? await otherPeople(store, accountId, email) : [],
+  );
+  if (word === 'last_owner') throw refuse('in_use', lastOwner);
   if (word === 'not_found') throw refuse('not_found', 'There is no such account');
   if (word === 'too_many') throw refuse('too_many', 'There are as many people as there may be: remove one');
 }

@@ -2,18 +2,21 @@ import { refuse } from '../../base/errors.ts';
 import { personIdOf } from '../../model/person.ts';
 import { keys } from '../keys.ts';
 import { pairs, type RecordStore, run, script } from '../script.ts';
+import { lastOwner, losesOwner, otherPeople } from './other-owner.ts';
 
 /**
  * Takes a role, and with the last one everything else of the person: their sessions open nothing from the next request on.
- * The roster goes last, so a removal that fails in its middle can be asked for again. Answers {'removed'} or {'not_found'}.
+ * The roster goes last, so a removal that fails in its middle can be asked for again. Answers {'removed'}, {'not_found'} or
+ * {'last_owner'}.
  */
 const removePersonScript = script(
   'remove-person',
   'always',
   ['roster', 'person', 'signInLinks', 'sessions'] as const,
-  ['personId', 'field'] as const,
-  /* lua */ `
+  ['personId', 'field', 'keepsOwner'] as const,
+  /* lua */ `${losesOwner}
 if redis.call('HEXISTS', roster, personId) == 0 then return { 'not_found' } end
+if loses_owner(person, field, keepsOwner, 5) then return { 'last_owner' } end
 redis.call('HDEL', person, field)
 local is_needed = false
 for _, name in ipairs(redis.call('HKEYS', person)) do
@@ -25,13 +28,30 @@ return { 'removed' }
 `,
 );
 
-/** Removes a person from an account, or from the operators where `accountId` is ''. Throws `not_found`. */
-export async function removePerson(store: RecordStore, accountId: string, email: string): Promise<void> {
-  const [word] = await run(store, removePersonScript, {
-    roster: accountId === '' ? keys.operators : keys.people(accountId),
-    personId: personIdOf(email),
-    field: accountId === '' ? 'operator' : `role:${accountId}`,
-  });
+/**
+ * Removes a person from an account, or from the operators where `accountId` is ''. Throws `not_found`, and `in_use` for the last owner where
+ * the account is to keep one.
+ */
+export async function removePerson(
+  store: RecordStore,
+  accountId: string,
+  email: string,
+  keepsOwner = false,
+): Promise<void> {
+  const [word] = await run(
+    store,
+    removePersonScript,
+    {
+      roster: accountId === '' ? keys.operators : keys.people(accountId),
+      personId: personIdOf(email),
+      field: accountId === '' ? 'operator' : `role:${accountId}`,
+      keepsOwner: keepsOwner ? '1' : '',
+    },
+    [],
+    false,
+    keepsOwner ? await otherPeople(store, accountId, email) : [],
+  );
+  if (word === 'last_owner') throw refuse('in_use', lastOwner);
   if (word !== 'removed') throw refuse('not_found', `There is no person ${email}`);
 }
 
