@@ -7,10 +7,12 @@ export const money: Board = {
   name: 'money',
   title: 'Money',
   about: 'Credits that are held, charged and bought, and whether the ledgers are right.',
+  hasJob: true,
   rows: {
     'At a glance': [
       {
         kind: 'number',
+        logs: 'a ledger does not balance',
         title: 'Problems in the ledgers',
         good: '0. Anything else needs a person at once: see TrawlLedgerProblem.',
         unit: units.Short,

@@ -14,6 +14,7 @@ import {
   DatasourceVariableBuilder,
   QueryVariableBuilder,
   RowBuilder,
+  TextBoxVariableBuilder,
   type Threshold,
   ThresholdsConfigBuilder,
   ThresholdsMode,
@@ -22,6 +23,7 @@ import {
 import { DataqueryBuilder, PromQueryFormat } from '@grafana/grafana-foundation-sdk/prometheus';
 import { PanelBuilder as StatBuilder } from '@grafana/grafana-foundation-sdk/stat';
 import { PanelBuilder as TableBuilder } from '@grafana/grafana-foundation-sdk/table';
+import { PanelBuilder as TextBuilder, TextMode } from '@grafana/grafana-foundation-sdk/text';
 import { PanelBuilder as TimeSeriesBuilder } from '@grafana/grafana-foundation-sdk/timeseries';
 
 // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of Grafana
@@ -39,6 +41,8 @@ export interface Panel {
   /** Each query with the legend of its series. */
   readonly queries: Readonly<Record<string, string>>;
   readonly limits?: Limits;
+  /** Text of the log lines that say more, to which a click on the panel leads. */
+  readonly logs?: string;
 }
 
 export interface Board {
@@ -46,6 +50,8 @@ export interface Board {
   readonly name: string;
   readonly title: string;
   readonly about: string;
+  /** True for a dashboard with a field for the id of a job. */
+  readonly hasJob?: true;
   readonly rows: Readonly<Record<string, readonly Panel[]>>;
 }
 
@@ -63,6 +69,7 @@ export function makeDashboard(board: Board): Dashboard {
     .readonly()
     .tooltip(DashboardCursorSync.Crosshair)
     .withVariable(new DatasourceVariableBuilder('datasource').label('Data source').type('prometheus'))
+    .withVariable(new DatasourceVariableBuilder('logs').label('Logs').type('loki'))
     .withVariable(
       new QueryVariableBuilder('namespace')
         .label('Namespace')
@@ -79,10 +86,15 @@ export function makeDashboard(board: Board): Dashboard {
         .asDropdown(true)
         .keepTime(true),
     );
+  if (board.hasJob) made.withVariable(new TextBoxVariableBuilder('job').label('Job id').defaultValue('JOB'));
   let id = 0;
   for (const [title, panels] of Object.entries(board.rows)) {
     made.withRow(new RowBuilder(title).id(++id));
     for (const panel of panels) made.withPanel(makePanel(panel).id(++id));
+  }
+  if (board.hasJob) {
+    made.withRow(new RowBuilder('One job').id(++id));
+    made.withPanel(makeJobPanel().id(++id));
   }
   return made.build();
 }
@@ -93,8 +105,40 @@ function makePanel(panel: Panel): StatBuilder | TableBuilder | TimeSeriesBuilder
   builder.title(panel.title).description(panel.good).unit(panel.unit).datasource(source).span(span).height(height);
   const steps = (panel.limits ?? [[null, 'green']]).map(([value, color]) => ({ value, color }) as Threshold);
   builder.thresholds(new ThresholdsConfigBuilder().mode(ThresholdsMode.Absolute).steps(steps));
+  if (panel.logs !== undefined) builder.links([makeLogLink('Logs', panel.logs)]);
   for (const [query, legend] of Object.entries(panel.queries)) builder.withTarget(makeQuery(panel, query, legend));
   return builder;
+}
+
+/** A link to the log lines of the chosen namespaces that contain a text, in the time that is shown. */
+function makeLogLink(title: string, text: string): DashboardLinkBuilder {
+  const expr = `{namespace=~"$namespace"} |= ${JSON.stringify(text)}`;
+  // biome-ignore-start lint/suspicious/noTemplateCurlyInString: variables of Grafana
+  const queries = [{ refId: 'A', datasource: { type: 'loki', uid: '${logs}' }, expr }];
+  const panes = { trawl: { datasource: '${logs}', queries, range: { from: '${__from}', to: '${__to}' } } };
+  // biome-ignore-end lint/suspicious/noTemplateCurlyInString: variables of Grafana
+  // Variables are put in by Grafana, which knows them only as they are written.
+  const shown = encodeURIComponent(JSON.stringify(panes))
+    .replaceAll('%24', '$')
+    .replaceAll('%7B', '{')
+    .replaceAll('%7D', '}');
+  return new DashboardLinkBuilder(title)
+    .type(DashboardLinkType.Link)
+    .url(`/explore?schemaVersion=1&panes=${shown}`)
+    .targetBlank(true);
+}
+
+/** The way from a job id, which callers and the log name, to all that is known of that job. */
+function makeJobPanel(): TextBuilder {
+  const command = 'trawl admin job explain $job';
+  return new TextBuilder()
+    .title('What became of one job')
+    .description('Write the id of a job into the field Job id above.')
+    .mode(TextMode.Markdown)
+    .content(`\`${command}\` says all that is known of the job: each attempt, its log and its money.`)
+    .links([makeLogLink('Logs of the job', '$job')])
+    .span(24)
+    .height(3);
 }
 
 function builderOf({ kind }: Panel): StatBuilder | TableBuilder | TimeSeriesBuilder {

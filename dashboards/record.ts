@@ -102,6 +102,7 @@ export const record: Board = {
       },
       {
         kind: 'lines',
+        logs: 'redis',
         title: 'Replicas',
         good: 'As many as there are. With any, an answer waits until one has its change.',
         unit: units.Short,

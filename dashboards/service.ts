@@ -9,6 +9,7 @@ export const service: Board = {
   name: 'service',
   title: 'Service',
   about: 'What callers feel: whether calls and jobs succeed, and how long they take.',
+  hasJob: true,
   rows: {
     'At a glance': [
       {
@@ -125,6 +126,7 @@ export const service: Board = {
     Jobs: [
       {
         kind: 'stack',
+        logs: 'the job ended',
         title: 'Jobs that end, by outcome and blame',
         good: 'Mostly completed. A growing share of `site` points to an old yt-dlp, of `us` to a fault.',
         unit: units.RequestsPerSecond,
@@ -142,13 +144,25 @@ export const service: Board = {
       },
       {
         kind: 'table',
+        logs: 'the job ended',
         title: 'Failures by code',
-        good: 'Codes with blame `us` should not be here. `trawl admin job explain` says more of one job.',
+        good: 'Codes with blame `us` should not be here. The log names jobs; the row One job takes an id.',
         unit: units.Short,
         queries: { [`sort_desc(${growth('jobs_total', failed, 'code, blame')} > 0)`]: '' },
       },
       {
+        kind: 'lines',
+        title: 'Delay of webhooks, 50 % and 95 %',
+        good: 'Below a few seconds from the end of a job to the first attempt. See TrawlWebhooksSlow.',
+        unit: units.Seconds,
+        queries: {
+          [quantile(0.5, 'webhook_delay_seconds')]: '50 %',
+          [quantile(0.95, 'webhook_delay_seconds')]: '95 %',
+        },
+      },
+      {
         kind: 'stack',
+        logs: 'an attempt to deliver a webhook ended',
         title: 'Webhook attempts',
         good: 'Mostly delivered. Retried and failed ones are usually receivers that are away.',
         unit: units.RequestsPerSecond,

@@ -69,6 +69,7 @@ export const sources: Board = {
       },
       {
         kind: 'lines',
+        logs: 'unclassified',
         title: 'Failures without a rule, by time',
         good: '0. The log of the worker has their text.',
         unit: units.RequestsPerSecond,

@@ -7,6 +7,7 @@ export const workers: Board = {
   name: 'workers',
   title: 'Workers and cluster',
   about: 'Open jobs, attempts, the leading controller and its view of the cluster.',
+  hasJob: true,
   rows: {
     'At a glance': [
       {
@@ -83,6 +84,7 @@ export const workers: Board = {
       },
       {
         kind: 'stack',
+        logs: 'attempt',
         title: 'Attempts that end',
         good: 'Mostly done. Failed ones are judged by their job; interrupted ones start again.',
         unit: units.RequestsPerSecond,
@@ -97,6 +99,42 @@ export const workers: Board = {
           [`max(${of('oldest_queued_seconds')})`]: 'for a worker',
           [`max(${of('oldest_unsettled_seconds')})`]: 'to be settled',
         },
+      },
+    ],
+    Cluster: [
+      {
+        kind: 'stack',
+        title: 'Workers that wait for the cluster',
+        good: 'Few, and `starting`. `room` wants nodes, `admission` a queue, `image` a registry; empty without Kubernetes.',
+        unit: units.Short,
+        queries: { [`sum by (wait) (${of('attempts_waiting')})`]: '{{wait}}' },
+      },
+      {
+        kind: 'lines',
+        title: 'Requests to the API server',
+        good: 'Both at 0. Refused ones are 429, waiting ones the limit TRAWL_KUBE_RATE: see TrawlApiServerThrottles.',
+        unit: units.Short,
+        queries: {
+          [growth('kube_refused_total')]: 'refused',
+          [`max(${of('kube_wait_seconds')})`]: 'seconds of waiting',
+        },
+      },
+      {
+        kind: 'lines',
+        title: 'Removal of ended workers',
+        good: 'Postponed ones come and go with new jobs; none leaves for minutes: see TrawlFinalizersHeld.',
+        unit: units.Short,
+        queries: {
+          [`sum(${of('cleanups_postponed')})`]: 'postponed',
+          [`max(${of('oldest_leaving_seconds')})`]: 'seconds of leaving',
+        },
+      },
+      {
+        kind: 'lines',
+        title: 'Age of the watch over time',
+        good: 'Below a minute in the leader. A line that rises is a watch that hears nothing: see TrawlWatchStale.',
+        unit: units.Seconds,
+        queries: { [`max by (instance) (${of('watch_age_seconds')})`]: '{{instance}}' },
       },
     ],
     Controller: [
@@ -116,6 +154,7 @@ export const workers: Board = {
       },
       {
         kind: 'lines',
+        logs: '"level":"warn"',
         title: 'Failed steps and tasks',
         good: '0. Each is repeated, and the log has a warning: see TrawlControllerErrors.',
         unit: units.RequestsPerSecond,
@@ -126,6 +165,7 @@ export const workers: Board = {
       },
       {
         kind: 'lines',
+        logs: 'object store',
         title: 'Object store',
         good: 'Ready at 1, no failed removals, no stray objects.',
         unit: units.Short,

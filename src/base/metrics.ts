@@ -21,7 +21,8 @@ const labels = {
   verdict: `${egressVerdicts.slice(0, -1).map(code).join(', ')} or ${code(egressVerdicts.at(-1) ?? '')}`,
   site: 'name of one of 20 well-known sites, else `other`',
   class: '`done`, `failed` or `interrupted`',
-  task: '`lead`, `pass`, `take`, `requeue`, `preempt`, `sweep`, `days` (archive), `gauges` or `verify`',
+  wait: '`starting` without a reason, `room` on a node, `admission` by a queue, `image` of the worker, or `container` that cannot be made',
+  task: '`lead`, `pass`, `take`, `requeue`, `preempt`, `sweep`, `days` (archive), `gauges`, `verify`, `buy` (top-ups) or `mail`',
   version: 'version of the program',
   reason:
     '`memory` while Redis is nearly full; with `TRAWL_DURABILITY=strict` the setting of Redis that is wrong, or `hidden` when it does not tell',
@@ -59,6 +60,10 @@ const declared = {
     'Time since the check of all ledgers was complete, or since the first one began; well above 3600 needs a person.',
   ),
   webhook_deliveries_total: counter('Attempts to deliver a webhook that have ended.', 'outcome'),
+  webhook_delay_seconds: histogram(
+    works,
+    'Time from the end of a job to the first attempt to deliver its webhook, in seconds.',
+  ),
   webhooks_due: gauge('Webhooks that are due and not yet sent.'),
   oldest_webhook_seconds: gauge('How long the oldest due webhook is overdue; 0 when none is due.'),
   auth_failures_total: counter('Requests that were refused for a missing or unknown key.'),
@@ -101,6 +106,17 @@ const declared = {
     'task',
   ),
   watch_age_seconds: gauge('Time since the Kubernetes watch last delivered an event or bookmark.'),
+  kube_refused_total: counter(
+    'Requests that the API server of Kubernetes refused as too many (429); each is repeated, and the speed is halved.',
+  ),
+  kube_wait_seconds: gauge(
+    'Time for which a new request to the API server of Kubernetes waits for its turn within TRAWL_KUBE_RATE.',
+  ),
+  cleanups_postponed: gauge('Ended attempts whose Job is removed later, because other Jobs wait for their pods.'),
+  oldest_leaving_seconds: gauge(
+    'Longest time for which a deleted Job or pod of a worker is still there, such as for a finalizer; 0 when none is.',
+  ),
+  attempts_waiting: gauge('Attempts whose worker does not run yet, by the reason that the cluster gives.', 'wait'),
   attempts_total: counter(
     'Attempts of jobs that have ended; a cancelled one counts once its worker is stopped.',
     'class',

@@ -25,7 +25,12 @@ export function openKubernetesWorkers(options: {
     const access: ClusterAccess = await findClusterAccess(env).catch((error: Error) => {
       throw refuse('unavailable', `The cluster cannot be found: ${error.message}`);
     });
-    const rateLimit = makeRateLimiter(config.kubeRate, 2 * config.kubeRate, () => performance.now());
+    const limiter = makeRateLimiter(config.kubeRate, 2 * config.kubeRate, () => performance.now());
+    const halve = () => {
+      metrics.kube_refused_total.inc();
+      limiter.halve();
+    };
+    const rateLimit = { ...limiter, halve };
     const client: KubeClient = openKubeClient({ access, rateLimit });
     const shape = podShapeOf(config);
     try {

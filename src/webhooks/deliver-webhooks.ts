@@ -22,7 +22,7 @@ export interface DeliveryOptions extends PayloadOptions {
   readonly gapSeconds: number;
   /** Closing cuts attempts that still run after this time. */
   readonly drainSeconds: number;
-  readonly metrics: Pick<Metrics, 'webhook_deliveries_total'>;
+  readonly metrics: Pick<Metrics, 'webhook_deliveries_total' | 'webhook_delay_seconds'>;
   readonly log: Log;
 }
 
@@ -109,7 +109,7 @@ async function makeAttempt(
   const { store, gapSeconds, metrics, log } = options;
   const attempt = await takeWebhook(store, due, leaseMsOf(options));
   if (attempt === null) return undefined;
-  const posted = await post(options, due.jobId, stop);
+  const posted = await post(options, { jobId: due.jobId, attempt }, stop);
   if (posted.is === 'failed' && stop.aborted) return undefined;
   const status = posted.is === 'answered' ? posted.status : null;
   const word = await endWebhook(store, due, attempt, { verdict: verdictOf(posted), status }, gapSeconds * 1000);
@@ -119,13 +119,20 @@ async function makeAttempt(
   return posted.is;
 }
 
-async function post(options: DeliveryOptions, job: string, stop: AbortSignal): Promise<WebhookResult> {
-  const { store, proxy, limitSeconds, log } = options;
-  const kept = await readOutgoingWebhook(store, job);
+async function post(
+  options: DeliveryOptions,
+  { jobId, attempt }: { readonly jobId: string; readonly attempt: number },
+  stop: AbortSignal,
+): Promise<WebhookResult> {
+  const { store, proxy, limitSeconds, metrics, log } = options;
+  const kept = await readOutgoingWebhook(store, jobId);
   if (kept === null) return { is: 'refused', why: 'the job is gone' };
-  const composed = makeRequest(kept, store.clock.now(), options);
+  const now = store.clock.now();
+  const endedAt = 'job' in kept.about ? kept.about.job.ended_at : null;
+  if (attempt === 1 && endedAt !== null) metrics.webhook_delay_seconds.observe(Math.max(0, now - endedAt) / 1000);
+  const composed = makeRequest(kept, now, options);
   if (composed !== null) return sendWebhook(proxy, composed, limitSeconds * 1000, stop);
-  log.error('a webhook was sealed with a secret that is not known any more', { job });
+  log.error('a webhook was sealed with a secret that is not known any more', { job: jobId });
   return { is: 'failed', why: 'it cannot be unsealed' };
 }
 

@@ -29,6 +29,7 @@ describe('deferred cleanup of attempts', () => {
         removed.push(attemptName);
       },
       isPostponed: () => false,
+      countPostponed: () => 0,
       close: () => {},
     };
     cleanup = new DeferredCleanup({

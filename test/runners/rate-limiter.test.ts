@@ -9,6 +9,7 @@ describe('the rate limiter of API requests', () => {
     expect([1, 2, 3, 4, 5].map(() => pace.take())).to.deep.equal([0, 0, 0, 100, 200]);
     now = 300;
     expect(pace.take()).to.equal(0);
+    expect([pace.waitMs(), pace.waitMs(), pace.take()]).to.deep.equal([100, 100, 100]);
   });
 
   it('halves its speed after a 429, and returns to its limit', () => {

@@ -13,6 +13,10 @@ for (const metric of makeMetrics().registry.getMetricsAsArray()) {
   for (const series of buckets ? [`${name}_sum`, `${name}_count`] : [name]) labelsOf.set(series, labelNames);
 }
 
+/** Series of Kubernetes that alerts may read. */
+for (const what of ['available', 'capacity'])
+  labelsOf.set(`kubelet_volume_stats_${what}_bytes`, ['persistentvolumeclaim']);
+
 /** Values of each label whose set docs/metrics.md names one by one. */
 const valuesOf = new Map(
   [...read('docs/metrics.md').matchAll(/^\| `(\w+)` \| (`[^|]*) \|$/gm)]

@@ -6,6 +6,11 @@ export interface Scenario {
   readonly fires: Readonly<Record<string, string>>;
 }
 
+/** A series of the kubelet about the volume of Redis. */
+function volume(what: 'available' | 'capacity'): string {
+  return `kubelet_volume_stats_${what}_bytes{persistentvolumeclaim="data-trawl-redis-0"}`;
+}
+
 /** A busy system without a fault, as Prometheus sees it: one value a minute. */
 export const healthy: Readonly<Record<string, string>> = {
   'trawl_http_requests_total{route="/v1/usage",status="200"}': '0+600x400',
@@ -18,6 +23,15 @@ export const healthy: Readonly<Record<string, string>> = {
   'trawl_job_seconds_count{endpoint="video",stage="queue"}': '0+60x400',
   trawl_oldest_queued_seconds: '5x400',
   trawl_oldest_webhook_seconds: '1x400',
+  'trawl_webhook_deliveries_total{outcome="delivered"}': '0+30x400',
+  'trawl_webhook_deliveries_total{outcome="retried"}': '0+1x400',
+  'trawl_webhook_delay_seconds_bucket{le="60"}': '0+30x400',
+  trawl_webhook_delay_seconds_count: '0+30x400',
+  trawl_kube_refused_total: '0x400',
+  trawl_kube_wait_seconds: '0x400',
+  trawl_oldest_leaving_seconds: '2x400',
+  [volume('available')]: '6000000000x400',
+  [volume('capacity')]: '10000000000x400',
   trawl_ledger_problems: '0x400',
   trawl_ledger_verify_age_seconds: '1800x400',
   trawl_overdrafts_total: '0x400',
@@ -203,6 +217,52 @@ export const scenarios: readonly Scenario[] = [
   {
     title: 'somebody guesses keys',
     change: { trawl_auth_failures_total: '0+5x370 2450+600x29' },
-    fires: { TrawlHostileLoad: 'Somebody opens connections without requests, or guesses keys' },
+    fires: {
+      TrawlHostileLoad: 'Somebody opens connections without requests, guesses keys, or calls far above a share',
+    },
+  },
+  {
+    title: 'an account calls far above its share',
+    change: { 'trawl_http_requests_total{route="/v1/usage",status="429"}': '0+5x370 1850+900x29' },
+    fires: {
+      TrawlHostileLoad: 'Somebody opens connections without requests, guesses keys, or calls far above a share',
+    },
+  },
+  {
+    title: 'receivers refuse webhooks',
+    change: {
+      'trawl_webhook_deliveries_total{outcome="retried"}': '0x365 0+40x34',
+      'trawl_webhook_deliveries_total{outcome="delivered"}': '0+10x400',
+    },
+    fires: { TrawlWebhooksFail: 'Of the attempts to deliver a webhook, 80% fail' },
+  },
+  {
+    title: 'webhooks are sent late',
+    change: { 'trawl_webhook_delay_seconds_bucket{le="60"}': '0+10x300 3000x99' },
+    fires: {
+      TrawlWebhooksSlow: 'Of the webhooks, 100% are first sent more than a minute after their job has ended',
+    },
+  },
+  {
+    title: 'the volume of Redis is nearly full',
+    change: { [volume('available')]: '900000000x400' },
+    fires: { TrawlVolumeFull: 'The volume of Redis is full, or will be within five days' },
+  },
+  {
+    title: 'the volume of Redis grows full',
+    change: { [volume('available')]: '4900000000-1000000x400' },
+    fires: { TrawlVolumeFull: 'The volume of Redis is full, or will be within five days' },
+  },
+  {
+    title: 'the API server refuses requests',
+    change: { trawl_kube_refused_total: '0x374 0+10x25' },
+    fires: {
+      TrawlApiServerThrottles: 'The API server of Kubernetes refuses requests as too many, or they wait for their turn',
+    },
+  },
+  {
+    title: 'a finalizer is held',
+    change: { trawl_oldest_leaving_seconds: '0x364 0+60x35' },
+    fires: { TrawlFinalizersHeld: 'A deleted Job or pod of a worker is still there after 25m 0s' },
   },
 ];

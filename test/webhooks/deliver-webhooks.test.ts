@@ -83,6 +83,10 @@ describe('the delivery of webhooks', () => {
       result: { metadata: completed.metadata, response: `https://trawl.test/files/${id}` },
     });
     expect(await outcomes()).to.deep.equal({ delivered: 1 });
+    const delays = await metrics.registry.getSingleMetricAsString('trawl_webhook_delay_seconds');
+    expect(delays)
+      .to.match(/_bucket\{le="10"\} 1$/m)
+      .and.match(/_count 1$/m);
   });
 
   it('events-5 D94: a failed and a cancelled job send a webhook with status Error', async () => {

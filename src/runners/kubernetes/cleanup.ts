@@ -16,6 +16,7 @@ export interface AttemptCleanup {
   remove(attemptName: string, leftovers: Leftovers): Promise<void>;
   /** True while the leftovers of this attempt are to be removed later. */
   isPostponed(attemptName: string): boolean;
+  countPostponed(): number;
   close(): void;
 }
 
@@ -36,6 +37,7 @@ export function makeCleanup(client: KubeClient, namespace: string, state: Cluste
       }
     },
     isPostponed: () => false,
+    countPostponed: () => 0,
     close: () => {},
   };
 }

@@ -63,6 +63,14 @@ export class ClusterState {
     return names.filter((name) => this.jobOf(name) !== null || this.podsOf(name).length > 0);
   }
 
+  /** Returns when the deletion of the Job or pod was asked for that is still there although it left first; `null` for none. */
+  leavingSince(): number | null {
+    const objects = [...this.#jobs.cache.values(), ...this.#pods.cache.values()];
+    return objects.reduce<number | null>((first, { deletedAt }) => {
+      return deletedAt !== null && (first === null || deletedAt < first) ? deletedAt : first;
+    }, null);
+  }
+
   putJob(raw: KubeJson<V1Job>): void {
     this.#jobs.cache.put(raw);
   }

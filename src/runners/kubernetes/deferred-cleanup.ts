@@ -59,6 +59,10 @@ export class DeferredCleanup implements AttemptCleanup {
     return this.#postponed.has(attemptName);
   }
 
+  countPostponed(): number {
+    return this.#postponed.size;
+  }
+
   /** Leaves what is postponed in the cluster: the next full pass of the leading controller removes it. */
   close(): void {
     clearInterval(this.#timer);

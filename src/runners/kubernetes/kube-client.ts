@@ -44,6 +44,8 @@ export interface KubeClient {
   stream(path: string, query: KubeQuery, signal: AbortSignal, reader: StreamReader): Promise<void>;
   /** True while requests wait for the rate limit. */
   isExhausted(): boolean;
+  /** Time for which a request that came now would wait for the rate limit, in milliseconds. */
+  waitMs(): number;
   close(): Promise<void>;
 }
 
@@ -119,6 +121,7 @@ export function openKubeClient({ access, rateLimit, answerMs = usualAnswerMs }: 
     change: (method, path, body) => sendAgain(method, path, { body, accept: metadataOnly }, () => undefined),
     stream: async (path, query, signal, reader) => void (await send('GET', path, { query, signal }, reader)),
     isExhausted: rateLimit.isExhausted,
+    waitMs: rateLimit.waitMs,
     close: () => dispatcher.destroy(),
   };
 }

@@ -1,6 +1,5 @@
 import type { V1Job, V1Pod } from '@kubernetes/client-node';
 import type { Log } from '../../base/log.ts';
-import type { Metrics } from '../../base/metrics.ts';
 import type { Seen } from '../../model/next.ts';
 import { type AttemptToRun, makeChangeListeners, type Runner } from '../runner.ts';
 import { type AttemptCleanup, type Leftovers, makeCleanup } from './cleanup.ts';
@@ -11,6 +10,7 @@ import { makeJob, type WorkerShape } from './job-manifest.ts';
 import { type AttemptJudgement, isTerminal, judgeAttempt, podLeaveMs } from './judge-attempt.ts';
 import { apiPathsOf, type KubeClient, KubeError, metadataOnly } from './kube-client.ts';
 import { jobNameLabel } from './labels.ts';
+import { type RunnerMetrics, setRunnerGauges } from './runner-gauges.ts';
 import { type JobSnapshot, type KubeJson, type PodSnapshot, readJobSnapshot, readPodSnapshot } from './snapshot.ts';
 
 export interface KubernetesRunnerOptions {
@@ -21,7 +21,7 @@ export interface KubernetesRunnerOptions {
   readonly now: () => number;
   /** The clock for ages of Jobs and pods, whose times come from the cluster; `now` when it is left out. */
   readonly ageNow?: () => number;
-  readonly metrics: Pick<Metrics, 'watch_age_seconds'>;
+  readonly metrics: RunnerMetrics;
   readonly log: Log;
   readonly times?: Partial<InformerTimes>;
   /** False to remove what an ended attempt left at once, even while other Jobs wait for their pods. */
@@ -69,7 +69,10 @@ export class KubernetesRunner implements Runner {
     this.#cleanup = defersCleanup
       ? new DeferredCleanup({ ...deferral, isExhausted: () => client.isExhausted() })
       : immediate;
-    this.#timers.add(setInterval(() => metrics.watch_age_seconds.set(this.state.ageMs() / 1000), metricMs));
+    const cleanup = this.#cleanup;
+    const seenOf = (attemptName: string) => this.#judgeCached(attemptName).seen;
+    const parts = { client, cleanup, seenOf, state: this.state, now: () => this.#ageNow() };
+    this.#timers.add(setInterval(() => setRunnerGauges(metrics, parts), metricMs));
   }
 
   async start(attempt: AttemptToRun): Promise<void> {
@@ -132,23 +135,27 @@ export class KubernetesRunner implements Runner {
   }
 
   #judgeCached(attemptName: string): AttemptJudgement {
-    const { shape, now, ageNow = now } = this.#options;
     const objects = { job: this.state.jobOf(attemptName), pods: this.state.podsOf(attemptName), faults: [] };
-    return judgeAttempt(objects, shape, ageNow());
+    return judgeAttempt(objects, this.#options.shape, this.#ageNow());
+  }
+
+  #ageNow(): number {
+    const { now, ageNow = now } = this.#options;
+    return ageNow();
   }
 
   /** Judges by the cached state, and by the API server where that is not certain. */
   async #judge(attemptName: string): Promise<AttemptJudgement> {
-    const { shape, now, ageNow = now } = this.#options;
+    const { shape } = this.#options;
     if (this.state.ageMs() > maxStateAgeMs) await this.state.refresh();
     const job = this.state.jobOf(attemptName);
     const cached = this.#judgeCached(attemptName);
     const hasPod = this.state.podsOf(attemptName).length > 0;
-    const lacksPod = job !== null && !hasPod && ageNow() - job.createdAt >= missingPodMs;
+    const lacksPod = job !== null && !hasPod && this.#ageNow() - job.createdAt >= missingPodMs;
     if (cached.isCertain && !lacksPod) return cached;
     const fresh = await this.#readObjects(attemptName);
     const faults = fresh.job !== null && fresh.pods.length === 0 ? await this.#readFaults(fresh.job) : [];
-    return judgeAttempt({ ...fresh, faults }, shape, ageNow());
+    return judgeAttempt({ ...fresh, faults }, shape, this.#ageNow());
   }
 
   async #findLeftovers(attemptName: string): Promise<Leftovers> {

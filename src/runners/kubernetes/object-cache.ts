@@ -11,6 +11,7 @@ export interface CachedObject {
 /** Newest known state of each object, by name. */
 export interface ObjectCache<T> {
   get(name: string): T | undefined;
+  values(): Iterable<T>;
   /**
    * Keeps a state of an object unless a newer one is known; returns the newest. `reset`: etcd was restored from a backup;
    * overwrite the cache even with an older `resourceVersion`.
@@ -56,6 +57,7 @@ export function makeObjectCache<T extends CachedObject>(
   };
   return {
     get: (name) => objects.get(name),
+    values: () => objects.values(),
     put,
     // The last state may be the first that shows how the object ended.
     remove: (raw) => drop(put(raw).name),

@@ -9,6 +9,23 @@ export interface PendingReason {
   readonly outcome: Outcome | null;
 }
 
+/** Sentences of waits that a cached pod or Job explains, with their words in metrics. */
+const waitWords = {
+  'The cluster has not admitted it yet': 'admission',
+  'No node of the cluster has room for it': 'room',
+  'The image of the worker is being fetched': 'image',
+  'The image of the worker is missing': 'image',
+  'The worker cannot be started yet': 'container',
+} as const;
+
+/** Every value of the label `wait`. */
+export const waits = ['starting', ...new Set(Object.values(waitWords))] as const;
+
+/** Returns the word of a wait for metrics. */
+export function waitOf(reason: string | null): (typeof waits)[number] {
+  return (waitWords as Readonly<Record<string, (typeof waits)[number]>>)[reason ?? ''] ?? 'starting';
+}
+
 /** Kubelet reasons that keep a worker from starting, and for which part of `startSeconds` each may last. */
 const startFaults: Readonly<Record<string, { readonly part: number; readonly reason: string }>> = {
   ErrImagePull: { part: 1, reason: 'The image of the worker is being fetched' },

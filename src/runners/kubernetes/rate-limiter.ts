@@ -4,6 +4,8 @@ export interface ApiRateLimit {
   take(): number;
   /** True while requests wait for tokens. */
   isExhausted(): boolean;
+  /** Time for which a request that came now would wait, in milliseconds. */
+  waitMs(): number;
   /** Halves the speed, because the API server answered 429. */
   halve(): void;
 }
@@ -24,11 +26,16 @@ export function makeRateLimiter(perSecond: number, burst: number, now: () => num
     part = Math.min(1, part * 2 ** (passed / doubleMs));
     tokens = Math.min(burst, tokens + (passed / 1000) * perSecond * part);
   };
+  const waitFor = (left: number) => (left >= 0 ? 0 : Math.ceil((-left * 1000) / (perSecond * part)));
   return {
     take() {
       fill();
       tokens -= 1;
-      return tokens >= 0 ? 0 : Math.ceil((-tokens * 1000) / (perSecond * part));
+      return waitFor(tokens);
+    },
+    waitMs() {
+      fill();
+      return waitFor(tokens - 1);
     },
     isExhausted() {
       fill();
