@@ -3,28 +3,30 @@ import type { BlockedAddresses, FindCaller } from '../api/caller-address.ts';
 import type { ApiReply } from '../api/reply.ts';
 import { Refusal, refuse } from '../base/errors.ts';
 import type { Metrics } from '../base/metrics.ts';
+import { relyingParty } from '../model/passkey.ts';
 import { type Person, personIdOf, readEmail, readPassword, readPersonSecret, roleIn } from '../model/person.ts';
 import { writeTime } from '../model/timestamp.ts';
-import { findAccount, readAccount } from '../store/accounts/read-accounts.ts';
+import { findAccount, readNames } from '../store/accounts/read-accounts.ts';
 import { endSession, moveSession, setPassword } from '../store/people/change-session.ts';
 import { countSignIn, takeSignInBack } from '../store/people/count-sign-in.ts';
-import { openSessionByLink, openSessionByPassword } from '../store/people/open-session.ts';
-import { listSessions, readPerson } from '../store/people/read-people.ts';
+import { openSessionByLink, openSessionByPasskey, openSessionByPassword } from '../store/people/open-session.ts';
+import { listPasskeys } from '../store/people/passkeys.ts';
+import { listSessions, readPerson, readPersonById } from '../store/people/read-people.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { DashboardCall, DashboardRoute, OpenCall, OpenRoute } from './dashboard-app.ts';
 import { requireText } from './given-values.ts';
+import { type PasskeyParts, readPasskeySignIn, scopeOf } from './passkey-routes.ts';
 import { hashPassword, isPassword } from './password-hash.ts';
 import type { SessionCookies } from './session-cookies.ts';
 
-export interface SignInParts {
-  readonly store: RecordStore;
+export interface SignInParts extends PasskeyParts {
   readonly cookies: SessionCookies;
   readonly blocked: BlockedAddresses;
   readonly findCaller: FindCaller;
   readonly metrics: Pick<Metrics, 'auth_failures_total'>;
-  /** People may sign in with OpenID Connect. */
-  readonly hasOpenid: boolean;
 }
+
+const passkeyFailed = 'The sign-in failed: this passkey is not known here, or it took too long: try again';
 
 /** Routes that open, show and end sessions. */
 export function signInRoutes(parts: SignInParts): { open: OpenRoute[]; signedIn: DashboardRoute[] } {
@@ -32,7 +34,7 @@ export function signInRoutes(parts: SignInParts): { open: OpenRoute[]; signedIn:
   return {
     open: [
       { method: 'POST', path: '/api/sign-in', handle: (call) => signIn(parts, call) },
-      { method: 'GET', path: '/api/sign-in', handle: async () => ({ status: 200, body: { openid: parts.hasOpenid } }) },
+      { method: 'GET', path: '/api/sign-in', handle: async () => showWays(parts) },
     ],
     signedIn: [
       { method: 'GET', path: '/api/session', handle: (call) => showSession(store, call) },
@@ -59,17 +61,23 @@ export function signInRoutes(parts: SignInParts): { open: OpenRoute[]; signedIn:
   };
 }
 
-/** Opens a session by a link or by a password; whatever is wrong, the answer is the same. */
+/** Ways to sign in besides a link and a password. */
+function showWays({ hasOpenid, dashboardUrl }: SignInParts): ApiReply {
+  return { status: 200, body: { openid: hasOpenid, passkeys: relyingParty(dashboardUrl()) !== null } };
+}
+
+/** Opens a session by a link, a passkey or a password; whatever is wrong with one of them, the answer is the same. */
 async function signIn(parts: SignInParts, call: OpenCall): Promise<ApiReply> {
   const { req, res, given } = call;
   const { ip, blame } = parts.findCaller(req.socket.remoteAddress, req.get('x-forwarded-for'));
   const blockedSeconds = blame === null ? null : parts.blocked.waitSeconds(blame);
   if (blockedSeconds !== null) throw refuse('ip_blocked', undefined, blockedSeconds);
-  const opened = 'token' in given ? await openByToken(parts, call, ip) : await openByPassword(parts, call, ip);
+  const open = 'token' in given ? openByToken : 'passkey' in given ? openByPasskey : openByPassword;
+  const opened = await open(parts, call, ip);
   if (opened === null) {
     parts.metrics.auth_failures_total.inc();
     if (blame !== null) await parts.blocked.countFailure(blame);
-    throw refuse('sign_in_failed');
+    throw refuse('sign_in_failed', open === openByPasskey ? passkeyFailed : undefined);
   }
   res.append('set-cookie', opened);
   return { status: 200, body: { signed_in: true } };
@@ -80,6 +88,17 @@ async function openByToken({ store, cookies }: SignInParts, { req, given }: Open
   if (link === null) return null;
   const { secret, header } = cookies.make(link.personId);
   const isOpen = await openSessionByLink(store, link.secretHash, sessionOf(cookies, req, secret, ip));
+  return isOpen ? header : null;
+}
+
+async function openByPasskey(parts: SignInParts, { req, given }: OpenCall, ip: string) {
+  const { store, cookies } = parts;
+  const signed = await readPasskeySignIn(parts, given.passkey);
+  const person = signed && (await readPersonById(store, signed.personId));
+  if (signed === null || person === null) return null;
+  const { personId, ...proof } = signed;
+  const { secret, header } = cookies.make(personId);
+  const isOpen = await openSessionByPasskey(store, proof, firstAccount(person), sessionOf(cookies, req, secret, ip));
   return isOpen ? header : null;
 }
 
@@ -119,14 +138,19 @@ function firstAccount({ roles }: Person): string {
 
 async function showSession(store: RecordStore, { signedIn, accountId }: DashboardCall): Promise<ApiReply> {
   const { person, role, csrf } = signedIn;
-  const own = await Promise.all(Object.keys(person.roles).map((id) => readAccount(store, id)));
-  const shown =
-    own.find(({ id }) => id === accountId) ?? (accountId === '' ? null : await readAccount(store, accountId));
+  const ids = Object.keys(person.roles);
+  const [names, passkeys] = await Promise.all([
+    readNames(store, accountId === '' || ids.includes(accountId) ? ids : [...ids, accountId]),
+    listPasskeys(store, person.id, scopeOf(signedIn)),
+  ]);
+  const own = names.filter(({ id }) => ids.includes(id));
+  const shown = names.find(({ id }) => id === accountId);
+  const ways = { has_password: person.password !== '', has_passkey: passkeys.length > 0 };
   return {
     status: 200,
     body: {
-      user: { email: person.email, operator: person.isOperator, has_password: person.password !== '' },
-      account: shown === null ? null : { slug: shown.slug, name: shown.name },
+      user: { email: person.email, operator: person.isOperator, ...ways },
+      account: shown === undefined ? null : { slug: shown.slug, name: shown.name },
       role,
       csrf,
       accounts: own.map(({ id, slug, name }) => ({ slug, name, role: roleIn(person, id) })),

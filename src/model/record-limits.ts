@@ -14,6 +14,8 @@ export const recordLimits = {
   operators: 100,
   /** Sessions, and unused sign-in links, of a person; the one that would end first goes. */
   sessionsOfPerson: 20,
+  /** Passkeys of a person; those that open one account alone count apart. */
+  passkeysOfPerson: 10,
   /** Keys of an account that may each have TRAWL_LOG_LINES free lines; those of an account with more share the sum. */
   fullLogsOfAccount: 10,
 } as const;

@@ -14,6 +14,7 @@ import { keyRoutes } from '../dashboard/key-routes.ts';
 import { moneyRoutes } from '../dashboard/money-routes.ts';
 import type { OpenidParts } from '../dashboard/openid-routes.ts';
 import { servePages } from '../dashboard/page-files.ts';
+import { passkeyRoutes } from '../dashboard/passkey-routes.ts';
 import { servePaymentWebhook } from '../dashboard/payment-webhook.ts';
 import { peopleRoutes } from '../dashboard/people-routes.ts';
 import { requestLogRoutes } from '../dashboard/request-log-routes.ts';
@@ -48,15 +49,18 @@ export async function serveDashboard(
   const cookies = makeSessionCookies(store, seal, () => url.startsWith('https:'));
   const openArchived = (object: string) => readJsonLines(objects, object);
   const hasOpenid = config.oidcIssuer !== null;
-  const signIn = signInRoutes({ store, cookies, blocked, findCaller, metrics, hasOpenid });
+  const ways = { store, seal, dashboardUrl, hasOpenid };
+  const signIn = signInRoutes({ ...ways, cookies, blocked, findCaller, metrics });
+  const passkeys = passkeyRoutes(ways);
   const openid = await openidRoutesOf({ store, seal, cookies, findCaller, blocked, dashboardUrl, log }, config);
   const payments = await paymentWebhookOf(share, log);
   // Only the provider's events tell that a checkout was paid.
   const provider = config.stripeWebhookSecret === null ? null : await openProvider(config, store);
   const app = makeDashboard({
-    openRoutes: [...signIn.open, ...openid],
+    openRoutes: [...signIn.open, ...passkeys.open, ...openid],
     routes: [
       ...signIn.signedIn,
+      ...passkeys.signedIn,
       ...keyRoutes(store),
       ...requestLogRoutes(store, openArchived),
       ...jobHistoryRoutes({ ...share, draining: draining.signal }),

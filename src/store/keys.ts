@@ -158,6 +158,10 @@ export const keys = {
   signInLinks: of('personId', 'sign_in_links'),
   /** Hash: hash of the secret of a session → JSON of the session. */
   sessions: of('personId', 'sessions'),
+  /** Hash: id of a passkey → JSON of it (`people/passkeys.ts`). */
+  passkeys: of('personId', 'passkeys'),
+  /** Hash: id of a passkey → id of its person. */
+  passkeyOwners: one('passkey_owners'),
   /** String: failed sign-ins with a password and the end of their window; expires by itself. */
   signInFailures: of('personId', 'sign_in_failures'),
 

@@ -11,7 +11,19 @@ import {
 } from '../support/browser-session.ts';
 import { contentOf } from '../support/script-faults.ts';
 
-const lists = ['session', 'sessions', 'keys', 'requests', 'jobs', 'billing', 'topup', 'offers', 'people', 'webhooks'];
+const lists = [
+  'session',
+  'sessions',
+  'passkeys',
+  'keys',
+  'requests',
+  'jobs',
+  'billing',
+  'topup',
+  'offers',
+  'people',
+  'webhooks',
+];
 const changes = [
   ['POST', '/api/keys', 'keys', { alias: 'new' }],
   ['PATCH', '/api/keys/x', 'keys', {}],
@@ -49,7 +61,7 @@ describe('the sign-in to the dashboard', () => {
     expect(answer.status).to.equal(200);
     expect(answer.headers.get('set-cookie')).to.match(/^trawl=.+; Path=\/; Max-Age=\d+; HttpOnly; SameSite=Lax$/);
     expect((await browser.ask('GET', '/api/session')).json).to.deep.include({
-      user: { email: 'once@example.com', operator: false, has_password: false },
+      user: { email: 'once@example.com', operator: false, has_password: false, has_passkey: false },
       account: { slug: caller.slug, name: caller.slug },
       role: 'member',
     });

@@ -20,6 +20,7 @@ import { grantCredits } from '../../src/store/money/grant-credits.ts';
 import { setOffer } from '../../src/store/money/offers.ts';
 import { invitePerson } from '../../src/store/people/invite-person.ts';
 import { openSessionByLink } from '../../src/store/people/open-session.ts';
+import { addPasskey } from '../../src/store/people/passkeys.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
 import { anAdmittedBatch, cancelJobs } from '../support/batch-scenarios.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
@@ -108,23 +109,26 @@ describe('the bounds of the record', () => {
     await person('last@example.com');
     expect(await refusalOf(person('more@example.com'))).to.equal('too_many');
     await person('last@example.com');
+    const linkOf = async (email: string) => {
+      const link = aSecret(email);
+      await invitePerson(store, { accountId, email, role: 'viewer', secret: link.text, isBound: false });
+      return link.secretHash;
+    };
     const { personId } = aSecret('last@example.com');
     for (let n = 0; n < recordLimits.sessionsOfPerson + 5; n++) {
-      const link = aSecret('last@example.com');
-      await invitePerson(store, {
-        accountId,
-        email: 'last@example.com',
-        role: 'viewer',
-        secret: link.text,
-        isBound: false,
-      });
-      await openSessionByLink(store, link.secretHash, {
+      await openSessionByLink(store, await linkOf('last@example.com'), {
         ...{ session: aSecret('last@example.com'), oldHash: '', ip: '', agent: '' },
       });
       await person('last@example.com');
     }
     expect(await count('HLEN', keys.sessions(personId))).to.equal(recordLimits.sessionsOfPerson);
     expect(await count('HLEN', keys.signInLinks(personId))).to.equal(recordLimits.sessionsOfPerson);
+    const ada = aSecret('last@example.com');
+    await openSessionByLink(store, await linkOf('last@example.com'), { session: ada, oldHash: '', ip: '', agent: '' });
+    const passkey = (id: string) => addPasskey(store, ada, { id, name: 'x', key: 'key', counter: 0, transports: [] });
+    for (let n = 0; n < recordLimits.passkeysOfPerson; n++) await passkey(`p${n}`);
+    expect(await refusalOf(passkey('more'))).to.equal('too_many');
+    expect(await count('HLEN', keys.passkeyOwners)).to.equal(recordLimits.passkeysOfPerson);
     await fill(keys.operators, recordLimits.operators);
     const operator = invitePerson(store, {
       accountId: '',

@@ -9,7 +9,8 @@ import {
 import { rotateKey } from '../../src/store/accounts/rotate-key.ts';
 import { setPassword } from '../../src/store/people/change-session.ts';
 import { invitePerson } from '../../src/store/people/invite-person.ts';
-import { openSessionByLink } from '../../src/store/people/open-session.ts';
+import { openSessionByLink, openSessionByPasskey } from '../../src/store/people/open-session.ts';
+import { addPasskey, removePasskey } from '../../src/store/people/passkeys.ts';
 import { removePerson } from '../../src/store/people/remove-person.ts';
 import type { Scenario, Step } from './job-scenarios.ts';
 import { anAccount } from './record.ts';
@@ -50,6 +51,21 @@ function withAda(
   };
 }
 
+const passkey = { id: 'passkey', name: 'laptop', key: 'key', counter: 0, transports: ['internal'] };
+
+/** Ada with a session, a password and a passkey. */
+function withPasskey(step: (accountId: string, personId: string) => Step): Scenario {
+  return async (store) => {
+    const { accountId } = await anAccount(store);
+    const [link, session] = [aSecret(), aSecret()];
+    await invitePerson(store, invitation(accountId, 'owner', link.text));
+    await openSessionByLink(store, link.secretHash, { session, ...from });
+    await setPassword(store, session, 'hash');
+    await addPasskey(store, session, passkey);
+    return { account: accountId, step: step(accountId, session.personId) };
+  };
+}
+
 /** Every script about people that writes several times. */
 export const peopleScenarios: Readonly<Record<string, Scenario>> = {
   'invite-person': async (store) => {
@@ -70,6 +86,16 @@ export const peopleScenarios: Readonly<Record<string, Scenario>> = {
     const session = aSecret();
     return (s) => openSessionByLink(s, link.secretHash, { session, ...from });
   }, true),
+  'open-session by a passkey': withPasskey((accountId) => {
+    const proof = { passkeyId: passkey.id, challengedAt: 1, counter: 1 };
+    const session = aSecret();
+    return (s) => openSessionByPasskey(s, proof, accountId, { session, ...from });
+  }),
+  'add-passkey': withAda((_account, _link, session) => (s) => addPasskey(s, session, passkey), true),
+  'remove-passkey': withPasskey(
+    (_account, personId) => (s) => removePasskey(s, { personId, passkeyId: passkey.id, scope: '' }, false),
+  ),
+  'remove-person with a passkey': withPasskey((accountId) => (s) => removePerson(s, accountId, email)),
   'set-password': withAda((_account, _link, session) => (s) => setPassword(s, session, 'hash'), true),
   'rotate-key': async (store) => {
     const caller = await anAccount(store);

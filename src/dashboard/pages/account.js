@@ -1,7 +1,8 @@
 import { Action, Form, html, Moment, Notice, Table, useAnswer, useState, Waiting } from '/elements.js';
+import { Passkeys } from '/passkeys.js';
 import { ask } from '/server.js';
 
-/** Password and sessions of the person who is signed in. */
+/** Password, passkeys and sessions of the person who is signed in. */
 export function AccountPage({ session, load }) {
   const [isSet, setDone] = useState(false);
   const { json, error, reload } = useAnswer('/api/sessions');
@@ -44,6 +45,7 @@ export function AccountPage({ session, load }) {
         <label>The same again<input name="again" type="password" autocomplete="new-password" required /></label>
       <//>
     </section>
+    <${Passkeys} load=${load} />
     <section class="card">
       <h2>Sessions</h2>
       ${

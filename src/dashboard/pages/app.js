@@ -138,8 +138,9 @@ function Frame({ session, path, address, go, load }) {
         ${session.user.operator && html`<${OperatorChoice} session=${session} />`}
         ${
           !session.user.has_password &&
+          !session.user.has_passkey &&
           path !== '/account' &&
-          html`<${Notice} kind="warn">You have no password yet. <a href="/account">Set one</a> to sign in without a link.<//>`
+          html`<${Notice} kind="warn">You have no password or passkey yet. <a href="/account">Set one</a> to sign in without a link.<//>`
         }
         ${
           jobId

@@ -1,4 +1,5 @@
-import { Dialog, Form, html, Notice, useAnswer } from '/elements.js';
+import { Action, Dialog, Form, html, Notice, useAnswer } from '/elements.js';
+import { canUsePasskeys, signInByPasskey } from '/passkeys.js';
 import { ask } from '/server.js';
 
 /** The page of a link or of a password; as a dialog when a session has ended while a page was open, so that no input is lost. */
@@ -15,6 +16,10 @@ export function SignIn({ onDone, isOver = false }) {
     await ask('POST', '/api/sign-in', { email: form.get('email'), password: form.get('password') });
     await onDone();
   };
+  const byPasskey = async () => {
+    await signInByPasskey();
+    await onDone();
+  };
   const content = token
     ? html`<p>This link signs you in once.</p>
         <${Form} button="Sign in" onSend=${byLink} />`
@@ -23,7 +28,8 @@ export function SignIn({ onDone, isOver = false }) {
         <label>Password<input name="password" type="password" autocomplete="current-password" required /></label>
         <p class="hint">No password yet, or lost? Ask an owner of the account or the operator for a new sign-in link.</p>
       <//>
-      ${ways?.openid && html`<p>or <a class="button" data-leaves href="/api/sign-in/openid">Sign in with your organisation</a></p>`}`;
+      ${ways?.passkeys && canUsePasskeys && html`<p><${Action} run=${byPasskey}>Sign in with a passkey<//></p>`}
+      ${ways?.openid && html`<p><a class="button" data-leaves href="/api/sign-in/openid">Sign in with your organisation</a></p>`}`;
   if (isOver) {
     return html`<${Dialog} title="Your session has ended" onClose=${() => {}}>
       <p>Sign in again: what you have typed stays where it is.</p>

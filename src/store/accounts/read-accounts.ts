@@ -33,6 +33,18 @@ export async function listLedgerAccounts(store: RecordStore): Promise<[slug: str
   return [...new Map([...present, ...removed].map((one) => [one[1], one])).values()];
 }
 
+/** Returns slug and name of these accounts, in one request. */
+export async function readNames(
+  store: RecordStore,
+  ids: readonly string[],
+): Promise<{ readonly id: string; readonly slug: string; readonly name: string }[]> {
+  const rows = await store.connection.readAll(ids.map((id) => ['HMGET', keys.account(id), 'slug', 'name']));
+  return ids.map((id, n) => {
+    const [slug, name] = rows[n] as (string | null)[];
+    return { id, slug: text(slug), name: text(name) };
+  });
+}
+
 /** Place in the walk over all accounts that have a ledger. */
 export interface AccountPlace {
   readonly list: 'present' | 'removed';

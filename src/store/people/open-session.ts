@@ -6,16 +6,20 @@ import { keepNewest } from './keep-newest.ts';
 export const sessionMs = 14 * 86_400_000;
 
 /**
- * Opens a session, by a sign-in link, which is used up by it, or for a person whose password or identity was just verified. It is bound to
- * one account when the link is, or when the password was set in such a session. The session that the browser had before ends. Answers {'opened'} or {'refused'}.
+ * Opens a session, by a sign-in link, which is used up by it, or for a person whose password, identity or passkey was just verified. It is
+ * bound to one account when the link is, or when the password or passkey was set in such a session. A passkey takes only a challenge that is
+ * newer than the last one. The session that the browser had before ends. Answers {'opened'} or {'refused'}.
  */
 const openSessionScript = script(
   'open-session',
   'needs memory',
-  ['person', 'signInLinks', 'sessions'] as const,
-  ['linkHash', 'password', 'identity', 'accountId', 'secretHash', 'oldHash', 'until_at', 'ip', 'agent'] as const,
+  ['person', 'signInLinks', 'sessions', 'passkeys'] as const,
+  [
+    ...(['linkHash', 'password', 'identity', 'passkeyId', 'challengedAt', 'counter'] as const),
+    ...(['accountId', 'secretHash', 'oldHash', 'until_at', 'ip', 'agent'] as const),
+  ] as const,
   /* lua */ `${keepNewest}
-local account, bound = accountId, false
+local account, bound, passkey = accountId, false, nil
 if linkHash ~= '' then
   local link = redis.call('HGET', signInLinks, linkHash)
   if not link then return { 'refused' } end
@@ -26,6 +30,14 @@ if linkHash ~= '' then
 elseif identity ~= '' then
   local known = redis.call('HGET', person, 'identity') or ''
   if known ~= '' and known ~= identity then return { 'refused' } end
+elseif passkeyId ~= '' then
+  local json = redis.call('HGET', passkeys, passkeyId)
+  if not json then return { 'refused' } end
+  undos[1] = function() redis.pcall('HSET', passkeys, passkeyId, json) end
+  passkey = cjson.decode(json)
+  if passkey.challenged_at >= tonumber(challengedAt) then return { 'refused' } end
+  if tonumber(counter) > 0 and passkey.counter >= tonumber(counter) then return { 'refused' } end
+  if passkey.account ~= '' then account, bound = passkey.account, true end
 else
   local known = redis.call('HMGET', person, 'password', 'password_account')
   if (known[1] or '') ~= password then return { 'refused' } end
@@ -36,6 +48,10 @@ if not is_operator and redis.call('HEXISTS', person, 'role:' .. account) == 0 th
 undos[#undos + 1] = function() redis.pcall('HDEL', sessions, secretHash) end
 if identity ~= '' then redis.call('HSET', person, 'identity', identity) end
 if linkHash ~= '' then redis.call('HDEL', signInLinks, linkHash) end
+if passkey then
+  passkey.challenged_at, passkey.counter, passkey.used_at = tonumber(challengedAt), tonumber(counter), now
+  redis.call('HSET', passkeys, passkeyId, cjson.encode(passkey))
+end
 if oldHash ~= '' then redis.call('HDEL', sessions, oldHash) end
 keep_newest(sessions, secretHash, { account = account, bound = bound, ['until'] = tonumber(until_at), at = now, ip = ip, agent = agent })
 return { 'opened' }
@@ -52,7 +68,7 @@ interface NewSession {
 
 /** Opens a session by a sign-in link; returns true unless the link is unknown, used or too old, or its person was removed. */
 export function openSessionByLink(store: RecordStore, linkHash: string, made: NewSession): Promise<boolean> {
-  return openSession(store, { linkHash, password: '', identity: '', accountId: '' }, made);
+  return openSession(store, { linkHash }, made);
 }
 
 /** Opens a session of a person who proved to know the password with this hash; returns false when it was changed meanwhile. */
@@ -62,7 +78,7 @@ export function openSessionByPassword(
   accountId: string,
   made: NewSession,
 ): Promise<boolean> {
-  return openSession(store, { linkHash: '', password, identity: '', accountId }, made);
+  return openSession(store, { password, accountId }, made);
 }
 
 /** Opens a session of a person by the provider's name of them, which is kept at the first one; returns false for another name. */
@@ -72,17 +88,37 @@ export function openSessionByOpenid(
   accountId: string,
   made: NewSession,
 ): Promise<boolean> {
-  return openSession(store, { linkHash: '', password: '', identity, accountId }, made);
+  return openSession(store, { identity, accountId }, made);
 }
+
+/** Signature of a passkey that was just verified. */
+interface PasskeyProof {
+  readonly passkeyId: string;
+  /** Time at which its challenge was made. */
+  readonly challengedAt: number;
+  readonly counter: number;
+}
+
+/** Opens a session by a passkey; returns false when it was removed meanwhile, or has signed this challenge or a later one before. */
+export function openSessionByPasskey(
+  store: RecordStore,
+  proof: PasskeyProof,
+  accountId: string,
+  made: NewSession,
+): Promise<boolean> {
+  return openSession(store, { ...proof, accountId }, made);
+}
+
+const noProof = { linkHash: '', password: '', identity: '', passkeyId: '', challengedAt: 0, counter: 0, accountId: '' };
 
 async function openSession(
   store: RecordStore,
-  proof: Readonly<Record<'linkHash' | 'password' | 'identity' | 'accountId', string>>,
+  proof: Partial<typeof noProof>,
   { session, oldHash, ip, agent }: NewSession,
 ): Promise<boolean> {
   const { personId, secretHash } = session;
   const until_at = store.clock.now() + sessionMs;
-  const values = { ...proof, personId, secretHash, oldHash, until_at, ip, agent: agent.slice(0, 200) };
+  const values = { ...noProof, ...proof, personId, secretHash, oldHash, until_at, ip, agent: agent.slice(0, 200) };
   const [word] = await run(store, openSessionScript, values);
   return word === 'opened';
 }

@@ -26,7 +26,10 @@ export interface ListedPerson {
 
 /** Returns a person, or `null`. */
 export async function readPerson(store: RecordStore, email: string): Promise<Person | null> {
-  const personId = personIdOf(email);
+  return readPersonById(store, personIdOf(email));
+}
+
+export async function readPersonById(store: RecordStore, personId: string): Promise<Person | null> {
   return personOf(personId, pairs(await store.connection.read(['HGETALL', keys.person(personId)])));
 }
 

@@ -5,22 +5,29 @@ import { pairs, type RecordStore, run, script } from '../script.ts';
 import { lastOwner, losesOwner, otherPeople } from './other-owner.ts';
 
 /**
- * Takes a role, and with the last one everything else of the person: their sessions open nothing from the next request on.
+ * Takes a role, the passkeys that open that account alone, and with the last role everything else of the person: their sessions open nothing from the next request on.
  * The roster goes last, so a removal that fails in its middle can be asked for again. Answers {'removed'}, {'not_found'} or
  * {'last_owner'}.
  */
 const removePersonScript = script(
   'remove-person',
   'always',
-  ['roster', 'person', 'signInLinks', 'sessions'] as const,
+  ['roster', 'person', 'signInLinks', 'sessions', 'passkeys', 'passkeyOwners'] as const,
   ['personId', 'field', 'keepsOwner'] as const,
   /* lua */ `${losesOwner}
 if redis.call('HEXISTS', roster, personId) == 0 then return { 'not_found' } end
-if loses_owner(person, field, keepsOwner, 5) then return { 'last_owner' } end
+if loses_owner(person, field, keepsOwner, 7) then return { 'last_owner' } end
 redis.call('HDEL', person, field)
 local is_needed = false
 for _, name in ipairs(redis.call('HKEYS', person)) do
   if name == 'operator' or string.sub(name, 1, 5) == 'role:' then is_needed = true end
+end
+local flat = redis.call('HGETALL', passkeys)
+for n = 1, #flat, 2 do
+  if not is_needed or 'role:' .. cjson.decode(flat[n + 1]).account == field then
+    redis.call('HDEL', passkeyOwners, flat[n])
+    redis.call('HDEL', passkeys, flat[n])
+  end
 end
 if not is_needed then redis.call('DEL', signInLinks, sessions, person) end
 redis.call('HDEL', roster, personId)

@@ -1,0 +1,116 @@
+import type { Request } from 'express';
+import type { ApiReply } from '../api/reply.ts';
+import { refuse } from '../base/errors.ts';
+import type { Seal } from '../base/seal.ts';
+import { readPasskeyName, relyingParty } from '../model/passkey.ts';
+import { writeTime } from '../model/timestamp.ts';
+import { addPasskey, findPasskey, listPasskeys, namePasskey, removePasskey } from '../store/people/passkeys.ts';
+import type { RecordStore } from '../store/script.ts';
+import type { DashboardCall, DashboardRoute, OpenRoute } from './dashboard-app.ts';
+import { requireRead } from './given-values.ts';
+import type { PasskeySite } from './passkey-ceremony.ts';
+import type { SignedIn } from './session-cookies.ts';
+
+export interface PasskeyParts {
+  readonly store: RecordStore;
+  readonly seal: Seal;
+  readonly dashboardUrl: () => string;
+  /** People may sign in with OpenID Connect. */
+  readonly hasOpenid: boolean;
+}
+
+const notHere = 'Passkeys need a dashboard that is reached by a name over https, or at localhost';
+const idForm = /^[\w-]{1,1400}$/;
+
+/** Routes that make, name and remove the passkeys of a person, and the one that begins a sign-in with any of them. */
+export function passkeyRoutes(parts: PasskeyParts): { open: OpenRoute[]; signedIn: DashboardRoute[] } {
+  const { store } = parts;
+  return {
+    open: [{ method: 'POST', path: '/api/sign-in/passkey', handle: () => beginSignIn(parts) }],
+    signedIn: [
+      { method: 'GET', path: '/api/passkeys', handle: (call) => showPasskeys(parts, call) },
+      { method: 'POST', path: '/api/passkeys/begin', changes: 'own', handle: (call) => beginPasskey(parts, call) },
+      { method: 'POST', path: '/api/passkeys', changes: 'own', handle: (call) => addMade(parts, call) },
+      {
+        method: 'PATCH',
+        path: '/api/passkeys/:id',
+        changes: 'own',
+        handle: async ({ req, signedIn, given }) => {
+          const name = requireRead(readPasskeyName(given.name));
+          if (!(await namePasskey(store, passkeyOf(signedIn, req), name)))
+            throw refuse('not_found', 'There is no such passkey');
+          return { status: 200, body: { name } };
+        },
+      },
+      {
+        method: 'DELETE',
+        path: '/api/passkeys/:id',
+        changes: 'own',
+        handle: async ({ req, signedIn }) => {
+          await removePasskey(store, passkeyOf(signedIn, req), parts.hasOpenid);
+          return { status: 200, body: { removed: true } };
+        },
+      },
+    ],
+  };
+}
+
+/** Verifies what a passkey has signed; returns its person, or `null` when it signs nobody in. */
+export async function readPasskeySignIn(parts: PasskeyParts, response: unknown) {
+  const { id } = (response ?? {}) as { readonly id?: unknown };
+  const found = typeof id === 'string' && idForm.test(id) ? await findPasskey(parts.store, id) : null;
+  if (found === null) return null;
+  const { readSigned } = await import('./passkey-ceremony.ts');
+  const signed = await readSigned(siteOf(parts), found.passkey, response);
+  return signed && { personId: found.personId, passkeyId: found.passkey.id, ...signed };
+}
+
+async function beginSignIn(parts: PasskeyParts): Promise<ApiReply> {
+  const site = siteOf(parts);
+  const { signInOptions } = await import('./passkey-ceremony.ts');
+  return { status: 200, body: { ...(await signInOptions(site)) } };
+}
+
+async function showPasskeys({ store, dashboardUrl }: PasskeyParts, { signedIn }: DashboardCall): Promise<ApiReply> {
+  const known = await listPasskeys(store, signedIn.person.id, scopeOf(signedIn));
+  const passkeys = known.map(({ id, name, at, used_at }) => {
+    return { id, name, created_at: writeTime(at), last_used_at: writeTime(used_at || null) };
+  });
+  return { status: 200, body: { passkeys, possible: relyingParty(dashboardUrl()) !== null } };
+}
+
+async function beginPasskey(parts: PasskeyParts, { signedIn }: DashboardCall): Promise<ApiReply> {
+  const site = siteOf(parts);
+  const { id: personId, email } = signedIn.person;
+  const scope = scopeOf(signedIn);
+  const known = await listPasskeys(parts.store, personId, scope);
+  const { creationOptions } = await import('./passkey-ceremony.ts');
+  const session = signedIn.session.secretHash;
+  return { status: 200, body: { ...(await creationOptions(site, { personId, scope, email, known, session })) } };
+}
+
+async function addMade(parts: PasskeyParts, { signedIn, given }: DashboardCall): Promise<ApiReply> {
+  const name = requireRead(readPasskeyName(given.name));
+  const { readCreated } = await import('./passkey-ceremony.ts');
+  const { secretHash } = signedIn.session;
+  const made = await readCreated(siteOf(parts), secretHash, given.response);
+  if (made === null) throw refuse('bad_request', 'Bad Request: this is no passkey that was just made here: try again');
+  await addPasskey(parts.store, { personId: signedIn.person.id, secretHash }, { ...made, name });
+  return { status: 201, body: { id: made.id, name } };
+}
+
+function siteOf({ store, seal, dashboardUrl }: PasskeyParts): PasskeySite {
+  const url = dashboardUrl();
+  const rpID = relyingParty(url);
+  if (rpID === null) throw refuse('not_found', notHere);
+  return { seal, rpID, origin: new URL(url).origin, now: store.clock.now };
+}
+
+function passkeyOf(signedIn: SignedIn, req: Request) {
+  return { personId: signedIn.person.id, passkeyId: String(req.params.id), scope: scopeOf(signedIn) };
+}
+
+/** A bound session sees only the passkeys that open its account alone. */
+export function scopeOf({ session }: SignedIn): string {
+  return session.bound ? session.account : '';
+}

@@ -1,0 +1,135 @@
+import { refuse } from '../../base/errors.ts';
+import type { Passkey } from '../../model/passkey.ts';
+import { recordLimits } from '../../model/record-limits.ts';
+import { keys } from '../keys.ts';
+import { pairs, type RecordStore, run, script, text } from '../script.ts';
+
+/**
+ * Adds a passkey of the person of a session; one that is made in a bound session opens the account of that session alone. Those count apart.
+ * Answers {'added'}, {'refused'}, {'taken'} or {'too_many'}.
+ */
+const addPasskeyScript = script(
+  'add-passkey',
+  'needs memory',
+  ['person', 'sessions', 'passkeys', 'passkeyOwners'] as const,
+  ['personId', 'secretHash', 'passkeyId', 'name', 'publicKey', 'counter', 'transports'] as const,
+  /* lua */ `
+local json = redis.call('HGET', sessions, secretHash)
+if not json or redis.call('EXISTS', person) == 0 then return { 'refused' } end
+if redis.call('HEXISTS', passkeyOwners, passkeyId) == 1 then return { 'taken' } end
+local session = cjson.decode(json)
+local account, alike = session.bound and session.account or '', 0
+for _, other in ipairs(redis.call('HVALS', passkeys)) do
+  if cjson.decode(other).account == account then alike = alike + 1 end
+end
+if alike >= ${recordLimits.passkeysOfPerson} then return { 'too_many' } end
+undos[1] = function() redis.pcall('HDEL', passkeyOwners, passkeyId) end
+redis.call('HSET', passkeyOwners, passkeyId, personId)
+redis.call('HSET', passkeys, passkeyId, cjson.encode({ name = name, key = publicKey, counter = tonumber(counter), transports = transports,
+  account = account, at = now, used_at = 0, challenged_at = 0 }))
+return { 'added' }
+`,
+);
+
+/** Names a passkey. Answers {'named'} or {'not_found'}. */
+const namePasskeyScript = script(
+  'name-passkey',
+  'needs memory',
+  ['passkeys'] as const,
+  ['passkeyId', 'scope', 'name'] as const,
+  /* lua */ `
+local json = redis.call('HGET', passkeys, passkeyId)
+local passkey = json and cjson.decode(json)
+if not passkey or (scope ~= '' and passkey.account ~= scope) then return { 'not_found' } end
+passkey.name = name
+redis.call('HSET', passkeys, passkeyId, cjson.encode(passkey))
+return { 'named' }
+`,
+);
+
+/**
+ * Removes a passkey, unless nothing else would then open what it opens: a password, another passkey, or what `hasOther` stands for.
+ * Answers {'removed'}, {'not_found'} or {'last_way'}.
+ */
+const removePasskeyScript = script(
+  'remove-passkey',
+  'always',
+  ['person', 'passkeys', 'passkeyOwners'] as const,
+  ['passkeyId', 'scope', 'hasOther'] as const,
+  /* lua */ `
+local json = redis.call('HGET', passkeys, passkeyId)
+local passkey = json and cjson.decode(json)
+if not passkey or (scope ~= '' and passkey.account ~= scope) then return { 'not_found' } end
+local function opens(account) return account == '' or account == passkey.account end
+local known = redis.call('HMGET', person, 'password', 'password_account')
+local is_open = hasOther == '1' or ((known[1] or '') ~= '' and opens(known[2] or ''))
+local flat = redis.call('HGETALL', passkeys)
+for n = 1, #flat, 2 do
+  if flat[n] ~= passkeyId and opens(cjson.decode(flat[n + 1]).account) then is_open = true end
+end
+if not is_open then return { 'last_way' } end
+undos[1] = function() redis.pcall('HSET', passkeys, passkeyId, json) end
+redis.call('HDEL', passkeys, passkeyId)
+redis.call('HDEL', passkeyOwners, passkeyId)
+return { 'removed' }
+`,
+);
+
+interface NewPasskey {
+  readonly id: string;
+  readonly name: string;
+  readonly key: string;
+  readonly counter: number;
+  readonly transports: readonly string[];
+}
+
+/** Passkey of a session: a bound one sees, names and removes only those that open the same account alone. */
+interface PasskeyName {
+  readonly personId: string;
+  readonly passkeyId: string;
+  /** Account of a bound session, else ''. */
+  readonly scope: string;
+}
+
+/** Adds a passkey. Throws `already_exists`, `too_many`, or `sign_in_required` when the session has ended. */
+export async function addPasskey(
+  store: RecordStore,
+  session: { readonly personId: string; readonly secretHash: string },
+  { id, name, key, counter, transports }: NewPasskey,
+): Promise<void> {
+  const values = { passkeyId: id, name, publicKey: key, counter, transports: transports.join(' ') };
+  const [word] = await run(store, addPasskeyScript, { ...session, ...values });
+  if (word === 'taken') throw refuse('already_exists', 'This passkey is known already');
+  if (word === 'too_many') throw refuse('too_many', `You have ${recordLimits.passkeysOfPerson} passkeys: remove one`);
+  if (word !== 'added') throw refuse('sign_in_required');
+}
+
+/** Returns false when there is no such passkey. */
+export async function namePasskey(store: RecordStore, passkey: PasskeyName, name: string): Promise<boolean> {
+  const [word] = await run(store, namePasskeyScript, { ...passkey, name });
+  return word === 'named';
+}
+
+/** Removes a passkey; `hasOther`: the person can sign in without a password or a passkey. Throws `not_found`, or `in_use` for the last way in. */
+export async function removePasskey(store: RecordStore, passkey: PasskeyName, hasOther: boolean): Promise<void> {
+  const [word] = await run(store, removePasskeyScript, { ...passkey, hasOther: hasOther ? '1' : '' });
+  if (word === 'last_way') throw refuse('in_use', 'Nothing else signs you in: set a password or add a passkey first');
+  if (word !== 'removed') throw refuse('not_found', 'There is no such passkey');
+}
+
+/** Returns the passkeys of a person that a session may see, oldest first. */
+export async function listPasskeys(store: RecordStore, personId: string, scope: string): Promise<Passkey[]> {
+  const found = pairs(await store.connection.read(['HGETALL', keys.passkeys(personId)]));
+  const passkeys = Object.entries(found).map(([id, json]) => ({ id, ...(JSON.parse(json) as Omit<Passkey, 'id'>) }));
+  return passkeys.filter(({ account }) => scope === '' || account === scope).sort((a, b) => a.at - b.at);
+}
+
+/** Returns a passkey and the id of its person; `null` for one that is not known. */
+export async function findPasskey(
+  store: RecordStore,
+  id: string,
+): Promise<{ readonly personId: string; readonly passkey: Passkey } | null> {
+  const personId = text(await store.connection.read(['HGET', keys.passkeyOwners, id]));
+  const json = personId === '' ? '' : text(await store.connection.read(['HGET', keys.passkeys(personId), id]));
+  return json === '' ? null : { personId, passkey: { id, ...(JSON.parse(json) as Omit<Passkey, 'id'>) } };
+}
