@@ -23,6 +23,9 @@ const lanes = 32;
 const lookMilliseconds = 250;
 const patientSeconds = 300;
 
+/** Settings of the controller that its workers have too. */
+export const sharedSettings: Settings = { TRAWL_LOG_LEVEL: 'info' };
+
 /** As long as a pod runs. */
 export const runMilliseconds = 200;
 const plan: PlanOf = (_, delivers) => ({ runMs: runMilliseconds, ending: delivers });
@@ -41,8 +44,11 @@ export async function whileLed<T>(
   use: (controller: TestController) => Promise<T>,
   defersCleanup = true,
 ): Promise<T> {
-  const settings = { TRAWL_LOG_LEVEL: 'info', ...env };
-  const controller = await startTestController(testbed, { isUsual: true, env: settings, defersCleanup });
+  const controller = await startTestController(testbed, {
+    isUsual: true,
+    env: { ...sharedSettings, ...env },
+    defersCleanup,
+  });
   try {
     await until(() => controller.isLeading(), 30, 'the controller leads');
     return await use(controller);
@@ -96,7 +102,7 @@ async function lastEnd({ store }: Testbed): Promise<number> {
 async function whileNot(condition: () => Promise<boolean>): Promise<void> {
   const end = performance.now() + patientSeconds * 1000;
   while (!(await condition())) {
-    if (performance.now() > end) throw new Error(`Not within ${patientSeconds} s`);
+    if (performance.now() > end) throw new Error(`Not within ${patientSeconds} s: ${condition}`);
     await pause(lookMilliseconds);
   }
 }

@@ -7,7 +7,15 @@ import { countControllerRequests } from '../support/cluster/request-counts.ts';
 import { makeWorkersNamespace } from '../support/cluster/runner.ts';
 import { namespace, startTestbed, type Testbed } from '../support/cluster/testbed.ts';
 import { until } from '../support/until.ts';
-import { countEnded, runMilliseconds, settleMany, shareMegabytes, submitMany, whileLed } from './cluster-settles.ts';
+import {
+  countEnded,
+  runMilliseconds,
+  settleMany,
+  sharedSettings,
+  shareMegabytes,
+  submitMany,
+  whileLed,
+} from './cluster-settles.ts';
 import { measureControlPlane } from './control-plane-cost.ts';
 import type { Measurement } from './measurement.ts';
 import { runMinimalClient } from './minimal-client.ts';
@@ -55,7 +63,7 @@ async function* within(
   options: Parameters<typeof startTestbed>[0],
   use: (testbed: Testbed) => AsyncGenerator<Measurement>,
 ): AsyncGenerator<Measurement> {
-  const testbed = await startTestbed(options);
+  const testbed = await startTestbed({ ...options, workerEnv: sharedSettings });
   try {
     yield* use(testbed);
   } finally {

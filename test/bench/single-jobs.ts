@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isEnded } from '../../src/model/job.ts';
+import { markWatched } from '../../src/store/jobs/mark-watched.ts';
 import { channels } from '../../src/store/keys.ts';
 import { makeJob } from '../support/cluster/job.ts';
 import { namespace, type Testbed } from '../support/cluster/testbed.ts';
@@ -70,6 +71,8 @@ async function runOurJob(testbed: Testbed, timesOf: (name: string) => Times): Pr
       if (isEnded(status)) settledAt ||= at;
     });
   });
+  // Changes are published only for jobs that somebody watches.
+  await markWatched(testbed.store, id);
   const times = timesOf(`${id}-1`);
   await until(() => settledAt > 0 && times.Succeeded !== undefined, 30, `${id} is settled`);
   await unsubscribe();

@@ -18,7 +18,7 @@ import { until } from '../until.ts';
 import { type Cluster, type ClusterOptions, startCluster } from './cluster.ts';
 import { type FakeKubelet, type Plan, startFakeKubelet } from './fake-kubelet.ts';
 import { type Ending, endings, type Pod } from './pod.ts';
-import { countLeft, makeWorkersNamespace } from './runner.ts';
+import { aShape, countLeft, makeWorkersNamespace } from './runner.ts';
 
 export const namespace = 'workers';
 const secret = Buffer.alloc(32, 5);
@@ -63,6 +63,8 @@ export interface TestbedOptions extends ClusterOptions {
   readonly objects?: ObjectStore;
   /** The course of an attempt whose job was not submitted here; without one it delivers after a second. */
   readonly planOf?: (attempt: string) => Plan | undefined;
+  /** More settings of the workers that its namespace lets in. */
+  readonly workerEnv?: Readonly<Record<string, string>>;
 }
 
 /** Starts a testbed. */
@@ -83,7 +85,7 @@ export async function startTestbed({ nodes = 2, ...options }: TestbedOptions = {
     return options.planOf?.(name) ?? { runMs: 1_000, ending: delivers };
   };
   const kubelet = await startFakeKubelet(cluster, { nodes, plan: (pod) => planFor(attemptOf(pod)) });
-  if (!options.cluster) await makeWorkersNamespace(cluster, namespace);
+  if (!options.cluster) await makeWorkersNamespace(cluster, namespace, aShape(namespace, options.workerEnv));
   const caller = await anAccount(store, { credits: 1_000_000, max_open: 100_000 });
 
   const job = (id: string) => theJob(store, id);
