@@ -107,6 +107,32 @@ describe('the pods of the chart', function () {
     });
   }
 
+  it('let in on the other side what a policy lets out, the doctor included', () => {
+    for (const scenario of scenarios.filter((name) => name !== 'ci/open-values.yaml')) {
+      const objects = render({ scenario, values: { 'doctor.enabled': true } });
+      const policies = objects.filter(({ kind }) => kind === 'NetworkPolicy').map(({ spec }) => spec);
+      const selects = (peer: Json, labels: Json) =>
+        Object.entries(peer.podSelector?.matchLabels ?? { none: true }).every(([key, value]) => labels[key] === value);
+      const ways = podsOf(objects).flatMap(({ labels }) => {
+        const rules = policies.filter((policy) => selects(policy, labels)).flatMap(({ egress = [] }) => egress);
+        const inside = rules.filter(({ to }: Json) =>
+          to.some((peer: Json) => peer.podSelector && !peer.namespaceSelector),
+        );
+        return inside.map(({ to: [target], ports: [{ port }] }: Json) => ({ labels, target, port }));
+      });
+      expect(ways.length, scenario).to.be.at.least(7);
+      for (const { labels, target, port } of ways) {
+        const ingress = policies.filter((policy) => selects(target, policy.podSelector.matchLabels ?? {}));
+        const open = ingress
+          .flatMap((policy) => policy.ingress)
+          .filter(({ ports }) => ports.some((one: Json) => one.port === port));
+        const way = `${scenario}: ${labels['app.kubernetes.io/component']} to port ${port}`;
+        const isLetIn = open.some(({ from }) => !from || from.some((peer: Json) => selects(peer, labels)));
+        expect(isLetIn, way).to.equal(true);
+      }
+    }
+  });
+
   it('only egress reaches the Internet', () => {
     const open = render({ values: { 'networkPolicy.s3': [{ cidr: '10.0.0.9/32', port: 443 }] } })
       .filter(({ kind }) => kind === 'NetworkPolicy')
