@@ -8,7 +8,7 @@ import { makeAdmissionPolicy } from '../runners/kubernetes/namespace-policies.ts
 /** Parts of a worker that an installation has or lacks; rules differ with them. */
 const switches = [
   ...(['priorityClass', 'runtimeClass', 'queue', 'hostUsers', 'network', 'plugins', 'pullSecrets'] as const),
-  'caConfigMap',
+  ...(['caConfigMap', 'clusterUser'] as const),
 ] as const;
 type ChosenParts = Readonly<Record<(typeof switches)[number], boolean>>;
 
@@ -156,6 +156,7 @@ function shapeOf(chosen: ChosenParts): WorkerShape {
     },
     startSeconds: 0,
     hostUsers: chosen.hostUsers,
+    clusterUser: chosen.clusterUser,
   };
 }
 

@@ -175,6 +175,31 @@ describe('the namespace of the workers', function () {
     }
   });
 
+  it('lets the cluster choose a user that is not root where the settings say so, as OpenShift does', async () => {
+    const other = 'workers-of-any-user';
+    const chosen: WorkerShape = { ...aShape(other), clusterUser: true };
+    await makeWorkersNamespace(cluster, other, chosen);
+    const said = (change: (pod: Json, worker: Json, marks: Json) => void) => {
+      const pod = makeWorkerPod('chosen', chosen);
+      expect(pod.spec.securityContext).to.have.all.keys('runAsNonRoot', 'seccompProfile');
+      asOpenShift(pod.spec, pod.spec.containers[0], pod.metadata);
+      change(pod.spec, pod.spec.containers[0], pod.metadata);
+      return refusal(ask('POST', `/api/v1/namespaces/${other}/pods?dryRun=All`, pod));
+    };
+    expect(await said(() => undefined)).to.equal('it was let in');
+    for (const change of [
+      (_: Json, worker: Json) => (worker.securityContext.runAsUser = 0),
+      (_: Json, worker: Json) => (worker.securityContext.runAsNonRoot = false),
+      (_: Json, worker: Json) => delete worker.securityContext.readOnlyRootFilesystem,
+      (_: Json, worker: Json) => (worker.securityContext.runAsGroup = 0),
+      (pod: Json) => (pod.securityContext.seccompProfile = { type: 'Unconfined' }),
+      (pod: Json) => (pod.securityContext.sysctls = [{ name: 'kernel.shm_rmid_forced', value: '1' }]),
+    ]) {
+      expect(await said(change), String(change)).to.match(/only the securityContext of workers|PodSecurity/);
+    }
+    expect(await said((_, __, marks) => (marks.annotations.other = 'x'))).to.include('only the annotations');
+  });
+
   it('lets go what was admitted under an older rule', async () => {
     const path = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/trawl-workers-in-workers';
     const merge = 'application/merge-patch+json';
@@ -189,3 +214,10 @@ describe('the namespace of the workers', function () {
     await until(async () => (await refusal(ask('GET', job))).includes('404'), 20, 'it has gone');
   });
 });
+
+/** Gives a pod what the constraint restricted-v2 of OpenShift gives it. */
+function asOpenShift(pod: Json, worker: Json, { annotations }: Json): void {
+  annotations['openshift.io/scc'] = 'restricted-v2';
+  Object.assign(pod.securityContext, { fsGroup: 1_000_680_000, seLinuxOptions: { level: 's0:c26,c5' } });
+  Object.assign(worker.securityContext, { runAsUser: 1_000_680_000, runAsNonRoot: true });
+}

@@ -20,6 +20,7 @@ const shape: WorkerShape = {
   awaySeconds: 60,
   startSeconds: 180,
   hostUsers: false,
+  clusterUser: false,
 };
 const jobId = attemptName.slice(0, -2);
 const attempt = { name: attemptName, jobId, attempt: 1, endpoint: 'video', deadline: 7_200_000 } as const;
@@ -143,6 +144,14 @@ describe('the Job of an attempt', () => {
       runtimeClassName: 'gvisor',
       priorityClassName: 'downloads',
       hostUsers: true,
+    });
+  });
+
+  it('names no user and no group where the cluster chooses them', () => {
+    const { spec } = makeJob(attempt, { ...shape, clusterUser: true }, 0);
+    expect(spec?.template.spec?.securityContext).to.deep.equal({
+      runAsNonRoot: true,
+      seccompProfile: { type: 'RuntimeDefault' },
     });
   });
 

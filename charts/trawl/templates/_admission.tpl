@@ -102,10 +102,17 @@ variables:
     trawl: only the resources of workers
   expression: |-
     (has(variables.worker.resources) && (variables.worker.resources.size() == 2 && "requests" in variables.worker.resources && variables.worker.resources["requests"].size() == 3 && "cpu" in variables.worker.resources["requests"] && quantity(variables.worker.resources["requests"]["cpu"]).compareTo(quantity({{ .cpu | toRawJson }})) == 0 && "memory" in variables.worker.resources["requests"] && quantity(variables.worker.resources["requests"]["memory"]).compareTo(quantity({{ .memory | toRawJson }})) == 0 && "ephemeral-storage" in variables.worker.resources["requests"] && quantity(variables.worker.resources["requests"]["ephemeral-storage"]).compareTo(quantity("1073741824")) == 0 && "limits" in variables.worker.resources && variables.worker.resources["limits"].size() == 2 && "memory" in variables.worker.resources["limits"] && quantity(variables.worker.resources["limits"]["memory"]).compareTo(quantity({{ .memory | toRawJson }})) == 0 && "ephemeral-storage" in variables.worker.resources["limits"] && quantity(variables.worker.resources["limits"]["ephemeral-storage"]).compareTo(quantity("{{ add (int64 .diskBytes) 1073741824 }}")) == 0))
+{{- if .clusterUser }}
+- message: |-
+    trawl: only the securityContext of workers
+  expression: |-
+    (has(variables.worker.securityContext)) && (variables.worker.securityContext.all(f, f in [dyn("allowPrivilegeEscalation"), dyn("privileged"), dyn("readOnlyRootFilesystem"), dyn("capabilities"), dyn("runAsUser"), dyn("runAsNonRoot"), dyn("seLinuxOptions")])) && (variables.worker.securityContext[?"allowPrivilegeEscalation"] == optional.of(false)) && (variables.worker.securityContext[?"privileged"] == optional.of(false)) && (variables.worker.securityContext[?"readOnlyRootFilesystem"] == optional.of(true)) && (variables.worker.securityContext[?"capabilities"] == optional.of({"drop": dyn([dyn("ALL")])})) && (variables.worker.securityContext.?runAsUser.orValue(1) > 0) && (variables.worker.securityContext.?runAsNonRoot.orValue(true))
+{{- else }}
 - message: |-
     trawl: only the securityContext of workers
   expression: |-
     (has(variables.worker.securityContext) && (variables.worker.securityContext == {"allowPrivilegeEscalation": dyn(false), "privileged": dyn(false), "readOnlyRootFilesystem": dyn(true), "capabilities": dyn({"drop": dyn([dyn("ALL")])})}))
+{{- end }}
 - message: |-
     trawl: only the terminationMessagePath of workers
   expression: |-
@@ -202,10 +209,17 @@ variables:
     trawl: only the topologySpreadConstraints of workers
   expression: |-
     (has(variables.pod.topologySpreadConstraints) && (variables.pod.topologySpreadConstraints == [dyn({"maxSkew": dyn(5), "topologyKey": dyn("kubernetes.io/hostname"), "whenUnsatisfiable": dyn("ScheduleAnyway"), "labelSelector": dyn({"matchLabels": dyn({"app.kubernetes.io/managed-by": dyn("trawl"), "app.kubernetes.io/component": dyn("worker")})})})]))
+{{- if .clusterUser }}
+- message: |-
+    trawl: only the securityContext of workers
+  expression: |-
+    (has(variables.pod.securityContext)) && (variables.pod.securityContext.all(f, f in [dyn("runAsNonRoot"), dyn("seccompProfile"), dyn("fsGroup"), dyn("supplementalGroups"), dyn("seLinuxOptions")])) && (variables.pod.securityContext[?"runAsNonRoot"] == optional.of(true)) && (variables.pod.securityContext[?"seccompProfile"] == optional.of({"type": dyn("RuntimeDefault")})) && (variables.pod.securityContext.?runAsUser.orValue(1) > 0) && (variables.pod.securityContext.?runAsNonRoot.orValue(true))
+{{- else }}
 - message: |-
     trawl: only the securityContext of workers
   expression: |-
     (has(variables.pod.securityContext) && (variables.pod.securityContext == {"runAsNonRoot": dyn(true), "runAsUser": dyn(65532), "runAsGroup": dyn(65532), "fsGroup": dyn(65532), "fsGroupChangePolicy": dyn("OnRootMismatch"), "seccompProfile": dyn({"type": dyn("RuntimeDefault")})}))
+{{- end }}
 {{- if .caConfigMap }}
 - message: |-
     trawl: only the volumes of workers
@@ -301,52 +315,108 @@ variables:
 {{- end }}
 {{- end }}
 {{- if .queue }}
+{{- if .clusterUser }}
+- message: |-
+    trawl: only the labels of workers
+  expression: |-
+    (variables.marks.?labels.orValue({})[?"app.kubernetes.io/name"].orValue('') == "trawl-worker") && (variables.marks.?labels.orValue({})[?"app.kubernetes.io/managed-by"].orValue('') == "trawl") && (variables.marks.?labels.orValue({})[?"app.kubernetes.io/component"].orValue('') == "worker") && ("trawl/job" in variables.marks.?labels.orValue({})) && (variables.marks.?labels.orValue({}).all(k, k in [dyn("app.kubernetes.io/name"), dyn("app.kubernetes.io/managed-by"), dyn("app.kubernetes.io/component"), dyn("trawl/job"), {{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("openshift.io/scc"), dyn("openshift.io/required-scc"), dyn("security.openshift.io/validated-scc-subject-type"), dyn("controller-uid"), dyn("batch.kubernetes.io/controller-uid"), dyn("job-name"), dyn("batch.kubernetes.io/job-name")] || k.contains("kueue.x-k8s.io/")))
+{{- else }}
 - message: |-
     trawl: only the labels of workers
   expression: |-
     (variables.marks.?labels.orValue({})[?"app.kubernetes.io/name"].orValue('') == "trawl-worker") && (variables.marks.?labels.orValue({})[?"app.kubernetes.io/managed-by"].orValue('') == "trawl") && (variables.marks.?labels.orValue({})[?"app.kubernetes.io/component"].orValue('') == "worker") && ("trawl/job" in variables.marks.?labels.orValue({})) && (variables.marks.?labels.orValue({}).all(k, k in [dyn("app.kubernetes.io/name"), dyn("app.kubernetes.io/managed-by"), dyn("app.kubernetes.io/component"), dyn("trawl/job"), {{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("controller-uid"), dyn("batch.kubernetes.io/controller-uid"), dyn("job-name"), dyn("batch.kubernetes.io/job-name")] || k.contains("kueue.x-k8s.io/")))
+{{- end }}
+{{- else }}
+{{- if .clusterUser }}
+- message: |-
+    trawl: only the labels of workers
+  expression: |-
+    (variables.marks.?labels.orValue({})[?"app.kubernetes.io/name"].orValue('') == "trawl-worker") && (variables.marks.?labels.orValue({})[?"app.kubernetes.io/managed-by"].orValue('') == "trawl") && (variables.marks.?labels.orValue({})[?"app.kubernetes.io/component"].orValue('') == "worker") && ("trawl/job" in variables.marks.?labels.orValue({})) && (variables.marks.?labels.orValue({}).all(k, k in [dyn("app.kubernetes.io/name"), dyn("app.kubernetes.io/managed-by"), dyn("app.kubernetes.io/component"), dyn("trawl/job"), {{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("openshift.io/scc"), dyn("openshift.io/required-scc"), dyn("security.openshift.io/validated-scc-subject-type"), dyn("controller-uid"), dyn("batch.kubernetes.io/controller-uid"), dyn("job-name"), dyn("batch.kubernetes.io/job-name")]))
 {{- else }}
 - message: |-
     trawl: only the labels of workers
   expression: |-
     (variables.marks.?labels.orValue({})[?"app.kubernetes.io/name"].orValue('') == "trawl-worker") && (variables.marks.?labels.orValue({})[?"app.kubernetes.io/managed-by"].orValue('') == "trawl") && (variables.marks.?labels.orValue({})[?"app.kubernetes.io/component"].orValue('') == "worker") && ("trawl/job" in variables.marks.?labels.orValue({})) && (variables.marks.?labels.orValue({}).all(k, k in [dyn("app.kubernetes.io/name"), dyn("app.kubernetes.io/managed-by"), dyn("app.kubernetes.io/component"), dyn("trawl/job"), {{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("controller-uid"), dyn("batch.kubernetes.io/controller-uid"), dyn("job-name"), dyn("batch.kubernetes.io/job-name")]))
 {{- end }}
+{{- end }}
 {{- if .queue }}
+{{- if .clusterUser }}
+- message: |-
+    trawl: only the annotations of workers
+  expression: |-
+    (variables.marks.?annotations.orValue({})[?"cluster-autoscaler.kubernetes.io/safe-to-evict"].orValue('') == "false") && (variables.marks.?annotations.orValue({})[?"karpenter.sh/do-not-disrupt"].orValue('') == "true") && (variables.marks.?annotations.orValue({}).all(k, k in [dyn("cluster-autoscaler.kubernetes.io/safe-to-evict"), dyn("karpenter.sh/do-not-disrupt"), {{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("openshift.io/scc"), dyn("openshift.io/required-scc"), dyn("security.openshift.io/validated-scc-subject-type")] || k.contains("kueue.x-k8s.io/")))
+{{- else }}
 - message: |-
     trawl: only the annotations of workers
   expression: |-
     (variables.marks.?annotations.orValue({})[?"cluster-autoscaler.kubernetes.io/safe-to-evict"].orValue('') == "false") && (variables.marks.?annotations.orValue({})[?"karpenter.sh/do-not-disrupt"].orValue('') == "true") && (variables.marks.?annotations.orValue({}).all(k, k in [dyn("cluster-autoscaler.kubernetes.io/safe-to-evict"), dyn("karpenter.sh/do-not-disrupt"){{ with .marks }}, {{ include "trawl.dyns" . }}{{ end }}] || k.contains("kueue.x-k8s.io/")))
+{{- end }}
+{{- else }}
+{{- if .clusterUser }}
+- message: |-
+    trawl: only the annotations of workers
+  expression: |-
+    (variables.marks.?annotations.orValue({})[?"cluster-autoscaler.kubernetes.io/safe-to-evict"].orValue('') == "false") && (variables.marks.?annotations.orValue({})[?"karpenter.sh/do-not-disrupt"].orValue('') == "true") && (variables.marks.?annotations.orValue({}).all(k, k in [dyn("cluster-autoscaler.kubernetes.io/safe-to-evict"), dyn("karpenter.sh/do-not-disrupt"), {{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("openshift.io/scc"), dyn("openshift.io/required-scc"), dyn("security.openshift.io/validated-scc-subject-type")]))
 {{- else }}
 - message: |-
     trawl: only the annotations of workers
   expression: |-
     (variables.marks.?annotations.orValue({})[?"cluster-autoscaler.kubernetes.io/safe-to-evict"].orValue('') == "false") && (variables.marks.?annotations.orValue({})[?"karpenter.sh/do-not-disrupt"].orValue('') == "true") && (variables.marks.?annotations.orValue({}).all(k, k in [dyn("cluster-autoscaler.kubernetes.io/safe-to-evict"), dyn("karpenter.sh/do-not-disrupt"){{ with .marks }}, {{ include "trawl.dyns" . }}{{ end }}]))
 {{- end }}
+{{- end }}
 - message: |-
     trawl: only the finalizers of workers
   expression: |-
     (variables.marks.?finalizers.orValue([]).all(f, f in [dyn("trawl/unsettled"), dyn("batch.kubernetes.io/job-tracking")]))
 {{- if .queue }}
+{{- if .clusterUser }}
+- message: |-
+    trawl: only the labels of workers
+  expression: |-
+    request.kind.kind != 'Job' || ((object.metadata.?labels.orValue({})[?"app.kubernetes.io/name"].orValue('') == "trawl-worker") && (object.metadata.?labels.orValue({})[?"app.kubernetes.io/managed-by"].orValue('') == "trawl") && (object.metadata.?labels.orValue({})[?"app.kubernetes.io/component"].orValue('') == "worker") && ("trawl/job" in object.metadata.?labels.orValue({})) && (object.metadata.?labels.orValue({})[?"kueue.x-k8s.io/queue-name"].orValue('') == {{ .queue | toRawJson }}) && (object.metadata.?labels.orValue({}).all(k, k in [dyn("app.kubernetes.io/name"), dyn("app.kubernetes.io/managed-by"), dyn("app.kubernetes.io/component"), dyn("trawl/job"), dyn("kueue.x-k8s.io/queue-name"), {{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("openshift.io/scc"), dyn("openshift.io/required-scc"), dyn("security.openshift.io/validated-scc-subject-type"), dyn("controller-uid"), dyn("batch.kubernetes.io/controller-uid"), dyn("job-name"), dyn("batch.kubernetes.io/job-name")] || k.contains("kueue.x-k8s.io/"))))
+{{- else }}
 - message: |-
     trawl: only the labels of workers
   expression: |-
     request.kind.kind != 'Job' || ((object.metadata.?labels.orValue({})[?"app.kubernetes.io/name"].orValue('') == "trawl-worker") && (object.metadata.?labels.orValue({})[?"app.kubernetes.io/managed-by"].orValue('') == "trawl") && (object.metadata.?labels.orValue({})[?"app.kubernetes.io/component"].orValue('') == "worker") && ("trawl/job" in object.metadata.?labels.orValue({})) && (object.metadata.?labels.orValue({})[?"kueue.x-k8s.io/queue-name"].orValue('') == {{ .queue | toRawJson }}) && (object.metadata.?labels.orValue({}).all(k, k in [dyn("app.kubernetes.io/name"), dyn("app.kubernetes.io/managed-by"), dyn("app.kubernetes.io/component"), dyn("trawl/job"), dyn("kueue.x-k8s.io/queue-name"), {{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("controller-uid"), dyn("batch.kubernetes.io/controller-uid"), dyn("job-name"), dyn("batch.kubernetes.io/job-name")] || k.contains("kueue.x-k8s.io/"))))
+{{- end }}
+{{- else }}
+{{- if .clusterUser }}
+- message: |-
+    trawl: only the labels of workers
+  expression: |-
+    request.kind.kind != 'Job' || ((object.metadata.?labels.orValue({})[?"app.kubernetes.io/name"].orValue('') == "trawl-worker") && (object.metadata.?labels.orValue({})[?"app.kubernetes.io/managed-by"].orValue('') == "trawl") && (object.metadata.?labels.orValue({})[?"app.kubernetes.io/component"].orValue('') == "worker") && ("trawl/job" in object.metadata.?labels.orValue({})) && (object.metadata.?labels.orValue({}).all(k, k in [dyn("app.kubernetes.io/name"), dyn("app.kubernetes.io/managed-by"), dyn("app.kubernetes.io/component"), dyn("trawl/job"), {{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("openshift.io/scc"), dyn("openshift.io/required-scc"), dyn("security.openshift.io/validated-scc-subject-type"), dyn("controller-uid"), dyn("batch.kubernetes.io/controller-uid"), dyn("job-name"), dyn("batch.kubernetes.io/job-name")])))
 {{- else }}
 - message: |-
     trawl: only the labels of workers
   expression: |-
     request.kind.kind != 'Job' || ((object.metadata.?labels.orValue({})[?"app.kubernetes.io/name"].orValue('') == "trawl-worker") && (object.metadata.?labels.orValue({})[?"app.kubernetes.io/managed-by"].orValue('') == "trawl") && (object.metadata.?labels.orValue({})[?"app.kubernetes.io/component"].orValue('') == "worker") && ("trawl/job" in object.metadata.?labels.orValue({})) && (object.metadata.?labels.orValue({}).all(k, k in [dyn("app.kubernetes.io/name"), dyn("app.kubernetes.io/managed-by"), dyn("app.kubernetes.io/component"), dyn("trawl/job"), {{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("controller-uid"), dyn("batch.kubernetes.io/controller-uid"), dyn("job-name"), dyn("batch.kubernetes.io/job-name")])))
 {{- end }}
+{{- end }}
 {{- if .queue }}
+{{- if .clusterUser }}
+- message: |-
+    trawl: only the annotations of workers
+  expression: |-
+    request.kind.kind != 'Job' || ((object.metadata.?annotations.orValue({}).all(k, k in [{{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("openshift.io/scc"), dyn("openshift.io/required-scc"), dyn("security.openshift.io/validated-scc-subject-type")] || k.contains("kueue.x-k8s.io/"))))
+{{- else }}
 - message: |-
     trawl: only the annotations of workers
   expression: |-
     request.kind.kind != 'Job' || ((object.metadata.?annotations.orValue({}).all(k, k in [{{ with .marks }}{{ include "trawl.dyns" . }}{{ end }}] || k.contains("kueue.x-k8s.io/"))))
+{{- end }}
+{{- else }}
+{{- if .clusterUser }}
+- message: |-
+    trawl: only the annotations of workers
+  expression: |-
+    request.kind.kind != 'Job' || ((object.metadata.?annotations.orValue({}).all(k, k in [{{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("openshift.io/scc"), dyn("openshift.io/required-scc"), dyn("security.openshift.io/validated-scc-subject-type")])))
 {{- else }}
 - message: |-
     trawl: only the annotations of workers
   expression: |-
     request.kind.kind != 'Job' || ((object.metadata.?annotations.orValue({}).all(k, k in [{{ with .marks }}{{ include "trawl.dyns" . }}{{ end }}])))
+{{- end }}
 {{- end }}
 - message: |-
     trawl: only the activeDeadlineSeconds of worker Jobs

@@ -86,6 +86,7 @@ TRAWL_WORKER_QUEUE: workers.queue
 TRAWL_WORKER_PLACEMENT: workers.nodeSelector and the values beside it
 TRAWL_WORKER_CA_CONFIG_MAP: tls.caConfigMap
 TRAWL_WORKER_HOST_USERS: workers.hostUsers
+TRAWL_WORKER_CLUSTER_USER: adaptSecurityContext
 TRAWL_WORKER_NETWORK: workers.policiesEnforced
 TRAWL_STRIPE_KEY: billing.existingSecret
 TRAWL_STRIPE_WEBHOOK_SECRET: billing.existingSecret

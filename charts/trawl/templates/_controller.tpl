@@ -32,6 +32,9 @@
 - {name: TRAWL_WORKER_CA_CONFIG_MAP, value: {{ . | quote }}}
 {{- end }}
 - {name: TRAWL_WORKER_HOST_USERS, value: {{ $workers.hostUsers | quote }}}
+{{- if include "trawl.adaptsUser" . }}
+- {name: TRAWL_WORKER_CLUSTER_USER, value: "true"}
+{{- end }}
 {{- if $workers.policiesEnforced }}
 - {name: TRAWL_WORKER_NETWORK, value: policies-enforced}
 {{- end }}

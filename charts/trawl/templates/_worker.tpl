@@ -28,6 +28,7 @@ dnsPolicy: {{ $values.dnsPolicy | toRawJson }}
 dnsConfig: {{ $values.dnsConfig | default (dict "options" (list (dict "name" "ndots" "value" "1"))) | toRawJson }}
 caConfigMap: {{ include "trawl.caConfigMap" . | toRawJson }}
 hostUsers: {{ $values.hostUsers }}
+clusterUser: {{ include "trawl.adaptsUser" . | default "false" }}
 marks: {{ $values.extraMarks | toRawJson }}
 pullSecrets: {{ .Values.imagePullSecrets | toRawJson }}
 {{- end }}

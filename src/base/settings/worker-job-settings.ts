@@ -81,6 +81,12 @@ export const workerJobSettings = [
     text: '`true` lets worker pods share the user ids of their node; only for nodes without user namespaces.',
   },
   {
+    name: 'TRAWL_WORKER_CLUSTER_USER',
+    kind: kind.flag,
+    default: 'false',
+    text: '`true` leaves user and group of worker pods to the cluster, as OpenShift wants it; they are 65532 otherwise.',
+  },
+  {
     name: 'TRAWL_WORKER_NETWORK',
     kind: kind.oneOf('policies-enforced'),
     default: null,

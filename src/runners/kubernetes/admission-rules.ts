@@ -20,6 +20,8 @@ interface AdmissionRule {
   readonly messageExpression?: string;
 }
 
+/** Rules of fields that are not compared with one value. */
+type OwnRules = Readonly<Record<string, AdmissionRule>>;
 type ObjectFields = Readonly<Record<string, unknown>>;
 
 /** Deadlines of the controller that run a little apart from the clock of a store stay below the limit. */
@@ -47,6 +49,13 @@ const controllerFinalizer = 'batch.kubernetes.io/job-tracking';
 const quantities = ['cpu', 'memory', 'ephemeral-storage', 'sizeLimit'];
 const kueuePrefix = 'kueue.x-k8s.io/';
 
+/** Fields that OpenShift gives the security of a pod and of its container when they name no user, and its annotations. */
+const chosenByCluster = {
+  pod: ['fsGroup', 'supplementalGroups', 'seLinuxOptions'],
+  worker: ['runAsUser', 'runAsNonRoot', 'seLinuxOptions'],
+  marks: ['openshift.io/scc', 'openshift.io/required-scc', 'security.openshift.io/validated-scc-subject-type'],
+};
+
 /** CEL variables of the rules. */
 export const admissionVariables = [
   { name: 'pod', expression: `request.kind.kind == 'Job' ? object.spec.template.spec : object.spec` },
@@ -64,14 +73,11 @@ export function listAdmissionRules(shape: WorkerShape, allowances: AdmissionAllo
   const { containers, activeDeadlineSeconds: podSeconds = 0, ...podFields } = pod ?? ({} as V1PodSpec);
   const { nodeSelector, affinity, ...otherFields } = podFields;
   const { image, ...workerFields } = containers[0] ?? { name: '' };
+  const marksOfOthers = [...allowances.marks, ...(shape.clusterUser ? chosenByCluster.marks : [])];
+  const securityOf = (name: 'pod' | 'worker', { securityContext = {} }: { securityContext?: object }): OwnRules =>
+    shape.clusterUser ? { securityContext: compareSecurity(name, securityContext) } : {};
   const { activeDeadlineSeconds: jobSeconds = 0, ttlSecondsAfterFinished = 0, template: _, ...jobFields } = spec ?? {};
-  const alternatives = (prefix: string) =>
-    allowances.fields.flatMap(({ name, value }) => {
-      const [first = '', second] = name.split('.');
-      return (prefix === '' ? second === undefined : first === prefix && second)
-        ? [[second ?? first, value] as const]
-        : [];
-    });
+  const alternatives = (prefix: string) => alternativesOf(allowances, prefix);
   const images = [image, ...allowances.images];
   const hasQueue = shape.queue !== null;
   const defaults = {
@@ -83,7 +89,7 @@ export function listAdmissionRules(shape: WorkerShape, allowances: AdmissionAllo
   return [
     rule('one container', 'variables.pod.containers.size() == 1'),
     rule('only the image of workers', `variables.worker.image in ${literal(images)}`),
-    ...compareFields('worker', workerFields, {}, alternatives('worker'), ['image']),
+    ...compareFields('worker', workerFields, {}, alternatives('worker'), ['image'], securityOf('worker', workerFields)),
     atMost('pod', 'activeDeadlineSeconds', maxSecondsOf(shape, podSeconds)),
     ...Object.entries({ nodeSelector, affinity }).map(([field, value = {}]) => {
       const values = alternatives('').flatMap(([name, other]) => (name === field ? [other] : []));
@@ -91,18 +97,21 @@ export function listAdmissionRules(shape: WorkerShape, allowances: AdmissionAllo
       const equal = [value, ...values].map((one) => `variables.pod.?${field}.orValue({}) == ${literal(one)}`);
       return rule(`only the ${field} of workers`, equal.join(' || '));
     }),
-    ...compareFields('pod', otherFields, defaults, alternatives('').filter(isNotPlaced), [
-      ...['containers', 'activeDeadlineSeconds'],
-      ...placed,
-      ...added,
-    ]),
-    ...compareMarks('variables.marks', marks, hasQueue, allowances.marks),
+    ...compareFields(
+      'pod',
+      otherFields,
+      defaults,
+      alternatives('').filter(isNotPlaced),
+      ['containers', 'activeDeadlineSeconds', ...placed, ...added],
+      securityOf('pod', otherFields),
+    ),
+    ...compareMarks('variables.marks', marks, hasQueue, marksOfOthers),
     rule(
       'only the finalizers of workers',
       `variables.marks.?finalizers.orValue([]).all(f, f in ${literal([finalizer, controllerFinalizer])})`,
     ),
     ...[
-      ...compareMarks('object.metadata', metadata, hasQueue, allowances.marks),
+      ...compareMarks('object.metadata', metadata, hasQueue, marksOfOthers),
       atMost('job', 'activeDeadlineSeconds', maxSecondsOf(shape, jobSeconds)),
       atMost('job', 'ttlSecondsAfterFinished', ttlSecondsAfterFinished),
       ...compareFields('job', jobFields, jobDefaults, ofOthers, [
@@ -111,6 +120,33 @@ export function listAdmissionRules(shape: WorkerShape, allowances: AdmissionAllo
       ]),
     ].map(ofJobs),
   ];
+}
+
+/** Returns the other values that fields of the pod may have, or those of its part with this prefix. */
+function alternativesOf({ fields }: AdmissionAllowances, prefix: string) {
+  return fields.flatMap(({ name, value }) => {
+    const [first = '', second] = name.split('.');
+    return (prefix === '' ? second === undefined : first === prefix && second)
+      ? [[second ?? first, value] as const]
+      : [];
+  });
+}
+
+/** Compares what the controller sets, and lets the cluster choose a user that is not root. */
+function compareSecurity(name: 'pod' | 'worker', expected: object): AdmissionRule {
+  const context = `${places[name]}.securityContext`;
+  const known = literal([...Object.keys(expected), ...chosenByCluster[name]]);
+  const same = Object.entries(expected).map(
+    ([key, value]) => `${context}[?${literal(key)}] == optional.of(${literal(value)})`,
+  );
+  return rule(
+    `only the securityContext of ${owners[name]}`,
+    `has(${context})`,
+    `${context}.all(f, f in ${known})`,
+    ...same,
+    `${context}.?runAsUser.orValue(1) > 0`,
+    `${context}.?runAsNonRoot.orValue(true)`,
+  );
 }
 
 function isNotPlaced([field]: readonly [field: string, value: unknown]): boolean {
@@ -132,6 +168,7 @@ function compareFields(
   defaults: ObjectFields,
   alternatives: readonly (readonly [field: string, value: unknown])[],
   others: readonly string[],
+  ownRules: OwnRules = {},
 ): AdmissionRule[] {
   const place = places[name];
   const owner = owners[name];
@@ -139,6 +176,8 @@ function compareFields(
   const given = Object.entries({ ...expected, ...defaults, ...expected }).filter(([, value]) => value !== undefined);
   for (const [field, value] of [...given, ...alternatives]) wanted.set(field, [...(wanted.get(field) ?? []), value]);
   const rules = [...wanted].map(([field, values]) => {
+    const own = ownRules[field];
+    if (own) return own;
     const isOptional = field in defaults || !(field in expected);
     const equal = values.map((value) => equals(`${place}.${field}`, value)).join(' || ');
     const there = `has(${place}.${field})`;

@@ -36,6 +36,8 @@ export interface WorkerShape {
   readonly startSeconds: number;
   /** True when root in the pod is root of the node. */
   readonly hostUsers: boolean;
+  /** True when the cluster chooses user and group of the pod, as OpenShift does. */
+  readonly clusterUser: boolean;
 }
 
 /** Audience of the token that the cluster projects into a worker pod. */
@@ -119,10 +121,12 @@ function makePodSpec(shape: WorkerShape, activeDeadlineSeconds: number): V1PodSp
     ],
     securityContext: {
       runAsNonRoot: true,
-      runAsUser: user,
-      runAsGroup: user,
-      fsGroup: user,
-      fsGroupChangePolicy: 'OnRootMismatch',
+      ...(!shape.clusterUser && {
+        runAsUser: user,
+        runAsGroup: user,
+        fsGroup: user,
+        fsGroupChangePolicy: 'OnRootMismatch',
+      }),
       seccompProfile: { type: 'RuntimeDefault' },
     },
     containers: [makeContainer(shape)],

@@ -34,5 +34,6 @@ export function podShapeOf(config: Config): WorkerShape {
     awaySeconds: config.workerAwaySeconds,
     startSeconds: config.workerStartSeconds,
     hostUsers: config.workerHostUsers,
+    clusterUser: config.workerClusterUser,
   };
 }
