@@ -127,6 +127,13 @@ export const record: Board = {
       },
       {
         kind: 'lines',
+        title: 'Drain',
+        good: '0. A line that climbs is the time since `trawl admin drain on`; after an hour TrawlDrainForgotten fires.',
+        unit: units.Seconds,
+        queries: { [`max(${of('drain_seconds')})`]: 'lasts' },
+      },
+      {
+        kind: 'lines',
         title: 'Clocks against that of Redis',
         good: 'Within 2 s. One line off is its node, all lines off the machine of Redis.',
         unit: units.Seconds,

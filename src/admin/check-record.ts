@@ -2,6 +2,8 @@ import { BlockList, isIPv6 } from 'node:net';
 import type { Config } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import { gibibytes } from '../base/machine-memory.ts';
+import { writeTime } from '../model/timestamp.ts';
+import { readDrain } from '../store/access/drain.ts';
 import { readStrayProxy } from '../store/access/stray-proxy.ts';
 import { isLeaderOff } from '../store/jobs/leadership.ts';
 import { findRecord, noRecord } from '../store/open-store.ts';
@@ -39,6 +41,7 @@ export async function checkConnection(connection: Connection, config: Rules): Pr
     checkLeaderClock(await isLeaderOff(connection)),
     checkMemory(await readMemory(connection, config.redisMemory)),
     checkStrayProxy(await readStrayProxy(connection), config.trustedProxies),
+    checkDrain(await readDrain({ connection })),
   ];
 }
 
@@ -47,6 +50,14 @@ export function checkStrayProxy(address: string | null, trusted: Config['trusted
   const about = 'proxies';
   if (address === null || isTrusted(address, trusted)) return { level: 'ok', about, text: 'No proxy is unknown.' };
   const text = `A proxy at ${address} forwards requests of others but is not in TRAWL_TRUSTED_PROXIES: nobody behind it is ever blocked.`;
+  return { level: 'note', about, text };
+}
+
+/** Checks that no drain lasts, which began then (`null` for none). */
+export function checkDrain(since: number | null): Finding {
+  const about = 'drain';
+  if (since === null) return { level: 'ok', about, text: 'New jobs and calls are admitted: no drain lasts.' };
+  const text = `Since ${writeTime(since)} a drain lasts: new jobs and calls get 503 until \`trawl admin drain off\`.`;
   return { level: 'note', about, text };
 }
 

@@ -2,6 +2,7 @@ import { accountCommands } from './account-commands.ts';
 import { blockCommands } from './block-commands.ts';
 import type { AdminCommand } from './command.ts';
 import { moneyCommands } from './credit-commands.ts';
+import { drainCommands } from './drain-commands.ts';
 import { jobCommands } from './job-commands.ts';
 import { keyCommands } from './key-commands.ts';
 import { ledgerCommands } from './ledger-commands.ts';
@@ -25,4 +26,5 @@ export const commands: readonly AdminCommand[] = [
   ...jobCommands,
   ...webhookCommands,
   ...blockCommands,
+  ...drainCommands,
 ];

@@ -2,37 +2,43 @@ import { readFileSync } from 'node:fs';
 import { type Config, readConfig } from '../base/config.ts';
 import { refuse } from '../base/errors.ts';
 import { makeLog } from '../base/log.ts';
+import { UsageError } from './command.ts';
+import { wholeNumber } from './command-values.ts';
 import { parseOptions, reportError, type Terminal } from './terminal.ts';
 
-const usage = 'trawl uninstall [--force]';
+/** The pods of the release are gone long before. */
+const drainMinutes = 10;
+const usage = 'trawl uninstall [--force] [--wait SECONDS]';
 export const uninstallHelp = `Usage: ${usage}
 
-Prepares the removal of trawl from a cluster: refuses while jobs are open, then deletes the Jobs and pods of workers that are
-left, with the finalizers that would keep their namespace. The chart runs it before helm uninstall. It reads the settings of the controller.
+Prepares the removal of trawl from a cluster: drains it, refuses when jobs or calls are still open, then deletes the Jobs and pods of
+workers that are left, with the finalizers that would keep their namespace. The chart runs it before helm uninstall. It reads the
+settings of the controller. Its drain ends when it refuses, else ${drainMinutes} minutes later: an installation on the same Redis admits again.
 
-  --force  Do so although jobs are open. Their accounts keep the credits that are held, and a controller that runs on the same Redis
-           later starts them again.
-  --help   Show this text.
+  --force         Do so although jobs are open. Their accounts keep the credits that are held, and a controller that runs on the same
+                  Redis later starts them again.
+  --wait SECONDS  Longest time to wait until nothing is open and no webhook is due (0).
+  --help          Show this text.
 `;
 
-const options = { force: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } as const;
+const options = {
+  force: { type: 'boolean' },
+  wait: { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+} as const;
 const required = ['TRAWL_REDIS_URL', 'TRAWL_KUBE_NAMESPACE'] as const;
 
 export async function runUninstall(args: readonly string[], terminal: Terminal): Promise<number> {
   try {
-    const { force = false, help } = parseOptions(args, options, usage);
+    const { force = false, wait = '0', help } = parseOptions(args, options, usage);
     if (help) {
       terminal.out(uninstallHelp);
       return 0;
     }
     const config = readConfig(terminal.env, (path) => readFileSync(path, 'utf8'), { required });
-    const open = await countOpenJobs(config, terminal);
-    if (open > 0 && !force) {
-      throw refuse(
-        'has_open_jobs',
-        `${open} ${open === 1 ? 'job is' : 'jobs are'} open. Repeat helm uninstall when all have ended; helm rollback keeps the release instead.`,
-      );
-    }
+    const seconds = wholeNumber(0, 86_400)(wait, '--wait');
+    if (seconds.problem !== undefined) throw new UsageError(seconds.problem, usage);
+    const open = await drain(config, seconds.value * 1000, force, terminal);
     // Loaded only here, because the Kubernetes client is large and help must be fast.
     const { releaseWorkers } = await import('../runners/kubernetes/release-workers.ts');
     const removed = await releaseWorkers(terminal.env, config.kubeNamespace);
@@ -43,13 +49,21 @@ export async function runUninstall(args: readonly string[], terminal: Terminal):
   }
 }
 
-async function countOpenJobs(config: Config, { err }: Terminal): Promise<number> {
+/** Begins a drain and waits for its end; returns the number of open jobs and calls. Refuses when there are any, unless forced. */
+async function drain(config: Config, maxMs: number, force: boolean, { err }: Terminal): Promise<number> {
   const { openStore } = await import('../store/open-store.ts');
-  const { readOpenings } = await import('../store/jobs/open-work.ts');
+  const { beginDrain, countOpen, endDrain } = await import('../store/access/drain.ts');
+  const { waitForEnd } = await import('./drain-commands.ts');
   const { store, close } = await openStore(config, makeLog({ level: 'error', write: err, now: Date.now }));
   try {
-    const { queued, active } = await readOpenings(store);
-    return queued + active;
+    const isOurs = await beginDrain(store, maxMs + drainMinutes * 60_000);
+    const open = countOpen(await waitForEnd(store, maxMs));
+    if (open === 0 || force) return open;
+    if (isOurs) await endDrain(store);
+    throw refuse(
+      'has_open_jobs',
+      `${open} ${open === 1 ? 'job is' : 'jobs are'} open. Repeat helm uninstall when all have ended, which trawl admin drain on brings about; helm rollback keeps the release instead.`,
+    );
   } finally {
     await close();
   }

@@ -60,6 +60,7 @@ const always: readonly RefusalCode[] = [
 ];
 const credit: readonly RefusalCode[] = [
   ...always,
+  'draining',
   'key_quota_exceeded',
   'payment_required',
   'idempotency_conflict',

@@ -13,8 +13,8 @@ export interface ApiReply {
   readonly isLogged?: boolean;
 }
 
-/** `Retry-After` of a 503, after which a restarted or replaced Redis usually answers again. */
-const unavailableSeconds = 2;
+/** `Retry-After` of a 503: a restarted or replaced Redis usually answers again after 2 s; a drain lasts for minutes at least. */
+const waitSeconds: Partial<Record<RefusalCode, number>> = { unavailable: 2, draining: 30 };
 const windows = [
   { of: 'perSecond', name: 'per-second', seconds: 1 },
   { of: 'perMinute', name: 'per-minute', seconds: 60 },
@@ -24,7 +24,7 @@ const windows = [
 export function errorReply(error: unknown, keyQuotaStatus: number = refusals.key_quota_exceeded.status): ApiReply {
   const { code, message, retryAfter } = error instanceof Refusal ? error : refuse('internal_error');
   const status = code === 'key_quota_exceeded' ? keyQuotaStatus : refusals[code].status;
-  const wait = retryAfter ?? (code === 'unavailable' ? unavailableSeconds : null);
+  const wait = retryAfter ?? waitSeconds[code] ?? null;
   const headers = { 'x-error-code': code, ...(wait === null ? {} : { 'retry-after': String(wait) }) };
   return { status, body: { error: message }, headers };
 }

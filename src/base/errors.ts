@@ -32,6 +32,11 @@ export const refusals = {
   rate_limited: { status: 429, sentence: 'You have exceeded the rate limit on your subscription' },
   internal_error: { status: 500, sentence: 'Internal Error' },
   unavailable: { status: 503, sentence: 'Service Unavailable' },
+  draining: {
+    status: 503,
+    sentence:
+      'The service is being drained for maintenance: what it has goes on, but it takes nothing new. Try again later',
+  },
 } as const satisfies Record<string, { status: number; sentence: string }>;
 
 export type RefusalCode = keyof typeof refusals;

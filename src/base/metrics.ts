@@ -89,6 +89,7 @@ const declared = {
   ),
   durability_relaxed: gauge('1 when a crash of Redis may lose its last changes, else 0.'),
   admissions_closed: gauge('1 while new jobs and calls get 503 for this reason, else 0.', 'reason'),
+  drain_seconds: gauge('Time since `trawl admin drain on`, in seconds; 0 while jobs and calls are admitted.'),
   redis_replicas: gauge(
     'Replicas that receive the changes of Redis; with any, an answer waits until one has its change.',
   ),

@@ -40,5 +40,6 @@ async function setGauges(store: RecordStore, metrics: Metrics, oldestUnsettled: 
   metrics.webhooks_due.set(seen.webhooks);
   metrics.oldest_webhook_seconds.set(age(seen.oldestWebhook));
   metrics.blocked_ips.set(seen.blocked);
+  metrics.drain_seconds.set(age(seen.drainSince));
   metrics.oldest_unsettled_seconds.set(age(oldestUnsettled));
 }

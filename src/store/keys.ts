@@ -21,6 +21,8 @@ function ofShort<const N extends IdName>(idName: N, name: string) {
 export const keys = {
   /** Number of the record's layout. */
   schema: one('schema'),
+  /** String: when the drain began, in milliseconds; absent while jobs and calls are admitted. */
+  drain: one('drain'),
   /** Term of the controller that leads; expires by itself. */
   lead: one('lead'),
   /** Hash: `count` of terms; `off` is 1 when the clock of the last leader was off. */

@@ -14,6 +14,7 @@ import { checkTls } from '../../src/admin/check-tls.ts';
 import type { Finding } from '../../src/admin/doctor-finding.ts';
 import { readConfig } from '../../src/base/config.ts';
 import { networks } from '../../src/base/settings/kinds.ts';
+import { beginDrain, endDrain } from '../../src/store/access/drain.ts';
 import { noteStrayProxy } from '../../src/store/access/stray-proxy.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { type Operator, runProgram, startOperator } from '../support/operator.ts';
@@ -183,6 +184,21 @@ describe('the doctor', () => {
         text: 'A proxy at 10.0.0.5 forwards requests of others but is not in TRAWL_TRUSTED_PROXIES: nobody behind it is ever blocked.',
       });
       expect(await about({ TRAWL_TRUSTED_PROXIES: '10.0.0.0/24' })).to.include({ level: 'ok' });
+    });
+
+    it('notes a drain and since when it lasts', async () => {
+      await beginDrain(operator.store);
+      const drain = async () => {
+        const { findings } = JSON.parse((await operator.doctor(['--json'])).out) as { findings: Finding[] };
+        return findings.find(({ about }) => about === 'drain');
+      };
+      const found = await drain();
+      expect(found?.level).to.equal('note');
+      expect(found?.text).to.match(
+        /^Since 20\d\d-.*Z a drain lasts: new jobs and calls get 503 until `trawl admin drain off`\.$/,
+      );
+      await endDrain(operator.store);
+      expect(await drain()).to.include({ level: 'ok' });
     });
 
     it('only notes a Redis that may lose charges with TRAWL_DURABILITY=relaxed', async () => {

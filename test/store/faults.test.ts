@@ -13,7 +13,7 @@ const most = 60;
 const others = [
   ...['lead', 'layout', 'storing', 'tell', 'set-plan', 'poll', 'usage', 'due-webhooks', 'read-books', 'openings'],
   ...['set-offer', 'watch', 'drop-file', 'interrupt-recording', 'move-session', 'end-session'],
-  ...['count-sign-in', 'take-sign-in-back', 'key-usage', 'cancel-batch', 'name-passkey'],
+  ...['count-sign-in', 'take-sign-in-back', 'key-usage', 'cancel-batch', 'name-passkey', 'begin-drain', 'end-drain'],
 ];
 
 describe('a script that fails in its middle', function () {

@@ -20,11 +20,11 @@ export function listProcedures(): ReadonlyMap<string, string> {
 
 /**
  * Runs a procedure word for word, as an operator does whose shell has these names and the program of this tree as `trawl`. A
- * command that fails ends it, with its exit code.
+ * command that fails ends it, with its exit code. Without --norc bash would read a profile, because its input is a socket.
  */
 export function runProcedure(title: string, names: Readonly<Record<string, string>>): Promise<CommandResult> {
   const script = listProcedures().get(title);
   if (script === undefined) throw new Error(`docs/operate.md has no procedure "${title}"`);
   const env = { HOME: process.env.HOME ?? '/', ...names, PATH: `${root}:${process.env.PATH}` };
-  return runProgram('bash', ['-euo', 'pipefail', '-c', script], env);
+  return runProgram('bash', ['--norc', '-euo', 'pipefail', '-c', script], env);
 }

@@ -39,6 +39,7 @@ export const healthy: Readonly<Record<string, string>> = {
   'trawl_redis_ready{instance="api"}': '1x400',
   'trawl_redis_ready{instance="controller"}': '1x400',
   'trawl_admissions_closed{reason="memory"}': '0x400',
+  trawl_drain_seconds: '0x400',
   trawl_redis_memory_ratio: '0.4x400',
   trawl_redis_memory_unlimited: '0x400',
   trawl_durability_relaxed: '0x400',
@@ -141,6 +142,11 @@ export const scenarios: readonly Scenario[] = [
       TrawlAdmissionsClosed: 'New jobs and calls get 503 because of memory',
       TrawlRecordFull: 'Redis uses 86% of its memory; admissions stop at 85 %',
     },
+  },
+  {
+    title: 'a drain is forgotten',
+    change: { trawl_drain_seconds: '0x300 0+60x99' },
+    fires: { TrawlDrainForgotten: 'New jobs and calls have got 503 for 1h 29m 0s because of a drain' },
   },
   {
     title: 'Redis has no limit',

@@ -29,6 +29,7 @@ const admitScript = script(
     ...authorizeKeyNames,
     ...fairShareKeyNames.filter((key) => key !== 'account'),
     'quota',
+    'drain',
     'jobs',
     'open',
     'queued',
@@ -68,6 +69,7 @@ local function refusal()
   if valid ~= '1' then return answer('bad_request') end
   if account_invoice ~= 'paid' or credits_left() < wanted then return answer('payment_required') end
   if has_too_many_open() then return answer('rate_limited', 'open-jobs') end
+  if redis.call('EXISTS', drain) == 1 then return answer('draining') end
   if isOpen ~= '1' then return answer('unavailable') end
 end
 

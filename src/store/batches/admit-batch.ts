@@ -49,6 +49,7 @@ const admitBatchScript = script(
     ...authorizeKeyNames,
     ...fairShareKeyNames.filter((key) => key !== 'account'),
     'quota',
+    'drain',
     'jobs',
     'open',
     'queued',
@@ -67,6 +68,7 @@ local function refusal()
   if valid ~= '1' then return answer('bad_request') end
   if account_invoice ~= 'paid' or credits_left() < wanted then return answer('payment_required') end
   if redis.call('ZCARD', open) + wanted > tonumber(account_max_open) then return answer('rate_limited', 'open-jobs') end
+  if redis.call('EXISTS', drain) == 1 then return answer('draining') end
   if isOpen ~= '1' then return answer('unavailable') end
 end
 

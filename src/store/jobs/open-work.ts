@@ -48,17 +48,18 @@ export function listOverdue(store: RecordStore, before: number): Promise<string[
 
 /**
  * Reads the open work of the whole record at one moment, at the same cost however many accounts there are. Answers {'open',
- * queued, active, delayed jobs, calls in hand, webhooks, blocked addresses, time of the oldest queued job or '', of the oldest webhook}.
+ * queued, active, delayed jobs, calls in hand, webhooks, blocked addresses, time of the oldest queued job or '', of the oldest webhook, since when it is drained or ''}.
  */
 const openingsScript = script(
   'openings',
   'always',
-  ['queued', 'active', 'delayed', 'calls', 'webhooks', 'blocks'] as const,
+  ['queued', 'active', 'delayed', 'calls', 'webhooks', 'blocks', 'drain'] as const,
   [],
   /* lua */ `
 local function oldest(set) return redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')[2] or '' end
 return { 'open', redis.call('ZCARD', queued), redis.call('ZCARD', active), redis.call('ZCARD', delayed), redis.call('ZCARD', calls),
-  redis.call('ZCARD', webhooks), redis.call('ZCOUNT', blocks, string.format('(%d', now), '+inf'), oldest(queued), oldest(webhooks) }
+  redis.call('ZCARD', webhooks), redis.call('ZCOUNT', blocks, string.format('(%d', now), '+inf'), oldest(queued), oldest(webhooks),
+  redis.call('GET', drain) or '' }
 `,
 );
 
@@ -68,5 +69,6 @@ export async function readOpenings(store: RecordStore) {
   const [queued = 0, active = 0, delayed = 0, calls = 0, webhooks = 0, blocked = 0] = reply.slice(0, 6).map(Number);
   // Each open job and each call in hand holds one credit.
   const held = queued + active + delayed + calls;
-  return { queued, active, held, webhooks, blocked, oldestQueued: number(reply[6]), oldestWebhook: number(reply[7]) };
+  const [oldestQueued = null, oldestWebhook = null, drainSince = null] = reply.slice(6).map(number);
+  return { queued, active, delayed, calls, held, webhooks, blocked, oldestQueued, oldestWebhook, drainSince };
 }

@@ -137,6 +137,7 @@ function valuesOf({ address, cluster, redis, s3, source, ca }: Surroundings): ob
     s3: { bucket: s3Bucket, endpoint: s3Endpoint, pathStyle: true, existingSecret: 'store' },
     ...{ api: one, controller: one, inspector: one, egress: one },
     workers: { most: 4, cpu: '10m', memory: '512Mi', hostUsers: true },
+    uninstall: { waitSeconds: 1 },
     settings: { TRAWL_EGRESS_ALLOW: `${cidr}:*`, TRAWL_MAX_FILE_BYTES: '1000000' },
     tls: { enabled: true, secrets: Object.fromEntries(serverOfTls.map((server) => [server, `${server}-tls`])), ca },
     networkPolicy: {
