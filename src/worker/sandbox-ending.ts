@@ -15,9 +15,12 @@ const namespaceEnding: ChildEnding = {
   stdio: ['pipe', 'pipe', 'pipe', 'ignore', 'pipe'],
   kill: (child) => killGroup(child, 'SIGKILL'),
   untilEmpty: async (child) => {
+    const exited = new Promise((resolve) => child.once('exit', resolve).once('error', resolve));
     // Nothing is told by a bubblewrap that could not be started or ended before it ran anything.
     const told = await text(child.stdio[statusDescriptor] as Readable).catch(() => '');
     const [, first] = /"child-pid": (\d+)/.exec(told) ?? [];
+    // Bubblewrap tells it at the start: looking from then on costs as much processor time as yt-dlp, and its limit is for the end alone.
+    await exited;
     if (first !== undefined) await untilGone(Number(first));
   },
 };
