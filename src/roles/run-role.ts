@@ -4,7 +4,7 @@ import type { Terminal } from '../admin/terminal.ts';
 import { type ConfigWith, type RoleNeeds, readConfig, type SettingName } from '../base/config.ts';
 import { sentenceOf } from '../base/error-sentence.ts';
 import { entryWriter, type Log, makeLog } from '../base/log.ts';
-import { type Metrics, makeMetrics } from '../base/metrics.ts';
+import type { Metrics } from '../base/metrics.ts';
 import { makeShutdown, type Shutdown } from '../base/shutdown.ts';
 import { version } from './version.ts';
 
@@ -64,7 +64,8 @@ export async function runRole<const N extends SettingName = never>(
     const tools = { config, log, stop, terminal, options, isOrphaned: () => isOrphaned };
     if ('run' in role) return await role.run(tools);
     const end = waitForEnd(options.lifeline === true);
-    const metrics = makeMetrics();
+    // Loaded here only: a worker has no metrics, and each would pay 60 ms of processor time for them.
+    const metrics = (await import('../base/metrics.ts')).makeMetrics();
     metrics.build_info.set({ version }, 1);
     await role.start({ ...tools, metrics });
     isOrphaned = (await end) === 'lifeline';

@@ -99,6 +99,12 @@ describe('imports', () => {
     expect(seen.filter((from) => !/^(?:node:|src\/(?:client|base|model)\/)/.test(from))).to.deep.equal([]);
   });
 
+  it('a worker loads no package, which would cost each job processor time', () => {
+    const seen = loadedWith('src/roles/run-worker.ts', 'at its start');
+    expect(seen).to.include('src/worker/gateway-client.ts');
+    expect(seen.filter((from) => !/^(?:node:|src\/)/.test(from))).to.deep.equal([]);
+  });
+
   it('model is pure', () => {
     const model = sources.filter(([path]) => path.startsWith('src/model/'));
     const code = model.map(([path, text]) => [path, blank(text)] as const);
@@ -115,11 +121,12 @@ function isAllowed(path: string, from: string): boolean {
   return target.startsWith('src/') && (homeOf(target) === here || may.includes(homeOf(target)) || may.includes('all'));
 }
 
-/** The files of src and the packages that are loaded with a file, sooner or later. */
-function loadedWith(first: string): string[] {
+/** The files of src and the packages that are loaded with a file: by imports alone at its start, later by `import()` too. */
+function loadedWith(first: string, when: 'at its start' | 'ever' = 'ever'): string[] {
+  const left = when === 'ever' ? /^import type .*?;$/gms : /^import type .*?;$|\bawait import\([^)]*\)/gms;
   const found = new Set([first]);
   for (const path of found) {
-    const text = texts.get(path)?.replace(/^import type .*?;$/gms, '') ?? '';
+    const text = texts.get(path)?.replace(left, '') ?? '';
     for (const { from } of listImports(text)) {
       found.add(from.startsWith('.') ? posix.join(posix.dirname(path), from) : from);
     }
