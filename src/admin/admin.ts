@@ -13,6 +13,7 @@ import type { Patience } from '../store/redis/reconnecting-connection.ts';
 import { type CommandResult, UsageError } from './command.ts';
 import { usageOf } from './command-help.ts';
 import { commands } from './commands.ts';
+import { operatorOf } from './operator-name.ts';
 import { type CommandLine, parseCommandLine, wantsJson } from './parse-command-line.ts';
 import { reportError, showProgress, type Terminal } from './terminal.ts';
 
@@ -53,7 +54,14 @@ async function carryOut(
       objects ??= openObjects(config, seal, store.clock.now);
       return readJsonLines(await objects, object);
     };
-    return await command.run(given as never, { store, config, seal, readArchivedPart, progress: progress.show });
+    const acting = { ...store, actor: operatorOf(terminal.env) };
+    return await command.run(given as never, {
+      store: acting,
+      config,
+      seal,
+      readArchivedPart,
+      progress: progress.show,
+    });
   } catch (error) {
     throw error instanceof UsageError ? new UsageError(error.message, usageOf(command)) : error;
   } finally {

@@ -43,6 +43,7 @@ export interface CommandTools {
 
 export interface AdminCommand {
   readonly group: string;
+  /** '' for a group that is one command. */
   readonly verb: string;
   readonly text: string;
   /** Shape of its JSON value, for help and documents. */

@@ -1,4 +1,5 @@
 import { accountCommands } from './account-commands.ts';
+import { auditCommands } from './audit-commands.ts';
 import { blockCommands } from './block-commands.ts';
 import type { AdminCommand } from './command.ts';
 import { moneyCommands } from './credit-commands.ts';
@@ -27,4 +28,5 @@ export const commands: readonly AdminCommand[] = [
   ...webhookCommands,
   ...blockCommands,
   ...drainCommands,
+  ...auditCommands,
 ];

@@ -22,8 +22,10 @@ const common = ['json', 'help'];
 
 export function parseCommandLine(args: readonly string[], commands: readonly AdminCommand[]): CommandLine {
   const { operands: words, options } = readWords(args, commands);
-  const [group, verb, ...operands] = words;
+  const [group, ...behind] = words;
   const inGroup = commands.filter((one) => one.group === group);
+  const isOne = inGroup[0]?.verb === '';
+  const [verb, ...operands] = isOne ? ['', ...behind] : behind;
   const found = inGroup.find((one) => one.verb === verb);
   if (group !== undefined && inGroup.length === 0) {
     throw new UsageError(`There is no group ${group}: there are ${listGroups(commands)}`, 'trawl admin GROUP VERB …');

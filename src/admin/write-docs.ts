@@ -8,7 +8,7 @@ import { getHelp } from '../client/get-options.ts';
 import { loginHelp } from '../client/login.ts';
 import { mcpHelp } from '../client/mcp.ts';
 import type { AdminCommand } from './command.ts';
-import { partsOf, usageOf } from './command-help.ts';
+import { nameOf, partsOf, usageOf } from './command-help.ts';
 import { commands } from './commands.ts';
 import { manifestsHelp } from './manifests.ts';
 import { uninstallHelp } from './uninstall.ts';
@@ -94,10 +94,10 @@ ${mcpHelp}\`\`\`
 }
 
 function section(command: AdminCommand): string {
-  const { group, verb, text, json } = command;
+  const { text, json } = command;
   const parts = partsOf(command).map(([name, sentence]) => [`\`${name}\``, sentence]);
   const table = parts.length > 0 ? `\n${tableOf(['Part', 'Meaning'], parts)}` : '';
-  return `## ${group} ${verb}\n\n${text}\n\n- Written: \`${usageOf(command)}\`\n- Answers: \`${json}\`\n${table}`;
+  return `## ${nameOf(command)}\n\n${text}\n\n- Written: \`${usageOf(command)}\`\n- Answers: \`${json}\`\n${table}`;
 }
 
 if (import.meta.main) {

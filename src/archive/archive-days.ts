@@ -5,6 +5,7 @@ import { monthOf } from '../model/billing-period.ts';
 import { type LedgerEntry, replay } from '../model/ledger.ts';
 import { type CountedLine, countLines } from '../model/usage-history.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
+import { keys } from '../store/keys.ts';
 import {
   archivedPartKey,
   beforeFirstEntry,
@@ -14,7 +15,7 @@ import {
   readOldestEntries,
   type StreamEntry,
 } from '../store/log/archived-parts.ts';
-import { listDueLedgers, listDueLines, noteOldest } from '../store/log/due-streams.ts';
+import { listDueAudits, listDueLedgers, listDueLines, noteOldest } from '../store/log/due-streams.ts';
 import { forgetArchived, listExpiredParts } from '../store/log/forget-archived.ts';
 import { noteArchived } from '../store/log/note-archived.ts';
 import { openingBalances } from '../store/log/verify-ledger.ts';
@@ -26,6 +27,8 @@ import { readJsonLines, writeJsonLines } from './json-lines.ts';
 export type ArchiveObjects = Pick<ObjectStore, 'keep' | 'read' | 'see' | 'remove'>;
 
 const day = 86_400_000;
+/** An audit entry is kept for a year. */
+const auditMs = 365 * day;
 /** Entries in one object: what one step reads, writes and removes. */
 const maxEntriesPerObject = 2000;
 
@@ -45,7 +48,7 @@ export function dayOf(time: number): number {
 }
 
 /**
- * Moves to the object store: request-log lines of the days before yesterday, and ledger entries of closed billing periods that
+ * Moves to the object store: request-log lines and audit entries of the days before yesterday, and ledger entries of closed billing periods that
  * are older than every job of the record. Returns the number of moved entries. A stream that cannot be moved stays in
  * Redis; throws only when the object store is away.
  */
@@ -74,6 +77,7 @@ export async function archiveDays(options: ArchiveOptions): Promise<number> {
     await move(ledger, Math.min(dayOf(period), oldJobs), balancesAfter);
   });
   await visitDue({ ...visits, listDue: listDueLines, before: yesterday }, (lines) => move(lines, yesterday));
+  await visitDue({ ...visits, listDue: listDueAudits, before: yesterday }, (audit) => move(audit, yesterday));
   return moved;
 }
 
@@ -109,20 +113,24 @@ async function visitDue<T extends StreamEntry>(
   }
 }
 
-export function removeArchivedDays(
+/** Removes archived request-log lines that are older than `before`, and audit entries that are older than a year; returns the number of objects. */
+export async function removeArchivedDays(
   store: RecordStore,
   objects: Pick<ArchiveObjects, 'remove'>,
   before: number,
   goOn: () => boolean,
 ): Promise<number> {
-  return sweepPages(
-    () => listExpiredParts(store, before),
-    goOn,
-    async (days) => {
-      await objects.remove(days.object.replace(/[^/]*$/, ''));
-      await forgetArchived(store, days);
-    },
-  );
+  const removeParts = (expiring: string, until: number) =>
+    sweepPages(
+      () => listExpiredParts(store, expiring, until),
+      goOn,
+      async (days) => {
+        await objects.remove(days.object.replace(/[^/]*$/, ''));
+        await forgetArchived(store, days);
+      },
+    );
+  const lines = await removeParts(keys.days, before);
+  return lines + (await removeParts(keys.auditParts, store.clock.now() - auditMs));
 }
 
 /** Returns the balances after the entries that are moved, `null` when the entries must stay. */
@@ -155,7 +163,9 @@ async function archiveOldest<T extends StreamEntry>(
   const closing = closingAfter(kept, last?.closing);
   if (closing === null) return 0;
   const days =
-    origin.kind === 'ledger' ? {} : { days: countLines(origin.kind, kept as unknown as readonly CountedLine[]) };
+    origin.kind === 'paid' || origin.kind === 'free'
+      ? { days: countLines(origin.kind, kept as unknown as readonly CountedLine[]) }
+      : {};
   const isMoved = await noteArchived(store, origin, from, newest, { object, ...days, ...(closing ? { closing } : {}) });
   return isMoved ? kept.length : 0;
 }

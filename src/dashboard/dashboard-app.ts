@@ -1,9 +1,11 @@
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
+import type { FindCaller } from '../api/caller-address.ts';
 import { type ApiReply, errorReply, sendReply } from '../api/reply.ts';
 import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { type Changeable, mayChange } from '../model/person.ts';
+import type { RecordStore } from '../store/script.ts';
 import type { SessionCookies, SignedIn } from './session-cookies.ts';
 
 /** A route of the pages' own JSON; those that change something say what. */
@@ -31,6 +33,8 @@ export interface DashboardCall extends OpenCall {
   readonly signedIn: SignedIn;
   /** Account that the session shows. */
   readonly accountId: string;
+  /** The record, which notes the person as the author of changes. */
+  readonly store: RecordStore;
 }
 
 /** Adds handlers to the dashboard. */
@@ -42,6 +46,8 @@ export interface DashboardParts {
   /** Handlers of other bodies and answers: what a payment provider posts, files of the pages. */
   readonly extend: DashboardPart;
   readonly cookies: SessionCookies;
+  readonly store: RecordStore;
+  readonly findCaller: FindCaller;
   /** URL at which owners reach the dashboard. */
   readonly dashboardUrl: () => string;
   readonly log: Log;
@@ -132,7 +138,10 @@ async function answerSignedIn(
   if (changes !== undefined && changes !== 'own' && (role === null || !mayChange(role, changes))) {
     throw refuse('forbidden', `Your role in this account, ${role ?? 'none'}, may not change this`);
   }
-  return handle({ ...call, signedIn, accountId: role === null ? '' : session.account });
+  const { ip } = parts.findCaller(call.req.socket.remoteAddress, call.req.get('x-forwarded-for'));
+  const actor = { via: 'dashboard', who: signedIn.person.email, from: ip } as const;
+  const accountId = role === null ? '' : session.account;
+  return handle({ ...call, signedIn, accountId, store: { ...parts.store, actor } });
 }
 
 /** Refuses a request that changes something and was not sent by a page of the dashboard. */

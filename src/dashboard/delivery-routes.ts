@@ -14,12 +14,12 @@ import type { DashboardRoute } from './dashboard-app.ts';
 const shownDeliveries = 100;
 
 /** Routes about the webhooks of an account: what was delivered, sending it again, the secret that signs it. */
-export function deliveryRoutes(store: RecordStore, seal: Seal): DashboardRoute[] {
+export function deliveryRoutes(seal: Seal): DashboardRoute[] {
   return [
     {
       method: 'GET',
       path: '/api/webhooks',
-      handle: async ({ req, accountId }) => {
+      handle: async ({ req, store, accountId }) => {
         const failed = req.query.failed === 'true';
         const found = accountId === '' ? [] : await listDeliveries(store, accountId, shownDeliveries, failed);
         const webhooks = found.map(({ id, kind, url, state, attempts, last_status, next_at, last_at }) => {
@@ -41,7 +41,7 @@ export function deliveryRoutes(store: RecordStore, seal: Seal): DashboardRoute[]
       method: 'POST',
       path: '/api/webhooks/:id/replay',
       changes: 'webhooks',
-      handle: async ({ req, accountId }) => {
+      handle: async ({ req, store, accountId }) => {
         const id = parseJobId(String(req.params.id));
         const isOwn = id.ok && (await isOfAccount(store, accountId, id.jobId));
         if (!isOwn) throw refuse('not_found', 'There is no such job or batch');
@@ -53,7 +53,7 @@ export function deliveryRoutes(store: RecordStore, seal: Seal): DashboardRoute[]
       method: 'POST',
       path: '/api/webhooks/secret',
       changes: 'webhooks',
-      handle: async ({ accountId }) => {
+      handle: async ({ store, accountId }) => {
         const secret = `whsec_${randomBytes(32).toString('base64')}`;
         await setAccount(store, accountId, { webhook_secret: seal.seal('webhook_secret', secret) });
         return { status: 201, body: { webhook_secret: secret } };
@@ -63,7 +63,7 @@ export function deliveryRoutes(store: RecordStore, seal: Seal): DashboardRoute[]
       method: 'DELETE',
       path: '/api/webhooks/secret',
       changes: 'webhooks',
-      handle: async ({ accountId }) => {
+      handle: async ({ store, accountId }) => {
         await setAccount(store, accountId, { webhook_secret: null });
         return { status: 200, body: { removed: true } };
       },

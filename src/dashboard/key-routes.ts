@@ -11,7 +11,6 @@ import { deleteKey } from '../store/accounts/delete-key.ts';
 import { listUsedKeys, type UsedKey } from '../store/accounts/read-key-usage.ts';
 import { rotateKey } from '../store/accounts/rotate-key.ts';
 import { type KeyChange, setKey } from '../store/accounts/set-key.ts';
-import type { RecordStore } from '../store/script.ts';
 import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
 import { readGiven, requireRead } from './given-values.ts';
 
@@ -21,34 +20,32 @@ const maxOverlapHours = 72;
 const hasHistory = 'The key has request history and cannot be deleted';
 
 /** Routes about the API keys of an account. A secret is in one answer only: the one to its creation or rotation. */
-export function keyRoutes(store: RecordStore): DashboardRoute[] {
-  return [
-    {
-      method: 'GET',
-      path: '/api/keys',
-      handle: async ({ accountId }) => {
-        const keys = await listUsedKeys(store, accountId);
-        return { status: 200, body: { keys: keys.map(keyJson) } };
-      },
+export const keyRoutes: readonly DashboardRoute[] = [
+  {
+    method: 'GET',
+    path: '/api/keys',
+    handle: async ({ store, accountId }) => {
+      const keys = await listUsedKeys(store, accountId);
+      return { status: 200, body: { keys: keys.map(keyJson) } };
     },
-    { method: 'POST', path: '/api/keys', changes: 'keys', handle: (call) => addKey(store, call) },
-    { method: 'PATCH', path: '/api/keys/:alias', changes: 'keys', handle: (call) => changeKey(store, call) },
-    {
-      method: 'DELETE',
-      path: '/api/keys/:alias',
-      changes: 'keys',
-      handle: async ({ req, accountId }) => {
-        await deleteKey(store, accountId, String(req.params.alias)).catch((error) => {
-          throw error instanceof Refusal && error.code === 'key_has_history' ? refuse(error.code, hasHistory) : error;
-        });
-        return { status: 200, body: { deleted: true } };
-      },
+  },
+  { method: 'POST', path: '/api/keys', changes: 'keys', handle: addKey },
+  { method: 'PATCH', path: '/api/keys/:alias', changes: 'keys', handle: changeKey },
+  {
+    method: 'DELETE',
+    path: '/api/keys/:alias',
+    changes: 'keys',
+    handle: async ({ req, store, accountId }) => {
+      await deleteKey(store, accountId, String(req.params.alias)).catch((error) => {
+        throw error instanceof Refusal && error.code === 'key_has_history' ? refuse(error.code, hasHistory) : error;
+      });
+      return { status: 200, body: { deleted: true } };
     },
-    { method: 'POST', path: '/api/keys/:alias/rotate', changes: 'keys', handle: (call) => rotate(store, call) },
-  ];
-}
+  },
+  { method: 'POST', path: '/api/keys/:alias/rotate', changes: 'keys', handle: rotate },
+];
 
-async function addKey(store: RecordStore, { accountId, given }: DashboardCall): Promise<ApiReply> {
+async function addKey({ store, accountId, given }: DashboardCall): Promise<ApiReply> {
   const alias = requireRead(readAlias(given.alias));
   const change = readChange(given);
   const key = makeKey(accountId, randomBytes(32));
@@ -57,7 +54,7 @@ async function addKey(store: RecordStore, { accountId, given }: DashboardCall): 
   return { status: 201, body: { id, alias, key } };
 }
 
-async function changeKey(store: RecordStore, { req, accountId, given }: DashboardCall): Promise<ApiReply> {
+async function changeKey({ store, req, accountId, given }: DashboardCall): Promise<ApiReply> {
   const { used: _, ...key } = keyJson({
     ...(await setKey(store, accountId, String(req.params.alias), readChange(given))),
     used: null,
@@ -66,7 +63,7 @@ async function changeKey(store: RecordStore, { req, accountId, given }: Dashboar
 }
 
 /** Makes a new secret; the old one goes on under another alias for some hours, or stops at once where the key has quotas. */
-async function rotate(store: RecordStore, { req, accountId, given }: DashboardCall): Promise<ApiReply> {
+async function rotate({ store, req, accountId, given }: DashboardCall): Promise<ApiReply> {
   const alias = String(req.params.alias);
   const limits = { min: 0, max: maxOverlapHours, subject: 'overlap_hours' };
   const hours = readGiven(given, 'overlap_hours', (value) => readWhole(value, limits)) ?? defaultOverlapHours;

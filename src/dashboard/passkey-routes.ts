@@ -46,8 +46,8 @@ export function passkeyRoutes(parts: PasskeyParts): { open: OpenRoute[]; signedI
         method: 'DELETE',
         path: '/api/passkeys/:id',
         changes: 'own',
-        handle: async ({ req, signedIn }) => {
-          await removePasskey(store, passkeyOf(signedIn, req), parts.hasOpenid);
+        handle: async ({ req, store, signedIn, accountId }) => {
+          await removePasskey(store, { ...passkeyOf(signedIn, req), accountId }, parts.hasOpenid);
           return { status: 200, body: { removed: true } };
         },
       },
@@ -89,13 +89,13 @@ async function beginPasskey(parts: PasskeyParts, { signedIn }: DashboardCall): P
   return { status: 200, body: { ...(await creationOptions(site, { personId, scope, email, known, session })) } };
 }
 
-async function addMade(parts: PasskeyParts, { signedIn, given }: DashboardCall): Promise<ApiReply> {
+async function addMade(parts: PasskeyParts, { store, signedIn, accountId, given }: DashboardCall): Promise<ApiReply> {
   const name = requireRead(readPasskeyName(given.name));
   const { readCreated } = await import('./passkey-ceremony.ts');
   const { secretHash } = signedIn.session;
   const made = await readCreated(siteOf(parts), secretHash, given.response);
   if (made === null) throw refuse('bad_request', 'Bad Request: this is no passkey that was just made here: try again');
-  await addPasskey(parts.store, { personId: signedIn.person.id, secretHash }, { ...made, name });
+  await addPasskey(store, { personId: signedIn.person.id, secretHash, accountId }, { ...made, name });
   return { status: 201, body: { id: made.id, name } };
 }
 

@@ -44,7 +44,7 @@ export function signInRoutes(parts: SignInParts): { open: OpenRoute[]; signedIn:
         changes: 'own',
         handle: (call) => changeAccount(store, call),
       },
-      { method: 'POST', path: '/api/password', changes: 'own', handle: (call) => changePassword(store, call) },
+      { method: 'POST', path: '/api/password', changes: 'own', handle: (call) => changePassword(call) },
       { method: 'GET', path: '/api/sessions', handle: (call) => showSessions(store, call) },
       { method: 'DELETE', path: '/api/sessions/:name', changes: 'own', handle: (call) => revoke(store, call) },
       {
@@ -172,10 +172,10 @@ async function changeAccount(store: RecordStore, { signedIn, given }: DashboardC
   return { status: 200, body: { account: slug } };
 }
 
-async function changePassword(store: RecordStore, { signedIn, given }: DashboardCall): Promise<ApiReply> {
+async function changePassword({ store, signedIn, accountId, given }: DashboardCall): Promise<ApiReply> {
   const { value, problem } = readPassword(given.password);
   if (problem !== undefined) throw refuse('bad_request', `Bad Request: ${problem}`);
-  if (!(await setPassword(store, nameOf(signedIn), await hashPassword(value)))) {
+  if (!(await setPassword(store, { ...nameOf(signedIn), accountId }, await hashPassword(value)))) {
     throw refuse('forbidden', 'A password of yours opens more than this account: sign in with it to change it');
   }
   return { status: 200, body: { password_set: true } };

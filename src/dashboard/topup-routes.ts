@@ -2,7 +2,6 @@ import { refuse } from '../base/errors.ts';
 import { changeTopup, topupJson } from '../billing/change-topup.ts';
 import { readTopupChoice, type TopupChoice, topupOf } from '../model/topup.ts';
 import { readTopup } from '../store/money/set-topup.ts';
-import type { RecordStore } from '../store/script.ts';
 import type { DashboardRoute } from './dashboard-app.ts';
 import { type GivenMembers, requireRead } from './given-values.ts';
 
@@ -22,18 +21,21 @@ const packMembers = {
 } as const;
 
 /** The automatic top-up of an account: what it buys, when, and at most for how much. */
-export function topupRoutes(store: RecordStore, hasProvider: boolean): DashboardRoute[] {
+export function topupRoutes(hasProvider: boolean): DashboardRoute[] {
   return [
     {
       method: 'GET',
       path: '/api/topup',
-      handle: async ({ accountId }) => ({ status: 200, body: topupJson(topupOf(await readTopup(store, accountId))) }),
+      handle: async ({ store, accountId }) => ({
+        status: 200,
+        body: topupJson(topupOf(await readTopup(store, accountId))),
+      }),
     },
     {
       method: 'PUT',
       path: '/api/topup',
       changes: 'money',
-      handle: async ({ accountId, given }) => {
+      handle: async ({ store, accountId, given }) => {
         const topup = await changeTopup(store, accountId, readChoice(given), { by: 'owner', hasProvider });
         return { status: 200, body: topupJson(topup) };
       },

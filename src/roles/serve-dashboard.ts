@@ -5,6 +5,7 @@ import { readJsonLines } from '../archive/json-lines.ts';
 import type { Config } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import type { Shutdown } from '../base/shutdown.ts';
+import { auditRoutes } from '../dashboard/audit-routes.ts';
 import type { CallByHand } from '../dashboard/call-by-hand.ts';
 import { checkoutRoutes } from '../dashboard/checkout-routes.ts';
 import { type DashboardPart, makeDashboard, type OpenRoute } from '../dashboard/dashboard-app.ts';
@@ -61,20 +62,23 @@ export async function serveDashboard(
     routes: [
       ...signIn.signedIn,
       ...passkeys.signedIn,
-      ...keyRoutes(store),
+      ...keyRoutes,
       ...requestLogRoutes(store, openArchived),
       ...jobHistoryRoutes({ ...share, draining: draining.signal }),
       ...moneyRoutes(store, openArchived),
-      ...topupRoutes(store, config.stripeKey !== null),
+      ...topupRoutes(config.stripeKey !== null),
       ...checkoutRoutes({ store, provider, dashboardUrl }),
-      ...peopleRoutes(store, dashboardUrl),
-      ...deliveryRoutes(store, seal),
+      ...peopleRoutes(dashboardUrl),
+      ...deliveryRoutes(seal),
+      ...auditRoutes(openArchived),
     ],
     extend: (made) => {
       servePages(made);
       payments?.(made);
     },
     cookies,
+    store,
+    findCaller,
     dashboardUrl,
     log,
     metrics,

@@ -150,6 +150,14 @@ export const keys = {
   blocks: one('blocks'),
   /** String: the last private address that forwarded requests of others without being trusted; expires by itself. */
   strayProxy: one('stray_proxy'),
+  /** Stream: changes by people and operators, of an account or, under `all`, of everything. Append-only. */
+  audit: of('accountId', 'audit'),
+  /** Sorted set: names of these streams that have entries, by the time of their oldest. */
+  auditStreams: one('audit_streams'),
+  /** List: JSON of each part that was moved to the object store, oldest first. */
+  auditDays: of('accountId', 'audit_days'),
+  /** Sorted set: `audit/id/part` of moved entries by the time of the newest. */
+  auditParts: one('audit_parts'),
   /** Hash: a person of the dashboard; `role:<account id>` → their role there. */
   person: of('personId', 'person'),
   /** Hash: person id → e-mail address of the people of an account. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { refuse } from '../base/errors.ts';
+import type { Actor } from '../model/audit.ts';
 import { channels, keys } from './keys.ts';
 import type { Connection } from './redis/connection.ts';
 import { LostAnswer } from './redis/lost-answer.ts';
@@ -20,6 +21,8 @@ export interface RecordStore {
   readonly connection: Connection;
   /** `offset`: milliseconds that a rehearsal has moved the clock on. */
   readonly clock: { now(): number; offset(): number };
+  /** Author of the changes that go into the audit log; absent for what the service does by itself. */
+  readonly actor?: Actor;
   /** Called with the duration of each script. */
   readonly observe?: (script: string, seconds: number) => void;
   /** Time within which a repeated step must be answered, where the connection's own would be too long. */

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { keys } from '../../src/store/keys.ts';
 import { archivedPartKey, listArchivedParts } from '../../src/store/log/archived-parts.ts';
 import { forgetArchived } from '../../src/store/log/forget-archived.ts';
 import { freeLineStream } from '../../src/store/log/read-lines.ts';
@@ -35,7 +36,12 @@ describe('an archived part that is forgotten', () => {
       },
     };
     await redis.connection.send(['CONFIG', 'RESETSTAT']);
-    const part = { member: `free/${keyId}/${n}-0`, list: origin.list, object: parts[n]?.object ?? '' };
+    const part = {
+      member: `free/${keyId}/${n}-0`,
+      list: origin.list,
+      expiring: keys.days,
+      object: parts[n]?.object ?? '',
+    };
     await forgetArchived({ ...store, connection: counting }, part);
     const told = String(await redis.connection.send(['INFO', 'commandstats']));
     const commands = [...told.matchAll(/^cmdstat_(l\w+):calls=(\d+)/gm)].map(([, name, calls]) => `${calls} ${name}`);

@@ -125,7 +125,8 @@ describe('the bounds of the record', () => {
     expect(await count('HLEN', keys.signInLinks(personId))).to.equal(recordLimits.sessionsOfPerson);
     const ada = aSecret('last@example.com');
     await openSessionByLink(store, await linkOf('last@example.com'), { session: ada, oldHash: '', ip: '', agent: '' });
-    const passkey = (id: string) => addPasskey(store, ada, { id, name: 'x', key: 'key', counter: 0, transports: [] });
+    const passkey = (id: string) =>
+      addPasskey(store, { ...ada, accountId }, { id, name: 'x', key: 'key', counter: 0, transports: [] });
     for (let n = 0; n < recordLimits.passkeysOfPerson; n++) await passkey(`p${n}`);
     expect(await refusalOf(passkey('more'))).to.equal('too_many');
     expect(await count('HLEN', keys.passkeyOwners)).to.equal(recordLimits.passkeysOfPerson);

@@ -11,9 +11,9 @@ import { scenarios } from '../support/script-scenarios.ts';
 const most = 60;
 /** Scripts with at most one write, or whose writes lose nothing when they are done in part. */
 const others = [
-  ...['lead', 'layout', 'storing', 'tell', 'set-plan', 'poll', 'usage', 'due-webhooks', 'read-books', 'openings'],
-  ...['set-offer', 'watch', 'drop-file', 'interrupt-recording', 'move-session', 'end-session'],
-  ...['count-sign-in', 'take-sign-in-back', 'key-usage', 'cancel-batch', 'name-passkey', 'begin-drain', 'end-drain'],
+  ...['lead', 'layout', 'storing', 'tell', 'poll', 'usage', 'due-webhooks', 'read-books', 'openings'],
+  ...['watch', 'drop-file', 'interrupt-recording', 'move-session', 'end-session'],
+  ...['count-sign-in', 'take-sign-in-back', 'key-usage', 'cancel-batch', 'name-passkey'],
 ];
 
 describe('a script that fails in its middle', function () {
@@ -23,7 +23,8 @@ describe('a script that fails in its middle', function () {
     for (const file of globSync('src/store/**/*.ts')) await import(`../../${file}`);
   });
   eachWithEmptyRecord((fresh) => {
-    store = fresh;
+    // With an author, so that the audit log is among what is undone.
+    store = { ...fresh, actor: { via: 'command', who: 'root', from: 'host' } };
   });
   beforeEach(async () => {
     await lead(store, holder);

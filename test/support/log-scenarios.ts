@@ -1,5 +1,6 @@
 import { countAuthFailure, forgetFailures } from '../../src/store/access/count-auth-failure.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
+import { keys } from '../../src/store/keys.ts';
 import { type EntryStream, readOldestEntries } from '../../src/store/log/archived-parts.ts';
 import { noteOldest } from '../../src/store/log/due-streams.ts';
 import { forgetArchived, listExpiredParts } from '../../src/store/log/forget-archived.ts';
@@ -41,7 +42,7 @@ export const logScenarios: Readonly<Record<string, Scenario>> = {
   'move-days': logging(moveFirst),
   'drop-days': logging(async (store, lines) => {
     await (await moveFirst(store, lines))(store);
-    const [part] = await listExpiredParts(store, store.clock.now());
+    const [part] = await listExpiredParts(store, keys.days, store.clock.now());
     if (!part) throw new Error('no archived part is expired');
     return (s) => forgetArchived(s, part);
   }),

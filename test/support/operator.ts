@@ -104,7 +104,7 @@ function inherited(): Environment {
 }
 
 function checkShape<T>([group, verb]: readonly string[], value: T): T {
-  const { json } = commands.find((one) => one.group === group && one.verb === verb)!;
+  const { json } = commands.find((one) => one.group === group && (one.verb === verb || one.verb === ''))!;
   const values = json.startsWith('[') ? (value as unknown as object[]) : [value as object];
   const names = json.match(/\w+/g)!.filter((name) => !atTimes.test(name));
   for (const one of values) {

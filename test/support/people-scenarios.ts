@@ -60,8 +60,8 @@ function withPasskey(step: (accountId: string, personId: string) => Step): Scena
     const [link, session] = [aSecret(), aSecret()];
     await invitePerson(store, invitation(accountId, 'owner', link.text));
     await openSessionByLink(store, link.secretHash, { session, ...from });
-    await setPassword(store, session, 'hash');
-    await addPasskey(store, session, passkey);
+    await setPassword(store, { ...session, accountId }, 'hash');
+    await addPasskey(store, { ...session, accountId }, passkey);
     return { account: accountId, step: step(accountId, session.personId) };
   };
 }
@@ -91,12 +91,15 @@ export const peopleScenarios: Readonly<Record<string, Scenario>> = {
     const session = aSecret();
     return (s) => openSessionByPasskey(s, proof, accountId, { session, ...from });
   }),
-  'add-passkey': withAda((_account, _link, session) => (s) => addPasskey(s, session, passkey), true),
+  'add-passkey': withAda((accountId, _link, session) => (s) => addPasskey(s, { ...session, accountId }, passkey), true),
   'remove-passkey': withPasskey(
-    (_account, personId) => (s) => removePasskey(s, { personId, passkeyId: passkey.id, scope: '' }, false),
+    (accountId, personId) => (s) => removePasskey(s, { personId, passkeyId: passkey.id, scope: '', accountId }, false),
   ),
   'remove-person with a passkey': withPasskey((accountId) => (s) => removePerson(s, accountId, email)),
-  'set-password': withAda((_account, _link, session) => (s) => setPassword(s, session, 'hash'), true),
+  'set-password': withAda(
+    (accountId, _link, session) => (s) => setPassword(s, { ...session, accountId }, 'hash'),
+    true,
+  ),
   'rotate-key': async (store) => {
     const caller = await anAccount(store);
     const made = { id: 'new', hash: 'b'.repeat(64), oldAlias: 'old', overlapMs: 60_000, maxKeys: 10 };

@@ -4,6 +4,7 @@ import { authorize } from '../../src/store/access/authorize.ts';
 import { chargeCall } from '../../src/store/access/charge-call.ts';
 import { clearBlock } from '../../src/store/access/clear-block.ts';
 import { countAuthFailure } from '../../src/store/access/count-auth-failure.ts';
+import { beginDrain, endDrain } from '../../src/store/access/drain.ts';
 import { refuseCall } from '../../src/store/access/refuse-call.ts';
 import { releaseCall } from '../../src/store/access/release-call.ts';
 import { createAccount } from '../../src/store/accounts/create-account.ts';
@@ -13,6 +14,7 @@ import { removeAccount } from '../../src/store/accounts/remove-account.ts';
 import { removePlan } from '../../src/store/accounts/remove-plan.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { setKey } from '../../src/store/accounts/set-key.ts';
+import { setPlan } from '../../src/store/accounts/set-plan.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { endMail } from '../../src/store/mail/end-mail.ts';
@@ -20,6 +22,7 @@ import { takeMail } from '../../src/store/mail/take-mail.ts';
 import { addPack } from '../../src/store/money/add-pack.ts';
 import { endPurchase } from '../../src/store/money/end-purchase.ts';
 import { grantCredits } from '../../src/store/money/grant-credits.ts';
+import { removeOffer, setOffer } from '../../src/store/money/offers.ts';
 import { reversePurchase } from '../../src/store/money/reverse-purchase.ts';
 import { rollPeriod } from '../../src/store/money/roll-period.ts';
 import { setTopup } from '../../src/store/money/set-topup.ts';
@@ -52,6 +55,7 @@ const topup = {
   customer: 'c',
   payment_method: 'm',
 };
+const anOffer = { name: 'big', title: 'Big', credits: 9, price_cents: 900, currency: 'eur' } as const;
 const wasPaid = { verdict: 'paid', payment: 'pi_1', seller: { name: '', address: '', tax: '' } } as const;
 const wasDeclined = { verdict: 'declined', payment: '', reason: 'no' } as const;
 const purchaseOf = async (store: TestStore, account: string) => {
@@ -226,6 +230,20 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     (caller) => (s) => setKey(s, caller.accountId, caller.keyId.slice(0, 8), { category: 'c', active: false }),
   ),
   'delete-key': account({}, (caller) => (s) => deleteKey(s, caller.accountId, caller.keyId.slice(0, 8))),
+  'begin-drain': account({}, () => (s) => beginDrain(s)),
+  'end-drain': async (store) => {
+    await beginDrain(store);
+    return { step: (s) => endDrain(s) };
+  },
+  'set-plan': account(
+    {},
+    () => (s) => setPlan(s, { name: 'other', quota: 9, per_second: null, per_minute: null, paid: false }),
+  ),
+  'set-offer': account({}, () => (s) => setOffer(s, anOffer)),
+  'remove-offer': async (store) => {
+    await setOffer(store, anOffer);
+    return { step: (s) => removeOffer(s, anOffer.name) };
+  },
   'remove-plan': account({}, () => (s) => removePlan(s, 'other')),
   enter: account(busy, (caller) => (s) => authorize(s, caller), 400),
   'fail-auth': account(

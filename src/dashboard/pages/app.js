@@ -1,4 +1,5 @@
 import { AccountPage } from '/account.js';
+import { Audit } from '/audit.js';
 import { Billing } from '/billing.js';
 import { Download } from '/download.js';
 import { html, Notice, useEffect, useState } from '/elements.js';
@@ -21,6 +22,7 @@ const views = [
   ['/billing', 'Billing', Billing],
   ['/webhooks', 'Webhooks', Webhooks],
   ['/people', 'People', People],
+  ['/audit', 'Audit log', Audit],
   ['/account', 'Your sign-in', AccountPage],
 ];
 
@@ -99,6 +101,7 @@ function Frame({ session, path, address, go, load }) {
     document.title = `${title ?? (jobId ? 'Job' : 'Not found')} · trawl`;
   }, [title, jobId]);
   const may = { change: ['owner', 'member'].includes(session.role), own: session.role === 'owner' };
+  const seen = views.filter(([, , page]) => page !== Audit || may.own || session.user.operator);
   const choose = async (event) => {
     await ask('POST', '/api/session/account', { account: event.target.value });
     location.assign('/');
@@ -114,7 +117,7 @@ function Frame({ session, path, address, go, load }) {
         <div class="brand"><img src="/icon.svg" alt="" />trawl</div>
         <nav aria-label="Pages">
           <ul>
-            ${views.map(
+            ${seen.map(
               ([to, name]) =>
                 html`<li><a href=${to} aria-current=${to === path || (to === '/jobs' && jobId) ? 'page' : undefined}>${name}</a></li>`,
             )}

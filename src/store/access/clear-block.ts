@@ -1,15 +1,18 @@
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { type RecordStore, run, script } from '../script.ts';
 
 /** Ends the block of an address and forgets its failures. Answers {'cleared'} or {'not_found'}. */
 const clearBlockScript = script(
   'clear-block',
   'always',
-  ['failures', 'failing', 'blocks'] as const,
-  ['address', 'blocksChannel'] as const,
-  /* lua */ `
-local blocked = redis.call('ZREM', blocks, address)
+  ['failures', 'failing', 'blocks', ...noteKeyNames] as const,
+  ['address', 'blocksChannel', ...noteArgNames] as const,
+  /* lua */ `${noteChange}
+if not redis.call('ZSCORE', blocks, address) and redis.call('HEXISTS', failures, address) == 0 then return { 'not_found' } end
+if note_change() then return { 'audit_full' } end
+redis.call('ZREM', blocks, address)
 redis.call('ZREM', failing, address)
-if blocked + redis.call('HDEL', failures, address) == 0 then return { 'not_found' } end
+redis.call('HDEL', failures, address)
 redis.call('PUBLISH', blocksChannel, address)
 return { 'cleared' }
 `,
@@ -17,6 +20,8 @@ return { 'cleared' }
 
 /** Ends the block of an address and forgets its failures; returns false when it had neither. */
 export async function clearBlock(store: RecordStore, address: string): Promise<boolean> {
-  const [word] = await run(store, clearBlockScript, { address });
-  return word === 'cleared';
+  const noted = noteOf(store, '', { action: 'block.clear', target: address });
+  const reply = await run(store, clearBlockScript, { address, ...noted });
+  requireNoted(reply);
+  return reply[0] === 'cleared';
 }

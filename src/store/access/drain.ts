@@ -1,3 +1,4 @@
+import { noteArgNames, noteChange, noteKeyNames, noteOf } from '../audit/note-change.ts';
 import { readActiveJobs, readOpenings } from '../jobs/open-work.ts';
 import { keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
@@ -9,11 +10,14 @@ import { type RecordStore, run, script } from '../script.ts';
 const beginDrainScript = script(
   'begin-drain',
   'always',
-  ['drain'] as const,
-  ['endsMs'] as const,
-  /* lua */ `
+  ['drain', ...noteKeyNames] as const,
+  ['endsMs', ...noteArgNames] as const,
+  /* lua */ `${noteChange}
 local left = redis.call('PTTL', drain)
-if left == -2 then redis.call('SET', drain, string.format('%d', now)) end
+if left == -2 then
+  note_change()
+  redis.call('SET', drain, string.format('%d', now))
+end
 if endsMs == '' then redis.call('PERSIST', drain)
 elseif left ~= -1 then redis.call('PEXPIRE', drain, endsMs) end
 return { left == -2 and 'on' or 'known' }
@@ -24,9 +28,10 @@ return { left == -2 and 'on' or 'known' }
 const endDrainScript = script(
   'end-drain',
   'always',
-  ['drain'] as const,
-  [],
-  /* lua */ `
+  ['drain', ...noteKeyNames] as const,
+  noteArgNames,
+  /* lua */ `${noteChange}
+if redis.call('EXISTS', drain) == 1 then note_change() end
 redis.call('DEL', drain)
 return { 'off' }
 `,
@@ -34,13 +39,16 @@ return { 'off' }
 
 /** Begins a drain, which survives every restart; with `endsMs` it ends after that time. Returns false when one lasts already. */
 export async function beginDrain(store: RecordStore, endsMs: number | null = null): Promise<boolean> {
-  const [word] = await run(store, beginDrainScript, { endsMs: endsMs ?? '' });
+  const [word] = await run(store, beginDrainScript, {
+    endsMs: endsMs ?? '',
+    ...noteOf(store, '', { action: 'drain.on', target: '' }),
+  });
   return word === 'on';
 }
 
 /** Ends a drain: admissions are open again. */
 export async function endDrain(store: RecordStore): Promise<void> {
-  await run(store, endDrainScript, {});
+  await run(store, endDrainScript, noteOf(store, '', { action: 'drain.off', target: '' }));
 }
 
 /** Returns when the drain began, in milliseconds; `null` without one. */

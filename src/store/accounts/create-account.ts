@@ -1,6 +1,7 @@
 import { refuse } from '../../base/errors.ts';
 import type { Account } from '../../model/account.ts';
 import { periodAt } from '../../model/billing-period.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { hashTexts, type RecordStore, run, script } from '../script.ts';
 import { readAccount } from './read-accounts.ts';
@@ -13,17 +14,18 @@ import { type AccountChange, accountFields } from './set-account.ts';
 const createAccountScript = script(
   'create-account',
   'needs memory',
-  [...balanceKeyNames, 'slugs', 'planUsers', 'periods'] as const,
-  ['accountId', 'slug', 'plan', 'fields', 'start', 'finish'] as const,
-  /* lua */ `${balances}
+  [...balanceKeyNames, 'slugs', 'planUsers', 'periods', ...noteKeyNames] as const,
+  ['accountId', 'slug', 'plan', 'fields', 'start', 'finish', ...noteArgNames] as const,
+  /* lua */ `${balances}${noteChange}
 if redis.call('HEXISTS', slugs, slug) == 1 or redis.call('EXISTS', account) == 1 then return { 'already_exists' } end
 if plan ~= '' and redis.call('HEXISTS', plans, plan) == 0 then return { 'no_plan' } end
+if note_change() then return { 'audit_full' } end
 local flat = { 'id', accountId, 'slug', slug, 'plan', plan, 'created_at', now, 'quota', 0, 'used', 0, 'packs_left', 0,
   'credits_given', 0, 'credits_consumed', 0, 'held', 0, 'completed', 0, 'running', 0, 'tag', 0, 'last_entry', '', 'removed_at', '',
   'period_start', '', 'period_end', '', 'period_anchor', '' }
 for name, value in pairs(cjson.decode(fields)) do flat[#flat + 1], flat[#flat + 2] = name, value end
 local is_counted = false
-undos[1] = function()
+undos[#undos + 1] = function()
   redis.pcall('DEL', account)
   redis.pcall('ZREM', periods, accountId)
   if is_counted then redis.pcall('HINCRBY', planUsers, plan, -1) end
@@ -63,15 +65,20 @@ export async function createAccount(
   { plan: wantedPlan, ...fields }: AccountChange & { name: string },
 ): Promise<Account> {
   const plan = wantedPlan ?? '';
+  const { webhook_secret: _, ...shown } = fields;
   const period = periodAt(store.clock.now(), store.clock.now());
-  const [word] = await run(store, createAccountScript, {
+  const noted = noteOf(store, accountId, { action: 'account.create', target: slug, change: { plan, ...shown } });
+  const reply = await run(store, createAccountScript, {
     accountId,
     slug,
     plan,
     fields: JSON.stringify(hashTexts(accountFields({ ...defaults, ...fields }))),
     start: period.start,
     finish: period.end,
+    ...noted,
   });
+  requireNoted(reply);
+  const [word] = reply;
   if (word === 'already_exists') throw refuse('already_exists', `An account ${slug} exists already`);
   if (word === 'no_plan') throw refuse('not_found', `There is no plan ${plan}`);
   return readAccount(store, accountId);

@@ -1,6 +1,7 @@
 import { refuse } from '../../base/errors.ts';
 import { quotaWindows } from '../../model/account.ts';
 import { recordLimits } from '../../model/record-limits.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { type KeyChange, keyFields } from './set-key.ts';
 
@@ -8,15 +9,16 @@ import { type KeyChange, keyFields } from './set-key.ts';
 const createKeyScript = script(
   'create-key',
   'needs memory',
-  ['account', 'keyring', 'key'] as const,
-  ['accountId', 'alias', 'hash', 'fields'] as const,
-  /* lua */ `
+  ['account', 'keyring', 'key', ...noteKeyNames] as const,
+  ['accountId', 'alias', 'hash', 'fields', ...noteArgNames] as const,
+  /* lua */ `${noteChange}
 if redis.call('HGET', account, 'removed_at') ~= '' then return { 'not_found' } end
 if redis.call('HEXISTS', keyring, alias) == 1 or redis.call('EXISTS', key) == 1 then return { 'already_exists' } end
 if redis.call('HLEN', keyring) >= ${recordLimits.keysOfAccount} then return { 'too_many' } end
+if note_change() then return { 'audit_full' } end
 local flat = { 'account', accountId, 'alias', alias, 'created_at', now, 'last_used_at', '', 'total', 0 }
 for name, value in pairs(cjson.decode(fields)) do flat[#flat + 1], flat[#flat + 2] = name, value end
-undos[1] = function() redis.pcall('DEL', key) end
+undos[#undos + 1] = function() redis.pcall('DEL', key) end
 redis.call('HSET', key, unpack(flat))
 redis.call('HSET', keyring, alias, hash)
 return { 'created' }
@@ -33,12 +35,17 @@ export async function createKey(
   made: KeyChange & { id: string; alias: string; hash: string },
 ): Promise<void> {
   const fields = { ...keyFields({ ...defaults, quotas: noQuotas }), ...keyFields(made) };
-  const [word] = await run(store, createKeyScript, {
+  const { category, active, expires, quotas } = made;
+  const change = { category, active, expires, quotas };
+  const reply = await run(store, createKeyScript, {
     accountId,
     alias: made.alias,
     hash: made.hash,
     fields: JSON.stringify({ id: made.id, ...fields }),
+    ...noteOf(store, accountId, { action: 'key.create', target: made.alias, change }),
   });
+  requireNoted(reply);
+  const [word] = reply;
   if (word === 'already_exists') throw refuse('already_exists', `The account has a key ${made.alias} already`);
   if (word === 'too_many') {
     const most = `An account has at most ${recordLimits.keysOfAccount} keys`;

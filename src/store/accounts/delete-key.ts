@@ -1,4 +1,5 @@
 import { refuse } from '../../base/errors.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { findKeyHash, readKeyByHash } from './read-keys.ts';
 
@@ -9,12 +10,16 @@ import { findKeyHash, readKeyByHash } from './read-keys.ts';
 const deleteKeyScript = script(
   'delete-key',
   'always',
-  ['keyring', 'key', 'quota', 'freeLines', 'paidLines', 'lineStreams', 'freeDays', 'paidDays'] as const,
-  ['alias', 'hash', 'force'] as const,
-  /* lua */ `
+  [
+    ...(['keyring', 'key', 'quota', 'freeLines', 'paidLines', 'lineStreams', 'freeDays', 'paidDays'] as const),
+    ...noteKeyNames,
+  ],
+  ['alias', 'hash', 'force', ...noteArgNames] as const,
+  /* lua */ `${noteChange}
 if redis.call('HGET', keyring, alias) ~= hash then return { 'not_found' } end
 if force ~= '1' and redis.call('HGET', key, 'last_used_at') ~= '' then return { 'key_has_history' } end
-undos[1] = function() redis.pcall('HSET', keyring, alias, hash) end
+if note_change() then return { 'audit_full' } end
+undos[#undos + 1] = function() redis.pcall('HSET', keyring, alias, hash) end
 redis.call('ZREM', lineStreams, freeLines, paidLines)
 redis.call('HDEL', keyring, alias)
 redis.call('DEL', key, quota, freeLines, paidLines, freeDays, paidDays)
@@ -26,6 +31,11 @@ return { 'deleted' }
 export async function deleteKey(store: RecordStore, accountId: string, alias: string, force = false): Promise<void> {
   const hash = await findKeyHash(store, accountId, alias);
   const { id } = await readKeyByHash(store, hash);
-  const [word] = await run(store, deleteKeyScript, { accountId, keyId: id, alias, hash, force: force ? '1' : '' });
+  const reply = await run(store, deleteKeyScript, {
+    ...{ accountId, keyId: id, alias, hash, force: force ? '1' : '' },
+    ...noteOf(store, accountId, { action: 'key.delete', target: alias }),
+  });
+  requireNoted(reply);
+  const [word] = reply;
   if (word !== 'deleted') throw refuse(word === 'key_has_history' ? 'key_has_history' : 'not_found');
 }

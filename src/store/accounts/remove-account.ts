@@ -1,4 +1,5 @@
 import { refuse } from '../../base/errors.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { keys } from '../keys.ts';
 import { removePeople } from '../people/remove-person.ts';
 import { type RecordStore, run, script } from '../script.ts';
@@ -13,16 +14,31 @@ import { listKeys } from './read-keys.ts';
 const removeAccountScript = script(
   'remove-account',
   'always',
-  ['account', 'open', 'slugs', 'removed', 'leaving', 'planUsers', 'periods', 'ready', 'topup', 'purchases'] as const,
-  ['accountId', 'slug'] as const,
-  /* lua */ `
+  [
+    ...([
+      'account',
+      'open',
+      'slugs',
+      'removed',
+      'leaving',
+      'planUsers',
+      'periods',
+      'ready',
+      'topup',
+      'purchases',
+    ] as const),
+    ...noteKeyNames,
+  ],
+  ['accountId', 'slug', ...noteArgNames] as const,
+  /* lua */ `${noteChange}
 local seen = redis.call('HMGET', account, 'held', 'plan', 'period_end', 'topup')
 if redis.call('HGET', slugs, slug) ~= accountId then return { 'not_found' } end
 if redis.call('ZCARD', open) > 0 or tonumber(seen[1]) > 0 then return { 'has_open_jobs' } end
 if redis.call('ZSCORE', purchases, accountId) and redis.call('HGET', topup, 'purchase_attempts') ~= '0' then return { 'in_use' } end
+if note_change() then return { 'audit_full' } end
 local earlier = redis.call('HGET', removed, slug)
 local is_counted = true
-undos[1] = function()
+undos[#undos + 1] = function()
   if seen[2] ~= '' then
     redis.pcall('ZADD', periods, seen[3], accountId)
     if not is_counted then redis.pcall('HINCRBY', planUsers, seen[2], 1) end
@@ -50,7 +66,10 @@ return { 'removed' }
 
 /** Removes an account, its people and its keys; its ledger stays. Throws `in_use` during a purchase, `has_open_jobs` or `not_found`. */
 export async function removeAccount(store: RecordStore, accountId: string, slug: string): Promise<void> {
-  const [word] = await run(store, removeAccountScript, { accountId, slug });
+  const noted = noteOf(store, accountId, { action: 'account.remove', target: slug });
+  const reply = await run(store, removeAccountScript, { accountId, slug, ...noted });
+  requireNoted(reply);
+  const [word] = reply;
   if (word === 'in_use') throw refuse('in_use', 'A purchase of the account is under way: try again when it has ended');
   if (word !== 'removed') throw refuse(word === 'has_open_jobs' ? 'has_open_jobs' : 'not_found');
   await deleteRest(store, accountId);
@@ -66,7 +85,8 @@ export async function finishRemovals(store: RecordStore, report: (error: unknown
   return leaving.length;
 }
 
-async function deleteRest(store: RecordStore, accountId: string): Promise<void> {
+/** Notes nothing more: the removal of the account says all of it. */
+async function deleteRest({ actor: _, ...store }: RecordStore, accountId: string): Promise<void> {
   await removePeople(store, accountId);
   for (const { alias } of await listKeys(store, accountId)) await deleteKey(store, accountId, alias, true);
   await store.connection.send(['SREM', keys.leaving, accountId]);

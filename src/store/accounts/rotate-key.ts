@@ -1,4 +1,5 @@
 import { refuse } from '../../base/errors.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { keys } from '../keys.ts';
 import { type RecordStore, run, script, text } from '../script.ts';
 import { findKeyHash } from './read-keys.ts';
@@ -11,9 +12,9 @@ import { findKeyHash } from './read-keys.ts';
 const rotateKeyScript = script(
   'rotate-key',
   'needs memory',
-  ['keyring', 'oldKey', 'oldQuota', 'newKey', 'newQuota'] as const,
-  ['alias', 'oldHash', 'newHash', 'newId', 'oldAlias', 'overlap', 'maxKeys'] as const,
-  /* lua */ `
+  ['keyring', 'oldKey', 'oldQuota', 'newKey', 'newQuota', ...noteKeyNames] as const,
+  ['alias', 'oldHash', 'newHash', 'newId', 'oldAlias', 'overlap', 'maxKeys', ...noteArgNames] as const,
+  /* lua */ `${noteChange}
 if redis.call('HGET', keyring, alias) ~= oldHash then return { 'not_found' } end
 if redis.call('HEXISTS', keyring, oldAlias) == 1 then return { 'already_exists' } end
 if redis.call('HLEN', keyring) >= tonumber(maxKeys) then return { 'too_many' } end
@@ -24,7 +25,8 @@ for _, window in ipairs({ 'total', 'daily', 'weekly', 'monthly' }) do
   if old['quota_' .. window] ~= '' then ends = now end
 end
 if old.expires ~= '' then ends = math.min(ends, tonumber(old.expires)) end
-undos[1] = function()
+if note_change() then return { 'audit_full' } end
+undos[#undos + 1] = function()
   redis.pcall('DEL', newKey, newQuota)
   redis.pcall('HSET', oldKey, 'alias', alias, 'expires', old.expires)
   redis.pcall('HSET', keyring, alias, oldHash)
@@ -66,7 +68,9 @@ export async function rotateKey(store: RecordStore, accountId: string, alias: st
     oldAlias: made.oldAlias,
     overlap: made.overlapMs,
     maxKeys: made.maxKeys,
+    ...noteOf(store, accountId, { action: 'key.rotate', target: alias, change: { overlap_ms: made.overlapMs } }),
   });
+  requireNoted(reply);
   switch (text(reply[0])) {
     case 'rotated':
       return Number(reply[1]);

@@ -1,6 +1,7 @@
 import { refuse } from '../../base/errors.ts';
 import type { Account } from '../../model/account.ts';
 import { periodAt } from '../../model/billing-period.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
@@ -15,14 +16,21 @@ import { readAccount } from './read-accounts.ts';
 const setAccountScript = script(
   'set-account',
   'needs memory',
-  [...balanceKeyNames, ...fairShareKeyNames.filter((key) => key !== 'account'), 'planUsers', 'periods'] as const,
-  ['accountId', 'plan', 'fields', 'start', 'finish'] as const,
-  /* lua */ `${balances}${fairShare}
+  [
+    ...balanceKeyNames,
+    ...fairShareKeyNames.filter((key) => key !== 'account'),
+    'planUsers',
+    'periods',
+    ...noteKeyNames,
+  ] as const,
+  ['accountId', 'plan', 'fields', 'start', 'finish', ...noteArgNames] as const,
+  /* lua */ `${balances}${fairShare}${noteChange}
 local refused = read_balances()
 if refused then return refused end
 local changes = cjson.decode(fields)
 local wanted = plan == '-' and '' or plan
 if wanted ~= '' and redis.call('HEXISTS', plans, wanted) == 0 then return { 'no_plan' } end
+if note_change() then return { 'audit_full' } end
 
 local function count_user(name, by)
   redis.call('HINCRBY', planUsers, name, by)
@@ -83,15 +91,24 @@ export async function setAccount(store: RecordStore, accountId: string, change: 
   const { plan: wanted, ...fields } = change;
   const plan = wanted === undefined ? '' : (wanted ?? '-');
   const period = periodAt(store.clock.now(), store.clock.now());
-  const [word] = await withRolledPeriod(store, accountId, () =>
+  const { webhook_secret: secret, ...shown } = change;
+  const noted = noteOf(store, accountId, {
+    action: 'account.change',
+    target: '',
+    change: { ...shown, ...(secret === undefined ? {} : { webhook_secret: secret === null ? null : 'new' }) },
+  });
+  const reply = await withRolledPeriod(store, accountId, () =>
     run(store, setAccountScript, {
       accountId,
       plan,
       fields: JSON.stringify(hashTexts(accountFields(fields))),
       start: period.start,
       finish: period.end,
+      ...noted,
     }),
   );
+  requireNoted(reply);
+  const [word] = reply;
   if (word === 'no_plan') throw refuse('not_found', `There is no plan ${plan}`);
   if (word === 'not_found') throw refuse('not_found', 'There is no such account');
   return readAccount(store, accountId);

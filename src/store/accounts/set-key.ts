@@ -1,5 +1,6 @@
 import { refuse } from '../../base/errors.ts';
 import type { Key, Quotas } from '../../model/account.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { hashTexts, type RecordStore, run, script } from '../script.ts';
 import { findKeyHash, readKeyByHash } from './read-keys.ts';
 
@@ -7,10 +8,11 @@ import { findKeyHash, readKeyByHash } from './read-keys.ts';
 const setKeyScript = script(
   'set-key',
   'always',
-  ['keyring', 'key'] as const,
-  ['alias', 'hash', 'fields'] as const,
-  /* lua */ `
+  ['keyring', 'key', ...noteKeyNames] as const,
+  ['alias', 'hash', 'fields', ...noteArgNames] as const,
+  /* lua */ `${noteChange}
 if redis.call('HGET', keyring, alias) ~= hash then return { 'not_found' } end
+if note_change() then return { 'audit_full' } end
 for name, value in pairs(cjson.decode(fields)) do redis.call('HSET', key, name, value) end
 return { 'set' }
 `,
@@ -23,8 +25,11 @@ export interface KeyChange extends Partial<Pick<Key, 'category' | 'active' | 'ex
 
 export async function setKey(store: RecordStore, accountId: string, alias: string, change: KeyChange): Promise<Key> {
   const hash = await findKeyHash(store, accountId, alias);
-  const [word] = await run(store, setKeyScript, { accountId, alias, hash, fields: JSON.stringify(keyFields(change)) });
-  if (word !== 'set') throw refuse('not_found', `The account has no key ${alias}`);
+  const noted = noteOf(store, accountId, { action: 'key.change', target: alias, change });
+  const fields = JSON.stringify(keyFields(change));
+  const reply = await run(store, setKeyScript, { accountId, alias, hash, fields, ...noted });
+  requireNoted(reply);
+  if (reply[0] !== 'set') throw refuse('not_found', `The account has no key ${alias}`);
   return readKeyByHash(store, hash);
 }
 

@@ -1,16 +1,18 @@
 import { refuse } from '../../base/errors.ts';
 import type { Plan } from '../../model/account.ts';
 import { recordLimits } from '../../model/record-limits.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { type RecordStore, run, script } from '../script.ts';
 
 /** Creates or changes a plan, for every account that has it from the next request on. Answers {'set'} or {'too_many'}. */
 const setPlanScript = script(
   'set-plan',
   'needs memory',
-  ['plans'] as const,
-  ['plan', 'json'] as const,
-  /* lua */ `
+  ['plans', ...noteKeyNames] as const,
+  ['plan', 'json', ...noteArgNames] as const,
+  /* lua */ `${noteChange}
 if redis.call('HEXISTS', plans, plan) == 0 and redis.call('HLEN', plans) >= ${recordLimits.plans} then return { 'too_many' } end
+if note_change() then return { 'audit_full' } end
 redis.call('HSET', plans, plan, json)
 return { 'set' }
 `,
@@ -18,7 +20,10 @@ return { 'set' }
 
 /** Throws `too_many`. */
 export async function setPlan(store: RecordStore, plan: Plan): Promise<void> {
-  const [word] = await run(store, setPlanScript, { plan: plan.name, json: JSON.stringify(plan) });
-  if (word === 'too_many')
+  const { name: target, ...change } = plan;
+  const noted = noteOf(store, '', { action: 'plan.set', target, change });
+  const reply = await run(store, setPlanScript, { plan: target, json: JSON.stringify(plan), ...noted });
+  requireNoted(reply);
+  if (reply[0] === 'too_many')
     throw refuse('too_many', `There are ${recordLimits.plans} plans, which is the limit: remove one`);
 }

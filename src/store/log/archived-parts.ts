@@ -9,14 +9,16 @@ export interface StreamEntry {
   readonly at: number;
 }
 
-/** A stream of a ledger or a request log, whose ended days are archived in the object store. */
+/** A stream of a ledger, a request log or an audit log, whose ended days are archived in the object store. */
 export interface EntryStream<T extends StreamEntry> {
-  readonly kind: 'ledger' | 'paid' | 'free';
+  readonly kind: 'ledger' | 'paid' | 'free' | 'audit';
   readonly id: string;
   readonly stream: string;
   /** Sorted set of the streams of its kind, by the time of their oldest entry. */
   readonly index: string;
   readonly list: string;
+  /** Sorted set of archived parts that are removed with time, absent for what is kept for ever. */
+  readonly expiring?: string;
   readonly read: (entry: string, fields: Readonly<Record<string, string>>) => T;
 }
 

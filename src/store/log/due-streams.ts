@@ -1,4 +1,6 @@
+import type { AuditEntry } from '../../model/audit.ts';
 import type { LedgerEntry } from '../../model/ledger.ts';
+import { auditStream } from '../audit/read-audit.ts';
 import { keys } from '../keys.ts';
 import { indexedStream } from '../lua/indexed-stream.ts';
 import { number, type RecordStore, readDue, run, script } from '../script.ts';
@@ -38,6 +40,15 @@ export async function listDueLines(
     const id = idOf(name);
     return name === keys.paidLines(id) ? paidLineStream(id) : freeLineStream(id);
   });
+}
+
+/** Returns the same of audit logs. */
+export async function listDueAudits(
+  store: RecordStore,
+  before: number,
+  skipped: number,
+): Promise<EntryStream<AuditEntry>[]> {
+  return (await readDue(store, keys.auditStreams, `(${before}`, skipped)).map((name) => auditStream(idOf(name)));
 }
 
 /** Returns the time of the oldest entry that a stream has in Redis, or `null`; the index may have had an older one. */

@@ -9,11 +9,11 @@ import { type ArchivedPart, archivedPartKey } from './archived-parts.ts';
 const dropDaysScript = script(
   'drop-days',
   'always',
-  ['list', 'days'] as const,
+  ['list', 'expiring'] as const,
   ['member', 'json'] as const,
   /* lua */ `
 if json ~= '' then redis.call('LREM', list, 1, json) end
-redis.call('ZREM', days, member)
+redis.call('ZREM', expiring, member)
 return { 'dropped' }
 `,
 );
@@ -24,20 +24,25 @@ interface ExpiredPart {
   readonly member: string;
   readonly object: string;
   readonly list: string;
+  readonly expiring: string;
 }
 
-/** Returns up to 100 archived parts whose lines are all older than `before`. */
-export async function listExpiredParts(store: RecordStore, before: number): Promise<ExpiredPart[]> {
-  return (await readDue(store, keys.days, `(${before}`)).map((member) => {
-    const [kind = '', id = '', from = ''] = member.split('/');
-    const list = kind === 'paid' ? keys.paidDays(id) : keys.freeDays(id);
-    return { member, list, object: archivedPartKey({ kind: kind === 'paid' ? 'paid' : 'free', id }, from) };
+/** Returns up to 100 archived parts whose entries are all older than `before`. */
+export async function listExpiredParts(store: RecordStore, expiring: string, before: number): Promise<ExpiredPart[]> {
+  return (await readDue(store, expiring, `(${before}`)).map((member) => {
+    const [kindText = '', id = '', from = ''] = member.split('/');
+    const kind = kindText === 'paid' || kindText === 'audit' ? kindText : 'free';
+    const list = { paid: keys.paidDays, free: keys.freeDays, audit: keys.auditDays }[kind](id);
+    return { member, list, expiring, object: archivedPartKey({ kind, id }, from) };
   });
 }
 
 /** Forgets an archived part whose object is removed. */
-export async function forgetArchived(store: RecordStore, { member, list, object }: ExpiredPart): Promise<void> {
-  await run(store, dropDaysScript, { list, member, json: (await findPart(store, list, object)) ?? '' });
+export async function forgetArchived(
+  store: RecordStore,
+  { member, list, expiring, object }: ExpiredPart,
+): Promise<void> {
+  await run(store, dropDaysScript, { list, expiring, member, json: (await findPart(store, list, object)) ?? '' });
 }
 
 /** Returns the element of a list of parts that names an object; it is one of the oldest, so the first page has it. */

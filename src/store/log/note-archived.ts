@@ -1,3 +1,4 @@
+import { keys } from '../keys.ts';
 import { indexedStream } from '../lua/indexed-stream.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import type { ArchivedPart, EntryStream, StreamEntry } from './archived-parts.ts';
@@ -10,7 +11,7 @@ import type { ArchivedPart, EntryStream, StreamEntry } from './archived-parts.ts
 const moveDaysScript = script(
   'move-days',
   'always',
-  ['stream', 'index', 'list', 'days'] as const,
+  ['stream', 'index', 'list', 'expiring'] as const,
   ['from', 'after', 'json', 'member', 'at'] as const,
   /* lua */ `${indexedStream}
 local newest = redis.call('LINDEX', list, -1)
@@ -20,10 +21,10 @@ local is_trimmed = false
 undos[1] = function()
   if is_trimmed then return end
   if redis.call('LINDEX', list, -1) == json then redis.call('RPOP', list) end
-  redis.pcall('ZREM', days, member)
+  redis.pcall('ZREM', expiring, member)
 end
 redis.call('RPUSH', list, json)
-if member ~= '' then redis.call('ZADD', days, at, member) end
+if member ~= '' then redis.call('ZADD', expiring, at, member) end
 redis.call('XTRIM', stream, 'MINID', after)
 is_trimmed = true
 note_oldest(stream, index)
@@ -50,8 +51,9 @@ export async function noteArchived(
     from,
     after: `${milliseconds}-${Number(number) + 1}`,
     json: JSON.stringify({ ...days, last: newest.entry }),
-    // A ledger is kept for ever, so it is never listed as expired.
-    member: origin.kind === 'ledger' ? '' : `${origin.kind}/${origin.id}/${from}`,
+    // Without a member nothing is added, so the key that stands for it is not written.
+    expiring: origin.expiring ?? keys.days,
+    member: origin.expiring === undefined ? '' : `${origin.kind}/${origin.id}/${from}`,
     at: newest.at,
   });
   return word === 'moved';

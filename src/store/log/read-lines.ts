@@ -9,12 +9,12 @@ export type StoredLogLine = LogLine & StreamEntry;
 /** Lines that carry money. */
 export function paidLineStream(keyId: string): EntryStream<StoredLogLine> {
   const [stream, list] = [keys.paidLines(keyId), keys.paidDays(keyId)];
-  return { kind: 'paid', id: keyId, stream, index: keys.lineStreams, list, read: lineOf };
+  return { kind: 'paid', id: keyId, stream, index: keys.lineStreams, list, expiring: keys.days, read: lineOf };
 }
 
 export function freeLineStream(keyId: string): EntryStream<StoredLogLine> {
   const [stream, list] = [keys.freeLines(keyId), keys.freeDays(keyId)];
-  return { kind: 'free', id: keyId, stream, index: keys.lineStreams, list, read: lineOf };
+  return { kind: 'free', id: keyId, stream, index: keys.lineStreams, list, expiring: keys.days, read: lineOf };
 }
 
 /** Returns request-log lines of an account or of one key, newest first; archived ones only where `open` is given. */

@@ -1,6 +1,7 @@
 import { refuse } from '../../base/errors.ts';
 import type { Pack } from '../../model/money.ts';
 import { recordLimits } from '../../model/record-limits.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { withRolledPeriod } from './roll-period.ts';
@@ -9,14 +10,15 @@ import { withRolledPeriod } from './roll-period.ts';
 const addPackScript = script(
   'add-pack',
   'needs memory',
-  balanceKeyNames,
-  ['accountId', 'id', 'json', 'total', 'purchasedAt'] as const,
-  /* lua */ `${balances}
+  [...balanceKeyNames, ...noteKeyNames],
+  ['accountId', 'id', 'json', 'total', 'purchasedAt', ...noteArgNames] as const,
+  /* lua */ `${balances}${noteChange}
 local refused = read_balances()
 if refused then return refused end
 if redis.call('HEXISTS', packs, id) == 1 then return { 'already_added' } end
 -- A pack has two fields. One that was paid is never refused.
 if redis.call('HLEN', packs) >= ${2 * recordLimits.packsOfAccount} then return { 'too_many' } end
+if note_change() then return { 'audit_full' } end
 book_plan_quota()
 grant_pack(id, json, tonumber(total), purchasedAt)
 write_balances()
@@ -26,15 +28,19 @@ return { 'added' }
 
 export async function addPack(store: RecordStore, accountId: string, pack: Omit<Pack, 'used'>): Promise<void> {
   const { id, title, purchased_at, total } = pack;
-  const [word] = await withRolledPeriod(store, accountId, () =>
+  const noted = noteOf(store, accountId, { action: 'pack.add', target: title, change: { total, purchased_at } });
+  const reply = await withRolledPeriod(store, accountId, () =>
     run(store, addPackScript, {
       accountId,
       id,
       json: JSON.stringify({ title, purchased_at, total }),
       total,
       purchasedAt: purchased_at,
+      ...noted,
     }),
   );
+  requireNoted(reply);
+  const [word] = reply;
   if (word === 'too_many') {
     const most = `An account has at most ${recordLimits.packsOfAccount} packs, exhausted ones included`;
     throw refuse('too_many', `${most}: add credits instead`);

@@ -1,5 +1,6 @@
 import { refuse } from '../../base/errors.ts';
 import { recordLimits } from '../../model/record-limits.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { withRolledPeriod } from './roll-period.ts';
@@ -11,15 +12,16 @@ import { withRolledPeriod } from './roll-period.ts';
 const grantScript = script(
   'grant',
   'needs memory',
-  [...balanceKeyNames, 'grants'] as const,
-  ['accountId', 'amount', 'reason', 'id'] as const,
-  /* lua */ `${balances}
+  [...balanceKeyNames, 'grants', ...noteKeyNames] as const,
+  ['accountId', 'amount', 'reason', 'id', ...noteArgNames] as const,
+  /* lua */ `${balances}${noteChange}
 local refused = read_balances()
 if refused then return refused end
 local granted = id ~= '' and redis.call('HGET', grants, id)
 if granted and granted ~= amount then return { 'conflict' } end
 if not granted then
   if id ~= '' and redis.call('HLEN', grants) >= ${recordLimits.grantIdsOfAccount} then return { 'too_many' } end
+  if note_change() then return { 'audit_full' } end
   book_plan_quota()
   grant_credits(tonumber(amount), reason)
   write_balances()
@@ -39,9 +41,11 @@ export async function grantCredits(
   amount: number,
   { reason = '', id = '' }: { readonly reason?: string | undefined; readonly id?: string | undefined } = {},
 ): Promise<{ given: number; consumed: number }> {
+  const noted = noteOf(store, accountId, { action: 'credits.add', target: '', change: { amount, reason, id } });
   const reply = await withRolledPeriod(store, accountId, () =>
-    run(store, grantScript, { accountId, amount, reason, id }),
+    run(store, grantScript, { accountId, amount, reason, id, ...noted }),
   );
+  requireNoted(reply);
   if (reply[0] === 'conflict') throw refuse('already_exists', `Another number of credits was added with the id ${id}`);
   if (reply[0] === 'too_many') {
     const most = `An account has at most ${recordLimits.grantIdsOfAccount} grants with an id`;

@@ -1,6 +1,7 @@
 import { refuse } from '../../base/errors.ts';
 import type { Offer } from '../../model/purchase.ts';
 import { recordLimits } from '../../model/record-limits.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { keys } from '../keys.ts';
 import { pairs, type RecordStore, run, script } from '../script.ts';
 
@@ -8,19 +9,37 @@ import { pairs, type RecordStore, run, script } from '../script.ts';
 const setOfferScript = script(
   'set-offer',
   'needs memory',
-  ['offers'] as const,
-  ['name', 'json'] as const,
-  /* lua */ `
+  ['offers', ...noteKeyNames] as const,
+  ['name', 'json', ...noteArgNames] as const,
+  /* lua */ `${noteChange}
 if redis.call('HEXISTS', offers, name) == 0 and redis.call('HLEN', offers) >= ${recordLimits.offers} then return { 'too_many' } end
+if note_change() then return { 'audit_full' } end
 redis.call('HSET', offers, name, json)
 return { 'set' }
 `,
 );
 
+/** Answers {'removed'} or {'not_found'}. */
+const removeOfferScript = script(
+  'remove-offer',
+  'always',
+  ['offers', ...noteKeyNames] as const,
+  ['name', ...noteArgNames] as const,
+  /* lua */ `${noteChange}
+if redis.call('HEXISTS', offers, name) == 0 then return { 'not_found' } end
+if note_change() then return { 'audit_full' } end
+redis.call('HDEL', offers, name)
+return { 'removed' }
+`,
+);
+
 /** Throws `too_many`. */
 export async function setOffer(store: RecordStore, offer: Offer): Promise<void> {
-  const [word] = await run(store, setOfferScript, { name: offer.name, json: JSON.stringify(offer) });
-  if (word === 'too_many') throw refuse('too_many', `There are ${recordLimits.offers} offers, which is the limit`);
+  const { name, ...change } = offer;
+  const noted = noteOf(store, '', { action: 'offer.set', target: name, change });
+  const reply = await run(store, setOfferScript, { name, json: JSON.stringify(offer), ...noted });
+  requireNoted(reply);
+  if (reply[0] === 'too_many') throw refuse('too_many', `There are ${recordLimits.offers} offers, which is the limit`);
 }
 
 /** Returns the catalogue, cheapest first. */
@@ -32,5 +51,10 @@ export async function listOffers(store: RecordStore): Promise<Offer[]> {
 
 /** Returns false when there is no such offer. */
 export async function removeOffer(store: RecordStore, name: string): Promise<boolean> {
-  return Number(await store.connection.send(['HDEL', keys.offers, name])) > 0;
+  const reply = await run(store, removeOfferScript, {
+    name,
+    ...noteOf(store, '', { action: 'offer.remove', target: name }),
+  });
+  requireNoted(reply);
+  return reply[0] === 'removed';
 }

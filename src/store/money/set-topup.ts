@@ -1,3 +1,4 @@
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { keys } from '../keys.ts';
 import { pairs, type RecordStore, run, script } from '../script.ts';
 
@@ -5,10 +6,11 @@ import { pairs, type RecordStore, run, script } from '../script.ts';
 const setTopupScript = script(
   'set-topup',
   'needs memory',
-  ['account', 'topup'] as const,
-  ['fields'] as const,
-  /* lua */ `
+  ['account', 'topup', ...noteKeyNames] as const,
+  ['fields', ...noteArgNames] as const,
+  /* lua */ `${noteChange}
 if redis.call('EXISTS', account) == 0 then return { 'not_found' } end
+if note_change() then return { 'audit_full' } end
 for name, value in pairs(cjson.decode(fields)) do redis.call('HSET', topup, name, value) end
 redis.call('HSET', account, 'topup', redis.call('HGET', topup, 'enabled') == '1' and '1' or '')
 return { 'set' }
@@ -21,7 +23,8 @@ export async function setTopup(
   accountId: string,
   fields: Readonly<Record<string, string>>,
 ): Promise<void> {
-  await run(store, setTopupScript, { accountId, fields: JSON.stringify(fields) });
+  const noted = noteOf(store, accountId, { action: 'topup.change', target: '', change: fields });
+  requireNoted(await run(store, setTopupScript, { accountId, fields: JSON.stringify(fields), ...noted }));
 }
 
 /** Returns the fields of an account's top-up setting and of its purchase. */

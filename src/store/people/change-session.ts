@@ -1,3 +1,4 @@
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { type RecordStore, run, script } from '../script.ts';
 
 /** Moves a session to another account of its person. Answers {'moved'} or {'refused'}. */
@@ -39,15 +40,16 @@ return { 'ended' }
 const setPasswordScript = script(
   'set-password',
   'needs memory',
-  ['person', 'sessions', 'signInLinks'] as const,
-  ['secretHash', 'password'] as const,
-  /* lua */ `
+  ['person', 'sessions', 'signInLinks', ...noteKeyNames] as const,
+  ['secretHash', 'password', ...noteArgNames] as const,
+  /* lua */ `${noteChange}
 local json = redis.call('HGET', sessions, secretHash)
 if not json or redis.call('EXISTS', person) == 0 then return { 'refused' } end
 local session = cjson.decode(json)
 if session.bound then
   local known = redis.call('HMGET', person, 'password', 'password_account')
   if known[1] and known[1] ~= '' and known[2] ~= session.account then return { 'refused' } end
+  if note_change() then return { 'audit_full' } end
   for _, name in ipairs({ sessions, signInLinks }) do
     local flat = redis.call('HGETALL', name)
     for n = 1, #flat, 2 do
@@ -58,6 +60,7 @@ if session.bound then
   redis.call('HSET', person, 'password', password, 'password_account', session.account)
   return { 'set' }
 end
+if note_change() then return { 'audit_full' } end
 for _, other in ipairs(redis.call('HKEYS', sessions)) do
   if other ~= secretHash then redis.call('HDEL', sessions, other) end
 end
@@ -83,7 +86,13 @@ export async function endSession(store: RecordStore, session: SessionName): Prom
 }
 
 /** Sets the hash of a person's password, and ends their other sessions and links; returns false when the session has ended. */
-export async function setPassword(store: RecordStore, session: SessionName, password: string): Promise<boolean> {
-  const [word] = await run(store, setPasswordScript, { ...session, password });
-  return word === 'set';
+export async function setPassword(
+  store: RecordStore,
+  session: SessionName & { readonly accountId: string },
+  password: string,
+): Promise<boolean> {
+  const noted = noteOf(store, session.accountId, { action: 'person.password', target: store.actor?.who ?? '' });
+  const reply = await run(store, setPasswordScript, { ...session, password, ...noted });
+  requireNoted(reply);
+  return reply[0] === 'set';
 }

@@ -1,6 +1,7 @@
 import { refuse } from '../../base/errors.ts';
 import { type PersonRole, personIdOf, readPersonSecret } from '../../model/person.ts';
 import { recordLimits } from '../../model/record-limits.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { keepNewest } from './keep-newest.ts';
@@ -16,23 +17,27 @@ const linkMs = 72 * 3_600_000;
 const invitePersonScript = script(
   'invite-person',
   'needs memory',
-  ['account', 'roster', 'person', 'signInLinks'] as const,
+  ['account', 'roster', 'person', 'signInLinks', ...noteKeyNames] as const,
   [
-    'accountId',
-    'personId',
-    'email',
-    'field',
-    'role',
-    'maxPeople',
-    'linkHash',
-    'until_at',
-    'isBound',
-    'keepsOwner',
-  ] as const,
-  /* lua */ `${keepNewest}${losesOwner}
+    ...([
+      'accountId',
+      'personId',
+      'email',
+      'field',
+      'role',
+      'maxPeople',
+      'linkHash',
+      'until_at',
+      'isBound',
+      'keepsOwner',
+    ] as const),
+    ...noteArgNames,
+  ],
+  /* lua */ `${keepNewest}${losesOwner}${noteChange}
 if accountId ~= '' and redis.call('HGET', account, 'removed_at') ~= '' then return { 'not_found' } end
 if redis.call('HEXISTS', roster, personId) == 0 and redis.call('HLEN', roster) >= tonumber(maxPeople) then return { 'too_many' } end
-if role ~= 'owner' and loses_owner(person, field, keepsOwner, 5) then return { 'last_owner' } end
+if role ~= 'owner' and loses_owner(person, field, keepsOwner, 8) then return { 'last_owner' } end
+if note_change() then return { 'audit_full' } end
 redis.call('HSETNX', person, 'created_at', now)
 redis.call('HSET', person, 'email', email, field, role)
 redis.call('HSET', roster, personId, email)
@@ -63,7 +68,7 @@ export async function invitePerson(
   { accountId, email, role, secret, isBound, keepsOwner = false }: Invitation,
 ): Promise<void> {
   const isOperator = role === 'operator';
-  const [word] = await run(
+  const reply = await run(
     store,
     invitePersonScript,
     {
@@ -78,11 +83,14 @@ export async function invitePerson(
       until_at: store.clock.now() + linkMs,
       isBound: isBound ? '1' : '',
       keepsOwner: keepsOwner ? '1' : '',
+      ...noteOf(store, accountId, { action: 'person.invite', target: email, change: { role } }),
     },
     [],
     false,
     keepsOwner ? await otherPeople(store, accountId, email) : [],
   );
+  requireNoted(reply);
+  const [word] = reply;
   if (word === 'last_owner') throw refuse('in_use', lastOwner);
   if (word === 'not_found') throw refuse('not_found', 'There is no such account');
   if (word === 'too_many') throw refuse('too_many', 'There are as many people as there may be: remove one');

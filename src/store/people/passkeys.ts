@@ -1,6 +1,7 @@
 import { refuse } from '../../base/errors.ts';
 import type { Passkey } from '../../model/passkey.ts';
 import { recordLimits } from '../../model/record-limits.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { keys } from '../keys.ts';
 import { pairs, type RecordStore, run, script, text } from '../script.ts';
 
@@ -11,9 +12,9 @@ import { pairs, type RecordStore, run, script, text } from '../script.ts';
 const addPasskeyScript = script(
   'add-passkey',
   'needs memory',
-  ['person', 'sessions', 'passkeys', 'passkeyOwners'] as const,
-  ['personId', 'secretHash', 'passkeyId', 'name', 'publicKey', 'counter', 'transports'] as const,
-  /* lua */ `
+  ['person', 'sessions', 'passkeys', 'passkeyOwners', ...noteKeyNames] as const,
+  ['personId', 'secretHash', 'passkeyId', 'name', 'publicKey', 'counter', 'transports', ...noteArgNames] as const,
+  /* lua */ `${noteChange}
 local json = redis.call('HGET', sessions, secretHash)
 if not json or redis.call('EXISTS', person) == 0 then return { 'refused' } end
 if redis.call('HEXISTS', passkeyOwners, passkeyId) == 1 then return { 'taken' } end
@@ -23,7 +24,8 @@ for _, other in ipairs(redis.call('HVALS', passkeys)) do
   if cjson.decode(other).account == account then alike = alike + 1 end
 end
 if alike >= ${recordLimits.passkeysOfPerson} then return { 'too_many' } end
-undos[1] = function() redis.pcall('HDEL', passkeyOwners, passkeyId) end
+if note_change() then return { 'audit_full' } end
+undos[#undos + 1] = function() redis.pcall('HDEL', passkeyOwners, passkeyId) end
 redis.call('HSET', passkeyOwners, passkeyId, personId)
 redis.call('HSET', passkeys, passkeyId, cjson.encode({ name = name, key = publicKey, counter = tonumber(counter), transports = transports,
   account = account, at = now, used_at = 0, challenged_at = 0 }))
@@ -54,9 +56,9 @@ return { 'named' }
 const removePasskeyScript = script(
   'remove-passkey',
   'always',
-  ['person', 'passkeys', 'passkeyOwners'] as const,
-  ['passkeyId', 'scope', 'hasOther'] as const,
-  /* lua */ `
+  ['person', 'passkeys', 'passkeyOwners', ...noteKeyNames] as const,
+  ['passkeyId', 'scope', 'hasOther', ...noteArgNames] as const,
+  /* lua */ `${noteChange}
 local json = redis.call('HGET', passkeys, passkeyId)
 local passkey = json and cjson.decode(json)
 if not passkey or (scope ~= '' and passkey.account ~= scope) then return { 'not_found' } end
@@ -68,7 +70,8 @@ for n = 1, #flat, 2 do
   if flat[n] ~= passkeyId and opens(cjson.decode(flat[n + 1]).account) then is_open = true end
 end
 if not is_open then return { 'last_way' } end
-undos[1] = function() redis.pcall('HSET', passkeys, passkeyId, json) end
+if note_change() then return { 'audit_full' } end
+undos[#undos + 1] = function() redis.pcall('HSET', passkeys, passkeyId, json) end
 redis.call('HDEL', passkeys, passkeyId)
 redis.call('HDEL', passkeyOwners, passkeyId)
 return { 'removed' }
@@ -94,11 +97,14 @@ interface PasskeyName {
 /** Adds a passkey. Throws `already_exists`, `too_many`, or `sign_in_required` when the session has ended. */
 export async function addPasskey(
   store: RecordStore,
-  session: { readonly personId: string; readonly secretHash: string },
+  session: { readonly personId: string; readonly secretHash: string; readonly accountId: string },
   { id, name, key, counter, transports }: NewPasskey,
 ): Promise<void> {
   const values = { passkeyId: id, name, publicKey: key, counter, transports: transports.join(' ') };
-  const [word] = await run(store, addPasskeyScript, { ...session, ...values });
+  const noted = noteOf(store, session.accountId, { action: 'passkey.add', target: name });
+  const reply = await run(store, addPasskeyScript, { ...session, ...values, ...noted });
+  requireNoted(reply);
+  const [word] = reply;
   if (word === 'taken') throw refuse('already_exists', 'This passkey is known already');
   if (word === 'too_many') throw refuse('too_many', `You have ${recordLimits.passkeysOfPerson} passkeys: remove one`);
   if (word !== 'added') throw refuse('sign_in_required');
@@ -111,8 +117,17 @@ export async function namePasskey(store: RecordStore, passkey: PasskeyName, name
 }
 
 /** Removes a passkey; `hasOther`: the person can sign in without a password or a passkey. Throws `not_found`, or `in_use` for the last way in. */
-export async function removePasskey(store: RecordStore, passkey: PasskeyName, hasOther: boolean): Promise<void> {
-  const [word] = await run(store, removePasskeyScript, { ...passkey, hasOther: hasOther ? '1' : '' });
+export async function removePasskey(
+  store: RecordStore,
+  { accountId, ...passkey }: PasskeyName & { readonly accountId: string },
+  hasOther: boolean,
+): Promise<void> {
+  const known = await listPasskeys(store, passkey.personId, passkey.scope);
+  const target = known.find(({ id }) => id === passkey.passkeyId)?.name ?? '';
+  const noted = noteOf(store, accountId, { action: 'passkey.remove', target });
+  const reply = await run(store, removePasskeyScript, { ...passkey, hasOther: hasOther ? '1' : '', ...noted });
+  requireNoted(reply);
+  const [word] = reply;
   if (word === 'last_way') throw refuse('in_use', 'Nothing else signs you in: set a password or add a passkey first');
   if (word !== 'removed') throw refuse('not_found', 'There is no such passkey');
 }

@@ -1,5 +1,6 @@
 import { refuse } from '../../base/errors.ts';
 import { personIdOf } from '../../model/person.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { keys } from '../keys.ts';
 import { pairs, type RecordStore, run, script } from '../script.ts';
 import { lastOwner, losesOwner, otherPeople } from './other-owner.ts';
@@ -12,11 +13,12 @@ import { lastOwner, losesOwner, otherPeople } from './other-owner.ts';
 const removePersonScript = script(
   'remove-person',
   'always',
-  ['roster', 'person', 'signInLinks', 'sessions', 'passkeys', 'passkeyOwners'] as const,
-  ['personId', 'field', 'keepsOwner'] as const,
-  /* lua */ `${losesOwner}
+  ['roster', 'person', 'signInLinks', 'sessions', 'passkeys', 'passkeyOwners', ...noteKeyNames] as const,
+  ['personId', 'field', 'keepsOwner', ...noteArgNames] as const,
+  /* lua */ `${losesOwner}${noteChange}
 if redis.call('HEXISTS', roster, personId) == 0 then return { 'not_found' } end
-if loses_owner(person, field, keepsOwner, 7) then return { 'last_owner' } end
+if loses_owner(person, field, keepsOwner, 10) then return { 'last_owner' } end
+if note_change() then return { 'audit_full' } end
 redis.call('HDEL', person, field)
 local is_needed = false
 for _, name in ipairs(redis.call('HKEYS', person)) do
@@ -45,7 +47,7 @@ export async function removePerson(
   email: string,
   keepsOwner = false,
 ): Promise<void> {
-  const [word] = await run(
+  const reply = await run(
     store,
     removePersonScript,
     {
@@ -53,11 +55,14 @@ export async function removePerson(
       personId: personIdOf(email),
       field: accountId === '' ? 'operator' : `role:${accountId}`,
       keepsOwner: keepsOwner ? '1' : '',
+      ...noteOf(store, accountId, { action: 'person.remove', target: email }),
     },
     [],
     false,
     keepsOwner ? await otherPeople(store, accountId, email) : [],
   );
+  requireNoted(reply);
+  const [word] = reply;
   if (word === 'last_owner') throw refuse('in_use', lastOwner);
   if (word !== 'removed') throw refuse('not_found', `There is no person ${email}`);
 }

@@ -1,0 +1,33 @@
+import { html, Moment, Table, useAnswer, Waiting } from '/elements.js';
+
+const columns = [
+  ['Time', ({ at }) => html`<${Moment} at=${at} />`],
+  ['Who', ({ who }) => who],
+  ['From', ({ from }) => from],
+  ['Change', ({ action }) => html`<code>${action}</code>`],
+  ['Of', ({ target }) => target],
+  ['To', ({ change }) => listed(change)],
+];
+
+/** Who changed what in the account; owners and operators see it. */
+export function Audit({ address }) {
+  const before = new URLSearchParams(address.split('?')[1] ?? '').get('before');
+  const { json, error, reload } = useAnswer(`/api/audit?${new URLSearchParams(before ? { before } : {})}`);
+  return html`<h1>Audit log</h1>
+    <p class="lead">Who changed keys, people, webhooks and money, and from where, newest first. Changes are kept for a year.</p>
+    <section class="card">
+      ${
+        json
+          ? html`<${Table} caption="Changes" columns=${columns} rows=${json.changes} none="Nothing was changed yet." />
+            ${json.next && html`<p><a class="button" href=${`/audit?before=${json.next}`}>Older changes</a></p>`}`
+          : html`<${Waiting} error=${error} reload=${reload} />`
+      }
+    </section>`;
+}
+
+function listed(change) {
+  const given = Object.entries(change).filter(([, value]) => value !== '' && value !== null);
+  return given
+    .map(([name, value]) => `${name} ${typeof value === 'object' ? JSON.stringify(value) : value}`)
+    .join(', ');
+}

@@ -1,0 +1,75 @@
+import { expect } from 'chai';
+import { type Dashboard, eachWithDashboard } from '../support/browser-session.ts';
+
+interface Shown {
+  readonly who: string;
+  readonly from: string;
+  readonly action: string;
+  readonly target: string;
+  readonly change: Readonly<Record<string, unknown>>;
+}
+
+describe('the audit log on the dashboard', () => {
+  let dashboard: Dashboard;
+  eachWithDashboard((made) => {
+    dashboard = made;
+  });
+
+  it('shows owners each change that a person makes, with their address, and no secret', async () => {
+    const { caller, signedIn } = dashboard;
+    const owner = await signedIn(caller.account, 'owner', 'ada@example.com');
+    const { json: made } = await owner.ask('POST', '/api/keys', { alias: 'main', category: 'web' });
+    const { json: rotated } = await owner.ask('POST', '/api/keys/main/rotate', { overlap_hours: 1 });
+    await owner.ask('PATCH', '/api/keys/main', { active: false });
+    await owner.ask('DELETE', '/api/keys/main');
+    const { json: invited } = await owner.ask('POST', '/api/people', { email: 'bob@example.com', role: 'viewer' });
+    await owner.ask('DELETE', '/api/people/bob@example.com');
+    const { json: webhook } = await owner.ask('POST', '/api/webhooks/secret', {});
+    await owner.ask('DELETE', '/api/webhooks/secret');
+    await owner.ask('PUT', '/api/topup', { monthly_cap_cents: 900 });
+    await owner.ask('POST', '/api/password', { password: 'correct horse' });
+    const { json, text } = await owner.ask('GET', '/api/audit');
+    const changes = (json.changes as Shown[]).filter(({ who }) => who === 'ada@example.com');
+    expect(changes.map(({ action, target }) => `${action} ${target}`.trim())).to.deep.equal([
+      'person.password ada@example.com',
+      'topup.change',
+      'account.change',
+      'account.change',
+      'person.remove bob@example.com',
+      'person.invite bob@example.com',
+      'key.delete main',
+      'key.change main',
+      'key.rotate main',
+      'key.create main',
+    ]);
+    for (const { from } of changes) expect(from).to.match(/^(127\.0\.0\.1|::1)$/);
+    for (const secret of [made.key, rotated.key, invited.sign_in_url, webhook.webhook_secret, 'correct horse']) {
+      expect(secret).to.be.a('string');
+      expect(text).not.to.include(secret);
+    }
+  });
+
+  it('is refused to members and viewers, and shown to operators', async () => {
+    const { caller, owner, signedIn } = dashboard;
+    await owner.ask('POST', '/api/keys', { alias: 'main' });
+    for (const role of ['member', 'viewer'] as const) {
+      const other = await signedIn(caller.account, role);
+      expect((await other.ask('GET', '/api/audit')).status, role).to.equal(403);
+    }
+    const operator = await signedIn('', 'operator');
+    const { json: accounts } = await owner.ask('GET', '/api/session');
+    await operator.ask('POST', '/api/session/account', { account: accounts.account.slug });
+    expect((await operator.ask('GET', '/api/audit')).json.changes[0]).to.include({ target: 'main' });
+  });
+
+  it('is shown by pages, and a place that no page named is refused', async () => {
+    const { owner } = dashboard;
+    for (let n = 0; n < 60; n++) await owner.ask('POST', '/api/keys', { alias: `key ${n}` });
+    const first = await owner.ask('GET', '/api/audit');
+    const second = await owner.ask('GET', `/api/audit?before=${first.json.next}`);
+    const seen = [...first.json.changes, ...second.json.changes].map(({ target }: Shown) => target);
+    expect(seen.slice(0, 60)).to.deep.equal(Array.from({ length: 60 }, (_, n) => `key ${59 - n}`));
+    expect(second.json.next).to.equal(null);
+    expect((await owner.ask('GET', '/api/audit?before=x')).status).to.equal(400);
+  });
+});
