@@ -3,7 +3,8 @@ import { rerun, type SingleFlight } from '../base/single-flight.ts';
 import type { WorkerShares } from '../model/preemption.ts';
 import { jobIdOf } from '../runners/runner.ts';
 import { type LeadCandidate, leaveLead, takeLead } from '../store/jobs/leadership.ts';
-import { listActive, listOverdue } from '../store/jobs/open-work.ts';
+import { offerTurns } from '../store/jobs/offer-turns.ts';
+import { listOverdue, readActiveJobs } from '../store/jobs/open-work.ts';
 import { requeueDelayed } from '../store/jobs/requeue-delayed.ts';
 import { makeTake } from '../store/jobs/take-jobs.ts';
 import { channels } from '../store/keys.ts';
@@ -200,7 +201,7 @@ export class Controller {
     return rerun(() => this.#quietly('preempt', work, async () => (this.#mayTake() ? run() : undefined)));
   }
 
-  /** Queues every job that may need a step: those of runners, the active ones, and those whose wait for a start is over. */
+  /** Queues every job that may need a step: those of runners, the active ones, and those whose wait for a start is over; offers turns. */
   async #fullPass(): Promise<void> {
     if (!this.#isLeading || this.#isClosing || performance.now() - this.#passedAt < this.#times.fullPassMs) return;
     this.#passedAt = performance.now();
@@ -212,11 +213,13 @@ export class Controller {
       if (found.status === 'fulfilled') for (const name of found.value) this.#queue.add(jobIdOf(name));
       else log.warn('a runner cannot list its attempts', { error: found.reason });
     }
-    for (const jobId of await listActive(store)) this.#queue.add(jobId);
+    const active = await readActiveJobs(store);
+    for (const { id } of active) this.#queue.add(id);
     if (store.connection.clock.isSteady()) {
       const overdue = store.clock.now() - limits.maxQueueMs;
       for (const jobId of await listOverdue(store, overdue)) this.#queue.add(jobId);
     }
+    if (this.#mayTake()) await offerTurns(store, new Set(active.map(({ account }) => account)));
     void this.#recordingsFlight.run();
     observe();
   }

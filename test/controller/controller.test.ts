@@ -6,7 +6,7 @@ import type { Seen } from '../../src/model/next.ts';
 import { sharesOf } from '../../src/model/preemption.ts';
 import { jobIdOf, type Runner } from '../../src/runners/runner.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
-import { listActive } from '../../src/store/jobs/open-work.ts';
+import { readActiveJobs } from '../../src/store/jobs/open-work.ts';
 import { readAttempts } from '../../src/store/jobs/read-job.ts';
 import { keys } from '../../src/store/keys.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
@@ -27,7 +27,7 @@ describe('the controller', function () {
   let hung: Promise<void> | null;
   let starting: number;
   let objects: ControllerOptions['objects'];
-  let begin: (slots: number) => Promise<Controller>;
+  let begin: (slots: number, times?: ControllerOptions['times']) => Promise<Controller>;
   beforeEach(async () => {
     redis = await startTestRedis();
     store = storeOf(redis.connection);
@@ -54,7 +54,7 @@ describe('the controller', function () {
       },
     };
     objects = { finish: async () => {}, see: async () => null, remove: async () => {} };
-    begin = (slots) =>
+    begin = (slots, times = {}) =>
       startController({
         ...{
           store,
@@ -62,6 +62,7 @@ describe('the controller', function () {
           metrics: makeMetrics(),
           log: aLog().log,
           shares: sharesOf(slots, 0, 30),
+          times,
           runners: [runner],
         },
         objects,
@@ -85,9 +86,24 @@ describe('the controller', function () {
     const caller = await anAccount(store, { credits: 40, max_open: 40 });
     for (let n = 0; n < 40; n++) await admitted(store, caller);
     await until(() => starting >= 32, 5, 'as many begin as can');
-    expect(await listActive(store)).to.have.length(32);
+    expect(await readActiveJobs(store)).to.have.length(32);
     resolve();
     await until(() => workers.size === 40, 5, 'all begin');
+  });
+
+  it('offers a turn at each full pass to an account that waits because its jobs could not be interrupted', async () => {
+    await controller.close();
+    controller = await begin(2, { fullPassMs: 10 });
+    const caller = await anAccount(store, { credits: 9 });
+    await anAccount(store);
+    const field = ['HSET', keys.account(caller.accountId), 'bound'] as const;
+    await store.connection.send([...field, '2']);
+    const jobs = [await admitted(store, caller), await admitted(store, caller)];
+    const waiting = () => store.connection.read(['ZCARD', keys.ready]);
+    await until(async () => workers.size === 1 && (await waiting()) === 0, 5, 'the first runs and the second waits');
+    // As many are bound as before, but there are more workers: no event of the account tells it.
+    await store.connection.send([...field, '1']);
+    await until(() => jobs.every((id) => workers.has(`${id}-1`)), 5, 'both run');
   });
 
   it('starts and ends other jobs while 40 wait for an object store that swallows requests, and confirms each then', async () => {

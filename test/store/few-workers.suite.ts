@@ -4,7 +4,8 @@ import { sharesOf } from '../../src/model/preemption.ts';
 import { interruptRecording } from '../../src/store/jobs/interrupt-recording.ts';
 import { noteProgress } from '../../src/store/jobs/note-progress.ts';
 import { noteStoring } from '../../src/store/jobs/note-storing.ts';
-import { findUnserved, listActive, readActiveJobs } from '../../src/store/jobs/open-work.ts';
+import { offerTurns } from '../../src/store/jobs/offer-turns.ts';
+import { findUnserved, readActiveJobs } from '../../src/store/jobs/open-work.ts';
 import { preemptJob } from '../../src/store/jobs/preempt-job.ts';
 import { retryJob } from '../../src/store/jobs/retry-job.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
@@ -62,7 +63,8 @@ export function fewWorkersSuite(store: () => TestStore): void {
   const { fill, begin, end, two, preempt } = stepsOf(store);
   beforeEach(async () => {
     do {
-      for (const id of await listActive(store())) await settleJob(store(), holder, await theJob(store(), id), failed);
+      for (const { id } of await readActiveJobs(store()))
+        await settleJob(store(), holder, await theJob(store(), id), failed);
     } while (await startNext(store()));
   });
 
@@ -211,6 +213,22 @@ export function fewWorkersSuite(store: () => TestStore): void {
     await end(big.accountId);
     expect(await begin(2, 0), 'when one of them has ended').to.deep.equal([big.accountId, big.accountId]);
     expect((await holds()).map(([, hold]) => hold)).to.have.members(['bound', 'free']);
+  });
+
+  it('lets an account whose jobs are all bound go on when there are more workers, or after the next full pass', async () => {
+    const [big, small] = await two();
+    await fill(big, 4);
+    await begin(2, 0);
+    const [first = '', second = ''] = (await readActiveJobs(store())).map(({ id }) => id);
+    await yieldTo(small, second);
+    await begin(2, 0);
+    await yieldTo(small, first);
+    expect(await begin(2, 0), 'with two workers').to.deep.equal([]);
+    expect(await begin(4, 0), 'without an offer').to.deep.equal([]);
+    await offerTurns(store(), [big.accountId, 'nobody']);
+    expect(await begin(2, 0), 'an offer alone').to.deep.equal([]);
+    await offerTurns(store(), [big.accountId]);
+    expect(await begin(4, 0), 'with four workers').to.deep.equal([big.accountId, big.accountId, big.accountId]);
   });
 
   const record = async (caller: Caller, id: string) => {

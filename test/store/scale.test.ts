@@ -7,7 +7,7 @@ import { startLedgerCheck } from '../../src/controller/ledger-check.ts';
 import { openFolder } from '../../src/objects/folder-store.ts';
 import { dueFiles } from '../../src/store/jobs/kept-files.ts';
 import { listJobs } from '../../src/store/jobs/list-jobs.ts';
-import { findUnserved, listActive, listOverdue } from '../../src/store/jobs/open-work.ts';
+import { findUnserved, listOverdue, readActiveJobs } from '../../src/store/jobs/open-work.ts';
 import { requeueDelayed } from '../../src/store/jobs/requeue-delayed.ts';
 import { readLedgerWalk } from '../../src/store/log/ledger-walk.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
@@ -73,7 +73,7 @@ async function measureCosts(store: TestStore, { accountId }: StoredCaller): Prom
     await requeueDelayed(store);
     await takeJob(store, 'another', 10);
     await findUnserved(store, store.clock.now());
-    await listActive(store);
+    await readActiveJobs(store);
     await listOverdue(store, store.clock.now());
   };
   const goOn = () => true;

@@ -1,8 +1,10 @@
 import { expect } from 'chai';
 import { sharesOf } from '../../src/model/preemption.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
+import { offerTurns } from '../../src/store/jobs/offer-turns.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { makeTake } from '../../src/store/jobs/take-jobs.ts';
+import { keys } from '../../src/store/keys.ts';
 import {
   admitted,
   anAccount,
@@ -36,6 +38,18 @@ export function shareSuite(store: () => TestStore): void {
     await fill(big, 40);
     await fill(small, 3);
     expect(shareOf(await turns(6), small.accountId)).to.equal(3);
+  });
+
+  it('moves no turn when an account is offered one that it has', async () => {
+    const [big, small] = [await anAccount(store(), { credits: 9 }), await anAccount(store(), { credits: 9 })];
+    await fill(big, 3);
+    await fill(small, 3);
+    await turns(3);
+    const ready = () => store().connection.read(['ZRANGE', keys.ready, '0', '-1', 'WITHSCORES']);
+    const before = await ready();
+    expect(before).to.have.length(4);
+    await offerTurns(store(), [big.accountId, small.accountId]);
+    expect(await ready()).to.deep.equal(before);
   });
 
   it('starts a job of a new account at the next turn but one at the latest', async () => {

@@ -3,6 +3,7 @@ import type { Job } from '../../src/model/job.ts';
 import type { CreditCall } from '../../src/store/access/admit-call.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { noteProgress } from '../../src/store/jobs/note-progress.ts';
+import { offerTurns } from '../../src/store/jobs/offer-turns.ts';
 import { preemptJob } from '../../src/store/jobs/preempt-job.ts';
 import { removeFile } from '../../src/store/jobs/remove-file.ts';
 import { removeJob } from '../../src/store/jobs/remove-job.ts';
@@ -99,6 +100,10 @@ export const jobScenarios: Readonly<Record<string, Scenario>> = {
     await retryJob(store, holder, job, { counts: 'failure', code: 'timeout', notBefore: store.clock.now() + 1000 });
     store.advance(2000);
     return { account, step: (s) => requeueDelayed(s) };
+  },
+  'offer-turn': async (store) => {
+    const { account } = await running(store, busy);
+    return { account, step: (s) => offerTurns(s, [account]) };
   },
   preempt: async (store) => {
     const { job, account } = await running(store, busy);

@@ -9,10 +9,6 @@ export function listOpen(store: RecordStore, account: string): Promise<string[]>
   return store.connection.read(['ZRANGE', keys.open(account), '0', '-1']);
 }
 
-export function listActive(store: RecordStore): Promise<string[]> {
-  return store.connection.read(['ZRANGE', keys.active, '0', '-1']);
-}
-
 /** Returns the account that waits longest, since before a moment, and has no job that runs; `null` for none. */
 export async function findUnserved({ connection }: RecordStore, before: number): Promise<string | null> {
   const [longest] = await connection.read(['ZRANGEBYSCORE', keys.unserved, '-inf', String(before), 'LIMIT', '0', '1']);
