@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { failures, refuse } from '../base/errors.ts';
-import { batchPageSize, batchText, countItems, parseBatch } from '../model/batch.ts';
+import { batchPageSize, batchText, countItems, expandPlaylist, parseBatch } from '../model/batch.ts';
 import { batchPageParameters, parseJobId } from '../model/request-parameters.ts';
 import { filterFields } from '../model/select-fields.ts';
-import { admitBatch, type NewBatch } from '../store/batches/admit-batch.ts';
+import type { Repeat } from '../store/access/admit-call.ts';
+import { admitBatch, type NewBatch, tryBatch } from '../store/batches/admit-batch.ts';
 import { cancelBatch } from '../store/batches/cancel-batch.ts';
 import { endBatch } from '../store/batches/end-batch.ts';
 import { readBatch, type StoredBatch, summarizeBatch } from '../store/batches/read-batch.ts';
@@ -11,12 +12,15 @@ import { cancelJob } from '../store/jobs/cancel-job.ts';
 import { readJob, readJobs } from '../store/jobs/read-job.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { KeyedCall, KeyedHandler } from './app.ts';
-import { type CreditRoutes, faultOf, newJob, repeatOf, webhookOf } from './credit-routes.ts';
+import { askWithin, type CreditRoutes, faultOf, newJob, repeatOf, webhookOf } from './credit-routes.ts';
 import { enterFree, requireFlags, requireParameters, requireParsed } from './free-call.ts';
 import type { JobRoutes } from './job-routes.ts';
-import { rateSentence, requireAllowed } from './reply.ts';
+import { type ApiReply, failureReply, rateSentence, requireAllowed } from './reply.ts';
 
-type BatchRoutes = Pick<CreditRoutes, 'store' | 'seal' | 'asyncStatus' | 'exceptions' | 'admissions'>;
+type BatchRoutes = Pick<
+  CreditRoutes,
+  'store' | 'seal' | 'asyncStatus' | 'exceptions' | 'admissions' | 'inspector' | 'inspectSeconds'
+>;
 
 /** Bodies of one account that one API reads at the same time. */
 const maxReading = 8;
@@ -30,14 +34,57 @@ export function startBatch(routes: BatchRoutes): KeyedHandler {
     await enterFree(routes.store, early);
     const call = { ...early, ...(await readOneOfFew(reading, early)) };
     const fault = faultOf(call);
-    const batch = newBatch(routes, call, fault);
-    const admitted = await admitBatch(routes.store, call.key, batch.wanted);
-    const answer = requireAllowed(call.res, admitted, batch.sentence);
-    const id = 'admitted' in answer ? answer.admitted : answer.repeated;
-    const headers: Record<string, string> = { location: `/v1/batches/${id}` };
-    if ('admitted' in answer) headers['x-credits-held'] = String(answer.held);
-    return { status: routes.asyncStatus, loggedStatus: 202, body: { batch_id: id }, headers };
+    const request =
+      fault === null ? parseBatch(call.given, routes.exceptions) : ({ ok: false, sentence: fault } as const);
+    return request.ok && request.playlist !== null
+      ? admitPlaylist(routes, call, request, request.playlist.maxItems)
+      : admit(routes, call, request);
   };
+}
+
+type ReadRequest = ReturnType<typeof parseBatch>;
+
+/** Lists a playlist and admits its entries; no list is read for a caller without a credit, nor again for a repeated call. */
+async function admitPlaylist(
+  routes: BatchRoutes,
+  call: KeyedCall,
+  request: Extract<ReadRequest, { readonly ok: true }>,
+  maxEntries: number,
+): Promise<ApiReply | null> {
+  const { inspector, store, admissions, exceptions } = routes;
+  const repeat = repeatOf(routes, 'batch', call, () => batchText(request));
+  const tried = requireAllowed(call.res, await tryBatch(store, call.key, { isOpen: admissions.isOpen(), repeat }));
+  if ('repeated' in tried) return acceptedReply(routes, tried.repeated);
+  const url = String(request.items[0]?.args.query);
+  const ask = (gone: AbortSignal) => inspector.list(url, maxEntries, call.key.accountId, gone);
+  const listed = await askWithin(routes, call, ask).catch((error) => {
+    if (call.res.destroyed) return null;
+    throw error;
+  });
+  // Nobody would hear of the jobs.
+  if (listed === null || call.res.destroyed) return null;
+  if ('failure' in listed) return failureReply(listed.failure.code, listed.failure.text);
+  const expanded = expandPlaylist(request, listed.entries, exceptions);
+  return admit(routes, call, expanded.ok ? { ...request, items: expanded.items } : expanded, repeat);
+}
+
+/** Has the record admit a batch; a wrong one is refused with its sentence, after the key and its quota. */
+async function admit(
+  routes: BatchRoutes,
+  call: KeyedCall,
+  request: ReadRequest,
+  repeat = request.ok ? repeatOf(routes, 'batch', call, () => batchText(request)) : null,
+): Promise<ApiReply> {
+  const admitted = await admitBatch(routes.store, call.key, newBatch(routes, call, request, repeat));
+  const answer = requireAllowed(call.res, admitted, request.ok ? undefined : request.sentence);
+  return 'admitted' in answer
+    ? acceptedReply(routes, answer.admitted, { 'x-credits-held': String(answer.held) })
+    : acceptedReply(routes, answer.repeated);
+}
+
+function acceptedReply({ asyncStatus }: BatchRoutes, id: string, held: Record<string, string> = {}): ApiReply {
+  const headers = { location: `/v1/batches/${id}`, ...held };
+  return { status: asyncStatus, loggedStatus: 202, body: { batch_id: id }, headers };
 }
 
 /** Reads the body of a call, unless as many of its account are on their way: they stay in memory until they are whole. */
@@ -55,25 +102,16 @@ async function readOneOfFew(reading: Map<string, number>, { key, readBody }: Key
   }
 }
 
-/** Returns the batch that a call asks for; of a wrong one its number of items, and the sentence that refuses it. */
-function newBatch(
-  routes: BatchRoutes,
-  call: KeyedCall,
-  fault: string | null,
-): { readonly wanted: NewBatch; readonly sentence?: string } {
-  const { exceptions, admissions } = routes;
-  const request = fault === null ? parseBatch(call.given, exceptions) : ({ ok: false, sentence: fault } as const);
-  const wanted = { id: randomUUID(), isOpen: admissions.isOpen(), count: countItems(call.given) };
-  if (!request.ok) {
-    return { wanted: { ...wanted, valid: false, repeat: null, items: [], webhook: null }, sentence: request.sentence };
-  }
+/** Returns the batch that a call asks for; of a wrong one its number of items. */
+function newBatch(routes: BatchRoutes, call: KeyedCall, request: ReadRequest, repeat: Repeat | null): NewBatch {
+  const wanted = { id: randomUUID(), isOpen: routes.admissions.isOpen(), repeat };
+  if (!request.ok) return { ...wanted, valid: false, items: [], count: countItems(call.given), webhook: null };
   const { endpoint } = request;
   const items = request.items.map((item) => {
     const webhook = endpoint === 'metadata' ? null : webhookOf(routes, call, item);
     return { jobId: randomUUID(), work: newJob(call, endpoint, item.args, webhook) };
   });
-  const repeat = repeatOf(routes, 'batch', call, () => batchText(request));
-  return { wanted: { ...wanted, valid: true, repeat, items, webhook: webhookOf(routes, call, request) } };
+  return { ...wanted, valid: true, items, count: items.length, webhook: webhookOf(routes, call, request) };
 }
 
 /** GET of a batch: its counts, and a page of its jobs in the order of its items. */

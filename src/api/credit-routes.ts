@@ -4,7 +4,7 @@ import { hasBrokenOff } from '../base/http-client.ts';
 import type { Seal } from '../base/seal.ts';
 import type { AddressException } from '../base/settings/kinds.ts';
 import { receiverOf } from '../model/caller-url.ts';
-import type { InspectionResult, Inspector } from '../model/inspection-result.ts';
+import type { InspectionFailure, InspectionResult, Inspector } from '../model/inspection-result.ts';
 import { type Endpoint, isEnded, type Job } from '../model/job.ts';
 import { type CreditRequest, parseFlags, parseJobId, parseRequest, requestText } from '../model/request-parameters.ts';
 import { filterFields } from '../model/select-fields.ts';
@@ -175,7 +175,7 @@ async function inspect(credit: CreditRoutes, call: KeyedCall, held: HeldCall, ur
   const tookMs = () => performance.now() - call.began;
   let found: InspectionResult;
   try {
-    found = await inspectWithin(credit, call, url);
+    found = await askWithin(credit, call, (gone) => credit.inspector.inspect(url, key.accountId, gone));
   } catch (error) {
     // A call that was refused counts in no statistics and in no quota.
     const isRefused = error instanceof Refusal && error.code === 'rate_limited';
@@ -207,13 +207,17 @@ function metadataReply(call: KeyedCall, body: { readonly metadata: unknown }): A
 }
 
 /** Asks the inspector until the time limit; the question ends when the caller has gone. */
-async function inspectWithin({ inspector, inspectSeconds }: CreditRoutes, { res, key }: KeyedCall, url: string) {
+export async function askWithin<T>(
+  { inspectSeconds }: Pick<CreditRoutes, 'inspectSeconds'>,
+  { res }: KeyedCall,
+  ask: (gone: AbortSignal) => Promise<T>,
+): Promise<T | InspectionFailure> {
   const gone = new AbortController();
   const leave = () => gone.abort();
   res.once('close', leave);
   const limit = AbortSignal.timeout(inspectSeconds * 1000);
   try {
-    return await inspector.inspect(url, key.accountId, AbortSignal.any([gone.signal, limit]));
+    return await ask(AbortSignal.any([gone.signal, limit]));
   } catch (error) {
     if (limit.aborted) return { failure: { code: 'timeout', text: failures.timeout.sentence } } as const;
     throw hasBrokenOff(error) ? refuse('unavailable') : error;

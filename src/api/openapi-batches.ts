@@ -12,17 +12,18 @@ export function batchRows(always: readonly RefusalCode[], credit: readonly Refus
       POST: {
         id: 'startBatch',
         tag: 'Batches',
-        summary: 'Start up to 1,000 jobs at once',
+        summary: 'Start up to 1,000 jobs at once, or a playlist',
         description:
           `Every one of the 1 to ${maxItems} items is a job, or none is: one wrong item refuses the call and its place is named, and ` +
           'so do too few credits. The call counts once against the rate, and each item against the quotas of the key. The body ' +
           'has at most 2 MiB and is read after the key was judged, so the key cannot be in it. `webhook_url` gets one post when ' +
-          'the last job has ended, besides those that the items name.',
+          'the last job has ended, besides those that the items name. With `playlist` the call lists the playlist of its one item ' +
+          'first, for up to 50 s, and is refused as the metadata of that URL would be when it cannot; the list itself is free.',
         tables: [],
         headers: ['idempotency-key'],
         body: bodySchema(),
         ok: { 202: ref('AcceptedBatch') },
-        errors: credit,
+        errors: [...credit, 'not_found'],
       },
     },
     batch: {
@@ -55,7 +56,8 @@ function bodySchema(): Schema {
   const top = schemasOf(batchParameters);
   const item = schemasOf({ ...creditParameters.audio, ...creditParameters.video });
   const items = {
-    description: 'Parameters of each job, as the endpoint takes them.',
+    description:
+      'Parameters of each job, as the endpoint takes them; with `playlist` one item, whose `query` is the playlist.',
     ...{ type: 'array', minItems: 1, maxItems },
     items: object(item, without(item, ['query'])),
   };

@@ -138,7 +138,7 @@ async function cancel({ client }: GetTools, jobId: string): Promise<string | nul
 }
 
 /** Returns a signal that is aborted some seconds after another one. */
-function lateSignal(signal: AbortSignal): AbortSignal {
+export function lateSignal(signal: AbortSignal): AbortSignal {
   const late = new AbortController();
   const abortLate = () => void pause(lateMs, undefined, { ref: false }).then(() => late.abort());
   if (signal.aborted) abortLate();

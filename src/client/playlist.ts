@@ -1,16 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
-import type { FileRow, GetTools, WantedFile } from './get-file.ts';
+import { type FileRow, type GetTools, lateSignal, type WantedFile } from './get-file.ts';
 import { ServiceAway } from './patience.ts';
 import { CallRefused } from './service-client.ts';
 
-const pollMs = 2_000;
+/** The service reads the list for up to 50 s, and may have the call wait for a free inspector before. */
+const listMs = 75_000;
 const cancelMs = 10_000;
 
 /** One page of a batch. */
 interface BatchPage {
-  readonly status?: unknown;
-  readonly jobs?: readonly { readonly query?: unknown; readonly job_id?: unknown; readonly error?: unknown }[];
+  readonly jobs?: readonly { readonly query?: unknown; readonly job_id?: unknown }[];
   readonly next_cursor?: unknown;
 }
 
@@ -23,27 +22,25 @@ export async function expandPlaylist(
   take: (wanted: WantedFile) => Promise<void>,
 ): Promise<{ row: FileRow; cause: unknown } | null> {
   const { order, client, patience, interrupted: signal } = tools;
-  const seen = new Set<string>();
   const open = new Set<Promise<void>>();
   let batch: string | null = null;
   try {
-    const body = { endpoint: order.endpoint, playlist: true, max_items: most, items: [{ query, ...order.parameters }] };
-    const answer = await client.call('/v1/batches', { method: 'POST', body, idempotencyKey: randomUUID(), signal });
-    batch = String((answer as { batch_id?: unknown }).batch_id);
+    // The first contact: reading the list takes longer than the service may be silent before.
+    await client.call('/v1/usage?view=reduced', { signal });
     patience.accept();
-    for (let isOpen = true; isOpen; ) {
-      const { jobs, isRunning } = await readBatch(tools, batch);
-      for (const wanted of jobs.filter(({ jobId }) => !seen.has(String(jobId)))) {
-        seen.add(String(wanted.jobId));
-        while (open.size >= parallel) await Promise.race(open);
-        const taken: Promise<void> = take(wanted).finally(() => open.delete(taken));
-        open.add(taken);
-      }
-      isOpen = isRunning;
-      if (isOpen) await pause(pollMs, undefined, { signal });
+    const body = { endpoint: order.endpoint, playlist: true, max_items: most, items: [{ query, ...order.parameters }] };
+    const call = { method: 'POST', body, idempotencyKey: randomUUID(), answerMs: listMs } as const;
+    const made = await client.call('/v1/batches', { ...call, signal: lateSignal(signal) });
+    batch = String((made as { batch_id?: unknown }).batch_id);
+    for (const wanted of await readJobs(tools, batch)) {
+      while (open.size >= parallel) await Promise.race(open);
+      if (signal.aborted) break;
+      const taken: Promise<void> = take(wanted).finally(() => open.delete(taken));
+      open.add(taken);
     }
     await Promise.all(open);
-    return seen.size > 0 ? null : { row: rowOf(query, 'The playlist has no entries', 'not_found'), cause: null };
+    signal.throwIfAborted();
+    return null;
   } catch (cause) {
     await Promise.all(open);
     if (signal.aborted) {
@@ -51,24 +48,23 @@ export async function expandPlaylist(
       return null;
     }
     if (!(cause instanceof CallRefused || cause instanceof ServiceAway)) throw cause;
-    const isUnknown = cause instanceof CallRefused && cause.status === 404 && batch === null;
+    const isUnknown =
+      cause instanceof CallRefused && cause.status === 404 && batch === null && cause.message === 'Not Found';
     const sentence = isUnknown ? 'This service does not expand playlists' : cause.message;
     return { row: rowOf(query, sentence, cause instanceof CallRefused ? cause.code : 'unavailable'), cause };
   }
 }
 
-/** Reads all pages of a batch. */
-async function readBatch({ client, interrupted: signal }: GetTools, batch: string) {
+/** Returns the jobs of a batch, which has all of them from its beginning. */
+async function readJobs({ client, interrupted: signal }: GetTools, batch: string): Promise<WantedFile[]> {
   const jobs: WantedFile[] = [];
-  let isRunning = false;
   for (let cursor = ''; ; ) {
     const path = `/v1/batches/${encodeURIComponent(batch)}${cursor && `?cursor=${encodeURIComponent(cursor)}`}`;
     const page = (await client.call(path, { signal })) as BatchPage;
-    isRunning = page.status === 'Running';
     for (const { query, job_id } of page.jobs ?? []) {
       if (typeof job_id === 'string') jobs.push({ query: String(query), jobId: job_id });
     }
-    if (typeof page.next_cursor !== 'string') return { jobs, isRunning };
+    if (typeof page.next_cursor !== 'string') return jobs;
     cursor = page.next_cursor;
   }
 }

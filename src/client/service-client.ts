@@ -27,6 +27,8 @@ export interface ServiceCall {
   readonly idempotencyKey?: string;
   /** Ends the call, its waits included. */
   readonly signal: AbortSignal;
+  /** Limit of one try where the service needs longer than usual. */
+  readonly answerMs?: number;
   /** ServicePatience of a longer task that this call is part of; a new one unless given. */
   readonly silence?: Silence;
 }
@@ -39,8 +41,8 @@ export interface ServiceClient {
   readonly open: (path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal) => Promise<Response>;
 }
 
-/** Limit of one try; a call that waits at the service needs no more. */
-const answerMs = 10_000;
+/** Usual limit of one try. */
+const usualAnswerMs = 10_000;
 const maxAnswerBytes = 4 * 1024 * 1024;
 /** Longest single wait that a rate limit may ask for. */
 const maxRetryAfterMs = 65_000;
@@ -52,7 +54,8 @@ export function makeServiceClient({ url, key }: Credentials, patience: ServicePa
     fetch(url + path, { ...init, redirect: 'manual', headers: { ...init.headers, 'x-api-key': key } });
   return {
     open: (path, headers, signal) => ask(path, { headers, signal }),
-    call: async (path, { method = 'GET', body, idempotencyKey, signal, silence = patience.start() }) => {
+    call: async (path, { method = 'GET', body, idempotencyKey, signal, silence = patience.start(), ...call }) => {
+      const { answerMs = usualAnswerMs } = call;
       const headers = {
         ...(body && { 'content-type': 'application/json' }),
         ...(idempotencyKey && { 'idempotency-key': idempotencyKey }),

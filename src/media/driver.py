@@ -1,8 +1,10 @@
 """Runs yt-dlp for one URL: orders are JSON lines on standard input, answers are JSON lines on standard output.
 
-The first is {action: inspect | download, url, folder, proxy, tools, node, plugins, cookies, limits}, which {info} answers;
-`download` then reads which formats to fetch, [{id, name, seconds}], and answers {progress} lines and {done}. Whatever goes
-wrong ends as one {failed} line. Importing this module starts nothing and reaches nothing."""
+The first is {action: inspect | download, url, folder, proxy, tools, node, plugins, cookies, limits}, which {info}
+answers. `download` then reads which formats to fetch, [{id, name, seconds}], and answers {progress} lines and {done}.
+Children of the inspector may also get `list` with {max_entries}, which {entries} answers: URLs of a playlist. Whatever
+goes wrong ends as one {failed} line.
+Importing this module starts nothing and reaches nothing."""
 import gc
 import io
 import itertools
@@ -24,6 +26,7 @@ from yt_dlp.utils import ExtractorError, PagedList, YoutubeDLError
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import bounds  # noqa: E402 - they lie beside this file, where Python does not look by itself
+import playlists  # noqa: E402
 import streams  # noqa: E402
 
 PLAIN = ('id ext title width height channel channel_url uploader uploader_url is_live was_live live_status duration extractor '
@@ -194,8 +197,12 @@ def bounded(value, max_length=10_000):
 
 
 def answer_inspect(order):
-    """Returns the answer to an inspect order, failures included; the process was prepared before."""
+    """Returns the answer to an inspect or list order, failures included; the process was prepared before."""
     try:
+        if order['action'] == 'list':
+            # A URL of one medium in a playlist stands for the whole playlist here.
+            downloader = Downloader({**options(order, lambda *_, **__: None), 'noplaylist': False})
+            return {'entries': playlists.list_entries(downloader, order['url'].partition('#')[0], order['max_entries'])}
         return {'info': describe_info(*inspect(order), order)}
     except Exception as error:  # the caller gets every failure
         return describe(error, 'inspect')

@@ -2,7 +2,6 @@ import { rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FailureCode } from '../base/errors.ts';
 import { type AttemptProgress, recordingStage } from '../model/attempt-protocol.ts';
-import type { Metadata } from '../model/metadata.ts';
 import { openRegular, removeNames, sizeOf } from './child-folder.ts';
 import { chooseFormatsFor, type FormatChoice } from './choose-formats.ts';
 import { classifyFfmpeg } from './classify-failure.ts';
@@ -10,6 +9,7 @@ import { isAudioCopy } from './container.ts';
 import { describeMedia } from './describe-media.ts';
 import { ffmpegArguments, mediaEnv } from './ffmpeg-arguments.ts';
 import { makeOverallProgress, type OverallProgress } from './overall-progress.ts';
+import { type Endable, endable, withDeadline } from './page-deadline.ts';
 import { type ConversionPlan, type FetchedFile, planConversion } from './plan-conversion.ts';
 import { probeFile } from './probe-file.ts';
 import { damage, prove } from './prove-file.ts';
@@ -54,32 +54,6 @@ export async function produce(
     if (!again) throw error;
     await removeNames(tools.folder, /^(part|media)/);
     return await attempt(order, tools, tell, signal, false);
-  }
-}
-
-/** Returns the metadata of a URL and fetches no more than that needs; throws a `Failed`. */
-export async function inspectUrl(order: MediaOrder, tools: MediaTools, signal: AbortSignal): Promise<Metadata> {
-  const ends = endable(signal);
-  const driver = startYtDlp('inspect', order, tools, ends.signal);
-  try {
-    return describePage(await withDeadline(driver.page, tools.limits.inspectSeconds, ends.end), order);
-  } finally {
-    await driver.end();
-  }
-}
-
-/** Returns the metadata of an inspected page; size and kind of file are those that a download would choose. */
-export function describePage(page: SourcePage, order: MediaOrder): Metadata {
-  return describeMedia(page, { query: String(order.args.query) }, bestFormat(page));
-}
-
-function bestFormat(page: SourcePage) {
-  try {
-    const { parts } = chooseFormatsFor({ ...page, live: false }, { endpoint: 'video', args: {} });
-    return page.formats.find((format) => format.id === parts[0]?.id) ?? null;
-  } catch (error) {
-    if (error instanceof Failed) return page.formats.at(-1) ?? null;
-    throw error;
   }
 }
 
@@ -269,24 +243,4 @@ function notStarted(page: SourcePage): Failed {
   if (typeof at !== 'number' || at <= 0 || at >= 1e11) return new Failed('not_started');
   const start = new Date(at * 1000).toISOString();
   return new Failed('not_started', '', `This content has not started yet: it starts at ${start}`);
-}
-
-interface Endable {
-  readonly signal: AbortSignal;
-  readonly end: (reason: Failed) => void;
-}
-
-/** Returns a signal that fires with the given one, or at `end` with its reason. */
-function endable(signal: AbortSignal): Endable {
-  const own = new AbortController();
-  return { signal: AbortSignal.any([signal, own.signal]), end: (reason) => own.abort(reason) };
-}
-
-async function withDeadline<T>(answer: Promise<T>, seconds: number, end: (reason: Failed) => void): Promise<T> {
-  const timer = setTimeout(() => end(new Failed('timeout', `no answer of the page in ${seconds} s`)), seconds * 1000);
-  try {
-    return await answer;
-  } finally {
-    clearTimeout(timer);
-  }
 }

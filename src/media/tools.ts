@@ -6,6 +6,8 @@ import type { Args } from '../model/request-parameters.ts';
 export interface MediaOrder {
   readonly endpoint: Endpoint;
   readonly args: Args;
+  /** Most entries of a playlist that are listed. */
+  readonly maxEntries?: number;
 }
 
 export interface MediaLimits {

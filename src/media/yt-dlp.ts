@@ -12,6 +12,8 @@ export interface FetchProgress {
 }
 
 export interface YtDlp {
+  /** Resolves with the URLs of a playlist that was listed; rejects with a `Failed`. */
+  readonly entries: Promise<readonly string[]>;
   /** Resolves when yt-dlp has read the page; rejects with a `Failed`. */
   readonly page: Promise<SourcePage>;
   /** Fetches parts into files of their names, only the first `seconds` of each unless `null`. Rejects with a `Failed`. */
@@ -34,28 +36,32 @@ export const pythonFlags = ['-I', '-B', '-X', 'utf8'];
 
 /** Starts yt-dlp for the URL of an order. `download` keeps it waiting for a fetch. */
 export function startYtDlp(
-  action: 'inspect' | 'download',
+  action: 'inspect' | 'download' | 'list',
   order: MediaOrder,
   tools: MediaTools,
   signal: AbortSignal,
 ): YtDlp {
   const page = Promise.withResolvers<SourcePage>();
   const done = Promise.withResolvers<void>();
+  const entries = Promise.withResolvers<readonly string[]>();
   // A promise that nobody awaits must not end the process.
   page.promise.catch(() => undefined);
   done.promise.catch(() => undefined);
+  entries.promise.catch(() => undefined);
   const own = new AbortController();
   let fragmented = false;
   let told: (progress: FetchProgress) => void = () => undefined;
   const fail = (error: unknown) => {
     page.reject(error);
     done.reject(error);
+    entries.reject(error);
   };
   const onLine = (text: string) => {
     const said = asRecord(parseLine(text));
     if (said.info !== undefined) page.resolve(readPage(said.info));
     else if (said.progress !== undefined) told(readProgress(said.progress));
     else if (said.done !== undefined) done.resolve();
+    else if (said.entries !== undefined) entries.resolve(readEntries(said.entries));
     else if (said.failed !== undefined) fail(toFailed(said.failed, fragmented));
   };
   const ends = AbortSignal.any([signal, own.signal]);
@@ -68,6 +74,7 @@ export function startYtDlp(
   });
   return {
     page: page.promise,
+    entries: entries.promise,
     fetch: (parts, seconds, tell) => {
       told = tell;
       fragmented = parts.some((part) => part.fragmented);
@@ -81,16 +88,25 @@ export function startYtDlp(
   };
 }
 
-function orderFor(action: 'inspect' | 'download', order: MediaOrder, tools: MediaTools): Record<string, unknown> {
+function orderFor(
+  action: 'inspect' | 'download' | 'list',
+  order: MediaOrder,
+  tools: MediaTools,
+): Record<string, unknown> {
   const { folder, proxy, wrappers, node, plugins, cookies, limits } = tools;
   const url = String(order.args.query);
   const bounds = { file_bytes: limits.fileBytes };
-  return { action, url, folder, proxy, tools: wrappers, node, plugins, cookies, limits: bounds };
+  const list = order.maxEntries === undefined ? {} : { max_entries: order.maxEntries };
+  return { action, url, folder, proxy, tools: wrappers, node, plugins, cookies, limits: bounds, ...list };
 }
 
 function toFailed(json: unknown, fragmented: boolean): Failed {
   const failure = readFailure(json);
   return new Failed(classifyFailure({ ...failure, fragmented }), `${failure.classes.join(' < ')}: ${failure.message}`);
+}
+
+function readEntries(json: unknown): readonly string[] {
+  return Array.isArray(json) ? json.filter((each) => typeof each === 'string') : [];
 }
 
 function readProgress(json: unknown): FetchProgress {

@@ -27,14 +27,28 @@ export const batchParameters = {
     'must be a whole number of at least 1',
     undefined,
   ),
-  playlist: flag('Must not be true: a playlist is not expanded.'),
+  max_items: number(
+    'Most entries of the playlist that are taken, the first ones; without `playlist` the batch is refused when it has more items.',
+    { type: 'integer', minimum: 1, maximum: maxItems },
+    `must be a whole number from 1 to ${maxItems}`,
+    undefined,
+  ),
+  playlist: flag('The one item names a playlist, each entry of which becomes an item with the same parameters.'),
   webhook_url: creditParameters.video.webhook_url,
   webhook_authorization: creditParameters.video.webhook_authorization,
 } as const satisfies ParameterTable;
 
+/** Limits of a playlist that is to be expanded. */
+interface Playlist {
+  readonly maxItems: number;
+  readonly maxCredits: number | null;
+}
+
 export interface BatchRequest {
   readonly endpoint: Endpoint;
+  /** With a playlist the one item that stands for each of its entries. */
   readonly items: readonly CreditRequest[];
+  readonly playlist: Playlist | null;
   readonly webhook_url: string | null;
   readonly webhook_authorization: string | null;
 }
@@ -69,10 +83,13 @@ export function parseBatch(
   const { items: list, ...rest } = given;
   const read = readParameters(batchParameters, rest, exceptions);
   if (!read.ok) return read;
-  const { endpoint, max_credits, playlist, webhook_url, webhook_authorization } = read.value;
-  if (playlist) return wrong('playlist must not be true: playlists are not expanded');
+  const { endpoint, max_credits, max_items, playlist, webhook_url, webhook_authorization } = read.value;
   if (!Array.isArray(list) || list.length === 0 || list.length > maxItems) {
     return wrong(`items must be a list of 1 to ${maxItems} objects`);
+  }
+  if (playlist && list.length > 1) return wrong('items must be a list of the one playlist');
+  if (!playlist && max_items !== undefined && max_items < list.length) {
+    return wrong(`max_items is ${max_items}, but there are ${list.length} items`);
   }
   if (max_credits !== undefined && max_credits < list.length) {
     return wrong(`max_credits is ${max_credits}, but there are ${list.length} items`);
@@ -87,6 +104,7 @@ export function parseBatch(
   }
   return {
     ...{ ok: true, endpoint, items },
+    playlist: playlist ? { maxItems: max_items ?? maxItems, maxCredits: max_credits ?? null } : null,
     webhook_url: webhook_url ?? null,
     webhook_authorization: webhook_authorization ?? null,
   };
@@ -96,15 +114,38 @@ function wrong(sentence: string): Refused {
   return { ok: false, sentence: `Bad Request: ${sentence}` };
 }
 
+/**
+ * Returns an item for each entry of a playlist, with the parameters of the one item that named it. An entry that no caller could ask
+ * for, such as one at an address that is not public, is left out.
+ */
+export function expandPlaylist(
+  { endpoint, items: [first], playlist }: BatchRequest,
+  entries: readonly string[],
+  exceptions: readonly AddressException[],
+): { readonly ok: true; readonly items: readonly CreditRequest[] } | Refused {
+  const items = [...new Set(entries)].flatMap((entry) => {
+    const parsed = parseRequest(endpoint, { query: entry }, exceptions);
+    if (first === undefined || !parsed.ok) return [];
+    return [{ ...first, args: { ...first.args, query: String(parsed.args.query) } }];
+  });
+  if (items.length === 0) return wrong('the playlist has no entries that can be asked for');
+  const maxCredits = playlist?.maxCredits ?? items.length;
+  if (maxCredits < items.length) {
+    return wrong(`max_credits is ${maxCredits}, but the playlist has ${items.length} entries`);
+  }
+  return { ok: true, items };
+}
+
 /** Returns how many calls a batch counts as against the quotas of its key, also when it is wrong. */
 export function countItems({ items }: GivenBatch): number {
   return Array.isArray(items) ? Math.min(Math.max(items.length, 1), maxItems) : 1;
 }
 
 /** One text for all spellings of a batch (D12). It holds authorizations in clear: store only a keyed hash of it. */
-export function batchText({ endpoint, items, webhook_url, webhook_authorization }: BatchRequest): string {
+export function batchText({ endpoint, items, playlist, webhook_url, webhook_authorization }: BatchRequest): string {
   const texts = items.map((item) => requestText(item.args, item.webhook_authorization));
-  return JSON.stringify([endpoint, texts, webhook_url, webhook_authorization]);
+  const expands = playlist === null ? [] : ['playlist', playlist.maxItems];
+  return JSON.stringify([endpoint, texts, webhook_url, webhook_authorization, ...expands]);
 }
 
 /** A job costs one credit, held while it is open and charged when it completed. */

@@ -6,7 +6,7 @@ import type { ConfigRule } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import { inspectionsPerProcessor } from '../base/resource-limits.ts';
 import { usesTls } from '../base/server-address.ts';
-import { inspectUrl } from '../media/produce-file.ts';
+import { inspectUrl } from '../media/inspect-url.ts';
 import { enterIsolation, isPod } from '../worker/enter-isolation.ts';
 import { findPrograms } from '../worker/find-programs.ts';
 import { startInspectorPool } from '../worker/inspector-pool.ts';

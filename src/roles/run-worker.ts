@@ -1,5 +1,6 @@
 import type { Terminal } from '../admin/terminal.ts';
-import { inspectUrl, produce } from '../media/produce-file.ts';
+import { inspectUrl } from '../media/inspect-url.ts';
+import { produce } from '../media/produce-file.ts';
 import { isPod } from '../worker/enter-isolation.ts';
 import { findPrograms } from '../worker/find-programs.ts';
 import { runWorker } from '../worker/worker.ts';

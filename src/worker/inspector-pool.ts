@@ -8,9 +8,10 @@ import { inspectionFileBytes, inspectionMemoryBytes } from '../base/resource-lim
 import type { ServerAddress } from '../base/server-address.ts';
 import { shareRun } from '../base/single-flight.ts';
 import { removeFolder } from '../media/child-folder.ts';
+import { listEntries } from '../media/inspect-url.ts';
 import { Failed, type MediaTools } from '../media/tools.ts';
 import { pythonFlags } from '../media/yt-dlp.ts';
-import type { InspectionResult, Inspector } from '../model/inspection-result.ts';
+import type { InspectionFailure, Inspector } from '../model/inspection-result.ts';
 import { type Breach, breaches, type ChildLimits } from './child-limits.ts';
 import { childUsers } from './child-users.ts';
 import { type ProgramPaths, readableFolders } from './find-programs.ts';
@@ -60,28 +61,40 @@ export async function startInspectorPool(options: InspectorPoolOptions): Promise
   const parents = keepWarm(() => startParent(options, home, ended.signal), options, ended.signal);
   await parents.first;
   const slots = shareSlots(options.maxConcurrent);
-  const inspect: Inspector['inspect'] = (url, account, gone) =>
+  const ask = <T>(account: string, gone: AbortSignal, read: ReadPage<T>) =>
     slots.run(account, gone, (signal) => {
       const warm = parents.current();
       if (warm === null) throw new InspectorBusy('the inspector starts');
-      return inspectOne(url, warm, { ...home, watch }, options, signal);
+      return readOne(read, warm, { ...home, watch }, options, signal);
     });
+  const inspect: Inspector['inspect'] = (url, account, gone) =>
+    ask(account, gone, async (tools, signal) => {
+      const order = { endpoint: 'metadata', args: { query: url } } as const;
+      return { metadata: await options.inspectUrl(order, tools, signal) };
+    });
+  const list: Inspector['list'] = (url, maxEntries, account, gone) =>
+    ask(account, gone, async (tools, signal) => ({
+      entries: await listEntries(url, maxEntries, tools, signal),
+    }));
   const close = async () => {
     ended.abort();
     watch.stop();
     await parents.end();
     await home.close();
   };
-  return { inspect, isReady: () => parents.current() !== null, close };
+  return { inspect, list, isReady: () => parents.current() !== null, close };
 }
 
-async function inspectOne(
-  url: string,
+/** Reads a page with the programs of one request; throws a `Failed`. */
+type ReadPage<T> = (tools: MediaTools, signal: AbortSignal) => Promise<T>;
+
+async function readOne<T>(
+  read: ReadPage<T>,
   warm: InspectorParent,
   { folder: requests, wrappers, route, watch }: WorkerHome & { readonly watch: ChildWatch },
-  { programs, inspectSeconds, inspectUrl, sandbox, log }: InspectorPoolOptions,
+  { programs, inspectSeconds, sandbox, log }: InspectorPoolOptions,
   gone: AbortSignal,
-): Promise<InspectionResult> {
+): Promise<T | InspectionFailure> {
   const folder = await mkdtemp(join(requests, 'r'));
   const user = hasOwnUser(sandbox) ? nextUser() : 0;
   // A child that was killed from outside says nothing about its URL.
@@ -111,8 +124,7 @@ async function inspectOne(
     if (user) await chown(folder, user, user);
     // The parent has loaded the plugins already.
     const tools: MediaTools = { ...programs, folder, wrappers, proxy, plugins: [], cookies: null, limits, run };
-    const metadata = await inspectUrl({ endpoint: 'metadata', args: { query: url } }, tools, signal);
-    return { metadata };
+    return await read(tools, signal);
   } catch (error) {
     if (breach !== null) return failure(new Failed(breaches[breach]));
     if (late.aborted) return failure(new Failed('timeout'));
@@ -145,7 +157,7 @@ function limitsOf(inspectSeconds: number): ChildLimits {
   };
 }
 
-function failure({ code, message: text }: Failed): InspectionResult {
+function failure({ code, message: text }: Failed): InspectionFailure {
   return { failure: { code, text } };
 }
 

@@ -4,6 +4,7 @@ import { closeServer } from '../base/close-server.ts';
 import { readBody } from '../base/read-body.ts';
 import { listenAt, type ServerAddress } from '../base/server-address.ts';
 import { type CertificateOptions, makeHttpServer } from '../base/server-certificate.ts';
+import { maxItems } from '../model/batch.ts';
 import { maxUrlLength } from '../model/caller-url.ts';
 import type { Inspector } from '../model/inspection-result.ts';
 import { InspectorBusy, ShareUsedUp } from './inspection-slots.ts';
@@ -19,8 +20,9 @@ const maxBodyBytes = 16_384;
 const retrySeconds = 2;
 
 /**
- * Answers `POST /inspect {url, account}` with 200 and an `InspectionResult`, with 429 when the account uses its share of the
- * inspector, or with 503 when the caller may ask again. A caller who hangs up ends the inspection.
+ * Answers `POST /inspect {url, account}` with 200 and an `InspectionResult`, and `POST /list {url, maxEntries, account}` with 200
+ * and a `ListingResult`; either with 429 when the account uses its share of the inspector, or with 503 when the caller may ask
+ * again. A caller who hangs up ends the inspection.
  */
 export async function serveInspector(
   inspector: Inspector,
@@ -37,13 +39,19 @@ export async function serveInspector(
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse, inspector: Inspector): Promise<void> {
-  if (request.url !== '/inspect' || request.method !== 'POST') return reply(response, 404, { error: 'Not Found' });
+  const isKnown = request.url === '/inspect' || request.url === '/list';
+  if (!isKnown || request.method !== 'POST') return reply(response, 404, { error: 'Not Found' });
   const asked = readQuestion(await readBody(request, maxBodyBytes));
   if (asked === null) return reply(response, 400, { error: 'Bad Request: a JSON object with a url is needed' });
   const hangUp = new AbortController();
   response.once('close', () => hangUp.abort());
   try {
-    reply(response, 200, await inspector.inspect(asked.url, asked.account, hangUp.signal));
+    const { url, maxEntries, account } = asked;
+    const ask =
+      request.url === '/list'
+        ? inspector.list(url, maxEntries, account, hangUp.signal)
+        : inspector.inspect(url, account, hangUp.signal);
+    reply(response, 200, await ask);
   } catch (error) {
     response.setHeader('retry-after', retrySeconds);
     if (error instanceof ShareUsedUp) return reply(response, 429, { error: `Too Many Requests: ${error.message}` });
@@ -53,11 +61,12 @@ async function answer(request: IncomingMessage, response: ServerResponse, inspec
 }
 
 /** An API of the previous release names no account: all that it asks counts for one. */
-function readQuestion(body: Buffer | null): { readonly url: string; readonly account: string } | null {
+function readQuestion(body: Buffer | null) {
   try {
-    const { url, account = '' } = JSON.parse(String(body));
+    const { url, account = '', maxEntries = maxItems } = JSON.parse(String(body));
     const isUrl = typeof url === 'string' && url.length <= maxUrlLength && /^https?:/i.test(url);
-    return isUrl && typeof account === 'string' ? { url, account } : null;
+    const isCount = Number.isInteger(maxEntries) && maxEntries >= 1 && maxEntries <= maxItems;
+    return isUrl && isCount && typeof account === 'string' ? { url, account, maxEntries: Number(maxEntries) } : null;
   } catch {
     // Not JSON, or no object.
     return null;

@@ -15,7 +15,8 @@ describe('the doctor among the parts of a cluster', () => {
   before(async () => {
     egress = await startEgress();
     source = await startSource((_, response) => response.end('a gateway'));
-    inspector = await serveInspector({ inspect: async () => found }, { host: '127.0.0.1', port: 0 });
+    const ask = async () => found;
+    inspector = await serveInspector({ inspect: ask, list: ask }, { host: '127.0.0.1', port: 0 });
   });
   after(async () => {
     await egress.close();

@@ -75,7 +75,8 @@ describe('batches', () => {
       [{ endpoint: 'video' }, 'Bad Request: items must be a list of 1 to 1000 objects'],
       [{ items: films(1) }, 'Bad Request: endpoint'],
       [{ endpoint: 'video', items: films(2), max_credits: 1 }, 'Bad Request: max_credits is 1, but there are 2 items'],
-      [{ endpoint: 'video', items: films(1), playlist: true }, 'Bad Request: playlist must not be true'],
+      [{ endpoint: 'video', items: films(2), playlist: true }, 'Bad Request: items must be a list of the one playlist'],
+      [{ endpoint: 'video', items: films(2), max_items: 1 }, 'Bad Request: max_items is 1, but there are 2 items'],
     ];
     for (const [body, sentence] of wrong) {
       const answer = await post(caller, body);

@@ -60,6 +60,7 @@ describe('docs/api.md', () => {
   const asked: { method: string; path: string }[] = [];
   before(async () => {
     api = await startApi();
+    api.inspect((_, { maxEntries }) => (maxEntries === undefined ? { metadata: aFilm } : { entries: [film] }));
     // An estimate needs one job that has ended.
     const { key } = await api.addCaller();
     await aJob(key, 'CompletedJob');

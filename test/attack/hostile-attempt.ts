@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { inspectUrl, produce } from '../../src/media/produce-file.ts';
+import { inspectUrl } from '../../src/media/inspect-url.ts';
+import { produce } from '../../src/media/produce-file.ts';
 import type { InspectionResult } from '../../src/model/inspection-result.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
 import type { ProgramPaths } from '../../src/worker/find-programs.ts';

@@ -5,7 +5,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AddressInfo, createServer as createListener, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { inspectUrl, produce } from '../../src/media/produce-file.ts';
+import { inspectUrl } from '../../src/media/inspect-url.ts';
+import { produce } from '../../src/media/produce-file.ts';
 import { Failed, type Produced } from '../../src/media/tools.ts';
 import type { InspectionResult } from '../../src/model/inspection-result.ts';
 import { type InspectorPool, startInspectorPool } from '../../src/worker/inspector-pool.ts';

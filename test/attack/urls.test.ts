@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { readPlainTarget, readTunnelTarget } from '../../src/egress/proxy-request.ts';
 import { layWrappers } from '../../src/media/ffmpeg-arguments.ts';
-import { inspectUrl } from '../../src/media/produce-file.ts';
+import { inspectUrl } from '../../src/media/inspect-url.ts';
 import { Failed } from '../../src/media/tools.ts';
 import { judgeUrl } from '../../src/model/caller-url.ts';
 import { aTools, python } from '../support/media.ts';

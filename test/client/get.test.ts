@@ -110,6 +110,51 @@ describe('trawl get', function () {
     await isCharged();
   });
 
+  /** A feed, as podcasts have one. */
+  const feedOf = (names: readonly string[]) => {
+    const items = names.map((name) => `<item><title>x</title><link>${films.url}/films/${name}</link></item>`);
+    const text = `<?xml version="1.0"?><rss><channel><title>x</title>${items.join('')}</channel></rss>`;
+    return `${films.url}/raw?type=text/xml&text=${encodeURIComponent(text)}`;
+  };
+
+  it('fetches the first entries of a playlist, and makes one batch when the answer to its request is lost', async () => {
+    link.loseAnswers(/^\/v1\/batches$/, 1);
+    const got = run([feedOf(['clip.mp4', 'tail.mp4', 'silent.mp4']), '--playlist', '2', '--parallel', '2', '--json']);
+    expect(await got.ended, got.err()).to.equal(0);
+    const rows = rowsOf(got);
+    expect(rows.map(({ query, path }) => [query.slice(films.url.length), path]).sort()).to.deep.equal([
+      ['/films/clip.mp4', 'clip.mp4'],
+      ['/films/tail.mp4', 'tail.mp4'],
+    ]);
+    for (const { path, sha256 } of rows) expect(hashOf(path!)).to.equal(sha256);
+    expect((await jobs()).map(({ id }) => id).sort()).to.deep.equal(rows.map(({ job_id }) => job_id).sort());
+    await isCharged();
+    expect(films.asked).not.to.include('/films/silent.mp4');
+  });
+
+  it('cancels every job of a playlist on Ctrl-C, also those that it has not asked about yet', async () => {
+    const held = ['1', '2', '3', '4'].map((n) => `../held/clip.mp4?${n}`);
+    const release = films.hold();
+    const got = run([feedOf(held), '--playlist', '4', '--parallel', '1', '--json']);
+    await until(async () => (await jobs()).some(({ status }) => status === 'Running'), 30, 'a job runs');
+    got.process.kill('SIGINT');
+    expect(await got.ended, got.err()).to.equal(130);
+    release();
+    expect((await jobs()).map(({ error_code }) => error_code)).to.deep.equal(held.map(() => 'cancelled'));
+    await isCharged();
+  });
+
+  it('tells of a playlist that cannot be read, or that costs more than is left', async () => {
+    const lost = run([`${films.url}/status/404`, '--playlist', '2', '--json']);
+    expect(await lost.ended).to.equal(1);
+    expect(rowsOf(lost)[0]).to.include({ job_id: null, error_code: 'not_found' });
+    const poor = await otherCustomer({ credits: 1 });
+    const tooMany = run([feedOf(['clip.mp4', 'tail.mp4']), '--playlist', '2', '--json'], poor);
+    expect(await tooMany.ended).to.equal(1);
+    expect(rowsOf(tooMany)).to.have.length(1);
+    expect(rowsOf(tooMany)[0]).to.include({ job_id: null, error_code: 'payment_required' });
+  });
+
   it('makes one job when the answer to its request is lost, and goes on where a broken link cut the file', async () => {
     link.loseAnswers(/^\/v1\/video\/download/, 2);
     let had = 0;

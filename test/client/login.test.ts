@@ -148,20 +148,15 @@ describe('trawl get without its service', function () {
     expect(paths).to.deep.equal(['/v1/video/download', '/v1/jobs/1?fields=status,args', '/v1/jobs/1?fields=status']);
   });
 
-  it('takes each job of a playlist once, over all pages and while the service still expands it', async () => {
-    let polls = 0;
+  it('takes each job of a playlist over all pages of its batch', async () => {
     const ended = JSON.stringify({ status: 'Error', progress: 0, args: {}, error: 'Private', error_code: 'private' });
-    const page = (status: string, ids: readonly string[], next_cursor: string | null) =>
-      JSON.stringify({
-        status,
-        next_cursor,
-        jobs: ids.map((id) => ({ query: `https://a.example/${id}`, job_id: id })),
-      });
+    const page = (ids: readonly string[], next_cursor: string | null) =>
+      JSON.stringify({ next_cursor, jobs: ids.map((id) => ({ query: `https://a.example/${id}`, job_id: id })) });
     answer = (path) => {
       if (path === '/v1/batches') return { status: 202, body: '{"batch_id":"b"}' };
-      if (path === '/v1/batches/b?cursor=c') return { status: 200, body: page('Completed', ['3'], null) };
-      if (path === '/v1/batches/b' && polls++ === 0) return { status: 200, body: page('Running', ['1'], null) };
-      if (path === '/v1/batches/b') return { status: 200, body: page('Completed', ['1', '2'], 'c') };
+      if (path.startsWith('/v1/usage')) return { status: 200, body: '{}' };
+      if (path === '/v1/batches/b?cursor=c') return { status: 200, body: page(['3'], null) };
+      if (path === '/v1/batches/b') return { status: 200, body: page(['1', '2'], 'c') };
       return { status: 200, body: `id: 1\nevent: end\ndata: ${ended}\n\n` };
     };
     const { code, out } = await get(['https://a.example/list', '--playlist', '3', '--parallel', '1', '--json']);
@@ -173,7 +168,10 @@ describe('trawl get without its service', function () {
       1,
       ['1', '2', '3'].map((id) => [`https://a.example/${id}`, id, 'private']),
     ]);
-    answer = () => ({ status: 404, headers: { 'x-error-code': 'not_found' }, body: '{"error":"Not Found"}' });
+    answer = (path) =>
+      path === '/v1/batches'
+        ? { status: 404, headers: { 'x-error-code': 'not_found' }, body: '{"error":"Not Found"}' }
+        : { status: 200, body: '{}' };
     const older = await get(['https://a.example/list', '--playlist', '3']);
     expect([older.code, older.err]).to.deep.equal([
       1,

@@ -144,7 +144,7 @@ describe('TLS between the parts', () => {
     const stranger = makeTlsFiles('stranger', [host]);
     const found = { failure: { code: 'unclassified', text: 'It is gone.' } } as const;
     const inspect = () => Promise.resolve(found);
-    const server = await serveInspector({ inspect }, { host, port: 0 }, { files, log: aLog().log });
+    const server = await serveInspector({ inspect, list: inspect }, { host, port: 0 }, { files, log: aLog().log });
     try {
       const at = (caFile: string) => ({ host, port: server.port, tls: { caFile } });
       const asking = (caFile: string) => askInspector(at(caFile)).inspect('https://a.example/', 'a', signal);

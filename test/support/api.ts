@@ -31,7 +31,12 @@ export interface ApiCaller {
   readonly plan: string;
 }
 
-type Inspect = (url: string) => object | null | Promise<object | null>;
+/** Answers a question for a URL; `gone` resolves when the API hangs up, or has its answer. */
+type Inspect = (
+  url: string,
+  question: Readonly<Record<string, unknown>>,
+  gone: Promise<void>,
+) => object | null | Promise<object | null>;
 
 /** The API with a real Redis, a folder of objects and an inspector that is a real server of the test. */
 export interface TestApi {
@@ -73,7 +78,7 @@ export async function startApi(
   const objects = await openFolder({ folder: join(folder, 'objects'), seal, now: clock.now });
   const socketPath = join(folder, 'inspector.sock');
   let answer: Inspect = () => ({ metadata: aFilm });
-  const inspector = await serveInspector(socketPath, (url) => answer(url));
+  const inspector = await serveInspector(socketPath, (...asked) => answer(...asked));
   const config = readConfig({ TRAWL_PORT: '0', TRAWL_DASHBOARD_PORT: '0', TRAWL_DATA: folder, ...env }, () => '');
   const stop = makeShutdown();
   const parts = { config, store, seal, objects, inspector: askInspector({ path: socketPath }), log, metrics };
@@ -167,7 +172,9 @@ async function serveInspector(socketPath: string, answer: Inspect): Promise<Serv
   const server = createServer(async (req, res) => {
     const chunks: Buffer[] = [];
     for await (const chunk of req) chunks.push(chunk as Buffer);
-    const said = await answer((JSON.parse(Buffer.concat(chunks).toString()) as { url: string }).url);
+    const question = JSON.parse(Buffer.concat(chunks).toString());
+    const gone = new Promise<void>((resolve) => res.once('close', resolve));
+    const said = await answer(question.url, question, gone);
     if (said === null) return void req.socket.destroy();
     const status = 'status' in said ? Number(said.status) : 200;
     res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(said));

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { countItems, maxItems, parseBatch, summarize } from '../../src/model/batch.ts';
+import { batchText, countItems, expandPlaylist, maxItems, parseBatch, summarize } from '../../src/model/batch.ts';
 
 const query = 'https://example.com/film.mp4';
 const items = [{ query }];
@@ -28,7 +28,18 @@ describe('the parameters of a batch', () => {
       'max_credits is 1',
     ],
     ['a webhook at a local address', { endpoint: 'video', items, webhook_url: 'http://127.0.0.1/' }, 'webhook_url'],
-    ['a playlist', { endpoint: 'video', items, playlist: true }, 'playlist must not be true'],
+    [
+      'two playlists',
+      { endpoint: 'video', items: [...items, ...items], playlist: true },
+      'items must be a list of the one',
+    ],
+    ['max_items of 0', { endpoint: 'video', items, max_items: 0 }, 'max_items must be a whole number from 1 to 1000'],
+    ['max_items of 1001', { endpoint: 'video', items, max_items: 1001 }, 'max_items must be a whole number'],
+    [
+      'fewer max_items than items',
+      { endpoint: 'video', items: [...items, ...items], max_items: 1 },
+      'max_items is 1, but',
+    ],
     ['a wrong global parameter', { endpoint: 'video', items, soft_fail: 'maybe' }, 'soft_fail'],
   ];
   for (const [title, given, start] of wrong) {
@@ -48,6 +59,43 @@ describe('the parameters of a batch', () => {
   it('count 1 to 1,000 items, also when they are wrong', () => {
     const counted = [{}, { items: 'x' }, { items: [] }, { items: [1, 2] }, { items: Array(5000) }].map(countItems);
     expect(counted).to.deep.equal([1, 1, 1, 2, maxItems]);
+  });
+});
+
+describe('the entries of a playlist', () => {
+  const wanted = (given: object = {}, item: object = {}) => {
+    const parsed = parseBatch({ endpoint: 'video', playlist: true, items: [{ query, ...item }], ...given }, []);
+    if (!parsed.ok) throw new Error(parsed.sentence);
+    return parsed;
+  };
+
+  it('become items with the parameters of the one that named the playlist', () => {
+    const webhook = { webhook_url: 'https://example.com/hook', webhook_authorization: 'hush' };
+    const expanded = expandPlaylist(wanted({}, { video_quality: '360p', ...webhook }), ['https://a.example/1#x'], []);
+    expect(expanded.ok && expanded.items).to.have.length(1);
+    const [item] = expanded.ok ? expanded.items : [];
+    expect(item).to.deep.include(webhook);
+    expect(item?.args).to.deep.include({ query: 'https://a.example/1', video_quality: '360p' });
+    expect(item?.args.webhook_authorization).to.equal('***');
+  });
+
+  it('are left out when no caller could ask for them, and count once', () => {
+    const entries = ['http://127.0.0.1/x', 'ftp://a.example/', 'https://a.example/1', 'https://a.example/1', 'x'];
+    const expanded = expandPlaylist(wanted(), entries, []);
+    expect(expanded.ok && expanded.items.map(({ args }) => args.query)).to.deep.equal(['https://a.example/1']);
+  });
+
+  it('are refused when there is none, or more than max_credits', () => {
+    const none = expandPlaylist(wanted(), ['http://127.0.0.1/x'], []);
+    expect(none.ok || none.sentence).to.equal('Bad Request: the playlist has no entries that can be asked for');
+    const many = expandPlaylist(wanted({ max_credits: 1 }), ['https://a.example/1', 'https://a.example/2'], []);
+    expect(many.ok || many.sentence).to.equal('Bad Request: max_credits is 1, but the playlist has 2 entries');
+  });
+
+  it('make another request than the item alone, and than another limit (D12)', () => {
+    const alone = parseBatch({ endpoint: 'video', items }, []);
+    const texts = [alone, wanted(), wanted({ max_items: 3 }), wanted({ max_items: 4 })];
+    expect(new Set(texts.map((one) => one.ok && batchText(one))).size).to.equal(4);
   });
 });
 

@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { inspectUrl } from '../../src/media/produce-file.ts';
+import { inspectUrl } from '../../src/media/inspect-url.ts';
 import { InspectorBusy, ShareUsedUp } from '../../src/worker/inspection-slots.ts';
 import { type InspectorPoolOptions, startInspectorPool } from '../../src/worker/inspector-pool.ts';
 import { serveInspector } from '../../src/worker/inspector-server.ts';
@@ -230,7 +230,7 @@ describe('The inspector', function () {
   ];
   it(`answers 400 to ${wrong.map(([title]) => title).join(', ')}`, async () => {
     const inspect = () => Promise.reject(new Error('never asked'));
-    const { port, close } = await serveInspector({ inspect }, { host: '127.0.0.1', port: 0 });
+    const { port, close } = await serveInspector({ inspect, list: inspect }, { host: '127.0.0.1', port: 0 });
     for (const [title, body] of wrong) expect((await ask(port, body).answer).status, title).to.equal(400);
     await close(0);
   });
@@ -241,7 +241,7 @@ describe('The inspector', function () {
       [new InspectorBusy('busy'), 503, 'Service Unavailable: busy'],
     ] as const) {
       const { port, close } = await serveInspector(
-        { inspect: () => Promise.reject(error) },
+        { inspect: () => Promise.reject(error), list: () => Promise.reject(error) },
         { host: '127.0.0.1', port: 0 },
       );
       const answer = await ask(port, '{"url": "https://a.example/"}').answer;
@@ -261,7 +261,7 @@ describe('The inspector', function () {
         await go.promise;
         throw new InspectorBusy('it ends');
       };
-      const { port, close } = await serveInspector({ inspect }, { host: '127.0.0.1', port: 0 });
+      const { port, close } = await serveInspector({ inspect, list: inspect }, { host: '127.0.0.1', port: 0 });
       const { answer } = ask(port, '{"url": "https://a.example/"}');
       await asked.promise;
       const closed = close(drainSeconds);

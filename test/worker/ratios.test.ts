@@ -4,7 +4,7 @@ import { closeSync, openSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { findCgroup, openCgroup } from '../../src/base/cgroup.ts';
-import { inspectUrl } from '../../src/media/produce-file.ts';
+import { inspectUrl } from '../../src/media/inspect-url.ts';
 import { startInspectorPool } from '../../src/worker/inspector-pool.ts';
 import { programFolders, type Sandbox, sandboxCommand } from '../../src/worker/sandbox-command.ts';
 import { laySeccompFilter } from '../../src/worker/seccomp-filter.ts';

@@ -14,7 +14,7 @@ import type { JobWebhook } from '../jobs/read-job.ts';
 import { keys, shortId } from '../keys.ts';
 import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
-import { askAgain, type RecordStore, run, script, text } from '../script.ts';
+import { askAgain, type RecordStore, run, type ScriptReply, script, text } from '../script.ts';
 
 const argNames = [
   ...authorizeArgNames,
@@ -23,6 +23,7 @@ const argNames = [
   'count',
   'valid',
   'isOpen',
+  'isTrial',
   'repeatKey',
   'request',
   'shortIds',
@@ -39,8 +40,9 @@ const firstItem = 2 + argNames.length;
 
 /**
  * Admits all items of a batch and holds one credit for each, or refuses it and changes nothing but the mark of use of the key. The
- * rate was judged before. A batch that was admitted before is answered again, and changes nothing.
- * Answers {'admitted', batch, '', rates, held}, {'repeated', batch, '', rates}, {'roll'} or a refusal.
+ * rate was judged before. A batch that was admitted before is answered again, and changes nothing. A trial is judged like a batch
+ * of one item and admits nothing.
+ * Answers {'admitted', batch, '', rates, held}, {'repeated', batch, '', rates}, {'ready', '', '', rates} for a trial, {'roll'} or a refusal.
  */
 const admitBatchScript = script(
   'admit-batch',
@@ -78,6 +80,8 @@ if refused then
   redis.call('HSET', key, 'last_used_at', stamp)
   return refused
 end
+
+if isTrial == '1' then return answer('ready') end
 
 local firstKey = #KEYS - wanted
 local waits = held > 0 and redis.call('ZCARD', queue) > 0
@@ -146,10 +150,24 @@ type BatchAdmission =
 
 /** Admits a batch in one atomic step. Its id makes it repeatable: a lost answer is asked for once more. */
 export function admitBatch(store: RecordStore, caller: Caller, batch: NewBatch): Promise<BatchAdmission> {
-  return askAgain(store, (asked) => admitOnce(asked, caller, batch));
+  return askAgain(store, async (asked) => readAdmission(await runAdmission(asked, caller, batch, false)));
 }
 
-async function admitOnce(store: RecordStore, caller: Caller, batch: NewBatch): Promise<BatchAdmission> {
+/**
+ * Judges a batch whose items are not known yet, as one of a single item: refused, repeated, or `ready` to find its items. So nobody
+ * has a playlist read without a credit, or again for a call that is repeated.
+ */
+export async function tryBatch(
+  store: RecordStore,
+  caller: Caller,
+  batch: Pick<NewBatch, 'isOpen' | 'repeat'>,
+): Promise<BatchAdmission | { readonly ready: true; readonly rates: Rates }> {
+  const wanted = { ...batch, id: '-', valid: true, items: [], count: 1, webhook: null };
+  const reply = await runAdmission(store, caller, wanted, true);
+  return reply[0] === 'ready' ? { ready: true, rates: readRates(reply) } : readAdmission(reply);
+}
+
+function runAdmission(store: RecordStore, caller: Caller, batch: NewBatch, isTrial: boolean): Promise<ScriptReply> {
   const { id, valid, isOpen, repeat, items, count, webhook } = batch;
   const first = items[0]?.work;
   const texts = items.flatMap(({ jobId, work }) => {
@@ -163,6 +181,7 @@ async function admitOnce(store: RecordStore, caller: Caller, batch: NewBatch): P
     count,
     valid: valid ? '1' : '',
     isOpen: isOpen ? '1' : '',
+    isTrial: isTrial ? '1' : '',
     repeatKey: repeat?.key ?? '',
     request: repeat?.request ?? '',
     shortIds: items.map(({ jobId }) => shortId(jobId)).join(''),
@@ -173,9 +192,10 @@ async function admitOnce(store: RecordStore, caller: Caller, batch: NewBatch): P
     authorization: webhook?.authorization ?? '',
   };
   const jobKeys = items.map(({ jobId }) => keys.job(jobId));
-  const reply = await withRolledPeriod(store, caller.accountId, () =>
-    run(store, admitBatchScript, values, texts, false, jobKeys),
-  );
+  return withRolledPeriod(store, caller.accountId, () => run(store, admitBatchScript, values, texts, false, jobKeys));
+}
+
+function readAdmission(reply: ScriptReply): BatchAdmission {
   const [word, given, , , held] = reply;
   if (word === 'admitted') return { admitted: text(given), held: Number(held), rates: readRates(reply) };
   if (word === 'repeated') return { repeated: text(given), rates: readRates(reply) };

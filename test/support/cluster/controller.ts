@@ -113,7 +113,7 @@ async function work(): Promise<void> {
     {
       ...{ config, store, seal, log, metrics },
       objects: await openFolder({ folder: join(config.data, 'objects'), seal, now: store.clock.now }),
-      inspector: { inspect: async () => Promise.reject(new Error('no test asks for metadata')) },
+      inspector: { inspect: askNothing, list: askNothing },
       publicUrl: () => config.publicUrl,
       openWorkers: openKubernetesWorkers({
         ...{ config, env: process.env, now: store.clock.now, metrics, log },
@@ -138,3 +138,7 @@ async function work(): Promise<void> {
 }
 
 if (import.meta.main) await work();
+
+function askNothing(): Promise<never> {
+  return Promise.reject(new Error('no test asks for metadata'));
+}

@@ -13,7 +13,9 @@ class TestPageIE(InfoExtractor):
         if 'raises' in page:
             self._fail(page['raises'], page.get('text', ''), name)
         if 'entries' in page:
-            return self.playlist_result((self.url_result(each) for each in page['entries']), name, 'a list')
+            # An entry is a URL, or what an extractor would return for it.
+            entries = (each if isinstance(each, dict) else self.url_result(each) for each in page['entries'])
+            return self.playlist_result(entries, name, 'a list')
         return {'id': name, 'title': name, **page.get('info', {'formats': []})}
 
     def _fail(self, kind, text, name):

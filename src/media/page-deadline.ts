@@ -1,0 +1,23 @@
+import { Failed } from './tools.ts';
+
+/** A signal that its owner may fire with a reason. */
+export interface Endable {
+  readonly signal: AbortSignal;
+  readonly end: (reason: Failed) => void;
+}
+
+/** Returns a signal that fires with the given one, or at `end` with its reason. */
+export function endable(signal: AbortSignal): Endable {
+  const own = new AbortController();
+  return { signal: AbortSignal.any([signal, own.signal]), end: (reason) => own.abort(reason) };
+}
+
+/** Awaits the page; ends the program that reads it after so many seconds. */
+export async function withDeadline<T>(answer: Promise<T>, seconds: number, end: (reason: Failed) => void): Promise<T> {
+  const timer = setTimeout(() => end(new Failed('timeout', `no answer of the page in ${seconds} s`)), seconds * 1000);
+  try {
+    return await answer;
+  } finally {
+    clearTimeout(timer);
+  }
+}
