@@ -1,7 +1,10 @@
+import { refuse } from '../base/errors.ts';
+import { monthOf } from '../model/billing-period.ts';
 import { usage } from '../model/money.ts';
-import { type EndedPurchase, invoiceNumber, writePrice } from '../model/purchase.ts';
+import { type EndedPurchase, invoiceNumber, spentIn, writePrice } from '../model/purchase.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { readSnapshot } from '../store/accounts/read-snapshot.ts';
+import { setAccount } from '../store/accounts/set-account.ts';
 import type { ReadArchivedPart } from '../store/log/archived-parts.ts';
 import { readLedger } from '../store/log/read-ledger.ts';
 import { listPurchases } from '../store/money/read-purchases.ts';
@@ -33,10 +36,23 @@ export function moneyRoutes(store: RecordStore, open: ReadArchivedPart): Dashboa
             plan,
             invoice: account.invoice,
             suspended: account.suspended,
+            alerts: account.alerts,
+            spent: spentIn(bought, monthOf(store.clock.now()).start),
             ledger,
             purchases,
           },
         };
+      },
+    },
+    {
+      method: 'PUT',
+      path: '/api/alerts',
+      changes: 'money',
+      handle: async ({ accountId, given }) => {
+        const { enabled } = given;
+        if (typeof enabled !== 'boolean') throw refuse('bad_request', 'Bad Request: enabled must be true or false');
+        const { alerts } = await setAccount(store, accountId, { alerts: enabled });
+        return { status: 200, body: { enabled: alerts } };
       },
     },
   ];

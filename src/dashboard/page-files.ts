@@ -1,16 +1,19 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Express, Response } from 'express';
+import { gzipSync } from 'node:zlib';
+import type { Express, Request, Response } from 'express';
 
 const folder = join(import.meta.dirname, 'pages');
 const types = { css: 'text/css', html: 'text/html', js: 'text/javascript', svg: 'image/svg+xml' } as const;
 const week = 7 * 86_400;
 
-/** Files of the pages by their path; the one of a package is sent as it is published. */
+/** Files of the pages by their path; those of packages are sent as they are published. */
 const files: Readonly<Record<string, string>> = {
   ...Object.fromEntries(readdirSync(folder).map((name) => [`/${name}`, join(folder, name)])),
   '/vendor/preact.js': fileURLToPath(import.meta.resolve('htm/preact/standalone')),
+  '/vendor/uplot.js': fileURLToPath(import.meta.resolve('uplot/dist/uPlot.iife.min.js')),
+  '/vendor/uplot.css': fileURLToPath(import.meta.resolve('uplot/dist/uPlot.min.css')),
 };
 /** Every view is one page: its script shows what the address names, so a link to any view can be shared. */
 const views = [
@@ -27,19 +30,36 @@ const views = [
   '/account',
 ];
 
+interface PageFile {
+  readonly type: keyof typeof types;
+  readonly plain: Buffer;
+  readonly gzipped: Buffer;
+  /** How long a browser keeps it without asking. */
+  readonly seconds: number;
+}
+
 /** Adds the files of the pages, which are the same for everybody and hold nothing of an account. */
 export function servePages(app: Express): void {
-  const page = readFileSync(join(folder, 'index.html'));
-  app.get(views, (_req, res) => send(res, 'html', page, 0));
-  for (const [path, file] of Object.entries(files)) {
-    const content = readFileSync(file);
-    const type = path.slice(path.lastIndexOf('.') + 1) as keyof typeof types;
-    app.get(path, (_req, res) => send(res, type, content, path.startsWith('/vendor/') ? week : 0));
+  const page = readPageFile('/index.html', join(folder, 'index.html'));
+  app.get(views, (req, res) => send(req, res, page));
+  for (const [path, name] of Object.entries(files)) {
+    const file = readPageFile(path, name);
+    app.get(path, (req, res) => send(req, res, file));
   }
 }
 
-function send(res: Response, type: keyof typeof types, content: Buffer, seconds: number): void {
+function readPageFile(path: string, name: string): PageFile {
+  const plain = readFileSync(name);
+  const type = path.slice(path.lastIndexOf('.') + 1) as keyof typeof types;
+  return { type, plain, gzipped: gzipSync(plain), seconds: path.startsWith('/vendor/') ? week : 0 };
+}
+
+function send(req: Request, res: Response, { type, plain, gzipped, seconds }: PageFile): void {
+  const isGzipped = req.acceptsEncodings('gzip') === 'gzip';
+  const content = isGzipped ? gzipped : plain;
   res.set('content-type', `${types[type]}; charset=utf-8`);
   res.set('cache-control', seconds > 0 ? `public, max-age=${seconds}` : 'no-cache');
+  res.set('vary', 'accept-encoding').set('content-length', String(content.length));
+  if (isGzipped) res.set('content-encoding', 'gzip');
   res.end(content);
 }

@@ -60,3 +60,23 @@ export function writePrice(cents: number, currency: string): string {
   const places = digits.maximumFractionDigits ?? 2;
   return `${code} ${(cents / 10 ** places).toFixed(places)}`;
 }
+
+/** Money that an account paid since a moment, by currency. */
+export interface Spending {
+  readonly currency: string;
+  /** In all, and by the automatic top-up. */
+  readonly cents: number;
+  readonly topup_cents: number;
+}
+
+/** Returns what was paid and not taken back since a moment. */
+export function spentIn(purchases: readonly EndedPurchase[], since: number): Spending[] {
+  const sums = new Map<string, Spending>();
+  for (const { state, ended_at, currency, price_cents, kind } of purchases) {
+    if (state !== 'paid' || ended_at < since) continue;
+    const { cents, topup_cents } = sums.get(currency) ?? { cents: 0, topup_cents: 0 };
+    const automatic = kind === 'topup' ? price_cents : 0;
+    sums.set(currency, { currency, cents: cents + price_cents, topup_cents: topup_cents + automatic });
+  }
+  return [...sums.values()];
+}

@@ -7,6 +7,7 @@ import type { Log } from '../base/log.ts';
 import type { Shutdown } from '../base/shutdown.ts';
 import { auditRoutes } from '../dashboard/audit-routes.ts';
 import type { CallByHand } from '../dashboard/call-by-hand.ts';
+import { chartRoutes } from '../dashboard/chart-routes.ts';
 import { checkoutRoutes } from '../dashboard/checkout-routes.ts';
 import { type DashboardPart, makeDashboard, type OpenRoute } from '../dashboard/dashboard-app.ts';
 import { deliveryRoutes } from '../dashboard/delivery-routes.ts';
@@ -67,6 +68,7 @@ export async function serveDashboard(
       ...jobHistoryRoutes({ ...share, draining: draining.signal }),
       ...moneyRoutes(store, openArchived),
       ...topupRoutes(config.stripeKey !== null),
+      ...chartRoutes(store, openArchived),
       ...checkoutRoutes({ store, provider, dashboardUrl }),
       ...peopleRoutes(dashboardUrl),
       ...deliveryRoutes(seal),

@@ -6,6 +6,7 @@ import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { anotherKey } from '../support/api.ts';
 import { type Dashboard, eachWithDashboard } from '../support/browser-session.ts';
 import { aLog } from '../support/redis.ts';
+import { until } from '../support/until.ts';
 
 const day = 86_400_000;
 
@@ -13,8 +14,9 @@ describe('the history on the dashboard', () => {
   let api: Dashboard['api'];
   let caller: Dashboard['caller'];
   let owner: Dashboard['owner'];
+  let signedIn: Dashboard['signedIn'];
   eachWithDashboard((dashboard) => {
-    ({ api, caller, owner } = dashboard);
+    ({ api, caller, owner, signedIn } = dashboard);
   });
 
   /** Writes lines of a key, one a millisecond, in order. */
@@ -145,5 +147,42 @@ describe('the history on the dashboard', () => {
     const { api_key: _, ...usage } = (await api.get('/v1/usage', caller.key)).json as { api_key: object };
     expect(json.usage).to.deep.equal(usage);
     expect(json.ledger[0]).to.include({ kind: 'grant', amount: 100 });
+  });
+
+  it('counts calls, credits used and credits left of each of the last 30 days', async () => {
+    const call = () => api.get('/v1/media/metadata', caller.key, { query: 'https://example.com/a' });
+    const before = (await owner.ask('GET', '/api/billing')).json.usage.remaining as number;
+    await call();
+    await call();
+    api.store.advance(2 * day);
+    await call();
+    // Lines of calls are written shortly after their answer.
+    const days = await until(
+      async () => {
+        const browser = await signedIn(caller.account, 'viewer');
+        const { json } = await browser.ask('GET', '/api/requests');
+        return json.requests.length === 3 && (await browser.ask('GET', '/api/history')).json.days;
+      },
+      10,
+      'three lines in the request log',
+    );
+    expect(days).to.have.length(30);
+    const shown = days
+      .slice(-4)
+      .map((one: Record<string, number>) => [one.calls, one.credits, one.completed, one.remaining]);
+    expect(shown).to.deep.equal([
+      [0, 0, 0, 0],
+      [2, 2, 2, before - 2],
+      [0, 0, 0, before - 2],
+      [1, 1, 1, before - 3],
+    ]);
+  });
+
+  it('says what was paid this month, and lets an owner switch the alerts off', async () => {
+    const { json } = await owner.ask('GET', '/api/billing');
+    expect([json.spent, json.alerts]).to.deep.equal([[], true]);
+    expect((await owner.ask('PUT', '/api/alerts', { enabled: 'no' })).status).to.equal(400);
+    expect((await owner.ask('PUT', '/api/alerts', { enabled: false })).json).to.deep.equal({ enabled: false });
+    expect((await owner.ask('GET', '/api/billing')).json.alerts).to.equal(false);
   });
 });

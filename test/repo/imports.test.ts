@@ -33,7 +33,7 @@ const folders: Record<string, Folder> = {
   },
   dashboard: {
     may: ['base', 'model', 'store', 'objects', 'api', 'billing'],
-    owns: ['express', 'htm', 'openid-client', '@simplewebauthn/server'],
+    owns: ['express', 'htm', 'openid-client', '@simplewebauthn/server', 'uplot'],
   },
   client: { may: ['base', 'model', 'mcp'], owns: [] },
   admin: {

@@ -1,11 +1,13 @@
-import { count, html, Moment, Table, useAnswer, Waiting } from '/elements.js';
+import { Charts } from '/charts.js';
+import { Action, Badge, count, html, Moment, Table, useAnswer, Waiting } from '/elements.js';
+import { ask } from '/server.js';
 import { Shop } from '/topup.js';
 
 /** Balances in the order in which they are drawn, packs, and the ledger. */
 export function Billing({ may }) {
   const { json, error, reload } = useAnswer('/api/billing');
   if (!json) return html`<h1>Billing</h1><${Waiting} error=${error} reload=${reload} />`;
-  const { usage, plan, ledger, purchases } = json;
+  const { usage, plan, ledger, purchases, spent, alerts } = json;
   if (!usage) return html`<h1>Billing</h1><p class="lead">Choose an account to look at.</p>`;
   const { packs, credits, period } = usage;
   const packColumns = [
@@ -40,7 +42,22 @@ export function Billing({ may }) {
       <div class="card">Credits <b>${count(credits.remaining)}</b><span class="quiet">of ${count(credits.given)}</span></div>
     </div>
     ${packs && html`<section class="card"><${Table} caption="Packs, in the order in which they are used" columns=${packColumns} rows=${packs.items} none="" /></section>`}
-    <${Shop} may=${may} />
+    <${Charts} subjects=${['credits']} />
+    <${Shop} ...${{ may, spent }} />
+    <${Alerts} ...${{ may, alerts, reload }} />
     <section class="card"><h2>Purchases</h2><${Table} caption="Packs that were bought, newest first" columns=${purchaseColumns} rows=${purchases} none="Nothing was bought yet." /></section>
     <section class="card"><${Table} caption="Ledger: the last 100 entries" columns=${ledgerColumns} rows=${ledger} none="Nothing has moved yet." /></section>`;
+}
+
+/** The mails about what is used, which owners may switch off. */
+function Alerts({ may, alerts, reload }) {
+  const change = async () => {
+    await ask('PUT', '/api/alerts', { enabled: !alerts });
+    await reload();
+  };
+  return html`<section class="card">
+    <h2>Alerts <${Badge} kind=${alerts ? 'good' : ''}>${alerts ? 'on' : 'off'}<//></h2>
+    <p>Owners get a mail when 50, 80, 90 and 100 % of the credits are used, each once until credits are added or the plan renews.</p>
+    ${may.own && html`<p><${Action} run=${change}>${alerts ? 'Switch off' : 'Switch on'}<//></p>`}
+  </section>`;
 }

@@ -1,3 +1,4 @@
+import { Charts } from '/charts.js';
 import { count, html, Moment, Notice, useAnswer, Waiting } from '/elements.js';
 import { Status } from '/jobs.js';
 
@@ -23,6 +24,7 @@ export function Overview({ session }) {
       <div class="card">Used in all <b>${count(usage.total_used)}</b><span class="quiet">${runsOut(usage.remaining, ledger)}</span></div>
       <div class="card">Completed <b>${ended.length ? `${Math.round((100 * good) / ended.length)} %` : '–'}</b><span class="quiet">of the last ${count(ended.length)} jobs</span></div>
     </div>
+    <${Charts} subjects=${['credits', 'calls']} />
     <section class="card">
       <h2>What failed lately</h2>
       ${

@@ -1,3 +1,4 @@
+import { Charts } from '/charts.js';
 import { Badge, html, Moment, Table, useAnswer, Waiting } from '/elements.js';
 
 const filters = ['key', 'status', 'day', 'text'];
@@ -31,6 +32,7 @@ export function Requests({ address, go }) {
   ];
   return html`<h1>Requests</h1>
     <p class="lead">What programs asked with your keys, newest first. Times are yours; hold the pointer over one for UTC.</p>
+    <${Charts} subjects=${['calls']} />
     <form class="row card" onSubmit=${search}>
       <label>Key<select name="key"><option value="">All</option>${keys?.keys.map(({ alias }) => html`<option selected=${alias === chosen.key}>${alias}</option>`)}</select></label>
       <label>Status<select name="status"><option value="">All</option>${['2xx', '4xx', '5xx', '402', '429'].map((one) => html`<option selected=${one === chosen.status}>${one}</option>`)}</select></label>

@@ -7,7 +7,7 @@ function price(cents, currency) {
 }
 
 /** Packs that owners may buy at the page of the payment provider, and the automatic top-up, which buys one of them. */
-export function Shop({ may }) {
+export function Shop({ may, spent }) {
   const { json, error, reload } = useAnswer('/api/offers');
   if (!json) return html`<section class="card"><h2>Packs</h2><${Waiting} error=${error} reload=${reload} /></section>`;
   const leave = async (body) => location.assign((await ask('POST', '/api/checkout', body)).url);
@@ -21,11 +21,11 @@ export function Shop({ may }) {
       )}
       ${may.own && json.offers.length > 0 && html`<p><${Action} run=${() => leave({})}>Store a card<//></p>`}
     </section>
-    <${Topup} may=${may} offers=${json.offers} />`;
+    <${Topup} ...${{ may, spent, offers: json.offers }} />`;
 }
 
 /** The rule of the automatic top-up as one sentence, and the form that changes it. */
-function Topup({ may, offers }) {
+function Topup({ may, spent, offers }) {
   const { json, error, reload } = useAnswer('/api/topup');
   const [isSaved, setSaved] = useState(false);
   if (!json)
@@ -47,6 +47,7 @@ function Topup({ may, offers }) {
   return html`<section class="card">
     <h2>Automatic top-up <${Badge} kind=${json.enabled ? 'good' : ''}>${json.enabled ? 'on' : 'off'}<//></h2>
     <p>${sentenceOf(json)}</p>
+    <${Spent} ...${{ spent, topup: json }} />
     ${isSaved && html`<${Notice} kind="good">Saved. Nothing is bought by saving.<//>`}
     ${
       may.own &&
@@ -71,4 +72,19 @@ function sentenceOf({ enabled, threshold_percent, pack, monthly_cap_cents, next_
   const cap = monthly_cap_cents === null ? '' : `, at most ${price(monthly_cap_cents, pack.currency)} a month`;
   return html`Below ${threshold_percent} % it buys ${count(pack.total)} credits for ${price(pack.price_cents, pack.currency)}${cap}; next possible
     ${next_possible_at ? html` <${Moment} at=${next_possible_at} />` : ' at once'}.`;
+}
+
+/** What was paid since the beginning of the month, beside the cap of the automatic top-up. */
+function Spent({ spent, topup: { monthly_cap_cents: cap, pack } }) {
+  const own = spent.find(({ currency }) => currency === pack.currency)?.topup_cents ?? 0;
+  const all = spent.map(({ cents, currency }) => price(cents, currency)).join(' and ');
+  const words =
+    cap === null || pack.currency === null
+      ? ''
+      : `${price(own, pack.currency)} of ${price(cap, pack.currency)} by the top-up`;
+  return html`<p>
+    Paid this month (UTC): <b>${all || 'nothing'}</b>${
+      words && html`, ${words} <progress max=${cap} value=${Math.min(own, cap)} aria-label=${words}></progress>`
+    }
+  </p>`;
 }
