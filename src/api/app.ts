@@ -7,6 +7,7 @@ import { type KeyText, readKey } from '../model/api-key.ts';
 import { wantsSoftFail } from '../model/request-parameters.ts';
 import type { LoggedKey, RequestLogWriter } from '../store/log/write-lines.ts';
 import type { BlockedAddresses, CallerAddress, FindCaller } from './caller-address.ts';
+import type { OpenLimit } from './open-limit.ts';
 import { type ApiReply, errorReply, sendReply, softened } from './reply.ts';
 import { hasOneHost, judgeQuery, type RequestBody, readJsonBody, requireSmallBody } from './request-syntax.ts';
 import { allowedMethods, keyedRoutes, openRoutes, pathTemplate, type Route } from './routes.ts';
@@ -15,6 +16,8 @@ import { allowedMethods, keyedRoutes, openRoutes, pathTemplate, type Route } fro
 export interface ApiServer {
   readonly findCaller: FindCaller;
   readonly blocked: BlockedAddresses;
+  /** Of the routes that need no key. */
+  readonly limitOpen: OpenLimit;
   readonly lines: RequestLogWriter;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -89,8 +92,11 @@ export function makeApp(server: ApiServer, handlers: ApiHandlers): Express {
     add(keyedRoutes[name], (call) => answerKeyed(server, call, handlers[name]));
   }
   for (const name of Object.keys(openRoutes) as (keyof typeof openRoutes)[]) {
-    // A download takes as long as its caller reads.
-    add(openRoutes[name], (call) => takeInHand(server, () => waitIdle(server, () => handlers[name](call))));
+    add(openRoutes[name], async (call) => {
+      await server.limitOpen(call.req, call.res);
+      // A download takes as long as its caller reads.
+      return takeInHand(server, () => waitIdle(server, () => handlers[name](call)));
+    });
   }
   const refuseOther = (req: Request, res: Response, refusal: Refusal) =>
     finish(server, startCall(server, null, req, res), errorReply(refusal, server.keyQuotaStatus));

@@ -82,7 +82,15 @@ function creditRows(row: Omit<OperationRow, 'errors' | 'headers'>, more: readonl
 
 /** Returns the GET of something that the service shows to anybody. */
 function pageRow(id: string, summary: string, description: string, kind: 'page' | 'file'): OperationRow {
-  return { id, tag: 'Service', summary, description, tables: [], ok: { 200: kind }, errors: ['method_not_allowed'] };
+  return {
+    id,
+    tag: 'Service',
+    summary,
+    description,
+    tables: [],
+    ok: { 200: kind },
+    errors: ['method_not_allowed', 'rate_limited'],
+  };
 }
 
 export const operations: OperationTable = {
@@ -245,7 +253,7 @@ export const operations: OperationTable = {
       tables: [],
       headers: ['range'],
       ok: { 200: 'file', 206: 'file' },
-      errors: ['forbidden', 'not_found', 'method_not_allowed', 'unavailable'],
+      errors: ['forbidden', 'not_found', 'method_not_allowed', 'rate_limited', 'unavailable'],
       besides: {
         304: 'The caller has this file',
         307: 'The file is elsewhere, for some minutes',
@@ -268,7 +276,7 @@ export const operations: OperationTable = {
   docsFile: {
     GET: {
       ...pageRow('getDocsFile', 'Fetch a file of these pages', 'Scripts and styles of `/docs`.', 'file'),
-      errors: ['not_found', 'method_not_allowed'],
+      errors: ['not_found', 'method_not_allowed', 'rate_limited'],
     },
   },
   openapi: {
@@ -279,7 +287,7 @@ export const operations: OperationTable = {
       description: 'OpenAPI 3.1, made from the tables and schemas that check requests.',
       tables: [],
       ok: { 200: { type: 'object' } },
-      errors: ['method_not_allowed'],
+      errors: ['method_not_allowed', 'rate_limited'],
     },
   },
 };

@@ -15,7 +15,7 @@ const maxEntries = 5_000;
 const cachedMs = 30_000;
 const maxCached = 1_000;
 
-/** What an account used and had left on each of the last 30 days, kept for 30 s: it is counted from the request log. */
+/** Route of the last 30 days of an account, kept for 30 s: they are counted from the request log. */
 export function chartRoutes(store: RecordStore, open: ReadArchivedPart): DashboardRoute[] {
   const cached = new Map<string, { readonly until: number; readonly found: Promise<ChartDay[]> }>();
   const read = (accountId: string) => {

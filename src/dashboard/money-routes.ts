@@ -48,10 +48,10 @@ export function moneyRoutes(store: RecordStore, open: ReadArchivedPart): Dashboa
       method: 'PUT',
       path: '/api/alerts',
       changes: 'money',
-      handle: async ({ accountId, given }) => {
+      handle: async ({ store: noted, accountId, given }) => {
         const { enabled } = given;
         if (typeof enabled !== 'boolean') throw refuse('bad_request', 'Bad Request: enabled must be true or false');
-        const { alerts } = await setAccount(store, accountId, { alerts: enabled });
+        const { alerts } = await setAccount(noted, accountId, { alerts: enabled });
         return { status: 200, body: { enabled: alerts } };
       },
     },

@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import type { Express, Request, Response } from 'express';
+import type { OpenLimit } from '../api/open-limit.ts';
+import { errorReply, sendReply } from '../api/reply.ts';
 
 const folder = join(import.meta.dirname, 'pages');
 const types = { css: 'text/css', html: 'text/html', js: 'text/javascript', svg: 'image/svg+xml' } as const;
@@ -34,17 +36,24 @@ interface PageFile {
   readonly type: keyof typeof types;
   readonly plain: Buffer;
   readonly gzipped: Buffer;
-  /** How long a browser keeps it without asking. */
+  /** Time for which a browser keeps it without asking. */
   readonly seconds: number;
 }
 
 /** Adds the files of the pages, which are the same for everybody and hold nothing of an account. */
-export function servePages(app: Express): void {
+export function servePages(app: Express, limitOpen: OpenLimit): void {
+  const answer = (file: PageFile) => async (req: Request, res: Response) => {
+    try {
+      await limitOpen(req, res);
+      send(req, res, file);
+    } catch (error) {
+      sendReply(res, errorReply(error));
+    }
+  };
   const page = readPageFile('/index.html', join(folder, 'index.html'));
-  app.get(views, (req, res) => send(req, res, page));
+  app.get(views, answer(page));
   for (const [path, name] of Object.entries(files)) {
-    const file = readPageFile(path, name);
-    app.get(path, (req, res) => send(req, res, file));
+    app.get(path, answer(readPageFile(path, name)));
   }
 }
 

@@ -9,7 +9,7 @@ export interface Passkey {
   readonly key: string;
   /** Number of signatures that its authenticator has told; 0 from one that does not count. */
   readonly counter: number;
-  /** How browsers reach its authenticator, with blanks between. */
+  /** Ways in which browsers reach its authenticator, with blanks between. */
   readonly transports: string;
   /** Account that it opens alone, when it was made in a bound session; else ''. */
   readonly account: string;

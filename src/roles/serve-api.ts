@@ -11,6 +11,7 @@ import { deleteJob, getJob, getJobs, type JobRoutes } from '../api/job-routes.ts
 import { makeJobView, type ViewJob } from '../api/job-view.ts';
 import { makeJobWatches } from '../api/job-watch.ts';
 import { answerMcp } from '../api/mcp-routes.ts';
+import { limitOpenRequests } from '../api/open-limit.ts';
 import { makeOpenapi } from '../api/openapi.ts';
 import { cacheStats } from '../api/stats-cache.ts';
 import { readJsonLines } from '../archive/json-lines.ts';
@@ -83,6 +84,7 @@ export async function serveApi(parts: ApiParts, stop: Shutdown): Promise<ServedA
     {
       findCaller,
       blocked,
+      limitOpen: limitOpenRequests(findCaller),
       lines,
       log,
       metrics,

@@ -1,6 +1,7 @@
 import type { BlockedAddresses, FindCaller } from '../api/caller-address.ts';
 import { listen } from '../api/http-server.ts';
 import type { ViewJob } from '../api/job-view.ts';
+import { limitOpenRequests } from '../api/open-limit.ts';
 import { readJsonLines } from '../archive/json-lines.ts';
 import type { Config } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
@@ -75,7 +76,7 @@ export async function serveDashboard(
       ...auditRoutes(openArchived),
     ],
     extend: (made) => {
-      servePages(made);
+      servePages(made, limitOpenRequests(findCaller));
       payments?.(made);
     },
     cookies,

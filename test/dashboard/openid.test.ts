@@ -97,8 +97,8 @@ describe('the sign-in with OpenID Connect', () => {
   it('is offered by the page only where a provider is configured', async () => {
     const other = await startApi();
     const offers = async (url: string) => (await (await fetch(`${url}/api/sign-in`)).json()) as object;
-    expect(await offers(api.dashboardUrl)).to.deep.equal({ openid: true });
-    expect(await offers(other.dashboardUrl)).to.deep.equal({ openid: false });
+    expect(await offers(api.dashboardUrl)).to.deep.include({ openid: true });
+    expect(await offers(other.dashboardUrl)).to.deep.include({ openid: false });
     expect((await fetch(`${other.dashboardUrl}/api/sign-in/openid`)).status).to.equal(404);
     await other.stop();
   });

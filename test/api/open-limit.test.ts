@@ -1,0 +1,44 @@
+import { expect } from 'chai';
+import { maxOpenRequests } from '../../src/api/open-limit.ts';
+import { startApi, type TestApi } from '../support/api.ts';
+
+describe('the limit of requests without a key', () => {
+  let api: TestApi;
+  before(async () => {
+    api = await startApi({ TRAWL_TRUSTED_PROXIES: '127.0.0.1/32' });
+  });
+  after(() => api.stop());
+
+  const ask = async (url: string, from: string) => {
+    const answer = await fetch(url, { headers: { 'x-forwarded-for': from } });
+    await answer.arrayBuffer();
+    return answer;
+  };
+  const paths = ['/openapi.json', '/', '/docs', '/files/none/none.mp4'];
+
+  it('is 600 a minute and address for links, the document and its pages together, and leaves calls with a key alone', async () => {
+    const { key } = await api.addCaller();
+    for (let n = 0; n < maxOpenRequests; n++) {
+      const { status } = await ask(api.url + paths[n % paths.length], '2001:db8::1');
+      expect(status, `request ${n}`).not.to.equal(429);
+    }
+    for (const path of paths) {
+      const { status, headers } = await ask(api.url + path, '2001:db8::2');
+      expect([status, headers.get('x-error-code')], path).to.deep.equal([429, 'rate_limited']);
+      expect(Number(headers.get('retry-after'))).to.be.within(1, 60);
+    }
+    expect((await ask(`${api.url}/openapi.json`, '192.0.2.1')).status).to.equal(200);
+    const headers = { 'x-forwarded-for': '2001:db8::1' };
+    expect((await api.call('GET', '/v1/usage', { key, headers })).status).to.equal(200);
+  });
+
+  it('is 600 a minute and address for the pages of the dashboard', async () => {
+    for (let n = 0; n < maxOpenRequests; n++) {
+      expect((await ask(`${api.dashboardUrl}/icon.svg`, '192.0.2.7')).status, `request ${n}`).to.equal(200);
+    }
+    const refused = await ask(`${api.dashboardUrl}/`, '192.0.2.7');
+    expect([refused.status, Number(refused.headers.get('retry-after')) > 0]).to.deep.equal([429, true]);
+    expect((await ask(`${api.dashboardUrl}/api/sign-in`, '192.0.2.7')).status).to.equal(200);
+    expect((await ask(`${api.dashboardUrl}/`, '192.0.2.8')).status).to.equal(200);
+  });
+});
