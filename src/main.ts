@@ -51,6 +51,11 @@ const roles: readonly Command[] = [
     load: async () => (await import('./admin/uninstall.ts')).runUninstall,
   },
   {
+    name: 'bootstrap',
+    text: 'Create a first account with a key that is given',
+    load: async () => (await import('./admin/bootstrap.ts')).runBootstrap,
+  },
+  {
     name: 'conform',
     text: 'Judge a deployment against the contract, from outside',
     load: async () => (await import('./admin/conform.ts')).runConform,

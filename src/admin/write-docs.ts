@@ -7,6 +7,7 @@ import { metricsTable } from '../base/metrics.ts';
 import { getHelp } from '../client/get-options.ts';
 import { loginHelp } from '../client/login.ts';
 import { mcpHelp } from '../client/mcp.ts';
+import { bootstrapHelp } from './bootstrap.ts';
 import type { AdminCommand } from './command.ts';
 import { nameOf, partsOf, usageOf } from './command-help.ts';
 import { commands } from './commands.ts';
@@ -73,6 +74,11 @@ ${manifestsHelp}\`\`\`
 
 \`\`\`text
 ${uninstallHelp}\`\`\`
+
+## trawl bootstrap
+
+\`\`\`text
+${bootstrapHelp}\`\`\`
 
 ## trawl get
 

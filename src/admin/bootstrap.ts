@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { readConfig } from '../base/config.ts';
+import { Refusal, refuse } from '../base/errors.ts';
+import { makeLog } from '../base/log.ts';
+import { makeAccountId, makeKey, readKey } from '../model/api-key.ts';
+import type { ReadInput } from '../model/operator-input.ts';
+import { createAccount } from '../store/accounts/create-account.ts';
+import { createKey } from '../store/accounts/create-key.ts';
+import { findAccount } from '../store/accounts/read-accounts.ts';
+import { listKeys } from '../store/accounts/read-keys.ts';
+import { grantCredits } from '../store/money/grant-credits.ts';
+import type { RecordStore } from '../store/script.ts';
+import { UsageError } from './command.ts';
+import { slug, wholeNumber } from './command-values.ts';
+import { operatorOf } from './operator-name.ts';
+import { parseOptions, reportError, type Terminal } from './terminal.ts';
+
+const usage = 'trawl bootstrap --new-key | --account SLUG --key-file FILE [--credits N]';
+export const bootstrapHelp = `Usage: ${usage}
+
+Creates a first account with a key that is known before the installation, so that it can stand in a Secret. An account that is there stays as it
+is, whatever was done with it since. The chart runs it after each install and upgrade when its value bootstrap.existingSecret names one.
+
+  --new-key        Print a new key and change nothing; it needs no record.
+  --account SLUG   Slug of the account.
+  --key-file FILE  File with the key, which is shown nowhere.
+  --credits N      Credits of the account; 100 unless given.
+  --help           Show this text.
+`;
+
+const options = {
+  'new-key': { type: 'boolean' },
+  account: { type: 'string' },
+  'key-file': { type: 'string' },
+  credits: { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+} as const;
+const alias = 'first';
+
+export async function runBootstrap(args: readonly string[], terminal: Terminal): Promise<number> {
+  try {
+    const given = parseOptions(args, options, usage);
+    if (given.help) terminal.out(bootstrapHelp);
+    else if (given['new-key']) terminal.out(`${makeKey(makeAccountId(randomBytes(16)), randomBytes(32))}\n`);
+    else terminal.out(await makeFirst(given, terminal));
+    return 0;
+  } catch (error) {
+    return reportError(error, false, terminal);
+  }
+}
+
+type BootstrapOptions = Readonly<Partial<Record<'account' | 'key-file' | 'credits', string>>>;
+
+async function makeFirst(given: BootstrapOptions, { env, err }: Terminal): Promise<string> {
+  const name = unwrap(slug.read(given.account));
+  const credits = unwrap(wholeNumber(1)(given.credits ?? '100', 'The number of credits'));
+  const key = readKeyFile(given['key-file']);
+  const config = readConfig(env, (path) => readFileSync(path, 'utf8'));
+  const { openStore } = await import('../store/open-store.ts');
+  const { store, close } = await openStore(config, makeLog({ level: 'error', write: err, now: Date.now }));
+  try {
+    const acting = { ...store, actor: operatorOf(env) };
+    return (await makeAccount(acting, name, credits, key))
+      ? `The account ${name} is there, with ${credits} credits and the key of the file.\n`
+      : `The account ${name} was there before, or was removed: nothing has changed.\n`;
+  } finally {
+    await close();
+  }
+}
+
+/** Returns false when the account was made before; one whose making was interrupted has no key yet, and is finished. */
+async function makeAccount(
+  store: RecordStore,
+  name: string,
+  credits: number,
+  { accountId, keyId: id, hash }: NonNullable<ReturnType<typeof readKey>>,
+): Promise<boolean> {
+  try {
+    await createAccount(store, accountId, name, { name });
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'already_exists') throw error;
+    const present = await findAccount(store, name).catch(() => null);
+    if (present === null) return false;
+    if (present !== accountId)
+      throw refuse('already_exists', `The account ${name} is another one than that of the key`);
+    if ((await listKeys(store, accountId)).length > 0) return false;
+  }
+  await grantCredits(store, accountId, credits, { id: alias });
+  await createKey(store, accountId, { id, alias, hash });
+  return true;
+}
+
+function readKeyFile(path: string | undefined) {
+  const key = path === undefined ? null : readKey(readFileSync(path, 'utf8').trim());
+  if (key === null) throw new UsageError('--key-file must name a file with a key, as --new-key prints it', usage);
+  return key;
+}
+
+function unwrap<T>(read: ReadInput<T>): T {
+  if (read.problem !== undefined) throw new UsageError(read.problem, usage);
+  return read.value;
+}
