@@ -25,6 +25,7 @@ const bodies = {
   VideoRequest: '/v1/video/download',
   AudioRequest: '/v1/audio/download',
   MetadataRequest: '/v1/media/metadata',
+  BatchRequest: '/v1/batches',
 };
 /** Refusals that may pass by themselves, so that clients repeat the call. */
 const passing: readonly RefusalCode[] = ['rate_limited', 'internal_error', 'unavailable'];

@@ -43,7 +43,8 @@ export function answerMcp(routes: McpRoutes): KeyedHandler {
     // It is awaited below; a refusal may come before that.
     judged.promise.catch(() => {});
     if (!isToolCall(message)) judged.resolve(true);
-    const service = ownService(routes, call, judged);
+    const written = { isLogged: false };
+    const service = ownService(routes, call, judged, written);
     const headers = Object.fromEntries(
       protocolHeaders.flatMap((name) => {
         const value = call.req.get(name);
@@ -66,7 +67,8 @@ export function answerMcp(routes: McpRoutes): KeyedHandler {
     } finally {
       await close();
     }
-    return null;
+    // The script that charged a tool has written the line of the request log.
+    return written.isLogged ? { status: call.res.statusCode, body: {}, isLogged: true } : null;
   };
 }
 
@@ -75,8 +77,13 @@ function isToolCall({ method, id, params }: Readonly<Record<string, unknown>>): 
   return method === 'tools/call' && id !== undefined && mcpTools.some((tool) => tool.name === name);
 }
 
-/** The API within this process; `judged` settles with the first call that the tool makes. */
-function ownService(routes: McpRoutes, call: KeyedCall, judged: PromiseWithResolvers<true>): McpService {
+/** The API within this process; `judged` settles with the first call that the tool makes, `written` tells of a line of the request log. */
+function ownService(
+  routes: McpRoutes,
+  call: KeyedCall,
+  judged: PromiseWithResolvers<true>,
+  written: { isLogged: boolean },
+): McpService {
   const answer = async (work: () => Promise<McpAnswer>): Promise<McpAnswer> => {
     try {
       const answered = await work();
@@ -96,6 +103,7 @@ function ownService(routes: McpRoutes, call: KeyedCall, judged: PromiseWithResol
         call.req.params = jobId === undefined ? {} : { id: jobId };
         const reply = await routes.handlers[operation]({ ...call, given: parameters });
         if (reply === null) throw refuse('unavailable');
+        written.isLogged ||= reply.isLogged === true;
         const { error } = reply.body as { error?: unknown };
         if (reply.status < 400) return { body: { ...reply.body } };
         return { error: String(error), error_code: reply.headers?.['x-error-code'] ?? 'internal_error' };

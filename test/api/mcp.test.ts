@@ -3,6 +3,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import { expect } from 'chai';
 import { listJobs } from '../../src/store/jobs/list-jobs.ts';
+import { readLines } from '../../src/store/log/read-lines.ts';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film } from '../support/calls.ts';
 import { endJob } from '../support/job-steps.ts';
@@ -107,6 +108,17 @@ describe('POST /mcp', () => {
     const client = await connect();
     expect((await use(client, 'metadata', { query: film })).told.metadata.title).to.equal('A film');
     expect((await use(client, 'usage', {})).told).to.deep.include({ remaining: 99, total_used: 1, held: 0 });
+    const linesOf = () => readLines(api.store, caller.account, 9);
+    // The calls of the protocol itself, and the tool that is free, have lines of the route.
+    const calls = await until(
+      async () => {
+        const seen = (await linesOf()).map(({ endpoint, credits }) => `${endpoint} ${credits}`);
+        return seen.length >= 4 ? seen.sort() : null;
+      },
+      5,
+      'four lines',
+    );
+    expect(calls).to.deep.equal(['POST /mcp 0', 'POST /mcp 0', 'POST /mcp 0', 'POST /v1/media/metadata 1']);
   });
 
   it('answers wrong parameters as a result of the tool, in the words of the API', async () => {

@@ -121,6 +121,23 @@ describe('the clients of callers', function () {
         expect((await run(name, { verb: 'metadata' })).value).to.deep.equal({ title: 'clip', used: 1 });
       });
 
+      it('starts one batch when the answer is lost, waits for its jobs, and tells what they cost', async () => {
+        link.loseAnswers(/^\/v1\/batches$/, 1);
+        const items = [{ query: film() }, { query: `${films.url}/status/404` }];
+        const { value, error } = await run(name, {
+          verb: 'batch',
+          batch: { endpoint: 'metadata', items, max_credits: 2 },
+        });
+        expect(error).to.equal(undefined);
+        expect(value).to.deep.equal({
+          ...{ credits: { held: 0, charged: 1 }, codes: [null, 'deleted'] },
+          ...{ status: 'Completed', charged_in_history: 1 },
+        });
+        const jobs = await jobsOf(customer.account);
+        expect(jobs).to.have.length(2);
+        await service.checkLedger(customer.account, jobs);
+      });
+
       it('cancels the job of a download that its caller gives up, which costs nothing', async () => {
         const release = films.hold();
         expect(await run(name, { verb: 'abort', url: `${films.url}/held/clip.mp4` })).to.deep.equal({ value: {} });

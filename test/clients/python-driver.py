@@ -29,6 +29,11 @@ def carry_out(command):
                 return {}
         if verb == "metadata":
             return {"title": client.metadata(url)["title"], "used": client.usage()["total_used"]}
+        if verb == "batch":
+            batch_id = client.start_batch(command["batch"])
+            ended = client.wait_batch(batch_id)
+            again = client.cancel_batch(batch_id)
+            return told_of_batch(ended, again, client.usage_history())
         ids = [job["id"] for job in client.jobs()]
         return {"ids": ids, "own": [client.job(one)["id"] for one in ids]}
 
@@ -51,6 +56,11 @@ async def carry_out_async(command):
         if verb == "metadata":
             metadata = await client.metadata(url)
             return {"title": metadata["title"], "used": (await client.usage())["total_used"]}
+        if verb == "batch":
+            batch_id = await client.start_batch(command["batch"])
+            ended = await client.wait_batch(batch_id)
+            again = await client.cancel_batch(batch_id)
+            return told_of_batch(ended, again, await client.usage_history())
         ids = [job["id"] async for job in client.jobs()]
         return {"ids": ids, "own": [(await client.job(one))["id"] for one in ids]}
 
@@ -62,6 +72,11 @@ def settings_of(command):
 
 def told(file, whole, stages):
     return {"job_id": file.job_id, "sha256": file.sha256, "bytes": hashlib.sha256(whole).hexdigest(), "stages": stages}
+
+
+def told_of_batch(ended, again, days):
+    codes = [job["error_code"] for job in ended["jobs"]]
+    return {"credits": ended["credits"], "codes": codes, "status": again["status"], "charged_in_history": sum(day["credits"] for day in days)}
 
 
 def outcome_of(command):

@@ -57,8 +57,8 @@ describe('the READMEs of the clients', function () {
   for (const language of ['typescript', 'python'] as const) {
     const examples = examplesOf(read(`clients/${language}/README.md`), language === 'typescript' ? 'ts' : 'python');
 
-    it(`${language}: there are five examples`, () => {
-      expect(examples).to.have.length(5);
+    it(`${language}: there are six examples`, () => {
+      expect(examples).to.have.length(6);
     });
 
     for (const [n, { code, output }] of examples.entries()) {
@@ -66,7 +66,7 @@ describe('the READMEs of the clients', function () {
         const isReceiver = n === 4;
         const program = `${code.replaceAll(films, `${source.url}/films/`)}${isReceiver ? receivers[language] : ''}`;
         const path = join(service.folder, language === 'typescript' ? `example-${n}.ts` : `example-${n}.py`);
-        writeFileSync(path, program.replaceAll('/trailer.mp4', '/clip.mp4'));
+        writeFileSync(path, program.replaceAll(/\btrailer\.mp4\b/g, 'clip.mp4'));
         const command = language === 'typescript' ? process.execPath : clientPython();
         const said = await run(command, path, service.folder, {
           TRAWL_API_URL: service.up().url,

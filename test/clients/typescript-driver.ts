@@ -4,7 +4,7 @@ import type { ClientCommand, ClientOutcome } from '../support/client-driver.ts';
 
 // Carries out the commands of its standard input with the TypeScript client, a JSON value a line, and writes their outcomes.
 
-async function carryOut({ verb, service, url, parameters = {}, post }: ClientCommand): Promise<unknown> {
+async function carryOut({ verb, service, url, parameters = {}, post, batch }: ClientCommand): Promise<unknown> {
   const client = new Trawl(service);
   switch (verb) {
     case 'download': {
@@ -26,6 +26,18 @@ async function carryOut({ verb, service, url, parameters = {}, post }: ClientCom
       const ids = [];
       for await (const { id } of client.jobs()) ids.push(id);
       return { ids, own: await Promise.all(ids.map(async (id) => (await client.job(id)).id)) };
+    }
+    case 'batch': {
+      const batchId = await client.startBatch(batch!);
+      const { credits, jobs } = await client.waitBatch(batchId);
+      const { status } = await client.cancelBatch(batchId);
+      const history = await client.usageHistory();
+      return {
+        credits,
+        codes: jobs.map(({ error_code }) => error_code),
+        status,
+        charged_in_history: history.reduce((sum, { credits }) => sum + credits, 0),
+      };
     }
     case 'verify':
       return await verifyWebhook(post!.body, post!.headers, { secret: post!.secret, now: post!.now });

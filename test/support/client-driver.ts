@@ -3,15 +3,17 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { BatchRequest } from '../../clients/typescript/src/trawl.ts';
 import { root } from './tree.ts';
 
 /** One thing that a client of callers is to do. */
 export interface ClientCommand {
-  readonly verb: 'download' | 'abort' | 'metadata' | 'jobs' | 'verify';
+  readonly verb: 'download' | 'abort' | 'metadata' | 'jobs' | 'batch' | 'verify';
   readonly service: { readonly url: string; readonly key: string; readonly patienceSeconds: number };
   readonly url: string;
   readonly parameters?: Readonly<Record<string, string>>;
   readonly post?: WebhookPost;
+  readonly batch?: BatchRequest;
 }
 
 export interface WebhookPost {

@@ -250,6 +250,30 @@ class MetadataRequest(TypedDict):
     fields: NotRequired[str]
 
 
+class Item(TypedDict):
+    query: str
+    download_type: NotRequired[Literal['audio_video', 'audio', 'video']]
+    max_duration: NotRequired[float]
+    start: NotRequired[float]
+    end: NotRequired[float]
+    audio_quality: NotRequired[Literal['best', '320kbps', '256kbps', '128kbps']]
+    audio_format: NotRequired[Literal['mp3', 'm4a', 'wav']]
+    webhook_url: NotRequired[str]
+    webhook_authorization: NotRequired[str]
+    video_quality: NotRequired[Literal['best', '1080p', '720p', '480p', '360p']]
+    video_format: NotRequired[Literal['mp4', 'webm', 'mkv']]
+
+
+class BatchRequest(TypedDict):
+    endpoint: Literal['video', 'audio', 'metadata']
+    max_credits: NotRequired[int]
+    max_items: NotRequired[int]
+    playlist: NotRequired[bool]
+    webhook_url: NotRequired[str]
+    webhook_authorization: NotRequired[str]
+    items: list[Item]
+
+
 class ResultModel(TypedDict):
     metadata: Metadata | None
     response: str | None

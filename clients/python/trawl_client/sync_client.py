@@ -16,7 +16,8 @@ from urllib.parse import urlencode
 
 import httpx
 
-from .api_types import Job, Metadata, Usage
+from .api_types import Batch, BatchRequest, Day, Job, Metadata, Usage
+from .batch_steps import cancel_batch, read_batch, read_history, start_batch, wait_batch
 from .errors import TrawlError
 from .job_steps import fetch, follow, job_path, require_file
 from .steps import QUIET_SECONDS, Open, Read, Send, Service, Sleep, Steps, unreachable
@@ -140,9 +141,29 @@ class Trawl:
         job: Job = self._run(self._service.ask(job_path(job_id), "DELETE"))
         return job
 
+    def start_batch(self, batch: BatchRequest, *, idempotency_key: str | None = None) -> str:
+        """Starts up to 1,000 jobs, all or none, or one for each entry of a playlist; returns the id of the batch at once."""
+        return self._run(start_batch(self._service, batch, idempotency_key))
+
+    def batch(self, batch_id: str, *, cursor: str | None = None) -> Batch:
+        """Shows a batch and a page of its jobs; `next_cursor` leads to the next one."""
+        return self._run(read_batch(self._service, batch_id, cursor))
+
+    def wait_batch(self, batch_id: str) -> Batch:
+        """Waits until every job of a batch has ended, and returns it with all of its jobs; a failed one is no error."""
+        return self._run(wait_batch(self._service, batch_id))
+
+    def cancel_batch(self, batch_id: str) -> Batch:
+        """Cancels the open jobs of a batch; what completed stays."""
+        return self._run(cancel_batch(self._service, batch_id))
+
     def usage(self) -> Usage:
         usage: Usage = self._run(self._service.ask("/v1/usage"))
         return usage
+
+    def usage_history(self, *, first: str | None = None, last: str | None = None) -> list[Day]:
+        """Tells what became of the calls, by day and key, from the first to the last day in UTC, such as `2026-03-04`."""
+        return self._run(read_history(self._service, first, last))
 
     def _fetch(self, job: Job, file: Any) -> None:
         def restart() -> None:

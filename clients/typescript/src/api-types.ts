@@ -398,6 +398,80 @@ export interface components {
             /** @description What to keep of the answer: names with commas between them, dots leading into objects and arrays. */
             fields?: string;
         };
+        BatchRequest: {
+            /**
+             * @description What each item asks for.
+             * @enum {string}
+             */
+            endpoint: "video" | "audio" | "metadata";
+            /** @description The batch is refused when it has more items. */
+            max_credits?: number;
+            /** @description Most entries of the playlist that are taken, the first ones; without `playlist` the batch is refused when it has more items. */
+            max_items?: number;
+            /**
+             * @description The one item names a playlist, each entry of which becomes an item with the same parameters.
+             * @default false
+             */
+            playlist?: boolean;
+            /**
+             * Format: uri
+             * @description URL to which the end of the job is posted.
+             */
+            webhook_url?: string;
+            /** @description Value of the Authorization header of the webhook. */
+            webhook_authorization?: string;
+            /** @description Parameters of each job, as the endpoint takes them; with `playlist` one item, whose `query` is the playlist. */
+            items: {
+                /**
+                 * Format: uri
+                 * @description URL of the video.
+                 */
+                query: string;
+                /**
+                 * @description What is delivered.
+                 * @default audio_video
+                 * @enum {string}
+                 */
+                download_type?: "audio_video" | "audio" | "video";
+                /** @description Seconds; what is longer is cut to this length. */
+                max_duration?: number;
+                /** @description Second of the source at which the file begins; instead of max_duration. */
+                start?: number;
+                /** @description Second of the source at which the file ends; instead of max_duration. */
+                end?: number;
+                /**
+                 * @description The highest bit rate wanted.
+                 * @default best
+                 * @enum {string}
+                 */
+                audio_quality?: "best" | "320kbps" | "256kbps" | "128kbps";
+                /**
+                 * @description The format preferred; the file may differ.
+                 * @default mp3
+                 * @enum {string}
+                 */
+                audio_format?: "mp3" | "m4a" | "wav";
+                /**
+                 * Format: uri
+                 * @description URL to which the end of the job is posted.
+                 */
+                webhook_url?: string;
+                /** @description Value of the Authorization header of the webhook. */
+                webhook_authorization?: string;
+                /**
+                 * @description The largest picture wanted.
+                 * @default best
+                 * @enum {string}
+                 */
+                video_quality?: "best" | "1080p" | "720p" | "480p" | "360p";
+                /**
+                 * @description The container preferred; the file may differ.
+                 * @default mp4
+                 * @enum {string}
+                 */
+                video_format?: "mp4" | "webm" | "mkv";
+            }[];
+        };
     };
     responses: never;
     parameters: never;

@@ -36,7 +36,8 @@ export function unreachable(url: string, cause: unknown): TrawlError {
   return new TrawlError('unreachable', `No way to ${url}: ${words}`, { cause });
 }
 
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+/** Waits so long; rejects at once when the signal aborts. */
+export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const end = () => {
       clearTimeout(timer);

@@ -1,6 +1,7 @@
 import type { components } from './api-types.ts';
 import { type Blame, type ErrorCode, TrawlError } from './errors.ts';
 import { followJob, type Job, type WaitOptions } from './follow-job.ts';
+import { pause } from './patience.ts';
 import { type FetchOptions, type ResultFile, resultOf } from './result-file.ts';
 import { makeTransport, type Transport } from './transport.ts';
 import { verifyWebhook, type WebhookEvent, type WebhookOptions } from './webhook.ts';
@@ -10,6 +11,9 @@ type Flags = 'query' | 'soft_fail' | 'is_async' | 'fields';
 
 export type Metadata = Schemas['Metadata'];
 export type Usage = Schemas['Usage'];
+export type UsageDay = Schemas['UsageHistory']['days'][number];
+export type Batch = Schemas['Batch'];
+export type BatchRequest = Schemas['BatchRequest'];
 
 export interface TrawlOptions {
   /** Address of the service, such as `https://trawl.example`. */
@@ -27,12 +31,19 @@ interface CallOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
+interface HistoryOptions extends FetchOptions {
+  readonly from?: string;
+  readonly to?: string;
+}
+
 /** Kind of the file, and the parameters of the API for it. */
 export type DownloadParameters =
   | ({ readonly kind?: 'video' } & Omit<Schemas['VideoRequest'], Flags>)
   | ({ readonly kind: 'audio' } & Omit<Schemas['AudioRequest'], Flags>);
 
 export type DownloadOptions = DownloadParameters & CallOptions & WaitOptions;
+
+const batchPollMs = 2_000;
 
 /** A service of trawl, asked with one key. */
 export class Trawl {
@@ -96,9 +107,59 @@ export class Trawl {
     return (await this.#transport.ask(`/v1/jobs/${encodeURIComponent(jobId)}`, { method: 'DELETE', signal })) as Job;
   }
 
+  /** Starts up to 1,000 jobs, all or none, or one for each entry of a playlist, and returns the id of the batch at once. */
+  async startBatch(
+    batch: BatchRequest,
+    { idempotencyKey = crypto.randomUUID(), signal }: CallOptions = {},
+  ): Promise<string> {
+    // The service lists a playlist for up to 50 s, and may have the call wait before.
+    const call = { method: 'POST', body: batch, idempotencyKey, signal, tryMs: 75_000 } as const;
+    return ((await this.#transport.ask('/v1/batches', call)) as Schemas['AcceptedBatch']).batch_id;
+  }
+
+  /** Shows a batch and a page of its jobs; `next_cursor` leads to the next one. */
+  async batch(batchId: string, { cursor, signal }: { readonly cursor?: string } & FetchOptions = {}): Promise<Batch> {
+    const query = cursor === undefined ? '' : `?${new URLSearchParams({ cursor })}`;
+    return (await this.#transport.ask(batchPath(batchId) + query, { signal })) as Batch;
+  }
+
+  /** Waits until every job of a batch has ended, and returns the batch with all of its jobs; a failed one is no error. */
+  async waitBatch(batchId: string, { signal }: FetchOptions = {}): Promise<Batch> {
+    for (;;) {
+      const batch = await this.batch(batchId, { signal });
+      if (batch.status !== 'Running') return this.#wholeBatch(batch, signal);
+      await pause(batchPollMs, signal);
+    }
+  }
+
+  async #wholeBatch(first: Batch, signal: AbortSignal | undefined): Promise<Batch> {
+    const jobs = [...first.jobs];
+    for (let cursor = first.next_cursor; cursor !== null; ) {
+      const page: Batch = await this.batch(first.id, { cursor, signal });
+      jobs.push(...page.jobs);
+      cursor = page.next_cursor;
+    }
+    return { ...first, jobs, next_cursor: null };
+  }
+
+  /** Cancels the open jobs of a batch; what completed stays. */
+  async cancelBatch(batchId: string, { signal }: FetchOptions = {}): Promise<Batch> {
+    return (await this.#transport.ask(batchPath(batchId), { method: 'DELETE', signal, tryMs: 60_000 })) as Batch;
+  }
+
   async usage({ signal }: FetchOptions = {}): Promise<Usage> {
     return (await this.#transport.ask('/v1/usage', { signal })) as Usage;
   }
+
+  /** Tells what became of the calls, by day and key; `from` and `to` are days in UTC such as `2026-03-04`. */
+  async usageHistory({ from, to, signal }: HistoryOptions = {}): Promise<UsageDay[]> {
+    const query = new URLSearchParams({ ...(from && { from }), ...(to && { to }) });
+    return ((await this.#transport.ask(`/v1/usage/history?${query}`, { signal })) as Schemas['UsageHistory']).days;
+  }
+}
+
+function batchPath(batchId: string): string {
+  return `/v1/batches/${encodeURIComponent(batchId)}`;
 }
 
 export type { FetchOptions, WaitOptions, WebhookOptions };
