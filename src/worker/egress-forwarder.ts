@@ -1,5 +1,4 @@
 import { connect, createServer, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
 import { listenAt, type ServerAddress, trustOf, usesTls } from '../base/server-address.ts';
 
 export interface EgressForwarder {
@@ -48,7 +47,8 @@ function connectTo(to: ServerAddress): Socket | null {
   const options = { ...to, allowHalfOpen: true, noDelay: true };
   if (!usesTls(to)) return connect(options);
   try {
-    return connectTls({ ...options, ...trustOf(to) });
+    // Loaded only where it is spoken, because loading it costs each job processor time.
+    return process.getBuiltinModule('node:tls').connect({ ...options, ...trustOf(to) });
   } catch {
     return null;
   }
