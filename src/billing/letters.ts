@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
+import { signInUrl } from '../model/person.ts';
 import { type EndedPurchase, invoiceNumber, writePrice } from '../model/purchase.ts';
-import type { Mail } from '../store/mail/take-mail.ts';
+import type { Mail, MailedLink } from '../store/mail/take-mail.ts';
 import { invoiceRows } from './invoice.ts';
 import type { Letter } from './mailer.ts';
 
@@ -10,12 +11,16 @@ interface Page {
   readonly lines: readonly string[];
   /** Rows of a table behind the lines. */
   readonly rows?: readonly (readonly [name: string, value: string])[];
+  /** Link at the end, where it is not that of the page Billing. */
+  readonly url?: string;
 }
 
 interface Reader {
   readonly account: { readonly name: string };
   /** Of a mail about a purchase. */
   readonly purchase: EndedPurchase | null;
+  /** Secret of the sign-in link that the mail brings. */
+  readonly secret: string | null;
   readonly dashboardUrl: string;
 }
 
@@ -23,8 +28,7 @@ interface Reader {
 export function writeLetter(mail: Mail, reader: Reader): Omit<Letter, 'to' | 'messageId'> | null {
   const page = pageOf(mail, reader);
   if (page === null) return null;
-  const { subject, lines, rows = [] } = page;
-  const more = `${reader.dashboardUrl}/billing`;
+  const { subject, lines, rows = [], url: more = `${reader.dashboardUrl}/billing` } = page;
   const table = rows.map(([name, value]) => `${`${name}:`.padEnd(16)}${value.replaceAll('\n', `\n${' '.repeat(16)}`)}`);
   const cells = rows.map(([name, value]) => `<tr><th>${escapeHtml(name)}</th><td>${escapeHtml(value)}</td></tr>`);
   return {
@@ -45,7 +49,10 @@ export function messageIdOf(mail: Pick<Mail, 'id' | 'at'>, to: string, from: str
   return `<${hash('sha256', `${mail.id} ${mail.at} ${to}`).slice(0, 32)}@${domain}>`;
 }
 
-function pageOf(mail: Mail, { account: { name }, purchase }: Reader): Page | null {
+function pageOf(mail: Mail, reader: Reader): Page | null {
+  const { name } = reader.account;
+  const { purchase } = reader;
+  if (mail.kind === 'invitation' || mail.kind === 'link') return linkPage(mail, reader);
   if (mail.kind === 'alert') return alertPage(mail, name);
   if (mail.kind === 'cap') {
     const [price, cap] = [writePrice(mail.price_cents, mail.currency), writePrice(mail.cap_cents, mail.currency)];
@@ -72,6 +79,30 @@ function pageOf(mail: Mail, { account: { name }, purchase }: Reader): Page | nul
     subject: `Invoice ${invoiceNumber(purchase.invoice ?? 0)}: ${purchase.pack_title}, ${price}`,
     lines: [`Thank you. ${purchase.pack_total} credits were added to ${name} and are paid.`],
     rows: invoiceRows(purchase),
+  };
+}
+
+/** `null` for a link whose secret can no longer be opened. */
+function linkPage(mail: MailedLink, { account: { name }, secret, dashboardUrl }: Reader): Page | null {
+  if (secret === null) return null;
+  const url = signInUrl(dashboardUrl, secret);
+  if (mail.kind === 'invitation') {
+    return {
+      subject: `${mail.by} invites you to ${name}`,
+      lines: [
+        `${mail.by} invites you to the account ${name} as ${mail.role}. This link signs you in once, within 72 hours; set a password or a passkey then.`,
+        'If you expect no invitation, ignore this mail.',
+      ],
+      url,
+    };
+  }
+  return {
+    subject: 'Your sign-in link',
+    lines: [
+      'Somebody, probably you, asked for a sign-in link for this e-mail address. It signs you in once, within an hour; set a new password then.',
+      'If it was not you, ignore this mail: nothing has changed.',
+    ],
+    url,
   };
 }
 

@@ -1,7 +1,9 @@
 import { backoffMs } from '../base/backoff.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
+import type { Seal } from '../base/seal.ts';
 import { shareRun } from '../base/single-flight.ts';
+import { mailedLinkPurpose } from '../model/person.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
 import { endMail } from '../store/mail/end-mail.ts';
 import { dueMails, type Mail, takeMail } from '../store/mail/take-mail.ts';
@@ -14,6 +16,8 @@ import type { Mailer } from './mailer.ts';
 interface MailOptions {
   readonly store: RecordStore;
   readonly mailer: Mailer;
+  /** Opens the secrets of sign-in links. */
+  readonly seal: Pick<Seal, 'open'>;
   readonly from: string;
   readonly dashboardUrl: string;
   readonly metrics: Metrics;
@@ -27,7 +31,7 @@ const leaseMs = 120_000;
 const defaultAgainMs = 30_000;
 const maxAgainMs = 6 * 3_600_000;
 
-/** Sends the mails of the outbox to the owners of their accounts, one mail an owner. A server that is away delays them for up to a week. */
+/** Sends the mails of the outbox to the owners of their accounts, one mail an owner, or to the person whom they name. A server that is away delays them for up to a week. */
 export function startMails(options: MailOptions): { wake(): Promise<void>; close(): Promise<void> } {
   const { store, mailer, metrics, log, lookMs = defaultLookMs } = options;
   let isClosing = false;
@@ -57,19 +61,21 @@ export function startMails(options: MailOptions): { wake(): Promise<void>; close
 }
 
 async function sendMail(options: MailOptions, mail: Mail): Promise<void> {
-  const { store, mailer, from, dashboardUrl, metrics, log, againMs = defaultAgainMs } = options;
-  const account = await readAccount(store, mail.account);
+  const { store, mailer, seal, from, dashboardUrl, metrics, log, againMs = defaultAgainMs } = options;
+  const account = mail.account === '' ? { name: 'trawl' } : await readAccount(store, mail.account);
   const purchase = 'purchase' in mail ? await readPurchase(store, mail.account, mail.purchase) : null;
-  const letter = writeLetter(mail, { account, purchase, dashboardUrl });
-  const owners = (await listPeople(store, mail.account)).filter(({ role }) => role === 'owner');
+  const secret = 'sealed' in mail ? seal.open(mailedLinkPurpose, mail.sealed) : null;
+  const letter = writeLetter(mail, { account, purchase, secret, dashboardUrl });
+  const readers = 'to' in mail ? [mail.to] : await ownersOf(store, mail.account);
   const done = new Set(mail.done?.split(' ').filter(Boolean));
   let isLeft = false;
-  for (const { email: to } of letter === null ? [] : owners) {
+  for (const to of letter === null ? [] : readers) {
     if (done.has(to) || letter === null) continue;
     try {
       const outcome = await mailer.send({ to, ...letter, messageId: messageIdOf(mail, to, from) });
       metrics.mails_total.inc({ outcome });
-      if (outcome === 'refused') log.warn('the mail server refuses an owner', { account: mail.account, mail: mail.id });
+      if (outcome === 'refused')
+        log.warn('the mail server refuses an address', { account: mail.account, mail: mail.id });
       done.add(to);
     } catch (error) {
       isLeft = true;
@@ -79,4 +85,9 @@ async function sendMail(options: MailOptions, mail: Mail): Promise<void> {
   }
   const gapMs = isLeft ? backoffMs(mail.attempts, { firstMs: againMs, maxMs: maxAgainMs }) : null;
   await endMail(store, mail, [...done], gapMs);
+}
+
+async function ownersOf(store: RecordStore, accountId: string): Promise<string[]> {
+  const people = await listPeople(store, accountId);
+  return people.flatMap(({ email, role }) => (role === 'owner' ? [email] : []));
 }

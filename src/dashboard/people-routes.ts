@@ -1,14 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import type { ApiReply } from '../api/reply.ts';
-import { makePersonSecret, personIdOf, readEmail, readRole, signInUrl } from '../model/person.ts';
+import type { Seal } from '../base/seal.ts';
+import { mailedLinkPurpose, makePersonSecret, personIdOf, readEmail, readRole, signInUrl } from '../model/person.ts';
 import { invitePerson } from '../store/people/invite-person.ts';
 import { listPeople } from '../store/people/read-people.ts';
 import { removePerson } from '../store/people/remove-person.ts';
 import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
 import { requireRead } from './given-values.ts';
 
-/** Routes about the people of an account. */
-export function peopleRoutes(dashboardUrl: () => string): DashboardRoute[] {
+/** Routes about the people of an account; `seal` keeps the links that are mailed, and is `null` where there is no mail server. */
+export function peopleRoutes(dashboardUrl: () => string, seal: Seal | null): DashboardRoute[] {
   return [
     {
       method: 'GET',
@@ -20,7 +21,7 @@ export function peopleRoutes(dashboardUrl: () => string): DashboardRoute[] {
         return { status: 200, body: { people: shown } };
       },
     },
-    { method: 'POST', path: '/api/people', changes: 'people', handle: (call) => invite(dashboardUrl(), call) },
+    { method: 'POST', path: '/api/people', changes: 'people', handle: (call) => invite(dashboardUrl(), seal, call) },
     {
       method: 'DELETE',
       path: '/api/people/:email',
@@ -34,10 +35,13 @@ export function peopleRoutes(dashboardUrl: () => string): DashboardRoute[] {
   ];
 }
 
-async function invite(dashboardUrl: string, { store, accountId, given }: DashboardCall): Promise<ApiReply> {
+async function invite(dashboardUrl: string, seal: Seal | null, call: DashboardCall): Promise<ApiReply> {
+  const { store, accountId, given, signedIn } = call;
   const email = requireRead(readEmail(given.email));
   const role = requireRead(readRole(given.role));
   const secret = makePersonSecret(personIdOf(email), randomBytes(32));
-  await invitePerson(store, { accountId, email, role, secret, isBound: true, keepsOwner: true });
-  return { status: 201, body: { email, role, sign_in_url: signInUrl(dashboardUrl, secret) } };
+  const mailed = seal && { sealed: seal.seal(mailedLinkPurpose, secret), by: signedIn.person.email };
+  await invitePerson(store, { accountId, email, role, secret, isBound: true, keepsOwner: true, mailed });
+  const body = { email, role, sign_in_url: signInUrl(dashboardUrl, secret), mailed: mailed !== null };
+  return { status: 201, body };
 }

@@ -1,25 +1,38 @@
+import { randomBytes } from 'node:crypto';
 import type { Request } from 'express';
 import type { BlockedAddresses, FindCaller } from '../api/caller-address.ts';
 import type { ApiReply } from '../api/reply.ts';
 import { Refusal, refuse } from '../base/errors.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { relyingParty } from '../model/passkey.ts';
-import { type Person, personIdOf, readEmail, readPassword, readPersonSecret, roleIn } from '../model/person.ts';
+import {
+  mailedLinkPurpose,
+  makePersonSecret,
+  type Person,
+  personIdOf,
+  readEmail,
+  readPassword,
+  readPersonSecret,
+  roleIn,
+} from '../model/person.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { findAccount, readNames } from '../store/accounts/read-accounts.ts';
 import { endSession, moveSession, setPassword } from '../store/people/change-session.ts';
 import { countSignIn, takeSignInBack } from '../store/people/count-sign-in.ts';
+import { mailSignInLink } from '../store/people/mail-sign-in-link.ts';
 import { openSessionByLink, openSessionByPasskey, openSessionByPassword } from '../store/people/open-session.ts';
 import { listPasskeys } from '../store/people/passkeys.ts';
 import { listSessions, readPerson, readPersonById } from '../store/people/read-people.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { DashboardCall, DashboardRoute, OpenCall, OpenRoute } from './dashboard-app.ts';
-import { requireText } from './given-values.ts';
+import { requireRead, requireText } from './given-values.ts';
 import { type PasskeyParts, readPasskeySignIn, scopeOf } from './passkey-routes.ts';
 import { hashPassword, isPassword } from './password-hash.ts';
 import type { SessionCookies } from './session-cookies.ts';
 
 export interface SignInParts extends PasskeyParts {
+  /** A mail server brings sign-in links. */
+  readonly hasMailer: boolean;
   readonly cookies: SessionCookies;
   readonly blocked: BlockedAddresses;
   readonly findCaller: FindCaller;
@@ -34,6 +47,7 @@ export function signInRoutes(parts: SignInParts): { open: OpenRoute[]; signedIn:
   return {
     open: [
       { method: 'POST', path: '/api/sign-in', handle: (call) => signIn(parts, call) },
+      { method: 'POST', path: '/api/sign-in/forgotten', handle: (call) => mailLink(parts, call) },
       { method: 'GET', path: '/api/sign-in', handle: async () => showWays(parts) },
     ],
     signedIn: [
@@ -62,8 +76,21 @@ export function signInRoutes(parts: SignInParts): { open: OpenRoute[]; signedIn:
 }
 
 /** Ways to sign in besides a link and a password. */
-function showWays({ hasOpenid, dashboardUrl }: SignInParts): ApiReply {
-  return { status: 200, body: { openid: hasOpenid, passkeys: relyingParty(dashboardUrl()) !== null } };
+function showWays({ hasOpenid, hasMailer, dashboardUrl }: SignInParts): ApiReply {
+  const passkeys = relyingParty(dashboardUrl()) !== null;
+  return { status: 200, body: { openid: hasOpenid, passkeys, mail: hasMailer } };
+}
+
+/** Mails a link to whoever has lost their password; the answer is the same for an address that nobody has. */
+async function mailLink({ store, seal, hasMailer }: SignInParts, { given }: OpenCall): Promise<ApiReply> {
+  if (!hasMailer)
+    throw refuse('not_found', 'No mail server is configured: ask an owner of the account or the operator');
+  const email = requireRead(readEmail(requireText(given, 'email', 500)));
+  const person = await readPerson(store, email);
+  const secret = makePersonSecret(personIdOf(email), randomBytes(32));
+  const accountId = person === null ? '' : firstAccount(person);
+  await mailSignInLink(store, { email, accountId, secret, sealed: seal.seal(mailedLinkPurpose, secret) });
+  return { status: 202, body: { mailed_if_known: true } };
 }
 
 /** Opens a session by a link, a passkey or a password; whatever is wrong with one of them, the answer is the same. */

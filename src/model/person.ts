@@ -88,3 +88,6 @@ export function readPersonSecret(text: unknown): PersonSecret | null {
 export function signInUrl(dashboardUrl: string, secret: string): string {
   return `${dashboardUrl}/sign-in#${secret}`;
 }
+
+/** Purpose for which the secrets of sign-in links are sealed while their mails wait. */
+export const mailedLinkPurpose = 'mailed link';

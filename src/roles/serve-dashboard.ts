@@ -52,8 +52,9 @@ export async function serveDashboard(
   const cookies = makeSessionCookies(store, seal, () => url.startsWith('https:'));
   const openArchived = (object: string) => readJsonLines(objects, object);
   const hasOpenid = config.oidcIssuer !== null;
+  const hasMailer = config.smtpUrl !== null;
   const ways = { store, seal, dashboardUrl, hasOpenid };
-  const signIn = signInRoutes({ ...ways, cookies, blocked, findCaller, metrics });
+  const signIn = signInRoutes({ ...ways, hasMailer, cookies, blocked, findCaller, metrics });
   const passkeys = passkeyRoutes(ways);
   const openid = await openidRoutesOf({ store, seal, cookies, findCaller, blocked, dashboardUrl, log }, config);
   const payments = await paymentWebhookOf(share, log);
@@ -71,7 +72,7 @@ export async function serveDashboard(
       ...topupRoutes(config.stripeKey !== null),
       ...chartRoutes(store, openArchived),
       ...checkoutRoutes({ store, provider, dashboardUrl }),
-      ...peopleRoutes(dashboardUrl),
+      ...peopleRoutes(dashboardUrl, hasMailer ? seal : null),
       ...deliveryRoutes(seal),
       ...auditRoutes(openArchived),
     ],

@@ -21,7 +21,7 @@ export async function openProvider(config: Config, store: RecordStore): Promise<
 
 /** Starts purchases and mails where the operator has configured them; their libraries are loaded only then. */
 export async function startBilling(parts: SharedParts, stop: Shutdown): Promise<void> {
-  const { config, store, metrics } = parts;
+  const { config, store, seal, metrics } = parts;
   const log = parts.log.with({ part: 'billing' });
   const { smtpUrl, mailFrom: from, dashboardUrl } = config;
   const provider = await openProvider(config, store);
@@ -32,7 +32,7 @@ export async function startBilling(parts: SharedParts, stop: Shutdown): Promise<
   if (smtpUrl !== null && from !== null) {
     const { openSmtp } = await import('../billing/mailer.ts');
     const mailer = openSmtp({ url: smtpUrl, from });
-    const mails = startMails({ store, mailer, from, dashboardUrl, metrics, log });
+    const mails = startMails({ store, mailer, seal, from, dashboardUrl, metrics, log });
     stop.add('mails', mails.close, 3);
   }
 }

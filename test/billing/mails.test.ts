@@ -1,20 +1,29 @@
+import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
+import { makeSeal } from '../../src/base/seal.ts';
 import { openSmtp } from '../../src/billing/mailer.ts';
 import { startMails } from '../../src/billing/send-mails.ts';
+import { mailedLinkPurpose, makePersonSecret, personIdOf, readPersonSecret } from '../../src/model/person.ts';
 import { keys } from '../../src/store/keys.ts';
 import { endPurchase } from '../../src/store/money/end-purchase.ts';
 import { setTopup } from '../../src/store/money/set-topup.ts';
 import { takePurchase } from '../../src/store/money/take-purchase.ts';
+import { invitePerson } from '../../src/store/people/invite-person.ts';
+import { mailSignInLink } from '../../src/store/people/mail-sign-in-link.ts';
+import { openSessionByLink } from '../../src/store/people/open-session.ts';
 import { invited } from '../support/browser-session.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
 import { type Mailbox, startMailbox } from '../support/mailbox.ts';
+import { aSecret } from '../support/people-scenarios.ts';
 import { holder, lead, type TestStore } from '../support/record.ts';
 import { aLog } from '../support/redis.ts';
+import { contentOf } from '../support/script-faults.ts';
 import { aBuyer, seller, spend, takenPurchase } from '../support/topups.ts';
 
 const from = 'Trawl <billing@trawl.example>';
 const dashboardUrl = 'https://trawl.example';
+const seal = makeSeal({ secret: randomBytes(32) });
 
 describe('mails', function () {
   this.timeout(60_000);
@@ -31,7 +40,7 @@ describe('mails', function () {
 
   const post = async (url = box.url) => {
     const mails = startMails({
-      ...{ store, mailer: openSmtp({ url, from }), from, dashboardUrl },
+      ...{ store, seal, mailer: openSmtp({ url, from }), from, dashboardUrl },
       ...{ metrics: makeMetrics(), log: aLog().log, lookMs: 60_000 },
     });
     await mails.wake();
@@ -107,5 +116,47 @@ describe('mails', function () {
     await aMailedBuyer();
     await post();
     expect([box.mails.length, await waiting()]).to.deep.equal([0, 0]);
+  });
+
+  it('bring an invitation to the person alone, with a link that works, and keep its secret sealed until then', async () => {
+    const { accountId } = await aMailedBuyer('ada@example.com');
+    await post();
+    box.mails.splice(0);
+    const [email, secret] = ['new@example.com', makePersonSecret(personIdOf('new@example.com'), randomBytes(32))];
+    const mailed = { sealed: seal.seal(mailedLinkPurpose, secret), by: 'ada@example.com' };
+    await invitePerson(store, { accountId, email, role: 'member', secret, isBound: true, mailed });
+    expect(JSON.stringify(await contentOf(store))).not.to.include(secret.split('.')[1]);
+    await post();
+    await post();
+    expect(box.mails.map(({ to }) => to)).to.deep.equal([email]);
+    const { mail } = box.mails[0]!;
+    expect(mail.subject).to.include('ada@example.com invites you');
+    for (const text of [mail.text, mail.html])
+      expect(text).to.include(`${dashboardUrl}/sign-in#${secret}`).and.include('member');
+    expect(await waiting()).to.equal(0);
+  });
+
+  it('bring a link to a person who lost their password, at most one in 15 minutes, and none to anybody else', async () => {
+    const { accountId } = await aMailedBuyer('ada@example.com');
+    await post();
+    box.mails.splice(0);
+    const ask = async (email: string) => {
+      const secret = makePersonSecret(personIdOf(email), randomBytes(32));
+      await mailSignInLink(store, { email, accountId, secret, sealed: seal.seal(mailedLinkPurpose, secret) });
+      await post();
+      return secret;
+    };
+    await ask('stranger@example.com');
+    const secret = await ask('ada@example.com');
+    await ask('ada@example.com');
+    expect(box.mails.map(({ to }) => to)).to.deep.equal(['ada@example.com']);
+    expect(box.mails[0]!.mail.text).to.include(`/sign-in#${secret}`);
+    const made = { session: aSecret('ada@example.com'), oldHash: '', ip: '', agent: '' };
+    expect(await openSessionByLink(store, readPersonSecret(secret)!.secretHash, made)).to.equal(true);
+    store.advance(16 * 60_000);
+    const late = await ask('ada@example.com');
+    store.advance(61 * 60_000);
+    expect(await openSessionByLink(store, readPersonSecret(late)!.secretHash, made)).to.equal(false);
+    expect(box.mails).to.have.length(2);
   });
 });

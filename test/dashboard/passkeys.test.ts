@@ -156,7 +156,7 @@ describe('passkeys', () => {
     const own = await startApi();
     try {
       const browser = openBrowser(own.dashboardUrl);
-      expect((await browser.ask('GET', '/api/sign-in')).json).to.deep.equal({ openid: false, passkeys: false });
+      expect((await browser.ask('GET', '/api/sign-in')).json).to.deep.include({ openid: false, passkeys: false });
       expect((await browser.ask('POST', '/api/sign-in/passkey', {})).status).to.equal(404);
     } finally {
       await own.stop();

@@ -9,6 +9,7 @@ import {
 import { rotateKey } from '../../src/store/accounts/rotate-key.ts';
 import { setPassword } from '../../src/store/people/change-session.ts';
 import { invitePerson } from '../../src/store/people/invite-person.ts';
+import { mailSignInLink } from '../../src/store/people/mail-sign-in-link.ts';
 import { openSessionByLink, openSessionByPasskey } from '../../src/store/people/open-session.ts';
 import { addPasskey, removePasskey } from '../../src/store/people/passkeys.ts';
 import { removePerson } from '../../src/store/people/remove-person.ts';
@@ -73,6 +74,15 @@ export const peopleScenarios: Readonly<Record<string, Scenario>> = {
     const secret = aSecret().text;
     return { account: accountId, step: (s) => invitePerson(s, invitation(accountId, 'owner', secret)) };
   },
+  'invite-person with a mail': async (store) => {
+    const { accountId } = await anAccount(store);
+    const invited = { ...invitation(accountId, 'owner'), mailed: { sealed: 'sealed', by: 'bob@example.com' } };
+    return { account: accountId, step: (s) => invitePerson(s, invited) };
+  },
+  'mail-sign-in-link': withAda((accountId) => {
+    const wanted = { email, accountId, secret: aSecret().text, sealed: 'sealed' };
+    return (s) => mailSignInLink(s, wanted);
+  }),
   'invite-person with another role': withAda((accountId, _link, session) => async (s) => {
     await invitePerson(s, invitation(accountId, 'viewer', makePersonSecret(session.personId, Buffer.alloc(32, 1))));
   }),

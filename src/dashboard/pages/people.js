@@ -39,7 +39,7 @@ export function People({ may, session }) {
       ${
         invited &&
         html`<${Notice} kind="good">
-        Send this link to ${invited.email}: it signs them in once, within 72 hours.
+        ${invited.mailed ? `A mail with this link is on its way to ${invited.email}` : `Send this link to ${invited.email}`}: it signs them in once, within 72 hours.
         <span class="secret"><code>${invited.sign_in_url}</code><${Copy} text=${invited.sign_in_url} /></span>
       <//>`
       }

@@ -1,10 +1,11 @@
-import { Action, Dialog, Form, html, Notice, useAnswer } from '/elements.js';
+import { Action, Dialog, Form, html, Notice, useAnswer, useState } from '/elements.js';
 import { canUsePasskeys, signInByPasskey } from '/passkeys.js';
 import { ask } from '/server.js';
 
 /** The page of a link or of a password; as a dialog when a session has ended while a page was open, so that no input is lost. */
 export function SignIn({ onDone, isOver = false }) {
   const token = isOver ? '' : location.hash.slice(1);
+  const [isMailed, setMailed] = useState(false);
   const { json: ways } = useAnswer('/api/sign-in');
   const hasFailed = new URLSearchParams(location.search).has('failed');
   const byLink = async () => {
@@ -20,16 +21,32 @@ export function SignIn({ onDone, isOver = false }) {
     await signInByPasskey();
     await onDone();
   };
+  const mailLink = async (form) => {
+    await ask('POST', '/api/sign-in/forgotten', { email: form.get('address') });
+    setMailed(true);
+  };
+  const lost = ways?.mail
+    ? html`<details class="lost">
+        <summary>No password yet, or lost?</summary>
+        ${
+          isMailed
+            ? html`<${Notice} kind="good">If this address is known here, a mail with a link is on its way.<//>`
+            : html`<${Form} button="Mail me a link" onSend=${mailLink}>
+              <label>Your e-mail address<input name="address" type="email" autocomplete="email" required /></label>
+            <//>`
+        }
+      </details>`
+    : html`<p class="hint">No password yet, or lost? Ask an owner of the account or the operator for a new sign-in link.</p>`;
   const content = token
     ? html`<p>This link signs you in once.</p>
         <${Form} button="Sign in" onSend=${byLink} />`
     : html`<${Form} button="Sign in" onSend=${byPassword}>
         <label>E-mail address<input name="email" type="email" autocomplete="username" required /></label>
         <label>Password<input name="password" type="password" autocomplete="current-password" required /></label>
-        <p class="hint">No password yet, or lost? Ask an owner of the account or the operator for a new sign-in link.</p>
       <//>
       ${ways?.passkeys && canUsePasskeys && html`<p><${Action} run=${byPasskey}>Sign in with a passkey<//></p>`}
-      ${ways?.openid && html`<p><a class="button" data-leaves href="/api/sign-in/openid">Sign in with your organisation</a></p>`}`;
+      ${ways?.openid && html`<p><a class="button" data-leaves href="/api/sign-in/openid">Sign in with your organisation</a></p>`}
+      ${lost}`;
   if (isOver) {
     return html`<${Dialog} title="Your session has ended" onClose=${() => {}}>
       <p>Sign in again: what you have typed stays where it is.</p>

@@ -37,7 +37,13 @@ return { 'taken', taken }
 /** A mail that nobody took for so long is removed, too. */
 export const maxMailAgeMs = 7 * 86_400_000;
 
-/** A mail to the owners of an account, as the script that left it wrote it. Times are milliseconds. */
+/** A mail that brings one person a sign-in link, whose secret is sealed; `by` is who invites. */
+export type MailedLink = { readonly to: string; readonly sealed: string } & (
+  | { readonly kind: 'invitation'; readonly role: string; readonly by: string }
+  | { readonly kind: 'link' }
+);
+
+/** A mail to the owners of an account or to one person, as the script that left it wrote it. Times are milliseconds. */
 export type Mail = {
   readonly id: string;
   readonly account: string;
@@ -50,6 +56,7 @@ export type Mail = {
   | { readonly kind: 'invoice' | 'decline'; readonly purchase: string }
   | { readonly kind: 'alert'; readonly percent: number; readonly left: number }
   | { readonly kind: 'cap'; readonly cap_cents: number; readonly price_cents: number; readonly currency: string }
+  | MailedLink
 );
 
 /** Returns up to 100 mails that are to be sent now. */

@@ -3,6 +3,7 @@ import { type PersonRole, personIdOf, readPersonSecret } from '../../model/perso
 import { recordLimits } from '../../model/record-limits.ts';
 import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { keys } from '../keys.ts';
+import { outboxKeyNames, outboxLua } from '../lua/outbox.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { keepNewest } from './keep-newest.ts';
 import { lastOwner, losesOwner, otherPeople } from './other-owner.ts';
@@ -11,13 +12,13 @@ import { lastOwner, losesOwner, otherPeople } from './other-owner.ts';
 const linkMs = 72 * 3_600_000;
 
 /**
- * Gives a person a role in an account, or makes them an operator, and notes a sign-in link; repeatable after each write.
+ * Gives a person a role in an account, or makes them an operator, and notes a sign-in link and a mail that brings it; repeatable after each write.
  * Answers {'invited'}, {'not_found'}, {'too_many'} or {'last_owner'}.
  */
 const invitePersonScript = script(
   'invite-person',
   'needs memory',
-  ['account', 'roster', 'person', 'signInLinks', ...noteKeyNames] as const,
+  ['account', 'roster', 'person', 'signInLinks', ...outboxKeyNames, ...noteKeyNames] as const,
   [
     ...([
       'accountId',
@@ -30,18 +31,20 @@ const invitePersonScript = script(
       'until_at',
       'isBound',
       'keepsOwner',
+      'mail',
     ] as const),
     ...noteArgNames,
   ],
-  /* lua */ `${keepNewest}${losesOwner}${noteChange}
+  /* lua */ `${keepNewest}${losesOwner}${outboxLua}${noteChange}
 if accountId ~= '' and redis.call('HGET', account, 'removed_at') ~= '' then return { 'not_found' } end
 if redis.call('HEXISTS', roster, personId) == 0 and redis.call('HLEN', roster) >= tonumber(maxPeople) then return { 'too_many' } end
-if role ~= 'owner' and loses_owner(person, field, keepsOwner, 8) then return { 'last_owner' } end
+if role ~= 'owner' and loses_owner(person, field, keepsOwner, 10) then return { 'last_owner' } end
 if note_change() then return { 'audit_full' } end
 redis.call('HSETNX', person, 'created_at', now)
 redis.call('HSET', person, 'email', email, field, role)
 redis.call('HSET', roster, personId, email)
 keep_newest(signInLinks, linkHash, { account = accountId, bound = isBound == '1', ['until'] = tonumber(until_at) })
+if mail ~= '' then put_mail('invitation-' .. accountId .. '-' .. personId, cjson.decode(mail)) end
 return { 'invited' }
 `,
 );
@@ -57,6 +60,8 @@ interface Invitation {
   readonly isBound: boolean;
   /** Refuses to take the role of the account's last owner. */
   readonly keepsOwner?: boolean;
+  /** Mails the link: the secret, sealed, and who invites. */
+  readonly mailed?: { readonly sealed: string; readonly by: string } | null;
 }
 
 /**
@@ -65,7 +70,7 @@ interface Invitation {
  */
 export async function invitePerson(
   store: RecordStore,
-  { accountId, email, role, secret, isBound, keepsOwner = false }: Invitation,
+  { accountId, email, role, secret, isBound, keepsOwner = false, mailed = null }: Invitation,
 ): Promise<void> {
   const isOperator = role === 'operator';
   const reply = await run(
@@ -83,6 +88,8 @@ export async function invitePerson(
       until_at: store.clock.now() + linkMs,
       isBound: isBound ? '1' : '',
       keepsOwner: keepsOwner ? '1' : '',
+      mail:
+        mailed === null ? '' : JSON.stringify({ kind: 'invitation', account: accountId, to: email, role, ...mailed }),
       ...noteOf(store, accountId, { action: 'person.invite', target: email, change: { role } }),
     },
     [],

@@ -1,0 +1,49 @@
+import { expect } from 'chai';
+import { keys } from '../../src/store/keys.ts';
+import { startApi, type TestApi } from '../support/api.ts';
+import { invited, openBrowser } from '../support/browser-session.ts';
+
+describe('links by mail', () => {
+  let api: TestApi;
+  before(async () => {
+    api = await startApi({ TRAWL_SMTP_URL: 'smtp://127.0.0.1:1', TRAWL_MAIL_FROM: 'trawl@example.com' });
+  });
+  after(() => api.stop());
+
+  const waiting = async () => {
+    const found = (await api.store.connection.send(['HVALS', keys.outbox])) as string[];
+    return found.map((json) => JSON.parse(json) as { kind: string; to: string }).map(({ kind, to }) => `${kind} ${to}`);
+  };
+
+  it('are left for a person who is invited, and for a known one who asks; strangers get the same answer', async () => {
+    const { account } = await api.addCaller();
+    const owner = openBrowser(api.dashboardUrl);
+    await owner.signIn(await invited(api.store, account, 'owner', 'ada@example.com'));
+    const { json } = await owner.ask('POST', '/api/people', { email: 'new@example.com', role: 'viewer' });
+    expect(json).to.deep.include({ email: 'new@example.com', role: 'viewer', mailed: true });
+    const stranger = openBrowser(api.dashboardUrl);
+    expect((await stranger.ask('GET', '/api/sign-in')).json.mail).to.equal(true);
+    const ask = (email: string, origin?: string) =>
+      stranger.ask('POST', '/api/sign-in/forgotten', { email }, origin === undefined ? {} : { origin });
+    const [known, unknown] = [await ask('ada@example.com'), await ask('nobody@example.com')];
+    expect([known.status, known.text]).to.deep.equal([202, unknown.text]);
+    expect((await ask('new@example.com', 'https://evil.example')).status).to.equal(403);
+    expect((await ask('no address')).status).to.equal(400);
+    expect((await waiting()).sort()).to.deep.equal(['invitation new@example.com', 'link ada@example.com']);
+  });
+
+  it('are not promised where there is no mail server', async () => {
+    const silent = await startApi();
+    try {
+      const { account } = await silent.addCaller();
+      const owner = openBrowser(silent.dashboardUrl);
+      await owner.signIn(await invited(silent.store, account));
+      const { json } = await owner.ask('POST', '/api/people', { email: 'new@example.com', role: 'viewer' });
+      expect(json.mailed).to.equal(false);
+      expect((await owner.ask('POST', '/api/sign-in/forgotten', { email: 'new@example.com' })).status).to.equal(404);
+      expect(await silent.store.connection.send(['HLEN', keys.outbox])).to.equal(0);
+    } finally {
+      await silent.stop();
+    }
+  });
+});
