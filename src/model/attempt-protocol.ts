@@ -134,15 +134,15 @@ export const readPermit = makeReader<UploadPermit>({
 });
 
 /** Returns a function that gives back JSON of the shape, and `null` for any other. */
-function makeReader<T>(fields: Fields<T>): (json: unknown) => T | null {
+function makeReader<T>(fields: FieldFits<T>): (json: unknown) => T | null {
   const fits = objectOf(fields);
   return (json) => (fits(json) ? (json as T) : null);
 }
 
-type Fields<T> = { readonly [Name in keyof T]-?: Fits };
+type FieldFits<T> = { readonly [Name in keyof T]-?: Fits };
 
 /** Further fields are allowed: a neighbouring release may say more. */
-function objectOf<T>(fields: Fields<T>): Fits {
+function objectOf<T>(fields: FieldFits<T>): Fits {
   const each = Object.entries<Fits>(fields);
   return (json) => isObject(json) && each.every(([name, fits]) => fits(json[name as keyof object]));
 }
