@@ -3,7 +3,7 @@ import { shortId } from '../keys.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
 import { statistics } from '../lua/statistics.ts';
-import { storedEnd } from './ended-job.ts';
+import { writeEnd } from './ended-job.ts';
 import { jobIndex } from './job-index.ts';
 import { fileScore } from './kept-files.ts';
 import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
@@ -55,12 +55,11 @@ export function endJobValues({ id, account, key, endpoint }: EndingJob, texts: B
  * read_job() → nil, or the reply that refuses ({'not_found'}, {'already_ended'}). Afterwards `j` has its fields.
  * end_job(end) → the balance that was charged, or ''. end: status, code, log, is_delivered, reason.
  */
-export const endJob = /* lua */ `${readOpenJob}${storedEnd}${fileScore}${jobIndex}${balances}${fairShare}${statistics}
+export const endJob = /* lua */ `${readOpenJob('account started_at progress storing_since line ip receiver preempted recorded')}${writeEnd}${fileScore}${jobIndex}${balances}${fairShare}${statistics}
 local j
 
 local function read_job()
-  local fields, refused = read_open_job({ 'account', 'started_at', 'progress', 'storing_since', 'line', 'ip',
-    'receiver', 'preempted', 'recorded' })
+  local fields, refused = read_open_job()
   if refused then return refused end
   if fields.account ~= accountId then return { 'not_found' } end
   j = fields
@@ -78,8 +77,9 @@ end
 local function leave(places)
   redis.call('ZREM', open, jobId)
   for place in pairs(places) do redis.call('ZREM', place, jobId) end
-  -- A job that waits holds a credit: without holds the account was not ready, as long as this job was not what waited.
-  if b.held > 0 or not places[active] then update_ready(accountId, b.running, b.concurrency, b.tag) end
+  -- An account without a job that waits was not ready, as long as this one was not what waited. What waits holds a credit.
+  local waits = b.held > 0 and redis.call('ZCARD', queue) > 0
+  if waits or not places[active] then update_ready(accountId, b.running, b.concurrency, b.tag, waits) end
 end
 
 local function undo_leave(places)

@@ -41,27 +41,37 @@ type EndWord = (typeof endWords)[number];
 /** Times that are kept as milliseconds since the creation of the job: they are shorter. */
 const relativeWords: readonly EndWord[] = ['started_at', 'ended_at', 'storing_since', 'removed_at'];
 
+/** Lua of a word as it is kept: '-' for none. */
+function keptWord(name: EndWord): string {
+  if (name === 'status') return `string.sub(words.status, 1, 1)`;
+  return relativeWords.includes(name) ? `since(words.${name}, words.created_at)` : `kept(words.${name})`;
+}
+
 /**
- * Lua of the stored form.
+ * Lua that writes the stored form.
  *
  * write_end(words, attempts, texts) writes an ended job, whose words stand under their names; of a status the first letter counts.
- * read_end() → the words under their names, the attempts, the texts; nil when the job has not ended or is not there.
  */
-export const storedEnd = /* lua */ `
-local end_words = { ${endWords.map((word) => `'${word}'`).join(', ')} }
-local is_relative = { ${relativeWords.map((word) => `${word} = true`).join(', ')} }
+export const writeEnd = /* lua */ `
+local function kept(word) return word and word ~= '' and word or '-' end
+local function since(time, created_at)
+  return time and time ~= '' and string.format('%d', time - created_at) or '-'
+end
 
 local function write_end(words, attempts, texts)
-  local line = {}
-  for n, name in ipairs(end_words) do
-    local word = words[name] or ''
-    if word == '' then line[n] = '-'
-    elseif is_relative[name] then line[n] = string.format('%d', word - words.created_at)
-    elseif name == 'status' then line[n] = string.sub(word, 1, 1)
-    else line[n] = word end
-  end
-  redis.call('SET', endedJob, table.concat(line, ' ') .. '\\n' .. attempts .. '\\n' .. texts)
+  local line = table.concat({ ${endWords.map(keptWord).join(', ')} }, ' ')
+  redis.call('SET', endedJob, line .. '\\n' .. attempts .. '\\n' .. texts)
 end
+`;
+
+/**
+ * Lua that reads the stored form.
+ *
+ * read_end() → the words under their names, the attempts, the texts; nil when the job has not ended or is not there.
+ */
+export const readEnd = /* lua */ `
+local end_words = { ${endWords.map((word) => `'${word}'`).join(', ')} }
+local is_relative = { ${relativeWords.map((word) => `${word} = true`).join(', ')} }
 
 local function read_end()
   local kept = redis.call('GET', endedJob)

@@ -1,6 +1,6 @@
 import { keys, longId, shortId } from '../keys.ts';
 import { type RecordStore, readDue, run, script } from '../script.ts';
-import { storedEnd } from './ended-job.ts';
+import { readEnd } from './ended-job.ts';
 
 /**
  * A job that may have files in the object store has a score of its end minus this among the jobs that have ended, which is
@@ -23,7 +23,7 @@ const dropFileScript = script(
   'always',
   ['ended', 'endedJob'] as const,
   ['shortId'] as const,
-  /* lua */ `${storedEnd}
+  /* lua */ `${readEnd}
 local score = redis.call('ZSCORE', ended, shortId)
 if not score or tonumber(score) >= 0 then return { 'not_kept' } end
 local words = read_end()

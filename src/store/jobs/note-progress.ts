@@ -3,7 +3,7 @@ import type { Job } from '../../model/job.ts';
 import { shortId } from '../keys.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
 import { jobIndex } from './job-index.ts';
-import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
+import { openJobKeyNames, readOpenFields } from './read-open-job.ts';
 
 /**
  * Notes that the open attempt runs, its stage, speed and remaining seconds, and its progress, which never falls and is at
@@ -15,24 +15,28 @@ const noteScript = script(
   'light',
   [...openJobKeyNames, 'jobs', 'account'] as const,
   ['jobId', 'shortId', 'attempt', 'running', 'progress', 'stage', 'speed', 'eta', 'jobChannel', 'workChannel'] as const,
-  /* lua */ `${readOpenJob}${jobIndex}
-local fields, refused = read_open_job({ 'progress', 'started_at', 'preempted', 'recorded' })
-if refused then return refused end
-if fields.attempt ~= attempt then return { 'stale' } end
-local begins = fields.status == 'QueuedJob' and running == '1'
-local raised = math.max(tonumber(fields.progress) or 0, math.min(99, math.floor(tonumber(progress))))
-local records = stage == '${recordingStage}' and fields.recorded == ''
-if records and fields.preempted == '' then
+  /* lua */ `${readOpenFields('attempt revision created_at progress watched recorded')}
+if (job_attempt or '0') ~= attempt then return { 'stale' } end
+local raised = math.max(tonumber(job_progress or 0), math.min(99, math.floor(tonumber(progress))))
+local written = { 'progress', string.format('%d', raised), 'stage', stage, 'speed_bytes', speed, 'eta_seconds', eta,
+  'revision', string.format('%d', job_revision + 1) }
+local function write(name, value) written[#written + 1], written[#written + 2] = name, value end
+local begins = job_status == 'QueuedJob' and running == '1'
+local records = stage == '${recordingStage}' and (job_recorded or '') == ''
+if records and (redis.call('HGET', job, 'preempted') or '') == '' then
   local bound = redis.call('HGET', account, 'bound') or '0'
   undos[1] = function() redis.pcall('HSET', account, 'bound', bound) end
   redis.call('HSET', account, 'bound', string.format('%d', bound + 1))
 end
-if begins then redis.call('ZADD', jobs, score_of(fields.created_at, 'Running'), shortId) end
-redis.call('HSET', job, 'progress', string.format('%d', raised), 'stage', stage, 'speed_bytes', speed, 'eta_seconds', eta,
-  'status', begins and 'Running' or fields.status, 'started_at', begins and string.format('%d', now) or fields.started_at,
-  'revision', next_revision(fields), 'recorded', records and string.format('%d', now) or fields.recorded)
+if begins then${jobIndex}
+  write('status', 'Running')
+  write('started_at', string.format('%d', now))
+  redis.call('ZADD', jobs, score_of(job_created_at, 'Running'), shortId)
+end
+if records then write('recorded', string.format('%d', now)) end
+redis.call('HSET', job, unpack(written))
 if records then redis.call('PUBLISH', workChannel, jobId) end
-tell_watchers(fields)
+if job_watched then redis.call('PUBLISH', jobChannel, jobId) end
 return { 'noted' }
 `,
 );

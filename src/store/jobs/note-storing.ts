@@ -11,9 +11,9 @@ const storingScript = script(
   'always',
   ['lead', ...openJobKeyNames] as const,
   ['term', 'attempt', 'metadata', 'delivered'] as const,
-  /* lua */ `${readOpenJob}
+  /* lua */ `${readOpenJob('storing_since')}
 if redis.call('GET', lead) ~= term then return { 'not_leading' } end
-local fields, refused = read_open_job({ 'storing_since' })
+local fields, refused = read_open_job()
 if refused then return refused end
 if fields.attempt ~= attempt then return { 'stale' } end
 if fields.storing_since ~= '' then return { 'storing', fields.storing_since } end

@@ -14,9 +14,9 @@ const preemptScript = script(
   'always',
   ['lead', ...openJobKeyNames, 'account', 'active', 'unserved', 'ready', 'waitingQueue'] as const,
   ['term', 'accountId', 'jobId', 'attempt', 'slots', 'maxWait', 'waiting'] as const,
-  /* lua */ `${readOpenJob}
+  /* lua */ `${readOpenJob('account preempted recorded verdict storing_since')}
 if redis.call('GET', lead) ~= term then return { 'not_leading' } end
-local fields, refused = read_open_job({ 'account', 'preempted', 'recorded', 'verdict', 'storing_since' })
+local fields, refused = read_open_job()
 if refused then return refused end
 if fields.account ~= accountId then return { 'not_found' } end
 local is_done = fields.verdict ~= '' or fields.storing_since ~= '' or fields.recorded ~= ''

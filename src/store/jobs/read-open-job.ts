@@ -1,25 +1,50 @@
 /** Keys of every step that changes a job which has not ended. */
 export const openJobKeyNames = ['job', 'endedJob'] as const;
 
+/** Lua that ends the script when the hash of the job is not there, because it has ended or never was. */
+const refuseMissing = `{ redis.call('EXISTS', endedJob) == 1 and 'already_ended' or 'not_found' }`;
+
 /**
- * Lua of every step that changes a job which has not ended.
+ * Lua that reads the named fields of a job into locals such as `job_status`, `false` where it has none, or ends the script with
+ * {'not_found'} or {'already_ended'}. For steps that a job takes often: locals cost Redis less than a table.
+ */
+export function readOpenFields(names: string): string {
+  const fields = ['status', ...names.split(' ')];
+  return `local ${fields.map((name) => `job_${name}`).join(', ')} = unpack(redis.call('HMGET', job, '${fields.join("', '")}'))
+if not job_status then return ${refuseMissing} end
+`;
+}
+
+/**
+ * Lua of every other step that changes a job which has not ended.
  *
- * read_open_job(names) → the named fields of `job`, or nil and the reply that refuses: {'not_found'}, {'already_ended'}.
+ * read_open_job() → the named fields of `job` and those that the functions below need, or nil and the reply that refuses:
+ *   {'not_found'}, {'already_ended'}.
  * is_counted(fields) → whether the last attempt counts already as a failure or an interruption.
  * next_revision(fields) → the revision after this step.
  * tell_watchers(fields) publishes that the job has changed, if it was ever watched.
  * mark(fields, attempt, …) → the marks of the attempts with one more: what an attempt begins or ends with.
  */
-export const readOpenJob = /* lua */ `
-local function read_open_job(names)
-  local values = redis.call('HMGET', job, 'status', 'attempt', 'failures', 'interruptions', 'revision', 'attempts', 'created_at',
-    'watched', unpack(names))
-  if not values[1] then return nil, { redis.call('EXISTS', endedJob) == 1 and 'already_ended' or 'not_found' } end
-  local fields = { status = values[1], attempt = values[2] or '0', failures = tonumber(values[3] or 0),
-    interruptions = tonumber(values[4] or 0), revision = values[5], attempts = values[6] or '',
-    created_at = values[7], is_watched = values[8] }
-  for n, name in ipairs(names) do fields[name] = values[n + 8] or '' end
-  return fields
+export function readOpenJob(names = ''): string {
+  const more = names.split(' ').filter((name) => name !== '');
+  const fields = [
+    'status',
+    'attempt',
+    'failures',
+    'interruptions',
+    'revision',
+    'attempts',
+    'created_at',
+    'watched',
+    ...more,
+  ];
+  return /* lua */ `
+local function read_open_job()
+  local ${fields.join(', ')} = unpack(redis.call('HMGET', job, '${fields.join("', '")}'))
+  if not status then return nil, ${refuseMissing} end
+  return { status = status, attempt = attempt or '0', failures = tonumber(failures or 0),
+    interruptions = tonumber(interruptions or 0), revision = revision, attempts = attempts or '', created_at = created_at,
+    is_watched = watched${more.map((name) => `, ${name} = ${name} or ''`).join('')} }
 end
 
 local function is_counted(fields) return tonumber(fields.attempt) <= fields.failures + fields.interruptions end
@@ -35,3 +60,4 @@ local function mark(fields, attempt, ...)
   return fields.attempts == '' and one or fields.attempts .. ',' .. one
 end
 `;
+}

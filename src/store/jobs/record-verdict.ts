@@ -11,8 +11,8 @@ const tellScript = script(
   'always',
   openJobKeyNames,
   ['jobId', 'attempt', 'verdict', 'workChannel'] as const,
-  /* lua */ `${readOpenJob}
-local fields, refused = read_open_job({})
+  /* lua */ `${readOpenJob()}
+local fields, refused = read_open_job()
 if refused then return refused end
 if fields.attempt ~= attempt or is_counted(fields) then return { 'stale' } end
 redis.call('HSET', job, 'verdict', verdict)

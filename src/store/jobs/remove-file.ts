@@ -1,7 +1,7 @@
 import type { Job } from '../../model/job.ts';
 import { shortId } from '../keys.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
-import { storedEnd } from './ended-job.ts';
+import { readEnd, writeEnd } from './ended-job.ts';
 import { fileScore } from './kept-files.ts';
 
 /**
@@ -13,7 +13,7 @@ const removeFileScript = script(
   'always',
   ['endedJob', 'ended'] as const,
   ['accountId', 'jobId', 'shortId', 'workChannel'] as const,
-  /* lua */ `${storedEnd}${fileScore}
+  /* lua */ `${readEnd}${writeEnd}${fileScore}
 local words, marks, texts = read_end()
 if not words or words.account ~= accountId or words.status ~= 'C' then return { 'not_found' } end
 if words.removed_at ~= '' then return { 'already_removed' } end

@@ -1,6 +1,6 @@
 import { keys, shortId } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
-import { storedEnd } from './ended-job.ts';
+import { readEnd } from './ended-job.ts';
 
 /** Removes the record of a job that ended before a moment. Answers {'removed'}, {'kept'} or {'not_found'}. */
 const removeJobScript = script(
@@ -8,7 +8,7 @@ const removeJobScript = script(
   'always',
   ['job', 'endedJob', 'jobs', 'ended', 'webhook', 'webhooks', 'deliveries'] as const,
   ['accountId', 'jobId', 'shortId', 'before'] as const,
-  /* lua */ `${storedEnd}
+  /* lua */ `${readEnd}
 local words = read_end()
 if not words then
   redis.call('ZREM', ended, shortId)

@@ -24,9 +24,9 @@ const retryScript = script(
     'jobChannel',
     'workChannel',
   ] as const,
-  /* lua */ `${readOpenJob}${fairShare}
+  /* lua */ `${readOpenJob('account')}${fairShare}
 if redis.call('GET', lead) ~= term then return { 'not_leading' } end
-local fields, refused = read_open_job({ 'account' })
+local fields, refused = read_open_job()
 if refused then return refused end
 if fields.account ~= accountId then return { 'not_found' } end
 local active_since = redis.call('ZSCORE', active, jobId)

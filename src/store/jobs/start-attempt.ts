@@ -11,9 +11,9 @@ const startScript = script(
   'always',
   ['lead', ...openJobKeyNames, 'active'] as const,
   ['term', 'jobId', 'attempt', 'deadline', 'jobChannel'] as const,
-  /* lua */ `${readOpenJob}
+  /* lua */ `${readOpenJob()}
 if redis.call('GET', lead) ~= term then return { 'not_leading' } end
-local fields, refused = read_open_job({})
+local fields, refused = read_open_job()
 if refused then return refused end
 if fields.attempt == attempt then return { 'already_started' } end
 if fields.attempt + 1 ~= tonumber(attempt) or not redis.call('ZSCORE', active, jobId) then return { 'stale' } end

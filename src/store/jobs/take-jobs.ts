@@ -21,12 +21,13 @@ if free <= 0 then return { 'full' } end
 -- The account whose turn it is, and the one after it.
 local turns = redis.call('ZRANGE', ready, 0, 1, 'WITHSCORES')
 local next_turn = turns[1]
-local longest = redis.call('ZRANGE', unserved, 0, 0, 'WITHSCORES')
-local whose = next_turn
-if free <= tonumber(kept) then
+local whose, is_kept = next_turn, free <= tonumber(kept)
+-- Without a slot to keep, and while others are free, nobody asks who waits longest.
+local longest = (is_kept or kept == '0') and redis.call('ZRANGE', unserved, 0, 0, 'WITHSCORES') or {}
+if is_kept then
   if not longest[1] then return { 'full' } end
   whose = longest[1]
-elseif kept == '0' and longest[1] and now - tonumber(longest[2]) >= tonumber(maxWait) then
+elseif longest[1] and now - tonumber(longest[2]) >= tonumber(maxWait) then
   whose = longest[1]
 end
 if whose ~= accountId then return { 'again', whose or '' } end
@@ -46,24 +47,24 @@ if has_all and running <= tonumber(owner[4] or 0) and redis.call('HLEN', slugs) 
   redis.call('ZREM', ready, accountId)
   return { 'again', redis.call('ZRANGE', ready, 0, 0)[1] or '' }
 end
-local last_turn = redis.call('GET', turn)
+local is_turn, is_turn_set, last_turn = whose == next_turn, false, nil
 undos[1] = function()
   redis.pcall('ZADD', queue, queued_at, id)
   redis.pcall('ZADD', queued, math.floor(queued_at), id)
   redis.pcall('ZREM', active, id)
-  if last_turn then redis.pcall('SET', turn, last_turn) else redis.pcall('DEL', turn) end
+  if last_turn then redis.pcall('SET', turn, last_turn) elseif is_turn_set then redis.pcall('DEL', turn) end
   redis.pcall('HSET', account, 'tag', owner[5], 'running', owner[3])
   redis.pcall('ZADD', ready, taken_turn, accountId)
-  if longest[1] == accountId then redis.pcall('ZADD', unserved, longest[2], accountId) end
+  -- It waited at most since then.
+  if running == 1 then redis.pcall('ZADD', unserved, 'NX', math.floor(queued_at), accountId) end
 end
 local tag = tonumber(taken_turn) + 1 / tonumber(owner[1])
 redis.call('HSET', account, 'tag', string.format('%.17g', tag), 'running', string.format('%d', running))
 redis.call('ZREM', queue, id)
 redis.call('ZREM', queued, id)
 redis.call('ZADD', active, now, id)
-if whose == next_turn then redis.call('SET', turn, taken_turn) end
-local present = whose == next_turn and taken_turn or last_turn or '0'
-local due = update_ready(accountId, running, owner[2], tag, waiting[3] ~= nil, present)
+if is_turn then last_turn, is_turn_set = redis.call('SET', turn, taken_turn, 'GET'), true end
+local due = update_ready(accountId, running, owner[2], tag, waiting[3] ~= nil, is_turn and taken_turn or nil)
 local other, due_of_other = turns[1], turns[2]
 if other == accountId then other, due_of_other = turns[3], turns[4] end
 if due and (not other or due < tonumber(due_of_other)) then other = accountId end

@@ -7,18 +7,14 @@ export const statistics = /* lua */ `
 local function count_answer(log, took)
   local minute = math.floor(now / 60000)
   local slot = string.format('%d', minute % 61)
-  local seen = { minute, 0, 0, 0, 0 }
   local old = redis.call('HGET', stats, slot)
-  if old and tonumber(string.match(old, '^%d+')) == minute then
-    seen = {}
-    for word in string.gmatch(old, '%d+') do seen[#seen + 1] = tonumber(word) end
-  end
-  seen[2] = seen[2] + 1
-  if tonumber(log) < 500 then seen[3] = seen[3] + 1 end
-  if took <= 60000 then seen[4], seen[5] = seen[4] + 1, seen[5] + took end
+  local present, answers, well, timed, sum = string.match(old or '', '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
+  if tonumber(present) ~= minute then answers, well, timed, sum = 0, 0, 0, 0 end
+  if tonumber(log) < 500 then well = well + 1 end
+  if took <= 60000 then timed, sum = timed + 1, sum + took end
   undos[#undos + 1] = function()
     if old then redis.pcall('HSET', stats, slot, old) else redis.pcall('HDEL', stats, slot) end
   end
-  redis.call('HSET', stats, slot, table.concat(seen, ' '))
+  redis.call('HSET', stats, slot, string.format('%d %d %d %d %d', minute, answers + 1, well, timed, sum))
 end
 `;

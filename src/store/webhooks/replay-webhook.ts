@@ -1,5 +1,5 @@
 import { refuse } from '../../base/errors.ts';
-import { storedEnd } from '../jobs/ended-job.ts';
+import { readEnd } from '../jobs/ended-job.ts';
 import { type RecordStore, run, script } from '../script.ts';
 
 /**
@@ -11,7 +11,7 @@ const replayWebhookScript = script(
   'needs memory',
   ['endedJob', 'batch', 'webhooks', 'webhook'] as const,
   ['jobId'] as const,
-  /* lua */ `${storedEnd}
+  /* lua */ `${readEnd}
 local words = read_end()
 local receiver = words and words.receiver or redis.call('HGET', batch, 'receiver')
 local state = redis.call('HGET', webhook, 'state')
