@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { readConfig } from '../../src/base/config.ts';
 import { makeJob } from '../../src/runners/kubernetes/job-manifest.ts';
 import { podShapeOf } from '../../src/runners/kubernetes/pod-shape.ts';
-import { type Rendering, render, runTool, scenarios } from '../support/chart.ts';
+import { chart, type Rendering, render, runTool, scenarios } from '../support/chart.ts';
 import { environmentOf } from '../support/chart-environment.ts';
 import { type Cluster, makeNamespace, startCluster } from '../support/cluster/cluster.ts';
 import { foreignDefinitions, writeKubeSchemas } from '../support/cluster/kube-schemas.ts';
@@ -131,6 +131,27 @@ describe('the chart on a real API server', function () {
     expect(await letIn((_, worker) => (worker.resources.limits.memory = '4Gi'))).to.match(/maximum memory|resources/);
     const binding = await cluster.admin.ask('GET', '/api/v1/namespaces/media-workers/limitranges/trawl-workers');
     expect(binding.spec.limits[0].max.memory).to.equal('3Gi');
+  });
+
+  it('is upgraded after kubectl scale, whose number stays, and takes the number of the values elsewhere', async () => {
+    const release = 'scaled';
+    const homes = { HOME: folder, HELM_CACHE_HOME: folder, HELM_CONFIG_HOME: folder, HELM_DATA_HOME: folder };
+    const env = { PATH: process.env.PATH, KUBECONFIG: cluster.kubeconfig, ...homes };
+    const values = ['--values', join(chart, 'ci/least-values.yaml'), '--namespace', release];
+    const helm = (...words: string[]) => runTool(tool('helm'), [...words, ...values], { env });
+    const numberOf = async (component: string) => {
+      const words = ['get', 'deployment', `${release}-${component}`, '-n', release, '-o', 'jsonpath={.spec.replicas}'];
+      return kubectl(cluster, words);
+    };
+    await helm('install', release, chart, '--create-namespace');
+    await kubectl(cluster, ['scale', 'deployment', `${release}-controller`, '-n', release, '--replicas=5']);
+    await helm('upgrade', release, chart, '--set', 'controller.replicas=3,egress.replicas=3');
+    expect([await numberOf('controller'), await numberOf('egress')]).to.deep.equal(['5', '3']);
+    const back = (...words: string[]) =>
+      runTool(tool('helm'), ['rollback', release, '1', '-n', release, ...words], { env });
+    expect(await refusal(back())).to.match(/conflict with "kubectl" with subresource "scale"/);
+    await back('--force-conflicts');
+    expect(await numberOf('controller')).to.equal('2');
   });
 
   it('is not removed while a job is open, and leaves no worker behind then', async () => {

@@ -214,6 +214,18 @@ lifecycle:
 {{- end }}
 {{- end }}
 
+{{- /* Number of pods: that of the values, or the present one where somebody scaled the Deployment, which Helm may not overwrite. */ -}}
+{{- define "trawl.replicas" -}}
+{{- $number := .values.replicas | int64 -}}
+{{- $live := lookup "apps/v1" "Deployment" .root.Release.Namespace (printf "%s-%s" (include "trawl.name" .root) .component) -}}
+{{- range ($live.metadata).managedFields -}}
+{{- if and (ne .manager "helm") (hasKey (index (.fieldsV1 | default dict) "f:spec" | default dict) "f:replicas") -}}
+{{- $number = $live.spec.replicas | int64 -}}
+{{- end -}}
+{{- end -}}
+{{ $number }}
+{{- end }}
+
 {{- /* A budget of a component, when it is wanted and there is more than one pod. */ -}}
 {{- define "trawl.disruptionBudget" -}}
 {{- if .values.podDisruptionBudget.enabled }}
