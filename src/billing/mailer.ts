@@ -6,6 +6,11 @@ export interface Letter {
   readonly subject: string;
   readonly text: string;
   readonly html: string;
+  readonly attachments?: readonly {
+    readonly filename: string;
+    readonly content: Buffer;
+    readonly contentType: string;
+  }[];
   /** The same for every attempt, so that a second copy can be told. */
   readonly messageId: string;
 }
@@ -29,11 +34,17 @@ export function openSmtp({ url, from }: { readonly url: string; readonly from: s
     disableUrlAccess: true,
   });
   return {
-    async send({ to, ...letter }) {
+    async send({ to, attachments = [], ...letter }) {
       try {
         // As an object: a text with a comma would be two addresses.
         const headers = { 'Auto-Submitted': 'auto-generated' };
-        await transport.sendMail({ from, to: { name: '', address: to }, headers, ...letter });
+        await transport.sendMail({
+          from,
+          to: { name: '', address: to },
+          headers,
+          ...letter,
+          attachments: [...attachments],
+        });
         return 'sent';
       } catch (error) {
         if (isFinal(error)) return 'refused';

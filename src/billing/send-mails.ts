@@ -4,6 +4,7 @@ import type { Metrics } from '../base/metrics.ts';
 import type { Seal } from '../base/seal.ts';
 import { shareRun } from '../base/single-flight.ts';
 import { mailedLinkPurpose } from '../model/person.ts';
+import { type EndedPurchase, invoiceNumber } from '../model/purchase.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
 import { endMail } from '../store/mail/end-mail.ts';
 import { dueMails, type Mail, takeMail } from '../store/mail/take-mail.ts';
@@ -67,12 +68,13 @@ async function sendMail(options: MailOptions, mail: Mail): Promise<void> {
   const secret = 'sealed' in mail ? seal.open(mailedLinkPurpose, mail.sealed) : null;
   const letter = writeLetter(mail, { account, purchase, secret, dashboardUrl });
   const readers = 'to' in mail ? [mail.to] : await ownersOf(store, mail.account);
+  const attachments = mail.kind === 'invoice' && purchase !== null ? [await attachedInvoice(purchase)] : [];
   const done = new Set(mail.done?.split(' ').filter(Boolean));
   let isLeft = false;
   for (const to of letter === null ? [] : readers) {
     if (done.has(to) || letter === null) continue;
     try {
-      const outcome = await mailer.send({ to, ...letter, messageId: messageIdOf(mail, to, from) });
+      const outcome = await mailer.send({ to, ...letter, attachments, messageId: messageIdOf(mail, to, from) });
       metrics.mails_total.inc({ outcome });
       if (outcome === 'refused')
         log.warn('the mail server refuses an address', { account: mail.account, mail: mail.id });
@@ -90,4 +92,11 @@ async function sendMail(options: MailOptions, mail: Mail): Promise<void> {
 async function ownersOf(store: RecordStore, accountId: string): Promise<string[]> {
   const people = await listPeople(store, accountId);
   return people.flatMap(({ email, role }) => (role === 'owner' ? [email] : []));
+}
+
+/** The library that writes PDF is loaded with the first invoice. */
+async function attachedInvoice(purchase: EndedPurchase) {
+  const { writeInvoicePdf } = await import('./invoice-pdf.ts');
+  const filename = `${invoiceNumber(purchase.invoice ?? 0)}.pdf`;
+  return { filename, content: await writeInvoicePdf(purchase), contentType: 'application/pdf' };
 }

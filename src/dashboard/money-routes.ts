@@ -7,11 +7,13 @@ import { readSnapshot } from '../store/accounts/read-snapshot.ts';
 import { setAccount } from '../store/accounts/set-account.ts';
 import type { ReadArchivedPart } from '../store/log/archived-parts.ts';
 import { readLedger } from '../store/log/read-ledger.ts';
-import { listPurchases } from '../store/money/read-purchases.ts';
+import { listPurchases, readPurchase } from '../store/money/read-purchases.ts';
 import type { RecordStore } from '../store/script.ts';
-import type { DashboardRoute } from './dashboard-app.ts';
+import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
+import { oneAtATime } from './one-at-a-time.ts';
 
 const ledgerEntries = 100;
+const writeOne = oneAtATime('An invoice of this account is being written: wait for it');
 
 /** Balances of the account, and the entries of its ledger. */
 export function moneyRoutes(store: RecordStore, open: ReadArchivedPart): DashboardRoute[] {
@@ -44,6 +46,7 @@ export function moneyRoutes(store: RecordStore, open: ReadArchivedPart): Dashboa
         };
       },
     },
+    { method: 'GET', path: '/api/purchases/:id/invoice.pdf', handle: sendInvoice },
     {
       method: 'PUT',
       path: '/api/alerts',
@@ -56,6 +59,17 @@ export function moneyRoutes(store: RecordStore, open: ReadArchivedPart): Dashboa
       },
     },
   ];
+}
+
+async function sendInvoice({ req, res, store, accountId }: DashboardCall): Promise<null> {
+  const purchase = accountId === '' ? null : await readPurchase(store, accountId, String(req.params.id));
+  if (purchase?.invoice === undefined) throw refuse('not_found', 'There is no such invoice');
+  const { writeInvoicePdf } = await import('../billing/invoice-pdf.ts');
+  const content = await writeOne(accountId, () => writeInvoicePdf(purchase));
+  const name = `${invoiceNumber(purchase.invoice)}.pdf`;
+  res.set({ 'content-type': 'application/pdf', 'content-disposition': `attachment; filename="${name}"` });
+  res.end(content);
+  return null;
 }
 
 /** A purchase as the account's people see it: nothing of the provider's ids. */

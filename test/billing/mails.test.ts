@@ -1,12 +1,15 @@
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
+import { invoiceRows } from '../../src/billing/invoice.ts';
 import { openSmtp } from '../../src/billing/mailer.ts';
 import { startMails } from '../../src/billing/send-mails.ts';
 import { mailedLinkPurpose, makePersonSecret, personIdOf, readPersonSecret } from '../../src/model/person.ts';
 import { keys } from '../../src/store/keys.ts';
 import { endPurchase } from '../../src/store/money/end-purchase.ts';
+import { listPurchases } from '../../src/store/money/read-purchases.ts';
 import { setTopup } from '../../src/store/money/set-topup.ts';
 import { takePurchase } from '../../src/store/money/take-purchase.ts';
 import { invitePerson } from '../../src/store/people/invite-person.ts';
@@ -61,7 +64,8 @@ describe('mails', function () {
   };
 
   it('events-7: bring the invoice to every owner, as text and as HTML that say the same', async () => {
-    await pay(await aMailedBuyer('ada@example.com', 'bob@example.com'));
+    const buyer = await aMailedBuyer('ada@example.com', 'bob@example.com');
+    await pay(buyer);
     await post();
     const invoices = box.mails.filter(({ mail }) => mail.subject?.startsWith('Invoice'));
     expect(invoices.map(({ to }) => to)).to.deep.equal(['ada@example.com', 'bob@example.com']);
@@ -72,6 +76,14 @@ describe('mails', function () {
       expect(mail.html, said).to.include(said);
     }
     expect(mail.html).to.include('Auto &lt;b&gt;&amp;').and.not.include('<b>');
+    const [pdf] = mail.attachments;
+    expect([pdf!.filename, pdf!.contentType]).to.deep.equal(['INV-000001.pdf', 'application/pdf']);
+    const told = execFileSync('pdftotext', ['-layout', '-', '-'], { input: pdf!.content }).toString();
+    const read = (text: string) => text.replace(/\s+/g, ' ').trim();
+    for (const [name, value] of invoiceRows((await listPurchases(store, buyer.accountId))[0]!)) {
+      expect(read(told), name).to.include(name);
+      for (const line of value.split('\n')) expect(read(told), name).to.include(read(line));
+    }
     expect(mail.headers.get('auto-submitted')).to.equal('auto-generated');
     expect(await waiting()).to.equal(0);
   });

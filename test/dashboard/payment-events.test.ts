@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import Stripe from 'stripe';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { startApi, type TestApi } from '../support/api.ts';
+import { invited, openBrowser } from '../support/browser-session.ts';
 
 const secret = 'whsec_test';
 const key = 'sk_test_1';
@@ -43,6 +44,26 @@ describe('events of the payment provider', () => {
     expect(answers.map(({ status }) => status)).to.deep.equal([200, 200, 200, 200, 200]);
     expect((await send(paid(account, 'one'))).status).to.equal(200);
     expect(await packs(account)).to.equal(1);
+  });
+
+  it('give the account an invoice as PDF, and another account none', async () => {
+    const { account } = await api.addCaller();
+    await send(paid(account, 'invoiced'));
+    const signedIn = async (accountId: string) => {
+      const browser = openBrowser(api.dashboardUrl);
+      await browser.signIn(await invited(api.store, accountId, 'viewer'));
+      return browser;
+    };
+    const viewer = await signedIn(account);
+    const [{ id, invoice }] = (await viewer.ask('GET', '/api/billing')).json.purchases;
+    const path = `/api/purchases/${id}/invoice.pdf`;
+    const { status, headers, text } = await viewer.ask('GET', path);
+    expect([status, headers.get('content-type'), text.slice(0, 5)]).to.deep.equal([200, 'application/pdf', '%PDF-']);
+    expect(headers.get('content-disposition')).to.equal(`attachment; filename="${invoice}.pdf"`);
+    const other = await signedIn((await api.addCaller()).account);
+    for (const wrong of [path, '/api/purchases/none/invoice.pdf']) {
+      expect((await other.ask('GET', wrong)).status, wrong).to.equal(404);
+    }
   });
 
   it('that the provider did not sign change nothing', async () => {

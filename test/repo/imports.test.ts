@@ -22,7 +22,7 @@ const folders: Record<string, Folder> = {
   media: { may: ['base', 'model'], owns: [] },
   worker: { may: ['base', 'model', 'media'], owns: [] },
   runners: { may: ['base', 'model'], owns: ['@kubernetes/client-node', 'undici', 'jose'] },
-  billing: { may: ['base', 'model', 'store'], owns: ['stripe', 'nodemailer'] },
+  billing: { may: ['base', 'model', 'store'], owns: ['stripe', 'nodemailer', 'pdfkit', 'dejavu-fonts-ttf'] },
   webhooks: { may: ['base', 'model', 'store'], owns: [] },
   archive: { may: ['base', 'model', 'store', 'objects'], owns: [] },
   controller: { may: ['base', 'model', 'store', 'objects', 'runners', 'billing', 'webhooks', 'archive'], owns: [] },

@@ -16,7 +16,7 @@ import { expect } from 'chai';
 import { root } from '../support/tree.ts';
 
 const ofSystem = ['sh', 'cat', 'chmod', 'cut', 'dirname', 'env', 'mkdir', 'sha256sum', 'tee', 'uname'];
-const there = ['redis-server', 'ffmpeg', 'bwrap', 'setpriv', 'wrk', 'faketime', 'python3'];
+const there = ['redis-server', 'ffmpeg', 'bwrap', 'setpriv', 'wrk', 'faketime', 'pdftotext', 'python3'];
 
 describe('.ci/setup', () => {
   let folder: string;

@@ -31,7 +31,11 @@ export function Billing({ may }) {
     ['Pack', ({ pack, credits }) => `${pack}: ${count(credits)} credits`],
     ['Price', ({ price }) => price, 'number'],
     ['State', ({ state, reason }) => html`${state} ${reason && html`<span class="quiet">${reason}</span>`}`],
-    ['Invoice', ({ invoice }) => invoice ?? ''],
+    [
+      'Invoice',
+      ({ id, invoice }) =>
+        invoice && html`<a download href=${`/api/purchases/${encodeURIComponent(id)}/invoice.pdf`}>${invoice}</a>`,
+    ],
   ];
   return html`<h1>Billing</h1>
     <p class="lead">A credit is taken when a file is there, first from the plan, then from packs, then from credits.</p>

@@ -1,0 +1,36 @@
+import { execFileSync } from 'node:child_process';
+import { expect } from 'chai';
+import { writeInvoicePdf } from '../../src/billing/invoice-pdf.ts';
+import type { EndedPurchase } from '../../src/model/purchase.ts';
+
+const purchase: EndedPurchase = {
+  ...{ id: 'p', account: 'a', kind: 'topup', pack_title: 'Пакет <b>5 000</b> Ωμέγα', pack_total: 5_000 },
+  ...{ price_cents: 4_990, currency: 'eur', customer: 'cus', payment_method: 'pm', state: 'paid', payment: 'pi_7' },
+  ...{ ended_at: Date.UTC(2026, 10, 23, 12), invoice: 7, buyer: 'Łódź Żółć Films' },
+  seller: { name: 'Films Ltd', address: '1 Main Street\n12345 Köln', tax: 'VAT 19 % contained' },
+};
+const textOf = (pdf: Buffer) =>
+  execFileSync('pdftotext', ['-layout', '-', '-'], { input: pdf }).toString().replace(/\s+/g, ' ');
+
+describe('the invoice as PDF', () => {
+  it('is one page whose text can be selected, in the letters of the names', async () => {
+    const pdf = await writeInvoicePdf(purchase);
+    expect(pdf.length).to.be.below(200_000);
+    const told = execFileSync('pdfinfo', ['-'], { input: pdf }).toString();
+    expect(told)
+      .to.match(/Title: +Invoice INV-000007\n/)
+      .and.match(/Pages: +1\n/)
+      .and.match(/A4/);
+    for (const word of [
+      ...['INV-000007', '2026-11-23', 'Films Ltd', '1 Main Street', '12345 Köln', 'Łódź Żółć Films'],
+      ...['Пакет <b>5 000</b> Ωμέγα (5000 credits)', 'EUR 49.90', 'VAT 19 % contained', 'pi_7'],
+    ]) {
+      expect(textOf(pdf)).to.include(word);
+    }
+  });
+
+  it('is written for the longest names, too', async () => {
+    const long = { ...purchase, pack_title: 'x'.repeat(5_000), buyer: 'word '.repeat(400) };
+    expect(textOf(await writeInvoicePdf(long))).to.include('pi_7');
+  });
+});
