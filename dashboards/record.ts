@@ -134,6 +134,13 @@ export const record: Board = {
       },
       {
         kind: 'lines',
+        title: 'Age of the last backup',
+        good: 'A saw below a day. 0 where no backup was ever begun; see TrawlBackupOld.',
+        unit: units.Seconds,
+        queries: { [`max(${of('backup_age_seconds')})`]: 'since the last backup' },
+      },
+      {
+        kind: 'lines',
         title: 'Clocks against that of Redis',
         good: 'Within 2 s. One line off is its node, all lines off the machine of Redis.',
         unit: units.Seconds,

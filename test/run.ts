@@ -20,6 +20,7 @@ const needs: Record<string, readonly string[]> = {
   controller: ['redis-server'],
   webhooks: ['redis-server'],
   archive: ['redis-server'],
+  backup: ['redis-server'],
   billing: ['redis-server'],
   admin: ['redis-server'],
   media,

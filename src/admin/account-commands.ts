@@ -1,19 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { failures } from '../base/errors.ts';
 import type { Account } from '../model/account.ts';
 import { makeAccountId } from '../model/api-key.ts';
 import { type Usage, usage } from '../model/money.ts';
 import { readAccountName, readPlanName } from '../model/operator-input.ts';
 import { writeTime } from '../model/timestamp.ts';
+import { revoke } from '../objects/revocations.ts';
 import { createAccount } from '../store/accounts/create-account.ts';
 import { findAccount, listAccounts, readAccount } from '../store/accounts/read-accounts.ts';
 import { readSnapshot } from '../store/accounts/read-snapshot.ts';
 import { removeAccount } from '../store/accounts/remove-account.ts';
 import { type AccountChange, setAccount } from '../store/accounts/set-account.ts';
-import { cancelJob } from '../store/jobs/cancel-job.ts';
-import { listOpen } from '../store/jobs/open-work.ts';
-import { readJob } from '../store/jobs/read-job.ts';
-import type { RecordStore } from '../store/script.ts';
+import { cancelOpen } from '../store/jobs/cancel-open.ts';
 import { command, fieldsGiven, type OptionsFor } from './command.ts';
 import { oneOf, orNull, slug, wholeNumber, wholeNumberOrNone, yesOrNo } from './command-values.ts';
 import { runInBatches } from './run-in-batches.ts';
@@ -97,14 +94,16 @@ export const accountCommands = [
         text: 'Secret that signs the webhooks; a new one is shown only now.',
       },
     } satisfies OptionsFor<AccountChange>,
-    run: async (given, { store, seal }) => {
+    run: async (given, { store, seal, objects }) => {
       const { SLUG, ...options } = given;
       const change = fieldsGiven(options);
       const id = await findAccount(store, SLUG);
       const wanted = change.webhook_secret;
       const secret = wanted === 'new' ? `whsec_${randomBytes(32).toString('base64')}` : wanted;
       const webhook_secret = secret ? (await seal()).seal('webhook_secret', secret) : secret;
-      const account = await setAccount(store, id, { ...change, webhook_secret });
+      const work = () => setAccount(store, id, { ...change, webhook_secret });
+      const suspension = { kind: 'account', account: id } as const;
+      const account = await (given.suspended ? revoke(objects, store.clock.now(), suspension, work) : work());
       const cancelled = given.suspended ? await cancelOpen(store, id) : 0;
       const shown: Record<string, string> = secret ? { webhook_secret: secret } : {};
       const notes = [
@@ -148,9 +147,10 @@ export const accountCommands = [
     text: 'Removes an account without open jobs or a purchase under way, and its keys; its ledger stays.',
     json: '{removed}',
     operands: { SLUG: slug },
-    run: async (given, { store }) => {
+    run: async (given, { store, objects }) => {
       const id = await findAccount(store, given.SLUG);
-      await removeAccount(store, id, given.SLUG);
+      const work = () => removeAccount(store, id, given.SLUG);
+      await revoke(objects, store.clock.now(), { kind: 'account', account: id }, work);
       return { value: { removed: given.SLUG }, text: `The account ${given.SLUG} is removed.\n` };
     },
   }),
@@ -158,15 +158,6 @@ export const accountCommands = [
 
 function rowOf({ slug, name, plan, invoice, suspended, concurrency, weight, created_at }: Account) {
   return { slug, name, plan, invoice, suspended, concurrency, weight, 'created (UTC)': timeText(created_at) };
-}
-
-/** Cancels every open job of a suspended account; returns their number. */
-async function cancelOpen(store: RecordStore, accountId: string): Promise<number> {
-  const cancelled = await runInBatches(await listOpen(store, accountId), async (id) => {
-    const job = await readJob(store, id);
-    return job !== null && (await cancelJob(store, job, failures.cancelled.sentence)).done;
-  });
-  return cancelled.filter(Boolean).length;
 }
 
 function shapeOf(account: Account): object {

@@ -18,6 +18,13 @@ import { type CommandLine, parseCommandLine, wantsJson } from './parse-command-l
 import { reportError, showProgress, type Terminal } from './terminal.ts';
 
 const patienceMs = 30_000;
+/** Commands permit no upload, so they need no secret for the object store. */
+const noPermits: Pick<Seal, 'sign' | 'verify'> = {
+  sign: () => {
+    throw new Error('a command permits no upload');
+  },
+  verify: () => false,
+};
 
 /** Runs one command of the operator and returns the exit code: 0 done, 1 refused or problems found, 2 wrong usage. */
 export async function runAdmin(args: readonly string[], terminal: Terminal): Promise<number> {
@@ -44,24 +51,21 @@ async function carryOut(
   // Logs of the connection would bury the answer, and an error is reported at the end anyway.
   const level = config.logLevel === 'debug' ? 'debug' : 'error';
   const log = makeLog({ level, write: terminal.err, now: Date.now });
-  const { openStore } = await import('../store/open-store.ts');
-  const { store, close } = await openStore(config, log, { patience: patienceOf(terminal) });
+  const { openStopped, openStore } = await import('../store/open-store.ts');
+  const open = command.whileStopped ? openStopped : openStore;
+  const { store, close } = await open(config, log, { patience: patienceOf(terminal) });
   const progress = showProgress(terminal);
   try {
     const seal = () => findSeal(config);
-    let objects: Promise<ObjectStore> | undefined;
-    const readArchivedPart = async (object: string) => {
-      objects ??= openObjects(config, seal, store.clock.now);
-      return readJsonLines(await objects, object);
+    let opened: Promise<ObjectStore> | undefined;
+    const objects = () => {
+      opened ??= openObjects(config, async () => noPermits, store.clock.now);
+      return opened;
     };
     const acting = { ...store, actor: operatorOf(terminal.env) };
-    return await command.run(given as never, {
-      store: acting,
-      config,
-      seal,
-      readArchivedPart,
-      progress: progress.show,
-    });
+    const readArchivedPart = async (object: string) => readJsonLines(await objects(), object);
+    const tools = { store: acting, config, seal, objects, readArchivedPart, progress: progress.show };
+    return await command.run(given as never, tools);
   } catch (error) {
     throw error instanceof UsageError ? new UsageError(error.message, usageOf(command)) : error;
   } finally {

@@ -5,6 +5,7 @@ import { gibibytes } from '../base/machine-memory.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { readDrain } from '../store/access/drain.ts';
 import { readStrayProxy } from '../store/access/stray-proxy.ts';
+import { type BackupNotes, readBackupNotes } from '../store/backup/backup-notes.ts';
 import { isLeaderOff } from '../store/jobs/leadership.ts';
 import { findRecord, noRecord } from '../store/open-store.ts';
 import { type Connection, connect } from '../store/redis/connection.ts';
@@ -13,6 +14,9 @@ import { fullRatio } from '../store/redis/memory-gate.ts';
 import { memoryRatio, type RecordMemory, readMemory } from '../store/redis/memory-limit.ts';
 import { maxClockDifferenceMs } from '../store/redis/redis-clock.ts';
 import { type Finding, findingOf } from './doctor-finding.ts';
+
+/** A day, and two hours for the backup of the next one; the alert TrawlBackupOld waits as long. */
+const maxBackupAgeMs = 26 * 3_600_000;
 
 type Rules = Pick<Config, 'durability' | 'redisMemory' | 'trustedProxies'>;
 
@@ -23,7 +27,8 @@ export async function checkRecord(config: Pick<Config, 'redisUrl' | 'data'> & Ru
   try {
     const connection = await connect(url, { log });
     try {
-      return await checkConnection(connection, config);
+      const notes = await readBackupNotes({ connection });
+      return [...(await checkConnection(connection, config)), checkBackup(notes, connection.clock.now())];
     } finally {
       await connection.close();
     }
@@ -59,6 +64,17 @@ export function checkDrain(since: number | null): Finding {
   if (since === null) return { level: 'ok', about, text: 'New jobs and calls are admitted: no drain lasts.' };
   const text = `Since ${writeTime(since)} a drain lasts: new jobs and calls get 503 until \`trawl admin drain off\`.`;
   return { level: 'note', about, text };
+}
+
+/** Checks that the last complete backup is younger than 26 hours. */
+export function checkBackup(notes: BackupNotes | null, now: number): Finding {
+  const about = 'backup';
+  const remedy = '`trawl admin record backup DIR` takes one while the service runs.';
+  if (notes === null) return { level: 'note', about, text: `No backup of the record was ever begun: ${remedy}` };
+  if (notes.lastTaken === null)
+    return { level: 'note', about, text: `No backup of the record was ever completed: ${remedy}` };
+  const text = `The last complete backup of the record was taken at ${writeTime(notes.lastTaken)}.`;
+  return now - notes.lastTaken > maxBackupAgeMs ? { level: 'note', about, text } : { level: 'ok', about, text };
 }
 
 /** Checks that the clock of this machine is at most 2 s from that of Redis, which decides. */

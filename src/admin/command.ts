@@ -1,6 +1,7 @@
 import type { Config } from '../base/config.ts';
 import type { Seal } from '../base/seal.ts';
 import type { ReadInput } from '../model/operator-input.ts';
+import type { ObjectStore } from '../objects/object-store.ts';
 import type { ReadArchivedPart } from '../store/log/archived-parts.ts';
 import type { RecordStore } from '../store/script.ts';
 
@@ -32,9 +33,11 @@ export interface CommandResult {
 
 export interface CommandTools {
   readonly store: RecordStore;
-  readonly config: Pick<Config, 'publicUrl' | 'dashboardUrl' | 'fileHours' | 'stripeKey'>;
+  readonly config: Pick<Config, 'publicUrl' | 'dashboardUrl' | 'fileHours' | 'stripeKey' | 'redisUrl' | 'data'>;
   /** Reads archived entries from the object store. */
   readonly readArchivedPart: ReadArchivedPart;
+  /** Opens the object store of finished files. */
+  readonly objects: () => Promise<ObjectStore>;
   /** Returns the seal of TRAWL_SECRET; throws `unavailable` when no secret is found. */
   readonly seal: () => Promise<Seal>;
   /** Shows the progress of a long command on a terminal. */
@@ -48,6 +51,8 @@ export interface AdminCommand {
   readonly text: string;
   /** Shape of its JSON value, for help and documents. */
   readonly json: string;
+  /** The command wants the record while no process uses it; the redis-server of `trawl up` is started for it. */
+  readonly whileStopped?: true;
   readonly operands: Readonly<Record<string, Operand>>;
   readonly options: Readonly<Record<string, Option>>;
   readonly run: (given: never, tools: CommandTools) => Promise<CommandResult>;

@@ -9,6 +9,7 @@ import { keyCommands } from './key-commands.ts';
 import { ledgerCommands } from './ledger-commands.ts';
 import { logCommands } from './log-commands.ts';
 import { planCommands } from './plan-commands.ts';
+import { recordCommands } from './record-commands.ts';
 import { offerCommands, topupCommands } from './topup-commands.ts';
 import { userCommands } from './user-commands.ts';
 import { webhookCommands } from './webhook-commands.ts';
@@ -29,4 +30,5 @@ export const commands: readonly AdminCommand[] = [
   ...blockCommands,
   ...drainCommands,
   ...auditCommands,
+  ...recordCommands,
 ];

@@ -3,11 +3,12 @@ import { type Key, type Quotas, type QuotaWindow, quotaWindows } from '../model/
 import { makeAccountId, makeKey, readKey } from '../model/api-key.ts';
 import { readAlias, readCategory } from '../model/operator-input.ts';
 import { writeTime } from '../model/timestamp.ts';
+import { endOfKey, revoke } from '../objects/revocations.ts';
 import { createAccount } from '../store/accounts/create-account.ts';
 import { createKey } from '../store/accounts/create-key.ts';
 import { deleteKey } from '../store/accounts/delete-key.ts';
 import { findAccount } from '../store/accounts/read-accounts.ts';
-import { listKeys } from '../store/accounts/read-keys.ts';
+import { findKey, listKeys } from '../store/accounts/read-keys.ts';
 import { setKey } from '../store/accounts/set-key.ts';
 import { grantCredits } from '../store/money/grant-credits.ts';
 import { command, type ParseValue } from './command.ts';
@@ -92,10 +93,15 @@ export const keyCommands = [
       expires: { value: 'DATE|never', read: expiryOrNever, text: 'Last day (UTC) or moment at which the key works.' },
       ...quotasOrNone,
     },
-    run: async (given, { store }) => {
+    run: async (given, { store, objects }) => {
       const { active, category, expires } = given;
       const account = await findAccount(store, given.SLUG);
-      const key = await setKey(store, account, given.ALIAS, { active, category, expires, quotas: quotasOf(given) });
+      const change = { active, category, expires, quotas: quotasOf(given) };
+      const work = () => setKey(store, account, given.ALIAS, change);
+      const ends = endOfKey(change, store.clock.now());
+      const { id } = await findKey(store, account, given.ALIAS);
+      const revocation = { kind: 'key', account, key: id, ends: ends ?? 0 } as const;
+      const key = ends === null ? await work() : await revoke(objects, store.clock.now(), revocation, work);
       return { value: shapeOf(key), text: tableText([rowOf(key)], '') };
     },
   }),
@@ -105,8 +111,12 @@ export const keyCommands = [
     text: 'Deletes a key that was never used; a used key can only be deactivated.',
     json: '{deleted}',
     operands: { SLUG: slug, ALIAS: alias },
-    run: async (given, { store }) => {
-      await deleteKey(store, await findAccount(store, given.SLUG), given.ALIAS);
+    run: async (given, { store, objects }) => {
+      const account = await findAccount(store, given.SLUG);
+      const { id } = await findKey(store, account, given.ALIAS);
+      const now = store.clock.now();
+      const revocation = { kind: 'key', account, key: id, ends: now } as const;
+      await revoke(objects, now, revocation, () => deleteKey(store, account, given.ALIAS));
       return { value: { deleted: true }, text: `The key ${given.ALIAS} is deleted.\n` };
     },
   }),

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { makePersonSecret, personIdOf, readEmail, readRole, signInUrl } from '../model/person.ts';
 import { writeTime } from '../model/timestamp.ts';
+import { revoke } from '../objects/revocations.ts';
 import { findAccount } from '../store/accounts/read-accounts.ts';
 import { invitePerson } from '../store/people/invite-person.ts';
 import { listPeople } from '../store/people/read-people.ts';
@@ -70,12 +71,14 @@ export const userCommands = [
     options: {
       operator: { value: 'E', read: readEmail, text: 'E-mail address of an operator, in place of SLUG and EMAIL.' },
     },
-    run: async ({ SLUG, EMAIL, operator }, { store }) => {
+    run: async ({ SLUG, EMAIL, operator }, { store, objects }) => {
       const removed = operator ?? EMAIL;
       if (removed === undefined || (operator === undefined) === (SLUG === undefined)) {
         throw new UsageError('Name an account and an e-mail address, or an operator with --operator');
       }
-      await removePerson(store, SLUG === undefined ? '' : await findAccount(store, SLUG), removed);
+      const account = SLUG === undefined ? '' : await findAccount(store, SLUG);
+      const revocation = { kind: 'person', account, email: removed } as const;
+      await revoke(objects, store.clock.now(), revocation, () => removePerson(store, account, removed));
       return { value: { removed }, text: `${removed} is removed.\n` };
     },
   }),

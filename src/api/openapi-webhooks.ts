@@ -11,6 +11,10 @@ const parameters = (of: string) => [
   header('webhook-id', `Id of the ${of}. ${signed}`),
   header('webhook-timestamp', `Seconds since 1970. ${signed}`),
   header('webhook-signature', `\`v1,\` and the HMAC-SHA256 of \`id.timestamp.body\` as base64. ${signed}`),
+  header(
+    'x-trawl-replayed',
+    '`true` when the service was restored from a backup since: the same end may have been posted before.',
+  ),
 ];
 const responses = {
   '2XX': { description: 'The receiver has it' },

@@ -82,7 +82,7 @@ const declared = {
   ),
   object_store_ready: gauge('1 while the object store answers, else 0.'),
   stray_objects: gauge(
-    'Jobs whose objects were found in the object store although the record does not know them; they are removed after a week.',
+    'Jobs whose objects were found in the object store although the record does not know them; they are removed after `TRAWL_FILE_HOURS` and a week.',
   ),
   removal_errors_total: counter(
     'Failed removals of files from the object store; each is tried again after 10 minutes.',
@@ -90,6 +90,9 @@ const declared = {
   durability_relaxed: gauge('1 when a crash of Redis may lose its last changes, else 0.'),
   admissions_closed: gauge('1 while new jobs and calls get 503 for this reason, else 0.', 'reason'),
   drain_seconds: gauge('Time since `trawl admin drain on`, in seconds; 0 while jobs and calls are admitted.'),
+  backup_age_seconds: gauge(
+    'Time since the last complete backup of the record, in seconds; since the first try while none succeeded; 0 without any.',
+  ),
   redis_replicas: gauge(
     'Replicas that receive the changes of Redis; with any, an answer waits until one has its change.',
   ),

@@ -7,7 +7,7 @@ import {
   dropStray,
   dueStrays,
   findStrays,
-  noteStrays,
+  listUnknownJobs,
   postponeStray,
 } from '../store/jobs/stray-objects.ts';
 import type { RecordStore } from '../store/script.ts';
@@ -24,8 +24,8 @@ export interface FileCleanerOptions {
 }
 
 const retryMs = 600_000;
+/** Behind the lifetime of a file: a restored record knows nothing of jobs that callers may still fetch. */
 const strayMs = 7 * 24 * 3_600_000;
-const jobIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Removes files past their lifetime; returns their number. */
 export async function removeDueFiles(options: FileCleanerOptions, lifetimeMs: number): Promise<number> {
@@ -43,25 +43,19 @@ export async function removeDueFiles(options: FileCleanerOptions, lifetimeMs: nu
 
 /** Finds objects of jobs that the record does not know, such as those of an upload that ended after its job did. */
 export async function findStrayObjects({ store, objects, metrics, log, goOn }: FileCleanerOptions): Promise<void> {
-  let found = 0;
-  for await (const names of objects.listNames()) {
-    if (!goOn()) return;
-    const strays = await findStrays(
-      store,
-      names.filter((name) => jobIdPattern.test(name)),
-    );
-    await noteStrays(store, strays);
-    found += strays.length;
-  }
+  const { length: found } = await listUnknownJobs(store, objects.listNames(), goOn);
+  if (!goOn()) return;
   if (found > 0)
-    log.warn('the object store has objects that the record does not know: they go after a week', { found });
+    log.warn('the object store has objects that the record does not know: they go after their lifetime and a week', {
+      found,
+    });
   metrics.stray_objects.set(await countStrays(store));
 }
 
-/** Removes objects that were found a week ago unless the record knows them now; returns for how many jobs. */
-export async function removeStrayObjects(options: FileCleanerOptions): Promise<number> {
+/** Removes objects that were found a lifetime and a week ago unless the record knows them now; returns for how many jobs. */
+export async function removeStrayObjects(options: FileCleanerOptions, lifetimeMs: number): Promise<number> {
   const { store, goOn } = options;
-  const before = store.clock.now() - strayMs;
+  const before = store.clock.now() - lifetimeMs - strayMs;
   return sweepPages(
     () => dueStrays(store, before),
     goOn,

@@ -1,6 +1,7 @@
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { shareRun } from '../base/single-flight.ts';
+import { readBackupNotes } from '../store/backup/backup-notes.ts';
 import { readOpenings } from '../store/jobs/open-work.ts';
 import type { RecordStore } from '../store/script.ts';
 
@@ -31,7 +32,7 @@ export function startGauges(options: {
 
 async function setGauges(store: RecordStore, metrics: Metrics, oldestUnsettled: number | null): Promise<void> {
   const now = store.clock.now();
-  const seen = await readOpenings(store);
+  const [seen, backup] = await Promise.all([readOpenings(store), readBackupNotes(store)]);
   const age = (since: number | null) => (since === null ? 0 : Math.max(0, (now - since) / 1000));
   metrics.jobs_open.set({ state: 'queued' }, seen.queued);
   metrics.jobs_open.set({ state: 'running' }, seen.active);
@@ -41,5 +42,6 @@ async function setGauges(store: RecordStore, metrics: Metrics, oldestUnsettled: 
   metrics.oldest_webhook_seconds.set(age(seen.oldestWebhook));
   metrics.blocked_ips.set(seen.blocked);
   metrics.drain_seconds.set(age(seen.drainSince));
+  metrics.backup_age_seconds.set(age(backup && (backup.lastTaken ?? backup.firstBegun)));
   metrics.oldest_unsettled_seconds.set(age(oldestUnsettled));
 }

@@ -3,6 +3,7 @@ import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { shareRun } from '../base/single-flight.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
+import { removeRevocations } from '../objects/revocations.ts';
 import { maxClockDifferenceMs } from '../store/redis/redis-clock.ts';
 import type { RecordStore } from '../store/script.ts';
 import { type Lifetimes, sweepRecord } from '../store/sweep-record.ts';
@@ -71,13 +72,14 @@ function makeObjectSweep(options: SweeperOptions, mayGoOn: () => boolean): () =>
     if (!goOn()) return;
     const cleaner = { ...options, goOn };
     const files = await removeDueFiles(cleaner, lifetimes.file);
-    const strays = await removeStrayObjects(cleaner);
+    const strays = await removeStrayObjects(cleaner, lifetimes.file);
     const uploads = await sweepUploads(options, goOn);
     const days = await removeArchivedDays(store, objects, store.clock.now() - lifetimes.line, goOn);
     if (files + strays + uploads + days > 0) log.info('past lifetimes were removed', { files, strays, uploads, days });
     const today = dayOf(store.clock.now());
     if (goOn() && searchedOn !== today) {
       await findStrayObjects(cleaner);
+      await removeRevocations(objects, store.clock.now() - lifetimes.line, goOn);
       if (goOn()) searchedOn = today;
     }
     // Last: a full object store must not prevent the removal of files.

@@ -6,9 +6,11 @@ import { makeKey, readExpiry, readKey } from '../model/api-key.ts';
 import { type ReadInput, readAlias, readCategory, readWhole, readWholeOrNone } from '../model/operator-input.ts';
 import { recordLimits } from '../model/record-limits.ts';
 import { writeTime } from '../model/timestamp.ts';
+import { endOfKey, type RevocationObjects, revoke } from '../objects/revocations.ts';
 import { createKey } from '../store/accounts/create-key.ts';
 import { deleteKey } from '../store/accounts/delete-key.ts';
 import { listUsedKeys, type UsedKey } from '../store/accounts/read-key-usage.ts';
+import { findKey } from '../store/accounts/read-keys.ts';
 import { rotateKey } from '../store/accounts/rotate-key.ts';
 import { type KeyChange, setKey } from '../store/accounts/set-key.ts';
 import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
@@ -20,30 +22,34 @@ const maxOverlapHours = 72;
 const hasHistory = 'The key has request history and cannot be deleted';
 
 /** Routes about the API keys of an account. A secret is in one answer only: the one to its creation or rotation. */
-export const keyRoutes: readonly DashboardRoute[] = [
-  {
-    method: 'GET',
-    path: '/api/keys',
-    handle: async ({ store, accountId }) => {
-      const keys = await listUsedKeys(store, accountId);
-      return { status: 200, body: { keys: keys.map(keyJson) } };
+export function keyRoutes(objects: RevocationObjects): DashboardRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/keys',
+      handle: async ({ store, accountId }) => {
+        const keys = await listUsedKeys(store, accountId);
+        return { status: 200, body: { keys: keys.map(keyJson) } };
+      },
     },
-  },
-  { method: 'POST', path: '/api/keys', changes: 'keys', handle: addKey },
-  { method: 'PATCH', path: '/api/keys/:alias', changes: 'keys', handle: changeKey },
-  {
-    method: 'DELETE',
-    path: '/api/keys/:alias',
-    changes: 'keys',
-    handle: async ({ req, store, accountId }) => {
-      await deleteKey(store, accountId, String(req.params.alias)).catch((error) => {
-        throw error instanceof Refusal && error.code === 'key_has_history' ? refuse(error.code, hasHistory) : error;
-      });
-      return { status: 200, body: { deleted: true } };
+    { method: 'POST', path: '/api/keys', changes: 'keys', handle: addKey },
+    { method: 'PATCH', path: '/api/keys/:alias', changes: 'keys', handle: (call) => changeKey(objects, call) },
+    {
+      method: 'DELETE',
+      path: '/api/keys/:alias',
+      changes: 'keys',
+      handle: async (call) => {
+        const alias = String(call.req.params.alias);
+        const work = () => deleteKey(call.store, call.accountId, alias);
+        await endKey(objects, call, alias, call.store.clock.now(), work).catch((error) => {
+          throw error instanceof Refusal && error.code === 'key_has_history' ? refuse(error.code, hasHistory) : error;
+        });
+        return { status: 200, body: { deleted: true } };
+      },
     },
-  },
-  { method: 'POST', path: '/api/keys/:alias/rotate', changes: 'keys', handle: rotate },
-];
+    { method: 'POST', path: '/api/keys/:alias/rotate', changes: 'keys', handle: (call) => rotate(objects, call) },
+  ];
+}
 
 async function addKey({ store, accountId, given }: DashboardCall): Promise<ApiReply> {
   const alias = requireRead(readAlias(given.alias));
@@ -54,16 +60,31 @@ async function addKey({ store, accountId, given }: DashboardCall): Promise<ApiRe
   return { status: 201, body: { id, alias, key } };
 }
 
-async function changeKey({ store, req, accountId, given }: DashboardCall): Promise<ApiReply> {
-  const { used: _, ...key } = keyJson({
-    ...(await setKey(store, accountId, String(req.params.alias), readChange(given))),
-    used: null,
-  });
+/** Carries out what ends a key at a moment, so that a restored backup knows of it. */
+async function endKey<T>(
+  objects: RevocationObjects,
+  { store, accountId: account }: Pick<DashboardCall, 'store' | 'accountId'>,
+  alias: string,
+  ends: number,
+  work: () => Promise<T>,
+): Promise<T> {
+  const { id: key } = await findKey(store, account, alias);
+  return revoke(async () => objects, store.clock.now(), { kind: 'key', account, key, ends }, work);
+}
+
+async function changeKey(objects: RevocationObjects, call: DashboardCall): Promise<ApiReply> {
+  const { store, req, accountId, given } = call;
+  const [alias, change] = [String(req.params.alias), readChange(given)];
+  const work = () => setKey(store, accountId, alias, change);
+  const ends = endOfKey(change, store.clock.now());
+  const changed = await (ends === null ? work() : endKey(objects, call, alias, ends, work));
+  const { used: _, ...key } = keyJson({ ...changed, used: null });
   return { status: 200, body: key };
 }
 
 /** Makes a new secret; the old one goes on under another alias for some hours, or stops at once where the key has quotas. */
-async function rotate({ store, req, accountId, given }: DashboardCall): Promise<ApiReply> {
+async function rotate(objects: RevocationObjects, call: DashboardCall): Promise<ApiReply> {
+  const { store, req, accountId, given } = call;
   const alias = String(req.params.alias);
   const limits = { min: 0, max: maxOverlapHours, subject: 'overlap_hours' };
   const hours = readGiven(given, 'overlap_hours', (value) => readWhole(value, limits)) ?? defaultOverlapHours;
@@ -72,7 +93,11 @@ async function rotate({ store, req, accountId, given }: DashboardCall): Promise<
   const at = writeTime(store.clock.now()).slice(0, 19).replace('T', ' ');
   const oldAlias = `${[...alias].slice(0, 70).join('')} (rotated ${at})`;
   const made = { id, hash, oldAlias, overlapMs: hours * hourMs, maxKeys: recordLimits.keysOfAccount };
-  const ends = await rotateKey(store, accountId, alias, made);
+  const { quotas } = await findKey(store, accountId, alias);
+  // The old secret of a key with quotas stops at once.
+  const isLimited = Object.values(quotas).some((max) => max !== null);
+  const until = store.clock.now() + (isLimited ? 0 : made.overlapMs);
+  const ends = await endKey(objects, call, alias, until, () => rotateKey(store, accountId, alias, made));
   return { status: 200, body: { id, alias, key, old: { alias: oldAlias, works_until: writeTime(ends) } } };
 }
 

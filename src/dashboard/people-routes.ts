@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { ApiReply } from '../api/reply.ts';
 import type { Seal } from '../base/seal.ts';
 import { mailedLinkPurpose, makePersonSecret, personIdOf, readEmail, readRole, signInUrl } from '../model/person.ts';
+import { type RevocationObjects, revoke } from '../objects/revocations.ts';
 import { invitePerson } from '../store/people/invite-person.ts';
 import { listPeople } from '../store/people/read-people.ts';
 import { removePerson } from '../store/people/remove-person.ts';
@@ -9,7 +10,11 @@ import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
 import { requireRead } from './given-values.ts';
 
 /** Routes about the people of an account; `seal` keeps the links that are mailed, and is `null` where there is no mail server. */
-export function peopleRoutes(dashboardUrl: () => string, seal: Seal | null): DashboardRoute[] {
+export function peopleRoutes(
+  objects: RevocationObjects,
+  dashboardUrl: () => string,
+  seal: Seal | null,
+): DashboardRoute[] {
   return [
     {
       method: 'GET',
@@ -28,7 +33,9 @@ export function peopleRoutes(dashboardUrl: () => string, seal: Seal | null): Das
       changes: 'people',
       handle: async ({ req, store, accountId }) => {
         const email = requireRead(readEmail(req.params.email));
-        await removePerson(store, accountId, email, true);
+        const revocation = { kind: 'person', account: accountId, email } as const;
+        const work = () => removePerson(store, accountId, email, true);
+        await revoke(async () => objects, store.clock.now(), revocation, work);
         return { status: 200, body: { removed: email } };
       },
     },

@@ -63,8 +63,9 @@ export async function openFolder({ folder, seal, now }: FolderOptions): Promise<
     see: (key) => callDisk(find(root, () => seeObject(root, key))),
     open: (key, _, range) => callDisk(find(root, () => openObject(root, key, range))),
     keep: async (key, body) => {
-      const permit = await store.permit(key, { bytes: body.length });
-      await store.receive(permit, oneChunk(body)).catch((error: unknown) => {
+      if (!isObjectKey(key)) throw refuse('bad_request', 'Bad Request: nothing can be kept under this key');
+      await callDisk(checkPresence(root));
+      await receiveObject(root, key, body.length, oneChunk(body)).catch((error: unknown) => {
         if (!(error instanceof Refusal && error.code === 'already_exists')) throw error;
       });
     },
@@ -80,9 +81,10 @@ export async function openFolder({ folder, seal, now }: FolderOptions): Promise<
       await callDisk(checkPresence(root));
       return callDisk(sweepUploads(root, before));
     },
-    listNames: async function* () {
+    listNames: async function* (prefix = '') {
       await callDisk(checkPresence(root));
-      const names = (await callDisk(readdir(root))).filter((name) => !name.startsWith('.'));
+      const found = await callDisk(find(root, () => readdir(join(root, prefix))));
+      const names = (found ?? []).filter((name) => !name.startsWith('.'));
       for (let n = 0; n < names.length; n += pageLength) yield names.slice(n, n + pageLength);
     },
   };

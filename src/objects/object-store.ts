@@ -28,8 +28,8 @@ export interface ObjectStore {
   readonly remove: (prefix: string) => Promise<void>;
   /** Removes uploads that were last written to before a time, in milliseconds since 1970; returns their number. */
   readonly sweepTemporary: (before: number) => Promise<number>;
-  /** Lists the first name of every key, once for all keys that share it, in pages. */
-  readonly listNames: () => AsyncIterable<readonly string[]>;
+  /** Lists the first name of every key, or the next one behind a prefix, once for all keys that share it, in pages. */
+  readonly listNames: (prefix?: string) => AsyncIterable<readonly string[]>;
 }
 
 /** A file that is to be uploaded. A store that takes files whole does not read `parts`. */

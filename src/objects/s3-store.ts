@@ -86,7 +86,7 @@ export function openS3({ settings, partBytes, throughEgress }: S3Options): Objec
       await removeObjects(bucket, prefix);
     },
     sweepTemporary: (before) => abortUploads(bucket, '', before),
-    listNames: () => listNames(bucket),
+    listNames: (prefix) => listNames(bucket, prefix),
   };
 }
 
@@ -147,12 +147,14 @@ async function signLink(bucket: Bucket, key: string, { content_type, disposition
   );
 }
 
-async function* listNames({ client, name }: Bucket): AsyncGenerator<readonly string[]> {
+async function* listNames({ client, name }: Bucket, prefix = ''): AsyncGenerator<readonly string[]> {
   let ContinuationToken: string | undefined;
   do {
-    const command: ListObjectsV2Command = new ListObjectsV2Command({ Bucket: name, Delimiter: '/', ContinuationToken });
+    const command: ListObjectsV2Command = new ListObjectsV2Command({
+      ...{ Bucket: name, Prefix: prefix, Delimiter: '/', ContinuationToken },
+    });
     const page: ListObjectsV2CommandOutput | null = await callBucket(client.send(command, timeLimit()));
-    yield (page?.CommonPrefixes ?? []).map(({ Prefix = '' }) => Prefix.slice(0, -1));
+    yield (page?.CommonPrefixes ?? []).map(({ Prefix = '' }) => Prefix.slice(prefix.length, -1));
     ContinuationToken = page?.NextContinuationToken;
   } while (ContinuationToken !== undefined);
 }

@@ -6,7 +6,7 @@ import { sentenceOf } from '../base/error-sentence.ts';
 import { entryWriter, type Log, makeLog } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { makeShutdown, type Shutdown } from '../base/shutdown.ts';
-import { version } from './version.ts';
+import { version } from '../base/version.ts';
 
 export interface RoleTools<N extends SettingName = never> {
   readonly config: ConfigWith<N>;

@@ -18,6 +18,7 @@ import { readJsonLines } from '../archive/json-lines.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Shutdown } from '../base/shutdown.ts';
+import { version } from '../base/version.ts';
 import { countCancelledJob } from '../controller/job-metrics.ts';
 import { makeCallByHand } from '../dashboard/call-by-hand.ts';
 import { makeLink } from '../model/file-link.ts';
@@ -29,7 +30,6 @@ import { type AdmissionGate, watchAdmissions } from '../store/redis/admission-ga
 import { watchMemory } from '../store/redis/memory-gate.ts';
 import { serveDashboard } from './serve-dashboard.ts';
 import type { SharedParts } from './shared.ts';
-import { version } from './version.ts';
 
 export interface ApiParts extends SharedParts {
   /** A waiting call reads its job again after this time, in case a hint was lost. */

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { makeOpenapi } from '../api/openapi.ts';
-import { version } from './version.ts';
+import { version } from '../base/version.ts';
 
 /** Returns docs/openapi.json: the document of this version, out of which clients are generated. */
 export function writeOpenapi(): string {

@@ -27,6 +27,12 @@ export const keys = {
   lead: one('lead'),
   /** Hash: `count` of terms; `off` is 1 when the clock of the last leader was off. */
   terms: one('terms'),
+  /** Hash: when a copy of the record was begun first, and when the last complete one was taken. */
+  backup: one('backup'),
+  /** String: there while the record is being restored; nothing else opens it meanwhile. */
+  restoring: one('restoring'),
+  /** Hash: the backup that the record was restored from last: when it was taken, and when it was restored. */
+  restored: one('restored'),
 
   /** Hash: plan name → JSON of the plan. */
   plans: one('plans'),
@@ -190,6 +196,9 @@ export const channels = {
   /** The blocked addresses changed. */
   blocks: one('blocks_changed'),
 } as const;
+
+/** Begins every key of the record. */
+export const keyStart = `${tag}:`;
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const shortened = /^[A-Za-z0-9_-]{22}$/;

@@ -6,7 +6,7 @@ import type { Log } from '../base/log.ts';
 import { connect } from './redis/connection.ts';
 import { checkDurability } from './redis/durability.ts';
 import type { ObserveReplicas } from './redis/durability-watch.ts';
-import { findServer } from './redis/embedded-server.ts';
+import { findServer, startRedis } from './redis/embedded-server.ts';
 import type { Patience } from './redis/reconnecting-connection.ts';
 import { prepareSchema } from './schema.ts';
 import type { RecordStore } from './script.ts';
@@ -28,13 +28,40 @@ interface StoreOptions {
 type StoreSettings = Pick<Config, 'redisUrl' | 'data' | 'durability' | 'clockFile'>;
 
 /** Opens the record for reading and writing; refuses when there is none, or when it would not keep what is written. */
-export async function openStore(
-  config: StoreSettings,
-  log: Log,
-  { observe, observeReplicas, patience, openMs }: StoreOptions = {},
-): Promise<OpenStore> {
+export async function openStore(config: StoreSettings, log: Log, options: StoreOptions = {}): Promise<OpenStore> {
   const url = await findRecord(config);
   if (url === null) throw refuse('unavailable', noRecord(config));
+  return open(url, config, log, options, prepareSchema);
+}
+
+/**
+ * Opens the record of a service that is stopped, whatever its layout, to replace it; without TRAWL_REDIS_URL the redis-server of
+ * `trawl up` runs until it is closed. Refuses while a `trawl up` runs.
+ */
+export async function openStopped(config: StoreSettings, log: Log, options: StoreOptions = {}): Promise<OpenStore> {
+  const { redisUrl, data } = config;
+  if (redisUrl !== null) return open(redisUrl, config, log, options);
+  const folder = recordFolder(data);
+  if ((await findServer(folder)) !== null) {
+    throw refuse('in_use', `A trawl up runs in ${resolve(data)} (TRAWL_DATA): stop it first`);
+  }
+  const server = await startRedis({ folder, log });
+  try {
+    const { store, close } = await open(server.url, config, log, options);
+    return { store, close: () => close().finally(server.stop) };
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
+}
+
+async function open(
+  url: string,
+  config: StoreSettings,
+  log: Log,
+  { observe, observeReplicas, patience, openMs }: StoreOptions,
+  prepare: (store: RecordStore) => Promise<void> = async () => {},
+): Promise<OpenStore> {
   const connection = await connect(url, { log, observeReplicas, patience, openMs });
   const clock = makeClock(() => connection.clock.now(), config.clockFile ?? undefined);
   const close = async () => {
@@ -45,7 +72,7 @@ export async function openStore(
     const findings = await checkDurability(connection, config.durability);
     if (findings.length > 0) log.warn('redis may lose changes', { findings });
     const store: RecordStore = { connection, clock, ...(observe ? { observe } : {}) };
-    await prepareSchema(store);
+    await prepare(store);
     return { store, close };
   } catch (error) {
     await close();

@@ -28,6 +28,7 @@ export function makeRequest(
     'user-agent': 'trawl',
     ...(authorization && { authorization }),
     ...(secret && sign(secret, content.id, now, body)),
+    ...(kept.isReplayed && { 'x-trawl-replayed': 'true' }),
   };
   return { url: kept.url, headers, body };
 }

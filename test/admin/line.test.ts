@@ -56,7 +56,7 @@ describe('a command line of admin', () => {
   }
 
   for (const [line, sentence, usage] of [
-    ['', /^A group is missing: plan, account, key, .*block, .*audit$/, /GROUP VERB/],
+    ['', /^A group is missing: plan, account, key, .*block, .*audit, .*record$/, /GROUP VERB/],
     ['nonsense', /^There is no group nonsense: there are plan/, /GROUP VERB/],
     ['nonsense --help', /^There is no group nonsense/, /GROUP VERB/],
     ['plan', /^A verb is missing behind plan$/, /plan set\|list\|remove/],

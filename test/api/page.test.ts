@@ -208,6 +208,7 @@ describe('docs/api.md', () => {
         url: 'https://example.com/hook',
         authorization: '',
         secret: seal.seal('webhook_secret', secret),
+        isReplayed: false,
       };
       const post = makeRequest(kept, Date.now(), { seal, linkOf: () => link })!;
       expect(listMisfits(body, JSON.parse(post.body))).to.deep.equal([]);

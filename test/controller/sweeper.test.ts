@@ -23,6 +23,7 @@ import {
   completed,
   failed,
   holder,
+  lead,
   type TestStore,
 } from '../support/record.ts';
 import { aFolder, aLog } from '../support/redis.ts';
@@ -219,14 +220,13 @@ describe('the sweeper', () => {
     await until(async () => (await objects.see(key)) === null, 5, 'the file to go');
   });
 
-  it('removes objects that the record does not know a week after it found them, and no others', async () => {
+  it('removes objects that the record does not know a lifetime and a week after it found them, and no others', async () => {
     const caller = await anAccount(store, { credits: 9 });
     const [running, delivered, swept] = [
       await aRunningJob(store, caller),
       await aRunningJob(store, caller),
       await aRunningJob(store, caller),
     ];
-    await settleJob(store, holder, delivered, completed);
     await settleJob(store, holder, swept, completed);
     await dropFile(store, { job: swept.id });
     const unknown = randomUUID();
@@ -248,7 +248,9 @@ describe('the sweeper', () => {
       return said();
     };
     expect(await sweepOnce()).to.equal('trawl_stray_objects 2');
-    store.advance(167 * hour);
+    store.advance(1167 * hour);
+    await lead(store, holder);
+    await settleJob(store, holder, delivered, completed);
     await sweepOnce();
     expect(await there()).to.deep.equal(ids);
     store.advance(hour);

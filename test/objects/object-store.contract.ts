@@ -220,7 +220,7 @@ export function describeObjectStore(open: () => Promise<StoreUnderTest>): void {
     expect(await store.see(others[1]!)).to.deep.equal(seen);
   });
 
-  it('lists the first name of every key, once', async () => {
+  it('lists the first name of every key, or the next one behind a prefix, once', async () => {
     const [one, other] = [randomUUID(), randomUUID()];
     for (const key of [`${one}/1/a.mp4`, `${one}/2/a.mp4`, `${other}/1/a.mp4`, 'days/paid/x/0/lines.gz'])
       await store.keep(key, Buffer.from(content));
@@ -230,6 +230,10 @@ export function describeObjectStore(open: () => Promise<StoreUnderTest>): void {
       [one, other, 'days'].toSorted(),
     );
     expect(new Set(names).size).to.equal(names.length);
+    const below: string[] = [];
+    for await (const page of store.listNames(`${one}/`)) below.push(...page);
+    expect(below.toSorted()).to.deep.equal(['1', '2']);
+    for await (const page of store.listNames(`${randomUUID()}/`)) expect(page).to.deep.equal([]);
     for (const prefix of [`${one}/`, `${other}/`, 'days/']) await store.remove(prefix);
   });
 

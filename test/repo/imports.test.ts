@@ -25,6 +25,7 @@ const folders: Record<string, Folder> = {
   billing: { may: ['base', 'model', 'store'], owns: ['stripe', 'nodemailer', 'pdfkit', 'dejavu-fonts-ttf'] },
   webhooks: { may: ['base', 'model', 'store'], owns: [] },
   archive: { may: ['base', 'model', 'store', 'objects'], owns: [] },
+  backup: { may: ['base', 'model', 'store', 'objects'], owns: [] },
   controller: { may: ['base', 'model', 'store', 'objects', 'runners', 'billing', 'webhooks', 'archive'], owns: [] },
   mcp: { may: ['base', 'model'], owns: ['@modelcontextprotocol/sdk'] },
   api: {
@@ -37,7 +38,7 @@ const folders: Record<string, Folder> = {
   },
   client: { may: ['base', 'model', 'mcp'], owns: [] },
   admin: {
-    may: ['base', 'model', 'store', 'objects', 'billing', 'runners', 'media', 'egress', 'archive', 'client'],
+    may: ['base', 'model', 'store', 'objects', 'billing', 'runners', 'media', 'egress', 'archive', 'backup', 'client'],
     owns: [],
   },
 };

@@ -43,6 +43,7 @@ export const healthy: Readonly<Record<string, string>> = {
   trawl_redis_memory_ratio: '0.4x400',
   trawl_redis_memory_unlimited: '0x400',
   trawl_durability_relaxed: '0x400',
+  trawl_backup_age_seconds: '3600x400',
   trawl_redis_unreplicated_total: '0x400',
   trawl_clock_steady: '1x400',
   trawl_clock_difference_seconds: '-0.1x400',
@@ -152,6 +153,11 @@ export const scenarios: readonly Scenario[] = [
     title: 'Redis has no limit',
     change: { trawl_redis_memory_unlimited: '1x400' },
     fires: { TrawlRecordUnlimited: 'Redis has no memory limit of its own' },
+  },
+  {
+    title: 'no backup has been completed since yesterday',
+    change: { trawl_backup_age_seconds: '93780x400' },
+    fires: { TrawlBackupOld: 'The last complete backup of the record is 1d 2h 3m 0s old' },
   },
   {
     title: 'Redis may lose changes',

@@ -37,6 +37,11 @@ export async function findKeyHash(store: RecordStore, accountId: string, alias: 
   return hash;
 }
 
+/** Returns the key of an alias; throws `not_found`. */
+export async function findKey(store: RecordStore, accountId: string, alias: string): Promise<Key> {
+  return readKeyByHash(store, await findKeyHash(store, accountId, alias));
+}
+
 export async function readKeyByHash(store: RecordStore, hash: string): Promise<Key> {
   return keyOf(pairs(await store.connection.read(['HGETALL', keys.key(hash)])));
 }

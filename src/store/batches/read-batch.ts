@@ -17,6 +17,8 @@ export interface StoredBatch {
   readonly receiver: string;
   /** Sealed; '' without one. */
   readonly authorization: string;
+  /** Milliseconds. */
+  readonly created_at: number;
 }
 
 /** Reads a batch; `null` when it is not in the record. */
@@ -31,6 +33,7 @@ export async function readBatch(store: RecordStore, id: string): Promise<StoredB
   return {
     ...{ id, account, jobIds, isCancelled: fields.cancelled === '1' },
     ...{ url: text(url), receiver: text(receiver), authorization: text(authorization) },
+    created_at: Number(fields.created_at),
   };
 }
 

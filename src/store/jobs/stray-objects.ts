@@ -2,6 +2,7 @@ import { keys, longId, shortId } from '../keys.ts';
 import { type RecordStore, readDue } from '../script.ts';
 import { readFileTimes } from './kept-files.ts';
 
+const jobIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** More are not kept in mind at once; the next ones follow when these are gone. */
 const maxStrays = 100_000;
 
@@ -19,6 +20,28 @@ export async function noteStrays({ connection, clock }: RecordStore, jobIds: rea
   if (jobIds.length === 0 || (await connection.read(['ZCARD', keys.strays])) >= maxStrays) return;
   const now = String(clock.now());
   await connection.send(['ZADD', keys.strays, 'NX', ...jobIds.flatMap((id) => [now, shortId(id)])]);
+}
+
+/**
+ * Returns the jobs among the first names of all objects that have no right to an object, and notes that they were found now: their
+ * objects stay for a while.
+ */
+export async function listUnknownJobs(
+  store: RecordStore,
+  pages: AsyncIterable<readonly string[]>,
+  goOn: () => boolean = () => true,
+): Promise<string[]> {
+  const unknown: string[] = [];
+  for await (const names of pages) {
+    if (!goOn()) break;
+    const strays = await findStrays(
+      store,
+      names.filter((name) => jobIdPattern.test(name)),
+    );
+    await noteStrays(store, strays);
+    unknown.push(...strays);
+  }
+  return unknown;
 }
 
 /** Returns up to 100 jobs that were found before a moment. */

@@ -135,6 +135,8 @@ function settings({ fsync = 'always', maxMemoryBytes = 0 }: ServerOptions): stri
     appendfsync: fsync,
     'no-appendfsync-on-rewrite': 'no',
     'aof-load-truncated': 'yes',
+    // The one that asks for a snapshot is a backup, which waits for no other.
+    'repl-diskless-sync-delay': '0',
     maxmemory: String(maxMemoryBytes),
     'maxmemory-policy': 'noeviction',
     // A job's parameters are longer than 64 bytes, beyond which Redis makes a hash table: 1,573 bytes a waiting job, 940 with this.

@@ -30,6 +30,8 @@ export interface OutgoingWebhook {
   readonly url: string;
   readonly authorization: string;
   readonly secret: string;
+  /** The record was restored from a backup of the job or batch: its end may have been told before. */
+  readonly isReplayed: boolean;
 }
 
 /** Reads the content of the webhook of a job or a batch; `null` when neither is in the record any more. */
@@ -38,19 +40,23 @@ export async function readOutgoingWebhook(store: RecordStore, id: string): Promi
   if (!job) return readBatchWebhook(store, id);
   if (!webhook) return null;
   const { url, authorization } = webhook;
-  return { about: { job }, url, authorization, secret: await readSecret(store, job.account) };
+  return { about: { job }, url, authorization, ...(await readFacts(store, job)) };
 }
 
 async function readBatchWebhook(store: RecordStore, id: string): Promise<OutgoingWebhook | null> {
   const batch = await readBatch(store, id);
   if (batch === null || batch.url === '') return null;
-  const { account, url, authorization } = batch;
+  const { url, authorization } = batch;
   const about = { batch: await summarizeBatch(store, batch) };
-  return { about, url, authorization, secret: await readSecret(store, account) };
+  return { about, url, authorization, ...(await readFacts(store, batch)) };
 }
 
-async function readSecret(store: RecordStore, account: string): Promise<string> {
-  return text(await store.connection.read(['HGET', keys.account(account), 'webhook_secret']));
+async function readFacts({ connection }: RecordStore, { account, created_at }: Pick<Job, 'account' | 'created_at'>) {
+  const [secret, restoredFrom] = await connection.readAll([
+    ['HGET', keys.account(account), 'webhook_secret'],
+    ['HGET', keys.restored, 'taken_at'],
+  ]);
+  return { secret: text(secret), isReplayed: created_at <= (number(restoredFrom) ?? Number.NEGATIVE_INFINITY) };
 }
 
 /** Returns the delivery of the webhook of a job or a batch, or `null` when it has none or has not ended. */

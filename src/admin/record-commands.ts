@@ -1,0 +1,97 @@
+import { resolve } from 'node:path';
+import type { RestoreReport } from '../backup/restore-backup.ts';
+import { refuse } from '../base/errors.ts';
+import { writeTime } from '../model/timestamp.ts';
+import { type CommandResult, command, type ParseValue } from './command.ts';
+import { flag, wholeNumber } from './command-values.ts';
+import { tableText, timeText } from './text-table.ts';
+
+const folder: ParseValue<string> = (text, what) =>
+  text === '' ? { problem: `${what} must be the path of a folder` } : { value: resolve(text) };
+
+export const recordCommands = [
+  command({
+    group: 'record',
+    verb: 'backup',
+    text: 'Copies the whole record, as it is at one moment, into a new folder below DIR while the service runs.',
+    json: '{folder, taken_at, keys, bytes, sha256, layout, release}',
+    operands: { DIR: { read: folder, text: 'Folder of the backups; made when it is missing.' } },
+    options: {
+      keep: {
+        value: 'N',
+        read: wholeNumber(1, 100_000),
+        text: 'Complete backups in DIR that stay, the newest ones; all unless given.',
+      },
+    },
+    run: async (given, { store, config, progress }) => {
+      // Loaded only here, so that help does not load Redis.
+      const { findRecord, noRecord } = await import('../store/open-store.ts');
+      const { takeBackup } = await import('../backup/take-backup.ts');
+      const url = await findRecord(config);
+      if (url === null) throw refuse('unavailable', noRecord(config));
+      const tell = (bytes: number) => progress(`${megabytes(bytes)} are copied`);
+      const taken = await takeBackup({ store, url, folder: given.DIR, keep: given.keep, progress: tell });
+      const { taken_at, keys, bytes, sha256, layout, release } = taken.manifest;
+      return {
+        value: { folder: taken.folder, taken_at, keys, bytes, sha256, layout, release },
+        text: `${taken.folder} has the record of ${taken_at}: ${keys} keys in ${megabytes(bytes)}.\n`,
+      };
+    },
+  }),
+  command({
+    group: 'record',
+    verb: 'restore',
+    text: 'Puts a backup in place of the record while the service is stopped, and names what the backup did not know.',
+    json: '{folder, taken_at, keys, revoked, unknown_jobs, paused_topups}',
+    whileStopped: true,
+    operands: { DIR: { read: folder, text: 'Folder of one backup, or of several, of which the newest is taken.' } },
+    options: {
+      replace: { read: flag, text: 'Removes the record that is there.' },
+      'without-files': {
+        read: flag,
+        text: 'Does not ask the storage of finished files, which is lost too: revocations since the backup are not known.',
+      },
+    },
+    run: async (given, { store, objects, progress }) => {
+      const { openBackup } = await import('../backup/backup-manifest.ts');
+      const { restoreBackup } = await import('../backup/restore-backup.ts');
+      const backup = await openBackup(given.DIR);
+      const restored = await restoreBackup({
+        store,
+        backup,
+        objects: given['without-files'] ? null : await objects(),
+        replaces: given.replace ?? false,
+        progress: (keys) => progress(`${keys} of ${backup.manifest.keys} keys are restored`),
+      });
+      return reportOf(backup.folder, backup.manifest.taken_at, restored);
+    },
+  }),
+];
+
+function reportOf(folder: string, taken_at: string, report: RestoreReport): CommandResult {
+  const { keys, revoked, unknownJobs: unknown_jobs, pausedTopups: paused_topups } = report;
+  const rows = revoked.map(({ at, ...row }) => ({ 'revoked (UTC)': timeText(at), ...row }));
+  const lists = [
+    rows.length > 0 ? `\nRevoked after the backup, and revoked again:\n${tableText(rows, '')}` : '',
+    listText(
+      'Jobs that have files and are not in the record; the files stay for TRAWL_FILE_HOURS and 7 days',
+      unknown_jobs,
+    ),
+    listText('Accounts whose automatic top-up waits 72 hours, because one after the backup may be paid', paused_topups),
+  ];
+  return {
+    value: {
+      ...{ folder, taken_at, keys, unknown_jobs, paused_topups },
+      revoked: revoked.map(({ at, ...row }) => ({ ...row, at: writeTime(at) })),
+    },
+    text: `The record of ${taken_at} is restored from ${folder}: ${keys} keys.\n${lists.join('')}`,
+  };
+}
+
+function listText(heading: string, names: readonly string[]): string {
+  return names.length === 0 ? '' : `\n${heading}:\n${names.map((name) => `${name}\n`).join('')}`;
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(1)} MB`;
+}

@@ -1,0 +1,87 @@
+import { refuse } from '../base/errors.ts';
+import type { ObjectStore } from '../objects/object-store.ts';
+import { type RevocationObjects, readRevocations } from '../objects/revocations.ts';
+import { readAccount } from '../store/accounts/read-accounts.ts';
+import {
+  emptyRecord,
+  isLeftOut,
+  openRestored,
+  pauseTopups,
+  refusalToRestore,
+  restoreEntries,
+} from '../store/backup/restore-entries.ts';
+import { listUnknownJobs } from '../store/jobs/stray-objects.ts';
+import { keys } from '../store/keys.ts';
+import { isReadableLayout } from '../store/schema.ts';
+import type { RecordStore } from '../store/script.ts';
+import { type AppliedRevocation, applyRevocations } from './apply-revocations.ts';
+import { type Backup, isWanted, readEntries } from './backup-manifest.ts';
+
+export interface RestoreOptions {
+  readonly store: RecordStore;
+  readonly backup: Backup;
+  /** `null` leaves out what needs the object store. */
+  readonly objects: (RevocationObjects & Pick<ObjectStore, 'listNames'>) | null;
+  /** Replaces a record that is not empty. */
+  readonly replaces: boolean;
+  /** Called with the keys that are restored. */
+  readonly progress: (keys: number) => void;
+}
+
+export interface RestoreReport {
+  readonly keys: number;
+  readonly revoked: readonly AppliedRevocation[];
+  /** Jobs that have objects and are not in the record. */
+  readonly unknownJobs: readonly string[];
+  /** Accounts whose next automatic purchase waits 72 hours. */
+  readonly pausedTopups: readonly string[];
+}
+
+/** A change that was noted may have been carried out so much later. */
+const slackMs = 60_000;
+
+/**
+ * Puts a backup in place of the record. Nothing is changed unless the backup can be read, the object store answers, no process
+ * uses the record, and the record is empty or may be replaced. A restore that was broken off leaves the record closed, until it is
+ * repeated.
+ */
+export async function restoreBackup(options: RestoreOptions): Promise<RestoreReport> {
+  const { store, backup, objects, replaces } = options;
+  const { connection } = store;
+  const { manifest } = backup;
+  if (!isReadableLayout(manifest.layout)) {
+    throw refuse(
+      'bad_request',
+      `The backup has layout ${manifest.layout}: restore it with release ${manifest.release}`,
+    );
+  }
+  const revocations = objects && (await readRevocations(objects, Date.parse(manifest.begun_at) - slackMs));
+  const refusal = await refusalToRestore(connection);
+  if (refusal === 'running') {
+    throw refuse('in_use', 'The service uses this record: stop every API and controller, wait 15 s, and try again');
+  }
+  if (refusal === 'not_empty' && !replaces) {
+    throw refuse('already_exists', 'The record is not empty: --replace removes what is in it');
+  }
+  await emptyRecord(connection);
+  const { restored, topups } = await copyEntries(options);
+  const paused = await pauseTopups(store, topups);
+  const pausedTopups = await Promise.all(paused.map(async (id) => (await readAccount(store, id)).slug));
+  const revoked = await applyRevocations(store, revocations ?? []);
+  const unknownJobs = objects ? await listUnknownJobs(store, objects.listNames()) : [];
+  await openRestored(store, Date.parse(manifest.taken_at));
+  return { keys: restored, revoked, unknownJobs, pausedTopups };
+}
+
+async function copyEntries({ store, backup, progress }: RestoreOptions) {
+  const topups: string[] = [];
+  let restored = 0;
+  await readEntries(backup.folder, async (entries) => {
+    const wanted = entries.filter((entry) => isWanted(backup.manifest, entry) && !isLeftOut(entry));
+    await restoreEntries(store.connection, wanted, backup.format);
+    topups.push(...wanted.map(({ key }) => key).filter((key) => key.startsWith(keys.topup(''))));
+    restored += wanted.length;
+    progress(restored);
+  });
+  return { restored, topups };
+}

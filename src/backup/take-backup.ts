@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto';
+import { mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { refuse } from '../base/errors.ts';
+import { version } from '../base/version.ts';
+import { writeTime } from '../model/timestamp.ts';
+import { syncFolder } from '../objects/file-system.ts';
+import { noteBackupBegun, noteBackupTaken } from '../store/backup/backup-notes.ts';
+import { makeRdbReader, type SnapshotEntry } from '../store/backup/rdb-reader.ts';
+import { databaseOf, streamSnapshot } from '../store/backup/snapshot-stream.ts';
+import { keys } from '../store/keys.ts';
+import { readTopology } from '../store/redis/discovery.ts';
+import type { RecordStore } from '../store/script.ts';
+import { type BackupManifest, isWanted, listBackups, manifestFile, snapshotFile } from './backup-manifest.ts';
+
+export interface BackupOptions {
+  readonly store: RecordStore;
+  /** URL of the record. */
+  readonly url: string;
+  /** Gets one folder for each backup. */
+  readonly folder: string;
+  /** Complete backups that stay, this one included; all of them unless given. */
+  readonly keep?: number | undefined;
+  /** Called with the bytes that have arrived. */
+  readonly progress: (bytes: number) => void;
+}
+
+const partialName = '.partial-';
+/** A backup that wrote nothing for so long was broken off. */
+const abandonedMs = 3_600_000;
+
+/** Copies the record as it is at one moment, and returns the new folder and its manifest. */
+export async function takeBackup(options: BackupOptions): Promise<{ folder: string; manifest: BackupManifest }> {
+  const { store, folder, keep } = options;
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await removeAbandoned(folder);
+  await noteBackupBegun(store);
+  const name = writeTime(Math.floor(store.clock.now())).replaceAll(/[:.]/g, '-');
+  const partial = join(folder, `${partialName}${name}`);
+  await mkdir(partial, { mode: 0o700 });
+  try {
+    const manifest = await writeSnapshot(options, partial);
+    await writeFile(join(partial, manifestFile), `${JSON.stringify(manifest, null, 2)}\n`, {
+      mode: 0o600,
+      flush: true,
+    });
+    await syncFolder(partial);
+    await rename(partial, join(folder, name));
+    await syncFolder(folder);
+    await noteBackupTaken(store, Date.parse(manifest.taken_at));
+    if (keep !== undefined) await removeOld(folder, keep);
+    return { folder: join(folder, name), manifest };
+  } catch (error) {
+    await rm(partial, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function writeSnapshot({ store, url, progress }: BackupOptions, folder: string): Promise<BackupManifest> {
+  const layout = Number(await store.connection.read(['GET', keys.schema]));
+  const begunAt = Math.floor(store.clock.now());
+  const node = await readTopology(url).find(0);
+  const database = databaseOf(node);
+  const reader = makeRdbReader();
+  const hash = createHash('sha256');
+  let [bytes, found, takenAt] = [0, 0, 0];
+  const count = (entries: readonly SnapshotEntry[]) => {
+    found += entries.filter((entry) => isWanted({ database }, entry)).length;
+  };
+  const file = await open(join(folder, snapshotFile), 'wx', 0o600);
+  try {
+    for await (const chunk of streamSnapshot(node)) {
+      // Redis has forked before it sends the first byte.
+      if (bytes === 0) takenAt = Math.ceil(store.clock.now());
+      hash.update(chunk);
+      count(reader.push(chunk));
+      await file.writeFile(chunk);
+      bytes += chunk.length;
+      progress(bytes);
+    }
+    count(reader.end().entries);
+    await file.sync();
+  } catch (error) {
+    throw refuse('unavailable', `The record cannot be copied: ${(error as Error).message}`);
+  } finally {
+    await file.close();
+  }
+  const times = { begun_at: writeTime(begunAt), taken_at: writeTime(takenAt) };
+  const content = { keys: found, database, bytes, sha256: hash.digest('hex') };
+  return { version: 1, release: version, layout, ...times, ...content };
+}
+
+async function removeAbandoned(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    if (!name.startsWith(partialName)) continue;
+    const path = join(folder, name);
+    const written = await stat(join(path, snapshotFile)).catch(() => stat(path));
+    if (Date.now() - written.mtimeMs > abandonedMs) await rm(path, { recursive: true, force: true });
+  }
+}
+
+async function removeOld(folder: string, keep: number): Promise<void> {
+  const old = (await listBackups(folder)).slice(0, -keep);
+  for (const name of old) {
+    // Under another name first: one that is half gone must not look like a backup.
+    const going = join(folder, `${partialName}${name}`);
+    await rename(join(folder, name), going);
+    await rm(going, { recursive: true, force: true });
+  }
+}

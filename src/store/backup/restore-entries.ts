@@ -1,0 +1,105 @@
+import { channels, keyStart, keys } from '../keys.ts';
+import type { RecordStore } from '../script.ts';
+import { dumpPayload } from './dump-payload.ts';
+import type { SnapshotEntry } from './rdb-reader.ts';
+
+type RecordConnection = RecordStore['connection'];
+
+/** With `appendfsync always` Redis waits for its disk once for each batch. */
+const batchSize = 1_000;
+const batchBytes = 8 * 1024 ** 2;
+const scanCount = '1000';
+
+/** Returns true for a key that belongs to the record. */
+export function isOfRecord({ key }: Pick<SnapshotEntry, 'key'>): boolean {
+  return key.startsWith(keyStart);
+}
+
+/**
+ * Returns true for a key that a restore leaves out: nobody leads, and everybody signs in again, because sessions may have
+ * been ended since.
+ */
+export function isLeftOut({ key }: Pick<SnapshotEntry, 'key'>): boolean {
+  if ([keys.lead, keys.restoring, keys.restored, keys.backup].some((one) => one === key)) return true;
+  return [keys.sessions(''), keys.signInLinks('')].some((start) => key.startsWith(start));
+}
+
+/** Returns what stands against replacing the record: a process of trawl uses it, or it has content; `null` for nothing. */
+export async function refusalToRestore(connection: RecordConnection): Promise<'running' | 'not_empty' | null> {
+  const asked = [channels.work, channels.webhooks, channels.blocks];
+  const listeners = (await connection.send(['PUBSUB', 'NUMSUB', ...asked])) as (string | number)[];
+  if (listeners.some((count, n) => n % 2 === 1 && Number(count) > 0)) return 'running';
+  if ((await connection.read(['GET', keys.lead])) !== null) return 'running';
+  // A restore that was broken off is begun again.
+  if ((await connection.read(['GET', keys.restoring])) !== null) return null;
+  for await (const page of scanRecord(connection)) if (page.length > 0) return 'not_empty';
+  return null;
+}
+
+/** Closes the record to everything but this restore, also after a crash, and removes its content. */
+export async function emptyRecord(connection: RecordConnection): Promise<void> {
+  await connection.send(['SET', keys.restoring, '1']);
+  for await (const page of scanRecord(connection)) {
+    const others = page.filter((key) => key !== keys.restoring);
+    if (others.length > 0) await connection.send(['UNLINK', ...others]);
+  }
+}
+
+/** Opens the record again. */
+export async function openRestored({ connection, clock }: RecordStore, takenAt: number): Promise<void> {
+  await connection.send([
+    'HSET',
+    keys.restored,
+    ...['taken_at', String(takenAt), 'restored_at', String(Math.floor(clock.now()))],
+  ]);
+  await connection.send(['HSET', keys.backup, 'begun_first', String(takenAt), 'taken_at', String(takenAt)]);
+  await connection.send(['DEL', keys.restoring]);
+}
+
+/** Puts keys of a snapshot back, many at once; a key that is there already is replaced. */
+export async function restoreEntries(
+  connection: RecordConnection,
+  entries: readonly SnapshotEntry[],
+  format: number,
+): Promise<void> {
+  let [batch, bytes]: [SnapshotEntry[], number] = [[], 0];
+  const send = async () => {
+    await Promise.all(batch.map((entry) => restoreEntry(connection, entry, format)));
+    [batch, bytes] = [[], 0];
+  };
+  for (const entry of entries) {
+    batch.push(entry);
+    bytes += entry.value.length;
+    if (batch.length >= batchSize || bytes >= batchBytes) await send();
+  }
+  await send();
+}
+
+async function restoreEntry(connection: RecordConnection, { key, value, expiresAt }: SnapshotEntry, format: number) {
+  const payload = dumpPayload(value, format);
+  await connection.send(['RESTORE', key, String(expiresAt ?? 0), payload, 'REPLACE', 'ABSTTL']);
+}
+
+/**
+ * Begins the wait after an automatic purchase anew for every account that has one enabled: what was bought after the backup
+ * was paid and is not in the record, so nothing may be bought for the same need at once. Returns their ids.
+ */
+export async function pauseTopups({ connection, clock }: RecordStore, topupKeys: readonly string[]): Promise<string[]> {
+  const paused: string[] = [];
+  for (const key of topupKeys) {
+    if ((await connection.read(['HGET', key, 'enabled'])) !== '1') continue;
+    await connection.send(['HSET', key, 'last_purchase_at', String(Math.floor(clock.now()))]);
+    paused.push(key.slice(keys.topup('').length));
+  }
+  return paused;
+}
+
+async function* scanRecord(connection: RecordConnection): AsyncGenerator<string[]> {
+  let cursor = '0';
+  do {
+    const command = ['SCAN', cursor, 'MATCH', `${keyStart}*`, 'COUNT', scanCount];
+    const [next, page] = (await connection.send(command)) as [string, string[]];
+    yield page;
+    cursor = next;
+  } while (cursor !== '0');
+}

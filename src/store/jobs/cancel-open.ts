@@ -1,0 +1,15 @@
+import { failures } from '../../base/errors.ts';
+import type { RecordStore } from '../script.ts';
+import { cancelJob } from './cancel-job.ts';
+import { listOpen } from './open-work.ts';
+import { readJob } from './read-job.ts';
+
+/** Cancels every open job of a suspended account; returns their number. */
+export async function cancelOpen(store: RecordStore, accountId: string): Promise<number> {
+  let cancelled = 0;
+  for (const id of await listOpen(store, accountId)) {
+    const job = await readJob(store, id);
+    if (job !== null && (await cancelJob(store, job, failures.cancelled.sentence)).done) cancelled++;
+  }
+  return cancelled;
+}

@@ -1,0 +1,38 @@
+import { expect } from 'chai';
+import { checkBackup } from '../../src/admin/check-record.ts';
+import { noteBackupBegun, noteBackupTaken, readBackupNotes } from '../../src/store/backup/backup-notes.ts';
+import { eachWithEmptyRecord } from '../support/empty-record.ts';
+import type { TestStore } from '../support/record.ts';
+
+const hour = 3_600_000;
+
+describe('the age of the last backup', () => {
+  let store: TestStore;
+  eachWithEmptyRecord((fresh) => {
+    store = fresh;
+  });
+
+  it('is known from the first try on, and from the last that succeeded', async () => {
+    expect(await readBackupNotes(store)).to.equal(null);
+    await noteBackupBegun(store);
+    const { firstBegun, lastTaken } = (await readBackupNotes(store))!;
+    expect([Date.now() - firstBegun < 60_000, lastTaken]).to.deep.equal([true, null]);
+    store.advance(hour);
+    await noteBackupBegun(store);
+    await noteBackupTaken(store, 7);
+    expect(await readBackupNotes(store)).to.deep.equal({ firstBegun, lastTaken: 7 });
+  });
+
+  it('is judged by the doctor', () => {
+    const judge = (lastTaken: number | null, now: number) => {
+      const { level, text } = checkBackup({ firstBegun: 1, lastTaken }, now);
+      return `${level}: ${text}`;
+    };
+    expect(checkBackup(null, 0).text).to.match(/ever begun: .*record backup DIR/);
+    expect(judge(null, 2)).to.match(/^note: .* ever completed/);
+    expect(judge(0, 26 * hour)).to.equal(
+      'ok: The last complete backup of the record was taken at 1970-01-01T00:00:00.000Z.',
+    );
+    expect(judge(0, 26 * hour + 1)).to.match(/^note: /);
+  });
+});
