@@ -93,12 +93,16 @@ describe('the controller', function () {
 
   it('offers a turn at each full pass to an account that waits because its jobs could not be interrupted', async () => {
     await controller.close();
-    controller = await begin(2, { fullPassMs: 10 });
     const caller = await anAccount(store, { credits: 9 });
     await anAccount(store);
+    const jobs = [await admitted(store, caller), await admitted(store, caller)];
+    // As jobs stand there that were interrupted.
+    for (const [n, id] of jobs.entries()) {
+      await store.connection.send(['ZADD', keys.queue(caller.accountId), String(n + 1), id]);
+    }
     const field = ['HSET', keys.account(caller.accountId), 'bound'] as const;
     await store.connection.send([...field, '2']);
-    const jobs = [await admitted(store, caller), await admitted(store, caller)];
+    controller = await begin(2, { fullPassMs: 10 });
     const waiting = () => store.connection.read(['ZCARD', keys.ready]);
     await until(async () => workers.size === 1 && (await waiting()) === 0, 5, 'the first runs and the second waits');
     // As many are bound as before, but there are more workers: no event of the account tells it.

@@ -2,11 +2,15 @@ import type { WorkerShares } from '../../model/preemption.ts';
 import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
 import { type RecordStore, run, script, text } from '../script.ts';
 
+/** Jobs at the head of a queue among which one is looked for that has not run: those that have are rarely more. */
+const maxLookedAt = 100;
+
 /**
  * Takes the oldest waiting job of the account whose turn it is. The job keeps a slot of the account and of the whole
  * system until it is settled or waits for another attempt. The last `kept` slots, or without these any slot after a wait of
  * `maxWait`, go to the account that waits longest without one. Then an account may hold every slot only while it has fewer
- * open jobs that cannot be interrupted than slots, so that one of those that run can be; and while it is the only account.
+ * open jobs that cannot be interrupted than slots, so that one of those that run can be; with the last one it takes the oldest
+ * job that has not run otherwise. All of that holds while there is another account.
  * Answers {'taken', job, whose turn is next or ''}, {'full'}, {'again', whose turn it is or ''}, {'not_leading'}.
  */
 const takeScript = script(
@@ -15,6 +19,13 @@ const takeScript = script(
   [...fairShareKeyNames, 'queued', 'lead', 'active', 'slugs'] as const,
   ['term', 'accountId', 'slots', 'kept', 'maxWait'] as const,
   /* lua */ `${fairShare}
+-- A job that has not run can be interrupted. It stands in the queue with microseconds, and one that comes back without.
+local function oldest_fresh()
+  local jobs = redis.call('ZRANGE', queue, 0, ${maxLookedAt - 1}, 'WITHSCORES')
+  for n = 1, #jobs, 2 do
+    if jobs[n + 1] % 1 ~= 0 then return jobs[n], jobs[n + 1] end
+  end
+end
 if redis.call('GET', lead) ~= term then return { 'not_leading' } end
 local free = tonumber(slots) - redis.call('ZCARD', active)
 if free <= 0 then return { 'full' } end
@@ -44,8 +55,11 @@ local owner = redis.call('HMGET', account, 'weight', 'concurrency', 'running', '
 local running = tonumber(owner[3]) + 1
 local has_all = kept == '0' and running >= math.max(2, slots)
 if has_all and running <= tonumber(owner[4] or 0) and redis.call('HLEN', slugs) > 1 then
-  redis.call('ZREM', ready, accountId)
-  return { 'again', redis.call('ZRANGE', ready, 0, 0)[1] or '' }
+  id, queued_at = oldest_fresh()
+  if not id then
+    redis.call('ZREM', ready, accountId)
+    return { 'again', redis.call('ZRANGE', ready, 0, 0)[1] or '' }
+  end
 end
 local is_turn, is_turn_set, last_turn = whose == next_turn, false, nil
 undos[1] = function()
