@@ -54,6 +54,7 @@ function pageOf(mail: Mail, reader: Reader): Page | null {
   const { purchase } = reader;
   if (mail.kind === 'invitation' || mail.kind === 'link') return linkPage(mail, reader);
   if (mail.kind === 'alert') return alertPage(mail, name);
+  if (mail.kind === 'webhooks') return webhooksPage(mail, reader);
   if (mail.kind === 'cap') {
     const [price, cap] = [writePrice(mail.price_cents, mail.currency), writePrice(mail.cap_cents, mail.currency)];
     return {
@@ -103,6 +104,20 @@ function linkPage(mail: MailedLink, { account: { name }, secret, dashboardUrl }:
       'If it was not you, ignore this mail: nothing has changed.',
     ],
     url,
+  };
+}
+
+function webhooksPage(mail: Mail & { readonly kind: 'webhooks' }, { account: { name }, dashboardUrl }: Reader): Page {
+  // Receivers are told apart by account, host and path.
+  const receiver = mail.receiver.slice(mail.receiver.indexOf('@') + 1);
+  const answer = mail.status === '' ? 'It gave no answer.' : `Its last answer was ${mail.status}.`;
+  return {
+    subject: `Webhooks of ${name} to ${receiver} keep failing`,
+    lines: [
+      `The last ${mail.failed} webhooks of ${name} to ${receiver} were given up after all their attempts. ${answer}`,
+      'Mend the receiver, then send them again on the page Webhooks. This mail comes at most once a day.',
+    ],
+    url: `${dashboardUrl}/webhooks`,
   };
 }
 

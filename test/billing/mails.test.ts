@@ -7,6 +7,7 @@ import { invoiceRows } from '../../src/billing/invoice.ts';
 import { openSmtp } from '../../src/billing/mailer.ts';
 import { startMails } from '../../src/billing/send-mails.ts';
 import { mailedLinkPurpose, makePersonSecret, personIdOf, readPersonSecret } from '../../src/model/person.ts';
+import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys } from '../../src/store/keys.ts';
 import { endPurchase } from '../../src/store/money/end-purchase.ts';
 import { listPurchases } from '../../src/store/money/read-purchases.ts';
@@ -15,11 +16,13 @@ import { takePurchase } from '../../src/store/money/take-purchase.ts';
 import { invitePerson } from '../../src/store/people/invite-person.ts';
 import { mailSignInLink } from '../../src/store/people/mail-sign-in-link.ts';
 import { openSessionByLink } from '../../src/store/people/open-session.ts';
+import { endWebhook } from '../../src/store/webhooks/end-webhook.ts';
+import { takeWebhook } from '../../src/store/webhooks/take-webhook.ts';
 import { invited } from '../support/browser-session.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
 import { type Mailbox, startMailbox } from '../support/mailbox.ts';
 import { aSecret } from '../support/people-scenarios.ts';
-import { holder, lead, type TestStore } from '../support/record.ts';
+import { aDownload, anAccount, aRunningJob, completed, holder, lead, type TestStore } from '../support/record.ts';
 import { aLog } from '../support/redis.ts';
 import { contentOf } from '../support/script-faults.ts';
 import { aBuyer, seller, spend, takenPurchase } from '../support/topups.ts';
@@ -170,5 +173,38 @@ describe('mails', function () {
     store.advance(61 * 60_000);
     expect(await openSessionByLink(store, readPersonSecret(late)!.secretHash, made)).to.equal(false);
     expect(box.mails).to.have.length(2);
+  });
+
+  it('tell owners once of a receiver whose webhooks keep failing, and again only a day later', async () => {
+    const caller = await anAccount(store, { credits: 50 });
+    await invited(store, caller.accountId, 'owner', 'ada@example.com');
+    const receiver = `${caller.accountId}@hooks.example/a`;
+    const webhook = { url: 'https://hooks.example/a', receiver, authorization: '' };
+    const deliver = async (verdict: 'refused' | 'delivered', times = 1) => {
+      for (let n = 0; n < times; n++) {
+        const job = await aRunningJob(store, caller, { work: { ...aDownload, webhook } });
+        await settleJob(store, holder, job, completed);
+        const due = { receiver, jobId: job.id };
+        const attempt = (await takeWebhook(store, due, 1_000)) ?? 0;
+        await endWebhook(store, due, attempt, { verdict, status: verdict === 'refused' ? 410 : 200 }, 1);
+      }
+      await post();
+      return box.mails.filter(({ mail }) => mail.subject?.includes('keep failing')).length;
+    };
+    expect(await deliver('refused', 4)).to.equal(0);
+    expect(await deliver('delivered')).to.equal(0);
+    expect(await deliver('refused', 4)).to.equal(0);
+    expect(await deliver('refused')).to.equal(1);
+    const { mail, to } = box.mails.find((one) => one.mail.subject?.includes('keep failing'))!;
+    expect([to, mail.text]).to.satisfy(
+      ([reader, text]: string[]) => reader === 'ada@example.com' && text!.includes('410'),
+    );
+    expect(mail.text)
+      .to.include('hooks.example/a')
+      .and.include('The last 5 webhooks')
+      .and.not.include(caller.accountId);
+    expect(await deliver('refused', 6)).to.equal(1);
+    store.advance(25 * 3_600_000);
+    expect(await deliver('refused')).to.equal(2);
   });
 });

@@ -11,6 +11,7 @@ import { requeueDelayed } from '../../src/store/jobs/requeue-delayed.ts';
 import { retryJob } from '../../src/store/jobs/retry-job.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { startAttempt } from '../../src/store/jobs/start-attempt.ts';
+import { keys } from '../../src/store/keys.ts';
 import { dueWebhooks } from '../../src/store/webhooks/due-webhooks.ts';
 import { endWebhook } from '../../src/store/webhooks/end-webhook.ts';
 import { replayWebhook } from '../../src/store/webhooks/replay-webhook.ts';
@@ -148,6 +149,12 @@ export const jobScenarios: Readonly<Record<string, Scenario>> = {
     const due = await dueOf(store, job);
     const attempt = (await takeWebhook(store, due, 1000)) ?? 0;
     return (s) => endWebhook(s, due, attempt, { verdict: 'delivered', status: 200 }, 5000);
+  }),
+  'end-webhook that fails for the fifth time': webhookStep(async (store, job) => {
+    const due = await dueOf(store, job);
+    const attempt = (await takeWebhook(store, due, 1000)) ?? 0;
+    await store.connection.send(['HSET', keys.failingHooks(job.account), due.receiver, '4 0']);
+    return (s) => endWebhook(s, due, attempt, { verdict: 'refused', status: 500 }, 5000);
   }),
   'replay-webhook': webhookStep(async (store, job) => {
     const due = await dueOf(store, job);

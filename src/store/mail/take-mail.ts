@@ -56,6 +56,7 @@ export type Mail = {
   | { readonly kind: 'invoice' | 'decline'; readonly purchase: string }
   | { readonly kind: 'alert'; readonly percent: number; readonly left: number }
   | { readonly kind: 'cap'; readonly cap_cents: number; readonly price_cents: number; readonly currency: string }
+  | { readonly kind: 'webhooks'; readonly receiver: string; readonly failed: number; readonly status: string }
   | MailedLink
 );
 

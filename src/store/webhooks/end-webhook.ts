@@ -1,18 +1,20 @@
+import { failingReceivers } from '../lua/failing-receivers.ts';
+import { outboxKeyNames } from '../lua/outbox.ts';
 import { type RecordStore, run, script, text } from '../script.ts';
 import type { DueWebhook } from './due-webhooks.ts';
 import { maxWebhookAttempts } from './take-webhook.ts';
 
 /**
  * Ends one attempt of a delivery: delivered, or due again `gap` milliseconds from now, or failed after the last attempt or a
- * final refusal (D55). An attempt whose lease another attempt has taken over changes nothing.
+ * final refusal (D55). Owners are told of a receiver that keeps failing. An attempt whose lease another attempt has taken over changes nothing.
  * Answers {'delivered'}, {'again', at}, {'failed'} or {'stale'}.
  */
 const endWebhookScript = script(
   'end-webhook',
   'always',
-  ['webhooks', 'webhook'] as const,
-  ['member', 'attempt', 'verdict', 'status', 'gap', 'max'] as const,
-  /* lua */ `
+  ['webhooks', 'webhook', 'failingHooks', ...outboxKeyNames] as const,
+  ['accountId', 'receiver', 'member', 'attempt', 'verdict', 'status', 'gap', 'max'] as const,
+  /* lua */ `${failingReceivers}
 if redis.call('HGET', webhook, 'attempts') ~= attempt or not redis.call('ZSCORE', webhooks, member) then return { 'stale' } end
 if verdict == 'again' and tonumber(attempt) < tonumber(max) then
   local at = now + tonumber(gap)
@@ -21,6 +23,7 @@ if verdict == 'again' and tonumber(attempt) < tonumber(max) then
   return { 'again', at }
 end
 local state = verdict == 'delivered' and 'delivered' or 'failed'
+note_receiver(accountId, receiver, state == 'delivered', status)
 redis.call('HSET', webhook, 'last_status', status, 'state', state, 'next_at', '')
 redis.call('ZREM', webhooks, member)
 return { state }
@@ -37,6 +40,8 @@ export async function endWebhook(
 ): Promise<'delivered' | 'again' | 'failed' | 'stale'> {
   const [word] = await run(store, endWebhookScript, {
     jobId: due.jobId,
+    accountId: accountOfReceiver(due.receiver),
+    receiver: due.receiver,
     member: `${due.receiver}/${due.jobId}`,
     attempt,
     verdict: ended.verdict,
@@ -45,4 +50,9 @@ export async function endWebhook(
     max: maxWebhookAttempts,
   });
   return text(word) as 'delivered' | 'again' | 'failed' | 'stale';
+}
+
+/** Receivers are `account@host/path`. */
+function accountOfReceiver(receiver: string): string {
+  return receiver.slice(0, Math.max(0, receiver.indexOf('@')));
 }
