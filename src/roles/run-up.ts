@@ -25,7 +25,7 @@ import { openRecord } from './open-record.ts';
 import { isPublic } from './public-endpoint.ts';
 import { openReadiness } from './readiness.ts';
 import { type RunningRole, runRole } from './run-role.ts';
-import { linesToTry, lineToGet, makeSampleAccount } from './sample-account.ts';
+import { lineToAsk, lineToGet, makeSampleAccount } from './sample-account.ts';
 import { type ServedApi, serveApi } from './serve-api.ts';
 import { openStateFolder } from './state-folder.ts';
 import { showStatusLine } from './status-line.ts';
@@ -131,13 +131,13 @@ async function refuseUnfitMachine(config: Config, report: (finding: Finding) => 
 }
 
 function introduce({ publicUrl: url, dashboardUrl }: ServedApi, key: string, secret: string): string {
-  const lines = linesToTry(url, key).map((line) => `  ${line}\n`);
   return `A sample account has 100 credits and this key, which is shown only now:
   ${key}
-Paste these lines into another terminal: they show what the account has, ask for a film, wait for it and fetch it as film.mp4.
-Any other URL may stand in place of the film's. The film costs one credit, as the first line then shows.
-${lines.join('')}The same as one command, which shows its progress and checks the file:
+Paste this line into another terminal, in this folder: it fetches a film, shows its progress and checks the file. Any other URL may
+stand in place of the film's.
   ${lineToGet(url, key)}
+The film costs one credit, as this line then shows; ${url}/docs and docs/api.md have every call of the API.
+  ${lineToAsk(url, key)}
 Keys, jobs and money of the account are on its dashboard. This link signs you in once, within 72 hours:
   ${signInUrl(dashboardUrl, secret)}
 `;

@@ -43,15 +43,9 @@ export async function makeSampleAccount(
   await rm(file);
 }
 
-/** Returns lines for a shell: the account's credits, then all steps from the request for a film to its file. */
-export function linesToTry(url: string, key: string): string[] {
-  const curl = `curl -sS -H 'x-api-key: ${key}'`;
-  return [
-    `curl -H 'x-api-key: ${key}' '${url}/v1/usage'`,
-    `job=$(${curl} '${url}/v1/video/download?query=${film}' | cut -d '"' -f 4)`,
-    `${curl} "${url}/v1/jobs/$job?wait=30"`,
-    `curl -L -o film.mp4 "$(${curl} "${url}/v1/jobs/$job?wait=30&fields=result.response" | cut -d '"' -f 6)"`,
-  ];
+/** Returns one line for a shell that shows what the account has. */
+export function lineToAsk(url: string, key: string): string {
+  return `curl -H 'x-api-key: ${key}' '${url}/v1/usage'`;
 }
 
 /** Returns one line for a shell, in the folder of trawl, that fetches a film and shows its progress. */

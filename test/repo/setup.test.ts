@@ -69,7 +69,7 @@ describe('.ci/setup', () => {
   }
 
   it('installs the npm packages once, and again when the lock changes', () => {
-    const npm = ['npm ci --ignore-scripts --no-engine-strict'];
+    const npm = ['npm ci --ignore-scripts --no-engine-strict --loglevel=error'];
     const first = setUp();
     expect([first.status, first.installing]).to.deep.equal([0, npm]);
     expect(first.stdout).to.equal('setup: installing the npm packages of package-lock.json, among them Node 24\n');
