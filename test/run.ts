@@ -50,6 +50,7 @@ const needs: Record<string, readonly string[]> = {
   images: ['buildah', 'mmdebstrap', 'runc', ...media, 'root'],
   node,
   e2e: [...node, 'versitygw', 'redis-server', 'ffmpeg', 'ffprobe', 'kube-network-policies'],
+  checker: ['redis-server'],
   mutation: ['redis-server'],
   fuzz: ['redis-server'],
 };

@@ -71,7 +71,7 @@ export class JobAdvancer {
   async advance(jobId: string): NextDelay {
     const term = this.#options.term();
     const read = await readJob(this.#options.store, jobId);
-    await this.#stopOlderAttempts(jobId, read);
+    await this.#stopOtherAttempts(jobId, read);
     if (read === null) {
       this.unsettled.delete(jobId);
       return null;
@@ -91,12 +91,16 @@ export class JobAdvancer {
     return this.#decide({ term, job, runner, seen });
   }
 
-  /** Stops workers of attempts before the last one, and every worker of a job that is not in the record. */
-  async #stopOlderAttempts(jobId: string, job: Job | null): Promise<void> {
+  /** Stops workers of every attempt but the last one, and every worker of a job that is not in the record. */
+  async #stopOtherAttempts(jobId: string, job: Job | null): Promise<void> {
     const last = job?.attempt ?? Number.POSITIVE_INFINITY;
     for (const runner of this.#options.runners) {
       const names = await runner.list(jobId);
-      await Promise.all(names.filter((name) => attemptNumberOf(name) < last).map((name) => runner.stop(name)));
+      const newest = Math.max(-1, ...names.map(attemptNumberOf));
+      // An attempt is recorded before its worker is made: one that a second look does not find was lost with a restored backup.
+      const known = newest > last ? ((await readJob(this.#options.store, jobId))?.attempt ?? -1) : newest;
+      const others = names.filter((name) => attemptNumberOf(name) < last || attemptNumberOf(name) > known);
+      await Promise.all(others.map((name) => runner.stop(name)));
     }
   }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { recordVerdict } from '../../src/store/jobs/record-verdict.ts';
+import { keys } from '../../src/store/keys.ts';
 import { advanceWith, aRunner } from '../support/advance.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
 import { admitted, anAccount, aRunningJob, holder, lead, storeOf, takeJob, theJob } from '../support/record.ts';
@@ -137,7 +138,7 @@ describe('advancing a job', () => {
     expect(await theJob(store, id)).to.include({ attempt: 1, interruptions: 1, status: 'QueuedJob' });
   });
 
-  it('workers of earlier attempts and of unknown jobs are stopped, a worker of a later attempt is not', async () => {
+  it('workers of other attempts than the last one, and of unknown jobs, are stopped', async () => {
     const store = storeOf(redis.connection);
     const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
     const unknown = randomUUID();
@@ -145,6 +146,19 @@ describe('advancing a job', () => {
     const advance = advanceWith(store, runner);
     await advance(job.id);
     await advance(unknown);
-    expect(runner.stopped).to.deep.equal([`${job.id}-0`, `${unknown}-1`]);
+    expect(runner.stopped).to.deep.equal([`${job.id}-0`, `${job.id}-2`, `${unknown}-1`]);
+  });
+
+  it('a worker of an attempt that was recorded after the job was read is not stopped', async () => {
+    const store = storeOf(redis.connection);
+    const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
+    const runner = aRunner({}, [`${job.id}-2`]);
+    const { list } = runner;
+    runner.list = async (jobId) => {
+      await store.connection.send(['HSET', keys.job(job.id), 'attempt', '2']);
+      return list(jobId);
+    };
+    await advanceWith(store, runner)(job.id);
+    expect(runner.stopped).to.deep.equal([]);
   });
 });

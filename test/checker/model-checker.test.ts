@@ -1,0 +1,135 @@
+import { mock } from 'node:test';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { isEnded } from '../../src/model/job.ts';
+import { keys } from '../../src/store/keys.ts';
+import { readLedger } from '../../src/store/log/read-ledger.ts';
+import { readLines } from '../../src/store/log/read-lines.ts';
+import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
+import { openRedisClient, type RedisClient } from '../../src/store/redis/redis-client.ts';
+import { type LuaMutant, luaMutants } from '../mutation/lua-mutants.ts';
+import { startTestRedis, type TestRedis } from '../support/redis.ts';
+import { choicesOf } from './scheduler.ts';
+import { SimulatedService } from './simulated-service.ts';
+
+const rounds = Number(process.env.ROUNDS ?? 20);
+const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
+const isLong = process.env.ROUNDS !== undefined;
+const maxHistoriesOfMutant = 300;
+const maxEvents = 400;
+const start = Date.UTC(2030, 0, 1);
+const tapes = fc.array(fc.nat(9_999), { minLength: 20, maxLength: 2 * maxEvents, size: 'max' });
+
+/** Words of the scripts whose mutants some history must catch. */
+const decided = ['admitted', 'settled', 'cancelled', 'waiting', 'told', 'taken', 'leading'];
+const caught = luaMutants.filter(({ within }) => decided.includes(within));
+
+describe('every history of the service', function () {
+  this.timeout(0);
+  let redis: TestRedis;
+  let client: RedisClient;
+  before(async () => {
+    redis = await startTestRedis();
+    client = await openRedisClient(redis.url);
+  });
+  after(async () => {
+    client.destroy();
+    await redis.stop();
+  });
+
+  it(`keeps the promises about jobs, money and files: ${rounds} histories`, async () => {
+    const run = fc.asyncProperty(tapes, async (tape) => {
+      await live(client, tape, null);
+    });
+    await fc.assert(run, { numRuns: rounds, seed, endOnFailure: rounds < 100 });
+  });
+
+  it('is the same twice with the same choices', async () => {
+    const [tape] = fc.sample(tapes, { numRuns: 1, seed });
+    const histories = [await live(client, tape!, null), await live(client, tape!, null)];
+    expect(histories[1]).to.deep.equal(histories[0]);
+  });
+
+  if (isLong) {
+    for (const mutant of caught) {
+      it(`breaks a promise when ${mutant.name.replace(': ', ' ')}`, async () => {
+        const run = fc.asyncProperty(tapes, async (tape) => void (await live(client, tape, mutant)));
+        const { failed, numRuns } = await fc.check(run, { numRuns: maxHistoriesOfMutant, seed, endOnFailure: true });
+        expect(failed, `within ${numRuns} histories`).to.equal(true);
+      });
+    }
+  }
+});
+
+/** Lives through one history and checks what must hold at its end. */
+async function live(client: RedisClient, tape: readonly number[], mutant: LuaMutant | null) {
+  await client.sendCommand(['FLUSHALL']);
+  const time = { now: start, unsteadyUntil: 0 };
+  const choices = choicesOf(tape);
+  mock.timers.enable({ apis: ['setTimeout', 'setInterval'] });
+  let passed = 0;
+  mock.method(performance, 'now', () => passed);
+  let state = 1;
+  mock.method(Math, 'random', () => {
+    state = (state * 48_271) % 2_147_483_647;
+    return state / 2_147_483_647;
+  });
+  const tick = (milliseconds: number) => {
+    passed += milliseconds;
+    mock.timers.tick(milliseconds);
+  };
+  const service = new SimulatedService({ client, choices, tick, time, mutant });
+  try {
+    await service.begin();
+    for (let event = 0; event < maxEvents && !choices.isOver(); event++) await service.step();
+    await service.finish();
+    await check(service);
+    return service.log;
+  } catch (error) {
+    throw new Error(`${(error as Error).message}\n${service.log.join('\n')}`, { cause: error });
+  } finally {
+    mock.restoreAll();
+    mock.timers.reset();
+  }
+}
+
+async function check(service: SimulatedService): Promise<void> {
+  const { store, cluster, accounts } = service;
+  expect(await service.changedEnds(), 'ends that changed').to.deep.equal([]);
+  const jobs = await service.jobs();
+  expect(jobs.filter((job) => job === null).length, 'jobs that were lost').to.equal(0);
+  const open = jobs.filter((job) => !isEnded(job!.status)).map((job) => `${job!.id} ${job!.status}`);
+  expect(open, 'jobs that never ended').to.deep.equal([]);
+  expect([...cluster.workers.keys()], 'workers that were left').to.deep.equal([]);
+  for (const { accountId } of accounts) {
+    expect((await verifyLedger(store, accountId)).problems).to.deep.equal([]);
+    const entries = await readLedger(store, accountId, 10_000);
+    const charged = entries.filter(({ kind }) => kind === 'charge' || kind === 'overdraft').map(({ job }) => job);
+    expect(new Set(charged).size, 'jobs charged once').to.equal(charged.length);
+    for (const job of jobs) {
+      if (job?.account !== accountId) continue;
+      const isDone = job.status === 'CompletedJob';
+      expect(charged.includes(job.id), `${job.id}, ${job.status}, is charged`).to.equal(isDone);
+      if (!isDone) continue;
+      const file = cluster.files.get(job.delivered!.key);
+      expect(file, `the file of ${job.id}`).to.deep.equal({
+        bytes: job.delivered!.bytes,
+        checksum: job.delivered!.sha256,
+      });
+    }
+    const lines = await readLines(store, accountId, 10_000);
+    expect(
+      lines.reduce((sum, { credits }) => sum + credits, 0),
+      'credits in the request log',
+    ).to.equal(charged.length);
+    const counters = await store.connection.read(['HMGET', keys.account(accountId), 'held', 'running']);
+    expect(counters, 'held credits and running jobs').to.deep.equal(['0', '0']);
+  }
+  for (const job of jobs) {
+    const delivery = await store.connection.read(['HGETALL', keys.webhook(job!.id)]);
+    expect(delivery.length > 0, `the webhook of ${job!.id} is due`).to.equal(service.withWebhook.has(job!.id));
+  }
+  const sets = [keys.active, keys.queued, keys.delayed];
+  const left = await Promise.all(sets.map((key) => store.connection.read(['ZRANGE', key, '0', '-1'])));
+  expect(left.flat(), 'jobs in a queue').to.deep.equal([]);
+}
