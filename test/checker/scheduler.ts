@@ -53,6 +53,7 @@ export class Scheduler {
     this.#pending = this.#pending.filter(({ owner }) => owner.isPaused);
     for (const call of late) {
       const happens = call.isRepeatable && this.#choices.pick(2) === 1;
+      // Whoever asked is told below that the call failed.
       if (happens) await call.run().catch(() => {});
       call.fail(happens);
     }
@@ -105,6 +106,7 @@ export class Scheduler {
 
   async #carryOut(call: PendingCall, fate: Fate): Promise<void> {
     if (fate === 'request lost') return call.fail(false);
+    // The second run is the one that is answered.
     if (fate === 'doubled') await call.run().catch(() => {});
     const result = await call.run().then(
       (value) => ({ value }),
