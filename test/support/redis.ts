@@ -46,6 +46,8 @@ export type TestSentinel = TestPair;
 
 const durable = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction'];
 const password = 'only-for-tests';
+/** A server that has just been started answers late while other programs use the processors. */
+const maxOpenMs = 30_000;
 const slotRanges = [
   ['0', '5460'],
   ['5461', '10922'],
@@ -168,7 +170,7 @@ export async function startTestSentinel(): Promise<TestSentinel> {
 }
 
 async function offer(url: string, end: () => unknown): Promise<TestRecord> {
-  const connection = await connect(url, { log: aLog().log });
+  const connection = await connect(url, { log: aLog().log, openMs: maxOpenMs });
   const stop = async () => {
     await connection.close();
     await end();
