@@ -28,7 +28,7 @@ const admission = [
   mutant(
     'admit-call: admits without a free credit',
     'admitted',
-    /< 1 then return answer\('payment_required'\)/,
+    /< wanted then return answer\('payment_required'\)/,
     "< 0 then return answer('payment_required')",
   ),
   mutant('admit-call: admits with an unpaid invoice', 'admitted', /\w+ ~= 'paid' or /),
