@@ -4,11 +4,12 @@ import { texts } from '../support/tree.ts';
 
 const procedures = [...listProcedures()];
 const tests = [...texts].filter(([path]) => /^test\/operate\/.*\.test\.ts$/.test(path));
-const ran = tests.flatMap(([, text]) => [...text.matchAll(/\brunProcedure\(\s*'([^']+)'/g)].map(([, title]) => title!));
+const words = tests.map(([, text]) => text).join('\n');
 
 describe('the procedures of docs/operate.md', () => {
   it('are run by tests, each of them', () => {
-    expect([...new Set(ran)].sort()).to.deep.equal(procedures.map(([title]) => title).sort());
+    // A title that is not in the document fails there: `runProcedure` knows no other.
+    expect(procedures.map(([title]) => title).filter((title) => !words.includes(`'${title}'`))).to.deep.equal([]);
   });
 
   it('have a script each, and a title of their own', () => {
