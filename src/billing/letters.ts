@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { signInUrl } from '../model/person.ts';
 import { type EndedPurchase, invoiceNumber, writePrice } from '../model/purchase.ts';
+import { writeTime } from '../model/timestamp.ts';
 import type { Mail, MailedLink } from '../store/mail/take-mail.ts';
 import { invoiceRows } from './invoice.ts';
 import type { Letter } from './mailer.ts';
@@ -55,6 +56,7 @@ function pageOf(mail: Mail, reader: Reader): Page | null {
   if (mail.kind === 'invitation' || mail.kind === 'link') return linkPage(mail, reader);
   if (mail.kind === 'alert') return alertPage(mail, name);
   if (mail.kind === 'webhooks') return webhooksPage(mail, reader);
+  if (mail.kind === 'key') return keyPage(mail, reader);
   if (mail.kind === 'cap') {
     const [price, cap] = [writePrice(mail.price_cents, mail.currency), writePrice(mail.cap_cents, mail.currency)];
     return {
@@ -104,6 +106,21 @@ function linkPage(mail: MailedLink, { account: { name }, secret, dashboardUrl }:
       'If it was not you, ignore this mail: nothing has changed.',
     ],
     url,
+  };
+}
+
+function keyPage(
+  { alias, expires }: Mail & { readonly kind: 'key' },
+  { account: { name }, dashboardUrl }: Reader,
+): Page {
+  const end = writeTime(expires).slice(0, 16).replace('T', ' ');
+  return {
+    subject: `The key ${alias} of ${name} expires on ${end.slice(0, 10)}`,
+    lines: [
+      `The API key ${alias} of ${name} expires on ${end} UTC. Calls with it are refused from then on.`,
+      'On the page Keys you can give it a later end, or make another one.',
+    ],
+    url: `${dashboardUrl}/keys`,
   };
 }
 

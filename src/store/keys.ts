@@ -85,6 +85,8 @@ export const keys = {
 
   /** Hash: alias → hash of the key. */
   keyring: of('accountId', 'keyring'),
+  /** Sorted set: `account/hash` of API keys by when their owners are told that they expire. */
+  expiringKeys: one('expiring_keys'),
   /** Hash: an API key, under the SHA-256 of its text. */
   key: of('hash', 'key'),
   /** String of counters: buckets of the rolling quotas of a key, under its hash; their heads are in the key's hash. */

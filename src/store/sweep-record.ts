@@ -2,6 +2,7 @@ import { Refusal } from '../base/errors.ts';
 import type { Endpoint } from '../model/job.ts';
 import { forgetFailures } from './access/count-auth-failure.ts';
 import { releaseExpiredCall } from './access/release-call.ts';
+import { tellExpiry } from './accounts/key-expiry.ts';
 import { finishRemovals } from './accounts/remove-account.ts';
 import { endBatch } from './batches/end-batch.ts';
 import { removeBatch } from './batches/remove-batch.ts';
@@ -30,7 +31,7 @@ interface SweepOptions {
 
 /**
  * Removes entries past their lifetime in bounded, repeatable steps: expired blocks, holds of synchronous calls whose API
- * died, keys of removed accounts, old jobs and batches, request-log lines and unsent mails; it also rolls the periods of idle accounts and ends batches without an open job. One that fails
+ * died, keys of removed accounts, old jobs and batches, request-log lines and unsent mails; it also tells of keys that expire, rolls the periods of idle accounts and ends batches without an open job. One that fails
  * is reported and stops no other.
  */
 export async function sweepRecord(
@@ -54,6 +55,7 @@ export async function sweepRecord(
     endedBatches: await attempt(() => endBatches(store, now, { report, goOn })),
     batches: await attempt(() => sweepBatches(store, now - lifetimes.job, { report, goOn })),
     lines: await attempt(() => sweepLines(store, now - lifetimes.line)),
+    expiring: await attempt(() => sweepExpiring(store, now, { report, goOn })),
     mails: await attempt(() => sweepMails(store, now, { report, goOn })),
   };
 }
@@ -121,6 +123,10 @@ function sweepCalls(store: RecordStore, now: number, options: SweepOptions): Pro
 
 function sweepPeriods(store: RecordStore, now: number, options: SweepOptions): Promise<number> {
   return removeDue(store, keys.periods, now, options, (account) => rollPeriod(store, account));
+}
+
+function sweepExpiring(store: RecordStore, now: number, options: SweepOptions): Promise<number> {
+  return removeDue(store, keys.expiringKeys, now, options, (member) => tellExpiry(store, member));
 }
 
 /** Without a mail server nobody takes mails. */

@@ -7,6 +7,8 @@ import { invoiceRows } from '../../src/billing/invoice.ts';
 import { openSmtp } from '../../src/billing/mailer.ts';
 import { startMails } from '../../src/billing/send-mails.ts';
 import { mailedLinkPurpose, makePersonSecret, personIdOf, readPersonSecret } from '../../src/model/person.ts';
+import { createKey } from '../../src/store/accounts/create-key.ts';
+import { setKey } from '../../src/store/accounts/set-key.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys } from '../../src/store/keys.ts';
 import { endPurchase } from '../../src/store/money/end-purchase.ts';
@@ -16,6 +18,7 @@ import { takePurchase } from '../../src/store/money/take-purchase.ts';
 import { invitePerson } from '../../src/store/people/invite-person.ts';
 import { mailSignInLink } from '../../src/store/people/mail-sign-in-link.ts';
 import { openSessionByLink } from '../../src/store/people/open-session.ts';
+import { sweepRecord } from '../../src/store/sweep-record.ts';
 import { endWebhook } from '../../src/store/webhooks/end-webhook.ts';
 import { takeWebhook } from '../../src/store/webhooks/take-webhook.ts';
 import { invited } from '../support/browser-session.ts';
@@ -206,5 +209,29 @@ describe('mails', function () {
     expect(await deliver('refused', 6)).to.equal(1);
     store.advance(25 * 3_600_000);
     expect(await deliver('refused')).to.equal(2);
+  });
+
+  it('tell owners once, a week before a key expires, unless it was changed or is inactive', async () => {
+    const { accountId } = await anAccount(store, { credits: 1 });
+    await invited(store, accountId, 'owner', 'ada@example.com');
+    const day = 86_400_000;
+    const expires = store.clock.now() + 30 * day;
+    const add = (alias: string, sign: string, end = expires) =>
+      createKey(store, accountId, { id: `id-${alias}`, alias, hash: sign.repeat(64), expires: end });
+    await Promise.all([add('ends', '1'), add('longer', '2'), add('off', '3'), add('soon', '4', expires - 28 * day)]);
+    await setKey(store, accountId, 'longer', { expires: expires + 30 * day });
+    await setKey(store, accountId, 'off', { active: false });
+    const told = async (days: number) => {
+      store.advance(days * day);
+      for (let n = 0; n < 2; n++) await sweepRecord(store, { job: 90 * day, line: 90 * day });
+      await post();
+      return box.mails.splice(0).map(({ to, mail }) => `${to} ${mail.subject?.replace(/ of .* expires/, ' expires')}`);
+    };
+    const on = (time: number) => new Date(time).toISOString().slice(0, 10);
+    expect(await told(22)).to.deep.equal([]);
+    expect(await told(2)).to.deep.equal([`ada@example.com The key ends expires on ${on(expires)}`]);
+    expect(await told(20)).to.deep.equal([]);
+    expect(await told(10)).to.deep.equal([`ada@example.com The key longer expires on ${on(expires + 30 * day)}`]);
+    expect(await store.connection.send(['ZCARD', keys.expiringKeys])).to.equal(0);
   });
 });

@@ -6,6 +6,8 @@ import {
   personIdOf,
   readPersonSecret,
 } from '../../src/model/person.ts';
+import { createKey } from '../../src/store/accounts/create-key.ts';
+import { expiryMember, tellExpiry } from '../../src/store/accounts/key-expiry.ts';
 import { rotateKey } from '../../src/store/accounts/rotate-key.ts';
 import { setPassword } from '../../src/store/people/change-session.ts';
 import { invitePerson } from '../../src/store/people/invite-person.ts';
@@ -110,6 +112,13 @@ export const peopleScenarios: Readonly<Record<string, Scenario>> = {
     (accountId, _link, session) => (s) => setPassword(s, { ...session, accountId }, 'hash'),
     true,
   ),
+  'tell-expiry': async (store) => {
+    const { accountId } = await anAccount(store);
+    const expires = store.clock.now() + 8 * 86_400_000;
+    await createKey(store, accountId, { id: 'id', alias: 'ends', hash: 'c'.repeat(64), expires });
+    store.advance(2 * 86_400_000);
+    return { account: accountId, step: (s) => tellExpiry(s, expiryMember(accountId, 'c'.repeat(64))) };
+  },
   'rotate-key': async (store) => {
     const caller = await anAccount(store);
     const made = { id: 'new', hash: 'b'.repeat(64), oldAlias: 'old', overlapMs: 60_000, maxKeys: 10 };

@@ -3,15 +3,16 @@ import { quotaWindows } from '../../model/account.ts';
 import { recordLimits } from '../../model/record-limits.ts';
 import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { type RecordStore, run, script } from '../script.ts';
+import { expiryMember, watchExpiry } from './key-expiry.ts';
 import { type KeyChange, keyFields } from './set-key.ts';
 
 /** Answers {'created'}, {'already_exists'}, {'too_many'} or {'not_found'}. */
 const createKeyScript = script(
   'create-key',
   'needs memory',
-  ['account', 'keyring', 'key', ...noteKeyNames] as const,
-  ['accountId', 'alias', 'hash', 'fields', ...noteArgNames] as const,
-  /* lua */ `${noteChange}
+  ['account', 'keyring', 'key', 'expiringKeys', ...noteKeyNames] as const,
+  ['accountId', 'alias', 'hash', 'fields', 'member', ...noteArgNames] as const,
+  /* lua */ `${noteChange}${watchExpiry}
 if redis.call('HGET', account, 'removed_at') ~= '' then return { 'not_found' } end
 if redis.call('HEXISTS', keyring, alias) == 1 or redis.call('EXISTS', key) == 1 then return { 'already_exists' } end
 if redis.call('HLEN', keyring) >= ${recordLimits.keysOfAccount} then return { 'too_many' } end
@@ -20,6 +21,7 @@ local flat = { 'account', accountId, 'alias', alias, 'created_at', now, 'last_us
 for name, value in pairs(cjson.decode(fields)) do flat[#flat + 1], flat[#flat + 2] = name, value end
 undos[#undos + 1] = function() redis.pcall('DEL', key) end
 redis.call('HSET', key, unpack(flat))
+watch_expiry(member, cjson.decode(fields).expires)
 redis.call('HSET', keyring, alias, hash)
 return { 'created' }
 `,
@@ -41,6 +43,7 @@ export async function createKey(
     accountId,
     alias: made.alias,
     hash: made.hash,
+    member: expiryMember(accountId, made.hash),
     fields: JSON.stringify({ id: made.id, ...fields }),
     ...noteOf(store, accountId, { action: 'key.create', target: made.alias, change }),
   });

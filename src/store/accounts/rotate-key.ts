@@ -2,6 +2,7 @@ import { refuse } from '../../base/errors.ts';
 import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { keys } from '../keys.ts';
 import { type RecordStore, run, script, text } from '../script.ts';
+import { expiryMember, watchExpiry } from './key-expiry.ts';
 import { findKeyHash } from './read-keys.ts';
 
 /**
@@ -12,9 +13,20 @@ import { findKeyHash } from './read-keys.ts';
 const rotateKeyScript = script(
   'rotate-key',
   'needs memory',
-  ['keyring', 'oldKey', 'oldQuota', 'newKey', 'newQuota', ...noteKeyNames] as const,
-  ['alias', 'oldHash', 'newHash', 'newId', 'oldAlias', 'overlap', 'maxKeys', ...noteArgNames] as const,
-  /* lua */ `${noteChange}
+  ['keyring', 'oldKey', 'oldQuota', 'newKey', 'newQuota', 'expiringKeys', ...noteKeyNames] as const,
+  [
+    'alias',
+    'oldHash',
+    'newHash',
+    'newId',
+    'oldAlias',
+    'overlap',
+    'maxKeys',
+    'oldMember',
+    'newMember',
+    ...noteArgNames,
+  ] as const,
+  /* lua */ `${noteChange}${watchExpiry}
 if redis.call('HGET', keyring, alias) ~= oldHash then return { 'not_found' } end
 if redis.call('HEXISTS', keyring, oldAlias) == 1 then return { 'already_exists' } end
 if redis.call('HLEN', keyring) >= tonumber(maxKeys) then return { 'too_many' } end
@@ -28,6 +40,7 @@ if old.expires ~= '' then ends = math.min(ends, tonumber(old.expires)) end
 if note_change() then return { 'audit_full' } end
 undos[#undos + 1] = function()
   redis.pcall('DEL', newKey, newQuota)
+  redis.pcall('ZREM', expiringKeys, newMember)
   redis.pcall('HSET', oldKey, 'alias', alias, 'expires', old.expires)
   redis.pcall('HSET', keyring, alias, oldHash)
   redis.pcall('HDEL', keyring, oldAlias)
@@ -37,6 +50,8 @@ redis.call('HSET', newKey, 'id', newId, 'created_at', now, 'last_used_at', '')
 if redis.call('EXISTS', oldQuota) == 1 then redis.call('COPY', oldQuota, newQuota, 'REPLACE') end
 redis.call('HSET', oldKey, 'alias', oldAlias, 'expires', string.format('%d', ends))
 redis.call('HSET', keyring, oldAlias, oldHash, alias, newHash)
+watch_expiry(newMember, old.expires)
+redis.call('ZREM', expiringKeys, oldMember)
 return { 'rotated', string.format('%d', ends) }
 `,
 );
@@ -68,6 +83,8 @@ export async function rotateKey(store: RecordStore, accountId: string, alias: st
     oldAlias: made.oldAlias,
     overlap: made.overlapMs,
     maxKeys: made.maxKeys,
+    oldMember: expiryMember(accountId, oldHash),
+    newMember: expiryMember(accountId, made.hash),
     ...noteOf(store, accountId, { action: 'key.rotate', target: alias, change: { overlap_ms: made.overlapMs } }),
   });
   requireNoted(reply);

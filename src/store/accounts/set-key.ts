@@ -2,18 +2,20 @@ import { refuse } from '../../base/errors.ts';
 import type { Key, Quotas } from '../../model/account.ts';
 import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { hashTexts, type RecordStore, run, script } from '../script.ts';
+import { expiryMember, watchExpiry } from './key-expiry.ts';
 import { findKeyHash, readKeyByHash } from './read-keys.ts';
 
 /** Changes fields of a key from the next request on. Answers {'set'} or {'not_found'}. */
 const setKeyScript = script(
   'set-key',
   'always',
-  ['keyring', 'key', ...noteKeyNames] as const,
-  ['alias', 'hash', 'fields', ...noteArgNames] as const,
-  /* lua */ `${noteChange}
+  ['keyring', 'key', 'expiringKeys', ...noteKeyNames] as const,
+  ['alias', 'hash', 'fields', 'member', ...noteArgNames] as const,
+  /* lua */ `${noteChange}${watchExpiry}
 if redis.call('HGET', keyring, alias) ~= hash then return { 'not_found' } end
 if note_change() then return { 'audit_full' } end
 for name, value in pairs(cjson.decode(fields)) do redis.call('HSET', key, name, value) end
+watch_expiry(member, redis.call('HGET', key, 'expires'))
 return { 'set' }
 `,
 );
@@ -27,7 +29,14 @@ export async function setKey(store: RecordStore, accountId: string, alias: strin
   const hash = await findKeyHash(store, accountId, alias);
   const noted = noteOf(store, accountId, { action: 'key.change', target: alias, change });
   const fields = JSON.stringify(keyFields(change));
-  const reply = await run(store, setKeyScript, { accountId, alias, hash, fields, ...noted });
+  const reply = await run(store, setKeyScript, {
+    accountId,
+    alias,
+    hash,
+    fields,
+    member: expiryMember(accountId, hash),
+    ...noted,
+  });
   requireNoted(reply);
   if (reply[0] !== 'set') throw refuse('not_found', `The account has no key ${alias}`);
   return readKeyByHash(store, hash);
