@@ -87,7 +87,7 @@ export function podsOf(
   objects: readonly Json[],
 ): { readonly name: string; readonly pod: Json; readonly labels: Json }[] {
   return objects.flatMap((object) => {
-    const template = object.kind === 'Pod' ? object : object.spec?.template;
+    const template = object.kind === 'Pod' ? object : (object.spec?.jobTemplate?.spec ?? object.spec)?.template;
     if (!template?.spec?.containers) return [];
     return [{ name: object.metadata.name, pod: template.spec, labels: template.metadata.labels }];
   });
