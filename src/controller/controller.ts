@@ -215,6 +215,7 @@ export class Controller {
     }
     const active = await readActiveJobs(store);
     for (const { id } of active) this.#queue.add(id);
+    this.#advancer.unsettled.keepOnly(active.map(({ id }) => id));
     if (store.connection.clock.isSteady()) {
       const overdue = store.clock.now() - limits.maxQueueMs;
       for (const jobId of await listOverdue(store, overdue)) this.#queue.add(jobId);

@@ -21,6 +21,12 @@ export class UnsettledJobs {
     this.#since.delete(jobId);
   }
 
+  /** Forgets jobs that are not active: a step that began before Redis went away may have noted one that another step has settled. */
+  keepOnly(active: readonly string[]): void {
+    const ids = new Set(active);
+    for (const jobId of this.#since.keys()) if (!ids.has(jobId)) this.#since.delete(jobId);
+  }
+
   clear(): void {
     this.#since.clear();
   }

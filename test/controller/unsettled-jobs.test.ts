@@ -29,6 +29,13 @@ describe('unsettled jobs', () => {
     expect(jobs.oldest()).to.equal(10);
   });
 
+  it('keepOnly forgets a job that was settled without a further update', () => {
+    jobs.update(aJob('a'), ended, 20);
+    jobs.update(aJob('b'), ended, 10);
+    jobs.keepOnly(['a', 'c']);
+    expect(jobs.oldest()).to.equal(20);
+  });
+
   it('a job with a verdict counts although its worker is gone', () => {
     jobs.update(aJob('a', { verdict: { is: 'failed', code: 'private' } }), { is: 'absent' }, 5);
     expect(jobs.oldest()).to.equal(5);
