@@ -1,7 +1,7 @@
 # The locked Node 24 and its tools come first: the machine's own Node is only there for npm.
 locked := PATH="$(CURDIR)/node_modules/.bin:$$PATH"
 
-.PHONY: help up setup tools images check test e2e kind kind-e2e verify release audit soak bench
+.PHONY: help up setup tools images check test e2e kind kind-e2e verify pictures release audit soak bench
 
 help: ## Print every target with what it does
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ verify: node_modules ## Write what is generated anew, check the workflows; fails
 	@$(locked) clients/generate
 	@.ci/lint-workflows
 	@git diff --exit-code
+
+pictures: node_modules ## Draw every dashboard with Grafana's panels, healthy and in each drill, into PICTURES=; needs Chromium and Prometheus
+	@dashboards/draw/build && $(locked) node dashboards/draw/draw.ts $(or $(PICTURES),.cache/pictures)
 
 release: node_modules ## Move all versions to VERSION=, the pending changes under its heading, commit and tag; DRY_RUN=1 only says so
 	@$(locked) node .ci/release.ts $(if $(DRY_RUN),--dry-run) '$(VERSION)'

@@ -1,6 +1,6 @@
 import * as units from '@grafana/grafana-foundation-sdk/units';
 import type { Board } from './panels.ts';
-import { growth, of, rate } from './queries.ts';
+import { growth, inHour, of, rate } from './queries.ts';
 
 /** What is held, charged and bought, and whether the books are right. */
 export const money: Board = {
@@ -75,14 +75,14 @@ export const money: Board = {
     Credits: [
       {
         kind: 'stack',
-        title: 'Charges by balance',
+        title: 'Charges a second by balance',
         good: 'Subscription first, then packs, then credits; overdraft never.',
         unit: units.Short,
         queries: { [rate('charges_total', '', 'balance')]: '{{balance}}' },
       },
       {
         kind: 'stack',
-        title: 'Charges by endpoint',
+        title: 'Charges a second by endpoint',
         good: 'It follows the completed jobs.',
         unit: units.Short,
         queries: { [rate('charges_total', '', 'endpoint')]: '{{endpoint}}' },
@@ -98,17 +98,17 @@ export const money: Board = {
     'Purchases and mails': [
       {
         kind: 'stack',
-        title: 'Purchases',
+        title: 'Purchases in the last hour',
         good: 'Mostly paid. Declined ones are cards; refunded and disputed ones need a look.',
         unit: units.Short,
-        queries: { [growth('purchases_total', '', 'outcome')]: '{{outcome}}' },
+        queries: { [inHour('purchases_total', 'outcome')]: '{{outcome}}' },
       },
       {
         kind: 'stack',
-        title: 'Mails to owners',
+        title: 'Mails to owners in the last hour',
         good: 'Mostly sent. Delayed ones are tried again.',
         unit: units.Short,
-        queries: { [growth('mails_total', '', 'outcome')]: '{{outcome}}' },
+        queries: { [inHour('mails_total', 'outcome')]: '{{outcome}}' },
       },
     ],
   },

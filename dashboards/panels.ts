@@ -55,8 +55,8 @@ export interface Board {
   readonly rows: Readonly<Record<string, readonly Panel[]>>;
 }
 
-/** Lines and tables are half as wide as the page, numbers a sixth. */
-const sizes = { number: [4, 5], lines: [12, 8], stack: [12, 8], table: [12, 8] } as const;
+/** Lines and tables are half as wide as the page, numbers a third: their titles fit on a small screen. */
+const sizes = { number: [8, 4], lines: [12, 8], stack: [12, 8], table: [12, 8] } as const;
 
 export function makeDashboard(board: Board): Dashboard {
   const made = new DashboardBuilder(`Trawl / ${board.title}`)

@@ -16,6 +16,11 @@ export function growth(metric: string, matchers = '', by = ''): string {
   return `sum ${by && `by (${by}) `}(increase(${of(metric, matchers)}[$__range]))`;
 }
 
+/** Returns by how much a counter of rare events grew in the hour before each moment. */
+export function inHour(metric: string, by = ''): string {
+  return `sum ${by && `by (${by}) `}(increase(${of(metric)}[1h]))`;
+}
+
 /** Returns a quantile of a histogram. */
 export function quantile(share: number, metric: string, matchers = '', by = ''): string {
   const labels = ['le', by].filter(Boolean).join(', ');

@@ -1,6 +1,6 @@
 import * as units from '@grafana/grafana-foundation-sdk/units';
 import type { Board } from './panels.ts';
-import { growth, of, quantile, rate } from './queries.ts';
+import { inHour, of, quantile, rate } from './queries.ts';
 
 /** Redis, which keeps the record. */
 export const record: Board = {
@@ -108,7 +108,7 @@ export const record: Board = {
         unit: units.Short,
         queries: {
           [`max(${of('redis_replicas')})`]: 'replicas',
-          [growth('redis_unreplicated_total')]: 'changes that none had in time',
+          [inHour('redis_unreplicated_total')]: 'changes that none had in time, in an hour',
         },
       },
       {

@@ -14,7 +14,7 @@ export const service: Board = {
     'At a glance': [
       {
         kind: 'number',
-        title: 'Calls without an error of ours',
+        title: 'Calls without our errors',
         good: 'At least 99.9 %. Below that the API answers with 5xx: see TrawlApiErrors.',
         unit: units.PercentUnit,
         queries: {
@@ -29,7 +29,7 @@ export const service: Board = {
       },
       {
         kind: 'number',
-        title: 'Jobs that do not fail through our fault',
+        title: 'Jobs without our faults',
         good: 'At least 99 %. Failures of callers and sites do not count here.',
         unit: units.PercentUnit,
         queries: { [`1 - (${growth('jobs_total', 'blame="us"')} or vector(0)) / ${growth('jobs_total')}`]: '' },
@@ -41,7 +41,7 @@ export const service: Board = {
       },
       {
         kind: 'number',
-        title: 'Jobs that ran within a minute',
+        title: 'Jobs run within a minute',
         good: 'At least 95 %. Below that workers or nodes are too few.',
         unit: units.PercentUnit,
         queries: {
@@ -150,6 +150,8 @@ export const service: Board = {
         unit: units.Short,
         queries: { [`sort_desc(${growth('jobs_total', failed, 'code, blame')} > 0)`]: '' },
       },
+    ],
+    Webhooks: [
       {
         kind: 'lines',
         title: 'Delay of webhooks, 50 % and 95 %',

@@ -1,6 +1,6 @@
 import * as units from '@grafana/grafana-foundation-sdk/units';
 import type { Board } from './panels.ts';
-import { growth, of, quantile, rate } from './queries.ts';
+import { growth, inHour, of, quantile, rate } from './queries.ts';
 
 /** Where jobs run, and who leads. */
 export const workers: Board = {
@@ -115,7 +115,7 @@ export const workers: Board = {
         good: 'Both at 0. Refused ones are 429, waiting ones the limit TRAWL_KUBE_RATE: see TrawlApiServerThrottles.',
         unit: units.Short,
         queries: {
-          [growth('kube_refused_total')]: 'refused',
+          [inHour('kube_refused_total')]: 'refused in an hour',
           [`max(${of('kube_wait_seconds')})`]: 'seconds of waiting',
         },
       },
@@ -171,7 +171,7 @@ export const workers: Board = {
         unit: units.Short,
         queries: {
           [`min(${of('object_store_ready')})`]: 'ready',
-          [growth('removal_errors_total')]: 'failed removals',
+          [inHour('removal_errors_total')]: 'failed removals in an hour',
           [`max(${of('stray_objects')})`]: 'stray objects',
         },
       },

@@ -38,10 +38,12 @@ describe('mails', function () {
   this.timeout(60_000);
   let store: TestStore;
   let box: Mailbox;
+  let metrics: ReturnType<typeof makeMetrics>;
   eachWithEmptyRecord((made) => {
     store = made;
   });
   beforeEach(async () => {
+    metrics = makeMetrics();
     await lead(store, holder);
     box = await startMailbox();
   });
@@ -50,7 +52,7 @@ describe('mails', function () {
   const post = async (url = box.url) => {
     const mails = startMails({
       ...{ store, seal, mailer: openSmtp({ url, from }), from, dashboardUrl },
-      ...{ metrics: makeMetrics(), log: aLog().log, lookMs: 60_000 },
+      ...{ metrics, log: aLog().log, lookMs: 60_000 },
     });
     await mails.wake();
     await mails.close();
@@ -92,6 +94,8 @@ describe('mails', function () {
     }
     expect(mail.headers.get('auto-submitted')).to.equal('auto-generated');
     expect(await waiting()).to.equal(0);
+    const { values } = await metrics.mails_total.get();
+    expect(values.find(({ labels }) => labels.outcome === 'sent')?.value).to.be.greaterThan(0);
   });
 
   it('tell of a decline, of the monthly cap by its amount, and of what is used', async () => {

@@ -26,12 +26,14 @@ describe('the controller', function () {
   /** Delays the answers of the runner about a worker. */
   let hung: Promise<void> | null;
   let starting: number;
+  let metrics: ReturnType<typeof makeMetrics>;
   let objects: ControllerOptions['objects'];
   let begin: (slots: number, times?: ControllerOptions['times']) => Promise<Controller>;
   beforeEach(async () => {
     redis = await startTestRedis();
     store = storeOf(redis.connection);
     workers = new Map();
+    metrics = makeMetrics();
     hung = null;
     starting = 0;
     const runner: Runner = {
@@ -59,7 +61,7 @@ describe('the controller', function () {
         ...{
           store,
           limits: jobLimits,
-          metrics: makeMetrics(),
+          metrics,
           log: aLog().log,
           shares: sharesOf(slots, 0, 30),
           times,
@@ -77,6 +79,16 @@ describe('the controller', function () {
 
   const isRunning = (id: string) =>
     until(async () => (await theJob(store, id)).status === 'Running', 5, 'the job runs');
+
+  it('counts a step that fails, and the time of each full pass', async () => {
+    hung = Promise.reject(new Error('the cluster is away'));
+    hung.catch(() => undefined);
+    await admitted(store, await anAccount(store, { credits: 1 }));
+    const errors = async () => (await metrics.reconcile_errors_total.get()).values[0]?.value ?? 0;
+    await until(async () => (await errors()) > 0, 20, 'a step has failed');
+    const passes = await metrics.registry.getSingleMetricAsString('trawl_reconcile_seconds');
+    expect(passes).to.match(/^trawl_reconcile_seconds_count [1-9]/m);
+  });
 
   it('takes no more jobs than the work queue has free slots, so that ended attempts are settled first', async () => {
     await controller.close();

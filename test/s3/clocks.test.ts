@@ -1,4 +1,3 @@
-import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
@@ -8,8 +7,9 @@ import { readJob } from '../../src/store/jobs/read-job.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { anotherKey } from '../support/api.ts';
 import { type FakedClock, fakeClock, fakeTimeLibrary } from '../support/faked-clock.ts';
+import { startFakedRedis } from '../support/faked-redis.ts';
 import { anAccount, storeOf, type TestStore } from '../support/record.ts';
-import { aFolder, startTestServer, type TestRecord } from '../support/redis.ts';
+import { aFolder, type TestRecord } from '../support/redis.ts';
 import { type RoleProcess, startRole } from '../support/role-process.ts';
 import { startS3, type TestS3 } from '../support/s3.ts';
 import { type Source, startSource } from '../support/source-server.ts';
@@ -45,7 +45,7 @@ if (fakeTimeLibrary !== undefined)
       ({ folder, remove } = aFolder());
       for (const name of ['controller', 'api', 'redis']) clocks[name] = fakeClock(folder, name);
       [s3, source] = [await startS3(), await startSource()];
-      redis = await startFakedRedis();
+      redis = await startFakedRedis(folder, clocks.redis);
       store = storeOf(redis.connection);
       const env = {
         ...{ ...s3.env, TRAWL_SECRET: secret, TRAWL_REDIS_URL: redis.url, TRAWL_LOG_LEVEL: 'debug' },
@@ -69,18 +69,6 @@ if (fakeTimeLibrary !== undefined)
       await s3?.stop();
       remove();
     });
-
-    /** A redis-server with a clock of its own: the one that is found first in PATH. */
-    async function startFakedRedis(): Promise<TestRecord> {
-      const [path = '', wrapper] = [process.env.PATH, join(folder, 'redis-server')];
-      const settings = Object.entries(clocks.redis?.env ?? {}).map(([name, value]) => `${name}='${value}'`);
-      writeFileSync(wrapper, `#!/bin/sh\nPATH='${path}' exec env ${settings.join(' ')} redis-server "$@"\n`);
-      chmodSync(wrapper, 0o755);
-      process.env.PATH = `${folder}:${path}`;
-      return startTestServer().finally(() => {
-        process.env.PATH = path;
-      });
-    }
 
     const submit = async (url: string): Promise<string> => {
       const film = `${source.url}/rate/300000/clip.mp4`;

@@ -13,6 +13,8 @@ export interface RoleProcess {
   output(): string;
   /** Its exit code, or the signal that ended it. */
   readonly ended: Promise<number | string>;
+  /** Host and port of its probes and metrics. */
+  readonly probeAddress: string;
   /** Answers of its probe port. */
   probe(path: '/healthz' | '/readyz' | '/metrics'): Promise<{ status: number; text: string }>;
   end(signal: NodeJS.Signals): Promise<number | string>;
@@ -53,7 +55,7 @@ export async function spawnRole(role: 'api' | 'controller' | 'inspector' | 'egre
     child.once('close', (code, signal) => resolve(code ?? signal ?? ''));
   });
   return {
-    ...{ process: child, url, ended, output: () => said },
+    ...{ process: child, url, ended, output: () => said, probeAddress: `${host}:${probePort}` },
     probe: async (path) => {
       const answer = await fetch(`http://${host}:${probePort}${path}`);
       return { status: answer.status, text: await answer.text() };

@@ -62,7 +62,7 @@ export interface TestbedOptions extends ClusterOptions {
   /** The object store, a folder when left out. */
   readonly objects?: ObjectStore;
   /** The course of an attempt whose job was not submitted here; without one it delivers after a second. */
-  readonly planOf?: (attempt: string) => Plan | undefined;
+  readonly planOf?: (attempt: string, delivers: () => Promise<Ending>) => Plan | undefined;
   /** More settings of the workers that its namespace lets in. */
   readonly workerEnv?: Readonly<Record<string, string>>;
 }
@@ -82,7 +82,7 @@ export async function startTestbed({ nodes = 2, ...options }: TestbedOptions = {
     const delivers = () => deliver(store, objects, id, attempt);
     const plan = plans.get(id);
     if (plan) return plan(attempt, delivers) ?? { runMs: 50, ending: delivers };
-    return options.planOf?.(name) ?? { runMs: 1_000, ending: delivers };
+    return options.planOf?.(name, delivers) ?? { runMs: 1_000, ending: delivers };
   };
   const kubelet = await startFakeKubelet(cluster, { nodes, plan: (pod) => planFor(attemptOf(pod)) });
   if (!options.cluster) await makeWorkersNamespace(cluster, namespace, aShape(namespace, options.workerEnv));

@@ -1,0 +1,21 @@
+import { expect } from 'chai';
+import { makeMetrics } from '../../src/base/metrics.ts';
+import { read } from '../support/tree.ts';
+import { metricEvents } from '../watch/metric-events.ts';
+
+describe('the events that move metrics', () => {
+  it('are known for every metric, once', () => {
+    const declared = Object.keys(makeMetrics()).filter((name) => !['registry', 'refreshers'].includes(name));
+    expect(metricEvents.map(({ metric }) => metric)).to.have.members(declared);
+  });
+
+  it('are each seen by a test that is there, in a file that names the metric or its alert', () => {
+    for (const { metric, test } of metricEvents) {
+      const [file, title] = test;
+      const text = read(`test/${file}`);
+      expect(text, `${metric}: ${file}`).to.include(title);
+      const names = new RegExp(`\\b(trawl_)?${metric}(_bucket|_count|_sum)?\\b`);
+      if (!file.endsWith('drills.ts')) expect(text, `${metric}: ${file}`).to.match(names);
+    }
+  });
+});

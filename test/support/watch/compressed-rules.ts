@@ -1,0 +1,29 @@
+import { rulesFile } from '../alerts.ts';
+import { read } from '../tree.ts';
+
+/** Seconds of a rule that pass in one second of a drill. */
+export const clockFactor = 60;
+/** Counts of events in a window: 60 times fewer happen in a compressed one, but then a single event would fire. */
+const countFactor = 4;
+/**
+ * Ages that trawl itself measures pass at their real speed: their limits are divided by less, so that a slow machine reaches none. The
+ * API server of Kubernetes may say nothing to a watch for a minute.
+ */
+const ageFactors = { oldest: 12, watch: 2 } as const;
+const secondsOf: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
+
+/**
+ * Returns the rules of the chart with every window and every `for` divided by 60, and every limit of an age by 12 or 2. Their clock is
+ * `aheadSeconds` ahead of that of this machine: the release of yt-dlp that the tests use grows old by itself.
+ */
+export function compressRules(aheadSeconds = 0): string {
+  return read(rulesFile)
+    .replaceAll('time()', `(time() + ${Math.round(aheadSeconds)})`)
+    .replaceAll(/(\bfor: |\[)(\d+)([smhd])/g, (_, before, count, unit) => {
+      return `${before}${Math.max(1, Math.round((Number(count) * secondsOf[unit]!) / clockFactor))}s`;
+    })
+    .replaceAll(/^(.*\bincrease\(.*> )(\d+)$/gm, (_, before, limit) => `${before}${Number(limit) / countFactor}`)
+    .replaceAll(/^(.*trawl_(oldest|watch)_\w+_seconds\b.*> )(\d+)$/gm, (_, before, kind: 'oldest' | 'watch', limit) => {
+      return `${before}${Number(limit) / ageFactors[kind]}`;
+    });
+}

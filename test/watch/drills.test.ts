@@ -1,0 +1,107 @@
+import { expect } from 'chai';
+import { alerts } from '../support/alerts.ts';
+import { read } from '../support/tree.ts';
+import { until } from '../support/until.ts';
+import { clockFactor } from '../support/watch/compressed-rules.ts';
+import { type DrillGround, startDrillGround } from '../support/watch/drill-ground.ts';
+import { type DrillLoad, startLoad } from '../support/watch/drill-load.ts';
+import { blocksOf, runRunbook } from '../support/watch/runbook-shell.ts';
+import { drills } from './drills.ts';
+
+const isLong = process.env.ROUNDS !== undefined;
+/** Seconds until trawl itself notices a fault and Prometheus has read it: these do not pass faster in a drill. */
+const noticedSeconds = 20;
+
+describe('the drills of docs/drills.md', () => {
+  it('are its rows, with the same alerts and times', () => {
+    const rows = [...read('docs/drills.md').matchAll(/^\| (.+?) \| (\[Trawl.+?) \| (.+?) \|$/gm)];
+    const listed = rows.map(([, name, fired]) => {
+      const parts = [...fired!.matchAll(/\[(\w+)\]\(runbooks\/\1\.md\) (\d+) min/g)];
+      return { name, alerts: Object.fromEntries(parts.map(([, alert, minutes]) => [alert, Number(minutes) * 60])) };
+    });
+    expect(listed).to.deep.equal(drills.map(({ name, alerts: fired }) => ({ name, alerts: fired })));
+  });
+
+  it('fire only alerts that exist', () => {
+    const names = alerts.map(({ alert }) => alert);
+    const fired = drills.flatMap((drill) => Object.keys(drill.alerts));
+    expect(fired.filter((name) => !names.includes(name))).to.deep.equal([]);
+  });
+});
+
+// Their faults and alerts take minutes, and a machine that does much else fires alerts of its own.
+if (isLong)
+  describe(`drills on a whole trawl, ${clockFactor} times as fast`, function () {
+    this.timeout(1_200_000);
+    let ground: DrillGround;
+    let load: DrillLoad;
+
+    before(async () => {
+      ground = await startDrillGround();
+      load = startLoad(ground);
+      const count = async (query: string) => Number((await ground.prometheus.ask(query))[0]?.value[1] ?? 0);
+      await until(async () => (await count('sum(trawl_charges_total)')) >= 10, 60, 'ten jobs are charged');
+      const delivered = 'sum(trawl_webhook_deliveries_total{outcome="delivered"})';
+      await until(async () => (await count(delivered)) >= 10, 60, 'ten webhooks are delivered');
+    });
+    after(async () => {
+      await load?.stop();
+      await ground?.stop();
+    });
+
+    for (const { name, alerts: fired, make } of drills)
+      it(`${name}: ${Object.keys(fired).join(', ')} and no other alert, and its runbook can be followed`, async () => {
+        const { prometheus } = ground;
+        await until(async () => (await prometheus.firing()).length === 0, 20, 'no alert fires').catch(async (e) => {
+          throw new Error(`${e.message}: ${await prometheus.firing()}`);
+        });
+        const began = performance.now();
+        const seen = new Map<string, number>();
+        const look = async () => {
+          for (const alert of await prometheus.firing()) {
+            if (!seen.has(alert)) seen.set(alert, (performance.now() - began) / 1000);
+          }
+        };
+        const mend = await make(ground);
+        try {
+          for (const [alert, seconds] of Object.entries(fired)) {
+            const hasFired = async () => {
+              await look();
+              return seen.has(alert);
+            };
+            await until(hasFired, noticedSeconds + seconds / clockFactor, `${alert} fires`).catch((error) => {
+              throw new Error(`${error.message}, but ${[...seen.keys()]}`);
+            });
+          }
+          for (const alert of Object.keys(fired)) await follow(alert);
+        } finally {
+          await mend();
+        }
+        const isOver = async () => {
+          await look();
+          return Object.keys(fired).every((alert) => alert === 'TrawlClockMoved') || (await isQuiet(name));
+        };
+        await until(isOver, 30, 'the alerts end').catch(async (error) => {
+          throw new Error(`${error.message}: ${await prometheus.firing()}`);
+        });
+        if (process.env.SHOW_TIMES) console.log(name, JSON.stringify(Object.fromEntries(seen)));
+        expect([...seen.keys()].sort()).to.deep.equal(Object.keys(fired).sort());
+      });
+
+    /** Returns true when no alert fires; the clock of Redis is not trusted for ten minutes, which no drill waits for. */
+    async function isQuiet(name: string): Promise<boolean> {
+      const firing = await ground.prometheus.firing();
+      return firing.every((alert) => alert === 'TrawlClockMoved' && name.includes('clock'));
+    }
+
+    /** Runs the queries and the commands of a runbook while the fault is on. */
+    async function follow(alert: string): Promise<void> {
+      for (const query of blocksOf(alert, 'promql')) await ground.prometheus.ask(query);
+      const names = { job: load.jobs.at(-1) ?? '', account: ground.testbed.account };
+      for (const { line, code, said } of await runRunbook(ground, alert, names)) {
+        // 2 is a wrong use of a command, 126 and 127 one that is not there; 1 is a finding, or nothing found.
+        expect(code, `${alert}: ${line}: ${said.slice(0, 2_000)}`).to.be.oneOf([0, 1]);
+        expect(said, `${alert}: ${line}`).not.to.match(/unknown command|Usage:/);
+      }
+    }
+  });

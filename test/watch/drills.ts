@@ -1,0 +1,190 @@
+import { keys } from '../../src/store/keys.ts';
+import { readLedgerWalk, saveLedgerWalk } from '../../src/store/log/ledger-walk.ts';
+import type { Kube } from '../support/cluster/kube.ts';
+import { namespace } from '../support/cluster/testbed.ts';
+import { freezeProcess } from '../support/freeze-process.ts';
+import { until } from '../support/until.ts';
+import { type DrillGround, rulesAt } from '../support/watch/drill-ground.ts';
+
+/** A fault that is rehearsed. */
+export interface Drill {
+  /** Its name in docs/drills.md. */
+  readonly name: string;
+  /** Alerts that it fires and no other, with the seconds until then on a clock that is not compressed. */
+  readonly alerts: Readonly<Record<string, number>>;
+  /** Makes the fault and returns what mends it. */
+  readonly make: (ground: DrillGround) => Promise<() => unknown>;
+}
+
+const minute = 60;
+
+export const drills: readonly Drill[] = [
+  {
+    name: 'Redis is away',
+    alerts: {
+      ...{ TrawlRedisAway: 2 * minute, TrawlNoLeader: 3 * minute, TrawlApiErrors: 5 * minute },
+      ...{ TrawlControllerErrors: 20 * minute, TrawlApiErrorsSlow: 20 * minute },
+    },
+    make: async ({ testbed }) => {
+      const info = String(await testbed.redis.connection.send(['INFO', 'server']));
+      return freezeProcess(Number(/process_id:(\d+)/.exec(info)?.[1]));
+    },
+  },
+  {
+    name: 'The memory of Redis is at 80 %',
+    alerts: { TrawlRecordFull: 6 * minute },
+    make: async ({ testbed: { redis } }) => {
+      const limit = (bytes: number) => redis.connection.send(['CONFIG', 'SET', 'maxmemory', String(bytes)]);
+      const info = String(await redis.connection.send(['INFO', 'memory']));
+      const [, before] = (await redis.connection.send(['CONFIG', 'GET', 'maxmemory'])) as string[];
+      await limit(Math.round(Number(/used_memory:(\d+)/.exec(info)?.[1]) / 0.8));
+      return () => limit(Number(before));
+    },
+  },
+  {
+    name: 'The object store is away',
+    alerts: { TrawlObjectStoreAway: 3 * minute, TrawlUnsettled: 16 * minute },
+    make: async (ground) => (await someRun(ground)).s3.lose(),
+  },
+  {
+    name: 'The object store hangs',
+    alerts: { TrawlObjectStoreAway: 4 * minute, TrawlUnsettled: 16 * minute },
+    make: async (ground) => (await someRun(ground)).s3.freeze(),
+  },
+  {
+    name: 'No controller leads',
+    alerts: { TrawlNoLeader: 3 * minute },
+    make: async ({ running, start }) => {
+      await Promise.all(running('controller').map((part) => part.end('SIGKILL')));
+      return async () => {
+        for (let n = 0; n < 2; n++) await start('controller');
+      };
+    },
+  },
+  {
+    name: 'The API server throttles',
+    alerts: { TrawlApiServerThrottles: 7 * minute },
+    make: ({ testbed }) => refuseRequests(testbed.cluster.admin),
+  },
+  {
+    name: 'Egress finds no name',
+    alerts: { TrawlEgressFails: 16 * minute, TrawlWebhooksFail: 11 * minute },
+    make: async ({ dns }) => {
+      const { answers } = dns;
+      dns.answers = () => [];
+      return () => {
+        dns.answers = answers;
+      };
+    },
+  },
+  {
+    name: 'The watch is stale',
+    alerts: { TrawlWatchStale: 6 * minute },
+    make: async ({ testbed }) => {
+      const { freeze, thaw } = testbed.cluster.parts['kube-apiserver'];
+      freeze();
+      return thaw;
+    },
+  },
+  {
+    name: 'Receivers refuse webhooks',
+    alerts: { TrawlWebhooksFail: 11 * minute },
+    make: async ({ switches }) => {
+      switches.receiverStatus = 500;
+      return () => {
+        switches.receiverStatus = 200;
+      };
+    },
+  },
+  {
+    name: 'A ledger has a problem',
+    alerts: { TrawlLedgerProblem: 61 * minute },
+    make: async (ground) => {
+      const { store, account } = ground.testbed;
+      const change = (by: number) =>
+        store.connection.send(['HINCRBY', keys.account(account), 'credits_given', String(by)]);
+      await change(-1);
+      await checkLedgersNow(ground);
+      return async () => {
+        await change(1);
+        await checkLedgersNow(ground);
+      };
+    },
+  },
+  {
+    name: 'yt-dlp is 31 days old',
+    alerts: { TrawlYtDlpOld: 61 * minute },
+    make: async ({ prometheus }) => {
+      prometheus.setRules(await rulesAt(prometheus, 31));
+      return async () => prometheus.setRules(await rulesAt(prometheus));
+    },
+  },
+  {
+    name: 'A node is dead',
+    alerts: { TrawlInterruptions: 10 * minute },
+    make: loseNode,
+  },
+  {
+    name: 'The clock of Redis moves',
+    alerts: { TrawlClockMoved: minute, TrawlClockDifference: 6 * minute },
+    make: async ({ redisClock }) => {
+      redisClock.move(3600);
+      return () => redisClock.move(0);
+    },
+  },
+];
+
+/** Waits until two workers run: the object store is asked when one ends. */
+async function someRun(ground: DrillGround): Promise<DrillGround> {
+  await until(() => ground.testbed.kubelet.running().length >= 2, 20, 'two workers run');
+  return ground;
+}
+
+/** The hourly check of all ledgers is due: another controller begins it, because a leader keeps the time of its last one. */
+async function checkLedgersNow({ testbed: { store }, leader, start }: DrillGround): Promise<void> {
+  const old = await leader();
+  await saveLedgerWalk(store, { ...(await readLedgerWalk(store)), place: null, since: 0 });
+  await start('controller');
+  await old.end('SIGTERM');
+}
+
+/** Gives the controller no seat at the API server, which then answers it with 429. */
+async function refuseRequests(admin: Kube): Promise<() => Promise<void>> {
+  const group = '/apis/flowcontrol.apiserver.k8s.io/v1';
+  const name = 'no-seat';
+  await admin.ask('POST', `${group}/prioritylevelconfigurations`, {
+    metadata: { name },
+    spec: {
+      type: 'Limited',
+      limited: { nominalConcurrencyShares: 0, lendablePercent: 0, limitResponse: { type: 'Reject' } },
+    },
+  });
+  const subject = { kind: 'ServiceAccount', serviceAccount: { namespace, name: 'trawl-controller' } };
+  const all = { verbs: ['*'], apiGroups: ['*'], resources: ['*'], namespaces: ['*'], clusterScope: true };
+  await admin.ask('POST', `${group}/flowschemas`, {
+    metadata: { name },
+    spec: {
+      priorityLevelConfiguration: { name },
+      matchingPrecedence: 2,
+      rules: [{ subjects: [subject], resourceRules: [all] }],
+    },
+  });
+  return async () => {
+    await admin.ask('DELETE', `${group}/flowschemas/${name}`);
+    await admin.ask('DELETE', `${group}/prioritylevelconfigurations/${name}`);
+  };
+}
+
+/** Nothing is heard any more of the node that runs most pods; before that its workers take long. */
+async function loseNode({ switches, testbed: { kubelet } }: DrillGround): Promise<() => void> {
+  switches.isHeld = true;
+  const podsOf = (node: string) => kubelet.running().filter((pod) => pod.spec.nodeName === node);
+  const find = () => kubelet.nodes.find((node) => podsOf(node).length >= 12);
+  const lost = (await until(find, 60, 'a node runs twelve workers')) as string;
+  kubelet.cutOff(lost);
+  switches.isHeld = false;
+  return () => {
+    kubelet.restore(lost);
+    for (const pod of kubelet.running()) kubelet.end(pod.metadata.name, { exitCode: 143 });
+  };
+}

@@ -1,0 +1,155 @@
+import { expect } from 'chai';
+import { readConfig } from '../../src/base/config.ts';
+import { type Metrics, makeMetrics, renderMetrics } from '../../src/base/metrics.ts';
+import { makeShutdown } from '../../src/base/shutdown.ts';
+import { startGauges } from '../../src/controller/gauges.ts';
+import { countSettledJob } from '../../src/controller/job-metrics.ts';
+import { endOf } from '../../src/model/next.ts';
+import { openRecord } from '../../src/roles/open-record.ts';
+import { showYtDlpVersion } from '../../src/roles/yt-dlp-version.ts';
+import { setRunnerGauges } from '../../src/runners/kubernetes/runner-gauges.ts';
+import { countAuthFailure } from '../../src/store/access/count-auth-failure.ts';
+import { beginDrain } from '../../src/store/access/drain.ts';
+import { noteBackupBegun } from '../../src/store/backup/backup-notes.ts';
+import { settleJob } from '../../src/store/jobs/settle-job.ts';
+import { watchClock } from '../../src/store/redis/clock-watch.ts';
+import { watchMemory } from '../../src/store/redis/memory-gate.ts';
+import { freezeProcess } from '../support/freeze-process.ts';
+import { aDownload, admitted, anAccount, aRunningJob, completed, holder, storeOf } from '../support/record.ts';
+import { aFolder, aLog, startTestPair, startTestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+import { programs } from '../support/worker.ts';
+
+/** The value of a series; `undefined` while it is not shown. */
+async function readMetric(metrics: Metrics, series: string): Promise<number | undefined> {
+  const line = (await renderMetrics(metrics)).split('\n').find((one) => one.startsWith(`trawl_${series} `));
+  return line === undefined ? undefined : Number(line.split(' ').at(-1));
+}
+
+describe('metrics of the record', function () {
+  this.timeout(60_000);
+
+  it('redis_seconds, redis_replicas, redis_replica_seconds, redis_unreplicated_total and redis_ready follow Redis', async () => {
+    const [pair, stop, metrics, { folder, remove }] = [await startTestPair(), makeShutdown(), makeMetrics(), aFolder()];
+    try {
+      const config = readConfig({ TRAWL_DATA: folder, TRAWL_REDIS_URL: pair.url }, () => '');
+      const store = await openRecord({ config, log: aLog().log, metrics, stop }, () => undefined);
+      const gate = await watchMemory(store.connection, null, metrics, aLog().log);
+      await anAccount(store, { credits: 1 });
+      expect(await readMetric(metrics, 'redis_replicas')).to.equal(1);
+      expect(await readMetric(metrics, 'redis_seconds_count{script="create-account"}')).to.equal(1);
+      expect(await readMetric(metrics, 'redis_replica_seconds_count')).to.be.greaterThan(0);
+      expect(await readMetric(metrics, 'redis_unreplicated_total')).to.equal(0);
+      expect(await readMetric(metrics, 'redis_ready')).to.equal(1);
+      const thaw = await freezeProcess(pair.replica.process.pid);
+      await anAccount(store, { credits: 1 }).catch(() => undefined);
+      thaw();
+      expect(await readMetric(metrics, 'redis_unreplicated_total')).to.be.greaterThan(0);
+      await pair.master.process.stop();
+      await until(async () => (await readMetric(metrics, 'redis_ready')) === 0, 20, 'redis is away');
+      gate.close();
+    } finally {
+      await stop.run();
+      await pair.stop();
+      remove();
+    }
+  });
+
+  it('clock_steady and clock_difference_seconds follow the clock of Redis', async () => {
+    const metrics = makeMetrics();
+    const clock = { isSteady: () => false, machineAheadMs: () => -75_000, now: Date.now, offset: () => 0 };
+    const watch = watchClock(clock as unknown as Parameters<typeof watchClock>[0], metrics, aLog().log);
+    watch.close();
+    expect(await readMetric(metrics, 'clock_steady')).to.equal(0);
+    expect(await readMetric(metrics, 'clock_difference_seconds')).to.equal(-75);
+  });
+
+  it('webhooks_due, oldest_webhook_seconds, oldest_queued_seconds, blocked_ips, drain_seconds and backup_age_seconds follow the record', async () => {
+    const redis = await startTestRedis();
+    const [store, metrics] = [storeOf(redis.connection), makeMetrics()];
+    const { log } = aLog();
+    const gauges = startGauges({ store, metrics, isLeading: () => true, oldestUnsettled: () => null, log });
+    try {
+      for (const name of [
+        'webhooks_due',
+        'oldest_webhook_seconds',
+        'oldest_queued_seconds',
+        'blocked_ips',
+        'drain_seconds',
+      ])
+        expect(await readMetric(metrics, name), name).to.equal(0);
+      const caller = await anAccount(store, { credits: 2 });
+      const webhook = { url: 'http://good.test/', receiver: 'good.test', authorization: '' };
+      await settleJob(store, holder, await aRunningJob(store, caller, { work: { ...aDownload, webhook } }), completed);
+      await admitted(store, caller);
+      await countAuthFailure(store, '192.0.2.1', { maxFailures: 1, windowMs: 60_000, blockMs: 600_000 });
+      await beginDrain(store);
+      await noteBackupBegun(store);
+      store.advance(90_000);
+      expect(await readMetric(metrics, 'webhooks_due')).to.equal(1);
+      expect(await readMetric(metrics, 'oldest_webhook_seconds')).to.be.within(90, 150);
+      expect(await readMetric(metrics, 'oldest_queued_seconds')).to.be.within(90, 150);
+      expect(await readMetric(metrics, 'blocked_ips')).to.equal(1);
+      expect(await readMetric(metrics, 'drain_seconds')).to.be.within(90, 150);
+      expect(await readMetric(metrics, 'backup_age_seconds')).to.be.within(90, 150);
+    } finally {
+      await gauges.close();
+      await redis.stop();
+    }
+  });
+});
+
+describe('metrics of jobs that were settled', () => {
+  it('jobs_total, charges_total, overdrafts_total and unclassified_failures_total count them', async () => {
+    const redis = await startTestRedis();
+    const metrics = makeMetrics();
+    try {
+      const store = storeOf(redis.connection);
+      const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
+      const success = { ...endOf('cancelled'), success: true, code: null, blame: null };
+      countSettledJob(metrics, job, {
+        end: success as Parameters<typeof countSettledJob>[2]['end'],
+        balance: 'overdraft',
+        now: 0,
+      });
+      countSettledJob(metrics, job, { end: endOf('unclassified'), balance: '', now: 0 });
+      expect(await readMetric(metrics, 'charges_total{endpoint="video",balance="overdraft"}')).to.equal(1);
+      expect(await readMetric(metrics, 'overdrafts_total')).to.equal(1);
+      expect(await readMetric(metrics, 'unclassified_failures_total')).to.equal(1);
+      const failed = 'jobs_total{endpoint="video",outcome="failed",code="unclassified",blame="us"}';
+      expect(await readMetric(metrics, failed)).to.equal(1);
+    } finally {
+      await redis.stop();
+    }
+  });
+});
+
+describe('metrics of a cluster', () => {
+  it('kube_wait_seconds, cleanups_postponed, oldest_leaving_seconds, attempts_waiting and watch_age_seconds show its state', async () => {
+    const metrics = makeMetrics();
+    const reasons = [null, 'No node of the cluster has room for it', 'The image of the worker is missing'];
+    setRunnerGauges(metrics, {
+      client: { waitMs: () => 1_500 },
+      cleanup: { countPostponed: () => 7 },
+      state: { ageMs: () => 2_000, leavingSince: () => 10_000, attemptNames: () => ['0', '1', '2', '1'] },
+      seenOf: (name) => ({ is: 'waiting', reason: reasons[Number(name)] ?? null }),
+      now: () => 40_000,
+    });
+    expect(await readMetric(metrics, 'kube_wait_seconds')).to.equal(1.5);
+    expect(await readMetric(metrics, 'cleanups_postponed')).to.equal(7);
+    expect(await readMetric(metrics, 'oldest_leaving_seconds')).to.equal(30);
+    expect(await readMetric(metrics, 'watch_age_seconds')).to.equal(2);
+    const waits = { starting: 1, room: 2, image: 1, admission: 0, container: 0 };
+    for (const [wait, count] of Object.entries(waits))
+      expect(await readMetric(metrics, `attempts_waiting{wait="${wait}"}`), wait).to.equal(count);
+  });
+});
+
+describe('metrics of yt-dlp', () => {
+  it('yt_dlp_info and yt_dlp_released_seconds show the version in use', async () => {
+    const metrics = makeMetrics();
+    showYtDlpVersion(programs.python, metrics, aLog().log);
+    await until(async () => (await renderMetrics(metrics)).includes('trawl_yt_dlp_info{'), 20, 'the version is shown');
+    expect(await readMetric(metrics, 'yt_dlp_released_seconds')).to.be.greaterThan(Date.UTC(2025, 0) / 1000);
+  });
+});

@@ -1,0 +1,65 @@
+import { execFile } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { boards } from '../../dashboards/boards.ts';
+import { faults, sourcesOf } from '../../dashboards/draw/faults.ts';
+import { makeMetrics } from '../../src/base/metrics.ts';
+import { aFolder } from '../support/redis.ts';
+import { root } from '../support/tree.ts';
+import { drills } from './drills.ts';
+
+const run = promisify(execFile);
+const isLong = process.env.ROUNDS !== undefined;
+
+describe('the histories behind the pictures', () => {
+  it('have every metric with its labels', () => {
+    const sources = sourcesOf(null).filter(({ metric }) => metric.startsWith('trawl_'));
+    const found = Object.fromEntries(
+      sources.map(({ metric, labels }) => [
+        metric,
+        Object.keys(labels)
+          .filter((name) => name !== 'namespace' && name !== 'instance')
+          .sort(),
+      ]),
+    );
+    const declared = makeMetrics()
+      .registry.getMetricsAsArray()
+      .filter(({ name }) => !/^trawl_(process|nodejs)_/.test(name))
+      .map((metric) => [metric.name, [...(metric as { labelNames?: string[] }).labelNames!].sort()]);
+    expect(found).to.deep.equal(Object.fromEntries(declared));
+  });
+
+  it('are there for every drill', () => {
+    expect(faults.map(({ drill }) => drill)).to.deep.equal(drills.map(({ name }) => name));
+    const names = boards.map(({ name }) => name);
+    expect(faults.map(({ board }) => board).filter((board) => !names.includes(board))).to.deep.equal([]);
+  });
+
+  for (const { drill, changes } of faults)
+    it(`of '${drill}' change series that are there`, () => {
+      const texts = sourcesOf(null).map(({ metric, labels }) => {
+        const words = Object.entries(labels).map(([name, value]) => `${name}="${value}"`);
+        return `${metric}{${words.join(',')}}`;
+      });
+      const missing = Object.keys(changes).filter((start) => !texts.some((text) => text.includes(start)));
+      expect(missing).to.deep.equal([]);
+    });
+});
+
+if (isLong)
+  describe('the pictures', function () {
+    this.timeout(7_200_000);
+
+    it('are drawn without an empty panel in a healthy system, and every history fires the alerts of its drill', async () => {
+      const { folder, remove } = aFolder();
+      try {
+        await run(join(root, 'dashboards/draw/build'), []);
+        await run(process.execPath, [join(root, 'dashboards/draw/draw.ts'), folder]);
+        expect(readdirSync(folder)).to.have.length((drills.length + 1) * boards.length * 4);
+      } finally {
+        remove();
+      }
+    });
+  });
