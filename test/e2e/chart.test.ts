@@ -38,6 +38,30 @@ describe('the chart on a real node', function () {
     expect(items).to.have.length(4);
   });
 
+  it('has a doctor that finds nothing wrong as a Job beside the release', async () => {
+    const only = ['--set', 'doctor.enabled=true', '--show-only', 'templates/doctor.yaml'];
+    const objects = await succeed('template', 'trawl', chart, ...ground.values, ...only);
+    await kubectl(ground.cluster, ['apply', '-f', '-'], objects);
+    const words = ['get', 'job', 'trawl-doctor', '-n', namespace, '-o', 'json'];
+    const status = async () => JSON.parse(await kubectl(ground.cluster, words)).status;
+    const done = await until(
+      async () => {
+        const { succeeded = 0, failed = 0 } = await status();
+        return succeeded + failed > 0 && { succeeded };
+      },
+      60,
+      'the doctor has answered',
+    );
+    const selected = ['-l', 'app.kubernetes.io/component=doctor', '--tail=-1'];
+    const said = await kubectl(ground.cluster, ['logs', '-n', namespace, ...selected]);
+    expect(done, said).to.deep.equal({ succeeded: 1 });
+    expect(said)
+      .to.match(/This pod is on the node node-1/)
+      .and.match(/workers lets in workers/);
+    expect(said).not.to.match(/problem|warning/);
+    await kubectl(ground.cluster, ['delete', '-f', '-', '--ignore-not-found'], objects);
+  });
+
   it('passes its own test with TLS between the pods: a job from the account to its file, charged once', async () => {
     const said = await succeed(...testOf('trawl-test'));
     expect(said).to.include('A worker downloaded the film').and.include('The job was charged once');
@@ -120,6 +144,8 @@ describe('the chart on a real node', function () {
 
 async function openRedis(address: string): Promise<ReachableRedis> {
   const redis = await startTestServer();
+  // The doctor wants a limit.
+  await redis.connection.send(['CONFIG', 'SET', 'maxmemory', '256mb']);
   const proxy = await startTcpProxy(redis.url, address);
   const port = Number(new URL(proxy.url).port);
   const stop = async () => {
