@@ -2,6 +2,7 @@ import { BlockList, isIPv6 } from 'node:net';
 import type { Config } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import { gibibytes } from '../base/machine-memory.ts';
+import { type RecordLayout, type ReleaseLayouts, refuseRecord } from '../model/record-layout.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { readDrain } from '../store/access/drain.ts';
 import { readStrayProxy } from '../store/access/stray-proxy.ts';
@@ -13,6 +14,7 @@ import { checkDurability } from '../store/redis/durability.ts';
 import { fullRatio } from '../store/redis/memory-gate.ts';
 import { memoryRatio, type RecordMemory, readMemory } from '../store/redis/memory-limit.ts';
 import { maxClockDifferenceMs } from '../store/redis/redis-clock.ts';
+import { layouts, readRecordState } from '../store/schema.ts';
 import { type Finding, findingOf } from './doctor-finding.ts';
 
 /** A day, and two hours for the backup of the next one; the alert TrawlBackupOld waits as long. */
@@ -47,6 +49,7 @@ export async function checkConnection(connection: Connection, config: Rules): Pr
     checkMemory(await readMemory(connection, config.redisMemory)),
     checkStrayProxy(await readStrayProxy(connection), config.trustedProxies),
     checkDrain(await readDrain({ connection })),
+    checkLayout(await readRecordState({ connection })),
   ];
 }
 
@@ -55,6 +58,18 @@ export function checkStrayProxy(address: string | null, trusted: Config['trusted
   const about = 'proxies';
   if (address === null || isTrusted(address, trusted)) return { level: 'ok', about, text: 'No proxy is unknown.' };
   const text = `A proxy at ${address} forwards requests of others but is not in TRAWL_TRUSTED_PROXIES: nobody behind it is ever blocked.`;
+  return { level: 'note', about, text };
+}
+
+/** Checks that this release reads the layout of the record (`null` for an empty one), and that it is the own one. */
+export function checkLayout(state: RecordLayout | null, mine: ReleaseLayouts = layouts): Finding {
+  const about = 'layout';
+  if (state === null) return { level: 'ok', about, text: 'The record is empty: it gets the layout of this release.' };
+  const refused = refuseRecord(state, mine);
+  if (refused !== null) return { level: 'problem', about, text: `${refused}.` };
+  if (state.layout === mine.own)
+    return { level: 'ok', about, text: `The record has layout ${mine.own}, as this release.` };
+  const text = `The record still has layout ${state.layout}, which the release before reads, too: \`trawl admin record status\` says until when.`;
   return { level: 'note', about, text };
 }
 

@@ -6,6 +6,7 @@ import { moneyCommands } from './credit-commands.ts';
 import { drainCommands } from './drain-commands.ts';
 import { jobCommands } from './job-commands.ts';
 import { keyCommands } from './key-commands.ts';
+import { layoutCommands } from './layout-commands.ts';
 import { ledgerCommands } from './ledger-commands.ts';
 import { logCommands } from './log-commands.ts';
 import { planCommands } from './plan-commands.ts';
@@ -31,4 +32,5 @@ export const commands: readonly AdminCommand[] = [
   ...drainCommands,
   ...auditCommands,
   ...recordCommands,
+  ...layoutCommands,
 ];

@@ -1,4 +1,5 @@
 import { startProbeServer } from '../base/probe-server.ts';
+import type { RecordStore } from '../store/script.ts';
 import type { RunningRole } from './run-role.ts';
 
 type ReadinessCheck = () => boolean | Promise<boolean>;
@@ -19,6 +20,11 @@ export async function openReadiness(
   const probe = await startProbeServer({ port, host, metrics, ready: () => listMissing(checks) });
   stop.add('probe', probe.close);
   return { port: probe.port, set: (part, check) => void checks.set(part, check) };
+}
+
+/** True while Redis answers and this release may use the record. */
+export function isRecordReady({ connection, release }: RecordStore): boolean {
+  return connection.ready() && (release?.refusal() ?? null) === null;
 }
 
 async function listMissing(checks: ReadonlyMap<string, ReadinessCheck>): Promise<string[]> {

@@ -23,7 +23,7 @@ import { openKubernetesWorkers } from './kubernetes-workers.ts';
 import { openOwnCgroup } from './open-own-cgroup.ts';
 import { openRecord } from './open-record.ts';
 import { isPublic } from './public-endpoint.ts';
-import { openReadiness } from './readiness.ts';
+import { isRecordReady, openReadiness } from './readiness.ts';
 import { type RunningRole, runRole } from './run-role.ts';
 import { lineToAsk, lineToGet, makeSampleAccount } from './sample-account.ts';
 import { type ServedApi, serveApi } from './serve-api.ts';
@@ -55,7 +55,7 @@ async function start(running: RunningRole): Promise<void> {
   if (cgroup !== null) stop.add('cgroup', cgroup.close);
   const readiness = await openReadiness(running, ['record', 'egress', 'inspector', 'controller', 'api']);
   const store = await openRecord(running, report);
-  readiness.set('record', store.connection.ready);
+  readiness.set('record', () => isRecordReady(store));
   // No worker runs yet: these files were left by workers that were killed with everything else.
   const work = join(home.path, 'work');
   await removeFolder(work);

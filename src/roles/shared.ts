@@ -12,7 +12,7 @@ import type { RecordStore } from '../store/script.ts';
 import { askInspector } from './inspector-client.ts';
 import { openRecord } from './open-record.ts';
 import { isPublic } from './public-endpoint.ts';
-import type { Readiness } from './readiness.ts';
+import { isRecordReady, type Readiness } from './readiness.ts';
 import type { RunningRole } from './run-role.ts';
 
 /** Required where roles run apart from each other. */
@@ -47,7 +47,7 @@ export async function openShared(
 ): Promise<SharedParts> {
   const report = ({ about, text }: Finding) => log.warn('the record is not all well', { about, finding: text });
   const store = await openRecord({ config, log, metrics, stop }, report);
-  readiness.set('record', store.connection.ready);
+  readiness.set('record', () => isRecordReady(store));
   const seal = makeSeal({ secret: config.secret, old: config.secretOld });
   const objects = await openObjects(
     config,

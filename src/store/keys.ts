@@ -21,6 +21,10 @@ function ofShort<const N extends IdName>(idName: N, name: string) {
 export const keys = {
   /** Number of the record's layout. */
   schema: one('schema'),
+  /** String: the least release that reads this layout. */
+  leastRelease: one('least_release'),
+  /** Hash: `release layout` → when a process of it was seen first and last. */
+  releases: one('releases'),
   /** String: when the drain began, in milliseconds; absent while jobs and calls are admitted. */
   drain: one('drain'),
   /** Term of the controller that leads; expires by itself. */

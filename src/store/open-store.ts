@@ -8,7 +8,7 @@ import { checkDurability } from './redis/durability.ts';
 import type { ObserveReplicas } from './redis/durability-watch.ts';
 import { findServer, startRedis } from './redis/embedded-server.ts';
 import type { Patience } from './redis/reconnecting-connection.ts';
-import { prepareSchema } from './schema.ts';
+import { holdRelease } from './release-lease.ts';
 import type { RecordStore } from './script.ts';
 
 export interface OpenStore {
@@ -31,7 +31,7 @@ type StoreSettings = Pick<Config, 'redisUrl' | 'data' | 'durability' | 'clockFil
 export async function openStore(config: StoreSettings, log: Log, options: StoreOptions = {}): Promise<OpenStore> {
   const url = await findRecord(config);
   if (url === null) throw refuse('unavailable', noRecord(config));
-  return open(url, config, log, options, prepareSchema);
+  return open(url, config, log, options, true);
 }
 
 /**
@@ -60,7 +60,7 @@ async function open(
   config: StoreSettings,
   log: Log,
   { observe, observeReplicas, patience, openMs }: StoreOptions,
-  prepare: (store: RecordStore) => Promise<void> = async () => {},
+  isUsed = false,
 ): Promise<OpenStore> {
   const connection = await connect(url, { log, observeReplicas, patience, openMs });
   const clock = makeClock(() => connection.clock.now(), config.clockFile ?? undefined);
@@ -72,8 +72,13 @@ async function open(
     const findings = await checkDurability(connection, config.durability);
     if (findings.length > 0) log.warn('redis may lose changes', { findings });
     const store: RecordStore = { connection, clock, ...(observe ? { observe } : {}) };
-    await prepare(store);
-    return { store, close };
+    if (!isUsed) return { store, close };
+    const release = await holdRelease(store, log);
+    const end = async () => {
+      await release.close();
+      await close();
+    };
+    return { store: { ...store, release }, close: end };
   } catch (error) {
     await close();
     // A plain error here is a sentence for the operator, such as one about settings of Redis.

@@ -17,12 +17,24 @@ export interface Script<K extends string, A extends string> {
   readonly isKept: boolean;
 }
 
+/** The right of a process to change the record, which it has while it notes its release. */
+export interface ReleaseLease {
+  /** The layout that the record has, as far as is known here: new entries are written in it. */
+  layout(): number;
+  /** Sentence for which the record is refused to this release; `null` while it is not. */
+  refusal(): string | null;
+  /** Returns `null` while the lease lasts; else renews it, and throws when it cannot be. */
+  renew(): Promise<void> | null;
+}
+
 export interface RecordStore {
   readonly connection: Connection;
   /** `offset`: milliseconds that a rehearsal has moved the clock on. */
   readonly clock: { now(): number; offset(): number };
   /** Author of the changes that go into the audit log; absent for what the service does by itself. */
   readonly actor?: Actor;
+  /** The right of this process to change the record (`release-lease.ts`); absent where a test has the record for itself. */
+  readonly release?: ReleaseLease;
   /** Called with the duration of each script. */
   readonly observe?: (script: string, seconds: number) => void;
   /** Time within which a repeated step must be answered, where the connection's own would be too long. */
@@ -146,6 +158,8 @@ export async function run<K extends string, A extends string>(
   asBytes = false,
   moreKeys: readonly string[] = [],
 ): Promise<ScriptReply> {
+  const renewal = store.release?.renew();
+  if (renewal) await renewal;
   const began = performance.now();
   try {
     const reply = await store.connection.eval(

@@ -4,7 +4,7 @@ import { countAuthFailure } from '../../src/store/access/count-auth-failure.ts';
 import { listBlocks } from '../../src/store/access/list-blocks.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys } from '../../src/store/keys.ts';
-import { prepareSchema, schemaNumber } from '../../src/store/schema.ts';
+import { layouts, prepareSchema } from '../../src/store/schema.ts';
 import { dueWebhooks } from '../../src/store/webhooks/due-webhooks.ts';
 import { endWebhook } from '../../src/store/webhooks/end-webhook.ts';
 import { readDelivery } from '../../src/store/webhooks/read-deliveries.ts';
@@ -139,17 +139,20 @@ export function deliverySuite(store: () => TestStore): void {
 
   describe('the layout of the record', () => {
     const layout = () => store().connection.read(['GET', keys.schema]);
-    afterEach(() => store().connection.send(['SET', keys.schema, String(schemaNumber)]));
+    afterEach(() => store().connection.send(['SET', keys.schema, String(layouts.own)]));
 
     it('is the newest one in an empty record', async () => {
       await store().connection.send(['DEL', keys.schema]);
       await prepareSchema(store());
-      expect(await layout()).to.equal(String(schemaNumber));
+      expect(await layout()).to.equal(String(layouts.own));
     });
 
     for (const [other, sentence] of [
-      [schemaNumber - 1, /is older .*: use the release that wrote it, or begin with an empty Redis/],
-      [schemaNumber + 1, /is newer .*: use a newer release/],
+      [layouts.oldest - 1, /reads none before \d+: first run the releases in between/],
+      [
+        layouts.own + 1,
+        /which (a newer release|trawl \d\S+ or newer) reads, and this is trawl .*: start the newer release again/,
+      ],
     ] as const) {
       it(`is left alone and refused with a sentence when it is number ${other}`, async () => {
         await store().connection.send(['SET', keys.schema, String(other)]);

@@ -11,7 +11,18 @@ import { scenarios } from '../support/script-scenarios.ts';
 const most = 60;
 /** Scripts with at most one write, or whose writes lose nothing when they are done in part. */
 const others = [
-  ...['lead', 'layout', 'storing', 'tell', 'poll', 'usage', 'due-webhooks', 'read-books', 'openings'],
+  ...[
+    'lead',
+    'note-release',
+    'move-layout',
+    'storing',
+    'tell',
+    'poll',
+    'usage',
+    'due-webhooks',
+    'read-books',
+    'openings',
+  ],
   ...['watch', 'drop-file', 'interrupt-recording', 'move-session', 'end-session'],
   ...['count-sign-in', 'take-sign-in-back', 'key-usage', 'cancel-batch', 'name-passkey'],
 ];

@@ -23,8 +23,12 @@ export interface RoleProcess {
 /** Settings of one part; where nothing is said, it listens on loopback, on ports of its own. */
 type Env = Readonly<Record<string, string>>;
 
-/** Starts a role and does not wait. */
-export async function spawnRole(role: 'api' | 'controller' | 'inspector' | 'egress', env: Env): Promise<RoleProcess> {
+/** Starts a role of a tree and does not wait. */
+export async function spawnRole(
+  role: 'api' | 'controller' | 'inspector' | 'egress',
+  env: Env,
+  tree = root,
+): Promise<RoleProcess> {
   const { TRAWL_HOST: host = '127.0.0.1' } = env;
   const [port, probePort, dashboardPort] = [await quietPort(host), await quietPort(host), await quietPort(host)];
   const url = `http://${host}:${port}`;
@@ -35,7 +39,7 @@ export async function spawnRole(role: 'api' | 'controller' | 'inspector' | 'egre
     TRAWL_DASHBOARD_PORT: dashboardPort,
   };
   const place = role === 'inspector' ? { TRAWL_INSPECTOR_ADDRESS: url } : {};
-  const child = spawn(join(root, 'trawl'), [role, ...(role === 'egress' ? ['--at', String(port)] : [])], {
+  const child = spawn(join(tree, 'trawl'), [role, ...(role === 'egress' ? ['--at', String(port)] : [])], {
     env: {
       PATH: process.env.PATH,
       NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
