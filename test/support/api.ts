@@ -77,7 +77,7 @@ export async function startApi(
   const seal = makeSeal({ secret: randomBytes(32), old: null });
   const objects = await openFolder({ folder: join(folder, 'objects'), seal, now: clock.now });
   const socketPath = join(folder, 'inspector.sock');
-  let answer: Inspect = () => ({ metadata: aFilm });
+  let answer: Inspect = (url, { maxEntries }) => (maxEntries === undefined ? { metadata: aFilm } : { entries: [url] });
   const inspector = await serveInspector(socketPath, (...asked) => answer(...asked));
   const config = readConfig({ TRAWL_PORT: '0', TRAWL_DASHBOARD_PORT: '0', TRAWL_DATA: folder, ...env }, () => '');
   const stop = makeShutdown();
