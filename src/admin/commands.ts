@@ -11,6 +11,7 @@ import { ledgerCommands } from './ledger-commands.ts';
 import { logCommands } from './log-commands.ts';
 import { planCommands } from './plan-commands.ts';
 import { recordCommands } from './record-commands.ts';
+import { secretCommands } from './secret-commands.ts';
 import { offerCommands, topupCommands } from './topup-commands.ts';
 import { userCommands } from './user-commands.ts';
 import { webhookCommands } from './webhook-commands.ts';
@@ -30,6 +31,7 @@ export const commands: readonly AdminCommand[] = [
   ...webhookCommands,
   ...blockCommands,
   ...drainCommands,
+  ...secretCommands,
   ...auditCommands,
   ...recordCommands,
   ...layoutCommands,

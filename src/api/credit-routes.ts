@@ -159,9 +159,10 @@ export function repeatOf(
   write: () => string,
 ): Repeat | null {
   const key = req.get('idempotency-key');
-  return key === undefined
-    ? null
-    : { key: hash('sha256', key), request: seal.sign('idempotency', `${endpoint} ${write()}`) };
+  if (key === undefined) return null;
+  const text = `${endpoint} ${write()}`;
+  const otherwise = seal.signOtherwise('idempotency', text);
+  return { key: hash('sha256', key), request: seal.sign('idempotency', text), otherwise };
 }
 
 function textOf({ args, webhook_authorization }: CreditRequest): string {

@@ -8,7 +8,7 @@ const tagBytes = 16;
 export interface SealOptions {
   /** 32 bytes. */
   readonly secret: Uint8Array;
-  /** The secret before this one: what it signed and sealed is still accepted. */
+  /** Another secret, the one before or the one to come: what it signed and sealed is accepted, too. */
   readonly old?: Uint8Array | null;
 }
 
@@ -17,6 +17,8 @@ export interface Seal {
   readonly sign: (purpose: string, text: string) => string;
   /** Returns true if `sign` made this signature for the same purpose and text. */
   readonly verify: (purpose: string, text: string, signature: string) => boolean;
+  /** Returns what `sign` returns where the other secret is the current one; `null` without one. */
+  readonly signOtherwise: (purpose: string, text: string) => string | null;
   readonly seal: (purpose: string, plain: string) => string;
   /** Returns the text that was sealed for this purpose, or `null` for anything else. */
   readonly open: (purpose: string, sealed: string) => string | null;
@@ -28,6 +30,7 @@ export function makeSeal({ secret, old }: SealOptions): Seal {
   return {
     sign: (purpose, text) => sign(secret, purpose, text),
     verify: (purpose, text, signature) => secrets.some((one) => isEqual(sign(one, purpose, text), signature)),
+    signOtherwise: (purpose, text) => (old ? sign(old, purpose, text) : null),
     seal: (purpose, plain) => seal(secret, purpose, plain),
     open: (purpose, sealed) => {
       const bytes = readSealed(sealed);

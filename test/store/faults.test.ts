@@ -24,7 +24,7 @@ const others = [
     'openings',
   ],
   ...['watch', 'drop-file', 'interrupt-recording', 'move-session', 'end-session'],
-  ...['count-sign-in', 'take-sign-in-back', 'key-usage', 'cancel-batch', 'name-passkey'],
+  ...['count-sign-in', 'take-sign-in-back', 'key-usage', 'cancel-batch', 'name-passkey', 'reseal-webhook-secret'],
 ];
 
 describe('a script that fails in its middle', function () {

@@ -47,7 +47,7 @@ export const serviceSettings = [
     kind: kind.secretKey,
     default: null,
     secret: true,
-    text: 'Previous value of TRAWL_SECRET: links, tokens and authorizations made with it stay valid. Remove it when they have expired.',
+    text: 'Previous or next value of TRAWL_SECRET: links, tokens and authorizations made with it are valid, too. [Its procedure](operate.md#secrets) says when to remove it.',
   },
   {
     name: 'TRAWL_TLS_CERT_FILE',

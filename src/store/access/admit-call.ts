@@ -48,6 +48,7 @@ const admitScript = script(
     'holdMs',
     'repeatKey',
     'request',
+    'otherwise',
     'shortId',
     'asked',
     'line',
@@ -134,6 +135,8 @@ return { 'admitted', id, '', rates, held + 1 }
 export interface Repeat {
   readonly key: string;
   readonly request: string;
+  /** The same text signed with the other secret, while TRAWL_SECRET changes. */
+  readonly otherwise?: string | null;
 }
 
 /** A job as the record takes it over from its admission. */
@@ -181,6 +184,7 @@ async function admitOnce(store: RecordStore, caller: Caller, call: CreditCall): 
       isOpen: isOpen ? '1' : '',
       repeatKey: repeat?.key ?? '',
       request: repeat?.request ?? '',
+      otherwise: repeat?.otherwise ?? '',
       ...workArgs(work),
     }),
   );

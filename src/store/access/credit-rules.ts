@@ -8,7 +8,7 @@ export const creditFields = {
 
 /**
  * Lua that judges whether an authorized call may hold `wanted` credits. It needs the keys `quota` and `repeats` and the arguments
- * `repeatKey` and `request`.
+ * `repeatKey`, `request` and `otherwise`.
  *
  * repeat_of() → the answer to an earlier call with the same Idempotency-Key, or nil (D12).
  * quota_refusal() → the refusal of a key that would pass one of its quotas, or nil.
@@ -27,7 +27,7 @@ local function repeat_of()
   if repeatKey == '' then return nil end
   local old = redis.call('HMGET', repeats, 'id', 'until', 'request', 'answer')
   if not old[1] or now >= tonumber(old[2]) then return nil end
-  if old[3] ~= request then return answer('idempotency_conflict', 'request') end
+  if old[3] ~= request and old[3] ~= otherwise then return answer('idempotency_conflict', 'request') end
   if old[4] == 'running' then return answer('idempotency_conflict', 'running') end
   return answer('repeated', old[1], old[4])
 end

@@ -1,0 +1,34 @@
+import type { Seal } from '../../base/seal.ts';
+import { keys } from '../keys.ts';
+import { type RecordStore, run, script, text } from '../script.ts';
+
+/** Replaces the sealed webhook secret of an account, unless another one was set meanwhile. Answers {'resealed'} or {'changed'}. */
+const resealScript = script(
+  'reseal-webhook-secret',
+  'always',
+  ['account'] as const,
+  ['sealed', 'resealed'] as const,
+  /* lua */ `
+if redis.call('HGET', account, 'webhook_secret') ~= sealed then return { 'changed' } end
+redis.call('HSET', account, 'webhook_secret', resealed)
+return { 'resealed' }
+`,
+);
+
+/**
+ * Seals the webhook secret of an account with the current TRAWL_SECRET. Returns false when neither secret opens it; true also for an
+ * account without one.
+ */
+export async function resealWebhookSecret(
+  store: RecordStore,
+  accountId: string,
+  seal: Pick<Seal, 'open' | 'seal'>,
+): Promise<boolean> {
+  const purpose = 'webhook_secret';
+  const sealed = text(await store.connection.read(['HGET', keys.account(accountId), purpose]));
+  if (sealed === '') return true;
+  const plain = seal.open(purpose, sealed);
+  if (plain === null) return false;
+  await run(store, resealScript, { accountId, sealed, resealed: seal.seal(purpose, plain) });
+  return true;
+}
