@@ -29,10 +29,12 @@ describe('the chart on a real node', function () {
     await ground?.close();
   });
 
+  /** A removal waits for open jobs. */
+  const soon = ['--set', 'uninstall.waitSeconds=1'];
   const testOf = (name: string) => ['test', 'trawl', '--logs', '--filter', `name=${name}`, '--timeout', '240s'];
 
   it('is installed with one command, and every pod is ready', async () => {
-    const said = await succeed('install', 'trawl', chart, ...ground.values);
+    const said = await succeed('install', 'trawl', chart, ...ground.values, ...soon);
     expect(said).to.include('Three commands lead to the first file');
     const { items } = JSON.parse(await kubectl(ground.cluster, ['get', 'pods', '-n', namespace, '-o', 'json']));
     expect(items).to.have.length(4);
@@ -110,7 +112,7 @@ describe('the chart on a real node', function () {
     expect(said).to.include('1 job is open');
     // Helm upgrades no release that it has begun to uninstall.
     await succeed('rollback', 'trawl', '1', '--wait', '--timeout', '240s');
-    await succeed('upgrade', 'trawl', chart, ...ground.values, '--set', 'settings.TRAWL_LOG_LEVEL=debug');
+    await succeed('upgrade', 'trawl', chart, ...ground.values, ...soon, '--set', 'settings.TRAWL_LOG_LEVEL=debug');
     await succeed('rollback', 'trawl', '1', '--wait', '--timeout', '240s');
     letGo();
     await ground.completes(key, jobId);

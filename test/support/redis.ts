@@ -44,7 +44,16 @@ export interface TestPair extends TestRecord {
 
 export type TestSentinel = TestPair;
 
-const durable = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction'];
+export const durable = [
+  '--save',
+  '',
+  '--appendonly',
+  'yes',
+  '--appendfsync',
+  'always',
+  '--maxmemory-policy',
+  'noeviction',
+];
 const password = 'only-for-tests';
 /** A server that has just been started answers late while other programs use the processors. */
 const maxOpenMs = 30_000;
@@ -142,9 +151,9 @@ async function startPair(
   lead = async (masterPort: number) => masterPort,
 ) {
   const [masterPort = 0, replicaPort = 0] = ports;
-  const master = await startNode(folder, masterPort, [...options, '--min-replicas-to-write', '1'], secret);
+  const master = await startNode(folder, masterPort, [...options, '--min-replicas-to-write', '1'], { secret });
   const following = [...options, '--replicaof', '127.0.0.1', String(await lead(masterPort))];
-  const replica = await startNode(folder, replicaPort, following, secret);
+  const replica = await startNode(folder, replicaPort, following, { secret });
   await says(replica, ['INFO', 'replication'], 'master_link_status:up');
   return [master, replica] as const;
 }
@@ -163,7 +172,7 @@ export async function startTestSentinel(): Promise<TestSentinel> {
     'sentinel failover-timeout trawl 3000',
   ];
   await writeFile(join(folder, 'sentinel.conf'), watch.join('\n'));
-  const sentinel = await startNode(folder, port, ['../sentinel.conf', '--sentinel'], password);
+  const sentinel = await startNode(folder, port, ['../sentinel.conf', '--sentinel'], { secret: password });
   await says(sentinel, ['INFO', 'sentinel'], 'slaves=1');
   const url = `redis+sentinel://:${password}@127.0.0.1:${port}/trawl`;
   return { master, replica, ...(await offer(url, () => endAll([sentinel, master, replica], remove))) };
@@ -178,14 +187,20 @@ async function offer(url: string, end: () => unknown): Promise<TestRecord> {
   return { connection, url, flush: () => connection.send(['FLUSHALL']), stop };
 }
 
-async function startNode(parent: string, port: number, options: string[], secret = ''): Promise<TestNode> {
+/** Starts a redis-server with a password, or none, at this port of an address. */
+export async function startNode(
+  parent: string,
+  port: number,
+  options: string[],
+  { secret = '', address = '127.0.0.1' } = {},
+): Promise<TestNode> {
   const folder = join(parent, String(port));
   await mkdir(folder);
   const process = spawnRedis(folder, [
     ...options,
-    ...['--port', String(port), '--bind', '127.0.0.1', '--logfile', 'redis.log', '--repl-diskless-sync-delay', '0'],
+    ...['--port', String(port), '--bind', address, '--logfile', 'redis.log', '--repl-diskless-sync-delay', '0'],
   ]);
-  const url = `redis://${secret && `:${secret}@`}127.0.0.1:${port}`;
+  const url = `redis://${secret && `:${secret}@`}${address}:${port}`;
   const node = { port, url, process, ask: (...command: string[]) => askOnce(url, command) };
   await says(node, ['PING'], 'PONG');
   return node;
@@ -197,14 +212,14 @@ async function endAll(nodes: readonly TestNode[], remove: () => void): Promise<v
 }
 
 /** Waits until the answer to a command contains some words; an error is an answer that does not. */
-async function says(node: TestNode, command: string[], words: string): Promise<void> {
+export async function says(node: TestNode, command: string[], words: string): Promise<void> {
   const ask = () => node.ask(...command).then(String, () => '');
   await until(async () => (await ask()).includes(words), 15, `${words} on port ${node.port}`);
 }
 
 /** Ports that were free a moment ago. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
+export async function freePorts(count: number, address = '127.0.0.1'): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, address));
   await Promise.all(servers.map((server) => new Promise((resolve) => server.once('listening', resolve))));
   const ports = servers.map((server) => (server.address() as AddressInfo).port);
   await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));

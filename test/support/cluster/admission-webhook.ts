@@ -19,10 +19,14 @@ export interface AdmissionWebhook {
 const configurations = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';
 const name = 'test.example.com';
 
-/** Lets a webhook judge new Jobs or pods of a namespace; answers when the cluster asks it. */
+/** Lets a webhook judge new Jobs or pods of a namespace and of others that may not be there yet; answers when the cluster asks it. */
 export async function startAdmissionWebhook(
   { admin, authority }: Cluster,
-  { namespace, resource }: { readonly namespace: string; readonly resource: 'jobs' | 'pods' },
+  {
+    namespace,
+    others = [],
+    resource,
+  }: { readonly namespace: string; readonly others?: readonly string[]; readonly resource: 'jobs' | 'pods' },
   judge: (object: Json) => AdmissionAnswer,
 ): Promise<AdmissionWebhook> {
   let asked = 0;
@@ -45,7 +49,9 @@ export async function startAdmissionWebhook(
           caBundle: Buffer.from(authority.cert).toString('base64'),
         },
         rules: [{ apiGroups: [group], apiVersions: ['v1'], operations: ['CREATE'], resources: [resource] }],
-        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+        namespaceSelector: {
+          matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values: [namespace, ...others] }],
+        },
         admissionReviewVersions: ['v1'],
         sideEffects: 'None',
         failurePolicy: 'Fail',

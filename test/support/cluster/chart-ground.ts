@@ -19,6 +19,8 @@ import { type ClusterServices, startServices } from './services.ts';
 export const namespace = 'media';
 export const workersNamespace = `${namespace}-workers`;
 const serverOfTls = ['gateway', 'inspector', 'egress'] as const;
+/** Letters of the name of a release that the names of its objects begin with. */
+const maxNameLetters = 40;
 
 /** Redis as pods reach it. */
 export interface ReachableRedis {
@@ -53,8 +55,18 @@ export interface ChartGround {
   readonly close: () => Promise<void>;
 }
 
+export interface GroundOptions {
+  /** Releases that will be installed, one after the other: the certificates of servers name them. */
+  readonly releases?: readonly string[];
+  /** More images for the node. */
+  readonly archives?: readonly string[];
+}
+
 /** Starts all of it. */
-export async function startChartGround(openRedis: (address: string) => Promise<ReachableRedis>): Promise<ChartGround> {
+export async function startChartGround(
+  openRedis: (address: string) => Promise<ReachableRedis>,
+  { releases = ['trawl'], archives = [] }: GroundOptions = {},
+): Promise<ChartGround> {
   const { folder, remove } = aFolder();
   const ends: (() => unknown)[] = [remove];
   const close = async () => {
@@ -67,7 +79,7 @@ export async function startChartGround(openRedis: (address: string) => Promise<R
     const flags = { 'kube-apiserver': ['--endpoint-reconciler-type=lease'] };
     const cluster = await startCluster({ address, flags });
     ends.push(cluster.stop);
-    const node = await startNode(cluster, network, 1, writeArchives(folder), { hasDns: true });
+    const node = await startNode(cluster, network, 1, [...writeArchives(folder), ...archives], { hasDns: true });
     ends.push(node.remove);
     const services: ClusterServices = await startServices(cluster, network, 1);
     ends.push(services.close);
@@ -78,8 +90,8 @@ export async function startChartGround(openRedis: (address: string) => Promise<R
     const source = await startSource(address);
     ends.push(source.stop);
     const authority = makeAuthority('pods');
-    await makeSecrets(cluster, redis.url, authority);
-    const values = valuesOf({ address, cluster, redis, s3, source, ca: authority.cert });
+    await makeSecrets(cluster, redis.url, authority, releases);
+    const values = valuesOf({ address, clusterUrl: cluster.url, redis, s3, source, ca: authority.cert });
     writeFileSync(join(folder, 'values.json'), JSON.stringify(values));
     const words = ['--values', join(folder, 'values.json'), '--wait', '--timeout', '240s'];
     return { network, cluster, node, s3, source, redis, values: words, close, ...openRelease(cluster, source, folder) };
@@ -96,15 +108,20 @@ function writeArchives(folder: string): string[] {
   return [shell, worker, join(dirname(worker), 'server.tar')];
 }
 
-async function makeSecrets(cluster: Cluster, url: string, authority: Authority): Promise<void> {
+async function makeSecrets(
+  cluster: Cluster,
+  url: string,
+  authority: Authority,
+  releases: readonly string[],
+): Promise<void> {
   await kubectl(cluster, ['create', 'namespace', namespace]);
   await kubectl(cluster, ['label', 'namespace', namespace, 'pod-security.kubernetes.io/enforce=restricted']);
   const secret = (name: string, stringData: object) => {
     return { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace }, stringData };
   };
   const certificates = serverOfTls.map((server) => {
-    const host = `trawl-${server}.${namespace}.svc`;
-    const { cert, key } = authority.issue({ name: server, hosts: [host] });
+    const hosts = releases.map((release) => `${release.slice(0, maxNameLetters)}-${server}.${namespace}.svc`);
+    const { cert, key } = authority.issue({ name: server, hosts });
     return secret(`${server}-tls`, { 'tls.crt': cert, 'tls.key': key });
   });
   await apply(
@@ -116,16 +133,18 @@ async function makeSecrets(cluster: Cluster, url: string, authority: Authority):
   );
 }
 
+/** Parts around a release that its values name. */
 interface Surroundings {
   readonly address: string;
-  readonly cluster: Cluster;
-  readonly redis: ReachableRedis;
-  readonly s3: TestS3;
-  readonly source: Source;
+  readonly clusterUrl: string;
+  readonly redis: Pick<ReachableRedis, 'peers'>;
+  readonly s3: { readonly settings: Pick<TestS3['settings'], 's3Endpoint' | 's3Bucket'> };
+  readonly source: Pick<Source, 'url' | 'host'>;
   readonly ca: string;
 }
 
-function valuesOf({ address, cluster, redis, s3, source, ca }: Surroundings): object {
+/** Returns values of a release in this ground. */
+export function valuesOf({ address, clusterUrl, redis, s3, source, ca }: Surroundings): object {
   const one = { replicas: 1, podDisruptionBudget: { enabled: false } };
   const { s3Endpoint, s3Bucket } = s3.settings;
   const cidr = `${address}/32`;
@@ -136,14 +155,13 @@ function valuesOf({ address, cluster, redis, s3, source, ca }: Surroundings): ob
     redis: { existingSecret: 'redis' },
     s3: { bucket: s3Bucket, endpoint: s3Endpoint, pathStyle: true, existingSecret: 'store' },
     ...{ api: one, controller: one, inspector: one, egress: one },
-    workers: { most: 4, cpu: '10m', memory: '512Mi', hostUsers: true },
-    uninstall: { waitSeconds: 1 },
+    workers: { most: 24, cpu: '10m', memory: '512Mi', hostUsers: true },
     settings: { TRAWL_EGRESS_ALLOW: `${cidr}:*`, TRAWL_MAX_FILE_BYTES: '1000000' },
     tls: { enabled: true, secrets: Object.fromEntries(serverOfTls.map((server) => [server, `${server}-tls`])), ca },
     networkPolicy: {
       ...{ redis: redis.peers, s3: ofStore, workersS3: ofStore },
       dns: { to: [{ ipBlock: { cidr } }] },
-      kubernetes: { cidrs: [cidr], ports: [Number(new URL(cluster.url).port)] },
+      kubernetes: { cidrs: [cidr], ports: [Number(new URL(clusterUrl).port)] },
       egressTo: [{ cidr, port: Number(source.host.split(':').at(-1)) }],
     },
     test: { film: `${source.url}/films/clip.mp4` },
@@ -178,7 +196,7 @@ function openRelease(cluster: Cluster, source: Source, folder: string) {
   };
   const openAccount: ChartGround['openAccount'] = async (release, slug, credits) => {
     const line = ['admin', 'account', 'open', slug, '--credits', String(credits), '--json'];
-    const words = ['exec', '-n', namespace, `deployment/${release}-controller`, '--', 'node', '/opt/trawl/src/main.ts'];
+    const words = ['exec', '-n', namespace, controllerOf(release), '--', 'node', '/opt/trawl/src/main.ts'];
     return JSON.parse(await kubectl(cluster, [...words, ...line])).key;
   };
   // A key may begin ten calls in a second; the API rests while it is replaced.
@@ -202,4 +220,9 @@ function openRelease(cluster: Cluster, source: Source, folder: string) {
       'the job completes',
     );
   return { helm, succeed, podOf, ask, openAccount, submit, completes };
+}
+
+/** Returns the Deployment of the controller, as kubectl takes it. */
+export function controllerOf(release: string): string {
+  return `deployment/${release.slice(0, maxNameLetters)}-controller`;
 }
