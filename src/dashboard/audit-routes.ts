@@ -1,4 +1,5 @@
 import { refuse } from '../base/errors.ts';
+import type { AuditEntry } from '../model/audit.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { readAudit } from '../store/audit/read-audit.ts';
 import type { ReadArchivedPart } from '../store/log/archived-parts.ts';
@@ -22,11 +23,15 @@ export function auditRoutes(open: ReadArchivedPart): DashboardRoute[] {
         }
         const entries = await readAudit(store, accountId, { limit: pageSize + 1, before, open });
         const page = entries.slice(0, pageSize);
-        const changes = page.map(({ at, who, from, action, target, change }) => {
-          return { at: writeTime(at), who, from, action, target, change };
-        });
+        const changes = page.map((entry) => shapeOf(entry, signedIn.role === 'operator'));
         return { status: 200, body: { changes, next: entries.length > pageSize ? page.at(-1)!.entry : null } };
       },
     },
   ];
+}
+
+/** Owners learn that an operator made a change, not which user of which machine. */
+function shapeOf({ at, via, who, from, action, target, change }: AuditEntry, isForOperators: boolean) {
+  const author = via === 'command' && !isForOperators ? { who: 'operator', from: '' } : { who, from };
+  return { at: writeTime(at), ...author, action, target, change };
 }

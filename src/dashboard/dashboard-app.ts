@@ -1,5 +1,6 @@
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import type { FindCaller } from '../api/caller-address.ts';
+import { type ChangeLimit, limitChanges } from '../api/change-limit.ts';
 import { type ApiReply, errorReply, sendReply } from '../api/reply.ts';
 import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
@@ -96,7 +97,8 @@ export function makeDashboard(parts: DashboardParts): Express {
       return route.handle(call);
     });
   }
-  for (const route of parts.routes) add(app, route, (call) => answerSignedIn(parts, route, call));
+  const limit = limitChanges();
+  for (const route of parts.routes) add(app, route, (call) => answerSignedIn(parts, route, call, limit));
   app.use((_req, res) => sendReply(res, errorReply(refuse('not_found'))));
   app.use((error: unknown, req: Request, res: Response, _next: NextFunction) => failOutside(parts, error, req, res));
   return app;
@@ -122,11 +124,12 @@ export function makeDashboard(parts: DashboardParts): Express {
   }
 }
 
-/** The order of checks: own origin, session, token against forged requests, right. */
+/** The order of checks: own origin, session, token against forged requests, right, number of changes. */
 async function answerSignedIn(
   parts: DashboardParts,
-  { changes, handle }: DashboardRoute,
+  { changes, path, handle }: DashboardRoute,
   call: OpenCall,
+  limit: ChangeLimit,
 ): Promise<ApiReply | null> {
   requireOwnOrigin(parts, call.req);
   const signedIn = await parts.cookies.read(call.req);
@@ -138,6 +141,9 @@ async function answerSignedIn(
   if (changes !== undefined && changes !== 'own' && (role === null || !mayChange(role, changes))) {
     throw refuse('forbidden', `Your role in this account, ${role ?? 'none'}, may not change this`);
   }
+  // Jobs leave no entry in the audit log. What takes a right away is never refused.
+  const takesAway = call.req.method === 'DELETE' || path === '/api/sign-out';
+  if (changes !== undefined && changes !== 'jobs' && !takesAway) await limit(signedIn.person.id);
   const { ip } = parts.findCaller(call.req.socket.remoteAddress, call.req.get('x-forwarded-for'));
   const actor = { via: 'dashboard', who: signedIn.person.email, from: ip } as const;
   const accountId = role === null ? '' : session.account;

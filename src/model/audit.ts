@@ -25,6 +25,9 @@ export const auditActions = [
 ] as const;
 export type AuditAction = (typeof auditActions)[number];
 
+/** Changes that add something: these alone are refused when an audit log is full, so that no one can keep others from taking rights away. */
+export const additions: readonly AuditAction[] = ['key.create', 'person.invite', 'passkey.add'];
+
 /** Author of a change: a person at the dashboard, or a user of a machine at the command line. */
 export interface Actor {
   readonly via: 'dashboard' | 'command';

@@ -123,7 +123,9 @@ export function expandPlaylist(
   entries: readonly string[],
   exceptions: readonly AddressException[],
 ): { readonly ok: true; readonly items: readonly CreditRequest[] } | Refused {
-  const items = [...new Set(entries)].flatMap((entry) => {
+  // The listing comes out of a sandbox that the page may have taken over: it bounds nothing.
+  const wanted = [...new Set(entries)].slice(0, playlist?.maxItems ?? maxItems);
+  const items = wanted.flatMap((entry) => {
     const parsed = parseRequest(endpoint, { query: entry }, exceptions);
     if (first === undefined || !parsed.ok) return [];
     return [{ ...first, args: { ...first.args, query: String(parsed.args.query) } }];

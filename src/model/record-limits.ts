@@ -7,7 +7,7 @@ export const recordLimits = {
   plans: 1_000,
   offers: 100,
   peopleOfAccount: 100,
-  /** Entries of an audit log that Redis has, those of two days: then the people of the account change nothing more. */
+  /** Entries of an audit log that Redis has, those of two days: then the people of the account add nothing more. */
   auditEntriesOfAccount: 5_000,
   keysOfAccount: 1_000,
   packsOfAccount: 1_000,

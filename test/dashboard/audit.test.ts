@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { type Dashboard, eachWithDashboard } from '../support/browser-session.ts';
 
 interface Shown {
@@ -60,6 +61,28 @@ describe('the audit log on the dashboard', () => {
     const { json: accounts } = await owner.ask('GET', '/api/session');
     await operator.ask('POST', '/api/session/account', { account: accounts.account.slug });
     expect((await operator.ask('GET', '/api/audit')).json.changes[0]).to.include({ target: 'main' });
+  });
+
+  it('does not tell owners which user of which machine made a change at the command line', async () => {
+    const { api, caller, owner } = dashboard;
+    const actor = { via: 'command', who: 'grace', from: 'bastion-7' } as const;
+    await setAccount({ ...api.store, actor }, caller.account, { weight: 2 });
+    const { json, text } = await owner.ask('GET', '/api/audit');
+    expect(json.changes[0]).to.deep.include({ who: 'operator', from: '', action: 'account.change' });
+    expect(text).not.to.match(/grace|bastion/);
+  });
+
+  it('lets a person make 500 changes a day, which keep nobody from taking rights away', async () => {
+    const { caller, owner, signedIn } = dashboard;
+    await owner.ask('POST', '/api/keys', { alias: 'leaked' });
+    const viewer = await signedIn(caller.account, 'viewer');
+    const post = () => viewer.ask('POST', '/api/password', { password: 'short' });
+    const statuses = new Set<number>();
+    for (let n = 0; n < 500; n++) statuses.add((await post()).status);
+    expect([...statuses]).to.deep.equal([400]);
+    expect((await post()).status).to.equal(429);
+    expect((await owner.ask('PATCH', '/api/keys/leaked', { active: false })).status).to.equal(200);
+    expect((await viewer.ask('POST', '/api/sign-out', {})).status).to.equal(200);
   });
 
   it('is shown by pages, and a place that no page named is refused', async () => {

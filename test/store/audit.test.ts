@@ -220,18 +220,21 @@ describe('the audit log', () => {
     expect(entry?.change).to.deep.equal({ name: `${'n'.repeat(200)}…`, weight: 2 });
   });
 
-  it('refuses a person the next change when the account has as many entries as it may, and an operator none', async () => {
+  it('lets a person add nothing when the account has as many entries as it may, but take rights away, and an operator everything', async () => {
     const caller = await anAccount(store);
     const full = Array.from({ length: recordLimits.auditEntriesOfAccount }, () => ['at', '1', 'note', '{}']);
     const stream = keys.audit(caller.accountId);
     await Promise.all(full.map((fields) => store.connection.send(['XADD', stream, '*', ...fields])));
-    const change = (actor: Actor) =>
-      setKey({ ...store, actor }, caller.accountId, aliasOf(caller), { category: actor.via });
-    const code = await change(person).catch((error: { code: string }) => error.code);
+    const add = (actor: Actor) =>
+      createKey({ ...store, actor }, caller.accountId, { id: 'k', alias: 'more', hash: hashOf('d') });
+    const code = await add(person).catch((error: { code: string }) => error.code);
     expect(code).to.equal('too_many');
-    expect(await store.connection.read(['HGET', keys.key(caller.hash), 'category'])).to.equal('');
-    expect(await change(operator)).to.include({ category: 'command' });
-    expect(await read()).to.have.length(1);
+    expect(await store.connection.read(['HGET', keys.keyring(caller.accountId), 'more'])).to.equal(null);
+    const acting = { ...store, actor: person };
+    expect(await setKey(acting, caller.accountId, aliasOf(caller), { active: false })).to.include({ active: false });
+    await deleteKey(acting, caller.accountId, aliasOf(caller));
+    await add(operator);
+    expect((await read()).map(({ action }) => action)).to.deep.equal(['key.create', 'key.delete', 'key.change']);
   });
 
   it('moves to the object store after a day, is read from there by pages, and is kept for a year', async () => {

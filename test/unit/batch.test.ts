@@ -85,6 +85,15 @@ describe('the entries of a playlist', () => {
     expect(expanded.ok && expanded.items.map(({ args }) => args.query)).to.deep.equal(['https://a.example/1']);
   });
 
+  it('are at most max_items, and at most 1,000, however many a listing has that a page took over', () => {
+    const entries = Array.from({ length: 1_500 }, (_, n) => `https://a.example/${n}`);
+    const counts = [wanted({ max_items: 5 }), wanted()].map((request) => {
+      const expanded = expandPlaylist(request, entries, []);
+      return expanded.ok && expanded.items.length;
+    });
+    expect(counts).to.deep.equal([5, maxItems]);
+  });
+
   it('are refused when there is none, or more than max_credits', () => {
     const none = expandPlaylist(wanted(), ['http://127.0.0.1/x'], []);
     expect(none.ok || none.sentence).to.equal('Bad Request: the playlist has no entries that can be asked for');

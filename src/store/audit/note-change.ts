@@ -1,5 +1,5 @@
 import { refuse } from '../../base/errors.ts';
-import { type NotedChange, writeNote } from '../../model/audit.ts';
+import { additions, type NotedChange, writeNote } from '../../model/audit.ts';
 import { recordLimits } from '../../model/record-limits.ts';
 import { keys } from '../keys.ts';
 import type { RecordStore, ScriptReply } from '../script.ts';
@@ -12,7 +12,7 @@ export const noteKeyNames = ['auditOfAll', 'auditOfOne', 'auditStreams'] as cons
 export const noteArgNames = ['note', 'maxNotes'] as const;
 
 /**
- * note_change() → true when the account has so many entries that a person may change nothing more. A script calls it once, behind
+ * note_change() → true when the account has so many entries that a person may add nothing more. A script calls it once, behind
  * its checks and before its first write: `if note_change() then return { 'audit_full' } end`. Changes that the service makes by
  * itself have no author, and leave no entry.
  */
@@ -36,14 +36,17 @@ export function noteOf({ actor }: RecordStore, accountId: string, change: NotedC
     auditOfAll: keys.audit(wholeService),
     auditOfOne: keys.audit(accountId === '' ? wholeService : accountId),
     note: actor === undefined ? '' : writeNote(actor, accountId, change),
-    // An operator is trusted, and must be able to suspend an account whose people fill its log.
-    maxNotes: actor?.via === 'dashboard' && accountId !== '' ? recordLimits.auditEntriesOfAccount : '',
+    // An operator is trusted.
+    maxNotes:
+      actor?.via === 'dashboard' && accountId !== '' && additions.includes(change.action)
+        ? recordLimits.auditEntriesOfAccount
+        : '',
   };
 }
 
 /** Throws `too_many` when a script answered that the audit log is full. */
 export function requireNoted([word]: ScriptReply): void {
   if (word !== 'audit_full') return;
-  const most = `The people of an account make at most ${recordLimits.auditEntriesOfAccount} changes in two days`;
-  throw refuse('too_many', `${most}, because each is kept in its audit log: try again tomorrow`);
+  const most = `An account whose people made ${recordLimits.auditEntriesOfAccount} changes in two days`;
+  throw refuse('too_many', `${most} gets no new key, person or passkey: try again tomorrow`);
 }
