@@ -63,7 +63,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
   if (refusal === 'not_empty' && !replaces) {
     throw refuse('already_exists', 'The record is not empty: --replace removes what is in it');
   }
-  await emptyRecord(connection);
+  await emptyRecord(connection, backup.format);
   const { restored, topups } = await copyEntries(options);
   const paused = await pauseTopups(store, topups);
   const pausedTopups = await Promise.all(paused.map(async (id) => (await readAccount(store, id)).slug));

@@ -1,3 +1,4 @@
+import { refuse } from '../../base/errors.ts';
 import { channels, keyStart, keys } from '../keys.ts';
 import type { RecordStore } from '../script.ts';
 import { dumpPayload } from './dump-payload.ts';
@@ -36,9 +37,18 @@ export async function refusalToRestore(connection: RecordConnection): Promise<'r
   return null;
 }
 
-/** Closes the record to everything but this restore, also after a crash, and removes its content. */
-export async function emptyRecord(connection: RecordConnection): Promise<void> {
-  await connection.send(['SET', keys.restoring, '1']);
+/** `1` as a snapshot holds it: a string of one byte. */
+const sampleValue = Buffer.from([0, 1, 0x31]);
+
+/**
+ * Closes the record to everything but this restore, also after a crash, and removes its content. The key that closes it is put
+ * there by RESTORE: a Redis that forbids this command, or is too old for the format of the backup, refuses before anything is removed.
+ */
+export async function emptyRecord(connection: RecordConnection, format: number): Promise<void> {
+  const payload = dumpPayload(sampleValue, format);
+  await connection.send(['RESTORE', keys.restoring, '0', payload, 'REPLACE', 'ABSTTL']).catch((error: Error) => {
+    throw refuse('unavailable', `Redis does not take the values of this backup, and nothing was changed: ${error.message}`);
+  });
   for await (const page of scanRecord(connection)) {
     const others = page.filter((key) => key !== keys.restoring);
     if (others.length > 0) await connection.send(['UNLINK', ...others]);
