@@ -15,7 +15,10 @@ interface StripeOptions {
 /** With the library's two repetitions this stays below the lease of a purchase. */
 const timeoutMs = 20_000;
 const maxRetries = 2;
-/** Stripe forgets an idempotency key after 24 hours: an older purchase is looked up before it is asked for again. */
+/**
+ * Stripe forgets an idempotency key after 24 hours: an older purchase is looked up before it is asked for. The first try is no
+ * exception, because a record that was restored from a backup has forgotten the tries after it.
+ */
 const keyLifeMs = 20 * 3_600_000;
 
 export function openStripe({ key, url, now }: StripeOptions): PaymentProvider {
@@ -23,7 +26,7 @@ export function openStripe({ key, url, now }: StripeOptions): PaymentProvider {
   return {
     checkout: (order) => startCheckout(stripe, order),
     async charge(purchase) {
-      const isOld = purchase.attempt > 1 && now() - purchase.since > keyLifeMs;
+      const isOld = now() - purchase.since > keyLifeMs;
       const known = isOld ? await findIntent(stripe, purchase) : null;
       if (known !== null) return paymentOf(known);
       try {

@@ -97,6 +97,17 @@ describe('payments', function () {
     expect([stripe.charges.length, await packsOf(buyer.accountId)]).to.deep.equal([1, 1]);
   });
 
+  it('are looked up at the first try, too, when a restored record asks long after the charge', async () => {
+    const buyer = await aBuyer(store);
+    await spend(store, buyer, 5);
+    const first = await takenPurchase(store, buyer, 0);
+    const paid = await provider().charge(first);
+    stripe.forgetKeys();
+    store.advance(26 * 3_600_000);
+    expect([first.attempt, await provider().charge(first)]).to.deep.equal([1, paid]);
+    expect(stripe.charges).to.have.length(1);
+  });
+
   it('wait for a bank that is slow, and ask under the same id', async () => {
     const buyer = await aBuyer(store, { payment_method: 'pm_slow_bank' });
     await spend(store, buyer, 5);
