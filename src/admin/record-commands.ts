@@ -42,11 +42,15 @@ export const recordCommands = [
     group: 'record',
     verb: 'restore',
     text: 'Puts a backup in place of the record while the service is stopped, and names what the backup did not know.',
-    json: '{folder, taken_at, keys, revoked, unknown_jobs, paused_topups}',
+    json: '{folder, taken_at, keys, revoked, unknown_jobs, disabled_topups}',
     whileStopped: true,
     operands: { DIR: { read: folder, text: 'Folder of one backup, or of several, of which the newest is taken.' } },
     options: {
       replace: { read: flag, text: 'Removes the record that is there.' },
+      'nothing-since': {
+        read: flag,
+        text: 'The service was stopped before the backup was taken and has not run since: automatic top-ups stay as they are.',
+      },
       'without-files': {
         read: flag,
         text: 'Does not ask the storage of finished files, which is lost too: revocations since the backup are not known.',
@@ -61,6 +65,7 @@ export const recordCommands = [
         backup,
         objects: given['without-files'] ? null : await objects(),
         replaces: given.replace ?? false,
+        isLast: given['nothing-since'] ?? false,
         progress: (keys) => progress(`${keys} of ${backup.manifest.keys} keys are restored`),
       });
       return reportOf(backup.folder, backup.manifest.taken_at, restored);
@@ -69,7 +74,7 @@ export const recordCommands = [
 ];
 
 function reportOf(folder: string, taken_at: string, report: RestoreReport): CommandResult {
-  const { keys, revoked, unknownJobs: unknown_jobs, pausedTopups: paused_topups } = report;
+  const { keys, revoked, unknownJobs: unknown_jobs, disabledTopups: disabled_topups } = report;
   const rows = revoked.map(({ at, ...row }) => ({ 'revoked (UTC)': timeText(at), ...row }));
   const lists = [
     rows.length > 0 ? `\nRevoked after the backup, and revoked again:\n${tableText(rows, '')}` : '',
@@ -77,11 +82,14 @@ function reportOf(folder: string, taken_at: string, report: RestoreReport): Comm
       'Jobs that have files and are not in the record; the files stay for TRAWL_FILE_HOURS and 7 days',
       unknown_jobs,
     ),
-    listText('Accounts whose automatic top-up waits 72 hours, because one after the backup may be paid', paused_topups),
+    listText(
+      'Accounts whose automatic top-up is disabled, because what was bought, spent or changed since is not known',
+      disabled_topups,
+    ),
   ];
   return {
     value: {
-      ...{ folder, taken_at, keys, unknown_jobs, paused_topups },
+      ...{ folder, taken_at, keys, unknown_jobs, disabled_topups },
       revoked: revoked.map(({ at, ...row }) => ({ ...row, at: writeTime(at) })),
     },
     text: `The record of ${taken_at} is restored from ${folder}: ${keys} keys.\n${lists.join('')}`,

@@ -3,10 +3,10 @@ import type { ObjectStore } from '../objects/object-store.ts';
 import { type RevocationObjects, readRevocations } from '../objects/revocations.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
 import {
+  disableTopups,
   emptyRecord,
   isLeftOut,
   openRestored,
-  pauseTopups,
   refusalToRestore,
   restoreEntries,
 } from '../store/backup/restore-entries.ts';
@@ -24,6 +24,8 @@ export interface RestoreOptions {
   readonly objects: (RevocationObjects & Pick<ObjectStore, 'listNames'>) | null;
   /** Replaces a record that is not empty. */
   readonly replaces: boolean;
+  /** Nothing happened after the backup: the service was stopped before it was taken. */
+  readonly isLast: boolean;
   /** Called with the keys that are restored. */
   readonly progress: (keys: number) => void;
 }
@@ -33,8 +35,8 @@ export interface RestoreReport {
   readonly revoked: readonly AppliedRevocation[];
   /** Jobs that have objects and are not in the record. */
   readonly unknownJobs: readonly string[];
-  /** Accounts whose next automatic purchase waits 72 hours. */
-  readonly pausedTopups: readonly string[];
+  /** Slugs of the accounts whose automatic top-up was enabled. */
+  readonly disabledTopups: readonly string[];
 }
 
 /** A change that was noted may have been carried out so much later. */
@@ -46,7 +48,7 @@ const slackMs = 60_000;
  * repeated.
  */
 export async function restoreBackup(options: RestoreOptions): Promise<RestoreReport> {
-  const { store, backup, objects, replaces } = options;
+  const { store, backup, objects, replaces, isLast } = options;
   const { connection } = store;
   const { manifest } = backup;
   if (!isReadableLayout(manifest.layout)) {
@@ -65,12 +67,12 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
   }
   await emptyRecord(connection, backup.format);
   const { restored, topups } = await copyEntries(options);
-  const paused = await pauseTopups(store, topups);
-  const pausedTopups = await Promise.all(paused.map(async (id) => (await readAccount(store, id)).slug));
+  const disabled = isLast ? [] : await disableTopups(store, topups);
+  const disabledTopups = await Promise.all(disabled.map(async (id) => (await readAccount(store, id)).slug));
   const revoked = await applyRevocations(store, revocations ?? []);
   const unknownJobs = objects ? await listUnknownJobs(store, objects.listNames()) : [];
   await openRestored(store, Date.parse(manifest.taken_at));
-  return { keys: restored, revoked, unknownJobs, pausedTopups };
+  return { keys: restored, revoked, unknownJobs, disabledTopups };
 }
 
 async function copyEntries({ store, backup, progress }: RestoreOptions) {

@@ -10,7 +10,8 @@ import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys } from '../../src/store/keys.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
-import { setTopup } from '../../src/store/money/set-topup.ts';
+import { readTopup, setTopup } from '../../src/store/money/set-topup.ts';
+import { takePurchase } from '../../src/store/money/take-purchase.ts';
 import { invitePerson } from '../../src/store/people/invite-person.ts';
 import { prepareSchema } from '../../src/store/schema.ts';
 import { dumpRecord, runBeside } from '../support/backups.ts';
@@ -222,15 +223,31 @@ describe('backup and restore', () => {
     expect(await target.connection.send(['ZCARD', keys.strays])).to.equal(1);
   });
 
-  it('let no automatic top-up buy for a need that may have been paid for', async () => {
+  it('disable every automatic top-up, and drop a purchase that was never tried: it may be paid, over its cap or unwanted', async () => {
     const { accountId, slug } = await anAccount(store, { quota: 5, paid: true });
-    await setTopup(store, accountId, { enabled: '1', pack_total: '10' });
+    await setTopup(store, accountId, { enabled: '1', pack_total: '10', monthly_cap_cents: '100', price_cents: '90' });
+    const since = Date.now() - 26 * 3_600_000;
+    const fields = ['purchase', 'asked', 'purchase_attempts', '0', 'purchase_since', String(since)];
+    await store.connection.send(['HSET', keys.topup(accountId), ...fields]);
+    await store.connection.send(['ZADD', keys.purchases, String(since), accountId]);
     await anAccount(store);
     await backUp();
     const { json } = await restore();
-    expect(json.paused_topups).to.deep.equal([slug]);
-    const at = Number(await target.connection.send(['HGET', keys.topup(accountId), 'last_purchase_at']));
-    expect(Date.now() - at).to.be.within(0, 60_000);
+    expect(json.disabled_topups).to.deep.equal([slug]);
+    expect(await target.connection.send(['HGET', keys.account(accountId), 'topup'])).to.equal('');
+    expect(await takePurchase(restored, accountId, 90_000)).to.equal(null);
+    const topup = await readTopup(restored, accountId);
+    expect(topup).to.include({ enabled: '0', purchase: '', monthly_cap_cents: '100' });
+    expect(Date.now() - Number(topup.last_purchase_at)).to.be.within(0, 60_000);
+  });
+
+  it('leave automatic top-ups as they are when nothing happened after the backup', async () => {
+    const { accountId } = await anAccount(store, { quota: 5, paid: true });
+    await setTopup(store, accountId, { enabled: '1', pack_total: '10' });
+    await backUp();
+    expect((await restore('--nothing-since')).json.disabled_topups).to.deep.equal([]);
+    expect(await readTopup(restored, accountId)).to.deep.equal({ enabled: '1', pack_total: '10' });
+    expect(await target.connection.send(['HGET', keys.account(accountId), 'topup'])).to.equal('1');
   });
 
   it('leave the object store out where it is lost too', async () => {

@@ -47,7 +47,10 @@ const sampleValue = Buffer.from([0, 1, 0x31]);
 export async function emptyRecord(connection: RecordConnection, format: number): Promise<void> {
   const payload = dumpPayload(sampleValue, format);
   await connection.send(['RESTORE', keys.restoring, '0', payload, 'REPLACE', 'ABSTTL']).catch((error: Error) => {
-    throw refuse('unavailable', `Redis does not take the values of this backup, and nothing was changed: ${error.message}`);
+    throw refuse(
+      'unavailable',
+      `Redis does not take the values of this backup, and nothing was changed: ${error.message}`,
+    );
   });
   for await (const page of scanRecord(connection)) {
     const others = page.filter((key) => key !== keys.restoring);
@@ -91,17 +94,23 @@ async function restoreEntry(connection: RecordConnection, { key, value, expiresA
 }
 
 /**
- * Begins the wait after an automatic purchase anew for every account that has one enabled: what was bought after the backup
- * was paid and is not in the record, so nothing may be bought for the same need at once. Returns their ids.
+ * Disables every automatic top-up that is enabled, and begins its wait after a purchase anew: the record does not know what was
+ * bought and spent after the backup, nor who disabled theirs or lowered the cap. A purchase that was never tried is dropped with
+ * it. Returns the ids of the accounts.
  */
-export async function pauseTopups({ connection, clock }: RecordStore, topupKeys: readonly string[]): Promise<string[]> {
-  const paused: string[] = [];
+export async function disableTopups(
+  { connection, clock }: RecordStore,
+  topupKeys: readonly string[],
+): Promise<string[]> {
+  const disabled: string[] = [];
   for (const key of topupKeys) {
     if ((await connection.read(['HGET', key, 'enabled'])) !== '1') continue;
-    await connection.send(['HSET', key, 'last_purchase_at', String(Math.floor(clock.now()))]);
-    paused.push(key.slice(keys.topup('').length));
+    const accountId = key.slice(keys.topup('').length);
+    await connection.send(['HSET', key, 'enabled', '0', 'last_purchase_at', String(Math.floor(clock.now()))]);
+    await connection.send(['HSET', keys.account(accountId), 'topup', '']);
+    disabled.push(accountId);
   }
-  return paused;
+  return disabled;
 }
 
 async function* scanRecord(connection: RecordConnection): AsyncGenerator<string[]> {
