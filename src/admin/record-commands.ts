@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import type { Backup } from '../backup/backup-manifest.ts';
 import type { RestoreReport } from '../backup/restore-backup.ts';
 import { refuse } from '../base/errors.ts';
 import { writeTime } from '../model/timestamp.ts';
@@ -42,7 +43,7 @@ export const recordCommands = [
     group: 'record',
     verb: 'restore',
     text: 'Puts a backup in place of the record while the service is stopped, and names what the backup did not know.',
-    json: '{folder, taken_at, keys, revoked, unknown_jobs, disabled_topups}',
+    json: '{folder, taken_at, keys, revoked, revocations_since, unknown_jobs, disabled_topups}',
     whileStopped: true,
     operands: { DIR: { read: folder, text: 'Folder of one backup, or of several, of which the newest is taken.' } },
     options: {
@@ -68,15 +69,20 @@ export const recordCommands = [
         isLast: given['nothing-since'] ?? false,
         progress: (keys) => progress(`${keys} of ${backup.manifest.keys} keys are restored`),
       });
-      return reportOf(backup.folder, backup.manifest.taken_at, restored);
+      return reportOf(backup, restored);
     },
   }),
 ];
 
-function reportOf(folder: string, taken_at: string, report: RestoreReport): CommandResult {
-  const { keys, revoked, unknownJobs: unknown_jobs, disabledTopups: disabled_topups } = report;
+function reportOf({ folder, manifest }: Backup, report: RestoreReport): CommandResult {
+  const { taken_at, begun_at } = manifest;
+  const { keys, revocationsSince, revoked, unknownJobs: unknown_jobs, disabledTopups: disabled_topups } = report;
   const rows = revoked.map(({ at, ...row }) => ({ 'revoked (UTC)': timeText(at), ...row }));
+  const isTooOld = revocationsSince !== null && revocationsSince > Date.parse(begun_at);
   const lists = [
+    isTooOld
+      ? `\nRevocations are kept for 400 days, so those before ${writeTime(revocationsSince)} are missing: check keys and people.\n`
+      : '',
     rows.length > 0 ? `\nRevoked after the backup, and revoked again:\n${tableText(rows, '')}` : '',
     listText(
       'Jobs that have files and are not in the record; the files stay for TRAWL_FILE_HOURS and 7 days',
@@ -90,6 +96,7 @@ function reportOf(folder: string, taken_at: string, report: RestoreReport): Comm
   return {
     value: {
       ...{ folder, taken_at, keys, unknown_jobs, disabled_topups },
+      revocations_since: writeTime(revocationsSince),
       revoked: revoked.map(({ at, ...row }) => ({ ...row, at: writeTime(at) })),
     },
     text: `The record of ${taken_at} is restored from ${folder}: ${keys} keys.\n${lists.join('')}`,

@@ -1,6 +1,6 @@
 import { refuse } from '../base/errors.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
-import { type RevocationObjects, readRevocations } from '../objects/revocations.ts';
+import { type RevocationObjects, readRevocations, revocationLifeMs } from '../objects/revocations.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
 import {
   disableTopups,
@@ -33,6 +33,8 @@ export interface RestoreOptions {
 export interface RestoreReport {
   readonly keys: number;
   readonly revoked: readonly AppliedRevocation[];
+  /** Since when the object store knows what was revoked: the begin of the backup, unless that is too old; `null` without one. */
+  readonly revocationsSince: number | null;
   /** Jobs that have objects and are not in the record. */
   readonly unknownJobs: readonly string[];
   /** Slugs of the accounts whose automatic top-up was enabled. */
@@ -57,7 +59,8 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
       `The backup has layout ${manifest.layout}: restore it with release ${manifest.release}`,
     );
   }
-  const revocations = objects && (await readRevocations(objects, Date.parse(manifest.begun_at) - slackMs));
+  const begun = Date.parse(manifest.begun_at);
+  const revocations = objects && (await readRevocations(objects, begun - slackMs));
   const refusal = await refusalToRestore(connection);
   if (refusal === 'running') {
     throw refuse('in_use', 'The service uses this record: stop every API and controller, wait 15 s, and try again');
@@ -72,7 +75,8 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
   const revoked = await applyRevocations(store, revocations ?? []);
   const unknownJobs = objects ? await listUnknownJobs(store, objects.listNames()) : [];
   await openRestored(store, Date.parse(manifest.taken_at));
-  return { keys: restored, revoked, unknownJobs, disabledTopups };
+  const revocationsSince = objects && Math.max(begun, Math.floor(store.clock.now()) - revocationLifeMs);
+  return { keys: restored, revoked, revocationsSince, unknownJobs, disabledTopups };
 }
 
 async function copyEntries({ store, backup, progress }: RestoreOptions) {

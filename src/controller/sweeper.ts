@@ -3,7 +3,7 @@ import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { shareRun } from '../base/single-flight.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
-import { removeRevocations } from '../objects/revocations.ts';
+import { removeRevocations, revocationLifeMs } from '../objects/revocations.ts';
 import { maxClockDifferenceMs } from '../store/redis/redis-clock.ts';
 import type { RecordStore } from '../store/script.ts';
 import { type Lifetimes, sweepRecord } from '../store/sweep-record.ts';
@@ -79,7 +79,7 @@ function makeObjectSweep(options: SweeperOptions, mayGoOn: () => boolean): () =>
     const today = dayOf(store.clock.now());
     if (goOn() && searchedOn !== today) {
       await findStrayObjects(cleaner);
-      await removeRevocations(objects, store.clock.now() - lifetimes.line, goOn);
+      await removeRevocations(objects, store.clock.now() - revocationLifeMs, goOn);
       if (goOn()) searchedOn = today;
     }
     // Last: a full object store must not prevent the removal of files.

@@ -26,6 +26,9 @@ const place = 'revocations/';
 const note = 'note.json';
 const dayMs = 86_400_000;
 
+/** A restore of an older backup does not know everything that was revoked since. */
+export const revocationLifeMs = 400 * dayMs;
+
 /**
  * Carries out a revocation, and writes it to the object store before it is answered: a record that is restored from an older backup
  * would undo it. While the object store is away the revocation takes place all the same, and `unavailable` says what is missing.

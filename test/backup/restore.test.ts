@@ -207,6 +207,27 @@ describe('backup and restore', () => {
     expect(facts).to.deep.equal(['1', '0']);
   });
 
+  it('warn when the backup is older than what is kept of revocations', async () => {
+    const { accountId, keyId } = await anAccount(store);
+    const { folder } = await backUp();
+    const file = join(folder, 'manifest.json');
+    const facts = JSON.parse(readFileSync(file, 'utf8'));
+    expect((await restore()).json.revocations_since).to.equal(facts.begun_at);
+    const begun_at = new Date(Date.now() - 401 * 86_400_000).toISOString();
+    writeFileSync(file, JSON.stringify({ ...facts, begun_at }));
+    const revocation = { kind: 'key', account: accountId, key: keyId, ends: 1 } as const;
+    await revoke(
+      async () => objects,
+      Date.now(),
+      revocation,
+      async () => {},
+    );
+    const { json } = await restore('--replace');
+    expect(Date.now() - Date.parse(json.revocations_since)).to.be.within(400 * 86_400_000, 400 * 86_400_000 + 60_000);
+    expect(json.revoked).to.have.length(1);
+    expect((await restore('--replace', '--without-files')).json.revocations_since).to.equal(null);
+  });
+
   it('list the jobs whose objects the record does not know, and keep these objects', async () => {
     const caller = await anAccount(store, { credits: 5 });
     const known = await aRunningJob(store, caller);

@@ -6,6 +6,7 @@ import { makeMetrics, renderMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { startSweeper } from '../../src/controller/sweeper.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
+import { readRevocations, revoke } from '../../src/objects/revocations.ts';
 import type { Runner } from '../../src/runners/runner.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
@@ -85,6 +86,25 @@ describe('the sweeper', () => {
     await sweeping.close();
     expect(await failures()).to.equal(1);
     expect(lines.filter((line) => line.includes('a sweep failed') && line.includes('"warn"'))).to.have.length(1);
+  });
+
+  it('keeps what was revoked for 400 days, longer than the request log: a backup may be as old', async () => {
+    const at = (days: number) => store.clock.now() - days * 24 * hour;
+    for (const days of [403, 402, 398, 91]) {
+      const revocation = { kind: 'key', account: 'one', key: String(days), ends: at(days) } as const;
+      await revoke(
+        async () => objects,
+        at(days),
+        revocation,
+        async () => {},
+      );
+    }
+    sweeping = open();
+    sweeping.wake();
+    const left = async () => (await readRevocations(objects, 0)).map((one) => one.kind === 'key' && one.key);
+    await until(async () => !(await left()).includes('402'), 5, 'the oldest to be removed');
+    await sweeping.close();
+    expect(await left()).to.deep.equal(['398', '91']);
   });
 
   it('removes the upload of a cancelled job although the controller died before it could', async () => {
