@@ -1,6 +1,7 @@
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import type { FindCaller } from '../api/caller-address.ts';
 import { type ChangeLimit, limitChanges } from '../api/change-limit.ts';
+import type { OpenLimit } from '../api/open-limit.ts';
 import { type ApiReply, errorReply, sendReply } from '../api/reply.ts';
 import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
@@ -49,6 +50,8 @@ export interface DashboardParts {
   readonly cookies: SessionCookies;
   readonly store: RecordStore;
   readonly findCaller: FindCaller;
+  /** Stands before every route that takes something without a session. */
+  readonly limitOpen: OpenLimit;
   /** URL at which owners reach the dashboard. */
   readonly dashboardUrl: () => string;
   readonly log: Log;
@@ -94,6 +97,7 @@ export function makeDashboard(parts: DashboardParts): Express {
   for (const route of parts.openRoutes) {
     add(app, route, async (call) => {
       requireOwnOrigin(parts, call.req);
+      if (!safeMethods.includes(route.method)) await parts.limitOpen(call.req, call.res);
       return route.handle(call);
     });
   }

@@ -3,6 +3,7 @@ import type { Request } from 'express';
 import type { BlockedAddresses, FindCaller } from '../api/caller-address.ts';
 import type { ApiReply } from '../api/reply.ts';
 import { Refusal, refuse } from '../base/errors.ts';
+import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { relyingParty } from '../model/passkey.ts';
 import {
@@ -37,8 +38,11 @@ export interface SignInParts extends PasskeyParts {
   readonly blocked: BlockedAddresses;
   readonly findCaller: FindCaller;
   readonly metrics: Pick<Metrics, 'auth_failures_total'>;
+  readonly log: Log;
 }
 
+/** Requests for a link that were answered and are not finished; more are refused. */
+const maxAskedLinks = 100;
 const passkeyFailed = 'The sign-in failed: this passkey is not known here, or it took too long: try again';
 
 /** Routes that open, show and end sessions. */
@@ -47,7 +51,7 @@ export function signInRoutes(parts: SignInParts): { open: OpenRoute[]; signedIn:
   return {
     open: [
       { method: 'POST', path: '/api/sign-in', handle: (call) => signIn(parts, call) },
-      { method: 'POST', path: '/api/sign-in/forgotten', handle: (call) => mailLink(parts, call) },
+      { method: 'POST', path: '/api/sign-in/forgotten', handle: mailLinks(parts) },
       { method: 'GET', path: '/api/sign-in', handle: async () => showWays(parts) },
     ],
     signedIn: [
@@ -81,24 +85,45 @@ function showWays({ hasOpenid, hasMailer, dashboardUrl }: SignInParts): ApiReply
   return { status: 200, body: { openid: hasOpenid, passkeys, mail: hasMailer } };
 }
 
-/** Mails a link to whoever has lost their password; the answer is the same for an address that nobody has. */
-async function mailLink({ store, seal, hasMailer }: SignInParts, { given }: OpenCall): Promise<ApiReply> {
-  if (!hasMailer)
-    throw refuse('not_found', 'No mail server is configured: ask an owner of the account or the operator');
-  const email = requireRead(readEmail(requireText(given, 'email', 500)));
+/**
+ * Mails a link to a person who has lost their password. The answer comes before the record is asked: neither its words nor its time tell
+ * whether anybody has the address.
+ */
+function mailLinks(parts: SignInParts): OpenRoute['handle'] {
+  let asked = 0;
+  return async ({ req, given }) => {
+    if (!parts.hasMailer)
+      throw refuse('not_found', 'No mail server is configured: ask an owner of the account or the operator');
+    requireUnblocked(parts, req);
+    const email = requireRead(readEmail(requireText(given, 'email', 500)));
+    if (asked >= maxAskedLinks) throw refuse('unavailable');
+    asked++;
+    void mailLink(parts, email)
+      .catch((error) => parts.log.error('a sign-in link that somebody asked for could not be mailed', { error }))
+      .finally(() => asked--);
+    return { status: 202, body: { mailed_if_known: true } };
+  };
+}
+
+async function mailLink({ store, seal }: SignInParts, email: string): Promise<void> {
   const person = await readPerson(store, email);
   const secret = makePersonSecret(personIdOf(email), randomBytes(32));
   const accountId = person === null ? '' : firstAccount(person);
   await mailSignInLink(store, { email, accountId, secret, sealed: seal.seal(mailedLinkPurpose, secret) });
-  return { status: 202, body: { mailed_if_known: true } };
+}
+
+/** Returns the address of a caller unless it is blocked. */
+function requireUnblocked({ findCaller, blocked }: SignInParts, req: Request) {
+  const caller = findCaller(req.socket.remoteAddress, req.get('x-forwarded-for'));
+  const seconds = caller.blame === null ? null : blocked.waitSeconds(caller.blame);
+  if (seconds !== null) throw refuse('ip_blocked', undefined, seconds);
+  return caller;
 }
 
 /** Opens a session by a link, a passkey or a password; whatever is wrong with one of them, the answer is the same. */
 async function signIn(parts: SignInParts, call: OpenCall): Promise<ApiReply> {
   const { req, res, given } = call;
-  const { ip, blame } = parts.findCaller(req.socket.remoteAddress, req.get('x-forwarded-for'));
-  const blockedSeconds = blame === null ? null : parts.blocked.waitSeconds(blame);
-  if (blockedSeconds !== null) throw refuse('ip_blocked', undefined, blockedSeconds);
+  const { ip, blame } = requireUnblocked(parts, req);
   const open = 'token' in given ? openByToken : 'passkey' in given ? openByPasskey : openByPassword;
   const opened = await open(parts, call, ip);
   if (opened === null) {

@@ -54,7 +54,7 @@ export async function serveDashboard(
   const hasOpenid = config.oidcIssuer !== null;
   const hasMailer = config.smtpUrl !== null;
   const ways = { store, seal, dashboardUrl, hasOpenid };
-  const signIn = signInRoutes({ ...ways, hasMailer, cookies, blocked, findCaller, metrics });
+  const signIn = signInRoutes({ ...ways, hasMailer, cookies, blocked, findCaller, metrics, log });
   const passkeys = passkeyRoutes(ways);
   const openid = await openidRoutesOf({ store, seal, cookies, findCaller, blocked, dashboardUrl, log }, config);
   const payments = await paymentWebhookOf(share, log);
@@ -83,6 +83,8 @@ export async function serveDashboard(
     cookies,
     store,
     findCaller,
+    // Counted apart from the pages: many files make one of these.
+    limitOpen: limitOpenRequests(findCaller),
     dashboardUrl,
     log,
     metrics,

@@ -41,4 +41,21 @@ describe('the limit of requests without a key', () => {
     expect((await ask(`${api.dashboardUrl}/api/sign-in`, '192.0.2.7')).status).to.equal(200);
     expect((await ask(`${api.dashboardUrl}/`, '192.0.2.8')).status).to.equal(200);
   });
+
+  it('is 600 a minute and address for what the dashboard takes without a session', async () => {
+    const post = async (from: string, body: object) => {
+      const headers = { 'x-forwarded-for': from, origin: api.dashboardUrl, 'content-type': 'application/json' };
+      const path = `${api.dashboardUrl}/api/sign-in/forgotten`;
+      const answer = await fetch(path, { method: 'POST', headers, body: JSON.stringify(body) });
+      await answer.arrayBuffer();
+      return answer;
+    };
+    // No mail server is there, so it is answered before anything is done.
+    for (let n = 0; n < maxOpenRequests; n++) {
+      expect((await post('192.0.2.9', {})).status, `request ${n}`).to.equal(404);
+    }
+    const refused = await post('192.0.2.9', {});
+    expect([refused.status, Number(refused.headers.get('retry-after')) > 0]).to.deep.equal([429, true]);
+    expect((await post('192.0.2.10', {})).status).to.equal(404);
+  });
 });

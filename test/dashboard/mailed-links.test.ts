@@ -2,6 +2,8 @@ import { expect } from 'chai';
 import { keys } from '../../src/store/keys.ts';
 import { startApi, type TestApi } from '../support/api.ts';
 import { invited, openBrowser } from '../support/browser-session.ts';
+import { freezeProcess } from '../support/freeze-process.ts';
+import { until } from '../support/until.ts';
 
 describe('links by mail', () => {
   let api: TestApi;
@@ -29,7 +31,35 @@ describe('links by mail', () => {
     expect([known.status, known.text]).to.deep.equal([202, unknown.text]);
     expect((await ask('new@example.com', 'https://evil.example')).status).to.equal(403);
     expect((await ask('no address')).status).to.equal(400);
+    await until(async () => (await waiting()).length === 2, 5, 'the mail with the link');
     expect((await waiting()).sort()).to.deep.equal(['invitation new@example.com', 'link ada@example.com']);
+  });
+
+  it('are answered for before the record is asked, so that the time tells nothing of an address', async () => {
+    const { account } = await api.addCaller();
+    await invited(api.store, account, 'owner', 'eve@example.com');
+    const stranger = openBrowser(api.dashboardUrl);
+    const ask = (email: string) => stranger.ask('POST', '/api/sign-in/forgotten', { email });
+    const goOn = await freezeProcess(api.redis.pid());
+    try {
+      for (const email of ['eve@example.com', 'nobody@example.com']) expect((await ask(email)).status).to.equal(202);
+    } finally {
+      goOn();
+    }
+  });
+
+  it('are refused to a blocked address', async () => {
+    const own = await startApi({
+      ...{ TRAWL_SMTP_URL: 'smtp://127.0.0.1:1', TRAWL_MAIL_FROM: 'trawl@example.com', TRAWL_AUTH_FAILURES: '1' },
+    });
+    try {
+      const browser = openBrowser(own.dashboardUrl);
+      expect((await browser.signIn('nothing')).status).to.equal(401);
+      const refused = await browser.ask('POST', '/api/sign-in/forgotten', { email: 'ada@example.com' });
+      expect([refused.status, refused.headers.get('x-error-code')]).to.deep.equal([403, 'ip_blocked']);
+    } finally {
+      await own.stop();
+    }
   });
 
   it('are not promised where there is no mail server', async () => {
