@@ -47,8 +47,9 @@ async function invite(dashboardUrl: string, seal: Seal | null, call: DashboardCa
   const email = requireRead(readEmail(given.email));
   const role = requireRead(readRole(given.role));
   const secret = makePersonSecret(personIdOf(email), randomBytes(32));
-  const mailed = seal && { sealed: seal.seal(mailedLinkPurpose, secret), by: signedIn.person.email };
-  await invitePerson(store, { accountId, email, role, secret, isBound: true, keepsOwner: true, mailed });
-  const body = { email, role, sign_in_url: signInUrl(dashboardUrl, secret), mailed: mailed !== null };
+  const mail = seal && { sealed: seal.seal(mailedLinkPurpose, secret), by: signedIn.person.email };
+  const wanted = { accountId, email, role, secret, isBound: true, keepsOwner: true, mailed: mail };
+  const mailed = await invitePerson(store, wanted);
+  const body = { email, role, sign_in_url: signInUrl(dashboardUrl, secret), mailed };
   return { status: 201, body };
 }

@@ -13,6 +13,8 @@ export const recordLimits = {
   packsOfAccount: 1_000,
   /** Ids that the operator gave to grants of credits to one account. */
   grantIdsOfAccount: 10_000,
+  /** Invitations that an account mails in 15 minutes; others are for its owners to send. */
+  mailedInvitationsOfAccount: 100,
   operators: 100,
   /** Sessions, and unused sign-in links, of a person; the one that would end first goes. */
   sessionsOfPerson: 20,

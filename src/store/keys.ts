@@ -179,6 +179,8 @@ export const keys = {
   people: of('accountId', 'people'),
   /** Hash: the same of the operators. */
   operators: one('operators'),
+  /** Sorted set: ids of people to whom an account has mailed an invitation, by its time; expires by itself. */
+  mailedInvitations: of('accountId', 'mailed_invitations'),
   /** Hash: hash of the secret of a sign-in link → JSON of the link. */
   signInLinks: of('personId', 'sign_in_links'),
   /** Hash: hash of the secret of a session → JSON of the session. */

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { recordLimits } from '../../src/model/record-limits.ts';
 import { keys } from '../../src/store/keys.ts';
 import { startApi, type TestApi } from '../support/api.ts';
 import { invited, openBrowser } from '../support/browser-session.ts';
@@ -46,6 +47,37 @@ describe('links by mail', () => {
     } finally {
       goOn();
     }
+  });
+
+  it('of an invitation go to a person once in 15 minutes, even when the person is removed between; the owner gets each link', async () => {
+    const { account } = await api.addCaller();
+    const owner = openBrowser(api.dashboardUrl);
+    await owner.signIn(await invited(api.store, account));
+    const invite = async (email: string) => {
+      const { status, json } = await owner.ask('POST', '/api/people', { email, role: 'viewer' });
+      expect([status, json.sign_in_url.startsWith(api.dashboardUrl)]).to.deep.equal([201, true]);
+      return json.mailed;
+    };
+    expect(await invite('one@example.com')).to.equal(true);
+    expect(await invite('one@example.com')).to.equal(false);
+    expect((await owner.ask('DELETE', '/api/people/one@example.com')).status).to.equal(200);
+    expect(await invite('one@example.com')).to.equal(false);
+    expect(await invite('two@example.com')).to.equal(true);
+    api.store.advance(15 * 60_000);
+    expect(await invite('one@example.com')).to.equal(true);
+  });
+
+  it('of invitations are 100 in 15 minutes for an account, whoever is invited', async () => {
+    const { account } = await api.addCaller();
+    const owner = openBrowser(api.dashboardUrl);
+    await owner.signIn(await invited(api.store, account));
+    const mailed = Array.from({ length: recordLimits.mailedInvitationsOfAccount }, (_, n) => [
+      `${api.store.clock.now()}`,
+      `${n}`,
+    ]);
+    await api.store.connection.send(['ZADD', keys.mailedInvitations(account), ...mailed.flat()]);
+    const { status, json } = await owner.ask('POST', '/api/people', { email: 'last@example.com', role: 'viewer' });
+    expect([status, json.mailed]).to.deep.equal([201, false]);
   });
 
   it('are refused to a blocked address', async () => {

@@ -10,15 +10,17 @@ import { lastOwner, losesOwner, otherPeople } from './other-owner.ts';
 
 /** A sign-in link works for 72 hours. */
 const linkMs = 72 * 3_600_000;
+/** No owner fills the mailbox of a stranger: a person gets one mail of an account in this time, also when removed and invited again. */
+const mailGapMs = 15 * 60_000;
 
 /**
- * Gives a person a role in an account, or makes them an operator, and notes a sign-in link and a mail that brings it; repeatable after each write.
- * Answers {'invited'}, {'not_found'}, {'too_many'} or {'last_owner'}.
+ * Gives a person a role in an account, or makes them an operator, and notes a sign-in link and, unless one was mailed lately, a mail that
+ * brings it; repeatable after each write. Answers {'invited', 1 if it is mailed}, {'not_found'}, {'too_many'} or {'last_owner'}.
  */
 const invitePersonScript = script(
   'invite-person',
   'needs memory',
-  ['account', 'roster', 'person', 'signInLinks', ...outboxKeyNames, ...noteKeyNames] as const,
+  ['account', 'roster', 'person', 'signInLinks', 'mailedInvitations', ...outboxKeyNames, ...noteKeyNames] as const,
   [
     ...([
       'accountId',
@@ -44,8 +46,15 @@ redis.call('HSETNX', person, 'created_at', now)
 redis.call('HSET', person, 'email', email, field, role)
 redis.call('HSET', roster, personId, email)
 keep_newest(signInLinks, linkHash, { account = accountId, bound = isBound == '1', ['until'] = tonumber(until_at) })
-if mail ~= '' then put_mail('invitation-' .. accountId .. '-' .. personId, cjson.decode(mail)) end
-return { 'invited' }
+if mail == '' then return { 'invited', 0 } end
+redis.call('ZREMRANGEBYSCORE', mailedInvitations, '-inf', now - ${mailGapMs})
+if redis.call('ZSCORE', mailedInvitations, personId) then return { 'invited', 0 } end
+if redis.call('ZCARD', mailedInvitations) >= ${recordLimits.mailedInvitationsOfAccount} then return { 'invited', 0 } end
+undos[#undos + 1] = function() redis.pcall('ZREM', mailedInvitations, personId) end
+redis.call('ZADD', mailedInvitations, string.format('%d', now), personId)
+redis.call('PEXPIRE', mailedInvitations, ${mailGapMs})
+put_mail('invitation-' .. accountId .. '-' .. personId, cjson.decode(mail))
+return { 'invited', 1 }
 `,
 );
 
@@ -60,18 +69,18 @@ interface Invitation {
   readonly isBound: boolean;
   /** Refuses to take the role of the account's last owner. */
   readonly keepsOwner?: boolean;
-  /** Mails the link: the secret, sealed, and who invites. */
+  /** Mails the link, at most once in 15 minutes: the secret, sealed, and who invites. */
   readonly mailed?: { readonly sealed: string; readonly by: string } | null;
 }
 
 /**
- * Adds a person to an account, or changes their role there, and makes a sign-in link that works once within 72 hours.
- * Throws `too_many`, `not_found` or `in_use`.
+ * Adds a person to an account, or changes their role there, and makes a sign-in link that works once within 72 hours; returns true
+ * when a mail brings it. Throws `too_many`, `not_found` or `in_use`.
  */
 export async function invitePerson(
   store: RecordStore,
   { accountId, email, role, secret, isBound, keepsOwner = false, mailed = null }: Invitation,
-): Promise<void> {
+): Promise<boolean> {
   const isOperator = role === 'operator';
   const reply = await run(
     store,
@@ -97,8 +106,9 @@ export async function invitePerson(
     keepsOwner ? await otherPeople(store, accountId, email) : [],
   );
   requireNoted(reply);
-  const [word] = reply;
+  const [word, isMailed] = reply;
   if (word === 'last_owner') throw refuse('in_use', lastOwner);
   if (word === 'not_found') throw refuse('not_found', 'There is no such account');
   if (word === 'too_many') throw refuse('too_many', 'There are as many people as there may be: remove one');
+  return Number(isMailed) === 1;
 }
