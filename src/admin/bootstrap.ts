@@ -9,7 +9,7 @@ import { createAccount } from '../store/accounts/create-account.ts';
 import { createKey } from '../store/accounts/create-key.ts';
 import { findAccount } from '../store/accounts/read-accounts.ts';
 import { listKeys } from '../store/accounts/read-keys.ts';
-import { grantCredits } from '../store/money/grant-credits.ts';
+import { grantCredits, isGranted } from '../store/money/grant-credits.ts';
 import type { RecordStore } from '../store/script.ts';
 import { UsageError } from './command.ts';
 import { slug, wholeNumber } from './command-values.ts';
@@ -69,7 +69,10 @@ async function makeFirst(given: BootstrapOptions, { env, err }: Terminal): Promi
   }
 }
 
-/** Returns false when the account was made before; one whose making was interrupted has no key yet, and is finished. */
+/**
+ * Returns false when the account was made before. The credits go last, so one without them was interrupted, and is finished; a key that
+ * was deleted since does not come back.
+ */
 async function makeAccount(
   store: RecordStore,
   name: string,
@@ -84,10 +87,11 @@ async function makeAccount(
     if (present === null) return false;
     if (present !== accountId)
       throw refuse('already_exists', `The account ${name} is another one than that of the key`);
-    if ((await listKeys(store, accountId)).length > 0) return false;
+    if (await isGranted(store, accountId, alias)) return false;
   }
+  const made = await listKeys(store, accountId);
+  if (!made.some((key) => key.id === id)) await createKey(store, accountId, { id, alias, hash });
   await grantCredits(store, accountId, credits, { id: alias });
-  await createKey(store, accountId, { id, alias, hash });
   return true;
 }
 

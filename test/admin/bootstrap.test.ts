@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { readKey } from '../../src/model/api-key.ts';
 import { createAccount } from '../../src/store/accounts/create-account.ts';
+import { createKey } from '../../src/store/accounts/create-key.ts';
+import { deleteKey } from '../../src/store/accounts/delete-key.ts';
 import { listAccounts } from '../../src/store/accounts/read-accounts.ts';
 import { listKeys } from '../../src/store/accounts/read-keys.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
@@ -58,6 +60,23 @@ describe('trawl bootstrap', function () {
     const before = await readSnapshot(store, accountId);
     expect((await make('--credits', '5')).out).to.include('nothing has changed');
     expect((await readSnapshot(store, accountId)).balances).to.deep.equal(before.balances);
+  });
+
+  it('finishes one that was interrupted between its key and its credits', async () => {
+    const { accountId = '', keyId: id = '', hash = '' } = readKey(await newKey()) ?? {};
+    await createAccount(store, accountId, 'films', { name: 'films' });
+    await createKey(store, accountId, { id, alias: 'first', hash });
+    expect((await make()).out).to.include('with 100 credits');
+    expect((await readSnapshot(store, accountId)).balances.credits_given).to.equal(100);
+  });
+
+  it('brings back no key that was deleted since, whatever the credits are now', async () => {
+    const { accountId = '' } = readKey(await newKey()) ?? {};
+    await make();
+    await deleteKey(store, accountId, 'first');
+    const { code, out } = await make('--credits', '5');
+    expect({ code, keys: await listKeys(store, accountId) }).to.deep.equal({ code: 0, keys: [] });
+    expect(out).to.include('nothing has changed');
   });
 
   it('refuses the slug of another account, and a file without a key', async () => {

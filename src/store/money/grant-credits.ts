@@ -1,6 +1,7 @@
 import { refuse } from '../../base/errors.ts';
 import { recordLimits } from '../../model/record-limits.ts';
 import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
+import { keys } from '../keys.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { withRolledPeriod } from './roll-period.ts';
@@ -53,4 +54,9 @@ export async function grantCredits(
   }
   if (reply[0] !== 'granted') throw refuse('not_found', 'There is no such account');
   return { given: Number(reply[1]), consumed: Number(reply[2]) };
+}
+
+/** Returns true when credits were granted to an account with this id. */
+export async function isGranted(store: RecordStore, accountId: string, id: string): Promise<boolean> {
+  return (await store.connection.read(['HGET', keys.grants(accountId), id])) !== null;
 }
