@@ -154,7 +154,7 @@ export const keys = {
   /** Sorted set: short ids of an account's jobs and batches that have a webhook, by its creation. */
   deliveries: of('accountId', 'deliveries'),
 
-  /** Hash: receiver of webhooks → how many in a row were given up, and when its owners were told; expires by itself. */
+  /** Hash: receiver of webhooks → how many in a row were given up, when its owners were told, and when the last failed; expires by itself. */
   failingHooks: of('accountId', 'failing_hooks'),
 
   /** Hash: address → level of its next block, time of its last failed authentication, and times of those that count. */

@@ -156,6 +156,13 @@ export const jobScenarios: Readonly<Record<string, Scenario>> = {
     await store.connection.send(['HSET', keys.failingHooks(job.account), due.receiver, '4 0']);
     return (s) => endWebhook(s, due, attempt, { verdict: 'refused', status: 500 }, 5000);
   }),
+  'end-webhook that is refused by one receiver more than are kept': webhookStep(async (store, job) => {
+    const due = await dueOf(store, job);
+    const attempt = (await takeWebhook(store, due, 1000)) ?? 0;
+    const others = Array.from({ length: 100 }, (_, n) => [`other${n}`, `1 0 ${n + 1}`]).flat();
+    await store.connection.send(['HSET', keys.failingHooks(job.account), ...others]);
+    return (s) => endWebhook(s, due, attempt, { verdict: 'refused', status: 500 }, 5000);
+  }),
   'replay-webhook': webhookStep(async (store, job) => {
     const due = await dueOf(store, job);
     const attempt = (await takeWebhook(store, due, 1000)) ?? 0;
