@@ -193,6 +193,11 @@ describe('the namespace of the workers', function () {
       (_: Json, worker: Json) => delete worker.securityContext.readOnlyRootFilesystem,
       (_: Json, worker: Json) => (worker.securityContext.runAsGroup = 0),
       (pod: Json) => (pod.securityContext.seccompProfile = { type: 'Unconfined' }),
+      (pod: Json) => (pod.securityContext.fsGroup = 0),
+      (pod: Json) => (pod.securityContext.supplementalGroups = [1_000_680_000, 0]),
+      // The level "restricted" of PodSecurity takes this type.
+      (pod: Json) => (pod.securityContext.seLinuxOptions.type = 'container_engine_t'),
+      (_: Json, worker: Json) => (worker.securityContext.seLinuxOptions = { type: 'container_engine_t' }),
       (pod: Json) => (pod.securityContext.sysctls = [{ name: 'kernel.shm_rmid_forced', value: '1' }]),
     ]) {
       expect(await said(change), String(change)).to.match(/only the securityContext of workers|PodSecurity/);

@@ -106,7 +106,7 @@ variables:
 - message: |-
     trawl: only the securityContext of workers
   expression: |-
-    (has(variables.worker.securityContext)) && (variables.worker.securityContext.all(f, f in [dyn("allowPrivilegeEscalation"), dyn("privileged"), dyn("readOnlyRootFilesystem"), dyn("capabilities"), dyn("runAsUser"), dyn("runAsNonRoot"), dyn("seLinuxOptions")])) && (variables.worker.securityContext[?"allowPrivilegeEscalation"] == optional.of(false)) && (variables.worker.securityContext[?"privileged"] == optional.of(false)) && (variables.worker.securityContext[?"readOnlyRootFilesystem"] == optional.of(true)) && (variables.worker.securityContext[?"capabilities"] == optional.of({"drop": dyn([dyn("ALL")])})) && (variables.worker.securityContext.?runAsUser.orValue(1) > 0) && (variables.worker.securityContext.?runAsNonRoot.orValue(true))
+    (has(variables.worker.securityContext)) && (variables.worker.securityContext.all(f, f in [dyn("allowPrivilegeEscalation"), dyn("privileged"), dyn("readOnlyRootFilesystem"), dyn("capabilities"), dyn("runAsUser"), dyn("runAsNonRoot"), dyn("seLinuxOptions")])) && (variables.worker.securityContext[?"allowPrivilegeEscalation"] == optional.of(false)) && (variables.worker.securityContext[?"privileged"] == optional.of(false)) && (variables.worker.securityContext[?"readOnlyRootFilesystem"] == optional.of(true)) && (variables.worker.securityContext[?"capabilities"] == optional.of({"drop": dyn([dyn("ALL")])})) && (variables.worker.securityContext.?runAsUser.orValue(1) > 0) && (variables.worker.securityContext.?runAsNonRoot.orValue(true)) && (variables.worker.securityContext.?seLinuxOptions.orValue({}).all(f, f == 'level'))
 {{- else }}
 - message: |-
     trawl: only the securityContext of workers
@@ -213,7 +213,7 @@ variables:
 - message: |-
     trawl: only the securityContext of workers
   expression: |-
-    (has(variables.pod.securityContext)) && (variables.pod.securityContext.all(f, f in [dyn("runAsNonRoot"), dyn("seccompProfile"), dyn("fsGroup"), dyn("supplementalGroups"), dyn("seLinuxOptions")])) && (variables.pod.securityContext[?"runAsNonRoot"] == optional.of(true)) && (variables.pod.securityContext[?"seccompProfile"] == optional.of({"type": dyn("RuntimeDefault")})) && (variables.pod.securityContext.?runAsUser.orValue(1) > 0) && (variables.pod.securityContext.?runAsNonRoot.orValue(true))
+    (has(variables.pod.securityContext)) && (variables.pod.securityContext.all(f, f in [dyn("runAsNonRoot"), dyn("seccompProfile"), dyn("fsGroup"), dyn("supplementalGroups"), dyn("seLinuxOptions")])) && (variables.pod.securityContext[?"runAsNonRoot"] == optional.of(true)) && (variables.pod.securityContext[?"seccompProfile"] == optional.of({"type": dyn("RuntimeDefault")})) && (variables.pod.securityContext.?runAsUser.orValue(1) > 0) && (variables.pod.securityContext.?runAsNonRoot.orValue(true)) && (variables.pod.securityContext.?seLinuxOptions.orValue({}).all(f, f == 'level')) && (variables.pod.securityContext.?fsGroup.orValue(1) > 0) && (variables.pod.securityContext.?supplementalGroups.orValue([]).all(g, g > 0))
 {{- else }}
 - message: |-
     trawl: only the securityContext of workers

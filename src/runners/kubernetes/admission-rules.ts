@@ -132,7 +132,7 @@ function alternativesOf({ fields }: AdmissionAllowances, prefix: string) {
   });
 }
 
-/** Compares what the controller sets, and lets the cluster choose a user that is not root. */
+/** Compares what the controller sets, and lets the cluster choose a user and groups that are not root's, and an SELinux level, but no type. */
 function compareSecurity(name: 'pod' | 'worker', expected: object): AdmissionRule {
   const context = `${places[name]}.securityContext`;
   const known = literal([...Object.keys(expected), ...chosenByCluster[name]]);
@@ -146,6 +146,10 @@ function compareSecurity(name: 'pod' | 'worker', expected: object): AdmissionRul
     ...same,
     `${context}.?runAsUser.orValue(1) > 0`,
     `${context}.?runAsNonRoot.orValue(true)`,
+    `${context}.?seLinuxOptions.orValue({}).all(f, f == 'level')`,
+    ...(name === 'pod'
+      ? [`${context}.?fsGroup.orValue(1) > 0`, `${context}.?supplementalGroups.orValue([]).all(g, g > 0)`]
+      : []),
   );
 }
 
