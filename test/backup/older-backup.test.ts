@@ -1,0 +1,124 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { revoke } from '../../src/objects/revocations.ts';
+import { setAccount } from '../../src/store/accounts/set-account.ts';
+import { settleJob } from '../../src/store/jobs/settle-job.ts';
+import { keys } from '../../src/store/keys.ts';
+import { readTopup, setTopup } from '../../src/store/money/set-topup.ts';
+import { takePurchase } from '../../src/store/money/take-purchase.ts';
+import { admitted, aKey, anAccount, aRunningJob, completed, holder } from '../support/record.ts';
+import { eachWithRestoreScene, invite, type RestoreScene } from '../support/restore-scene.ts';
+
+describe('restores of an older backup', () => {
+  let target: RestoreScene['target'];
+  let store: RestoreScene['store'];
+  let restored: RestoreScene['restored'];
+  let objects: RestoreScene['objects'];
+  let backUp: RestoreScene['backUp'];
+  let restore: RestoreScene['restore'];
+  eachWithRestoreScene((scene) => {
+    ({ target, store, restored, objects, backUp, restore } = scene);
+  });
+
+  it('take rights away again that were revoked since, and name them', async () => {
+    const [one, other] = [await anAccount(store, { credits: 5 }), await anAccount(store, { credits: 5 })];
+    const [leaked, rotated, kept] = [await aKey(store, one.accountId), await aKey(store, one.accountId), one];
+    await invite(store, one.accountId, 'gone@example.com');
+    await admitted(store, other);
+    await backUp();
+    const now = Date.now();
+    const account = one.accountId;
+    const nothing = async () => {};
+    const open = async () => objects;
+    const made = randomUUID();
+    const later = now + 3_600_000;
+    await revoke(open, now, { kind: 'key', account, key: leaked.keyId, ends: now }, nothing);
+    await revoke(open, now, { kind: 'key', account, key: rotated.keyId, ends: later }, nothing);
+    await revoke(open, now, { kind: 'key', account, key: made, ends: now }, nothing);
+    await revoke(open, now, { kind: 'person', account, email: 'gone@example.com' }, nothing);
+    await revoke(open, now, { kind: 'account', account: other.accountId }, () =>
+      setAccount(store, other.accountId, { suspended: true }),
+    );
+    const { json } = await restore();
+    const named = json.revoked.map(({ kind, account: slug, name }: Record<string, string>) => [kind, slug, name]);
+    expect(named).to.have.deep.members([
+      ['key', one.slug, leaked.keyId.slice(0, 8)],
+      ['key', one.slug, rotated.keyId.slice(0, 8)],
+      ['person', one.slug, 'gone@example.com'],
+      ['account', other.slug, ''],
+    ]);
+    const keyFacts = (hash: string) => target.connection.send(['HMGET', keys.key(hash), 'active', 'expires']);
+    expect(await keyFacts(leaked.hash)).to.deep.equal(['0', '']);
+    expect(await keyFacts(rotated.hash)).to.deep.equal(['1', String(later)]);
+    expect(await keyFacts(kept.hash)).to.deep.equal(['1', '']);
+    expect(await target.connection.send(['HLEN', keys.people(account)])).to.equal(0);
+    const facts = await target.connection.send(['HMGET', keys.account(other.accountId), 'suspended', 'held']);
+    expect(facts).to.deep.equal(['1', '0']);
+  });
+
+  it('warn when the backup is older than what is kept of revocations', async () => {
+    const { accountId, keyId } = await anAccount(store);
+    const { folder } = await backUp();
+    const file = join(folder, 'manifest.json');
+    const facts = JSON.parse(readFileSync(file, 'utf8'));
+    expect((await restore()).json.revocations_since).to.equal(facts.begun_at);
+    const begun_at = new Date(Date.now() - 401 * 86_400_000).toISOString();
+    writeFileSync(file, JSON.stringify({ ...facts, begun_at }));
+    const revocation = { kind: 'key', account: accountId, key: keyId, ends: 1 } as const;
+    await revoke(
+      async () => objects,
+      Date.now(),
+      revocation,
+      async () => {},
+    );
+    const { json } = await restore('--replace');
+    expect(Date.now() - Date.parse(json.revocations_since)).to.be.within(400 * 86_400_000, 400 * 86_400_000 + 60_000);
+    expect(json.revoked).to.have.length(1);
+    expect((await restore('--replace', '--without-files')).json.revocations_since).to.equal(null);
+  });
+
+  it('list the jobs whose objects the record does not know, and keep these objects', async () => {
+    const caller = await anAccount(store, { credits: 5 });
+    const known = await aRunningJob(store, caller);
+    await backUp();
+    const later = await aRunningJob(store, caller);
+    for (const { id } of [known, later]) {
+      await objects.keep(`${id}/1/media.mp4`, Buffer.from('a film'));
+      await settleJob(store, holder, known, completed);
+    }
+    await objects.keep('days/paid/x/0/lines.gz', Buffer.from('lines'));
+    const { json } = await restore();
+    expect(json.unknown_jobs).to.deep.equal([later.id]);
+    expect(await objects.see(`${later.id}/1/media.mp4`)).not.to.equal(null);
+    expect(await target.connection.send(['ZCARD', keys.strays])).to.equal(1);
+  });
+
+  it('disable every automatic top-up, and drop a purchase that was never tried: it may be paid, over its cap or unwanted', async () => {
+    const { accountId, slug } = await anAccount(store, { quota: 5, paid: true });
+    await setTopup(store, accountId, { enabled: '1', pack_total: '10', monthly_cap_cents: '100', price_cents: '90' });
+    const since = Date.now() - 26 * 3_600_000;
+    const fields = ['purchase', 'asked', 'purchase_attempts', '0', 'purchase_since', String(since)];
+    await store.connection.send(['HSET', keys.topup(accountId), ...fields]);
+    await store.connection.send(['ZADD', keys.purchases, String(since), accountId]);
+    await anAccount(store);
+    await backUp();
+    const { json } = await restore();
+    expect(json.disabled_topups).to.deep.equal([slug]);
+    expect(await target.connection.send(['HGET', keys.account(accountId), 'topup'])).to.equal('');
+    expect(await takePurchase(restored, accountId, 90_000)).to.equal(null);
+    const topup = await readTopup(restored, accountId);
+    expect(topup).to.include({ enabled: '0', purchase: '', monthly_cap_cents: '100' });
+    expect(Date.now() - Number(topup.last_purchase_at)).to.be.within(0, 60_000);
+  });
+
+  it('leave automatic top-ups as they are when nothing happened after the backup', async () => {
+    const { accountId } = await anAccount(store, { quota: 5, paid: true });
+    await setTopup(store, accountId, { enabled: '1', pack_total: '10' });
+    await backUp();
+    expect((await restore('--nothing-since')).json.disabled_topups).to.deep.equal([]);
+    expect(await readTopup(restored, accountId)).to.deep.equal({ enabled: '1', pack_total: '10' });
+    expect(await target.connection.send(['HGET', keys.account(accountId), 'topup'])).to.equal('1');
+  });
+});
