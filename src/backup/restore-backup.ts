@@ -2,6 +2,7 @@ import { refuse } from '../base/errors.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { type RevocationObjects, readRevocations, revocationLifeMs } from '../objects/revocations.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
+import { noteRestore } from '../store/backup/note-restore.ts';
 import {
   disableTopups,
   emptyRecord,
@@ -72,6 +73,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
   const { restored, topups } = await copyEntries(options);
   const disabled = isLast ? [] : await disableTopups(store, topups);
   const disabledTopups = await Promise.all(disabled.map(async (id) => (await readAccount(store, id)).slug));
+  await noteRestore(store, manifest.taken_at);
   const revoked = await applyRevocations(store, revocations ?? []);
   const unknownJobs = objects ? await listUnknownJobs(store, objects.listNames()) : [];
   await openRestored(store, Date.parse(manifest.taken_at));

@@ -22,6 +22,7 @@ export const auditActions = [
   'block.clear',
   'drain.on',
   'drain.off',
+  'record.restore',
 ] as const;
 export type AuditAction = (typeof auditActions)[number];
 

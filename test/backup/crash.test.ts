@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { keys } from '../../src/store/keys.ts';
 import { prepareSchema } from '../../src/store/schema.ts';
-import { dumpRecord, runBeside } from '../support/backups.ts';
+import { dumpRecord, keysOfRestore, runBeside } from '../support/backups.ts';
 import { anAccount, storeOf } from '../support/record.ts';
 import { aFolder, startTestServer, type TestRecord } from '../support/redis.ts';
 import { root } from '../support/tree.ts';
@@ -74,7 +74,7 @@ describe('a backup or a restore that is killed', () => {
     expect(texts.every((text) => text === content)).to.equal(true);
     for (const { connection } of [source, target]) await connection.send(['UNLINK', ...ids.map(keys.webhook)]);
     const [before, after] = [await dumpRecord(source.url), await dumpRecord(target.url)];
-    for (const dump of [before, after]) for (const name of [keys.backup, keys.restored]) dump.delete(name);
+    for (const dump of [before, after]) for (const name of keysOfRestore) dump.delete(name);
     expect([...after]).to.deep.equal([...before]);
     expect((await runBeside(['account', 'list'], envOf(target))).code).to.equal(0);
   });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { keys } from '../../src/store/keys.ts';
 import { prepareSchema } from '../../src/store/schema.ts';
-import { dumpRecord, runBeside } from '../support/backups.ts';
+import { dumpRecord, keysOfRestore, runBeside } from '../support/backups.ts';
 import { anAccount, storeOf } from '../support/record.ts';
 import { aFolder, startTestCluster, startTestSentinel, startTestServer, type TestRecord } from '../support/redis.ts';
 
@@ -38,7 +38,7 @@ describe('backup and restore of', () => {
         // The command that takes the backup notes its release, too.
         before.delete(keys.releases);
         for (const dump of after) {
-          for (const name of [keys.releases, keys.backup, keys.restored]) dump.delete(name);
+          for (const name of [keys.releases, ...keysOfRestore]) dump.delete(name);
           expect([...dump]).to.deep.equal([...before]);
         }
       } finally {

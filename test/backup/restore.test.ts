@@ -3,9 +3,11 @@ import { appendFileSync, readdirSync, readFileSync, rmSync, utimesSync, writeFil
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { wholeService } from '../../src/store/audit/note-change.ts';
+import { readAudit } from '../../src/store/audit/read-audit.ts';
 import { keys } from '../../src/store/keys.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
-import { dumpRecord } from '../support/backups.ts';
+import { dumpRecord, keysOfRestore } from '../support/backups.ts';
 import { endJobs, makeAccounts } from '../support/populate.ts';
 import { anAccount, aRunningJob } from '../support/record.ts';
 import { eachWithRestoreScene, invite, type RestoreScene } from '../support/restore-scene.ts';
@@ -36,7 +38,7 @@ describe('backup and restore', () => {
     const { code, json } = await restore();
     expect(code).to.equal(0);
     const after = await dumpRecord(target.url);
-    const own = [keys.backup, keys.restored, keys.lead, keys.signInLinks(person)];
+    const own = [...keysOfRestore, keys.lead, keys.signInLinks(person)];
     for (const name of own) [before, after].map((dump) => dump.delete(name));
     expect([...after]).to.deep.equal([...before]);
     expect(json.keys).to.equal(after.size);
@@ -45,6 +47,8 @@ describe('backup and restore', () => {
     );
     const notes = (await target.connection.read(['HMGET' as 'HGET', keys.restored, 'taken_at'])) as unknown;
     expect(notes).to.deep.equal([String(Date.parse(taken_at))]);
+    const [entry] = await readAudit(restored, wholeService, { limit: 9, open: async () => null });
+    expect(entry).to.deep.include({ via: 'command', action: 'record.restore', account: '', change: { taken_at } });
   });
 
   it('take one moment while the service works: every balance follows from its ledger', async () => {

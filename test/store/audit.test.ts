@@ -20,6 +20,7 @@ import { setKey } from '../../src/store/accounts/set-key.ts';
 import { setPlan } from '../../src/store/accounts/set-plan.ts';
 import { wholeService } from '../../src/store/audit/note-change.ts';
 import { readAudit } from '../../src/store/audit/read-audit.ts';
+import { noteRestore } from '../../src/store/backup/note-restore.ts';
 import { keys } from '../../src/store/keys.ts';
 import { addPack } from '../../src/store/money/add-pack.ts';
 import { grantCredits } from '../../src/store/money/grant-credits.ts';
@@ -152,6 +153,11 @@ const rows: Readonly<Record<AuditAction, Row>> = {
   'drain.off': {
     prepare: (store) => beginDrain(store),
     change: endDrain,
+    target: () => '',
+    isOfService: true,
+  },
+  'record.restore': {
+    change: (store) => noteRestore(store, '2026-01-01T00:00:00.000Z'),
     target: () => '',
     isOfService: true,
   },

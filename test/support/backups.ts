@@ -1,4 +1,6 @@
 import { runAdmin } from '../../src/admin/admin.ts';
+import { wholeService } from '../../src/store/audit/note-change.ts';
+import { keys } from '../../src/store/keys.ts';
 import { openRedisClient } from '../../src/store/redis/redis-client.ts';
 import type { Json } from './json.ts';
 import type { CommandResult } from './operator.ts';
@@ -22,6 +24,9 @@ export async function runBeside(
   const code = await runAdmin([...line, '--json'], terminal);
   return { code, ...said, json: JSON.parse(said.out || 'null') };
 }
+
+/** Keys that a restore writes itself, so that they differ from the backup. */
+export const keysOfRestore = [keys.backup, keys.restored, keys.audit(wholeService), keys.auditStreams];
 
 /** Every key of the record with its value as Redis serializes it. */
 export async function dumpRecord(url: string): Promise<Map<string, string>> {
