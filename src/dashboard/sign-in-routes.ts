@@ -227,10 +227,11 @@ async function changeAccount(store: RecordStore, { signedIn, given }: DashboardC
 async function changePassword({ store, signedIn, accountId, given }: DashboardCall): Promise<ApiReply> {
   const { value, problem } = readPassword(given.password);
   if (problem !== undefined) throw refuse('bad_request', `Bad Request: ${problem}`);
-  if (!(await setPassword(store, { ...nameOf(signedIn), accountId }, await hashPassword(value)))) {
+  const removed = await setPassword(store, { ...nameOf(signedIn), accountId }, await hashPassword(value));
+  if (removed === null) {
     throw refuse('forbidden', 'A password of yours opens more than this account: sign in with it to change it');
   }
-  return { status: 200, body: { password_set: true } };
+  return { status: 200, body: { password_set: true, passkeys_removed: removed } };
 }
 
 async function showSessions(store: RecordStore, { signedIn }: DashboardCall): Promise<ApiReply> {

@@ -129,6 +129,42 @@ describe('passkeys', () => {
     expect(await remove()).to.equal(404);
   });
 
+  it('go with a lost password: the first one that is set in a session of a link leaves only those that were made there', async () => {
+    const intruder = await add();
+    const back = await signedIn();
+    const own = (await add(back, 'phone')).own;
+    const { json } = await back.ask('POST', '/api/password', { password: 'correct horse' });
+    expect(json).to.deep.equal({ password_set: true, passkeys_removed: 1 });
+    expect((await use(intruder.own.sign(await challenge()))).code).to.equal('sign_in_failed');
+    expect(JSON.stringify(await contentOf(api.store))).not.to.include(intruder.own.id);
+    const { browser, status } = await use(own.sign(await challenge()));
+    expect(status).to.equal(200);
+    browser.csrf = (await browser.ask('GET', '/api/session')).json.csrf;
+    await add(browser, 'desk');
+    const changed = await back.ask('POST', '/api/password', { password: 'correct horses' });
+    expect(changed.json).to.deep.equal({ password_set: true, passkeys_removed: 0 });
+    expect(await listed(back)).to.have.length(2);
+  });
+
+  it('of other accounts stay when a password is set by the link of an owner', async () => {
+    const unbound = (await add()).own;
+    const other = await api.addCaller();
+    const host = await signedIn(other.account, 'host@example.com');
+    const invite = async () => {
+      const { json } = await host.ask('POST', '/api/people', { email, role: 'member' });
+      const guest = openBrowser(api.dashboardUrl);
+      await guest.signIn(json.sign_in_url.split('#')[1]);
+      return guest;
+    };
+    const bound = (await add(await invite())).own;
+    const again = await invite();
+    const { json } = await again.ask('POST', '/api/password', { password: 'correct horse' });
+    expect(json.passkeys_removed).to.equal(1);
+    expect((await use(bound.sign(await challenge()))).status).to.equal(401);
+    expect((await use(unbound.sign(await challenge()))).status).to.equal(200);
+    await removePerson(api.store, other.account, email);
+  });
+
   it('open what the session opens in which they were made, and show nothing of another person', async () => {
     const unbound = (await add()).own;
     const other = await api.addCaller();

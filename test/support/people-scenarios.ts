@@ -112,6 +112,16 @@ export const peopleScenarios: Readonly<Record<string, Scenario>> = {
     (accountId, _link, session) => (s) => setPassword(s, { ...session, accountId }, 'hash'),
     true,
   ),
+  'set-password in a session of a link, with a passkey of before': async (store) => {
+    const { accountId } = await anAccount(store);
+    const [link, lost, before, session] = [aSecret(), aSecret(), aSecret(), aSecret()];
+    await invitePerson(store, invitation(accountId, 'owner', link.text));
+    await openSessionByLink(store, link.secretHash, { session: before, ...from });
+    await addPasskey(store, { ...before, accountId }, passkey);
+    await invitePerson(store, invitation(accountId, 'owner', lost.text));
+    await openSessionByLink(store, lost.secretHash, { session, ...from });
+    return { account: accountId, step: (s) => setPassword(s, { ...session, accountId }, 'hash') };
+  },
   'tell-expiry': async (store) => {
     const { accountId } = await anAccount(store);
     const expires = store.clock.now() + 8 * 86_400_000;

@@ -4,12 +4,11 @@ import { ask } from '/server.js';
 
 /** Password, passkeys and sessions of the person who is signed in. */
 export function AccountPage({ session, load }) {
-  const [isSet, setDone] = useState(false);
+  const [set, setDone] = useState(null);
   const { json, error, reload } = useAnswer('/api/sessions');
   const setPassword = async (form) => {
     if (form.get('password') !== form.get('again')) throw new Error('The two passwords differ');
-    await ask('POST', '/api/password', { password: form.get('password') });
-    setDone(true);
+    setDone(await ask('POST', '/api/password', { password: form.get('password') }));
     await load();
     await reload();
   };
@@ -36,7 +35,11 @@ export function AccountPage({ session, load }) {
     <p class="lead">${session.user.email}</p>
     <section class="card">
       <h2>${session.user.has_password ? 'Change your password' : 'Set a password'}</h2>
-      ${isSet && html`<${Notice} kind="good">The password is set. All your other sessions and sign-in links have ended.<//>`}
+      ${
+        set &&
+        html`<${Notice} kind="good">The password is set. All your other sessions and sign-in links have ended.
+        ${set.passkeys_removed > 0 && ' The passkeys from before this session are removed, too: add those again that are yours.'}<//>`
+      }
       <${Form} button="Set password" onSend=${setPassword}>
         <input type="hidden" name="user" autocomplete="username" value=${session.user.email} />
         <label>New password <small>8 to 256 characters</small>
@@ -45,7 +48,7 @@ export function AccountPage({ session, load }) {
         <label>The same again<input name="again" type="password" autocomplete="new-password" required /></label>
       <//>
     </section>
-    <${Passkeys} load=${load} />
+    <${Passkeys} key=${set?.passkeys_removed} load=${load} />
     <section class="card">
       <h2>Sessions</h2>
       ${

@@ -35,17 +35,42 @@ return { 'ended' }
 
 /**
  * Ends every other session and sign-in link of the person, then sets the password; repeatable. One that is set in a bound
- * session opens its account alone, replaces none that opens more, and ends only what is bound to that account, too. Answers {'set'} or {'refused'}.
+ * session opens its account alone, replaces none that opens more, and ends only what is bound to that account, too.
+ * The first one in a session of a link, by which somebody comes back who has lost their password, also removes the passkeys that were not made
+ * in that session: whoever knew the lost password may have added one. Answers {'set', removed passkeys} or {'refused'}.
  */
 const setPasswordScript = script(
   'set-password',
   'needs memory',
-  ['person', 'sessions', 'signInLinks', ...noteKeyNames] as const,
+  ['person', 'sessions', 'signInLinks', 'passkeys', 'passkeyOwners', ...noteKeyNames] as const,
   ['secretHash', 'password', ...noteArgNames] as const,
   /* lua */ `${noteChange}
 local json = redis.call('HGET', sessions, secretHash)
 if not json or redis.call('EXISTS', person) == 0 then return { 'refused' } end
-local session = cjson.decode(json)
+local session, removed = cjson.decode(json), 0
+local function end_recovery()
+  if session.link then
+    session.link = nil
+    redis.call('HSET', sessions, secretHash, cjson.encode(session))
+  end
+  return { 'set', removed }
+end
+local function remove_passkeys()
+  local flat = session.link and redis.call('HGETALL', passkeys) or {}
+  for n = 1, #flat, 2 do
+    local passkey = cjson.decode(flat[n + 1])
+    if passkey.session ~= secretHash and (not session.bound or passkey.account == session.account) then
+      local owner = redis.call('HGET', passkeyOwners, flat[n])
+      undos[#undos + 1] = function()
+        redis.pcall('HSET', passkeys, flat[n], flat[n + 1])
+        if owner then redis.pcall('HSET', passkeyOwners, flat[n], owner) end
+      end
+      redis.call('HDEL', passkeyOwners, flat[n])
+      redis.call('HDEL', passkeys, flat[n])
+      removed = removed + 1
+    end
+  end
+end
 if session.bound then
   local known = redis.call('HMGET', person, 'password', 'password_account')
   if known[1] and known[1] ~= '' and known[2] ~= session.account then return { 'refused' } end
@@ -57,16 +82,18 @@ if session.bound then
       if other.bound and other.account == session.account and flat[n] ~= secretHash then redis.call('HDEL', name, flat[n]) end
     end
   end
+  remove_passkeys()
   redis.call('HSET', person, 'password', password, 'password_account', session.account)
-  return { 'set' }
+  return end_recovery()
 end
 if note_change() then return { 'audit_full' } end
 for _, other in ipairs(redis.call('HKEYS', sessions)) do
   if other ~= secretHash then redis.call('HDEL', sessions, other) end
 end
 redis.call('DEL', signInLinks)
+remove_passkeys()
 redis.call('HSET', person, 'password', password, 'password_account', '')
-return { 'set' }
+return end_recovery()
 `,
 );
 
@@ -85,14 +112,17 @@ export async function endSession(store: RecordStore, session: SessionName): Prom
   await run(store, endSessionScript, { ...session });
 }
 
-/** Sets the hash of a person's password, and ends their other sessions and links; returns false when the session has ended. */
+/**
+ * Sets the hash of a person's password, and ends their other sessions and links; returns how many passkeys went with the old one, `null` when
+ * the session has ended.
+ */
 export async function setPassword(
   store: RecordStore,
   session: SessionName & { readonly accountId: string },
   password: string,
-): Promise<boolean> {
+): Promise<number | null> {
   const noted = noteOf(store, session.accountId, { action: 'person.password', target: store.actor?.who ?? '' });
   const reply = await run(store, setPasswordScript, { ...session, password, ...noted });
   requireNoted(reply);
-  return reply[0] === 'set';
+  return reply[0] === 'set' ? Number(reply[1]) : null;
 }

@@ -53,7 +53,8 @@ if passkey then
   redis.call('HSET', passkeys, passkeyId, cjson.encode(passkey))
 end
 if oldHash ~= '' then redis.call('HDEL', sessions, oldHash) end
-keep_newest(sessions, secretHash, { account = account, bound = bound, ['until'] = tonumber(until_at), at = now, ip = ip, agent = agent })
+keep_newest(sessions, secretHash, { account = account, bound = bound, ['until'] = tonumber(until_at), at = now, ip = ip, agent = agent,
+  link = linkHash ~= '' or nil })
 return { 'opened' }
 `,
 );
