@@ -4,7 +4,9 @@ import { isEnded, type Job } from '../../src/model/job.ts';
 import { sharesOf } from '../../src/model/preemption.ts';
 import { admitCall, type CreditCall } from '../../src/store/access/admit-call.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
+import { listOpen } from '../../src/store/jobs/open-work.ts';
 import { readJob } from '../../src/store/jobs/read-job.ts';
+import { keys } from '../../src/store/keys.ts';
 import type { RedisClient } from '../../src/store/redis/redis-client.ts';
 import type { RecordStore } from '../../src/store/script.ts';
 import type { LuaMutant } from '../mutation/lua-mutants.ts';
@@ -32,7 +34,7 @@ const limits = {
   maxStoringMs: 24 * 3_600_000,
   maxAttemptMs: 3_600_000,
 };
-const slots = 3;
+export const slots = 3;
 const ticks = [100, 500, 2_000, 10_000, 60_000, 600_000];
 /** Time that passes before everything that waits for it happens: no longer than the controllers' own steps. */
 const stepMs = 10_000;
@@ -50,12 +52,18 @@ export class SimulatedService {
   readonly #direct: RecordStore;
   readonly cluster = new SimulatedCluster();
   readonly accounts: Account[] = [];
+  /** Ids of packs, oldest first. */
+  readonly packs: string[] = [];
+  /** Most jobs that had a slot at once. */
+  mostActive = 0;
   /** Jobs that a caller was told of, and the status in which each was first seen at its end. */
   readonly told = new Set<string>();
   /** Those of them that have a webhook. */
   readonly withWebhook = new Set<string>();
   readonly #ended = new Map<string, string>();
   readonly #controllers: { readonly owner: Owner; readonly controller: Controller }[] = [];
+  /** The API that callers reach; a restore ends it, and with it the calls in hand. */
+  #api: Owner = { name: 'api', isDead: false, isPaused: false };
   #made = 0;
   #putBack: (() => Promise<void>) | null = null;
   #keptTold = new Set<string>();
@@ -76,9 +84,11 @@ export class SimulatedService {
   }
 
   async begin(): Promise<void> {
-    for (const wanted of [{ credits: 4 }, { quota: 3, packs: [1], weight: 2 }, { credits: 1, concurrency: 1 }]) {
+    for (const wanted of [{ credits: 4 }, { quota: 3, packs: [1, 1], weight: 2 }, { credits: 1, concurrency: 1 }]) {
       this.accounts.push(await anAccount(this.#direct, wanted));
     }
+    const queues = this.accounts.map(({ accountId }) => keys.packQueue(accountId));
+    for (const queue of queues) this.packs.push(...(await this.store.connection.read(['ZRANGE', queue, '0', '-1'])));
     await this.#startController();
   }
 
@@ -138,17 +148,14 @@ export class SimulatedService {
 
   /** Final states change never: returns those that did. */
   async changedEnds(): Promise<string[]> {
-    const changed: string[] = [];
-    for (const [id, status] of this.#ended) {
-      const now = (await readJob(this.#direct, id))?.status;
-      if (now !== status) changed.push(`${id}: ${status}, then ${now}`);
-    }
-    return changed;
+    const now = new Map((await this.jobs()).map((job) => [job?.id, job?.status]));
+    return [...this.#ended].filter(([id, status]) => now.get(id) !== status).map(([id, status]) => `${id}: ${status}`);
   }
 
   async #isDone(): Promise<boolean> {
-    const jobs = await this.jobs();
-    return jobs.every((job) => job === null || isEnded(job.status)) && this.cluster.workers.size === 0;
+    // Jobs of which nobody was told count, too: their answer was lost.
+    const open = await Promise.all(this.accounts.map(({ accountId }) => listOpen(this.#direct, accountId)));
+    return open.flat().length === 0 && this.cluster.workers.size === 0;
   }
 
   /** Lets time pass; meanwhile the calls happen, or, when the service `hangs`, none of them is answered in time. */
@@ -172,6 +179,8 @@ export class SimulatedService {
   }
 
   async #noteEnds(): Promise<void> {
+    const active = await this.#direct.connection.read(['ZCARD', keys.active]);
+    this.mostActive = Math.max(this.mostActive, active);
     for (const job of await this.jobs()) {
       if (job !== null && isEnded(job.status) && !this.#ended.has(job.id)) this.#ended.set(job.id, job.status);
     }
@@ -236,12 +245,11 @@ export class SimulatedService {
     const { choices } = this.#given;
     const account = this.accounts[choices.pick(this.accounts.length)]!;
     const id = `00000000-0000-4000-8000-${String(++this.#made).padStart(12, '0')}`;
-    const owner: Owner = { name: 'api', isDead: false, isPaused: false };
     const repeat = choices.pick(3) === 0 ? { key: `key ${choices.pick(3)}`, request: 'same' } : null;
     const receiver = `${account.accountId}@example.com/hook`;
     const webhook = choices.pick(2) === 0 ? { url: 'https://example.com/hook', receiver, authorization: '' } : null;
     const call: CreditCall = { id, valid: true, isOpen: true, repeat, work: { ...aDownload, webhook } };
-    admitCall(this.#record.storeFor(owner), account, call).then(
+    admitCall(this.#record.storeFor(this.#api), account, call).then(
       (answer) => {
         if (!('admitted' in answer)) return;
         this.told.add(answer.admitted);
@@ -256,7 +264,7 @@ export class SimulatedService {
     const ids = [...this.told];
     const id = ids[this.#given.choices.pick(ids.length || 1)];
     if (id === undefined) return 'none';
-    const store = this.#record.storeFor({ name: 'api', isDead: false, isPaused: false });
+    const store = this.#record.storeFor(this.#api);
     const cancel = async () => {
       const job = await readJob(store, id);
       if (job !== null) await cancelJob(store, job, 'Cancelled');
@@ -275,6 +283,8 @@ export class SimulatedService {
   async #restore(): Promise<string> {
     if (this.#putBack === null) return 'none';
     for (const { owner } of this.#controllers) owner.isDead = true;
+    this.#api.isDead = true;
+    this.#api = { ...this.#api, isDead: false };
     await this.#putBack();
     this.#putBack = null;
     this.told.clear();
