@@ -4,7 +4,7 @@ import { makeAccountId } from '../model/api-key.ts';
 import { type Usage, usage } from '../model/money.ts';
 import { readAccountName, readPlanName } from '../model/operator-input.ts';
 import { writeTime } from '../model/timestamp.ts';
-import { revoke } from '../objects/revocations.ts';
+import { noteAccountResumed, revoke } from '../objects/revocations.ts';
 import { createAccount } from '../store/accounts/create-account.ts';
 import { findAccount, listAccounts, readAccount } from '../store/accounts/read-accounts.ts';
 import { readSnapshot } from '../store/accounts/read-snapshot.ts';
@@ -103,7 +103,9 @@ export const accountCommands = [
       const webhook_secret = secret ? (await seal()).seal('webhook_secret', secret) : secret;
       const work = () => setAccount(store, id, { ...change, webhook_secret });
       const suspension = { kind: 'account', account: id } as const;
-      const account = await (given.suspended ? revoke(objects, store.clock.now(), suspension, work) : work());
+      const now = store.clock.now();
+      const account = await (given.suspended ? revoke(objects, now, suspension, work) : work());
+      if (given.suspended === false) await noteAccountResumed(objects, now, id);
       const cancelled = given.suspended ? await cancelOpen(store, id) : 0;
       const shown: Record<string, string> = secret ? { webhook_secret: secret } : {};
       const notes = [

@@ -3,7 +3,7 @@ import { type Key, type Quotas, type QuotaWindow, quotaWindows } from '../model/
 import { makeAccountId, makeKey, readKey } from '../model/api-key.ts';
 import { readAlias, readCategory } from '../model/operator-input.ts';
 import { writeTime } from '../model/timestamp.ts';
-import { endOfKey, revoke } from '../objects/revocations.ts';
+import { endOfKey, noteKeyChanged, revoke } from '../objects/revocations.ts';
 import { createAccount } from '../store/accounts/create-account.ts';
 import { createKey } from '../store/accounts/create-key.ts';
 import { deleteKey } from '../store/accounts/delete-key.ts';
@@ -98,10 +98,12 @@ export const keyCommands = [
       const account = await findAccount(store, given.SLUG);
       const change = { active, category, expires, quotas: quotasOf(given) };
       const work = () => setKey(store, account, given.ALIAS, change);
-      const ends = endOfKey(change, store.clock.now());
+      const now = store.clock.now();
+      const ends = endOfKey(change, now);
       const { id } = await findKey(store, account, given.ALIAS);
       const revocation = { kind: 'key', account, key: id, ends: ends ?? 0 } as const;
-      const key = ends === null ? await work() : await revoke(objects, store.clock.now(), revocation, work);
+      const key = ends === null ? await work() : await revoke(objects, now, revocation, work);
+      await noteKeyChanged(objects, now, account, change, key);
       return { value: shapeOf(key), text: tableText([rowOf(key)], '') };
     },
   }),

@@ -6,7 +6,7 @@ import { makeKey, readExpiry, readKey } from '../model/api-key.ts';
 import { type ReadInput, readAlias, readCategory, readWhole, readWholeOrNone } from '../model/operator-input.ts';
 import { recordLimits } from '../model/record-limits.ts';
 import { writeTime } from '../model/timestamp.ts';
-import { endOfKey, type RevocationObjects, revoke } from '../objects/revocations.ts';
+import { endOfKey, noteKeyChanged, type RevocationObjects, revoke } from '../objects/revocations.ts';
 import { createKey } from '../store/accounts/create-key.ts';
 import { deleteKey } from '../store/accounts/delete-key.ts';
 import { listUsedKeys, type UsedKey } from '../store/accounts/read-key-usage.ts';
@@ -76,8 +76,10 @@ async function changeKey(objects: RevocationObjects, call: DashboardCall): Promi
   const { store, req, accountId, given } = call;
   const [alias, change] = [String(req.params.alias), readChange(given)];
   const work = () => setKey(store, accountId, alias, change);
-  const ends = endOfKey(change, store.clock.now());
+  const now = store.clock.now();
+  const ends = endOfKey(change, now);
   const changed = await (ends === null ? work() : endKey(objects, call, alias, ends, work));
+  await noteKeyChanged(async () => objects, now, accountId, change, changed);
   const { used: _, ...key } = keyJson({ ...changed, used: null });
   return { status: 200, body: key };
 }

@@ -12,14 +12,31 @@ export type Revocation =
   /** Suspended or removed. */
   | { readonly kind: 'account'; readonly account: string };
 
+/** A key that works again, or an account that is no longer suspended. */
+interface Resumption {
+  readonly kind: 'resumed';
+  readonly account: string;
+  /** Id of the key; `null` for the account. */
+  readonly key: string | null;
+  /** When the key expires now, in milliseconds. */
+  readonly expires: number | null;
+}
+
 /** A revocation as it is kept. `at`: milliseconds. */
 export type KeptRevocation = Revocation & { readonly at: number };
+
+type KeptNote = KeptRevocation | (Resumption & { readonly at: number });
 
 export type RevocationObjects = Pick<ObjectStore, 'keep' | 'read' | 'remove' | 'listNames'>;
 
 /** When a change of a key ends it, in milliseconds; `null` when it does not. */
 export function endOfKey(change: { active?: boolean | undefined; expires?: number | null | undefined }, now: number) {
   return change.active === false ? now : (change.expires ?? null);
+}
+
+/** Returns true for a change of a key after which it may work longer than before. */
+function resumesKey(change: { active?: boolean | undefined; expires?: number | null | undefined }): boolean {
+  return change.active === true || change.expires !== undefined;
 }
 
 const place = 'revocations/';
@@ -40,11 +57,9 @@ export async function revoke<T>(
   change: () => Promise<T>,
 ): Promise<T> {
   const at = Math.floor(now);
-  const prefix = `${place}${dayNameOf(at)}/${randomUUID()}/`;
-  const body = Buffer.from(JSON.stringify({ ...revocation, at } satisfies KeptRevocation));
+  const prefix = prefixOf(at);
   const write = async () => {
-    const objects = await open();
-    await objects.keep(`${prefix}${note}`, body);
+    await keepNote(await open(), prefix, { ...revocation, at });
     return null;
   };
   // An object store that hangs does not delay the revocation.
@@ -61,14 +76,65 @@ export async function revoke<T>(
   throw Object.assign(refuse('unavailable', sentence), { cause: failure });
 }
 
-/** Returns the revocations since a moment, oldest first. */
+/**
+ * Notes that an account is no longer suspended, after that was done; `since`: before it was begun, so that a revocation at the same
+ * time stands.
+ */
+export async function noteAccountResumed(
+  open: () => Promise<RevocationObjects>,
+  since: number,
+  account: string,
+): Promise<void> {
+  await noteResumed(open, since, { kind: 'resumed', account, key: null, expires: null });
+}
+
+/** Notes the same of a key, if the change may have let it work again or longer. */
+export async function noteKeyChanged(
+  open: () => Promise<RevocationObjects>,
+  since: number,
+  account: string,
+  change: { active?: boolean | undefined; expires?: number | null | undefined },
+  { id, active, expires }: { readonly id: string; readonly active: boolean; readonly expires: number | null },
+): Promise<void> {
+  if (!active || !resumesKey(change)) return;
+  await noteResumed(open, since, { kind: 'resumed', account, key: id, expires });
+}
+
+async function noteResumed(open: () => Promise<RevocationObjects>, since: number, resumption: Resumption) {
+  const at = Math.floor(since);
+  try {
+    await keepNote(await open(), prefixOf(at), { ...resumption, at });
+  } catch {
+    // A note that is missing errs on the safe side: a restore revokes again, and names it.
+  }
+}
+
+/** Returns the revocations since a moment that were not taken back later, oldest first. */
 export async function readRevocations(objects: RevocationObjects, since: number): Promise<KeptRevocation[]> {
-  const found: KeptRevocation[] = [];
+  const found: KeptNote[] = [];
   const firstDay = dayNameOf(since);
   for await (const days of objects.listNames(place)) {
     for (const day of days.filter((name) => name >= firstDay)) found.push(...(await readDay(objects, day)));
   }
-  return found.filter(({ at }) => at >= since).sort((a, b) => a.at - b.at);
+  return findStanding(found.filter(({ at }) => at >= since).sort((a, b) => a.at - b.at));
+}
+
+function findStanding(notes: readonly KeptNote[]): KeptRevocation[] {
+  let standing: KeptRevocation[] = [];
+  for (const note of notes) {
+    if (note.kind !== 'resumed') {
+      standing.push(note);
+      continue;
+    }
+    const { account, key, expires, at } = note;
+    const isTakenBack = (one: KeptRevocation) =>
+      one.at < at &&
+      one.account === account &&
+      (key === null ? one.kind === 'account' : one.kind === 'key' && one.key === key);
+    standing = standing.filter((one) => !isTakenBack(one));
+    if (key !== null && expires !== null) standing.push({ kind: 'key', account, key, ends: expires, at });
+  }
+  return standing;
 }
 
 /** Removes the revocations of days that ended before a moment; returns the number of days. */
@@ -89,8 +155,16 @@ export async function removeRevocations(
   return removed;
 }
 
-async function readDay(objects: RevocationObjects, day: string): Promise<KeptRevocation[]> {
-  const found: KeptRevocation[] = [];
+async function keepNote(objects: RevocationObjects, prefix: string, kept: KeptNote): Promise<void> {
+  await objects.keep(`${prefix}${note}`, Buffer.from(JSON.stringify(kept)));
+}
+
+function prefixOf(at: number): string {
+  return `${place}${dayNameOf(at)}/${randomUUID()}/`;
+}
+
+async function readDay(objects: RevocationObjects, day: string): Promise<KeptNote[]> {
+  const found: KeptNote[] = [];
   for await (const names of objects.listNames(`${place}${day}/`)) {
     for (const name of names) {
       const bytes = await objects.read(`${place}${day}/${name}/${note}`);

@@ -10,16 +10,18 @@ import { readTopup, setTopup } from '../../src/store/money/set-topup.ts';
 import { takePurchase } from '../../src/store/money/take-purchase.ts';
 import { admitted, aKey, anAccount, aRunningJob, completed, holder } from '../support/record.ts';
 import { eachWithRestoreScene, invite, type RestoreScene } from '../support/restore-scene.ts';
+import { until } from '../support/until.ts';
 
 describe('restores of an older backup', () => {
   let target: RestoreScene['target'];
   let store: RestoreScene['store'];
   let restored: RestoreScene['restored'];
   let objects: RestoreScene['objects'];
+  let admin: RestoreScene['admin'];
   let backUp: RestoreScene['backUp'];
   let restore: RestoreScene['restore'];
   eachWithRestoreScene((scene) => {
-    ({ target, store, restored, objects, backUp, restore } = scene);
+    ({ target, store, restored, objects, admin, backUp, restore } = scene);
   });
 
   it('take rights away again that were revoked since, and name them', async () => {
@@ -56,6 +58,39 @@ describe('restores of an older backup', () => {
     expect(await target.connection.send(['HLEN', keys.people(account)])).to.equal(0);
     const facts = await target.connection.send(['HMGET', keys.account(other.accountId), 'suspended', 'held']);
     expect(facts).to.deep.equal(['1', '0']);
+  });
+
+  it('leave what was revoked and given back since, and its open jobs', async () => {
+    const caller = await anAccount(store, { credits: 5 });
+    const { accountId, slug, keyId, hash } = caller;
+    const [again, ended] = [await aKey(store, accountId), await aKey(store, accountId)];
+    await admitted(store, caller);
+    await backUp();
+    const change = async (...line: string[]) => {
+      await admin(...line);
+      // A revocation in the same millisecond would stand.
+      const now = Date.now();
+      await until(async () => Date.now() > now, 5, 'the next millisecond');
+    };
+    const aliasOf = (key: { keyId: string }) => key.keyId.slice(0, 8);
+    for (const suspended of ['yes', 'no']) await change('account', 'set', slug, '--suspended', suspended);
+    for (const active of ['no', 'yes']) await change('key', 'set', slug, aliasOf(again), '--active', active);
+    for (const active of ['no', 'yes', 'no']) await change('key', 'set', slug, aliasOf(ended), '--active', active);
+    const soon = new Date(Date.now() + 3_600_000).toISOString();
+    await change('key', 'set', slug, keyId.slice(0, 8), '--expires', soon);
+    await change('key', 'set', slug, keyId.slice(0, 8), '--active', 'yes');
+    const { json } = await restore();
+    const named = json.revoked.map(({ kind, name }: Record<string, string>) => [kind, name]);
+    expect(named).to.have.deep.members([
+      ['key', aliasOf(ended)],
+      ['key', keyId.slice(0, 8)],
+    ]);
+    const keyFacts = (one: string) => target.connection.send(['HMGET', keys.key(one), 'active', 'expires']);
+    expect(await keyFacts(again.hash)).to.deep.equal(['1', '']);
+    expect(await keyFacts(ended.hash)).to.deep.include('0');
+    expect(await keyFacts(hash)).to.deep.equal(['1', String(Date.parse(soon))]);
+    const facts = await target.connection.send(['HMGET', keys.account(accountId), 'suspended', 'held']);
+    expect(facts).to.deep.equal(['0', '1']);
   });
 
   it('warn when the backup is older than what is kept of revocations', async () => {

@@ -21,6 +21,8 @@ export interface RestoreScene {
   readonly folder: string;
   readonly objects: FolderStore;
   readonly backups: string;
+  /** One `admin` command beside the record that is backed up. */
+  admin(...line: string[]): Promise<Json>;
   /** Takes a backup with these options; returns its manifest. */
   backUp(...options: string[]): Promise<Json>;
   /** Restores the newest backup with these options. */
@@ -55,13 +57,15 @@ async function makeScene(source: TestRecord, target: TestRecord): Promise<Restor
   const backups = join(folder, 'backups');
   const beside = ({ url }: TestRecord, ...line: string[]) =>
     runBeside(line, { TRAWL_REDIS_URL: url, TRAWL_DATA: folder });
+  const admin = async (...line: string[]) => {
+    const { code, json, out } = await beside(source, ...line);
+    expect(code, out).to.equal(0);
+    return json;
+  };
   return {
     ...{ source, target, store, restored, folder, remove, objects, backups },
-    async backUp(...options) {
-      const { code, json, out } = await beside(source, 'record', 'backup', backups, ...options);
-      expect(code, out).to.equal(0);
-      return json;
-    },
+    admin,
+    backUp: (...options) => admin('record', 'backup', backups, ...options),
     restore: (...options) => beside(target, 'record', 'restore', backups, ...options),
     restoreFrom: (given) => beside(target, 'record', 'restore', given),
   };
