@@ -120,7 +120,7 @@ async function check(service: SimulatedService): Promise<void> {
         checksum: job.delivered!.sha256,
       });
     }
-    const drawn = entries.flatMap(({ pack }) => (pack === null ? [] : [pack])).toReversed();
+    const drawn = entries.flatMap(({ kind, pack }) => (kind === 'charge' && pack !== null ? [pack] : [])).toReversed();
     expect(
       drawn.map((pack) => service.packs.indexOf(pack)),
       'packs, oldest first',
