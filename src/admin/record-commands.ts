@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { Backup } from '../backup/backup-manifest.ts';
 import type { RestoreReport } from '../backup/restore-backup.ts';
 import { refuse } from '../base/errors.ts';
+import { invoiceNumber } from '../model/purchase.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { type CommandResult, command, type ParseValue } from './command.ts';
 import { flag, wholeNumber } from './command-values.ts';
@@ -43,14 +44,14 @@ export const recordCommands = [
     group: 'record',
     verb: 'restore',
     text: 'Puts a backup in place of the record while the service is stopped, and names what the backup did not know.',
-    json: '{folder, taken_at, keys, revoked, revocations_since, unknown_jobs, disabled_topups}',
+    json: '{folder, taken_at, keys, revoked, revocations_since, unknown_jobs, disabled_topups, next_invoice}',
     whileStopped: true,
     operands: { DIR: { read: folder, text: 'Folder of one backup, or of several, of which the newest is taken.' } },
     options: {
       replace: { read: flag, text: 'Removes the record that is there.' },
       'nothing-since': {
         read: flag,
-        text: 'The service was stopped before the backup was taken and has not run since: automatic top-ups stay as they are.',
+        text: 'The service was stopped before the backup was taken and has not run since: automatic top-ups stay as they are, and invoices go on without a gap.',
       },
       'without-files': {
         read: flag,
@@ -76,8 +77,16 @@ export const recordCommands = [
 
 function reportOf({ folder, manifest }: Backup, report: RestoreReport): CommandResult {
   const { taken_at, begun_at } = manifest;
-  const { keys, revocationsSince, revoked, unknownJobs: unknown_jobs, disabledTopups: disabled_topups } = report;
+  const {
+    keys,
+    revocationsSince,
+    revoked,
+    unknownJobs: unknown_jobs,
+    disabledTopups: disabled_topups,
+    nextInvoice,
+  } = report;
   const rows = revoked.map(({ at, ...row }) => ({ 'revoked (UTC)': timeText(at), ...row }));
+  const next_invoice = nextInvoice === null ? null : invoiceNumber(nextInvoice);
   const isTooOld = revocationsSince !== null && revocationsSince > Date.parse(begun_at);
   const lists = [
     isTooOld
@@ -92,10 +101,13 @@ function reportOf({ folder, manifest }: Backup, report: RestoreReport): CommandR
       'Accounts whose automatic top-up is disabled, because what was bought, spent or changed since is not known',
       disabled_topups,
     ),
+    next_invoice === null
+      ? ''
+      : `\nThe next invoice is ${next_invoice}: the numbers before it may have been given after the backup.\n`,
   ];
   return {
     value: {
-      ...{ folder, taken_at, keys, unknown_jobs, disabled_topups },
+      ...{ folder, taken_at, keys, unknown_jobs, disabled_topups, next_invoice },
       revocations_since: writeTime(revocationsSince),
       revoked: revoked.map(({ at, ...row }) => ({ ...row, at: writeTime(at) })),
     },

@@ -10,6 +10,7 @@ import {
   openRestored,
   refusalToRestore,
   restoreEntries,
+  skipInvoices,
 } from '../store/backup/restore-entries.ts';
 import { listUnknownJobs } from '../store/jobs/stray-objects.ts';
 import { keys } from '../store/keys.ts';
@@ -40,6 +41,8 @@ export interface RestoreReport {
   readonly unknownJobs: readonly string[];
   /** Slugs of the accounts whose automatic top-up was enabled. */
   readonly disabledTopups: readonly string[];
+  /** Number of the next invoice, behind a gap; `null` without one. */
+  readonly nextInvoice: number | null;
 }
 
 /** A change that was noted may have been carried out so much later. */
@@ -73,12 +76,13 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
   const { restored, topups } = await copyEntries(options);
   const disabled = isLast ? [] : await disableTopups(store, topups);
   const disabledTopups = await Promise.all(disabled.map(async (id) => (await readAccount(store, id)).slug));
+  const nextInvoice = isLast ? null : await skipInvoices(store, begun);
   await noteRestore(store, manifest.taken_at);
   const revoked = await applyRevocations(store, revocations ?? []);
   const unknownJobs = objects ? await listUnknownJobs(store, objects.listNames()) : [];
   await openRestored(store, Date.parse(manifest.taken_at));
   const revocationsSince = objects && Math.max(begun, Math.floor(store.clock.now()) - revocationLifeMs);
-  return { keys: restored, revoked, revocationsSince, unknownJobs, disabledTopups };
+  return { keys: restored, revoked, revocationsSince, unknownJobs, disabledTopups, nextInvoice };
 }
 
 async function copyEntries({ store, backup, progress }: RestoreOptions) {

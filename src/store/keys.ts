@@ -73,7 +73,7 @@ export const keys = {
   purchases: one('purchases'),
   /** Hash: purchase id → JSON of a purchase that ended (`money/read-purchases.ts`). */
   bought: of('accountId', 'bought'),
-  /** List: `account/purchase` of every purchase that was paid; the number of an invoice is its place here, so none is left out. */
+  /** List: `account/purchase` of every purchase that was paid; the number of an invoice is its place here, so none is left out. Empty: left out by a restore. */
   invoices: one('invoices'),
   /** Hash: id of the provider's payment → `account/purchase`. */
   payments: one('payments'),

@@ -26,7 +26,7 @@ export async function runBeside(
 }
 
 /** Keys that a restore writes itself, so that they differ from the backup. */
-export const keysOfRestore = [keys.backup, keys.restored, keys.audit(wholeService), keys.auditStreams];
+export const keysOfRestore = [keys.backup, keys.restored, keys.audit(wholeService), keys.auditStreams, keys.invoices];
 
 /** Every key of the record with its value as Redis serializes it. */
 export async function dumpRecord(url: string): Promise<Map<string, string>> {
