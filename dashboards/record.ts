@@ -97,7 +97,7 @@ export const record: Board = {
         kind: 'lines',
         title: 'Scripts',
         good: 'It follows calls and jobs.',
-        unit: units.RequestsPerSecond,
+        unit: units.OpsPerSecond,
         queries: { [rate('redis_seconds_count', '', 'script')]: '{{script}}' },
       },
       {

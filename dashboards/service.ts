@@ -129,7 +129,7 @@ export const service: Board = {
         logs: 'the job ended',
         title: 'Jobs that end, by outcome and blame',
         good: 'Mostly completed. A growing share of `site` points to an old yt-dlp, of `us` to a fault.',
-        unit: units.RequestsPerSecond,
+        unit: units.OpsPerSecond,
         queries: { [rate('jobs_total', '', 'outcome, blame')]: '{{outcome}} {{blame}}' },
       },
       {
@@ -167,7 +167,7 @@ export const service: Board = {
         logs: 'an attempt to deliver a webhook ended',
         title: 'Webhook attempts',
         good: 'Mostly delivered. Retried and failed ones are usually receivers that are away.',
-        unit: units.RequestsPerSecond,
+        unit: units.OpsPerSecond,
         queries: { [rate('webhook_deliveries_total', '', 'outcome')]: '{{outcome}}' },
       },
     ],

@@ -1,6 +1,6 @@
 import * as units from '@grafana/grafana-foundation-sdk/units';
 import type { Board } from './panels.ts';
-import { growth, of, rate } from './queries.ts';
+import { growth, of, rate, recently } from './queries.ts';
 
 /** Sites that callers name, and the proxy on the way to them. */
 export const sources: Board = {
@@ -36,10 +36,10 @@ export const sources: Board = {
       {
         kind: 'number',
         title: 'Connections that cannot be made',
-        good: 'Below 10 %. Above half the way out is broken: see TrawlEgressFails.',
+        good: 'Below 10 % in the last half hour. Above half the way out is broken: see TrawlEgressFails.',
         unit: units.PercentUnit,
         queries: {
-          [`(${growth('egress_connections_total', 'verdict=~"failed_dns|failed_connect|limited"')} or vector(0)) / ${growth('egress_connections_total')}`]:
+          [`(${recently('egress_connections_total', 'verdict=~"failed_dns|failed_connect|limited"')} or vector(0)) / ${recently('egress_connections_total')}`]:
             '',
         },
         limits: [
@@ -72,7 +72,7 @@ export const sources: Board = {
         logs: 'unclassified',
         title: 'Failures without a rule, by time',
         good: '0. The log of the worker has their text.',
-        unit: units.RequestsPerSecond,
+        unit: units.OpsPerSecond,
         queries: { [rate('unclassified_failures_total')]: 'failures' },
       },
       {
@@ -88,7 +88,7 @@ export const sources: Board = {
         kind: 'stack',
         title: 'Connections by verdict',
         good: 'Mostly open. `refused_…` are callers who name addresses that are not public, `failed_…` the way out.',
-        unit: units.RequestsPerSecond,
+        unit: units.OpsPerSecond,
         queries: { [rate('egress_connections_total', '', 'verdict')]: '{{verdict}}' },
       },
     ],

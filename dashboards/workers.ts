@@ -1,6 +1,6 @@
 import * as units from '@grafana/grafana-foundation-sdk/units';
 import type { Board } from './panels.ts';
-import { growth, inHour, of, quantile, rate } from './queries.ts';
+import { inHour, of, quantile, rate, recently } from './queries.ts';
 
 /** Where jobs run, and who leads. */
 export const workers: Board = {
@@ -39,10 +39,10 @@ export const workers: Board = {
       {
         kind: 'number',
         title: 'Interrupted attempts',
-        good: 'Below 5 %. More mean that nodes, memory or priorities end workers: see TrawlInterruptions.',
+        good: 'Below 5 % in the last half hour. More mean that nodes, memory or priorities end workers: see TrawlInterruptions.',
         unit: units.PercentUnit,
         queries: {
-          [`(${growth('attempts_total', 'class="interrupted"')} or vector(0)) / ${growth('attempts_total')}`]: '',
+          [`(${recently('attempts_total', 'class="interrupted"')} or vector(0)) / ${recently('attempts_total')}`]: '',
         },
         limits: [
           [null, 'green'],
@@ -87,7 +87,7 @@ export const workers: Board = {
         logs: 'attempt',
         title: 'Attempts that end',
         good: 'Mostly done. Failed ones are judged by their job; interrupted ones start again.',
-        unit: units.RequestsPerSecond,
+        unit: units.OpsPerSecond,
         queries: { [rate('attempts_total', '', 'class')]: '{{class}}' },
       },
       {
@@ -157,7 +157,7 @@ export const workers: Board = {
         logs: '"level":"warn"',
         title: 'Failed steps and tasks',
         good: '0. Each is repeated, and the log has a warning: see TrawlControllerErrors.',
-        unit: units.RequestsPerSecond,
+        unit: units.OpsPerSecond,
         queries: {
           [rate('reconcile_errors_total')]: 'steps of jobs',
           [rate('upkeep_errors_total', '', 'task')]: '{{task}}',

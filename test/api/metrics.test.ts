@@ -24,8 +24,8 @@ describe('metrics of the API', function () {
       expect(await ask('/files/x/y', {})).to.equal(403);
       const metrics = await (await fetch(`http://127.0.0.1:${probe}/metrics`)).text();
       expect(metrics).to.match(/^trawl_auth_failures_total 3$/m);
-      expect(metrics).to.match(/^trawl_http_requests_total\{route="\/v1\/usage",status="401"\} 2$/m);
-      expect(metrics).to.match(/^trawl_http_request_seconds_count\{route="\/v1\/usage"\} 3$/m);
+      expect(metrics).to.match(/^trawl_http_requests_total\{route="usage",status="401"\} 2$/m);
+      expect(metrics).to.match(/^trawl_http_request_seconds_count\{route="usage"\} 3$/m);
       expect(metrics).to.match(/^trawl_build_info\{version="[^"]+"\} 1$/m);
     } finally {
       up.process.kill('SIGTERM');
