@@ -29,6 +29,7 @@ const views = [
   '/billing',
   '/webhooks',
   '/people',
+  '/audit',
   '/account',
 ];
 
@@ -42,18 +43,19 @@ interface PageFile {
 
 /** Adds the files of the pages, which are the same for everybody and hold nothing of an account. */
 export function servePages(app: Express, limitOpen: OpenLimit): void {
-  const answer = (file: PageFile) => async (req: Request, res: Response) => {
+  const page = readPageFile('/index.html', join(folder, 'index.html'));
+  app.get(views, async (req, res) => {
     try {
       await limitOpen(req, res);
-      send(req, res, file);
+      send(req, res, page);
     } catch (error) {
       sendReply(res, errorReply(error));
     }
-  };
-  const page = readPageFile('/index.html', join(folder, 'index.html'));
-  app.get(views, answer(page));
+  });
+  // Not counted: a page loads thirty of them, and many people may share an address.
   for (const [path, name] of Object.entries(files)) {
-    app.get(path, answer(readPageFile(path, name)));
+    const file = readPageFile(path, name);
+    app.get(path, (req, res) => send(req, res, file));
   }
 }
 
