@@ -8,7 +8,18 @@ import { expectAccessible, expectFitting, startChromium, type Visit, visit } fro
 import { invited, openBrowser } from '../support/browser-session.ts';
 import { until } from '../support/until.ts';
 
-const views = ['/', '/download', '/jobs', '/keys', '/requests', '/billing', '/webhooks', '/people', '/audit', '/account'];
+const views = [
+  '/',
+  '/download',
+  '/jobs',
+  '/keys',
+  '/requests',
+  '/billing',
+  '/webhooks',
+  '/people',
+  '/audit',
+  '/account',
+];
 const maxBytes = 150_000;
 const hostile = 'https://example.com/<script>alert(1)</script>.mp4';
 
