@@ -18,7 +18,7 @@ const files: Readonly<Record<string, string>> = {
   '/vendor/uplot.css': fileURLToPath(import.meta.resolve('uplot/dist/uPlot.min.css')),
 };
 /** Every view is one page: its script shows what the address names, so a link to any view can be shared. */
-const views = [
+export const views = [
   '/',
   '/sign-in',
   '/download',

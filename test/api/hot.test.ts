@@ -26,7 +26,7 @@ describe('the Redis commands of hot routes', () => {
 
   /**
    * How many commands one call sends. Beside it the server looks at the memory of redis once a second, and writes the lines of
-   * the request log twice a second: three of the calls at least meet neither, and none sends less than it needs.
+   * the request log twice a second: a quarter of the calls at least meet neither, and none sends less than it needs.
    */
   async function countCommands(call: () => Promise<{ status: number }>, status: number): Promise<number> {
     const counts: number[] = [];
@@ -36,7 +36,7 @@ describe('the Redis commands of hot routes', () => {
       counts.push(api.redis.connection.calls() - before);
     }
     const [least = 0, ...others] = counts.sort((a, b) => a - b);
-    expect(others[1], `counts ${counts}`).to.equal(least);
+    expect(others[rounds / 4], `counts ${counts}`).to.equal(least);
     return least;
   }
 

@@ -43,6 +43,9 @@ describe('requests above the limit of requests in hand', function () {
       await Promise.all(some.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
       for (const socket of some) socket.write(head);
       sockets = sockets.concat(some);
+      // One wave after the other: a slow machine may not admit all of them within the 2 s that the record may take.
+      const admitted = Math.min(sockets.length, most);
+      await until(() => inspections.length >= admitted, 20, `${admitted} calls are admitted`);
     }
     const isFull = async () => (await api.get('/v1/usage', caller.key)).status === 503;
     await until(isFull, 10, 'everybody is in hand');
@@ -61,8 +64,8 @@ describe('requests above the limit of requests in hand', function () {
     }
     const statuses = (await Promise.all(answers)).map((text) => text.slice(0, 12));
     const tooMany = statuses.filter((status) => status === 'HTTP/1.1 503').length;
-    // The request that asks whether everybody is in hand takes a place at that moment, and a slow machine may answer some too late.
-    expect(tooMany).to.be.within(4 * extra, 4 * extra + 1 + most / 10);
+    // The request that asks whether everybody is in hand takes a place at that moment.
+    expect(tooMany).to.be.within(4 * extra, 4 * extra + 1);
     const answered = statuses.filter((status) => status === 'HTTP/1.1 200').length;
     expect(answered).to.equal(statuses.length - tooMany);
     const { held, total_used } = (await api.get('/v1/usage', caller.key)).json;

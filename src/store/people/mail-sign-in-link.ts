@@ -5,7 +5,7 @@ import { keepNewest } from './keep-newest.ts';
 
 /** A link that somebody asked for with an e-mail address alone works for an hour. */
 const linkMs = 3_600_000;
-/** Nobody fills a mailbox by asking again and again. */
+/** Least time between two such mails to a person, so that a stranger cannot fill a mailbox. */
 const gapMs = 15 * 60_000;
 
 /**
