@@ -1,55 +1,52 @@
-import type { RefusalCode } from '../base/errors.ts';
 import { object, ref, type Schema } from '../model/answer-schemas.ts';
 import { batchPageSize, batchParameters, maxItems } from '../model/batch.ts';
 import type { ParameterTable } from '../model/parameter-kinds.ts';
 import { batchPageParameters, creditParameters } from '../model/request-parameters.ts';
-import type { OperationRow } from './openapi-operations.ts';
+import { creditRefusals, keyedRefusals, type OperationRow } from './openapi-row.ts';
 
-/** Returns the operations on batches; `credit` are the refusals of what costs credits, `always` those of every keyed route. */
-export function batchRows(always: readonly RefusalCode[], credit: readonly RefusalCode[]) {
-  return {
-    batches: {
-      POST: {
-        id: 'startBatch',
-        tag: 'Batches',
-        summary: 'Start up to 1,000 jobs at once, or a playlist',
-        description:
-          `Every one of the 1 to ${maxItems} items is a job, or none is: one wrong item refuses the call and its place is named, and ` +
-          'so do too few credits. The call counts once against the rate, and each item against the quotas of the key. The body ' +
-          'has at most 2 MiB and is read after the key was judged, so the key cannot be in it. `webhook_url` gets one post when ' +
-          'the last job has ended, besides those that the items name. With `playlist` the call lists the playlist of its one item ' +
-          'first, for up to 50 s, and is refused as the metadata of that URL would be when it cannot; the list itself is free.',
-        tables: [],
-        headers: ['idempotency-key'],
-        body: bodySchema(),
-        ok: { 202: ref('AcceptedBatch') },
-        errors: [...credit, 'not_found'],
-      },
+/** Operations on batches. */
+export const batchRows = {
+  batches: {
+    POST: {
+      id: 'startBatch',
+      tag: 'Batches',
+      summary: 'Start up to 1,000 jobs at once, or a playlist',
+      description:
+        `Every one of the 1 to ${maxItems} items is a job, or none is: one wrong item refuses the call and its place is named, and ` +
+        'so do too few credits. The call counts once against the rate, and each item against the quotas of the key. The body ' +
+        'has at most 2 MiB and is read after the key was judged, so the key cannot be in it. `webhook_url` gets one post when ' +
+        'the last job has ended, besides those that the items name. With `playlist` the call lists the playlist of its one item ' +
+        'first, for up to 50 s, and is refused as the metadata of that URL would be when it cannot; the list itself is free.',
+      tables: [],
+      headers: ['idempotency-key'],
+      body: bodySchema(),
+      ok: { 202: ref('AcceptedBatch') },
+      errors: [...creditRefusals, 'not_found'],
     },
-    batch: {
-      GET: {
-        id: 'getBatch',
-        tag: 'Batches',
-        summary: 'Show a batch',
-        description:
-          `Its counts, and ${batchPageSize} of its jobs in the order of the items; \`next_cursor\` leads to the next ones. It is ` +
-          'Running until every job has ended.',
-        tables: [batchPageParameters],
-        ok: { 200: ref('Batch') },
-        errors: [...always, 'not_found'],
-      },
-      DELETE: {
-        id: 'deleteBatch',
-        tag: 'Batches',
-        summary: 'Cancel the open jobs of a batch',
-        description: 'A job that has completed stays, and so does its charge. Repeating the call changes nothing.',
-        tables: [],
-        ok: { 200: ref('Batch') },
-        errors: [...always, 'not_found'],
-      },
+  },
+  batch: {
+    GET: {
+      id: 'getBatch',
+      tag: 'Batches',
+      summary: 'Show a batch',
+      description:
+        `Its counts, and ${batchPageSize} of its jobs in the order of the items; \`next_cursor\` leads to the next ones. It is ` +
+        'Running until every job has ended.',
+      tables: [batchPageParameters],
+      ok: { 200: ref('Batch') },
+      errors: [...keyedRefusals, 'not_found'],
     },
-  } satisfies Record<string, Record<string, OperationRow>>;
-}
+    DELETE: {
+      id: 'deleteBatch',
+      tag: 'Batches',
+      summary: 'Cancel the open jobs of a batch',
+      description: 'A job that has completed stays, and so does its charge. Repeating the call changes nothing.',
+      tables: [],
+      ok: { 200: ref('Batch') },
+      errors: [...keyedRefusals, 'not_found'],
+    },
+  },
+} satisfies Record<string, Record<string, OperationRow>>;
 
 /** Returns the body of the POST; what an item may hold besides its URL depends on the endpoint. */
 function bodySchema(): Schema {

@@ -2,7 +2,8 @@ import { STATUS_CODES } from 'node:http';
 import { type RefusalCode, refusals } from '../base/errors.ts';
 import { ref } from '../model/answer-schemas.ts';
 import { headersOf } from './openapi-headers.ts';
-import { type OperationRow, operations } from './openapi-operations.ts';
+import { operations } from './openapi-operations.ts';
+import type { OperationRow } from './openapi-row.ts';
 import { openRoutes } from './routes.ts';
 
 /** Errors that any request may get before its route is known. */

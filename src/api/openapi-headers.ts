@@ -1,5 +1,5 @@
 import { text } from '../model/answer-schemas.ts';
-import type { RequestHeader } from './openapi-operations.ts';
+import type { RequestHeader } from './openapi-row.ts';
 
 const whole = { type: 'integer', minimum: 0 };
 

@@ -1,6 +1,5 @@
 import type { RefusalCode } from '../base/errors.ts';
-import { object, ref, type Schema, text } from '../model/answer-schemas.ts';
-import type { ParameterTable } from '../model/parameter-kinds.ts';
+import { object, ref, text } from '../model/answer-schemas.ts';
 import {
   creditParameters,
   historyParameters,
@@ -11,61 +10,10 @@ import {
 } from '../model/request-parameters.ts';
 import { maxHistoryDays } from '../model/usage-history.ts';
 import { batchRows } from './openapi-batches.ts';
+import { creditRefusals, keyedRefusals, type OperationRow } from './openapi-row.ts';
 import type { RouteName, routes } from './routes.ts';
 
-/** Tags of the operations, in the order in which a reader meets them. */
-export const tags = {
-  Downloads: 'Start a download. It is a job, which costs one credit when it completes and nothing when it does not.',
-  Metadata: 'Read what a source tells of a film or of sound, without the file.',
-  Jobs: 'Follow, list, cancel and repeat jobs. All of it is free.',
-  Batches: 'Start many jobs at once, follow and cancel them together.',
-  Files: 'Fetch the file of a completed job by its signed link, which needs no key.',
-  Account: 'Balances, limits and the health of the platform. All of it is free.',
-  Agents: 'The Model Context Protocol, for programs that act for people.',
-  Service: 'The service itself, without a key.',
-  Aliases: 'The same operations at further paths, for good: callers of them need not change.',
-} as const;
-
-/** Request headers that an operation reads, besides the key. */
-export type RequestHeader = 'idempotency-key' | 'last-event-id' | 'range';
-
-/** One operation: the words about it, its parameters besides the global ones, and its answers. */
-export interface OperationRow {
-  readonly id: string;
-  readonly tag: keyof typeof tags;
-  readonly summary: string;
-  readonly description: string;
-  readonly tables: readonly ParameterTable[];
-  readonly headers?: readonly RequestHeader[];
-  readonly ok: Readonly<Record<string, Schema | 'stream' | 'messages' | 'file' | 'page'>>;
-  /** Schema of the body of a POST that costs no credit. */
-  readonly body?: Schema;
-  readonly errors: readonly RefusalCode[];
-  /** Descriptions of further statuses, which have no JSON or the body of an error. */
-  readonly besides?: Readonly<Record<string, string>>;
-}
-
 type OperationTable = { readonly [N in RouteName]: Record<(typeof routes)[N]['methods'][number], OperationRow> };
-
-const always: readonly RefusalCode[] = [
-  'bad_request',
-  'invalid_api_key',
-  'inactive_api_key',
-  'expired_api_key',
-  'forbidden',
-  'ip_blocked',
-  'rate_limited',
-  'internal_error',
-  'unavailable',
-];
-const credit: readonly RefusalCode[] = [
-  ...always,
-  'draining',
-  'key_quota_exceeded',
-  'payment_required',
-  'idempotency_conflict',
-  'payload_too_large',
-];
 
 const accepted = { 202: ref('Accepted') };
 const jobText =
@@ -75,7 +23,7 @@ const inBody = 'The same as the GET, with the parameters in a JSON body of at mo
 
 /** Returns the GET and the POST of a route that costs a credit. */
 function creditRows(row: Omit<OperationRow, 'errors' | 'headers'>, more: readonly RefusalCode[] = []) {
-  const GET: OperationRow = { ...row, headers: ['idempotency-key'], errors: [...credit, ...more] };
+  const GET: OperationRow = { ...row, headers: ['idempotency-key'], errors: [...creditRefusals, ...more] };
   const summary = `${row.summary} (parameters in the body)`;
   return { GET, POST: { ...GET, id: `${row.id}ByPost`, summary, description: `${inBody} ${row.description}` } };
 }
@@ -131,7 +79,7 @@ export const operations: OperationTable = {
       description: 'Newest first, whichever key started them. `next_cursor` leads to the next page.',
       tables: [listParameters],
       ok: { 200: ref('JobList') },
-      errors: always,
+      errors: keyedRefusals,
     },
   },
   job: {
@@ -144,7 +92,7 @@ export const operations: OperationTable = {
         'Error, NotFound and BadRequest. Each answer signs a new link to the file.',
       tables: [pollParameters],
       ok: { 200: ref('Job') },
-      errors: [...always, 'not_found'],
+      errors: [...keyedRefusals, 'not_found'],
     },
     DELETE: {
       id: 'deleteJob',
@@ -155,7 +103,7 @@ export const operations: OperationTable = {
         'removed, and its links are revoked. Repeating the call changes nothing.',
       tables: [],
       ok: { 200: ref('Job') },
-      errors: [...always, 'not_found'],
+      errors: [...keyedRefusals, 'not_found'],
     },
   },
   retry: {
@@ -168,7 +116,7 @@ export const operations: OperationTable = {
       tables: [],
       headers: ['idempotency-key'],
       ok: accepted,
-      errors: [...credit, 'not_found', 'not_ended'],
+      errors: [...creditRefusals, 'not_found', 'not_ended'],
     },
   },
   events: {
@@ -182,10 +130,10 @@ export const operations: OperationTable = {
       tables: [],
       headers: ['last-event-id'],
       ok: { 200: 'stream' },
-      errors: [...always, 'not_found'],
+      errors: [...keyedRefusals, 'not_found'],
     },
   },
-  ...batchRows(always, credit),
+  ...batchRows,
   usage: {
     GET: {
       id: 'getUsage',
@@ -195,7 +143,7 @@ export const operations: OperationTable = {
         'A call is admitted while `remaining - held` is at least 1. An answer of 200 tells that the key works.',
       tables: [usageParameters],
       ok: { 200: { anyOf: [ref('Usage'), ref('ReducedUsage')] } },
-      errors: always,
+      errors: keyedRefusals,
     },
   },
   history: {
@@ -208,7 +156,7 @@ export const operations: OperationTable = {
         'that the request log does not hold any more.',
       tables: [historyParameters],
       ok: { 200: ref('UsageHistory') },
-      errors: always,
+      errors: keyedRefusals,
     },
   },
   stats: {
@@ -219,7 +167,7 @@ export const operations: OperationTable = {
       description: 'The last hour, over all accounts. The operator enables it for each account.',
       tables: [statsParameters],
       ok: { 200: ref('Stats') },
-      errors: [...always, 'not_found'],
+      errors: [...keyedRefusals, 'not_found'],
     },
   },
   mcp: {
@@ -238,7 +186,7 @@ export const operations: OperationTable = {
         additionalProperties: true,
       },
       ok: { 200: 'messages' },
-      errors: [...always, 'payload_too_large'],
+      errors: [...keyedRefusals, 'payload_too_large'],
       besides: { 202: 'A notification was heard' },
     },
   },

@@ -4,7 +4,8 @@ import { globalParameters, jobParameters } from '../model/request-parameters.ts'
 import { errorComponents, errorsOf } from './openapi-errors.ts';
 import { acceptedExample, answerExamples, batchIdExample, bodyExamples, jobIdExample } from './openapi-examples.ts';
 import { answerHeaders, headersOf, requestHeaders } from './openapi-headers.ts';
-import { type OperationRow, operations, tags } from './openapi-operations.ts';
+import { operations } from './openapi-operations.ts';
+import { type OperationRow, tags } from './openapi-row.ts';
 import { webhooks } from './openapi-webhooks.ts';
 import { openRoutes, pathTemplate, type Route, type RouteName, routes } from './routes.ts';
 

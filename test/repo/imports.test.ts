@@ -60,7 +60,7 @@ describe('imports', () => {
   });
 
   it('ARCHITECTURE.md says which folders are there', () => {
-    const said = /^Built so far: (.*)\.$/m.exec(read('ARCHITECTURE.md'))?.[1] ?? '';
+    const said = /^Folders: (.*)\.$/m.exec(read('ARCHITECTURE.md'))?.[1] ?? '';
     const there = new Set(sources.map(([path]) => homeOf(path)));
     expect(listCode(said).sort()).to.deep.equal([...there].sort());
   });
