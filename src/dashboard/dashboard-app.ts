@@ -145,7 +145,7 @@ async function answerSignedIn(
   if (changes !== undefined && changes !== 'own' && (role === null || !mayChange(role, changes))) {
     throw refuse('forbidden', `Your role in this account, ${role ?? 'none'}, may not change this`);
   }
-  // Jobs leave no entry in the audit log. What takes a right away is never refused.
+  // Jobs leave no entry in the audit log. Removing something and signing out are never refused.
   const takesAway = call.req.method === 'DELETE' || path === '/api/sign-out';
   if (changes !== undefined && changes !== 'jobs' && !takesAway) await limit(signedIn.person.id);
   const { ip } = parts.findCaller(call.req.socket.remoteAddress, call.req.get('x-forwarded-for'));

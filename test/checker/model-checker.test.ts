@@ -45,18 +45,34 @@ describe('every history of the service', function () {
     const [tape] = fc.sample(tapes, { numRuns: 1, seed });
     const histories = [await live(client, tape!, null), await live(client, tape!, null)];
     expect(histories[1]).to.deep.equal(histories[0]);
+    expect(histories[0]!.length, 'events').to.be.above(100);
   });
 
   if (isLong) {
     for (const mutant of jobMutants) {
       it(`breaks a promise when ${mutant.name.replace(': ', ' ')}`, async () => {
         const run = fc.asyncProperty(tapes, async (tape) => void (await live(client, tape, mutant)));
-        const { failed, numRuns } = await fc.check(run, { numRuns: maxHistoriesOfMutant, seed, endOnFailure: true });
-        expect(failed, `within ${numRuns} histories`).to.equal(true);
+        // Without the mutant, the first test lives through the same tapes.
+        const { errorInstance: broken, numRuns } = await fc.check(run, {
+          ...{ numRuns: maxHistoriesOfMutant, seed, endOnFailure: true },
+        });
+        if (!(broken instanceof BrokenHistory)) throw new Error(`no promise is broken within ${numRuns} histories`);
+        expect(broken.mutated, 'times that Redis ran the mutant').to.be.above(0);
+        expect((broken.cause as Error).name, broken.message.split('\n')[0]).to.equal('AssertionError');
       });
     }
   }
 });
+
+/** A history in which a promise is broken, with all of its events. */
+class BrokenHistory extends Error {
+  readonly mutated: number;
+
+  constructor({ log, mutated }: SimulatedService, cause: Error) {
+    super(`${cause.message}\n${log.join('\n')}`, { cause });
+    this.mutated = mutated;
+  }
+}
 
 /** Lives through one history and checks what must hold at its end. */
 async function live(client: RedisClient, tape: readonly number[], mutant: LuaMutant | null) {
@@ -86,7 +102,7 @@ async function live(client: RedisClient, tape: readonly number[], mutant: LuaMut
     await check(service);
     return service.log;
   } catch (error) {
-    throw new Error(`${(error as Error).message}\n${service.log.join('\n')}`, { cause: error });
+    throw new BrokenHistory(service, error as Error);
   } finally {
     performance.now = realNow;
     Math.random = realRandom;

@@ -40,6 +40,8 @@ export class SimulatedRecord {
   readonly #time: SimulatedTime;
   readonly #mutant: LuaMutant | null;
   #leaseEnds = 0;
+  /** Times that Redis has run the mutant. */
+  mutated = 0;
 
   constructor(client: RedisClient, scheduler: Scheduler, time: SimulatedTime, mutant: LuaMutant | null) {
     this.#client = client;
@@ -101,13 +103,16 @@ export class SimulatedRecord {
     asBytes: boolean | undefined,
   ): Promise<unknown> {
     await this.endLease();
-    const body = this.#mutate(lua).replace('\n', `\n${prelude}`);
+    const mutated = this.#mutate(lua);
+    const body = mutated.replace('\n', `\n${prelude}`);
     const { now } = this.#time;
     const times = [(now % 1000) * 1000, Math.floor(now / 1000), this.#leaseEnds - now].map(String);
     const command = ['EVAL', body, String(given.length), ...given, ...args, ...times];
     const reply = await this.#client.sendCommand(command, asBytes ? asBytesOptions : undefined);
     const [word] = Array.isArray(reply) ? reply.map(String) : [];
     if (word === 'late') throw refuse('unavailable');
+    // A mutant that Redis cannot run is none.
+    if (mutated !== lua) this.mutated++;
     if (word === 'leading') this.#leaseEnds = this.#time.now + Number(args[4]);
     return reply;
   }

@@ -79,6 +79,10 @@ export class SimulatedService {
     return this.#scheduler.log;
   }
 
+  get mutated(): number {
+    return this.#record.mutated;
+  }
+
   get store(): RecordStore {
     return this.#direct;
   }

@@ -4,6 +4,7 @@ import { listPeople } from '../../src/store/people/read-people.ts';
 import { startApi } from '../support/api.ts';
 import {
   type BrowserSession,
+  byPassword,
   type Dashboard,
   eachWithDashboard,
   invited,
@@ -18,9 +19,6 @@ describe('the sessions of the dashboard', () => {
   eachWithDashboard((dashboard) => {
     ({ api, caller, owner, signedIn } = dashboard);
   });
-
-  const byPassword = (browser: BrowserSession, email: string, password: string) =>
-    browser.ask('POST', '/api/sign-in', { email, password });
 
   it('show a person of several accounts one of them, and changes it', async () => {
     const [email, other] = ['both@example.com', await api.addCaller()];

@@ -2,13 +2,7 @@ import { expect } from 'chai';
 import { removeAccount } from '../../src/store/accounts/remove-account.ts';
 import { removePerson } from '../../src/store/people/remove-person.ts';
 import { startApi } from '../support/api.ts';
-import {
-  type BrowserSession,
-  type Dashboard,
-  eachWithDashboard,
-  invited,
-  openBrowser,
-} from '../support/browser-session.ts';
+import { byPassword, type Dashboard, eachWithDashboard, invited, openBrowser } from '../support/browser-session.ts';
 import { contentOf } from '../support/script-faults.ts';
 
 const lists = [
@@ -48,9 +42,6 @@ describe('the sign-in to the dashboard', () => {
   eachWithDashboard((dashboard) => {
     ({ api, caller, owner, signedIn } = dashboard);
   });
-
-  const byPassword = (browser: BrowserSession, email: string, password: string) =>
-    browser.ask('POST', '/api/sign-in', { email, password });
 
   it('by a link works once, for 72 hours, and keeps only a hash of its secret', async () => {
     const secret = await invited(api.store, caller.account, 'member', 'once@example.com');

@@ -61,6 +61,11 @@ export function openBrowser(url: string): BrowserSession {
   return browser;
 }
 
+/** Signs in with an e-mail address and a password. */
+export function byPassword(browser: BrowserSession, email: string, password: string): Promise<DashboardAnswer> {
+  return browser.ask('POST', '/api/sign-in', { email, password });
+}
+
 /** Invites a person, or an operator where `accountId` is ''; returns the secret of the sign-in link. */
 export async function invited(
   store: RecordStore,

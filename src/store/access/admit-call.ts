@@ -1,12 +1,11 @@
 import type { Endpoint } from '../../model/job.ts';
 import type { JobWebhook } from '../jobs/read-job.ts';
 import { keys, shortId } from '../keys.ts';
-import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
+import { fairShare } from '../lua/fair-share.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { askAgain, type RecordStore, run, script, text } from '../script.ts';
 import {
   authorizeArgNames,
-  authorizeKeyNames,
   authorizeLua,
   type Caller,
   type Rates,
@@ -14,7 +13,7 @@ import {
   readRates,
   readRefused,
 } from './authorize.ts';
-import { creditFields, creditRules } from './credit-rules.ts';
+import { admissionKeyNames, creditFields, creditRules } from './credit-rules.ts';
 
 /**
  * Admits a call of a credit endpoint in the order of D10 and holds one credit, or refuses it and changes nothing but the rate
@@ -25,19 +24,7 @@ import { creditFields, creditRules } from './credit-rules.ts';
 const admitScript = script(
   'admit',
   'needs memory',
-  [
-    ...authorizeKeyNames,
-    ...fairShareKeyNames.filter((key) => key !== 'account'),
-    'quota',
-    'drain',
-    'jobs',
-    'open',
-    'queued',
-    'calls',
-    'job',
-    'endedJob',
-    'repeats',
-  ] as const,
+  [...admissionKeyNames, 'calls', 'job', 'endedJob'] as const,
   [
     ...authorizeArgNames,
     'workChannel',

@@ -1,10 +1,19 @@
+import { fairShareKeyNames } from '../lua/fair-share.ts';
 import { quotaWindows } from '../lua/sliding-window.ts';
+import { authorizeKeyNames } from './authorize.ts';
 
 /** Fields that the admission of credits reads besides those that authorize a call. */
 export const creditFields = {
   key: 'id total quota_total quota_monthly quota_weekly quota_daily windows',
   account: 'invoice used packs_left credits_given credits_consumed held running concurrency max_open tag',
 } as const;
+
+/** Keys of every script that admits jobs. */
+export const admissionKeyNames = [
+  ...authorizeKeyNames,
+  ...fairShareKeyNames.filter((key) => key !== 'account'),
+  ...(['quota', 'drain', 'jobs', 'open', 'queued', 'repeats'] as const),
+] as const;
 
 /**
  * Lua that judges whether an authorized call may hold `wanted` credits. It needs the keys `quota` and `repeats` and the arguments

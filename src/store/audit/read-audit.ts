@@ -1,12 +1,7 @@
 import type { AuditEntry } from '../../model/audit.ts';
 import { keys } from '../keys.ts';
-import {
-  type EntryStream,
-  listArchivedParts,
-  type ReadArchivedPart,
-  readArchivedEntriesBefore,
-} from '../log/archived-parts.ts';
-import { pairs, type RecordStore } from '../script.ts';
+import { type EntryStream, type ReadArchivedPart, readNewestEntries } from '../log/archived-parts.ts';
+import type { RecordStore } from '../script.ts';
 
 /** The audit log of an account, or with `wholeService` of everything. */
 export function auditStream(id: string): EntryStream<AuditEntry> {
@@ -32,17 +27,6 @@ interface AuditPage {
 }
 
 /** Returns entries of an audit log, newest first, archived ones included. */
-export async function readAudit(
-  store: RecordStore,
-  id: string,
-  { limit, before, open }: AuditPage,
-): Promise<AuditEntry[]> {
-  const origin = auditStream(id);
-  const first = before === undefined ? '+' : `(${before}`;
-  const page = await store.connection.read(['XREVRANGE', origin.stream, first, '-', 'COUNT', String(limit)]);
-  const kept = page.map(([entry, flat]) => origin.read(entry, pairs(flat)));
-  // Behind the entries, so that one that is archived between both reads is not missing.
-  const parts = kept.length < limit ? await listArchivedParts(store, origin) : [];
-  const bound = kept.length > 0 ? `(${kept.at(-1)!.entry}` : first;
-  return [...kept, ...(await readArchivedEntriesBefore(origin, parts, bound, limit - kept.length, open))];
+export function readAudit(store: RecordStore, id: string, { limit, before, open }: AuditPage): Promise<AuditEntry[]> {
+  return readNewestEntries(store, auditStream(id), limit, open, before);
 }

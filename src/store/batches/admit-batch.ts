@@ -1,7 +1,6 @@
 import { type NewJob, type Repeat, recordedTexts, repeatKey } from '../access/admit-call.ts';
 import {
   authorizeArgNames,
-  authorizeKeyNames,
   authorizeLua,
   type Caller,
   type Rates,
@@ -9,10 +8,10 @@ import {
   readRates,
   readRefused,
 } from '../access/authorize.ts';
-import { creditFields, creditRules } from '../access/credit-rules.ts';
+import { admissionKeyNames, creditFields, creditRules } from '../access/credit-rules.ts';
 import type { JobWebhook } from '../jobs/read-job.ts';
 import { keys, shortId } from '../keys.ts';
-import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
+import { fairShare } from '../lua/fair-share.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { askAgain, type RecordStore, run, type ScriptReply, script, text } from '../script.ts';
 
@@ -48,18 +47,7 @@ const firstItem = 2 + argNames.length;
 const admitBatchScript = script(
   'admit-batch',
   'needs memory',
-  [
-    ...authorizeKeyNames,
-    ...fairShareKeyNames.filter((key) => key !== 'account'),
-    'quota',
-    'drain',
-    'jobs',
-    'open',
-    'queued',
-    'batch',
-    'openBatches',
-    'repeats',
-  ] as const,
+  [...admissionKeyNames, 'batch', 'openBatches'] as const,
   argNames,
   /* lua */ `${authorizeLua(creditFields, true)}${fairShare}
 local wanted = tonumber(count)

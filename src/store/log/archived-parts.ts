@@ -52,22 +52,28 @@ export async function readOldestEntries<T extends StreamEntry>(
   return kept.map(([entry, flat]) => read(entry, pairs(flat)));
 }
 
-/** Returns entries newest first: those in Redis, then, where `open` is given, archived ones. */
+/** Returns entries newest first, all of them or those `before` an id: those in Redis, then, where `open` is given, archived ones. */
 export async function readNewestEntries<T extends StreamEntry>(
   store: RecordStore,
   origin: EntryStream<T>,
   limit: number,
   open?: ReadArchivedPart,
+  before?: string,
 ): Promise<T[]> {
   const { stream, read } = origin;
-  const kept = await store.connection.read(['XREVRANGE', stream, '+', '-', 'COUNT', String(limit)]);
+  const first = before === undefined ? '+' : `(${before}`;
+  const isWanted = (entry: string) => before === undefined || compareEntries(entry, before) < 0;
+  const kept = await store.connection.read(['XREVRANGE', stream, first, '-', 'COUNT', String(limit)]);
   const found = kept.map(([entry, flat]) => read(entry, pairs(flat)));
   if (open === undefined || found.length >= limit) return found;
   // An entry that is archived during this read is in both.
   const seen = new Set(found.map(({ entry }) => entry));
-  for (const { object } of (await listArchivedParts(store, origin)).reverse()) {
+  const parts = await listArchivedParts(store, origin);
+  for (const [n, { object }] of [...parts.entries()].reverse()) {
+    // A part begins behind the last entry of the part before it.
+    if (n > 0 && !isWanted(parts[n - 1]!.last)) continue;
     const moved = await readArchivedEntries(origin, object, open);
-    found.push(...moved.toReversed().filter(({ entry }) => !seen.has(entry)));
+    found.push(...moved.toReversed().filter(({ entry }) => !seen.has(entry) && isWanted(entry)));
     if (found.length >= limit) break;
   }
   return found.slice(0, limit);
