@@ -2,11 +2,12 @@ import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** Numbers of tests that passed, failed and were skipped. */
+/** Numbers of tests that passed, failed and were skipped, and a line for each failure. */
 export interface Tally {
   passed: number;
   failed: number;
   skipped: number;
+  failures: string[];
 }
 
 /** Files of tests that run in one process, after what they need has been built, or a command. */
@@ -59,11 +60,11 @@ export async function runInLanes(
 export async function runBatch({ what, command, build }: Batch, output: 'inherit' | 'pipe'): Promise<Tally> {
   if (command !== undefined) {
     const passed = await succeeds(command, output);
-    return { passed: Number(passed), failed: Number(!passed), skipped: 0 };
+    return { passed: Number(passed), failed: Number(!passed), skipped: 0, failures: passed ? [] : [what] };
   }
   if (build !== undefined && !(await succeeds([build], output))) {
     console.log(`skipped: ${build} failed`);
-    return { passed: 0, failed: 0, skipped: 1 };
+    return { passed: 0, failed: 0, skipped: 1, failures: [] };
   }
   return runMocha(what, output);
 }
@@ -78,7 +79,7 @@ async function succeeds([command = '', ...args]: readonly string[], output: 'inh
   return code === 0;
 }
 
-/** Runs files in a process of their own. One that ends without its tally, or badly in spite of it, counts as a failure. */
+/** Runs files in a process of their own. */
 function runMocha(files: string, output: 'inherit' | 'pipe'): Promise<Tally> {
   const reporter = process.stdout.isTTY ? 'spec' : 'dot';
   const mocha = fork('node_modules/mocha/bin/mocha.js', ['--reporter', reporter, files], {
@@ -94,7 +95,6 @@ function runMocha(files: string, output: 'inherit' | 'pipe'): Promise<Tally> {
     tally = message as Tally;
     // Mocha ends when nothing is open any more; a test that leaves a socket or a timer would hold it for ever.
     limit = setTimeout(() => {
-      console.log('The tests leave something open, so their process does not end');
       isStuck = true;
       mocha.kill();
     }, 3000);
@@ -103,11 +103,19 @@ function runMocha(files: string, output: 'inherit' | 'pipe'): Promise<Tally> {
     mocha.on('close', (code) => {
       clearTimeout(limit);
       process.stdout.write(said());
-      if (!tally) console.log('The process ended before its tests did');
-      const endedWell = code === 0 && !isStuck;
-      resolve(tally ? { ...tally, failed: tally.failed || Number(!endedWell) } : { passed: 0, failed: 1, skipped: 0 });
+      resolve(judge(files, tally, code === 0, isStuck));
     });
   });
+}
+
+/** Returns what a process counted. One that ends without its tally, or badly in spite of it, counts as a failure. */
+function judge(files: string, tally: Tally | undefined, endedWell: boolean, isStuck: boolean): Tally {
+  if (tally !== undefined && (tally.failed > 0 || (endedWell && !isStuck))) return tally;
+  const fault = isStuck
+    ? 'The tests leave something open, so their process does not end'
+    : `The process ended ${tally === undefined ? 'before its tests did' : 'badly after its tests'}`;
+  console.log(fault);
+  return { passed: 0, skipped: 0, ...tally, failed: 1, failures: [`${files}: ${fault}`] };
 }
 
 /** Collects the output of a process on both streams. */

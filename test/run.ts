@@ -94,7 +94,7 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
-const total: Tally = { passed: 0, failed: 0, skipped: 0 };
+const total = noTests();
 const able = groups.filter((group) => {
   const missing = needs[group]?.filter((command) => !isInstalled(command)) ?? [];
   if (missing.length === 0) return true;
@@ -106,6 +106,8 @@ const start = performance.now();
 await runGroups(able);
 if (total.passed + total.failed === 0) console.log('Nothing ran, which counts as a failure');
 process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0;
+// Who sees only the end of a long output sees what failed.
+for (const failure of total.failures) console.log(`!! ${failure}`);
 console.log(`== ${able.join(', ')} in ${inSeconds(performance.now() - start)}`);
 console.log(inWords(total));
 
@@ -134,7 +136,7 @@ async function runGroups(names: readonly string[]): Promise<void> {
   const idle = Object.keys(waiting)
     .filter((name) => names.includes(name))
     .flatMap(batchesOf);
-  const sums = new Map(names.map((group) => [group, { passed: 0, failed: 0, skipped: 0, milliseconds: 0 }]));
+  const sums = new Map(names.map((group) => [group, { ...noTests(), milliseconds: 0 }]));
   const left = [...busy, ...idle].map(({ group }) => group);
   await runInLanes(busy, idle, ({ group, what }, tally, milliseconds) => {
     const sum = sums.get(group)!;
@@ -159,7 +161,12 @@ function end(group: string, tally: Tally, milliseconds: number): void {
   add(total, tally);
 }
 
-function add(sum: Tally, { passed, failed, skipped }: Tally): void {
+function noTests(): Tally {
+  return { passed: 0, failed: 0, skipped: 0, failures: [] };
+}
+
+function add(sum: Tally, { passed, failed, skipped, failures }: Tally): void {
+  sum.failures.push(...failures);
   sum.passed += passed;
   sum.failed += failed;
   sum.skipped += skipped;

@@ -97,6 +97,17 @@ describe('test/run.ts', function () {
     });
   }
 
+  for (const [group, line] of [
+    ['bad', '!! b: b'],
+    ['crash', '!! test/crash/**/*.test.ts: The process ended before its tests did'],
+    ['open', '!! test/open/**/*.test.ts: The tests leave something open, so their process does not end'],
+    ['pending', '!! b: Pending test forbidden'],
+  ] as const) {
+    it(`tells at the end what failed: ${group}`, () => {
+      expect(outcomes.get(group)!.lines.slice(-3)).to.include(line);
+    });
+  }
+
   it('adds groups up, and shows the output of each when it is over', async () => {
     const { lines } = await run('bad,good');
     const told = lines
@@ -134,9 +145,9 @@ describe('test/run.ts', function () {
   });
 
   for (const [build, tally] of [
-    ['true', { passed: 1, failed: 0, skipped: 0 }],
-    ['false', { passed: 0, failed: 0, skipped: 1 }],
-    ['./is-not-there', { passed: 0, failed: 0, skipped: 1 }],
+    ['true', { passed: 1, failed: 0, skipped: 0, failures: [] }],
+    ['false', { passed: 0, failed: 0, skipped: 1, failures: [] }],
+    ['./is-not-there', { passed: 0, failed: 0, skipped: 1, failures: [] }],
   ] as const) {
     it(`builds what tests need before it runs them: ${build}`, () => {
       const batch = { group: 'good', what: 'test/runs.test.ts', build };

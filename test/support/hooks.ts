@@ -23,9 +23,19 @@ export const mochaHooks = {
   },
 };
 
-/** Tells test/run.ts, when that has started this run, how many tests passed, failed and were skipped. */
+const failures: string[] = [];
+
+/** Before all tests of a run: begins to collect what fails. */
+export function mochaGlobalSetup(this: Mocha.Runner): void {
+  this.on('fail', (test: Mocha.Runnable, fault: Error) => {
+    failures.push(`${test.fullTitle()}: ${fault.message ?? fault}`);
+  });
+}
+
+/** Tells test/run.ts, when that has started this run, how many tests passed, failed and were skipped, and which failed. */
 export function mochaGlobalTeardown(this: Mocha.Runner): void {
-  process.send?.({ passed: this.stats?.passes, failed: this.stats?.failures, skipped: this.stats?.pending });
+  const { passes, failures: failed, pending } = this.stats ?? {};
+  process.send?.({ passed: passes, failed, skipped: pending, failures });
 }
 
 function leftBehind(): string[] {
