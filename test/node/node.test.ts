@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -13,6 +13,13 @@ import { listHierarchies, type Network, openNetwork } from '../support/cluster/n
 import { type Node, startNode } from '../support/cluster/node.ts';
 import { processesOf } from '../support/worker.ts';
 
+/** What remains of a node whose test was killed and whose bridge has gone: a file without a namespace, and cgroups. */
+function leaveBehind(name: string): void {
+  mkdirSync('/run/netns', { recursive: true });
+  writeFileSync(`/run/netns/${name}`, '');
+  for (const hierarchy of listHierarchies()) mkdirSync(join(hierarchy, name, 'kubepods'), { recursive: true });
+}
+
 describe('a real node', function () {
   this.timeout(300_000);
   let folder: string;
@@ -25,6 +32,7 @@ describe('a real node', function () {
     const archive = join(folder, 'shell.tar');
     writeShellImage(archive);
     network = openNetwork();
+    leaveBehind(`${network.name}-n1`);
     cluster = await startCluster({ address: network.address, flags: quickLoss });
     node = await startNode(cluster, network, 1, [archive]);
     await makeNamespace(cluster, 'jobs', { 'pod-security.kubernetes.io/enforce': 'restricted' });

@@ -40,6 +40,8 @@ export function openNetwork(): Network {
 export function addNodeNetwork(network: Network, number: number): string {
   const name = `${network.name}-n${number}`;
   const address = network.nodeAddress(number);
+  // A bridge may have gone without what belonged to it.
+  removeNodeNetwork(name);
   run('ip', 'netns', 'add', name);
   run('ip', 'link', 'add', name, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', name);
   run('ip', 'link', 'set', name, 'master', network.name, 'up');
