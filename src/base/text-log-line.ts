@@ -1,12 +1,10 @@
-import type { Level } from './log.ts';
-
 /** Colours of the levels; the time, the part and the fields are grey. */
-const colours: Readonly<Record<Level, string>> = {
+const colours = {
   error: '\x1b[31m',
   warn: '\x1b[33m',
   info: '\x1b[32m',
   debug: '\x1b[36m',
-};
+} as const;
 const grey = '\x1b[90m';
 const plain = '\x1b[0m';
 /** The part of a role tells more than the role. */
@@ -15,7 +13,7 @@ const ownPlace = ['at', 'level', 'text', 'role', 'part'];
 /** One line of the log as an object: its redacted fields, in their order. */
 export interface LogEntry extends Readonly<Record<string, unknown>> {
   readonly at: string;
-  readonly level: Level;
+  readonly level: keyof typeof colours;
   readonly text: string;
 }
 

@@ -1,6 +1,6 @@
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
-import { type Delivered, isEnded, type Job } from '../model/job.ts';
+import { isEnded, type Job } from '../model/job.ts';
 import {
   deadlineOf,
   endOf,
@@ -12,7 +12,7 @@ import {
   type Step,
   withoutAges,
 } from '../model/next.ts';
-import { objectPrefix } from '../model/outcome.ts';
+import { type Delivered, objectPrefix } from '../model/outcome.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { attemptNameOf, attemptNumberOf, type Runner } from '../runners/runner.ts';
 import { noteProgress } from '../store/jobs/note-progress.ts';

@@ -1,19 +1,11 @@
 import type { FailureCode } from '../base/errors.ts';
-import type { Outcome } from './outcome.ts';
+import type { Delivered, Outcome } from './outcome.ts';
 
 export const jobStatuses = ['QueuedJob', 'Running', 'CompletedJob', 'Error', 'NotFound', 'BadRequest'] as const;
 export type JobStatus = (typeof jobStatuses)[number];
 export const endpoints = ['video', 'audio', 'metadata'] as const;
 /** The three operations that cost a credit. */
 export type Endpoint = (typeof endpoints)[number];
-
-/** File of a job, as proved by the worker and confirmed by the object store. */
-export interface Delivered {
-  readonly key: string;
-  readonly bytes: number;
-  readonly sha256: string;
-  readonly content_type: string;
-}
 
 /** One job as the record keeps it. Times are milliseconds, `null` when not reached. */
 export interface Job {

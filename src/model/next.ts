@@ -1,8 +1,8 @@
 import { type Blame, type FailedStatus, type FailureCode, failures } from '../base/errors.ts';
 import { recordingStage } from './attempt-protocol.ts';
-import { type Delivered, isEnded, type Job } from './job.ts';
+import { isEnded, type Job } from './job.ts';
 import { type Metadata, readMetadata } from './metadata.ts';
-import { type Outcome, objectPrefix } from './outcome.ts';
+import { type Delivered, type Outcome, objectPrefix } from './outcome.ts';
 
 /** State of the worker of a job's last attempt as its runner sees it; the worker's own verdict is in the job. */
 export type Seen =

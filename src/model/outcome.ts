@@ -1,7 +1,14 @@
 import { type FailureCode, isFailureCode } from '../base/errors.ts';
 import { isContentType } from './content-types.ts';
-import type { Delivered } from './job.ts';
 import { type Metadata, readMetadata } from './metadata.ts';
+
+/** File of a job, as proved by the worker and confirmed by the object store. */
+export interface Delivered {
+  readonly key: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly content_type: string;
+}
 
 /** End of an attempt. `delivered` is null when only metadata was asked for. */
 export type Outcome =

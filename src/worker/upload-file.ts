@@ -6,7 +6,7 @@ import type { ServerAddress } from '../base/server-address.ts';
 import { openRegular } from '../media/child-folder.ts';
 import { Failed, type Produced } from '../media/tools.ts';
 import type { UploadPart } from '../model/attempt-protocol.ts';
-import type { Delivered } from '../model/job.ts';
+import type { Delivered } from '../model/outcome.ts';
 import { AttemptOver, type GatewayClient, GatewayRefusal, repeat, send } from './gateway-client.ts';
 
 const pieceBytes = 2 ** 18;

@@ -1,7 +1,7 @@
 import { refuse } from '../../src/base/errors.ts';
-import type { Delivered } from '../../src/model/job.ts';
 import type { Metadata } from '../../src/model/metadata.ts';
 import type { Seen } from '../../src/model/next.ts';
+import type { Delivered } from '../../src/model/outcome.ts';
 import { type Outcome, objectPrefix } from '../../src/model/outcome.ts';
 import type { StoredObject } from '../../src/objects/object-store.ts';
 import { attemptNumberOf, jobIdOf, type Runner } from '../../src/runners/runner.ts';

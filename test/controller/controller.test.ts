@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { type Controller, type ControllerOptions, startController } from '../../src/controller/controller.ts';
-import type { Delivered } from '../../src/model/job.ts';
 import type { Seen } from '../../src/model/next.ts';
+import type { Delivered } from '../../src/model/outcome.ts';
 import { sharesOf } from '../../src/model/preemption.ts';
 import { jobIdOf, type Runner } from '../../src/runners/runner.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';

@@ -70,6 +70,19 @@ describe('imports', () => {
     expect(wrong.map(({ path, line, from }) => `${path}:${line} imports ${from}`)).to.deep.equal([]);
   });
 
+  it('never lead from a file back to it', () => {
+    const left = new Map(sources.map(([path]) => [path, neighbours(path)]));
+    // A file that imports none of the others, or that none of them imports, is in no circle.
+    for (let before = 0; before !== left.size; ) {
+      before = left.size;
+      for (const [path, wanted] of left) {
+        const isImported = [...left.values()].some((others) => others.includes(path));
+        if (!isImported || !wanted.some((from) => left.has(from))) left.delete(path);
+      }
+    }
+    expect([...left.keys()]).to.deep.equal([]);
+  });
+
   it('name what they import, so that this can be checked', () => {
     const code = sources.map(([path, text]) => [path, blank(text)] as const);
     expect(findPlaces(/\b(?:import|require)\s*\(\s*[^'"\s].*/g, code)).to.deep.equal([]);
@@ -133,6 +146,13 @@ function loadedWith(first: string, when: 'at its start' | 'ever' = 'ever'): stri
     }
   }
   return [...found];
+}
+
+/** The files of src that a file of src imports, types too. */
+function neighbours(path: string): string[] {
+  return imports.flatMap((found) =>
+    found.path === path && found.from.startsWith('.') ? [posix.join(posix.dirname(path), found.from)] : [],
+  );
 }
 
 /** The row of the table that a file of src belongs to. */

@@ -1,5 +1,6 @@
-import type { Delivered, Job } from '../../src/model/job.ts';
+import type { Job } from '../../src/model/job.ts';
 import { type Metadata, readMetadata } from '../../src/model/metadata.ts';
+import type { Delivered } from '../../src/model/outcome.ts';
 
 const jobId = '11111111-2222-4333-8444-555555555555';
 

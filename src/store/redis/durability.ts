@@ -1,4 +1,3 @@
-import type { Connection } from './connection.ts';
 import { isReply } from './redis-client.ts';
 import { isSupportedVersion } from './redis-process.ts';
 
@@ -30,17 +29,23 @@ export interface Durability {
 
 type Ask = (command: string[]) => Promise<unknown>;
 
+/** A Redis of which it may be known that it has replicas, although perhaps not at this moment. */
+interface KnownRedis {
+  readonly send: Ask;
+  readonly hasReplicas: () => boolean;
+}
+
 /**
  * Checks the settings of Redis. `strict` throws a sentence that says which setting is wrong and what to set; a Redis that is
  * too old is refused in `relaxed`, too. Returns what is wrong: with any finding Redis may lose changes that it has acknowledged.
  */
-export async function checkDurability(connection: Connection, mode: 'strict' | 'relaxed'): Promise<string[]> {
-  const ask: Ask = (command) => connection.send(command);
+export async function checkDurability(redis: KnownRedis, mode: 'strict' | 'relaxed'): Promise<string[]> {
+  const ask: Ask = (command) => redis.send(command);
   const version = (await readSection(ask, 'server'))?.get('redis_version');
   if (version !== undefined && !isSupportedVersion(version)) {
     throw new Error(`Redis is version ${version}: 7.0 or newer is needed`);
   }
-  const findings = (await readDurability(ask, connection.hasReplicas())).weaknesses.map(({ text }) => text);
+  const findings = (await readDurability(ask, redis.hasReplicas())).weaknesses.map(({ text }) => text);
   if (mode === 'strict' && findings.length > 0) {
     throw new Error(`Redis may lose charges: ${findings.join('; ')}; TRAWL_DURABILITY=relaxed starts all the same`);
   }
