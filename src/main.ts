@@ -16,6 +16,11 @@ const roles: readonly Command[] = [
     load: async () => (await import('./roles/run-api.ts')).runApi,
   },
   {
+    name: 'dashboard',
+    text: 'Run the dashboard apart from the public API, beside others',
+    load: async () => (await import('./roles/run-dashboard.ts')).runDashboard,
+  },
+  {
     name: 'controller',
     text: 'Bring jobs to their end in a cluster, beside others',
     load: async () => (await import('./roles/run-controller.ts')).runController,

@@ -106,6 +106,10 @@ const rules: readonly ConfigRule[] = [
     sentence: 'TRAWL_SMTP_URL needs TRAWL_MAIL_FROM.',
   },
   {
+    broken: ({ dashboardPort, dashboardUrl }) => dashboardPort === null && dashboardUrl === null,
+    sentence: 'TRAWL_DASHBOARD_PORT=none needs TRAWL_DASHBOARD_URL: links to the dashboard begin with it.',
+  },
+  {
     broken: ({ oidcIssuer, oidcClientId }) => Boolean(oidcIssuer) && oidcClientId === null,
     sentence: 'TRAWL_OIDC_ISSUER needs TRAWL_OIDC_CLIENT_ID.',
   },
@@ -135,7 +139,7 @@ export function readConfig<const N extends SettingName = never>(
     egressAddress: trusting(config.egressAddress),
     inspectorAddress: trusting(config.inspectorAddress),
     publicUrl: config.publicUrl ?? urlOf(config.host, config.port),
-    dashboardUrl: config.dashboardUrl ?? urlOf(config.host, config.dashboardPort),
+    dashboardUrl: config.dashboardUrl ?? urlOf(config.host, config.dashboardPort ?? 0),
   }) as Config as ConfigWith<N>;
 }
 

@@ -6,7 +6,8 @@ import { openShared, sharedRules, sharedSettings } from './shared.ts';
 
 const help = `Usage: trawl api
 
-Runs the public API apart from the other parts, as one of any number. It only records jobs: controllers bring them to their end.
+Runs the public API apart from the other parts, as one of any number, and the dashboard at a second port unless TRAWL_DASHBOARD_PORT is
+none. It only records jobs: controllers bring them to their end.
 All settings are environment variables: docs/config.md lists them.
 `;
 

@@ -24,6 +24,7 @@ import { openOwnCgroup } from './open-own-cgroup.ts';
 import { openRecord } from './open-record.ts';
 import { isPublic } from './public-endpoint.ts';
 import { isRecordReady, openReadiness } from './readiness.ts';
+import { needsDashboardPort } from './run-dashboard.ts';
 import { type RunningRole, runRole } from './run-role.ts';
 import { lineToAsk, lineToGet, makeSampleAccount } from './sample-account.ts';
 import { type ServedApi, serveApi } from './serve-api.ts';
@@ -38,7 +39,7 @@ All settings are environment variables: docs/config.md lists them.
 `;
 
 export function runUp(args: readonly string[], terminal: Terminal): Promise<number> {
-  return runRole({ name: 'up', help, start }, args, terminal);
+  return runRole({ name: 'up', help, needs: { rules: [needsDashboardPort] }, start }, args, terminal);
 }
 
 async function start(running: RunningRole): Promise<void> {

@@ -1,13 +1,11 @@
-import type { BlockedAddresses, FindCaller } from '../api/caller-address.ts';
 import { listen } from '../api/http-server.ts';
-import type { ViewJob } from '../api/job-view.ts';
 import { limitOpenRequests } from '../api/open-limit.ts';
 import { readJsonLines } from '../archive/json-lines.ts';
 import type { Config } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import type { Shutdown } from '../base/shutdown.ts';
 import { auditRoutes } from '../dashboard/audit-routes.ts';
-import type { CallByHand } from '../dashboard/call-by-hand.ts';
+import { makeCallByHand } from '../dashboard/call-by-hand.ts';
 import { chartRoutes } from '../dashboard/chart-routes.ts';
 import { checkoutRoutes } from '../dashboard/checkout-routes.ts';
 import { type DashboardPart, makeDashboard, type OpenRoute } from '../dashboard/dashboard-app.ts';
@@ -24,28 +22,26 @@ import { requestLogRoutes } from '../dashboard/request-log-routes.ts';
 import { makeSessionCookies } from '../dashboard/session-cookies.ts';
 import { signInRoutes } from '../dashboard/sign-in-routes.ts';
 import { topupRoutes } from '../dashboard/topup-routes.ts';
-import type { Job } from '../model/job.ts';
+import type { OpenCalls } from './open-calls.ts';
 import type { SharedParts } from './shared.ts';
 import { openProvider, sellerOf } from './start-billing.ts';
 
 const drainSeconds = 2;
 
-/** Parts that the dashboard shares with the public API of the same process. */
-export interface DashboardShare extends Pick<SharedParts, 'config' | 'store' | 'seal' | 'objects' | 'metrics' | 'log'> {
-  readonly findCaller: FindCaller;
-  readonly blocked: BlockedAddresses;
-  readonly viewJob: ViewJob;
-  readonly callByHand: CallByHand;
-  readonly cancelled: (job: Job) => void;
+/** Parts that the dashboard shares with the public API where both are in one process. */
+export interface DashboardNeeds
+  extends OpenCalls,
+    Pick<SharedParts, 'config' | 'store' | 'seal' | 'objects' | 'metrics' | 'log'> {
+  readonly port: number;
 }
 
 /** Serves the dashboard until it is stopped; returns its port, and the URL at which people reach it. */
 export async function serveDashboard(
-  share: DashboardShare,
+  parts: DashboardNeeds,
   stop: Shutdown,
 ): Promise<{ dashboardPort: number; dashboardUrl: string }> {
-  const { config, store, seal, objects, metrics, findCaller, blocked } = share;
-  const log = share.log.with({ part: 'dashboard' });
+  const { config, store, seal, objects, metrics, findCaller, blocked } = parts;
+  const log = parts.log.with({ part: 'dashboard' });
   const draining = new AbortController();
   let url = config.dashboardUrl;
   const dashboardUrl = () => url;
@@ -57,7 +53,7 @@ export async function serveDashboard(
   const signIn = signInRoutes({ ...ways, hasMailer, cookies, blocked, findCaller, metrics, log });
   const passkeys = passkeyRoutes(ways);
   const openid = await openidRoutesOf({ store, seal, cookies, findCaller, blocked, dashboardUrl, log }, config);
-  const payments = await paymentWebhookOf(share, log);
+  const payments = await paymentWebhookOf(parts, log);
   // Only the provider's events tell that a checkout was paid.
   const provider = config.stripeWebhookSecret === null ? null : await openProvider(config, store);
   const app = makeDashboard({
@@ -67,7 +63,7 @@ export async function serveDashboard(
       ...passkeys.signedIn,
       ...keyRoutes(objects),
       ...requestLogRoutes(store, openArchived),
-      ...jobHistoryRoutes({ ...share, draining: draining.signal }),
+      ...jobHistoryRoutes({ ...parts, callByHand: makeCallByHand(parts), draining: draining.signal }),
       ...moneyRoutes(store, openArchived),
       ...topupRoutes(config.stripeKey !== null),
       ...chartRoutes(store, openArchived),
@@ -90,8 +86,8 @@ export async function serveDashboard(
     metrics,
   });
   const pending = { addressOf: (peer: string | undefined) => findCaller(peer, undefined).blame, onDrop: () => {} };
-  const server = await listen(app, config.host, config.dashboardPort, pending);
-  if (config.dashboardPort === 0) url = url.replace(/:0$/, `:${server.port}`);
+  const server = await listen(app, config.host, parts.port, pending);
+  if (parts.port === 0) url = url.replace(/:0$/, `:${server.port}`);
   stop.add('dashboard', async () => {
     draining.abort();
     await server.drain(drainSeconds);
@@ -100,7 +96,7 @@ export async function serveDashboard(
 }
 
 /** Returns what adds the route for events of the payment provider; `null` where the operator has configured none. */
-async function paymentWebhookOf({ config, store, metrics }: DashboardShare, log: Log): Promise<DashboardPart | null> {
+async function paymentWebhookOf({ config, store, metrics }: DashboardNeeds, log: Log): Promise<DashboardPart | null> {
   const { stripeKey: key, stripeWebhookSecret: secret } = config;
   if (key === null || secret === null) return null;
   const { readStripeEvents } = await import('../billing/stripe-provider.ts');

@@ -89,7 +89,7 @@ export async function startApi(
   return {
     url,
     dashboardUrl,
-    dashboardPort,
+    dashboardPort: dashboardPort ?? 0,
     redis,
     store,
     objects,

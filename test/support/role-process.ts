@@ -7,7 +7,7 @@ import { until } from './until.ts';
 /** A role in a process of its own, as an image starts it. */
 export interface RoleProcess {
   readonly process: ChildProcess;
-  /** Its main listener: the public API, the gateway, the inspector or the egress proxy. */
+  /** Its main listener: the public API, the dashboard, the gateway, the inspector or the egress proxy. */
   readonly url: string;
   /** Its output on both streams. */
   output(): string;
@@ -25,20 +25,21 @@ type Env = Readonly<Record<string, string>>;
 
 /** Starts a role of a tree and does not wait. */
 export async function spawnRole(
-  role: 'api' | 'controller' | 'inspector' | 'egress',
+  role: 'api' | 'dashboard' | 'controller' | 'inspector' | 'egress',
   env: Env,
   tree = root,
 ): Promise<RoleProcess> {
   const { TRAWL_HOST: host = '127.0.0.1' } = env;
   const [port, probePort, dashboardPort] = [await quietPort(host), await quietPort(host), await quietPort(host)];
-  const url = `http://${host}:${port}`;
+  const url = `http://${host}:${role === 'dashboard' ? dashboardPort : port}`;
   const own = {
     TRAWL_PORT: port,
     TRAWL_GATEWAY_PORT: port,
     TRAWL_PROBE_PORT: probePort,
     TRAWL_DASHBOARD_PORT: dashboardPort,
   };
-  const place = role === 'inspector' ? { TRAWL_INSPECTOR_ADDRESS: url } : {};
+  const places = { inspector: { TRAWL_INSPECTOR_ADDRESS: url }, dashboard: { TRAWL_DASHBOARD_URL: url } };
+  const place = role === 'inspector' || role === 'dashboard' ? places[role] : {};
   const child = spawn(join(tree, 'trawl'), [role, ...(role === 'egress' ? ['--at', String(port)] : [])], {
     env: {
       PATH: process.env.PATH,

@@ -132,6 +132,7 @@ const contradictions: [string, string, Record<string, string>][] = [
   ['a clock file on a named host', 'TRAWL_CLOCK_FILE', { TRAWL_CLOCK_FILE: '/c', TRAWL_HOST: 'example.com' }],
   ['a clock file in a cluster', 'TRAWL_CLOCK_FILE', { ...inCluster, TRAWL_CLOCK_FILE: '/c' }],
   ['as many kept workers as there are', 'TRAWL_WORKERS', { TRAWL_WORKERS: '3', TRAWL_RESERVED_WORKERS: '3' }],
+  ['a dashboard elsewhere without its URL', 'TRAWL_DASHBOARD_URL', { TRAWL_DASHBOARD_PORT: 'none' }],
   ['mail without a sender', 'TRAWL_MAIL_FROM', { TRAWL_SMTP_URL: 'smtp://mail' }],
   ['an issuer without a client', 'TRAWL_OIDC_CLIENT_ID', { TRAWL_OIDC_ISSUER: 'https://id.example' }],
   ['a secret given twice', 'TRAWL_SECRET_FILE are both set', { TRAWL_SECRET: key, TRAWL_SECRET_FILE: '/s' }],

@@ -24,6 +24,7 @@ const accepted: [name: string, text: string, value: unknown][] = [
   ['TRAWL_HOST', 'localhost', 'localhost'],
   ['TRAWL_PORT', '0', 0],
   ['TRAWL_PORT', '65535', 65535],
+  ['TRAWL_DASHBOARD_PORT', 'none', null],
   ['TRAWL_PUBLIC_URL', 'https://media.example.com/base/', 'https://media.example.com/base'],
   ['TRAWL_SECRET', key, Buffer.alloc(32, 7)],
   ['TRAWL_REDIS_URL', 'redis://one:6379/2', 'redis://one:6379/2'],

@@ -4,9 +4,9 @@ import * as kind from './kinds.ts';
 export const dashboardSettings = [
   {
     name: 'TRAWL_DASHBOARD_PORT',
-    kind: kind.port,
+    kind: kind.orWord<number | null>('none', () => null, kind.port),
     default: '8081',
-    text: 'Port of the dashboard, at the host of the API.',
+    text: 'Port of the dashboard; with `none` role `api` opens none, because role `dashboard` runs apart.',
   },
   {
     name: 'TRAWL_DASHBOARD_URL',
@@ -34,7 +34,7 @@ export const dashboardSettings = [
     kind: kind.text,
     default: null,
     secret: true,
-    text: 'Secret with which Stripe signs its events .',
+    text: 'Secret with which Stripe signs its events; without it packs cannot be bought.',
   },
   {
     name: 'TRAWL_SELLER_NAME',

@@ -1,0 +1,124 @@
+import { getHistory, getStats, getUsage } from '../api/account-routes.ts';
+import type { ApiHandlers } from '../api/app.ts';
+import { deleteBatch, getBatch, startBatch } from '../api/batch-routes.ts';
+import { type BlockedAddresses, cacheBlocks, type FindCaller, findCallers } from '../api/caller-address.ts';
+import { type CreditRoutes, getMetadata, startDownload, startRetry } from '../api/credit-routes.ts';
+import { sendDocsFile, showDocs, showWelcome } from '../api/document-pages.ts';
+import { streamEvents } from '../api/event-routes.ts';
+import { deliverFile } from '../api/file-routes.ts';
+import { deleteJob, getJob, getJobs, type JobRoutes } from '../api/job-routes.ts';
+import { makeJobView, type ViewJob } from '../api/job-view.ts';
+import { makeJobWatches } from '../api/job-watch.ts';
+import { answerMcp } from '../api/mcp-routes.ts';
+import { makeOpenapi } from '../api/openapi.ts';
+import { cacheStats } from '../api/stats-cache.ts';
+import { readJsonLines } from '../archive/json-lines.ts';
+import type { Shutdown } from '../base/shutdown.ts';
+import { version } from '../base/version.ts';
+import { countCancelledJob } from '../controller/job-metrics.ts';
+import { makeLink } from '../model/file-link.ts';
+import type { Job } from '../model/job.ts';
+import { noteStrayProxy } from '../store/access/stray-proxy.ts';
+import { readJob } from '../store/jobs/read-job.ts';
+import { openRequestLog, type RequestLogWriter } from '../store/log/write-lines.ts';
+import { type AdmissionGate, watchAdmissions } from '../store/redis/admission-gate.ts';
+import { watchMemory } from '../store/redis/memory-gate.ts';
+import type { SharedParts } from './shared.ts';
+
+export interface CallParts extends SharedParts {
+  /** A waiting call reads its job again after this time, in case a hint was lost. */
+  readonly rereadMs?: number;
+  /** A stream whose caller has not read for this time is ended. */
+  readonly unreadMs?: number;
+}
+
+/** Parts that carry out calls, whether a caller sends them to the public API or a person makes them by hand. */
+export interface OpenCalls {
+  readonly handlers: ApiHandlers;
+  readonly lines: RequestLogWriter;
+  readonly findCaller: FindCaller;
+  readonly blocked: BlockedAddresses;
+  readonly viewJob: ViewJob;
+  readonly cancelled: (job: Job) => void;
+}
+
+const defaultRereadMs = 15_000;
+const defaultUnreadMs = 60_000;
+const strayProxy =
+  'a private address forwards requests of others but is not in TRAWL_TRUSTED_PROXIES: it is never blocked';
+
+/** Opens these parts until they are stopped. `draining`: waiting calls are answered at once. */
+export async function openCalls(
+  parts: CallParts,
+  publicUrl: () => string,
+  draining: AbortSignal,
+  stop: Shutdown,
+): Promise<OpenCalls> {
+  const { config, store, metrics, log } = parts;
+  const memory = await watchMemory(store.connection, config.redisMemory, metrics, log);
+  stop.add('memory of redis', memory.close);
+  const admissions = watchAdmissions(store.connection, memory, config.durability, metrics, log);
+  stop.add('admissions', admissions.close);
+  const lines = openRequestLog(store, config.logLines, log);
+  stop.add('request log', lines.close, 3);
+  const rule = {
+    maxFailures: config.authFailures,
+    windowMs: config.authWindow * 1000,
+    blockMs: config.authBlock * 1000,
+  };
+  const blocked = await cacheBlocks(store, rule, log);
+  stop.add('blocked addresses', blocked.close);
+  const findCaller = findCallers(config.trustedProxies, (address) => {
+    log.warn(strayProxy);
+    void noteStrayProxy(store, address).catch((error) => log.debug('the proxy could not be noted', { error }));
+  });
+  return { ...makeHandlers(parts, admissions, publicUrl, draining), lines, findCaller, blocked };
+}
+
+function makeHandlers(
+  parts: CallParts,
+  admissions: AdmissionGate,
+  publicUrl: () => string,
+  draining: AbortSignal,
+): Pick<OpenCalls, 'handlers' | 'viewJob' | 'cancelled'> {
+  const { config, store, seal, objects, inspector, metrics, log } = parts;
+  const { rereadMs = defaultRereadMs, unreadMs = defaultUnreadMs } = parts;
+  const { now } = store.clock;
+  const stats = cacheStats(store);
+  const viewJob = makeJobView({
+    now,
+    fileHours: config.fileHours,
+    linkOf: (job, until) => makeLink(job, until, publicUrl(), seal.sign),
+    averageSeconds: stats.averageSeconds,
+  });
+  const cancelled = (job: Job) => countCancelledJob(metrics, job, now());
+  const watchJob = makeJobWatches(store, { rereadMs, draining });
+  const jobs: JobRoutes = { store, viewJob, watchJob, cancelled, log, unreadMs, draining };
+  const { asyncStatus, egressAllow: exceptions, inspectSeconds } = config;
+  const credit: CreditRoutes = { store, seal, asyncStatus, exceptions, admissions, inspector, inspectSeconds };
+  const [pollJob, removeJob] = [getJob(jobs), deleteJob(jobs)];
+  const [readBatch, endBatch] = [getBatch(store), deleteBatch(jobs)];
+  const [video, audio] = [startDownload(credit, 'video'), startDownload(credit, 'audio')];
+  const [metadata, usage] = [getMetadata(credit), getUsage(store)];
+  const handlers: ApiHandlers = {
+    video,
+    audio,
+    metadata,
+    mcp: answerMcp({ ...jobs, version, handlers: { video, audio, metadata, job: pollJob, usage } }),
+    retry: startRetry(credit),
+    jobs: getJobs(jobs),
+    job: (call) => (call.req.method === 'DELETE' ? removeJob(call) : pollJob(call)),
+    events: streamEvents(jobs),
+    batches: startBatch(credit),
+    batch: (call) => (call.req.method === 'DELETE' ? endBatch(call) : readBatch(call)),
+    usage,
+    history: getHistory(store, (object) => readJsonLines(objects, object)),
+    stats: getStats(store, stats),
+    files: deliverFile({ verify: seal.verify, readJob: (jobId) => readJob(store, jobId), objects, now }),
+    welcome: showWelcome(publicUrl),
+    docs: showDocs(),
+    docsFile: sendDocsFile(),
+    openapi: async () => ({ status: 200, body: makeOpenapi(version, publicUrl()) }),
+  };
+  return { handlers, viewJob, cancelled };
+}
