@@ -6,7 +6,7 @@ import { writeTime } from '../model/timestamp.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
 import { cancelJob } from '../store/jobs/cancel-job.ts';
 import { readQueue, readTimeline } from '../store/jobs/job-timeline.ts';
-import { readJob } from '../store/jobs/read-job.ts';
+import { readAttempts, readJob } from '../store/jobs/read-job.ts';
 import type { RecordStore } from '../store/script.ts';
 import { type CommandResult, type CommandTools, command } from './command.ts';
 import { jobId } from './command-values.ts';
@@ -34,8 +34,9 @@ export const jobCommands = [
     json: '[{at, source, text}]',
     operands: { ID: id },
     run: async (given, { store }) => {
+      const job = await findJob(store, given.ID);
       return listResult(
-        await readTimeline(store, await findJob(store, given.ID)),
+        await readTimeline(store, job, await readAttempts(store, job.id)),
         (one) => ({ ...one, at: writeTime(one.at) }),
         ({ at, source, text }) => ({ 'at (UTC)': timeText(at), source, text }),
         'Nothing has happened.',

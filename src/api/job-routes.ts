@@ -54,8 +54,9 @@ export function getJobs({ store, viewJob }: JobRoutes): KeyedHandler {
     const { cursor, ...wanted } = requireParameters(listParameters, call.given);
     const after = cursor === undefined ? null : readJobCursor(cursor);
     const { accountId } = call.key;
-    const { jobs, next } = await listJobs(store, accountId, { ...wanted, after });
-    const body = { jobs: await viewJobs(store, viewJob, accountId, jobs), next_cursor: next && writeJobCursor(next) };
+    const { jobs, positions, next } = await listJobs(store, accountId, { ...wanted, after });
+    const shown = await viewJobs(store, viewJob, accountId, jobs, positions);
+    const body = { jobs: shown, next_cursor: next && writeJobCursor(next) };
     return { status: 200, body: filterFields(body, fields) };
   };
 }

@@ -31,9 +31,15 @@ export async function readOwnJob(store: RecordStore, accountId: string, jobId: s
   return job?.account === accountId ? job : null;
 }
 
-/** Returns jobs of one account as a caller sees them, queued ones with their position. */
-export async function viewJobs(store: RecordStore, viewJob: ViewJob, accountId: string, jobs: readonly Job[]) {
-  const queued = jobs.filter((job) => job.status === 'QueuedJob').map((job) => job.id);
+/** Returns jobs of one account as a caller sees them, queued ones with their position: the one that is `known`, or as it is read now. */
+export async function viewJobs(
+  store: RecordStore,
+  viewJob: ViewJob,
+  accountId: string,
+  jobs: readonly Job[],
+  known: ReadonlyMap<string, QueuePosition> = new Map(),
+) {
+  const queued = jobs.filter(({ id, status }) => status === 'QueuedJob' && !known.has(id)).map(({ id }) => id);
   const positions = await readPositions(store, accountId, queued);
-  return jobs.map((job) => viewJob(job, positions[queued.indexOf(job.id)] ?? null));
+  return jobs.map((job) => viewJob(job, known.get(job.id) ?? positions[queued.indexOf(job.id)] ?? null));
 }

@@ -1,5 +1,5 @@
 import { readJobCursor, writeJobCursor } from '../api/job-routes.ts';
-import { readOwnJob, type ViewJob, viewJobs } from '../api/job-view.ts';
+import { type ViewJob, viewJobs } from '../api/job-view.ts';
 import type { ApiReply } from '../api/reply.ts';
 import { failures, refuse } from '../base/errors.ts';
 import { isEnded, type Job } from '../model/job.ts';
@@ -9,6 +9,7 @@ import { writeTime } from '../model/timestamp.ts';
 import { cancelJob } from '../store/jobs/cancel-job.ts';
 import { readTimeline } from '../store/jobs/job-timeline.ts';
 import { listJobs } from '../store/jobs/list-jobs.ts';
+import { readStoredAtOnce, type StoredJob } from '../store/jobs/read-job.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { CallByHand } from './call-by-hand.ts';
 import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
@@ -61,7 +62,7 @@ export function jobHistoryRoutes(parts: JobHistoryParts): DashboardRoute[] {
       path: '/api/jobs/:id',
       changes: 'jobs',
       handle: async (call) => {
-        const job = await requireJob(store, call);
+        const { job } = await requireJob(store, call);
         if (!isEnded(job.status)) {
           const { done } = await cancelJob(store, job, failures.cancelled.sentence);
           if (done) parts.cancelled(job);
@@ -78,26 +79,29 @@ async function showJobs({ store, viewJob }: JobHistoryParts, { req, accountId }:
   const { cursor, ...wanted } = parsed.value;
   const after = cursor === undefined ? null : readJobCursor(cursor);
   if (accountId === '') return { status: 200, body: { jobs: [], next_cursor: null } };
-  const { jobs, next } = await listJobs(store, accountId, { ...wanted, after });
-  const shown = await viewJobs(store, viewJob, accountId, jobs);
+  const { jobs, positions, next } = await listJobs(store, accountId, { ...wanted, after });
+  const shown = await viewJobs(store, viewJob, accountId, jobs, positions);
   return { status: 200, body: { jobs: shown, next_cursor: next && writeJobCursor(next) } };
 }
 
 async function readFirst({ store, viewJob }: JobHistoryParts, { accountId }: DashboardCall, limit: number) {
-  const { jobs } = await listJobs(store, accountId, { status: undefined, limit, after: null });
-  return viewJobs(store, viewJob, accountId, jobs);
+  const { jobs, positions } = await listJobs(store, accountId, { status: undefined, limit, after: null });
+  return viewJobs(store, viewJob, accountId, jobs, positions);
 }
 
 async function showJob({ store, viewJob }: JobHistoryParts, call: DashboardCall): Promise<ApiReply> {
-  const job = await requireJob(store, call);
-  const [shown = {}] = await viewJobs(store, viewJob, job.account, [job]);
-  const timeline = (await readTimeline(store, job)).map((event) => ({ ...event, at: writeTime(event.at) }));
+  const { job, attempts } = await requireJob(store, call);
+  const [[shown = {}], events] = await Promise.all([
+    viewJobs(store, viewJob, job.account, [job]),
+    readTimeline(store, job, attempts),
+  ]);
+  const timeline = events.map((event) => ({ ...event, at: writeTime(event.at) }));
   return { status: 200, body: { ...shown, timeline } };
 }
 
-async function requireJob(store: RecordStore, { req, accountId }: DashboardCall): Promise<Job> {
+async function requireJob(store: RecordStore, { req, accountId }: DashboardCall): Promise<StoredJob> {
   const id = parseJobId(String(req.params.id));
-  const job = id.ok && accountId !== '' ? await readOwnJob(store, accountId, id.jobId) : null;
-  if (job === null) throw refuse('not_found', 'There is no such job');
-  return job;
+  const found = id.ok && accountId !== '' ? await readStoredAtOnce(store, id.jobId) : null;
+  if (found?.job.account !== accountId) throw refuse('not_found', 'There is no such job');
+  return found;
 }

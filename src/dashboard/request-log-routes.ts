@@ -75,11 +75,12 @@ async function findLines(
   const names = await listKeyNames(store, accountId);
   const wanted = key === undefined ? names : names.filter(({ alias }) => alias === key);
   const words = text === undefined ? '' : String(text).toLowerCase();
+  const hasFilter = status !== undefined || day !== undefined || words !== '';
   const isWanted = (line: NamedLine) =>
     (status === undefined || matchesStatus(line.status, String(status))) &&
     (day === undefined || writeTime(line.at).startsWith(String(day))) &&
     (words === '' || `${line.endpoint} ${line.ip} ${line.key}`.toLowerCase().includes(words));
-  return pageLines(store, wanted, { limit, after, isWanted, open });
+  return pageLines(store, wanted, { limit, after, isWanted: hasFilter ? isWanted : undefined, open });
 }
 
 /** `404` is one status, `4xx` all that begin with 4. */

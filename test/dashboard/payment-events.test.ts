@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import Stripe from 'stripe';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { startApi, type TestApi } from '../support/api.ts';
 import { invited, openBrowser } from '../support/browser-session.ts';
+import { paidEvent, sendEvent } from '../support/paid-event.ts';
 
 const secret = 'whsec_test';
 const key = 'sk_test_1';
@@ -14,41 +14,20 @@ describe('events of the payment provider', () => {
   });
   after(() => api.stop());
 
-  const paid = (accountId: string, purchase: string) => ({
-    ...{ id: `evt_${purchase}`, object: 'event', livemode: false, type: 'payment_intent.succeeded' },
-    data: {
-      object: {
-        ...{ id: `pi_${purchase}`, object: 'payment_intent', amount: 990, currency: 'eur', customer: 'cus_1' },
-        ...{ payment_method: 'pm_1', status: 'succeeded' },
-        metadata: {
-          ...{ trawl_purchase: purchase, trawl_account: accountId, trawl_kind: 'offer' },
-          ...{ pack_title: 'Pack', pack_total: '50' },
-        },
-      },
-    },
-  });
-  const send = (event: object, sign = secret) => {
-    const payload = JSON.stringify(event);
-    const header = Stripe.webhooks.generateTestHeaderString({ payload, secret: sign });
-    return fetch(`${api.dashboardUrl}/stripe/webhook`, {
-      method: 'POST',
-      headers: { 'stripe-signature': header, 'content-type': 'application/json' },
-      body: payload,
-    });
-  };
+  const send = (event: object, sign = secret) => sendEvent(api.dashboardUrl, sign, event);
   const packs = async (accountId: string) => (await readSnapshot(api.store, accountId)).balances.packs.length;
 
   it('deliver a pack once, however often and in whatever number they come', async () => {
     const { account } = await api.addCaller();
-    const answers = await Promise.all(Array.from({ length: 5 }, () => send(paid(account, 'one'))));
+    const answers = await Promise.all(Array.from({ length: 5 }, () => send(paidEvent(account, 'one'))));
     expect(answers.map(({ status }) => status)).to.deep.equal([200, 200, 200, 200, 200]);
-    expect((await send(paid(account, 'one'))).status).to.equal(200);
+    expect((await send(paidEvent(account, 'one'))).status).to.equal(200);
     expect(await packs(account)).to.equal(1);
   });
 
   it('give the account an invoice as PDF, and another account none', async () => {
     const { account } = await api.addCaller();
-    await send(paid(account, 'invoiced'));
+    await send(paidEvent(account, 'invoiced'));
     const signedIn = async (accountId: string) => {
       const browser = openBrowser(api.dashboardUrl);
       await browser.signIn(await invited(api.store, accountId, 'viewer'));
@@ -68,7 +47,7 @@ describe('events of the payment provider', () => {
 
   it('that the provider did not sign change nothing', async () => {
     const { account } = await api.addCaller();
-    expect((await send(paid(account, 'forged'), 'whsec_other')).status).to.equal(400);
+    expect((await send(paidEvent(account, 'forged'), 'whsec_other')).status).to.equal(400);
     const unsigned = await fetch(`${api.dashboardUrl}/stripe/webhook`, { method: 'POST', body: '{}' });
     expect(unsigned.status).to.equal(400);
     expect(await packs(account)).to.equal(0);

@@ -3,7 +3,7 @@ import { queueJson } from '../../model/job-json.ts';
 import { findEntry } from '../log/read-ledger.ts';
 import type { RecordStore } from '../script.ts';
 import { readDelivery, type StoredDelivery } from '../webhooks/read-deliveries.ts';
-import { type AttemptMark, readAttempts, readPositions } from './read-job.ts';
+import { type AttemptMark, readPositions } from './read-job.ts';
 
 /** An event in the life of a job, and the part of the record that knows of it. */
 export interface TimelineEvent {
@@ -20,9 +20,12 @@ export async function readQueue(store: RecordStore, job: Job): Promise<ReturnTyp
 }
 
 /** Returns the events of a job in the order of time. */
-export async function readTimeline(store: RecordStore, job: Job): Promise<TimelineEvent[]> {
-  const [attempts, entry, delivery, queue] = await Promise.all([
-    readAttempts(store, job.id),
+export async function readTimeline(
+  store: RecordStore,
+  job: Job,
+  attempts: readonly AttemptMark[],
+): Promise<TimelineEvent[]> {
+  const [entry, delivery, queue] = await Promise.all([
     findEntry(store, job),
     readDelivery(store, job.id),
     readQueue(store, job),

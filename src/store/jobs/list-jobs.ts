@@ -1,8 +1,9 @@
-import type { Job, JobStatus } from '../../model/job.ts';
+import { isEnded, type Job, type JobStatus } from '../../model/job.ts';
+import type { QueuePosition } from '../../model/job-json.ts';
 import { keys, longId } from '../keys.ts';
 import type { RecordStore } from '../script.ts';
 import { lastOfMillisecond, readScore } from './job-index.ts';
-import { readJobs } from './read-job.ts';
+import { readJobs, readPositions } from './read-job.ts';
 
 /** Position in the list of an account's jobs: the older ones follow. */
 export interface Cursor {
@@ -20,36 +21,43 @@ interface WantedJobs {
   readonly after: Cursor | null;
 }
 
+interface JobPage {
+  readonly jobs: Job[];
+  /** Positions of those that wait; one that began to wait again meanwhile has none. */
+  readonly positions: ReadonlyMap<string, QueuePosition>;
+  readonly next: Cursor | null;
+}
+
 const maxLooked = 2_000;
-const pageSize = 1_000;
+/** Places read beyond a page: its last millisecond, whose jobs are not in the order of their ids, is then whole as a rule. */
+const spare = 8;
 
 /**
- * Lists an account's jobs, newest first, after a place. Looks through about 2,000 of them: with a rare status a page may be
- * short although `next` says that more may follow. Jobs of another status are not read.
+ * Lists an account's jobs, newest first, after a place, in two calls of Redis. Looks through about 2,000 of them: with a rare status a
+ * page may be short although `next` says that more may follow. Jobs of another status are not read.
  */
 export async function listJobs(
   store: RecordStore,
   account: string,
   { status, limit, after: first }: WantedJobs,
-): Promise<{ jobs: Job[]; next: Cursor | null }> {
+): Promise<JobPage> {
   const isWanted = (one: { readonly status: JobStatus | undefined }) => status === undefined || one.status === status;
-  const size = status === undefined ? limit + 1 : pageSize;
+  const size = status === undefined ? limit + 1 : maxLooked;
   const jobs: Job[] = [];
+  const positions = new Map<string, QueuePosition>();
   let after = first;
   for (let looked = 0; looked < maxLooked; ) {
     const { places, isLast } = await readPage(store, account, after, size);
     let found = new Map<string, Job | null>();
     for (const [n, place] of places.entries()) {
       if (isWanted(place)) {
-        if (jobs.length === limit) return { jobs, next: after };
+        if (jobs.length === limit) return { jobs, positions, next: after };
         if (!found.has(place.id)) {
-          const ids = places
+          const wanted = places
             .slice(n)
             .filter(isWanted)
-            .map(({ id }) => id)
             .slice(0, limit - jobs.length);
-          const read = await readJobs(store, ids);
-          found = new Map(ids.map((id, at) => [id, read[at] ?? null]));
+          found = await readPlaces(store, account, wanted, positions);
         }
         // Its status may have changed since the page was read.
         const job = found.get(place.id);
@@ -57,10 +65,26 @@ export async function listJobs(
       }
       after = place;
     }
-    if (isLast) return { jobs, next: null };
+    if (isLast) return { jobs, positions, next: null };
     looked += places.length;
   }
-  return { jobs, next: after };
+  return { jobs, positions, next: after };
+}
+
+/** Reads jobs where their status says that they are, and in the same call the positions of those that wait. */
+async function readPlaces(
+  store: RecordStore,
+  account: string,
+  places: readonly Place[],
+  positions: Map<string, QueuePosition>,
+): Promise<Map<string, Job | null>> {
+  const waiting = places.filter(({ status }) => status === 'QueuedJob').map(({ id }) => id);
+  const isOpen = ({ status }: Place) => status !== undefined && !isEnded(status);
+  const open = new Set(places.filter(isOpen).map(({ id }) => id));
+  const ids = places.map(({ id }) => id);
+  const [jobs, found] = await Promise.all([readJobs(store, ids, open), readPositions(store, account, waiting)]);
+  for (const [n, position] of found.entries()) positions.set(waiting[n]!, position);
+  return new Map(ids.map((id, n) => [id, jobs[n] ?? null]));
 }
 
 /** Places after a place, newest first; jobs of the same millisecond stand in the order of their ids, last first. */
@@ -71,15 +95,18 @@ async function readPage(
   size: number,
 ): Promise<{ places: Place[]; isLast: boolean }> {
   const key = keys.jobs(account);
-  const sameAsCursor = after === null ? [] : await readMillisecond(store, key, after.created_at);
   const below = after === null ? '+inf' : `(${after.created_at}`;
-  const limit = ['WITHSCORES', 'LIMIT', '0', String(size)];
-  let places = placesOf(await store.connection.read(['ZREVRANGEBYSCORE', key, below, '-inf', ...limit]));
-  const isLast = places.length < size;
+  const limit = ['WITHSCORES', 'LIMIT', '0', String(size + spare)];
+  const [sameAsCursor, flat] = await Promise.all([
+    after === null ? [] : readMillisecond(store, key, after.created_at),
+    store.connection.read(['ZREVRANGEBYSCORE', key, below, '-inf', ...limit]),
+  ]);
+  let places = placesOf(flat);
+  const isLast = places.length < size + spare;
   const last = places.at(-1)?.created_at;
   if (!isLast && last !== undefined) {
-    // The page may end within a millisecond, whose jobs are not in the order of their ids there.
-    places = places.filter((place) => place.created_at > last).concat(await readMillisecond(store, key, last));
+    const whole = places.filter((place) => place.created_at > last);
+    places = whole.length >= size ? whole : whole.concat(await readMillisecond(store, key, last));
   }
   const rest = sameAsCursor.filter(({ id }) => after !== null && id < after.id);
   return { places: [...rest, ...places].sort(newestFirst), isLast };

@@ -24,10 +24,19 @@ export async function readJob(store: RecordStore, id: string): Promise<Job | nul
   return (await readStored(store, id))?.job ?? null;
 }
 
-/** Returns jobs in the order of these ids; `null` for one that is not in the record. */
-export async function readJobs(store: RecordStore, ids: readonly string[]): Promise<(Job | null)[]> {
-  const ends = await readStoredEnds(store, ids);
-  return Promise.all(ends.map((end, n) => end?.job ?? readJob(store, ids[n] ?? '')));
+/** Returns jobs in the order of these ids, `null` for one that is not in the record; those that seem `open` are looked for there first. */
+export async function readJobs(
+  store: RecordStore,
+  ids: readonly string[],
+  open: ReadonlySet<string> = new Set(),
+): Promise<(Job | null)[]> {
+  const ended = ids.filter((id) => !open.has(id));
+  const [ends, jobs] = await Promise.all([
+    readStoredEnds(store, ended),
+    Promise.all(ids.map((id) => (open.has(id) ? readJob(store, id) : null))),
+  ]);
+  const found = new Map(ends.map((end, n) => [ended[n], end?.job ?? null]));
+  return Promise.all(ids.map((id, n) => jobs[n] ?? found.get(id) ?? (open.has(id) ? null : readJob(store, id))));
 }
 
 /** Reads jobs that have ended, in the order of these ids; `null` for others. */
@@ -42,6 +51,16 @@ export async function readStored(store: RecordStore, id: string): Promise<Stored
   if (fields.id !== undefined) return openJobOf(fields);
   const [end] = await readEnds(store, [id]);
   return end ? storedEndOf(id, end) : null;
+}
+
+/** Reads a job, open or ended, in one call: what is open first, as above. */
+export async function readStoredAtOnce(store: RecordStore, id: string): Promise<StoredJob | null> {
+  const [flat, [end]] = await Promise.all([
+    store.connection.read(['HGETALL', keys.job(id)]),
+    readStoredEnds(store, [id]),
+  ]);
+  const fields = pairs(flat);
+  return fields.id === undefined ? (end ?? null) : openJobOf(fields);
 }
 
 export async function readPositions(

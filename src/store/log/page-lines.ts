@@ -28,13 +28,14 @@ export type NamedLine = LogLine & { readonly key: string };
 interface WantedLines {
   readonly limit: number;
   readonly after: LinePlace | null;
-  readonly isWanted: (line: NamedLine) => boolean;
+  /** Chooses lines; absent where every line is wanted. */
+  readonly isWanted?: ((line: NamedLine) => boolean) | undefined;
   /** Reads archived days. */
   readonly open: ReadArchivedPart;
 }
 
-/** Lines that one page looks through: a page with a rare filter may be short although more may follow. */
-const maxLooked = 5_000;
+/** Lines that are read for a page with a filter, which may be short although more may follow: one call of Redis. */
+const maxRead = 5_000;
 
 /** Returns id and alias of every key of an account. The id of a key is the beginning of its hash. */
 export async function listKeyNames(store: RecordStore, accountId: string): Promise<NamedKey[]> {
@@ -51,23 +52,20 @@ export async function pageLines(
   const streams = ofKeys.flatMap(({ id, alias }) =>
     [freeLineStream(id), paidLineStream(id)].map((origin) => ({ origin, alias })),
   );
+  const ofEach = isWanted === undefined ? 0 : Math.floor(maxRead / Math.max(1, streams.length));
+  const { found, isEnd } = await readMerged(store, streams, first, Math.max(ofEach, limit + 1), open);
   const lines: NamedLine[] = [];
   let after = first;
-  for (let looked = 0; looked < maxLooked; ) {
-    const page = await readMerged(store, streams, after, limit + 1, open);
-    for (const { line, alias, place } of page) {
-      const { entry: _, ...shown } = line;
-      const named = { ...shown, key: alias };
-      if (isWanted(named)) {
-        if (lines.length === limit) return { lines, next: after };
-        lines.push(named);
-      }
-      after = place;
+  for (const { line, alias, place } of found) {
+    const { entry: _, ...shown } = line;
+    const named = { ...shown, key: alias };
+    if (isWanted?.(named) ?? true) {
+      if (lines.length === limit) return { lines, next: after };
+      lines.push(named);
     }
-    looked += page.length;
-    if (page.length <= limit) return { lines, next: null };
+    after = place;
   }
-  return { lines, next: after };
+  return { lines, next: isEnd ? null : after };
 }
 
 interface MergedLine {
@@ -76,14 +74,17 @@ interface MergedLine {
   readonly place: LinePlace;
 }
 
-/** Returns the `count` newest lines after a place, of all streams. */
+/**
+ * Returns the lines after a place of all streams, newest first, as far as `count` of each tell: those after the oldest one of a stream that
+ * goes on are not known to be next. At least `count` lines, or all that there are.
+ */
 async function readMerged(
   store: RecordStore,
   streams: readonly { readonly origin: EntryStream<StoredLogLine>; readonly alias: string }[],
   after: LinePlace | null,
   count: number,
   open: ReadArchivedPart,
-): Promise<MergedLine[]> {
+): Promise<{ readonly found: readonly MergedLine[]; readonly isEnd: boolean }> {
   const bounds = streams.map(({ origin }) => boundOf(origin.stream, after));
   const replies = await store.connection.readAll([
     ...streams.map(({ origin }, n): ReadCommand => {
@@ -102,10 +103,12 @@ async function readMerged(
       [...kept, ...archived].map((line) => ({ line, alias, place: { entry: line.entry, stream: origin.stream } })),
     );
   }
-  return found
+  const lastOfThose = new Set(found.flatMap((lines) => (lines.length < count ? [] : lines.slice(-1))));
+  const merged = found
     .flat()
-    .sort((a, b) => compareEntries(b.line.entry, a.line.entry) || (a.place.stream < b.place.stream ? -1 : 1))
-    .slice(0, count);
+    .sort((a, b) => compareEntries(b.line.entry, a.line.entry) || (a.place.stream < b.place.stream ? -1 : 1));
+  if (lastOfThose.size === 0) return { found: merged, isEnd: true };
+  return { found: merged.slice(0, merged.findIndex((line) => lastOfThose.has(line)) + 1), isEnd: false };
 }
 
 /** Two streams may have entries with one id: those of streams with a later name follow. */

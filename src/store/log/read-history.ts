@@ -6,7 +6,6 @@ import {
   isInRange,
   sumDays,
 } from '../../model/usage-history.ts';
-import { listKeys } from '../accounts/read-keys.ts';
 import type { RecordStore } from '../script.ts';
 import {
   beforeFirstEntry,
@@ -16,6 +15,7 @@ import {
   type ReadArchivedPart,
   readOldestEntries,
 } from './archived-parts.ts';
+import { listKeyNames } from './page-lines.ts';
 import { freeLineStream, paidLineStream, type StoredLogLine } from './read-lines.ts';
 
 export interface HistoryDay extends DayCounts {
@@ -27,6 +27,8 @@ export interface HistoryDay extends DayCounts {
 const pageSize = 1000;
 /** Lines are moved once a day, so a second look finds them at rest. */
 const maxLooks = 3;
+/** Keys that are read at once: an account may have a thousand, each with a thousand lines in hand. */
+const keysAtOnce = 20;
 
 /** Returns what became of the requests of an account, by day and key, as far as its request log goes back. */
 export async function readHistory(
@@ -36,13 +38,16 @@ export async function readHistory(
   open: ReadArchivedPart,
 ): Promise<HistoryDay[]> {
   const found: HistoryDay[] = [];
-  for (const key of await listKeys(store, accountId)) {
-    if (key.last_used_at === null) continue;
-    const streams = [freeLineStream(key.id), paidLineStream(key.id)];
-    const counts = sumDays(await Promise.all(streams.map((origin) => countStream(store, origin, open))));
-    for (const [day, sum] of Object.entries(counts)) {
-      if (isInRange(day, range)) found.push({ day, key: key.alias, ...sum });
-    }
+  const names = await listKeyNames(store, accountId);
+  for (let from = 0; from < names.length; from += keysAtOnce) {
+    const days = names.slice(from, from + keysAtOnce).map(async ({ id, alias }) => {
+      const streams = [freeLineStream(id), paidLineStream(id)];
+      const counts = sumDays(await Promise.all(streams.map((origin) => countStream(store, origin, open))));
+      return Object.entries(counts).flatMap(([day, sum]) =>
+        isInRange(day, range) ? [{ day, key: alias, ...sum }] : [],
+      );
+    });
+    found.push(...(await Promise.all(days)).flat());
   }
   const order = ({ day, key }: HistoryDay) => `${day} ${key}`;
   return found.sort((a, b) => (order(a) < order(b) ? -1 : 1));
@@ -55,9 +60,13 @@ async function countStream(
   open: ReadArchivedPart,
 ): Promise<CountsByDay> {
   for (let looks = 1; ; looks++) {
-    const parts = await listArchivedParts(store, origin);
-    const kept = await countKept(store, origin);
-    const newest = await newestArchivedPart(store, origin);
+    // One call of Redis, which answers in this order. Where more pages follow, lines may move while they are read.
+    const [parts, { counts, pages }, first] = await Promise.all([
+      listArchivedParts(store, origin),
+      countKept(store, origin),
+      newestArchivedPart(store, origin),
+    ]);
+    const newest = pages > 1 ? await newestArchivedPart(store, origin) : first;
     if (newest?.object !== parts.at(-1)?.object && looks < maxLooks) continue;
     const moved: CountsByDay[] = [];
     for (const { object, days } of parts) {
@@ -65,17 +74,20 @@ async function countStream(
       const lines = days ? [] : ((await open(object)) as readonly StoredLogLine[] | null);
       moved.push(days ?? countLines(kindOf(origin), lines ?? []));
     }
-    return sumDays([...moved, kept]);
+    return sumDays([...moved, counts]);
   }
 }
 
-async function countKept(store: RecordStore, origin: EntryStream<StoredLogLine>): Promise<CountsByDay> {
+async function countKept(
+  store: RecordStore,
+  origin: EntryStream<StoredLogLine>,
+): Promise<{ readonly counts: CountsByDay; readonly pages: number }> {
   const pages: CountsByDay[] = [];
   for (let behind = beforeFirstEntry; ; ) {
     const lines = await readOldestEntries(store, origin, pageSize, { behind });
     pages.push(countLines(kindOf(origin), lines));
     const last = lines.at(-1);
-    if (last === undefined || lines.length < pageSize) return sumDays(pages);
+    if (last === undefined || lines.length < pageSize) return { counts: sumDays(pages), pages: pages.length };
     behind = last.entry;
   }
 }

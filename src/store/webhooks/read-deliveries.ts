@@ -6,6 +6,8 @@ import { keys, longId } from '../keys.ts';
 import { number, pairs, type RecordStore, text } from '../script.ts';
 
 const pageSize = 100;
+/** Those that failed are few: more are looked through at once. */
+const pageOfFailed = 500;
 
 export interface StoredDelivery {
   /** Id of the job or the batch. */
@@ -74,26 +76,27 @@ export async function listDeliveries(
 ): Promise<ListedDelivery[]> {
   const key = keys.deliveries(accountId);
   const found: ListedDelivery[] = [];
-  for (let start = 0; ; start += pageSize) {
-    const page = await store.connection.read(['ZREVRANGE', key, String(start), String(start + pageSize - 1)]);
-    const ids = page.map(longId);
-    const replies = await store.connection.readAll(ids.map((id) => ['HGETALL', keys.webhook(id)]));
-    const wanted = ids
-      .flatMap((id, n) => deliveryOf(id, pairs(replies[n])) ?? [])
-      .filter(({ state }) => !failedOnly || state === 'failed')
-      .slice(0, limit - found.length);
-    found.push(...(await withUrls(store, wanted)));
-    if (found.length === limit || ids.length < pageSize) return found;
+  const size = failedOnly ? pageOfFailed : pageSize;
+  for (let start = 0; ; start += size) {
+    const page = await store.connection.read(['ZREVRANGE', key, String(start), String(start + size - 1)]);
+    const listed = await readListed(store, page.map(longId));
+    found.push(...listed.filter(({ state }) => !failedOnly || state === 'failed').slice(0, limit - found.length));
+    if (found.length === limit || page.length < size) return found;
   }
 }
 
-async function withUrls(store: RecordStore, deliveries: readonly StoredDelivery[]): Promise<ListedDelivery[]> {
-  const ids = deliveries.map(({ id }) => id);
-  const ends = await readStoredEnds(store, ids);
-  const batches = await store.connection.readAll(ids.map((id) => ['HGET', keys.batch(id), 'url']));
-  return deliveries.map((delivery, n) => {
-    const url = ends[n]?.webhook?.url ?? text(batches[n]);
-    return { ...delivery, kind: batches[n] === null ? 'job' : 'batch', url };
+/** Reads deliveries with their URLs in one call. */
+async function readListed(store: RecordStore, ids: readonly string[]): Promise<ListedDelivery[]> {
+  const [deliveries, urls, ends] = await Promise.all([
+    store.connection.readAll(ids.map((id) => ['HGETALL', keys.webhook(id)])),
+    store.connection.readAll(ids.map((id) => ['HGET', keys.batch(id), 'url'])),
+    readStoredEnds(store, ids),
+  ]);
+  return ids.flatMap((id, n): ListedDelivery[] => {
+    const delivery = deliveryOf(id, pairs(deliveries[n]));
+    if (delivery === null) return [];
+    const url = ends[n]?.webhook?.url ?? text(urls[n]);
+    return [{ ...delivery, kind: urls[n] === null ? 'job' : 'batch', url }];
   });
 }
 
