@@ -21,6 +21,8 @@ export interface FetchOptions {
   readonly patience: ServicePatience;
   readonly signal: AbortSignal;
   readonly moved: (bytes: number) => void;
+  /** No byte came in a try. */
+  readonly away: () => void;
 }
 
 const quietMs = 60_000;
@@ -58,11 +60,12 @@ export async function fetchFile(options: FetchOptions): Promise<void> {
 }
 
 async function fetchAll(options: FetchOptions, handle: FileHandle, received: Received): Promise<void> {
-  const { file, relink, patience, signal } = options;
+  const { file, relink, patience, signal, away } = options;
   const silence = patience.start();
   let { link } = file;
   while (received.bytes < file.bytes) {
     let cause: unknown = new Error('the connection broke off');
+    const before = received.bytes;
     try {
       link ??= await relink();
       if (link === null) throw new FetchFailed('not_found', gone);
@@ -74,6 +77,7 @@ async function fetchAll(options: FetchOptions, handle: FileHandle, received: Rec
     }
     // The next try has a link of its own: this one may have expired.
     link = null;
+    if (received.bytes === before) away();
     if (received.bytes < file.bytes) await silence.wait(cause, signal);
   }
 }

@@ -40,16 +40,19 @@ export function hasEnded({ status }: Pick<SeenJob, 'status'>): boolean {
   return !openStatuses.includes(status);
 }
 
-/** Follows the events of a job to its end, through any number of streams, and returns the ended job. */
+/** Follows the events of a job to its end, through any number of streams, and returns the ended job; `away` hears of each one refused. */
 export async function followJob(
   client: ServiceClient,
   patience: ServicePatience,
   jobId: string,
   seen: (job: SeenJob) => void,
   signal: AbortSignal,
+  away: () => void = () => {},
 ): Promise<SeenJob> {
   const silence = patience.start();
+  let last: SeenJob | null = null;
   for (let lastId = ''; ; ) {
+    let isOpen = false;
     let cause: unknown = new Error('the stream of events ended');
     let leastMs = 0;
     const quiet = watchQuiet();
@@ -61,11 +64,15 @@ export async function followJob(
         leastMs = readRetryAfter(response) ?? 0;
         throw refusalOf(response, parseJson(await readText(response)));
       }
+      isOpen = true;
+      // A stream that goes on tells nothing before the next change.
+      if (last !== null) seen(last);
       for await (const { id, text } of readEvents(response, quiet.heard)) {
         silence.end();
         const job = readJob(parseJson(text));
         if (job === null) continue;
         lastId = id;
+        last = job;
         seen(job);
         if (hasEnded(job)) return job;
       }
@@ -76,6 +83,7 @@ export async function followJob(
     } finally {
       quiet.close();
     }
+    if (!isOpen) away();
     await silence.wait(cause, signal, leastMs);
   }
 }

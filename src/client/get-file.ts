@@ -54,27 +54,31 @@ export async function getFile(
 ): Promise<{ row: FileRow; cause: unknown }> {
   const row = { query: wanted.query, job_id: wanted.jobId, status: null as string | null };
   const none = { path: null, bytes: null, sha256: null };
+  const noteStage = (stage: string) => note({ stage, fraction: 0, speedBytes: null, leftSeconds: null });
+  const away = () => noteStage('service away');
   try {
+    noteStage('ask');
     row.job_id ??= await submit(tools, wanted.query);
     await checkParameters(tools, row.job_id);
     const seen = (job: SeenJob) => {
       row.status = job.status;
       note(jobProgress(job));
     };
-    const job = await followJob(tools.client, tools.patience, row.job_id, seen, tools.interrupted);
+    const job = await followJob(tools.client, tools.patience, row.job_id, seen, tools.interrupted, away);
     if (job.status !== 'CompletedJob' || job.file === null) {
       return {
         row: { ...row, ...none, error: job.error ?? 'The job made no file', error_code: job.errorCode },
         cause: null,
       };
     }
-    const path = await fetchResult(tools, row.job_id, job.file, note);
+    const path = await fetchResult(tools, row.job_id, job.file, note, away);
     return {
       row: { ...row, path, bytes: job.file.bytes, sha256: job.file.sha256, error: null, error_code: null },
       cause: null,
     };
   } catch (cause) {
     if (tools.interrupted.aborted && row.job_id !== null && row.status !== 'CompletedJob') {
+      noteStage('cancel');
       row.status = (await cancel(tools, row.job_id)) ?? row.status;
     }
     return { row: { ...row, ...none, ...describeFailure(cause, tools.interrupted) }, cause };
@@ -106,7 +110,13 @@ async function checkParameters(tools: GetTools, jobId: string): Promise<void> {
   throw new CallRefused(400, 'bad_request', `This service does not know ${ignored.join(' and ')}`);
 }
 
-async function fetchResult(tools: GetTools, jobId: string, file: ResultFile, note: Note): Promise<string> {
+async function fetchResult(
+  tools: GetTools,
+  jobId: string,
+  file: ResultFile,
+  note: Note,
+  away: () => void,
+): Promise<string> {
   const { order, client, patience, interrupted } = tools;
   const wanted = await choosePath(order.output, displayName(file.title, file.contentType)).catch(refusePlace);
   const placed = await placeFile(wanted).catch(refusePlace);
@@ -118,7 +128,7 @@ async function fetchResult(tools: GetTools, jobId: string, file: ResultFile, not
   const moved = (bytes: number) => note(fetchProgress(file.bytes, bytes, (performance.now() - begun) / 1000));
   moved(0);
   try {
-    await fetchFile({ file, partPath: placed.partPath, relink, patience, signal: interrupted, moved });
+    await fetchFile({ file, partPath: placed.partPath, relink, patience, signal: interrupted, moved, away });
     return await placed.finish().catch(refusePlace);
   } finally {
     await placed.remove();
@@ -155,7 +165,7 @@ function describeFailure(cause: unknown, interrupted: AbortSignal): Pick<FileRow
 }
 
 function jobProgress(job: SeenJob): FileProgress {
-  const queued = job.position === null || job.position === 0 ? 'queued' : `queued (${job.position})`;
+  const queued = job.position === null || job.position === 0 ? 'queue' : `queue: ${job.position}`;
   const stage = hasEnded(job) ? 'done' : job.status === 'QueuedJob' ? queued : (job.stage ?? 'start');
   return { stage, fraction: (job.progress / 100) * jobShare, speedBytes: job.speedBytes, leftSeconds: job.etaSeconds };
 }

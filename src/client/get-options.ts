@@ -45,6 +45,10 @@ A URL of - reads a list from standard input, one URL a line; blank lines and lin
 is overwritten: a taken name gets " (1)", and a partial file ends in .part. The service and the key are those of
 TRAWL_API_URL and TRAWL_API_KEY, else those that trawl login keeps; other settings are ignored.
 
+On a terminal one bar shows the way of all files into the folder, from the request to the name. Behind it stand the stage,
+its speed and the time until its end: the service inspects, fetches, converts, proves and uploads the file, then it is
+saved here. Elsewhere each new stage is a line.
+
 A first contact is given up after 10 s. Once a job is accepted, a service that is away is waited for, up to 5 minutes; a
 broken download goes on where it was. Each URL is asked for with an Idempotency-Key, so a lost answer never makes a second
 job. Ctrl-C cancels the open jobs; the second one ends at once.

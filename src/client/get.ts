@@ -25,7 +25,7 @@ export async function runGet(
     const credentials = findCredentials(terminal.env);
     const urls = await readUrls(order);
     const patience = makePatience(credentials.url, limits);
-    const interrupt = catchInterrupt(terminal);
+    const interrupt = catchInterrupt();
     try {
       const tools = {
         order,
@@ -63,6 +63,8 @@ async function getAll(
   terminal: ClientTerminal,
 ): Promise<number> {
   const display = showFiles(terminal);
+  const sayInterrupted = () => display.say('Interrupted: open jobs are cancelled');
+  tools.interrupted.addEventListener('abort', sayInterrupted, { once: true });
   const codes: number[] = [];
   /** First row that ends the requests: the service is away or refuses the key. */
   let fatal: FileRow | null = null;
@@ -122,11 +124,10 @@ async function inParallel<T>(most: number, values: readonly T[], work: (value: T
 }
 
 /** Turns the first Ctrl-C into a signal, and ends the program at the second one. */
-function catchInterrupt({ err }: ClientTerminal): { readonly signal: AbortSignal; readonly release: () => void } {
+function catchInterrupt(): { readonly signal: AbortSignal; readonly release: () => void } {
   const interrupted = new AbortController();
   const interrupt = () => {
     if (interrupted.signal.aborted) process.exit(exitCodes.interrupted);
-    err('\nInterrupted: open jobs are cancelled\n');
     interrupted.abort(new Error('interrupted'));
   };
   const signals = ['SIGINT', 'SIGTERM'] as const;

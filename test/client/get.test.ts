@@ -14,6 +14,9 @@ import { type Customer, makeService, type Service } from '../support/service.ts'
 import { type Source, startSource } from '../support/source-server.ts';
 import { until } from '../support/until.ts';
 
+/** What takes the bar away. */
+const clear = '\r\x1b[K';
+
 describe('trawl get', function () {
   this.timeout(240_000);
   const service: Service = makeService({ TRAWL_WORKERS: '2' });
@@ -203,17 +206,32 @@ describe('trawl get', function () {
     await isCharged();
   });
 
+  it('shows one bar on a terminal, and takes it away on Ctrl-C', async () => {
+    const release = films.hold();
+    const got = run([`${films.url}/held/clip.mp4`], {}, 'terminal');
+    await until(() => got.out().endsWith('.   0%  inspect\x1b[K'), 20, 'a bar is shown');
+    got.process.stdin.write('\x03');
+    expect(await got.ended).to.equal(130);
+    release();
+    const [bar = '', ...rest] = got.out().split(`${clear}Interrupted: open jobs are cancelled\r\n`);
+    expect([bar, ...rest].map((text) => text.includes('\n'))).to.deep.equal([false, false]);
+    expect(rest[0] === '' || rest[0]?.endsWith(clear), rest[0]).to.equal(true);
+    expect((await jobs()).map(({ error_code }) => error_code)).to.deep.equal(['cancelled']);
+  });
+
   it('waits for a service that is restarted, and is charged once', async () => {
     const release = films.hold();
     const got = run([`${films.url}/held/clip.mp4`]);
-    await until(() => got.err().includes(': '), 20, 'the job has begun');
+    await until(() => got.err().includes(': inspect'), 20, 'the job has begun');
     link.lead(null);
     await service.stop();
     const calls = link.calls.length;
     await until(() => link.calls.length > calls + 1, 20, 'it asks again while nothing answers');
+    await until(() => /clip\.mp4: service away, \d+%\n$/.test(got.err()), 20, 'it says that the service is away');
     await start();
     release();
     expect([await got.ended, got.out()], got.err()).to.deep.equal([0, 'clip.mp4\n']);
+    expect(got.err()).to.match(/service away, \d+%\n(?:.*: (?!service away).*\n)+$/);
     await isCharged();
   });
 

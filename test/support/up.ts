@@ -64,7 +64,7 @@ export async function startUp(
 }
 
 /** The same line behind a terminal; a signal to it reaches the line too, with the end of the terminal. */
-function inTerminal(line: readonly string[]): [string, ...string[]] {
+export function inTerminal(line: readonly string[]): [string, ...string[]] {
   return [
     'script',
     '--quiet',

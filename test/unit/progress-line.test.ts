@@ -5,30 +5,37 @@ import { progressLine, writeBytes, writeSeconds } from '../../src/client/progres
 const shown = {
   ended: 0,
   total: 1,
-  stage: 'fetch video',
+  stage: 'fetch',
   fraction: 0.456,
   speedBytes: 3_210_000,
   leftSeconds: 75,
 };
 
 describe('the line of progress', () => {
-  it('fits every width, and shows most where there is room', () => {
+  it('fits every width, with two columns for ^C and one for the cursor', () => {
     for (let columns = 1; columns <= 250; columns++) {
       for (const total of [1, 1000]) {
         const line = progressLine({ ...shown, total, ended: total - 1 }, columns, true);
-        expect([...line].length, `${columns} columns`).to.be.at.most(Math.max(1, columns - 1));
+        expect([...line].length, `${columns} columns`).to.be.at.most(Math.max(1, columns - 3));
       }
     }
   });
 
-  const widths = [
-    [20, '45% fetch video'],
-    [40, 'fetch video  ####......  45%  1:15 left'],
-    [80, 'fetch video  #################......................  45%   3.2 MB/s  1:15 left'],
+  const alone = { speedBytes: null, leftSeconds: null };
+  const lines = [
+    [20, {}, '45% fetch'],
+    [30, {}, '###.....  45%  fetch'],
+    [40, {}, '####......  45%  fetch, 1:15 left'],
+    [40, { total: 3, ended: 1 }, '1/3 ##....  45%  fetch, 1:15 left'],
+    [40, { stage: 'queue: 10000', ...alone }, '####......  45%  queue: 10000'],
+    [40, { stage: 'queue: 10000', ...alone, total: 1000, ended: 100 }, '100/1000 ####.....  45%  queue: 10000'],
+    [80, {}, '##################......................  45%  fetch, 3.2 MB/s, 1:15 left'],
+    [80, { leftSeconds: 36_000 }, '##################......................  45%  fetch, 3.2 MB/s, 10:00:00 left'],
+    [80, { leftSeconds: null }, '##################......................  45%  fetch, 3.2 MB/s'],
   ] as const;
-  for (const [columns, line] of widths) {
-    it(`drops what matters least at ${columns} columns`, () => {
-      expect(progressLine(shown, columns, false)).to.equal(line);
+  for (const [columns, change, line] of lines) {
+    it(`is ${line} at ${columns} columns`, () => {
+      expect(progressLine({ ...shown, ...change }, columns, false)).to.equal(line);
     });
   }
 
