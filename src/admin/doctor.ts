@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { type Config, ConfigError, readConfig } from '../base/config.ts';
 import { makeLog } from '../base/log.ts';
 import { checkBilling } from './check-billing.ts';
+import { checkDashboard } from './check-dashboard.ts';
 import { checkLimits } from './check-limits.ts';
 import { checkClock, checkMachine, checkNode, checkPrograms } from './check-machine.ts';
 import { checkTls } from './check-tls.ts';
@@ -59,7 +60,7 @@ async function checkAll({ env, err }: Terminal): Promise<Finding[]> {
     config.runner === 'kubernetes'
       ? [checkNode(process.versions.node), checkClock(Date.now()), ...(await checkSurroundings(config, env))]
       : [...(await checkMachine(config)), ...(await checkLimits(config))];
-  const machine = [...place, ...checkBilling(config)];
+  const machine = [...place, checkDashboard(config), ...checkBilling(config)];
   const tls = checkTls(config, Date.now());
   const checked = [...findings, ...machine, ...tls, ...(await checkRecord(config, log))];
   if (config.objects !== 's3') return checked;

@@ -232,6 +232,6 @@ function fieldOf(name: string): string {
 }
 
 /** A host counts as loopback in its plain spellings alone: refusing any other one is the safe side. */
-function isLoopback(host: string): boolean {
+export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }

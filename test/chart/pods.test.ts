@@ -1,6 +1,7 @@
 import { isIPv6 } from 'node:net';
 import { expect } from 'chai';
 import { readConfig } from '../../src/base/config.ts';
+import { needsDashboardPort } from '../../src/roles/run-dashboard.ts';
 import { sharedRules, sharedSettings } from '../../src/roles/shared.ts';
 import { find, podsOf, render, scenarios } from '../support/chart.ts';
 import { environmentOf } from '../support/chart-environment.ts';
@@ -10,11 +11,14 @@ import { read } from '../support/tree.ts';
 /** What each role needs, as src/roles says. */
 const needs = {
   api: { required: sharedSettings, rules: sharedRules },
+  dashboard: { required: sharedSettings, rules: [...sharedRules, needsDashboardPort] },
   controller: { required: [...sharedSettings, 'TRAWL_EGRESS_ADDRESS', 'TRAWL_KUBE_NAMESPACE'], rules: sharedRules },
   inspector: { required: ['TRAWL_INSPECTOR_ADDRESS', 'TRAWL_EGRESS_ADDRESS'] },
   egress: {},
 } as const;
 const roles = Object.keys(needs) as (keyof typeof needs)[];
+/** Scenarios in which the dashboard has pods of its own. */
+const apart: readonly string[] = ['ci/everything-values.yaml', 'ci/open-values.yaml'];
 const { version } = JSON.parse(read('package.json'));
 const longest = 'r'.repeat(53);
 const labelOf = (object: Json) => object.metadata.labels['app.kubernetes.io/component'];
@@ -29,7 +33,7 @@ describe('the pods of the chart', function () {
         objects = render({ scenario });
       });
 
-      for (const role of roles) {
+      for (const role of roles.filter((name) => name !== 'dashboard' || apart.includes(scenario))) {
         it(`give the ${role} settings that it starts with`, () => {
           const { values, readFile } = environmentOf(objects, role);
           const config = readConfig(values, readFile, needs[role]);
@@ -106,6 +110,54 @@ describe('the pods of the chart', function () {
       });
     });
   }
+
+  it('serve the dashboard apart with its port, its secrets and its ways, which the API then has not', () => {
+    const objects = render({ scenario: 'ci/everything-values.yaml' });
+    const settingsOf = (name: string): Json[] => find(objects, 'Deployment', name).spec.template.spec.containers[0].env;
+    const secrets = (name: string) =>
+      settingsOf(name).flatMap((one) => (/^TRAWL_(STRIPE|SMTP|OIDC_CLIENT_SECRET)/.test(one.name) ? [one.name] : []));
+    expect([secrets('trawl-api'), secrets('trawl-dashboard')]).to.deep.equal([
+      [],
+      ['TRAWL_SMTP_URL', 'TRAWL_STRIPE_KEY', 'TRAWL_STRIPE_WEBHOOK_SECRET', 'TRAWL_OIDC_CLIENT_SECRET'],
+    ]);
+    const { values, readFile } = environmentOf(objects, 'api');
+    expect(readConfig(values, readFile).dashboardPort).to.equal(null);
+    const { spec } = find(objects, 'NetworkPolicy', 'trawl-api');
+    expect(JSON.stringify(spec)).not.to.match(/8081|10\.3\.0/);
+    const { ingress, egress } = find(objects, 'NetworkPolicy', 'trawl-dashboard').spec;
+    expect(JSON.stringify(ingress[0])).to.include('8081').and.include('office');
+    expect(JSON.stringify(egress)).to.include('10.3.0.5').and.include('10.3.0.6');
+    expect(find(objects, 'Service', 'trawl-api').spec.ports).to.have.length(1);
+    expect(find(objects, 'HorizontalPodAutoscaler', 'trawl-dashboard').spec.scaleTargetRef.name).to.equal(
+      'trawl-dashboard',
+    );
+    expect(find(objects, 'PodDisruptionBudget', 'trawl-dashboard').spec.maxUnavailable).to.equal('50%');
+  });
+
+  it('answer people by an Ingress and a route that lead to what serves the dashboard', () => {
+    const ways = (isApart: boolean) => {
+      const objects = render({
+        values: {
+          ...{
+            dashboardUrl: 'https://people.example.com',
+            'api.trustedProxies': '10.0.0.0/8',
+            'dashboard.apart': isApart,
+          },
+          ...{ 'dashboard.ingress.enabled': true, 'dashboard.ingress.hosts': ['people.example.com'] },
+          ...{ 'dashboard.httpRoute.enabled': true, 'dashboard.httpRoute.parentRefs': [{ name: 'public' }] },
+        },
+      });
+      const { service } = find(objects, 'Ingress', 'trawl-dashboard').spec.rules[0].http.paths[0].backend;
+      const [route] = find(objects, 'HTTPRoute', 'trawl-dashboard').spec.rules[0].backendRefs;
+      const { ports } = find(objects, 'Service', service.name).spec;
+      expect([route.name, ports.find((port: Json) => port.name === service.port.name).port]).to.deep.equal([
+        service.name,
+        route.port,
+      ]);
+      return service.name;
+    };
+    expect([ways(false), ways(true)]).to.deep.equal(['trawl-api', 'trawl-dashboard']);
+  });
 
   it('let in on the other side what a policy lets out, the doctor included', () => {
     for (const scenario of scenarios.filter((name) => name !== 'ci/open-values.yaml')) {

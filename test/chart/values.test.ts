@@ -42,6 +42,17 @@ const refusals: readonly (readonly [string, Readonly<Record<string, unknown>>, R
     { 'api.httpRoute.enabled': true, 'api.trustedProxies': '10.0.0.0/8' },
     /must name a Gateway/,
   ],
+  [
+    'a way to the dashboard without its address',
+    { 'dashboard.ingress.enabled': true, 'dashboard.ingress.hosts': ['d.test'], 'api.trustedProxies': '10.0.0.0/8' },
+    /dashboardUrl must be the URL at which/,
+  ],
+  [
+    'an Ingress of the dashboard without its proxy',
+    { 'dashboard.ingress.enabled': true, dashboardUrl: 'https://d.test' },
+    /proxy with dashboard\.ingress/,
+  ],
+  ['a dashboard apart by a setting', { 'settings.TRAWL_DASHBOARD_PORT': 'none' }, /is set by dashboard\.apart/],
   ['a setting that is none', { 'settings.NONSENSE': 'x' }, /settings\.NONSENSE is not a setting of trawl/],
   ['a setting that is no string', { 'settings.TRAWL_ATTEMPTS': 3 }, /settings\.TRAWL_ATTEMPTS must be a string/],
   ['a setting that a value sets', { 'settings.TRAWL_WORKERS': '3' }, /settings\.TRAWL_WORKERS is set by workers\.most/],

@@ -7,7 +7,7 @@
   {{- if not (kindIs "string" $value) }}{{ fail (printf "settings.%s must be a string in quotes" $name) }}{{ end -}}
   {{- with index (fromYaml (include "trawl.settingsOfValues" $)) $name }}{{ fail (printf "settings.%s is set by %s" $name .) }}{{ end -}}
 {{- end -}}
-{{- range $component := list "api" "controller" "inspector" "egress" -}}
+{{- range $component := list "api" "dashboard" "controller" "inspector" "egress" -}}
   {{- range (index $values $component).extraEnv -}}
     {{- if hasPrefix "TRAWL_" .name }}{{ fail (printf "%s.extraEnv holds %s: settings of trawl belong into settings" $component .name) }}{{ end -}}
   {{- end -}}
@@ -32,10 +32,14 @@
 {{- if eq (include "trawl.workersNamespace" .) .Release.Namespace }}{{ fail "workers.namespace must be another one than that of the release: it is closed to everything but workers" }}{{ end -}}
 {{- if and $values.networkPolicy.enabled (not $values.redis.bundled.enabled) (not $values.networkPolicy.redis) }}{{ fail "networkPolicy.redis must name the addresses of Redis, such as [{cidr: 10.0.0.7/32, port: 6379}]" }}{{ end -}}
 {{- if and $values.networkPolicy.enabled (not $values.s3.bundled.enabled) (not $values.networkPolicy.s3) }}{{ fail "networkPolicy.s3 must name the addresses of the object store, such as [{cidr: 0.0.0.0/0, port: 443}] for AWS" }}{{ end -}}
-{{- if and (or $values.api.ingress.enabled $values.api.httpRoute.enabled) (not $values.api.trustedProxies) }}{{ fail "api.trustedProxies must name the addresses of the proxy with api.ingress or api.httpRoute: otherwise every caller has its address, and one who guesses keys gets all blocked" }}{{ end -}}
+{{- range $component := list "api" "dashboard" -}}
+  {{- $way := index $values $component -}}
+  {{- if and (or $way.ingress.enabled $way.httpRoute.enabled) (not $values.api.trustedProxies) }}{{ fail (printf "api.trustedProxies must name the addresses of the proxy with %s.ingress or %s.httpRoute: otherwise every caller has its address, and one who guesses keys gets all blocked" $component $component) }}{{ end -}}
+  {{- if and $way.ingress.enabled (not $way.ingress.hosts) }}{{ fail (printf "%s.ingress.hosts must name at least one host" $component) }}{{ end -}}
+  {{- if and $way.httpRoute.enabled (not $way.httpRoute.parentRefs) }}{{ fail (printf "%s.httpRoute.parentRefs must name a Gateway" $component) }}{{ end -}}
+{{- end -}}
+{{- if and (or $values.dashboard.ingress.enabled $values.dashboard.httpRoute.enabled) (hasPrefix "http://127.0.0.1" $values.dashboardUrl) }}{{ fail "dashboardUrl must be the URL at which dashboard.ingress or dashboard.httpRoute answers: the dashboard refuses what pages of another origin send" }}{{ end -}}
 {{- if and (semverCompare "<1.33.0-0" .Capabilities.KubeVersion.Version) (not $values.workers.hostUsers) }}{{ fail "workers.hostUsers must be true before Kubernetes 1.33, whose pods have no user namespaces" }}{{ end -}}
-{{- if and $values.api.ingress.enabled (not $values.api.ingress.hosts) }}{{ fail "api.ingress.hosts must name at least one host" }}{{ end -}}
-{{- if and $values.api.httpRoute.enabled (not $values.api.httpRoute.parentRefs) }}{{ fail "api.httpRoute.parentRefs must name a Gateway" }}{{ end -}}
 {{- end }}
 
 {{- /* Settings that values of the chart set, each with that value. */ -}}
@@ -45,7 +49,7 @@ TRAWL_PORT: the chart, as 8080
 TRAWL_GATEWAY_PORT: the chart, as 8082
 TRAWL_PROBE_PORT: the chart, as 9090
 TRAWL_PUBLIC_URL: publicUrl
-TRAWL_DASHBOARD_PORT: the chart, as 8081
+TRAWL_DASHBOARD_PORT: dashboard.apart
 TRAWL_DASHBOARD_URL: dashboardUrl
 TRAWL_SECRET: secret.existingSecret
 TRAWL_SECRET_OLD: secret.oldKey

@@ -7,6 +7,9 @@
 {{- . | nindent 0 }}
 {{- end }}
 {{- include "trawl.sharedEnv" . | nindent 0 }}
+{{- with include "trawl.billingEnv" . | trim }}
+{{- . | nindent 0 }}
+{{- end }}
 - {name: TRAWL_RUNNER, value: kubernetes}
 - {name: TRAWL_GATEWAY_PORT, value: "8082"}
 - {name: TRAWL_GATEWAY_ADDRESS, value: {{ include "trawl.gatewayAddress" . | quote }}}

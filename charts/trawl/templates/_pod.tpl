@@ -129,7 +129,19 @@ lifecycle:
 {{- end }}
 {{- end }}
 
-{{- /* Settings that API and controller share. */ -}}
+{{- /* Secrets of payments and mail, for the controller and for what serves the dashboard. */ -}}
+{{- define "trawl.billingEnv" -}}
+{{- with .Values.billing.existingSecret }}
+{{- $secret := . }}
+{{- range $name, $key := dict "TRAWL_STRIPE_KEY" "stripe-key" "TRAWL_STRIPE_WEBHOOK_SECRET" "stripe-webhook-secret" "TRAWL_SMTP_URL" "smtp-url" }}
+- name: {{ $name }}
+  valueFrom:
+    secretKeyRef: {name: {{ $secret }}, key: {{ $key }}, optional: true}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Settings that API, dashboard and controller share. */ -}}
 {{- define "trawl.sharedEnv" -}}
 {{- $values := .Values -}}
 - {name: TRAWL_PUBLIC_URL, value: {{ $values.publicUrl | quote }}}
@@ -165,14 +177,6 @@ lifecycle:
     secretKeyRef:
       name: {{ $values.s3.existingSecret | default $generated }}
       key: {{ $values.s3.bundled.enabled | ternary "s3-secret-access-key" $values.s3.secretAccessKeyKey }}
-{{- end }}
-{{- with $values.billing.existingSecret }}
-{{- $secret := . }}
-{{- range $name, $key := dict "TRAWL_STRIPE_KEY" "stripe-key" "TRAWL_STRIPE_WEBHOOK_SECRET" "stripe-webhook-secret" "TRAWL_SMTP_URL" "smtp-url" }}
-- name: {{ $name }}
-  valueFrom:
-    secretKeyRef: {name: {{ $secret }}, key: {{ $key }}, optional: true}
-{{- end }}
 {{- end }}
 {{- if $values.caCertificates.configMap }}
 - {name: NODE_EXTRA_CA_CERTS, value: /etc/trawl/ca/ca.crt}

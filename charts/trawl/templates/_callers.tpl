@@ -1,0 +1,96 @@
+{{- /* What API and dashboard have of callers and people: ways to them, and settings about them. */ -}}
+
+{{- /* An Ingress: root, component, values, and the Service and the name of its port that it leads to. */ -}}
+{{- define "trawl.ingress" -}}
+{{- if .values.ingress.enabled }}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  {{- include "trawl.metadata" . | nindent 2 }}
+  {{- with .values.ingress.annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+spec:
+  {{- with .values.ingress.className }}
+  ingressClassName: {{ . }}
+  {{- end }}
+  {{- with .values.ingress.tls }}
+  tls:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  rules:
+    {{- range .values.ingress.hosts }}
+    - host: {{ . | quote }}
+      http:
+        paths:
+          - path: /
+            pathType: Prefix
+            backend:
+              service:
+                name: {{ $.service }}
+                port: {name: {{ $.portName }}}
+    {{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* An HTTPRoute: the same, with the number of the port. */ -}}
+{{- define "trawl.httpRoute" -}}
+{{- if .values.httpRoute.enabled }}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata:
+  {{- include "trawl.metadata" . | nindent 2 }}
+spec:
+  parentRefs:
+    {{- toYaml .values.httpRoute.parentRefs | nindent 4 }}
+  {{- with .values.httpRoute.hostnames }}
+  hostnames:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  rules:
+    - matches:
+        - path: {type: PathPrefix, value: /}
+      backendRefs:
+        - name: {{ .service }}
+          port: {{ .port }}
+      # Callers wait up to 30 s for a job, and listen to events until it ends: 0 s is no limit.
+      timeouts: {request: 0s}
+{{- end }}
+{{- end }}
+
+{{- /* Settings of what serves the dashboard. */ -}}
+{{- define "trawl.dashboardEnv" -}}
+- {name: TRAWL_DASHBOARD_PORT, value: "8081"}
+{{- include "trawl.billingEnv" . }}
+{{- with .Values.openid.existingSecret }}
+- name: TRAWL_OIDC_CLIENT_SECRET
+  valueFrom:
+    secretKeyRef: {name: {{ . }}, key: client-secret}
+{{- end }}
+{{- end }}
+
+{{- define "trawl.trustedProxiesEnv" -}}
+{{- with .Values.api.trustedProxies }}
+- {name: TRAWL_TRUSTED_PROXIES, value: {{ . | quote }}}
+{{- end }}
+{{- end }}
+
+{{- /* Who may open the dashboard, as a rule of a network policy. */ -}}
+{{- define "trawl.fromPeople" -}}
+- ports:
+    - {protocol: TCP, port: 8081}
+  {{- with .Values.networkPolicy.dashboardFrom | default .Values.networkPolicy.apiFrom }}
+  from:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}
+
+{{- /* Ways of what serves the dashboard to payment provider, mail server and OpenID Connect issuer. */ -}}
+{{- define "trawl.toPartners" -}}
+{{- with concat .Values.networkPolicy.billing .Values.networkPolicy.openid }}
+{{- include "trawl.toAddresses" (dict "addresses" .) }}
+{{- end }}
+{{- end }}
