@@ -44,6 +44,7 @@ const needs: Record<string, readonly string[]> = {
     'redis-server',
   ],
   openapi: ['oasdiff'],
+  stripe: ['stripe-mock'],
   browser: ['chromium', 'redis-server'],
   release: ['helm', 'actionlint'],
   watch: ['promtool', 'prometheus', 'redis-server', ...media, 'bwrap'],

@@ -56,6 +56,7 @@ function pageOf(mail: Mail, reader: Reader): Page | null {
   if (mail.kind === 'invitation' || mail.kind === 'link') return linkPage(mail, reader);
   if (mail.kind === 'alert') return alertPage(mail, name);
   if (mail.kind === 'webhooks') return webhooksPage(mail, reader);
+  if (mail.kind === 'card') return cardPage(mail, name);
   if (mail.kind === 'key') return keyPage(mail, reader);
   if (mail.kind === 'cap') {
     const [price, cap] = [writePrice(mail.price_cents, mail.currency), writePrice(mail.cap_cents, mail.currency)];
@@ -121,6 +122,18 @@ function keyPage(
       'On the page Keys you can give it a later end, or make another one.',
     ],
     url: `${dashboardUrl}/keys`,
+  };
+}
+
+/** Cards end with a month, wherever their owners are. */
+function cardPage({ card, expires }: Mail & { readonly kind: 'card' }, name: string): Page {
+  const month = writeTime(expires - 1).slice(0, 7);
+  return {
+    subject: `The card ${card} of ${name} expires at the end of ${month}`,
+    lines: [
+      `The card ${card}, which automatic top-ups of ${name} are charged to, expires at the end of ${month}.`,
+      'Store another card on the page Billing before: a declined charge disables the automatic top-up.',
+    ],
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Offer, Purchase } from '../model/purchase.ts';
+import type { StoredCard } from '../store/money/card-expiry.ts';
 import type { TakenPurchase } from '../store/money/take-purchase.ts';
 
 /** State of a payment at the provider; `pending` may still become either. */
@@ -35,6 +36,8 @@ export interface PaymentProvider {
   charge(purchase: TakenPurchase): Promise<Payment>;
   /** Returns the URL at which an owner pays for a pack or stores a payment method; events tell what became of it. */
   checkout(order: CheckoutOrder): Promise<string>;
+  /** Returns the card of a stored payment method; `null` when it is none, or is gone. */
+  card(paymentMethod: string): Promise<StoredCard | null>;
 }
 
 /** Reads the provider's events. */

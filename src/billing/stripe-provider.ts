@@ -1,6 +1,7 @@
 import Stripe from 'stripe';
 import { refuse } from '../base/errors.ts';
 import type { Purchase } from '../model/purchase.ts';
+import type { StoredCard } from '../store/money/card-expiry.ts';
 import type { TakenPurchase } from '../store/money/take-purchase.ts';
 import type { Payment, PaymentEvent, PaymentEvents, PaymentProvider } from './payment-provider.ts';
 import { metadataOf, startCheckout } from './stripe-checkout.ts';
@@ -25,6 +26,7 @@ export function openStripe({ key, url, now }: StripeOptions): PaymentProvider {
   const stripe = makeClient(key, url);
   return {
     checkout: (order) => startCheckout(stripe, order),
+    card: (paymentMethod) => findCard(stripe, paymentMethod),
     async charge(purchase) {
       const isOld = now() - purchase.since > keyLifeMs;
       const known = isOld ? await findIntent(stripe, purchase) : null;
@@ -85,6 +87,19 @@ function orderOf(purchase: TakenPurchase): Stripe.PaymentIntentCreateParams {
     ...{ off_session: true, confirm: true, payment_method_types: ['card'] },
     metadata: metadataOf(purchase),
   };
+}
+
+/** A card is taken until the end of its month. */
+async function findCard(stripe: Stripe, paymentMethod: string): Promise<StoredCard | null> {
+  try {
+    const { card } = await stripe.paymentMethods.retrieve(paymentMethod);
+    if (!card) return null;
+    return { label: `${card.brand} ${card.last4}`, expires: Date.UTC(card.exp_year, card.exp_month, 1) };
+  } catch (error) {
+    const isGone = error instanceof Stripe.errors.StripeInvalidRequestError && error.statusCode === 404;
+    if (isGone) return null;
+    throw error;
+  }
 }
 
 function idOf(one: string | { readonly id: string } | null | undefined): string {

@@ -3,6 +3,7 @@ import type { Shutdown } from '../base/shutdown.ts';
 import { startPurchases } from '../billing/buy-due.ts';
 import type { PaymentProvider } from '../billing/payment-provider.ts';
 import { startMails } from '../billing/send-mails.ts';
+import { startCardWatch } from '../billing/watch-cards.ts';
 import type { Seller } from '../model/purchase.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { SharedParts } from './shared.ts';
@@ -28,6 +29,7 @@ export async function startBilling(parts: SharedParts, stop: Shutdown): Promise<
   if (provider !== null) {
     const purchases = startPurchases({ store, provider, seller: sellerOf(config), metrics, log });
     stop.add('purchases', purchases.close, 3);
+    stop.add('stored cards', startCardWatch({ store, provider, metrics, log }).close, 3);
   }
   if (smtpUrl !== null && from !== null) {
     const { openSmtp } = await import('../billing/mailer.ts');

@@ -69,6 +69,8 @@ export const keys = {
   ledgerDays: of('accountId', 'ledger_days'),
   /** Hash: the automatic top-up setting and the purchase under way. */
   topup: of('accountId', 'topup'),
+  /** Sorted set: accounts with a stored card by the time at which its end is looked up. */
+  expiringCards: one('expiring_cards'),
   /** Sorted set: account id → when its purchase is to be tried. */
   purchases: one('purchases'),
   /** Hash: purchase id → JSON of a purchase that ended (`money/read-purchases.ts`). */

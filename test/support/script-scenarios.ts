@@ -21,6 +21,7 @@ import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { endMail } from '../../src/store/mail/end-mail.ts';
 import { takeMail } from '../../src/store/mail/take-mail.ts';
 import { addPack } from '../../src/store/money/add-pack.ts';
+import { noteCard } from '../../src/store/money/card-expiry.ts';
 import { endPurchase } from '../../src/store/money/end-purchase.ts';
 import { grantCredits } from '../../src/store/money/grant-credits.ts';
 import { removeOffer, setOffer } from '../../src/store/money/offers.ts';
@@ -209,6 +210,12 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   }),
   roll: account({ quota: 2 }, (caller) => (s) => rollPeriod(s, caller.accountId), 40 * 86_400_000),
   'set-topup': account({}, (caller) => (s) => setTopup(s, caller.accountId, topup)),
+  'note-card': async (store) => {
+    const { accountId } = await anAccount(store);
+    await setTopup(store, accountId, { payment_method: 'pm_1' });
+    const expires = store.clock.now() + 20 * 86_400_000;
+    return { account: accountId, step: (s) => noteCard(s, accountId, 'pm_1', { label: 'visa 4242', expires }) };
+  },
   'set-account with its first plan': account({ credits: 1 }, (caller) => async (s) => {
     return setAccount(s, caller.accountId, { plan: 'other', weight: 3 });
   }),

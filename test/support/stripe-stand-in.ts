@@ -45,6 +45,8 @@ export interface StripeStandIn {
   /** Idempotency keys of all requests that asked for money. */
   readonly asked: readonly string[];
   readonly faults: Fault[];
+  /** Stored cards by the id of their payment method, with month and year of their end. */
+  readonly cards: Map<string, { exp_month: number; exp_year: number }>;
   /** Forgets the idempotency keys, as Stripe does after a day. */
   forgetKeys(): void;
   /** Lets a payment that is being processed succeed. */
@@ -55,7 +57,7 @@ export interface StripeStandIn {
 /** Starts a server that keeps what an off-session charge needs of Stripe: payments, idempotency keys and lists. */
 export async function startStripe(): Promise<StripeStandIn> {
   const [intents, keys] = [new Map<string, Intent>(), new Map<string, Kept>()];
-  const visits: Visit[] = [];
+  const [visits, cards]: [Visit[], StripeStandIn['cards']] = [[], new Map()];
   const [charges, asked, faults]: [Intent[], string[], Fault[]] = [[], [], []];
 
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
@@ -64,6 +66,10 @@ export async function startStripe(): Promise<StripeStandIn> {
     const say = (status: number, body: object, headers = {}) =>
       response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
     const id = pathname.split('/')[3];
+    if (pathname.startsWith('/v1/payment_methods/')) {
+      const found = findCard(cards, id);
+      return say(found.status, found.body);
+    }
     if (request.method === 'GET' && id !== undefined) return say(200, intents.get(id) ?? {});
     if (request.method === 'GET') {
       const data = [...intents.values()].filter(({ customer }) => customer === searchParams.get('customer')).reverse();
@@ -92,11 +98,7 @@ export async function startStripe(): Promise<StripeStandIn> {
   await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready));
   const { port } = server.address() as AddressInfo;
   return {
-    url: `http://127.0.0.1:${port}`,
-    visits,
-    charges,
-    asked,
-    faults,
+    ...{ url: `http://127.0.0.1:${port}`, visits, charges, asked, faults, cards },
     forgetKeys: () => keys.clear(),
     finish(id) {
       const intent = intents.get(id);
@@ -132,6 +134,12 @@ function pay(form: URLSearchParams, intents: Map<string, Intent>, charges: Inten
   if (method === 'pm_slow_bank') intent.status = 'processing';
   else charges.push(intent);
   return { status: 200, body: { ...intent } };
+}
+
+function findCard(cards: StripeStandIn['cards'], id = ''): { status: number; body: object } {
+  const card = cards.get(id);
+  if (card === undefined) return refuse(404, { type: 'invalid_request_error', message: 'No such PaymentMethod' });
+  return { status: 200, body: { id, object: 'payment_method', card: { brand: 'visa', last4: '4242', ...card } } };
 }
 
 function makeIntent(form: URLSearchParams): Intent {

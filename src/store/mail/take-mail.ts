@@ -57,6 +57,7 @@ export type Mail = {
   | { readonly kind: 'alert'; readonly percent: number; readonly left: number }
   | { readonly kind: 'cap'; readonly cap_cents: number; readonly price_cents: number; readonly currency: string }
   | { readonly kind: 'webhooks'; readonly receiver: string; readonly failed: number; readonly status: string }
+  | { readonly kind: 'card'; readonly card: string; readonly expires: number }
   | { readonly kind: 'key'; readonly alias: string; readonly expires: number }
   | MailedLink
 );

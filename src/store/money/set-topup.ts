@@ -1,17 +1,20 @@
 import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { keys } from '../keys.ts';
 import { pairs, type RecordStore, run, script } from '../script.ts';
+import { watchCard } from './card-expiry.ts';
 
 /** Answers {'set'} or {'not_found'}. */
 const setTopupScript = script(
   'set-topup',
   'needs memory',
-  ['account', 'topup', ...noteKeyNames] as const,
-  ['fields', ...noteArgNames] as const,
-  /* lua */ `${noteChange}
+  ['account', 'topup', 'expiringCards', ...noteKeyNames] as const,
+  ['accountId', 'fields', ...noteArgNames] as const,
+  /* lua */ `${noteChange}${watchCard}
 if redis.call('EXISTS', account) == 0 then return { 'not_found' } end
 if note_change() then return { 'audit_full' } end
-for name, value in pairs(cjson.decode(fields)) do redis.call('HSET', topup, name, value) end
+local chosen = cjson.decode(fields)
+if chosen.payment_method then watch_card(chosen.payment_method) end
+for name, value in pairs(chosen) do redis.call('HSET', topup, name, value) end
 redis.call('HSET', account, 'topup', redis.call('HGET', topup, 'enabled') == '1' and '1' or '')
 return { 'set' }
 `,

@@ -1,0 +1,52 @@
+import type { Log } from '../base/log.ts';
+import type { Metrics } from '../base/metrics.ts';
+import { shareRun } from '../base/single-flight.ts';
+import { dueCards, noteCard } from '../store/money/card-expiry.ts';
+import { readTopup } from '../store/money/set-topup.ts';
+import type { RecordStore } from '../store/script.ts';
+import type { PaymentProvider } from './payment-provider.ts';
+
+interface CardOptions {
+  readonly store: RecordStore;
+  readonly provider: Pick<PaymentProvider, 'card'>;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  /** Time between two looks at what is due. */
+  readonly lookMs?: number;
+}
+
+const defaultLookMs = 30_000;
+
+/** Looks up when stored cards expire, so that their owners are told before. Any number of controllers may do so. */
+export function startCardWatch(options: CardOptions): { wake(): Promise<void>; close(): Promise<void> } {
+  const { store, metrics, log, lookMs = defaultLookMs } = options;
+  let isClosing = false;
+  const flight = shareRun(async () => {
+    try {
+      for (const account of await dueCards(store)) if (!isClosing) await lookUp(options, account);
+    } catch (error) {
+      metrics.upkeep_errors_total.inc({ task: 'card' });
+      log.warn('stored cards could not be looked up: they are tried again', { error });
+    }
+  });
+  const timer = setInterval(() => void flight.run(), lookMs);
+  return {
+    wake: flight.run,
+    async close() {
+      isClosing = true;
+      clearInterval(timer);
+      await flight.settled();
+    },
+  };
+}
+
+async function lookUp({ store, provider, metrics, log }: CardOptions, account: string): Promise<void> {
+  const { payment_method: method = '' } = await readTopup(store, account);
+  const found = async () => (method === '' ? null : provider.card(method));
+  const card = await found().catch((error) => {
+    metrics.upkeep_errors_total.inc({ task: 'card' });
+    log.warn('a stored card could not be looked up: it is tried again in an hour', { account, error });
+    return 'unknown' as const;
+  });
+  await noteCard(store, account, method, card);
+}
