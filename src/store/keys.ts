@@ -113,24 +113,16 @@ export const keys = {
   job: of('jobId', 'job'),
   /** String: a job that has ended (`jobs/ended-job.ts`). */
   endedJob: ofShort('jobId', 'done'),
-  /** Sorted set: short ids of an account's jobs by their creation and status (`jobs/job-index.ts`). */
+  /** Sorted set: short ids of an account's jobs: those that have ended, then the open ones, by creation and status (`jobs/job-index.ts`). */
   jobs: of('accountId', 'jobs'),
-  /** Sorted set: jobs of an account that have not ended. */
-  open: of('accountId', 'open'),
   /** Sorted set: jobs of an account that wait for their turn. */
   queue: of('accountId', 'queue'),
-  /** Sorted set: jobs of all accounts that wait for their turn, by their creation. */
-  queued: one('queued'),
-  /** Sorted set: accounts that may start a job now, by their turn. */
+  /** Sorted set: open jobs of all accounts: those in a queue, with a slot, and delayed, each by its time (`jobs/work-ranges.ts`). */
+  openWork: one('open_work'),
+  /** Sorted set: accounts that may start a job now, by their turn and by how long they wait for a first one (`lua/fair-share.ts`). */
   ready: one('ready'),
-  /** Sorted set: accounts that may start a job and have none that runs, by the time since when they wait. */
-  unserved: one('unserved'),
   /** String: the turn that was taken last. */
   turn: one('turn'),
-  /** Sorted set: jobs that were taken from the queue and have not ended. */
-  active: one('active'),
-  /** Sorted set: jobs that wait before another attempt, by the time at which it may begin. */
-  delayed: one('delayed'),
   /**
    * Sorted set: short ids of ended jobs by their end; below zero for those that may have files in the object store
    * (`jobs/kept-files.ts`).

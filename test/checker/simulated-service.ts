@@ -4,7 +4,7 @@ import { isEnded, type Job } from '../../src/model/job.ts';
 import { sharesOf } from '../../src/model/preemption.ts';
 import { admitCall, type CreditCall } from '../../src/store/access/admit-call.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
-import { listOpen } from '../../src/store/jobs/open-work.ts';
+import { listOpen, readOpenings } from '../../src/store/jobs/open-work.ts';
 import { readJob } from '../../src/store/jobs/read-job.ts';
 import { keys } from '../../src/store/keys.ts';
 import type { RedisClient } from '../../src/store/redis/redis-client.ts';
@@ -183,7 +183,7 @@ export class SimulatedService {
   }
 
   async #noteEnds(): Promise<void> {
-    const active = await this.#direct.connection.read(['ZCARD', keys.active]);
+    const { active } = await readOpenings(this.#direct);
     this.mostActive = Math.max(this.mostActive, active);
     for (const job of await this.jobs()) {
       if (job !== null && isEnded(job.status) && !this.#ended.has(job.id)) this.#ended.set(job.id, job.status);

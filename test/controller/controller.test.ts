@@ -110,7 +110,7 @@ describe('the controller', function () {
     const jobs = [await admitted(store, caller), await admitted(store, caller)];
     // As jobs stand there that were interrupted.
     for (const [n, id] of jobs.entries()) {
-      await store.connection.send(['ZADD', keys.queue(caller.accountId), String(n + 1), id]);
+      await store.connection.send(['ZADD', keys.queue(caller.accountId), String(1_000 * (n + 1)), id]);
     }
     const field = ['HSET', keys.account(caller.accountId), 'bound'] as const;
     await store.connection.send([...field, '2']);

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { type Metrics, makeMetrics } from '../../src/base/metrics.ts';
 import { startController } from '../../src/controller/controller.ts';
 import { sharesOf } from '../../src/model/preemption.ts';
+import { workRanges } from '../../src/store/jobs/work-ranges.ts';
 import { keys } from '../../src/store/keys.ts';
 import type { Connection } from '../../src/store/redis/connection.ts';
 import { jobLimits } from '../support/job-limits.ts';
@@ -24,8 +25,8 @@ describe('the upkeep of a controller', () => {
     const store = storeOf(redis.connection);
     const looked: string[] = [];
     const read: Connection['read'] = async (command) => {
-      looked.push(String(command[1]));
-      if (command[1] === keys.queued) throw new Error('no overdue jobs');
+      looked.push(command.slice(1, 3).join(' '));
+      if (command[1] === keys.openWork && command[2] === workRanges.queued[0]) throw new Error('no overdue jobs');
       return store.connection.read(command);
     };
     const metrics = makeMetrics();
@@ -37,7 +38,7 @@ describe('the upkeep of a controller', () => {
     });
     await until(async () => (await failuresOf(metrics, 'pass')) > 0, 5, 'the failure');
     expect(lines.filter((line) => line.includes('"warn"') && line.includes('the full pass failed'))).to.not.be.empty;
-    expect(looked).to.include(keys.active);
+    expect(looked).to.include(`${keys.openWork} ${workRanges.active[0]}`);
     await controller.close();
   });
 });

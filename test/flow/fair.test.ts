@@ -144,8 +144,8 @@ async function watchTakes(data: string): Promise<{ taken: string[]; end(): void 
         if (line === '+OK' && ++granted === 2) resolve(true);
         // The password is that of the start before.
         if (line.startsWith('-')) resolve(false);
-        const [, id] = /"ZADD" "[^"]*" "[^"]*" "([0-9a-f-]{36})"$/.exec(line) ?? [];
-        if (id !== undefined && line.includes(`"ZADD" "${keys.active}"`)) taken.push(id);
+        const [, score, id] = /"ZADD" "[^"]*" "(-?\d+)" "([0-9a-f-]{36})"$/.exec(line) ?? [];
+        if (id !== undefined && line.includes(`"ZADD" "${keys.openWork}"`) && Number(score) < 0) taken.push(id);
       });
       wire.write(`AUTH ${password}\r\nMONITOR\r\n`);
     });

@@ -11,6 +11,7 @@ import { removeAccount } from '../../src/store/accounts/remove-account.ts';
 import { setPlan } from '../../src/store/accounts/set-plan.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { dropFile, dueFiles } from '../../src/store/jobs/kept-files.ts';
+import { readOpenings } from '../../src/store/jobs/open-work.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { noteStrays } from '../../src/store/jobs/stray-objects.ts';
 import { keys } from '../../src/store/keys.ts';
@@ -159,8 +160,9 @@ describe('the bounds of the record', () => {
     await lead(store, holder);
     for (let n = 0; n < 5; n++) await takeJob(store, holder, 3);
     const { accountId } = caller;
-    const sets = [keys.open(accountId), keys.active, keys.queue(accountId), keys.queued, keys.jobs(accountId)];
-    expect(await Promise.all(sets.map((key) => count('ZCARD', key)))).to.deep.equal([5, 3, 2, 2, 5]);
+    const sets = [keys.jobs(accountId), keys.openWork, keys.queue(accountId)];
+    expect(await Promise.all(sets.map((key) => count('ZCARD', key)))).to.deep.equal([5, 5, 2]);
+    expect(await readOpenings(store)).to.include({ queued: 2, active: 3, delayed: 0 });
   });
 
   it('hold for free lines: an account of many keys keeps ten times the lines of one key', async () => {

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { jobStatuses } from '../../src/model/job.ts';
 import { type Metadata, readMetadata } from '../../src/model/metadata.ts';
+import { jobScore } from '../../src/store/jobs/job-index.ts';
 import { type Cursor, listJobs } from '../../src/store/jobs/list-jobs.ts';
 import { noteProgress } from '../../src/store/jobs/note-progress.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
@@ -125,9 +125,8 @@ describe('the record of jobs that have ended', () => {
       } else {
         await settleJob(store, holder, job, { ...failed, status });
       }
-      const rank = jobStatuses.indexOf(others) / 8;
       const index = Array.from({ length: 1_998 }, (_, n) => [
-        String(job.created_at + 1 + n + rank),
+        String(jobScore(job.created_at + 1 + n, others)),
         shortId(randomUUID()),
       ]);
       await store.connection.send(['ZADD', keys.jobs(caller.accountId), ...index.flat()]);
@@ -152,8 +151,8 @@ describe('the record of jobs that have ended', () => {
       const ending = n % 2 === 0 ? completed : failed;
       if (n % 3 > 0) await settleJob(store, holder, job, ending);
       // All were created at the same time.
-      const status = n % 3 === 0 ? 0 : n % 2 === 0 ? 2 : 3;
-      await store.connection.send(['ZADD', keys.jobs(caller.accountId), String(1_000 + status / 8), shortId(job.id)]);
+      const score = jobScore(1_000, n % 3 === 0 ? 'QueuedJob' : ending.status);
+      await store.connection.send(['ZADD', keys.jobs(caller.accountId), String(score), shortId(job.id)]);
     }
     for (const limit of [1, 2, 4, 9, 10]) {
       const seen: string[] = [];

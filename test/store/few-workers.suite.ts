@@ -12,6 +12,7 @@ import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { startAttempt } from '../../src/store/jobs/start-attempt.ts';
 import { makeTake } from '../../src/store/jobs/take-jobs.ts';
 import { keys } from '../../src/store/keys.ts';
+import { unservedFrom } from '../../src/store/lua/fair-share.ts';
 import {
   admitted,
   anAccount,
@@ -115,7 +116,7 @@ export function fewWorkersSuite(store: () => TestStore): void {
     const [gone, waits] = await two();
     await fill(waits, 2);
     for (const kept of [1, 0]) {
-      await store().connection.send(['ZADD', keys.unserved, '0', gone.accountId]);
+      await store().connection.send(['ZADD', keys.ready, String(unservedFrom), `@${gone.accountId}`]);
       await begin(1, kept);
       expect(await begin(1, kept)).to.deep.equal([]);
       const active = await readActiveJobs(store());
@@ -167,7 +168,7 @@ export function fewWorkersSuite(store: () => TestStore): void {
     await begin(2, 0);
     const [, second = ''] = (await readActiveJobs(store())).map(({ id }) => id);
     // As a controller of the previous release leaves it, which takes a job without a look at this set.
-    await store().connection.send(['ZADD', keys.unserved, '1', small.accountId]);
+    await store().connection.send(['ZADD', keys.ready, String(unservedFrom), `@${small.accountId}`]);
     expect(await preempt(second)).to.equal('unneeded');
     expect(await findUnserved(store(), store().clock.now())).to.equal(null);
   });

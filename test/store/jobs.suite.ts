@@ -201,7 +201,7 @@ export function jobsSuite(store: () => TestStore): void {
     expect((await verifyLedger(store(), caller.accountId)).problems).to.deep.equal([]);
     const fields = (await store().connection.read(['HMGET', keys.account(caller.accountId), 'running'])) as string[];
     expect(fields).to.deep.equal(['0']);
-    for (const key of [keys.active, keys.delayed, keys.queue(caller.accountId)]) {
+    for (const key of [keys.openWork, keys.queue(caller.accountId)]) {
       const members = (await store().connection.read(['ZRANGE', key, '0', '-1'])) as string[];
       expect(members.filter((id) => [running.id, delayed.id, waiting.id].includes(id))).to.deep.equal([]);
     }

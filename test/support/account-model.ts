@@ -10,6 +10,7 @@ import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { retryJob } from '../../src/store/jobs/retry-job.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
+import { workRanges } from '../../src/store/jobs/work-ranges.ts';
 import { keys } from '../../src/store/keys.ts';
 import { readLedger } from '../../src/store/log/read-ledger.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
@@ -178,8 +179,8 @@ export class AccountModel {
   /** Only this account has jobs that wait. */
   async #checkQueue(): Promise<void> {
     const { connection } = this.#store;
-    const read = (key: string) => connection.read(['ZRANGE', key, '0', '-1']);
-    const [own, all] = [await read(keys.queue(this.#caller.accountId)), await read(keys.queued)];
+    const own = await connection.read(['ZRANGE', keys.queue(this.#caller.accountId), '0', '-1']);
+    const all = await connection.read(['ZRANGEBYSCORE', keys.openWork, ...workRanges.queued]);
     if (own.toSorted().join() !== all.toSorted().join()) throw new Error(`${own} wait, but ${all} do of all accounts`);
   }
 

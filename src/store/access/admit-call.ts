@@ -1,4 +1,5 @@
 import type { Endpoint } from '../../model/job.ts';
+import { countOpenJobs, scoreOf } from '../jobs/job-index.ts';
 import type { JobWebhook } from '../jobs/read-job.ts';
 import { keys, shortId } from '../keys.ts';
 import { fairShare } from '../lua/fair-share.ts';
@@ -47,7 +48,7 @@ local wanted = 1
 ${creditRules}
 local function has_too_many_open()
   -- Each open job holds a credit, so there are never more open jobs than holds.
-  return kind == 'job' and held >= tonumber(account_max_open) and redis.call('ZCARD', open) >= tonumber(account_max_open)
+  return kind == 'job' and held >= tonumber(account_max_open) and ${countOpenJobs} >= tonumber(account_max_open)
 end
 
 local function refusal()
@@ -57,7 +58,7 @@ local function refusal()
   if valid ~= '1' then return answer('bad_request') end
   if account_invoice ~= 'paid' or credits_left() < wanted then return answer('payment_required') end
   if has_too_many_open() then return answer('rate_limited', 'open-jobs') end
-  if redis.call('EXISTS', drain) == 1 then return answer('draining') end
+  if is_draining() then return answer('draining') end
   if isOpen ~= '1' then return answer('unavailable') end
 end
 
@@ -80,7 +81,7 @@ end
 local waits = kind == 'job' and held > 0 and redis.call('ZCARD', queue) > 0
 local expires = string.format('%d', now + (kind == 'job' and keptMs or tonumber(holdMs)))
 local is_new
-if kind == 'job' then is_new = redis.call('ZADD', jobs, 'NX', stamp, shortId)
+if kind == 'job' then is_new = redis.call('ZADD', jobs, 'NX', ${scoreOf('now', 'QueuedJob')}, shortId)
 else is_new = redis.call('ZADD', calls, 'NX', expires, accountId .. '/' .. id) end
 if is_new == 0 then return { 'admitted', id, '', rates, held } end
 undos[#undos + 1] = function()
@@ -91,7 +92,8 @@ undos[#undos + 1] = function()
   if kind ~= 'job' then return end
   redis.pcall('DEL', job)
   redis.pcall('ZREM', jobs, shortId)
-  for _, set in ipairs({ open, queue, queued }) do redis.pcall('ZREM', set, id) end
+  redis.pcall('ZREM', openWork, id)
+  redis.pcall('ZREM', queue, id)
   update_ready(accountId, tonumber(account_running), account_concurrency, account_tag)
 end
 redis.call('HSET', account, 'held', string.format('%d', held + 1), 'rate', counted_rate())
@@ -104,13 +106,12 @@ end
 if kind == 'job' then
   redis.call('HSET', job, 'id', id, 'account', accountId, 'key', key_id, 'status', 'QueuedJob', 'created_at', stamp,
     'revision', '1', 'asked', asked, 'line', line, 'ip', ip, 'receiver', receiver)
-  redis.call('ZADD', open, stamp, id)
-  redis.call('ZADD', queued, stamp, id)
+  redis.call('ZADD', openWork, stamp, id)
   -- Microseconds keep jobs of one millisecond in their order.
-  redis.call('ZADD', queue, string.format('%.3f', now + clock[2] % 1000 / 1000), id)
+  redis.call('ZADD', queue, string.format('%d', now * 1000 + clock[2] % 1000), id)
   -- An account that already waits has its turn, and the controller knows of it.
   if not waits then
-    update_ready(accountId, tonumber(account_running), account_concurrency, account_tag, true)
+    update_ready(accountId, tonumber(account_running), account_concurrency, account_tag, true, last_turn)
     redis.call('PUBLISH', workChannel, '')
   end
 end

@@ -12,7 +12,7 @@ export const creditFields = {
 export const admissionKeyNames = [
   ...authorizeKeyNames,
   ...fairShareKeyNames.filter((key) => key !== 'account'),
-  ...(['quota', 'drain', 'jobs', 'open', 'queued', 'repeats'] as const),
+  ...(['quota', 'drain', 'jobs', 'openWork', 'repeats'] as const),
 ] as const;
 
 /**
@@ -22,6 +22,7 @@ export const admissionKeyNames = [
  * repeat_of() → the answer to an earlier call with the same Idempotency-Key, or nil (D12).
  * quota_refusal() → the refusal of a key that would pass one of its quotas, or nil.
  * credits_left() → credits of the account that nothing holds.
+ * is_draining() → whether nothing is admitted because of a drain. Sets `last_turn` for `update_ready`: both are one read.
  */
 export const creditRules = /* lua */ `
 local held = tonumber(account_held)
@@ -58,5 +59,12 @@ end
 local function credits_left()
   return math.max(0, (plan and plan.quota or 0) - tonumber(account_used)) + tonumber(account_packs_left)
     + tonumber(account_credits_given) - tonumber(account_credits_consumed) - held
+end
+
+local last_turn
+local function is_draining()
+  local seen = redis.call('MGET', drain, turn)
+  last_turn = seen[2] or '0'
+  return seen[1]
 end
 `;

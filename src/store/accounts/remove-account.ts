@@ -1,5 +1,6 @@
 import { refuse } from '../../base/errors.ts';
 import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
+import { countOpenJobs } from '../jobs/job-index.ts';
 import { keys } from '../keys.ts';
 import { removePeople } from '../people/remove-person.ts';
 import { type RecordStore, run, script } from '../script.ts';
@@ -17,7 +18,7 @@ const removeAccountScript = script(
   [
     ...([
       'account',
-      'open',
+      'jobs',
       'slugs',
       'removed',
       'leaving',
@@ -33,7 +34,7 @@ const removeAccountScript = script(
   /* lua */ `${noteChange}
 local seen = redis.call('HMGET', account, 'held', 'plan', 'period_end', 'topup')
 if redis.call('HGET', slugs, slug) ~= accountId then return { 'not_found' } end
-if redis.call('ZCARD', open) > 0 or tonumber(seen[1]) > 0 then return { 'has_open_jobs' } end
+if ${countOpenJobs} > 0 or tonumber(seen[1]) > 0 then return { 'has_open_jobs' } end
 if redis.call('ZSCORE', purchases, accountId) and redis.call('HGET', topup, 'purchase_attempts') ~= '0' then return { 'in_use' } end
 if note_change() then return { 'audit_full' } end
 local earlier = redis.call('HGET', removed, slug)
@@ -50,7 +51,7 @@ end
 -- These three may be done alone: the account has no job that waits, and its removal will be asked for again.
 redis.call('HSET', topup, 'enabled', '0', 'purchase', '')
 redis.call('ZREM', purchases, accountId)
-redis.call('ZREM', ready, accountId)
+redis.call('ZREM', ready, accountId, '@' .. accountId)
 redis.call('ZREM', periods, accountId)
 if seen[2] ~= '' then
   redis.call('HINCRBY', planUsers, seen[2], -1)

@@ -9,6 +9,7 @@ import {
   readRefused,
 } from '../access/authorize.ts';
 import { admissionKeyNames, creditFields, creditRules } from '../access/credit-rules.ts';
+import { countOpenJobs, scoreOf } from '../jobs/job-index.ts';
 import type { JobWebhook } from '../jobs/read-job.ts';
 import { keys, shortId } from '../keys.ts';
 import { fairShare } from '../lua/fair-share.ts';
@@ -58,8 +59,8 @@ local function refusal()
   if over_quota then return over_quota end
   if valid ~= '1' then return answer('bad_request') end
   if account_invoice ~= 'paid' or credits_left() < wanted then return answer('payment_required') end
-  if redis.call('ZCARD', open) + wanted > tonumber(account_max_open) then return answer('rate_limited', 'open-jobs') end
-  if redis.call('EXISTS', drain) == 1 then return answer('draining') end
+  if ${countOpenJobs} + wanted > tonumber(account_max_open) then return answer('rate_limited', 'open-jobs') end
+  if is_draining() then return answer('draining') end
   if isOpen ~= '1' then return answer('unavailable') end
 end
 
@@ -84,7 +85,8 @@ undos[#undos + 1] = function()
     local at = ${firstItem} + (n - 1) * ${textsOfItem}
     redis.pcall('DEL', KEYS[firstKey + n])
     redis.pcall('ZREM', jobs, ARGV[at + 2])
-    for _, set in ipairs({ open, queue, queued }) do redis.pcall('ZREM', set, ARGV[at + 1]) end
+    redis.pcall('ZREM', openWork, ARGV[at + 1])
+    redis.pcall('ZREM', queue, ARGV[at + 1])
   end
   update_ready(accountId, tonumber(account_running), account_concurrency, account_tag)
 end
@@ -98,19 +100,19 @@ end
 redis.call('HSET', batch, 'account', accountId, 'created_at', stamp, 'jobs', shortIds, 'url', url, 'receiver', receiver,
   'authorization', authorization)
 redis.call('ZADD', openBatches, stamp, batchId)
+local score = ${scoreOf('now', 'QueuedJob')}
 for n = 1, wanted do
   local at = ${firstItem} + (n - 1) * ${textsOfItem}
   local id = ARGV[at + 1]
   redis.call('HSET', KEYS[firstKey + n], 'id', id, 'account', accountId, 'key', key_id, 'status', 'QueuedJob',
     'created_at', stamp, 'revision', '1', 'asked', ARGV[at + 3], 'line', line, 'ip', ip, 'receiver', ARGV[at + 4])
-  redis.call('ZADD', jobs, stamp, ARGV[at + 2])
-  redis.call('ZADD', open, stamp, id)
-  redis.call('ZADD', queued, stamp, id)
+  redis.call('ZADD', jobs, score, ARGV[at + 2])
+  redis.call('ZADD', openWork, stamp, id)
   -- A microsecond apart, so that jobs start in the order of their items.
-  redis.call('ZADD', queue, string.format('%.3f', now + (clock[2] % 1000 + n - 1) / 1000), id)
+  redis.call('ZADD', queue, string.format('%d', now * 1000 + clock[2] % 1000 + n - 1), id)
 end
 if not waits then
-  update_ready(accountId, tonumber(account_running), account_concurrency, account_tag, true)
+  update_ready(accountId, tonumber(account_running), account_concurrency, account_tag, true, last_turn)
   redis.call('PUBLISH', workChannel, '')
 end
 return { 'admitted', batchId, '', rates, held + wanted }

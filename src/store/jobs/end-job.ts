@@ -4,20 +4,18 @@ import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
 import { statistics } from '../lua/statistics.ts';
 import { writeEnd } from './ended-job.ts';
-import { jobIndex } from './job-index.ts';
+import { scoreOfStatus } from './job-index.ts';
 import { fileScore } from './kept-files.ts';
 import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
+import { workShift } from './work-ranges.ts';
 
 export const endJobKeyNames = [
   ...openJobKeyNames,
   'jobs',
-  'open',
-  'active',
-  'delayed',
+  'openWork',
   'ended',
   'paidLines',
   'lineStreams',
-  'queued',
   'webhooks',
   'webhook',
   'deliveries',
@@ -55,7 +53,7 @@ export function endJobValues({ id, account, key, endpoint }: EndingJob, texts: B
  * read_job() → nil, or the reply that refuses ({'not_found'}, {'already_ended'}). Afterwards `j` has its fields.
  * end_job(end) → the balance that was charged, or ''. end: status, code, log, is_delivered, reason.
  */
-export const endJob = /* lua */ `${readOpenJob('account started_at progress storing_since line ip receiver preempted recorded')}${writeEnd}${fileScore}${jobIndex}${balances}${fairShare}${statistics}
+export const endJob = /* lua */ `${readOpenJob('account started_at progress storing_since line ip receiver preempted recorded')}${writeEnd}${fileScore}${balances}${fairShare}${statistics}
 local j
 
 local function read_job()
@@ -65,26 +63,29 @@ local function read_job()
   j = fields
 end
 
--- Where the job stands: among those that have a slot, wait, or are delayed.
-local function find_places()
-  local active_since = redis.call('ZSCORE', active, jobId)
-  if active_since then return { [active] = active_since } end
-  local queued_at = redis.call('ZSCORE', queue, jobId)
-  if queued_at then return { [queue] = queued_at, [queued] = redis.call('ZSCORE', queued, jobId) } end
-  return { [delayed] = redis.call('ZSCORE', delayed, jobId) or nil }
+-- Where the job stands in the open work, and its place in the queue. One with an open attempt has a slot, and has had it about since it began.
+local place, queued_at, has_slot
+
+local function find_place()
+  if not is_counted(j) then
+    place, has_slot = string.format('%d', (j.started_at ~= '' and j.started_at or j.created_at) - ${workShift}), true
+    return
+  end
+  place, queued_at = redis.call('ZSCORE', openWork, jobId), redis.call('ZSCORE', queue, jobId)
+  has_slot = tonumber(place or 0) < 0
 end
 
-local function leave(places)
-  redis.call('ZREM', open, jobId)
-  for place in pairs(places) do redis.call('ZREM', place, jobId) end
+local function leave()
+  redis.call('ZREM', openWork, jobId)
+  if queued_at then redis.call('ZREM', queue, jobId) end
   -- An account without a job that waits was not ready, as long as this one was not what waited. What waits holds a credit.
   local waits = b.held > 0 and redis.call('ZCARD', queue) > 0
-  if waits or not places[active] then update_ready(accountId, b.running, b.concurrency, b.tag, waits) end
+  if waits or not has_slot then update_ready(accountId, b.running, b.concurrency, b.tag, waits) end
 end
 
-local function undo_leave(places)
-  redis.pcall('ZADD', open, j.created_at, jobId)
-  for place, at in pairs(places) do redis.pcall('ZADD', place, at, jobId) end
+local function undo_leave()
+  if place then redis.pcall('ZADD', openWork, place, jobId) end
+  if queued_at then redis.pcall('ZADD', queue, queued_at, jobId) end
   update_ready(accountId, tonumber(values[9]), b.concurrency, b.tag)
 end
 
@@ -112,43 +113,44 @@ local function write_job(e, at)
     started_at = j.started_at, ended_at = at, progress = e.status == 'CompletedJob' and '100' or tonumber(j.progress) or 0,
     attempt = j.attempt, failures = j.failures, interruptions = j.interruptions, storing_since = j.storing_since,
     error_code = e.code, receiver = j.receiver }, marks, texts)
-  redis.call('ZADD', jobs, score_of(j.created_at, e.status), shortId)
+  redis.call('ZADD', jobs, ${scoreOfStatus('j.created_at', 'e.status')}, shortId)
   redis.call('ZADD', ended, score_of_end(at, e.is_delivered), shortId)
   -- The last write: it cannot be undone.
   redis.call('DEL', job)
 end
 
 -- Undoes everything but the balances and the statistics, which undo themselves.
-local function undo_end(places, line)
+local function undo_end(line)
   redis.pcall('DEL', endedJob)
   redis.pcall('ZREM', ended, shortId)
-  redis.pcall('ZADD', jobs, score_of(j.created_at, j.status), shortId)
+  redis.pcall('ZADD', jobs, ${scoreOfStatus('j.created_at', 'j.status')}, shortId)
   if j.receiver ~= '' then
     redis.pcall('DEL', webhook)
     redis.pcall('ZREM', webhooks, j.receiver .. '/' .. jobId)
     redis.pcall('ZREM', deliveries, shortId)
   end
   if line then redis.pcall('XDEL', paidLines, line) end
-  undo_leave(places)
+  undo_leave()
 end
 
 local function end_job(e)
   local took = math.max(0, now - tonumber(j.created_at))
   local at = string.format('%d', now)
   local completed = e.status == 'CompletedJob'
-  local places, line = find_places(), nil
-  if places[active] then set_field('running', b.running - 1) end
+  local line
+  find_place()
+  if has_slot then set_field('running', b.running - 1) end
   local is_bound = j.preempted ~= '' or j.recorded ~= ''
   if is_bound then set_field('bound', math.max(0, (redis.call('HGET', account, 'bound') or 0) - 1)) end
   end_hold(completed)
   local balance = completed and draw(shortId) or ''
-  undos[#undos + 1] = function() undo_end(places, line) end
+  undos[#undos + 1] = function() undo_end(line) end
   write_balances()
   line = append(paidLines, lineStreams, at, 'endpoint', j.line, 'status', e.log, 'duration_ms', took, 'ip', j.ip,
     'credits', completed and '1' or '0')
   count_answer(e.log, took)
   make_webhook_due(at)
-  leave(places)
+  leave()
   write_job(e, at)
   tell_watchers(j)
   -- A controller that settles a job stops its worker itself; that of a cancelled job must be told.

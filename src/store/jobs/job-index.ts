@@ -1,24 +1,44 @@
-import { type JobStatus, jobStatuses } from '../../model/job.ts';
+import { isEnded, type JobStatus, jobStatuses } from '../../model/job.ts';
 
-const step = 1 / 8;
+/** Scores of one millisecond: one for each status. */
+const width = 8;
+/** The open jobs of an account follow those that have ended. */
+const openShift = 1_000_000_000_000_000;
 
-/** Above the score of every job that was created in the same millisecond. */
-export const lastOfMillisecond = step * jobStatuses.length;
-
-/** Returns the creation and the status of a job from its score among the jobs of its account. */
-export function readScore(score: number): { readonly created_at: number; readonly status: JobStatus | undefined } {
-  const created_at = Math.floor(score);
-  return { created_at, status: jobStatuses[(score - created_at) / step] };
+/** Least score of jobs with a status that ends, or with any other. */
+export function startOf(status: JobStatus): number {
+  return isEnded(status) ? 0 : openShift;
 }
 
-/**
- * Lua of the score of a job among the jobs of its account: its creation in milliseconds, and its status in eighths of one,
- * so that a list by status reads no other job.
- *
- * score_of(created_at, status) → the score.
- */
-export const jobIndex = /* lua */ `
-local steps = { ${jobStatuses.map((status, n) => `${status} = ${n * step}`).join(', ')} }
+/** Commands take it as the least score of an open job. */
+export const leastOpen = `${openShift}`;
 
-local function score_of(created_at, status) return string.format('%.3f', tonumber(created_at) + steps[status]) end
-`;
+/** Returns the scores of the jobs of a range that were created in a millisecond: the least one, and the one behind the last. */
+export function scoresAt(start: number, created_at: number): readonly [number, number] {
+  return [start + created_at * width, start + (created_at + 1) * width];
+}
+
+/** Returns the score of a job among the jobs of its account. */
+export function jobScore(created_at: number, status: JobStatus): number {
+  return startOf(status) + created_at * width + jobStatuses.indexOf(status);
+}
+
+/** Returns the creation and the status of a job from its score. */
+export function readScore(score: number): { readonly created_at: number; readonly status: JobStatus | undefined } {
+  const place = score % openShift;
+  return { created_at: Math.floor(place / width), status: jobStatuses[place % width] };
+}
+
+/** Lua of the score of a job with a status that is known, of a number or its text. Whole numbers cost Redis half of others. */
+export function scoreOf(created_at: string, status: JobStatus): string {
+  return `string.format('%d', ${created_at} * ${width} + ${jobScore(0, status)})`;
+}
+
+/** Lua of the same with a status that stands in a local or field. */
+export function scoreOfStatus(created_at: string, status: string): string {
+  const chosen = jobStatuses.map((one) => `${status} == '${one}' and ${jobScore(0, one)}`).join(' or ');
+  return `string.format('%d', ${created_at} * ${width} + (${chosen}))`;
+}
+
+/** Lua of the number of open jobs of an account. */
+export const countOpenJobs = `redis.call('ZCOUNT', jobs, '${leastOpen}', '+inf')`;

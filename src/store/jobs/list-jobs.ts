@@ -2,7 +2,7 @@ import { isEnded, type Job, type JobStatus } from '../../model/job.ts';
 import type { QueuePosition } from '../../model/job-json.ts';
 import { keys, longId } from '../keys.ts';
 import type { RecordStore } from '../script.ts';
-import { lastOfMillisecond, readScore } from './job-index.ts';
+import { readScore, scoresAt, startOf } from './job-index.ts';
 import { readJobs, readPositions } from './read-job.ts';
 
 /** Position in the list of an account's jobs: the older ones follow. */
@@ -43,11 +43,13 @@ export async function listJobs(
 ): Promise<JobPage> {
   const isWanted = (one: { readonly status: JobStatus | undefined }) => status === undefined || one.status === status;
   const size = status === undefined ? limit + 1 : maxLooked;
+  // Open jobs first: one that ends meanwhile is found twice, and not missed.
+  const starts = status === undefined ? [startOf('Running'), startOf('CompletedJob')] : [startOf(status)];
   const jobs: Job[] = [];
   const positions = new Map<string, QueuePosition>();
   let after = first;
   for (let looked = 0; looked < maxLooked; ) {
-    const { places, isLast } = await readPage(store, account, after, size);
+    const { places, isLast } = await readPage(store, keys.jobs(account), starts, after, size);
     let found = new Map<string, Job | null>();
     for (const [n, place] of places.entries()) {
       if (isWanted(place)) {
@@ -87,34 +89,56 @@ async function readPlaces(
   return new Map(ids.map((id, n) => [id, jobs[n] ?? null]));
 }
 
-/** Places after a place, newest first; jobs of the same millisecond stand in the order of their ids, last first. */
+interface PlacePage {
+  readonly places: Place[];
+  readonly isLast: boolean;
+}
+
+/** Places after a place, newest first, of the ranges of the index that begin at these scores. */
 async function readPage(
   store: RecordStore,
-  account: string,
+  key: string,
+  starts: readonly number[],
   after: Cursor | null,
   size: number,
-): Promise<{ places: Place[]; isLast: boolean }> {
-  const key = keys.jobs(account);
-  const below = after === null ? '+inf' : `(${after.created_at}`;
+): Promise<PlacePage> {
+  const pages = await Promise.all(starts.map((start) => readRange(store, key, start, after, size)));
+  // A page that is not the last one of its range knows nothing of what was created before its end.
+  const from = Math.max(...pages.map(({ places, isLast }) => (isLast ? -Infinity : (places.at(-1)?.created_at ?? 0))));
+  const found = new Map(pages.flatMap(({ places }) => places.map((place) => [place.id, place])));
+  const places = [...found.values()].filter(({ created_at }) => created_at >= from).sort(newestFirst);
+  return { places, isLast: pages.every(({ isLast }) => isLast) };
+}
+
+/** A page of one range; jobs of the same millisecond stand in the order of their ids, last first. */
+async function readRange(
+  store: RecordStore,
+  key: string,
+  start: number,
+  after: Cursor | null,
+  size: number,
+): Promise<PlacePage> {
+  const below = `(${after === null ? start + startOf('Running') : scoresAt(start, after.created_at)[0]}`;
   const limit = ['WITHSCORES', 'LIMIT', '0', String(size + spare)];
   const [sameAsCursor, flat] = await Promise.all([
-    after === null ? [] : readMillisecond(store, key, after.created_at),
-    store.connection.read(['ZREVRANGEBYSCORE', key, below, '-inf', ...limit]),
+    after === null ? [] : readMillisecond(store, key, start, after.created_at),
+    store.connection.read(['ZREVRANGEBYSCORE', key, below, String(start), ...limit]),
   ]);
   let places = placesOf(flat);
   const isLast = places.length < size + spare;
   const last = places.at(-1)?.created_at;
   if (!isLast && last !== undefined) {
     const whole = places.filter((place) => place.created_at > last);
-    places = whole.length >= size ? whole : whole.concat(await readMillisecond(store, key, last));
+    // What ended since the first look stays as it was seen there.
+    places = whole.length >= size ? whole : places.concat(await readMillisecond(store, key, start, last));
   }
   const rest = sameAsCursor.filter(({ id }) => after !== null && id < after.id);
   return { places: [...rest, ...places].sort(newestFirst), isLast };
 }
 
-async function readMillisecond({ connection }: RecordStore, key: string, at: number): Promise<Place[]> {
-  const range = [`(${at + lastOfMillisecond}`, String(at), 'WITHSCORES'];
-  return placesOf(await connection.read(['ZREVRANGEBYSCORE', key, ...range]));
+async function readMillisecond({ connection }: RecordStore, key: string, start: number, at: number): Promise<Place[]> {
+  const [least, behind] = scoresAt(start, at);
+  return placesOf(await connection.read(['ZREVRANGEBYSCORE', key, `(${behind}`, String(least), 'WITHSCORES']));
 }
 
 function placesOf(flat: readonly string[]): Place[] {

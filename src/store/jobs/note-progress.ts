@@ -2,7 +2,7 @@ import { type AttemptProgress, recordingStage } from '../../model/attempt-protoc
 import type { Job } from '../../model/job.ts';
 import { shortId } from '../keys.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
-import { jobIndex } from './job-index.ts';
+import { scoreOf } from './job-index.ts';
 import { openJobKeyNames, readOpenFields } from './read-open-job.ts';
 
 /**
@@ -28,10 +28,10 @@ if records and (redis.call('HGET', job, 'preempted') or '') == '' then
   undos[1] = function() redis.pcall('HSET', account, 'bound', bound) end
   redis.call('HSET', account, 'bound', string.format('%d', bound + 1))
 end
-if begins then${jobIndex}
+if begins then
   write('status', 'Running')
   write('started_at', string.format('%d', now))
-  redis.call('ZADD', jobs, score_of(job_created_at, 'Running'), shortId)
+  redis.call('ZADD', jobs, ${scoreOf('job_created_at', 'Running')}, shortId)
 end
 if records then write('recorded', string.format('%d', now)) end
 redis.call('HSET', job, unpack(written))

@@ -1,23 +1,28 @@
 import type { ActiveJob } from '../../model/preemption.ts';
-import { keys } from '../keys.ts';
+import { keys, longId } from '../keys.ts';
+import { unservedFrom } from '../lua/fair-share.ts';
 import { number, pairs, type RecordStore, run, script, text } from '../script.ts';
+import { leastOpen } from './job-index.ts';
+import { countActive, workRanges, workShift } from './work-ranges.ts';
 
 const maxOverdue = 10_000;
 
 /** Ids of the jobs of an account that have not ended, oldest first. */
-export function listOpen(store: RecordStore, account: string): Promise<string[]> {
-  return store.connection.read(['ZRANGE', keys.open(account), '0', '-1']);
+export async function listOpen(store: RecordStore, account: string): Promise<string[]> {
+  return (await store.connection.read(['ZRANGEBYSCORE', keys.jobs(account), leastOpen, '+inf'])).map(longId);
 }
 
 /** Returns the account that waits longest, since before a moment, and has no job that runs; `null` for none. */
 export async function findUnserved({ connection }: RecordStore, before: number): Promise<string | null> {
-  const [longest] = await connection.read(['ZRANGEBYSCORE', keys.unserved, '-inf', String(before), 'LIMIT', '0', '1']);
-  return longest ?? null;
+  const range = [String(unservedFrom), String(before), 'LIMIT', '0', '1'];
+  const [longest] = await connection.read(['ZRANGEBYSCORE', keys.ready, ...range]);
+  return longest?.slice(1) ?? null;
 }
 
 /** Returns every job that has a slot, the oldest first. */
 export async function readActiveJobs({ connection }: RecordStore): Promise<ActiveJob[]> {
-  const taken = Object.entries(pairs(await connection.read(['ZRANGE', keys.active, '0', '-1', 'WITHSCORES'])));
+  const range = [...workRanges.active, 'WITHSCORES'];
+  const taken = Object.entries(pairs(await connection.read(['ZRANGEBYSCORE', keys.openWork, ...range])));
   return Promise.all(
     taken.map(async ([id, at]) => {
       const fields = ['account', 'attempt', 'preempted', 'recorded', 'verdict', 'storing_since'];
@@ -30,7 +35,7 @@ export async function readActiveJobs({ connection }: RecordStore): Promise<Activ
       const isLeaving = preempted && preempted === attempt && !storing;
       const runs = preempted ? 'bound' : recorded ? 'recording' : 'free';
       const hold = isLeaving ? 'leaving' : isIdle ? 'idle' : runs;
-      const since = { since: Number(at), recordedAt: number(recorded) };
+      const since = { since: Number(at) + workShift, recordedAt: number(recorded) };
       return { id, account: text(account), attempt: number(attempt) ?? 0, hold, ...since };
     }),
   );
@@ -39,7 +44,7 @@ export async function readActiveJobs({ connection }: RecordStore): Promise<Activ
 /** Returns the jobs that wait longest since before a moment, at most 10,000: those that end make room for the others. */
 export function listOverdue(store: RecordStore, before: number): Promise<string[]> {
   const limit = ['LIMIT', '0', String(maxOverdue)];
-  return store.connection.read(['ZRANGEBYSCORE', keys.queued, '-inf', String(before), ...limit]);
+  return store.connection.read(['ZRANGEBYSCORE', keys.openWork, workRanges.queued[0], String(before), ...limit]);
 }
 
 /**
@@ -49,12 +54,14 @@ export function listOverdue(store: RecordStore, before: number): Promise<string[
 const openingsScript = script(
   'openings',
   'always',
-  ['queued', 'active', 'delayed', 'calls', 'webhooks', 'blocks', 'drain'] as const,
+  ['openWork', 'calls', 'webhooks', 'blocks', 'drain'] as const,
   [],
   /* lua */ `
 local function oldest(set) return redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')[2] or '' end
-return { 'open', redis.call('ZCARD', queued), redis.call('ZCARD', active), redis.call('ZCARD', delayed), redis.call('ZCARD', calls),
-  redis.call('ZCARD', webhooks), redis.call('ZCOUNT', blocks, string.format('(%d', now), '+inf'), oldest(queued), oldest(webhooks),
+local queued = redis.call('ZCOUNT', openWork, '${workRanges.queued.join("', '")}')
+local active = ${countActive}
+return { 'open', queued, active, redis.call('ZCARD', openWork) - queued - active, redis.call('ZCARD', calls), redis.call('ZCARD', webhooks),
+  redis.call('ZCOUNT', blocks, string.format('(%d', now), '+inf'), queued > 0 and redis.call('ZRANGE', openWork, active, active, 'WITHSCORES')[2] or '', oldest(webhooks),
   redis.call('GET', drain) or '' }
 `,
 );

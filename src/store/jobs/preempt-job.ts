@@ -1,7 +1,9 @@
 import type { ActiveJob, WorkerShares } from '../../model/preemption.ts';
 import { keys } from '../keys.ts';
+import { longestUnserved } from '../lua/fair-share.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
 import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
+import { countActive } from './work-ranges.ts';
 
 /**
  * Marks the open attempt of a job to be interrupted for the account that waits longest without a worker, once a job, and never
@@ -12,7 +14,7 @@ import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
 const preemptScript = script(
   'preempt',
   'always',
-  ['lead', ...openJobKeyNames, 'account', 'active', 'unserved', 'ready', 'waitingQueue'] as const,
+  ['lead', ...openJobKeyNames, 'account', 'openWork', 'ready', 'waitingQueue'] as const,
   ['term', 'accountId', 'jobId', 'attempt', 'slots', 'maxWait', 'waiting'] as const,
   /* lua */ `${readOpenJob('account preempted recorded verdict storing_since')}
 if redis.call('GET', lead) ~= term then return { 'not_leading' } end
@@ -21,14 +23,14 @@ if refused then return refused end
 if fields.account ~= accountId then return { 'not_found' } end
 local is_done = fields.verdict ~= '' or fields.storing_since ~= '' or fields.recorded ~= ''
 if fields.attempt ~= attempt or is_counted(fields) or is_done or fields.preempted ~= '' then return { 'stale' } end
-local longest = redis.call('ZRANGE', unserved, 0, 0, 'WITHSCORES')
-if longest[1] == waiting and redis.call('ZCARD', waitingQueue) == 0 then
-  redis.call('ZREM', unserved, waiting)
-  redis.call('ZREM', ready, waiting)
+local longest = ${longestUnserved}
+local is_longest = longest[1] == '@' .. waiting
+if is_longest and redis.call('ZCARD', waitingQueue) == 0 then
+  redis.call('ZREM', ready, waiting, longest[1])
   return { 'unneeded' }
 end
-local is_due = longest[1] == waiting and now - tonumber(longest[2]) >= tonumber(maxWait)
-if not is_due or redis.call('ZCARD', active) < tonumber(slots) then return { 'unneeded' } end
+local is_due = is_longest and now - tonumber(longest[2]) >= tonumber(maxWait)
+if not is_due or ${countActive} < tonumber(slots) then return { 'unneeded' } end
 undos[1] = function() redis.pcall('HSET', job, 'preempted', '') end
 redis.call('HSET', job, 'preempted', attempt)
 redis.call('HINCRBY', account, 'bound', 1)

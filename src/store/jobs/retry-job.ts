@@ -2,6 +2,7 @@ import type { Job } from '../../model/job.ts';
 import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
 import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
+import { workShift } from './work-ranges.ts';
 
 /**
  * Ends an attempt that another one follows: frees its slot and delays the job until its time, or puts it at the head of its
@@ -11,7 +12,7 @@ import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
 const retryScript = script(
   'retry',
   'always',
-  [...fairShareKeyNames, ...openJobKeyNames, 'queued', 'lead', 'active', 'delayed'] as const,
+  [...fairShareKeyNames, ...openJobKeyNames, 'openWork', 'lead'] as const,
   [
     'term',
     'accountId',
@@ -29,21 +30,21 @@ if redis.call('GET', lead) ~= term then return { 'not_leading' } end
 local fields, refused = read_open_job()
 if refused then return refused end
 if fields.account ~= accountId then return { 'not_found' } end
-local active_since = redis.call('ZSCORE', active, jobId)
-if fields.attempt ~= attempt or is_counted(fields) or not active_since then return { 'stale' } end
+local place = redis.call('ZSCORE', openWork, jobId)
+local has_slot = tonumber(place or 0) < 0
+if fields.attempt ~= attempt or is_counted(fields) or not has_slot then return { 'stale' } end
 local owner = redis.call('HMGET', account, 'concurrency', 'tag', 'running')
 local running = tonumber(owner[3])
 undos[1] = function()
   redis.pcall('HSET', account, 'running', owner[3])
-  redis.pcall('ZADD', active, active_since, jobId)
-  for _, set in ipairs({ delayed, queue, queued }) do redis.pcall('ZREM', set, jobId) end
+  redis.pcall('ZADD', openWork, place, jobId)
+  redis.pcall('ZREM', queue, jobId)
   update_ready(accountId, running, owner[1], owner[2])
 end
-redis.call('ZREM', active, jobId)
-if tonumber(notBefore) > now then redis.call('ZADD', delayed, notBefore, jobId)
+if tonumber(notBefore) > now then redis.call('ZADD', openWork, string.format('%d', notBefore + ${workShift}), jobId)
 else
-  redis.call('ZADD', queue, fields.created_at, jobId)
-  redis.call('ZADD', queued, fields.created_at, jobId)
+  redis.call('ZADD', openWork, fields.created_at, jobId)
+  redis.call('ZADD', queue, fields.created_at .. '000', jobId)
 end
 redis.call('HSET', account, 'running', string.format('%d', running - 1))
 update_ready(accountId, running - 1, owner[1], owner[2])

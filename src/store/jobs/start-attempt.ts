@@ -9,14 +9,15 @@ import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
 const startScript = script(
   'start',
   'always',
-  ['lead', ...openJobKeyNames, 'active'] as const,
+  ['lead', ...openJobKeyNames, 'openWork'] as const,
   ['term', 'jobId', 'attempt', 'deadline', 'jobChannel'] as const,
   /* lua */ `${readOpenJob()}
 if redis.call('GET', lead) ~= term then return { 'not_leading' } end
 local fields, refused = read_open_job()
 if refused then return refused end
 if fields.attempt == attempt then return { 'already_started' } end
-if fields.attempt + 1 ~= tonumber(attempt) or not redis.call('ZSCORE', active, jobId) then return { 'stale' } end
+local has_slot = tonumber(redis.call('ZSCORE', openWork, jobId) or 0) < 0
+if fields.attempt + 1 ~= tonumber(attempt) or not has_slot then return { 'stale' } end
 redis.call('HSET', job, 'attempt', attempt, 'deadline', deadline, 'storing_since', '',
   'revision', next_revision(fields), 'attempts', mark(fields, attempt))
 tell_watchers(fields)

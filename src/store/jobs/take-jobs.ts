@@ -1,6 +1,7 @@
 import type { WorkerShares } from '../../model/preemption.ts';
-import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
+import { fairShare, fairShareKeyNames, longestUnserved, unservedFrom } from '../lua/fair-share.ts';
 import { type RecordStore, run, script, text } from '../script.ts';
+import { countActive, workShift } from './work-ranges.ts';
 
 /** Jobs at the head of a queue among which one is looked for that has not run: those that have are rarely more. */
 const maxLookedAt = 100;
@@ -16,40 +17,39 @@ const maxLookedAt = 100;
 const takeScript = script(
   'take',
   'always',
-  [...fairShareKeyNames, 'queued', 'lead', 'active', 'slugs'] as const,
+  [...fairShareKeyNames, 'openWork', 'lead', 'slugs'] as const,
   ['term', 'accountId', 'slots', 'kept', 'maxWait'] as const,
   /* lua */ `${fairShare}
 -- A job that has not run can be interrupted. It stands in the queue with microseconds, and one that comes back without.
 local function oldest_fresh()
   local jobs = redis.call('ZRANGE', queue, 0, ${maxLookedAt - 1}, 'WITHSCORES')
   for n = 1, #jobs, 2 do
-    if jobs[n + 1] % 1 ~= 0 then return jobs[n], jobs[n + 1] end
+    if jobs[n + 1] % 1000 ~= 0 then return jobs[n], jobs[n + 1] end
   end
 end
+local function next_ready() return redis.call('ZRANGEBYSCORE', ready, '-inf', '(${unservedFrom}', 'LIMIT', 0, 1)[1] or '' end
 if redis.call('GET', lead) ~= term then return { 'not_leading' } end
-local free = tonumber(slots) - redis.call('ZCARD', active)
+local free = tonumber(slots) - ${countActive}
 if free <= 0 then return { 'full' } end
 -- The account whose turn it is, and the one after it.
 local turns = redis.call('ZRANGE', ready, 0, 1, 'WITHSCORES')
+for n = 3, 1, -2 do
+  if turns[n] and tonumber(turns[n + 1]) >= ${unservedFrom} then turns[n] = nil end
+end
 local next_turn = turns[1]
 local whose, is_kept = next_turn, free <= tonumber(kept)
 -- Without a slot to keep, and while others are free, nobody asks who waits longest.
-local longest = (is_kept or kept == '0') and redis.call('ZRANGE', unserved, 0, 0, 'WITHSCORES') or {}
-if is_kept then
-  if not longest[1] then return { 'full' } end
-  whose = longest[1]
-elseif longest[1] and now - tonumber(longest[2]) >= tonumber(maxWait) then
-  whose = longest[1]
-end
+local longest = (is_kept or kept == '0') and ${longestUnserved} or {}
+if is_kept and not longest[1] then return { 'full' } end
+if longest[1] and (is_kept or now - tonumber(longest[2]) >= tonumber(maxWait)) then whose = string.sub(longest[1], 2) end
 if whose ~= accountId then return { 'again', whose or '' } end
 local waiting = redis.call('ZRANGE', queue, 0, 1, 'WITHSCORES')
 local id, queued_at = waiting[1], waiting[2]
 local taken_turn = whose == next_turn and turns[2] or redis.call('ZSCORE', ready, accountId)
 if not id or not taken_turn then
   -- A controller of the previous release, which knows nothing of this set, took its jobs: nobody else would get a turn.
-  redis.call('ZREM', ready, accountId)
-  redis.call('ZREM', unserved, accountId)
-  return { 'again', redis.call('ZRANGE', ready, 0, 0)[1] or '' }
+  redis.call('ZREM', ready, accountId, '@' .. accountId)
+  return { 'again', next_ready() }
 end
 local owner = redis.call('HMGET', account, 'weight', 'concurrency', 'running', 'bound', 'tag')
 local running = tonumber(owner[3]) + 1
@@ -58,25 +58,23 @@ if has_all and running <= tonumber(owner[4] or 0) and redis.call('HLEN', slugs) 
   id, queued_at = oldest_fresh()
   if not id then
     redis.call('ZREM', ready, accountId)
-    return { 'again', redis.call('ZRANGE', ready, 0, 0)[1] or '' }
+    return { 'again', next_ready() }
   end
 end
 local is_turn, is_turn_set, last_turn = whose == next_turn, false, nil
 undos[1] = function()
   redis.pcall('ZADD', queue, queued_at, id)
-  redis.pcall('ZADD', queued, math.floor(queued_at), id)
-  redis.pcall('ZREM', active, id)
+  redis.pcall('ZADD', openWork, string.format('%d', queued_at / 1000), id)
   if last_turn then redis.pcall('SET', turn, last_turn) elseif is_turn_set then redis.pcall('DEL', turn) end
   redis.pcall('HSET', account, 'tag', owner[5], 'running', owner[3])
   redis.pcall('ZADD', ready, taken_turn, accountId)
   -- It waited at most since then.
-  if running == 1 then redis.pcall('ZADD', unserved, 'NX', math.floor(queued_at), accountId) end
+  if running == 1 then redis.pcall('ZADD', ready, 'NX', string.format('%d', queued_at / 1000), '@' .. accountId) end
 end
 local tag = tonumber(taken_turn) + 1 / tonumber(owner[1])
 redis.call('HSET', account, 'tag', string.format('%.17g', tag), 'running', string.format('%d', running))
 redis.call('ZREM', queue, id)
-redis.call('ZREM', queued, id)
-redis.call('ZADD', active, now, id)
+redis.call('ZADD', openWork, string.format('%d', now - ${workShift}), id)
 if is_turn then last_turn, is_turn_set = redis.call('SET', turn, taken_turn, 'GET'), true end
 local due = update_ready(accountId, running, owner[2], tag, waiting[3] ~= nil, is_turn and taken_turn or nil)
 local other, due_of_other = turns[1], turns[2]

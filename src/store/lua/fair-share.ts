@@ -1,29 +1,37 @@
 /** Keys of every script in which an account begins to wait, or gives a slot back. */
-export const fairShareKeyNames = ['account', 'queue', 'ready', 'unserved', 'turn'] as const;
+export const fairShareKeyNames = ['account', 'queue', 'ready', 'turn'] as const;
+
+/**
+ * An account that may start a job and has none that runs stands in `ready` once more, behind an `@`, with the time since when it
+ * waits. Times are above this, and turns, which grow by at most 1 a job, are below.
+ */
+export const unservedFrom = 1_000_000_000_000;
+
+/** Lua of the account that waits longest for a first job: a list of its name behind an `@` and the time since when, or an empty one. */
+export const longestUnserved = `redis.call('ZRANGEBYSCORE', ready, '${unservedFrom}', '+inf', 'WITHSCORES', 'LIMIT', 0, 1)`;
 
 /**
  * Fair share: each account with a waiting job and a free slot of its own stands in `ready` with the turn at which it is due.
  * A start moves that turn on by 1 / weight, so shares follow the weights. An account that was idle begins at the present
- * turn: it neither saved up turns nor waits behind a long queue. As long as none of its jobs has a slot it also stands in
- * `unserved` with the time since when it waits.
+ * turn: it neither saved up turns nor waits behind a long queue.
  *
- * update_ready(accountId, running, concurrency, tag, waits, present) puts the account into both, moves it there or takes it
+ * update_ready(accountId, running, concurrency, tag, waits, present) puts the account into `ready`, moves it there or takes it
  *   out; returns its turn, or nil when none of its jobs may start. `waits`: one of its jobs waits, `present`: the turn that was
  *   taken last; both are read where they are nil.
  */
 export const fairShare = /* lua */ `
 local function update_ready(accountId, running, concurrency, tag, waits, present)
   if waits == nil then waits = redis.call('ZCARD', queue) > 0 end
-  -- An account leaves \`unserved\` when its first job gets a slot, so with more of them it is not there.
   if not waits or (concurrency ~= '' and running >= tonumber(concurrency)) then
-    redis.call('ZREM', ready, accountId)
-    if running <= 1 then redis.call('ZREM', unserved, accountId) end
+    redis.call('ZREM', ready, accountId, '@' .. accountId)
     return nil
   end
   local due = math.max(tonumber(present or redis.call('GET', turn) or '0'), tonumber(tag))
-  redis.call('ZADD', ready, due, accountId)
-  if running == 0 then redis.call('ZADD', unserved, 'NX', now, accountId)
-  elseif running == 1 then redis.call('ZREM', unserved, accountId) end
+  -- One that stands there keeps its turn and the time of its wait until it starts a job.
+  if running == 0 then redis.call('ZADD', ready, 'NX', due, accountId, string.format('%d', now), '@' .. accountId)
+  else redis.call('ZADD', ready, due, accountId) end
+  -- It waits no longer for its first job: with more of them it was not there.
+  if running == 1 then redis.call('ZREM', ready, '@' .. accountId) end
   return due
 end
 `;

@@ -1,5 +1,6 @@
 import { refuse } from '../../base/errors.ts';
 import type { AccountBalances, Pack } from '../../model/money.ts';
+import { countOpenJobs } from '../jobs/job-index.ts';
 import { number, pairs, type RecordStore, run, script, text } from '../script.ts';
 
 /**
@@ -9,10 +10,10 @@ import { number, pairs, type RecordStore, run, script, text } from '../script.ts
 const readBalancesScript = script(
   'read-books',
   'light',
-  ['account', 'packs', 'open', 'calls', 'ledgerDays'] as const,
+  ['account', 'packs', 'jobs', 'calls', 'ledgerDays'] as const,
   ['accountId'] as const,
   /* lua */ `
-local in_hand = redis.call('ZCARD', open)
+local in_hand = ${countOpenJobs}
 -- The calls of all accounts are looked through only for an account that seems to have one.
 if tonumber(redis.call('HGET', account, 'held')) ~= in_hand then
   for _, member in ipairs(redis.call('ZRANGE', calls, 0, -1)) do
