@@ -55,7 +55,8 @@ describe('jobs', () => {
       expect([first, second, third].flatMap(idsOf)).to.have.members(ids);
       expect(third.next_cursor).to.equal(null);
       const again = await list(caller, { limit: '3', cursor: first.next_cursor });
-      expect(again).to.deep.equal(second);
+      // The estimate of a queued job changes with what was measured meanwhile.
+      expect([idsOf(again), again.next_cursor]).to.deep.equal([idsOf(second), second.next_cursor]);
     });
 
     it('D84: has 20 jobs a page unless a limit is given, and up to 100', async () => {
