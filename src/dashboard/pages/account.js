@@ -2,6 +2,29 @@ import { Action, Form, html, Moment, Notice, Table, useAnswer, useState, Waiting
 import { Passkeys } from '/passkeys.js';
 import { ask } from '/server.js';
 
+const browsers = [
+  ['Edg/', 'Edge'],
+  ['OPR/', 'Opera'],
+  ['Firefox/', 'Firefox'],
+  ['Chrome/', 'Chrome'],
+  ['Safari/', 'Safari'],
+];
+const systems = [
+  ['Windows', 'Windows'],
+  ['Android', 'Android'],
+  ['iPhone', 'iPhone'],
+  ['iPad', 'iPad'],
+  ['Mac OS', 'macOS'],
+  ['Linux', 'Linux'],
+];
+
+/** Names a browser and its system from what it says of itself; anything else as it is. */
+function browserOf(agent) {
+  const named = (list) => list.find(([mark]) => agent.includes(mark))?.[1];
+  const [browser, system] = [named(browsers), named(systems)];
+  return browser && system ? `${browser} on ${system}` : agent.slice(0, 80);
+}
+
 /** Password, passkeys and sessions of the person who is signed in. */
 export function AccountPage({ session, load }) {
   const [set, setDone] = useState(null);
@@ -16,7 +39,7 @@ export function AccountPage({ session, load }) {
     ['Signed in', ({ signed_in_at }) => html`<${Moment} at=${signed_in_at} />`],
     ['Ends', ({ ends_at }) => html`<${Moment} at=${ends_at} />`],
     ['Address', ({ ip }) => ip],
-    ['Browser', ({ agent }) => agent],
+    ['Browser', ({ agent }) => html`<span title=${agent}>${browserOf(agent)}</span>`],
     [
       'Actions',
       ({ name, current }) =>

@@ -8,7 +8,7 @@ import { Keys } from '/keys.js';
 import { Overview } from '/overview.js';
 import { People } from '/people.js';
 import { Requests } from '/requests.js';
-import { ask, onSignedOut, readSession } from '/server.js';
+import { ask, onReached, onSignedOut, readSession } from '/server.js';
 import { SignIn } from '/sign-in.js';
 import { render } from '/vendor/preact.js';
 import { Webhooks } from '/webhooks.js';
@@ -66,6 +66,7 @@ function App() {
   const [session, setSession] = useState(undefined);
   const [error, setError] = useState(null);
   const [isOver, setOver] = useState(false);
+  const [isReached, setReached] = useState(true);
   const [address, go] = useAddress();
   const load = async () => {
     try {
@@ -78,9 +79,19 @@ function App() {
   };
   useEffect(() => {
     onSignedOut(() => setOver(true));
-    void load();
+    onReached(setReached);
+    // A page that was away asks again as soon as the connection is back.
+    const again = () => void load();
+    const lose = () => setReached(false);
+    window.addEventListener('online', again);
+    window.addEventListener('offline', lose);
+    again();
+    return () => {
+      window.removeEventListener('online', again);
+      window.removeEventListener('offline', lose);
+    };
   }, []);
-  if (error)
+  if (error && !session)
     return html`<main class="alone"><${Notice}>${error.message}<//><button onClick=${load}>Try again</button></main>`;
   if (session === undefined) return null;
   const path = address.split('?')[0];
@@ -90,15 +101,17 @@ function App() {
       if (path === '/sign-in') go('/');
     }} />`;
   }
-  return html`<${Frame} ...${{ session, path, address, go, load }} />
-    ${isOver && html`<${SignIn} isOver=${true} onDone=${load} />`}`;
+  return html`<${Frame} ...${{ session, path, address, go, load, isReached }} />
+    ${isOver && html`<${SignIn} isOver=${true} onDone=${load} onClose=${() => setOver(false)} />`}`;
 }
 
-function Frame({ session, path, address, go, load }) {
+function Frame({ session, path, address, go, load, isReached }) {
   const [, title, View] = views.find(([to]) => to === path) ?? [];
   const jobId = /^\/jobs\/([\w-]+)$/.exec(path)?.[1];
   useEffect(() => {
     document.title = `${title ?? (jobId ? 'Job' : 'Not found')} · trawl`;
+    // On a phone the pages stand in one line, which scrolls.
+    document.querySelector('.side [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
   }, [title, jobId]);
   const may = { change: ['owner', 'member'].includes(session.role), own: session.role === 'owner' };
   const seen = views.filter(([, , page]) => page !== Audit || may.own || session.user.operator);
@@ -138,6 +151,10 @@ function Frame({ session, path, address, go, load }) {
         </div>
       </header>
       <main id="main" tabindex="-1">
+        ${
+          !isReached &&
+          html`<${Notice} kind="warn">The server cannot be reached: what you see may be old. What you have typed stays. <button type="button" onClick=${load}>Try again</button><//>`
+        }
         ${session.user.operator && html`<${OperatorChoice} session=${session} />`}
         ${
           !session.user.has_password &&

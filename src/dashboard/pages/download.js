@@ -1,4 +1,4 @@
-import { bytes, Form, html, Notice, useAnswer, useEffect, useState } from '/elements.js';
+import { Action, bytes, Form, html, Notice, useAnswer, useEffect, useRef, useState } from '/elements.js';
 import { Progress, Status } from '/jobs.js';
 import { ask } from '/server.js';
 
@@ -15,55 +15,76 @@ export function Download({ may }) {
   const [jobId, setJobId] = useState(null);
   const [endpoint, setEndpoint] = useState('video');
   const [url, setUrl] = useState('');
+  const field = useRef(null);
   if (!may.change)
     return html`<h1>Download</h1><${Notice} kind="warn">Your role reads; owners and members download.<//>`;
   const look = async () => {
+    if (!field.current.reportValidity()) return;
+    setFound(null);
     setFound((await ask('POST', '/api/metadata', { query: url })).metadata);
   };
   const start = async (form) => {
+    setJobId(null);
     const asked = { endpoint, query: url };
     for (const name of ['video_quality', 'video_format', 'audio_quality', 'audio_format']) {
       if (form.get(name)) asked[name] = form.get(name);
     }
-    if (form.get('max_duration')) asked.max_duration = Number(form.get('max_duration'));
+    const [from, to] = [secondsOf(form.get('from')), secondsOf(form.get('to'))];
+    // The first seconds of a live stream can be had, but no later ones.
+    if (from > 0) Object.assign(asked, { start: from, ...(to && { end: to }) });
+    else if (to) asked.max_duration = to;
     setJobId((await ask('POST', '/api/jobs', asked)).job_id);
   };
   return html`<h1>Download</h1>
     <p class="lead">A file costs one credit, when it is there. Looking at it first costs one credit too.</p>
     <section class="card">
-      <label>Address of a video or sound
-        <input type="url" required value=${url} placeholder="https://…" onInput=${(event) => setUrl(event.target.value)} /></label
-      >
-      <${Form} button="Look at it first" onSend=${look} />
-      ${found && html`<${Preview} found=${found} />`}
-    </section>
-    <section class="card">
-      <${Form} button="Download" onSend=${start}>
+      <${Form} button="Download" onSend=${start} more=${html`<${Action} run=${look}>Look at it first<//>`}>
+        <label>Address of a video or sound
+          <input ref=${field} type="url" required value=${url} placeholder="https://…" onInput=${(event) => setUrl(event.target.value)} /></label
+        >
+        ${found && html`<${Preview} found=${found} />`}
         <label>What<select value=${endpoint} onChange=${(event) => setEndpoint(event.target.value)}>
           <option value="video">Video</option><option value="audio">Sound only</option></select></label
         >
         ${
           endpoint === 'video'
-            ? html`<${Choice} name="video_quality" title="At most" values=${['best', '1080p', '720p', '480p', '360p']} />
-              <${Choice} name="video_format" title="Container" values=${['mp4', 'webm', 'mkv']} />`
+            ? html`<${Choice} name="video_quality" title="Quality, at most" values=${['best', '1080p', '720p', '480p', '360p']} />
+              <${Choice} name="video_format" title="Format" values=${['mp4', 'webm', 'mkv']} />`
             : html`<${Choice} name="audio_quality" title="Bit rate" values=${['best', '320kbps', '256kbps', '128kbps']} />
               <${Choice} name="audio_format" title="Format" values=${['mp3', 'm4a', 'wav']} />`
         }
-        <label>At most this many seconds <small>Empty: all of it; a live stream needs it</small>
-          <input name="max_duration" type="number" min="1" max="86400" /></label
-        >
+        <fieldset>
+          <legend>Part of it, such as 1:30; empty: all</legend>
+          <${Time} name="from" title="From" />
+          <${Time} name="to" title="To (a live stream needs it)" />
+        </fieldset>
       <//>
     </section>
-    ${jobId && html`<${Watched} id=${jobId} />`}`;
+    ${jobId && html`<${Watched} key=${jobId} id=${jobId} />`}`;
+}
+
+/** Returns the seconds of a time such as 1:02:03; `null` for none. */
+function secondsOf(time) {
+  if (!time) return null;
+  return time.split(':').reduce((sum, part) => 60 * sum + Number(part), 0);
+}
+
+function Time({ name, title }) {
+  const form = '(\\d{1,2}:)?(\\d{1,2}:)?\\d{1,5}(\\.\\d{1,3})?';
+  return html`<label>${title}<input name=${name} inputmode="decimal" pattern=${form} title="Seconds, or hours and minutes before them: 1:30" /></label>`;
 }
 
 function Choice({ name, title, values }) {
-  return html`<label>${title}<select name=${name}>${values.map((value) => html`<option>${value}</option>`)}</select></label>`;
+  return html`<label>${title}<select name=${name}>${values.map((value) => html`<option value=${value}>${value}</option>`)}</select></label>`;
 }
 
+/** What a source says of itself. Its picture is asked for only when the person wants it: its host then learns their address. */
 function Preview({ found }) {
+  const [isShown, setShown] = useState(false);
+  const picture = /^https:/.test(found.thumbnail ?? '') ? new URL(found.thumbnail) : null;
   return html`<div class="preview">
-    ${/^https:/.test(found.thumbnail ?? '') && html`<img src=${found.thumbnail} alt="" referrerpolicy="no-referrer" />`}
+    ${picture && isShown && html`<img src=${picture.href} alt="" referrerpolicy="no-referrer" />`}
+    ${picture && !isShown && html`<button type="button" onClick=${() => setShown(true)}>Show its picture from ${picture.host}</button>`}
     <div><b>${found.title}</b><br />${found.channel}<br /><span class="quiet">${clock(found.duration)}</span></div>
   </div>`;
 }

@@ -1,5 +1,5 @@
 import { ask } from '/server.js';
-import { html, useCallback, useEffect, useRef, useState } from '/vendor/preact.js';
+import { html, useCallback, useEffect, useLayoutEffect, useRef, useState } from '/vendor/preact.js';
 
 export { html, useCallback, useEffect, useRef, useState };
 
@@ -74,11 +74,25 @@ export function Copy({ text }) {
   return html`<button type="button" onClick=${copy}>${isDone ? 'Copied' : 'Copy'}</button>`;
 }
 
-/** A modal dialog that closes with Escape. */
+/** Gives the focus to the page when the element that had it is gone, so that the keyboard goes on from there. */
+export function keepFocus() {
+  setTimeout(() => {
+    if (document.activeElement === document.body) document.getElementById('main')?.focus();
+  });
+}
+
+/** A modal dialog that closes with Escape; the focus then returns to where it came from. */
 export function Dialog({ title, onClose, children }) {
   const ref = useRef(null);
-  useEffect(() => {
-    ref.current?.showModal();
+  // Before the next key is pressed.
+  useLayoutEffect(() => {
+    const dialog = ref.current;
+    dialog.showModal();
+    return () => {
+      // Gives the focus back, unless what had it is gone.
+      dialog.close();
+      keepFocus();
+    };
   }, []);
   return html`<dialog ref=${ref} aria-label=${title} onClose=${onClose}>
     <h2>${title}</h2>
@@ -86,8 +100,8 @@ export function Dialog({ title, onClose, children }) {
   </dialog>`;
 }
 
-/** A form that sends once at a time and shows the sentence of a refusal beside its button. */
-export function Form({ onSend, button, row = false, children }) {
+/** A form that sends once at a time and shows the sentence of a refusal beside its button; `more` stands behind that. */
+export function Form({ onSend, button, row = false, more = null, children }) {
   const [error, setError] = useState(null);
   const [isSending, setSending] = useState(false);
   const send = async (event) => {
@@ -106,7 +120,7 @@ export function Form({ onSend, button, row = false, children }) {
   return html`<form class=${row ? 'row' : ''} onSubmit=${send}>
     ${children}
     ${error && html`<${Notice}>${error.message}<//>`}
-    <div class="actions"><button class="main" disabled=${isSending}>${isSending ? 'One moment …' : button}</button></div>
+    <div class="actions"><button class="main" aria-disabled=${isSending}>${isSending ? 'One moment …' : button}</button>${more}</div>
   </form>`;
 }
 
@@ -121,6 +135,7 @@ export function Action({ run, kind = '', confirm: question, children }) {
     } catch (failed) {
       setError(failed);
     }
+    keepFocus();
   };
   return html`<span
     ><button type="button" class=${kind} onClick=${act}>${children}</button>

@@ -73,7 +73,7 @@ export function Jobs({ address }) {
   return html`<h1>Jobs</h1>
     <p class="lead">Newest first. <a href="/download">Start one by hand</a>.</p>
     <nav aria-label="Status"><ul class="actions">
-      ${[['Actions', 'All'], ...Object.entries(names)].map(
+      ${[['', 'All'], ...Object.entries(names)].map(
         ([value, name]) =>
           html`<li><a href=${value ? `/jobs?status=${value}` : '/jobs'} aria-current=${value === status ? 'page' : undefined}>${name}</a></li>`,
       )}
@@ -91,6 +91,8 @@ function useLiveJobs(isOn) {
     if (!isOn) return;
     const source = new EventSource('/api/jobs/events');
     source.addEventListener('jobs', (event) => setJobs(JSON.parse(event.data).jobs));
+    // The browser opens it again by itself; meanwhile the list may be old.
+    source.addEventListener('error', () => void ask('GET', '/api/sign-in').catch(() => {}));
     return () => source.close();
   }, [isOn]);
   return jobs;
@@ -119,7 +121,7 @@ export function Job({ id, may, go }) {
     <p class="lead"><${Status} status=${job.status} /> <code>${job.id}</code></p>
     <section class="card">
       ${job.error ? '' : html`<p><${Progress} job=${job} /></p>`}
-      ${job.error && html`<${Notice}>${job.error} <span class="quiet">${job.error_code}${job.retryable ? ', may pass on another try' : ''}</span><//>`}
+      ${job.error && html`<${Notice}>${job.error}${job.error_code !== 'cancelled' && html` <span class="quiet">(${job.error_code}${job.retryable ? ', may pass on another try' : ''})</span>`}<//>`}
       <p class="quiet mono">${job.args.query}</p>
       ${
         may.change &&

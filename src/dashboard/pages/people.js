@@ -45,7 +45,7 @@ export function People({ may, session }) {
       }
       <${Form} row button="Invite" onSend=${invite}>
         <label>E-mail address<input name="email" type="email" required /></label>
-        <label>Role<select name="role">${roles.map((role) => html`<option selected=${role === 'member'}>${role}</option>`)}</select></label>
+        <label>Role<select name="role">${roles.map((role) => html`<option value=${role} selected=${role === 'member'}>${role}</option>`)}</select></label>
       <//>
     </section>`
     }

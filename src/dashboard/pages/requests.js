@@ -34,8 +34,8 @@ export function Requests({ address, go }) {
     <p class="lead">What programs asked with your keys, newest first. Times are yours; hold the pointer over one for UTC.</p>
     <${Charts} subjects=${['calls']} />
     <form class="row card" onSubmit=${search}>
-      <label>Key<select name="key"><option value="">All</option>${keys?.keys.map(({ alias }) => html`<option selected=${alias === chosen.key}>${alias}</option>`)}</select></label>
-      <label>Status<select name="status"><option value="">All</option>${['2xx', '4xx', '5xx', '402', '429'].map((one) => html`<option selected=${one === chosen.status}>${one}</option>`)}</select></label>
+      <label>Key<select name="key"><option value="">All</option>${keys?.keys.map(({ alias }) => html`<option value=${alias} selected=${alias === chosen.key}>${alias}</option>`)}</select></label>
+      <label>Status<select name="status"><option value="">All</option>${['2xx', '4xx', '5xx', '402', '429'].map((one) => html`<option value=${one} selected=${one === chosen.status}>${one}</option>`)}</select></label>
       <label>Day (UTC)<input name="day" type="date" value=${chosen.day ?? ''} /></label>
       <label>Text<input name="text" value=${chosen.text ?? ''} placeholder="endpoint, address" /></label>
       <button class="main">Search</button>

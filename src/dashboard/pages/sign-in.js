@@ -3,7 +3,7 @@ import { canUsePasskeys, signInByPasskey } from '/passkeys.js';
 import { ask } from '/server.js';
 
 /** The page of a link or of a password; as a dialog when a session has ended while a page was open, so that no input is lost. */
-export function SignIn({ onDone, isOver = false }) {
+export function SignIn({ onDone, onClose, isOver = false }) {
   const token = isOver ? '' : location.hash.slice(1);
   const [isMailed, setMailed] = useState(false);
   const { json: ways } = useAnswer('/api/sign-in');
@@ -48,7 +48,7 @@ export function SignIn({ onDone, isOver = false }) {
       ${ways?.openid && html`<p><a class="button" data-leaves href="/api/sign-in/openid">Sign in with your organisation</a></p>`}
       ${lost}`;
   if (isOver) {
-    return html`<${Dialog} title="Your session has ended" onClose=${() => {}}>
+    return html`<${Dialog} title="Your session has ended" onClose=${onClose}>
       <p>Sign in again: what you have typed stays where it is.</p>
       ${content}
     <//>`;

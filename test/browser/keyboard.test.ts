@@ -1,0 +1,150 @@
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+import { setOffer } from '../../src/store/money/offers.ts';
+import { invited } from '../support/browser-session.ts';
+import { expectFocus, pressAt, tabTo, typeAt } from '../support/keyboard.ts';
+import { eachWithVisits, type VisitedDashboard } from '../support/visited-dashboard.ts';
+
+const offer = { name: 'small', title: 'Small', credits: 50, price_cents: 500, currency: 'eur' };
+const password = 'correct horse';
+
+describe('the dashboard by the keyboard alone', function () {
+  this.timeout(120_000);
+  let on: VisitedDashboard;
+  eachWithVisits((visited) => {
+    on = visited;
+  });
+
+  const button = (page: Page, name: string, exact = true) => page.getByRole('button', { name, exact });
+  /** Signs in by keyboard and goes to a page by the navigation. */
+  const enter = async (pageName: string) => {
+    const { page } = await on.signIn();
+    await pressAt(page, page.getByRole('link', { name: pageName, exact: true }));
+    await page.getByRole('heading', { level: 1, name: pageName }).waitFor();
+    return page;
+  };
+
+  it('leads from the link to a password, out, and in again', async () => {
+    const { page } = await on.open();
+    const secret = await invited(on.api.store, on.caller.account, 'owner', 'keys@example.com');
+    await page.goto(`${on.api.dashboardUrl}/sign-in#${secret}`);
+    await pressAt(page, button(page, 'Sign in'));
+    await pressAt(page, page.getByRole('link', { name: 'Set one' }));
+    await typeAt(page, page.getByLabel('New password'), password);
+    await typeAt(page, page.getByLabel('The same again'), password);
+    await page.keyboard.press('Enter');
+    await page.getByText('The password is set').waitFor();
+    await pressAt(page, button(page, 'Sign out'));
+    await typeAt(page, page.getByLabel('E-mail address'), 'keys@example.com');
+    await typeAt(page, page.getByLabel('Password'), password);
+    await page.keyboard.press('Enter');
+    await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+    await page.getByRole('heading', { level: 1, name: on.caller.slug }).waitFor();
+    // Who comes to a page skips its navigation.
+    await page.reload();
+    await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+    await page.keyboard.press('Tab');
+    await expectFocus(page.getByRole('link', { name: 'Skip to content' }));
+    await page.keyboard.press('Enter');
+    await expectFocus(page.locator('main'));
+  });
+
+  it('makes, changes, rotates, deactivates and deletes a key; the focus returns to where each dialog came from', async () => {
+    const page = await enter('Keys');
+    await pressAt(page, button(page, 'Create a key'));
+    await page.keyboard.press('Escape');
+    await expectFocus(button(page, 'Create a key'));
+    await page.keyboard.press('Enter');
+    await typeAt(page, page.getByLabel('Alias'), 'films');
+    await typeAt(page, page.getByLabel('24 hours'), '5');
+    await pressAt(page, button(page, 'Create'), 'Space');
+    const secret = (await page.locator('dialog code').textContent())!;
+    expect((await on.api.get('/v1/usage', secret)).status).to.equal(200);
+    await tabTo(page, button(page, 'Copy'));
+    await pressAt(page, button(page, 'Done'));
+    await expectFocus(button(page, 'Create a key'));
+    const row = page.getByRole('row').filter({ hasText: 'films' });
+    await row.getByText('0 of 5').waitFor();
+    await pressAt(page, row.getByRole('button', { name: 'Deactivate' }));
+    await row.getByRole('button', { name: 'Reactivate' }).waitFor();
+    await expectFocus(row.getByRole('button', { name: 'Reactivate' }));
+    await pressAt(page, page.getByRole('button', { name: 'Create a key' }));
+    await typeAt(page, page.getByLabel('Alias'), 'unused');
+    await page.keyboard.press('Enter');
+    await pressAt(page, button(page, 'Done'));
+    const unused = page.getByRole('row').filter({ hasText: 'unused' });
+    await pressAt(page, unused.getByRole('button', { name: 'Edit' }));
+    await typeAt(page, page.getByLabel('Category'), 'tests');
+    await page.keyboard.press('Enter');
+    await unused.getByText('tests').waitFor();
+    await expectFocus(unused.getByRole('button', { name: 'Edit' }));
+    page.on('dialog', (dialog) => void dialog.accept());
+    await pressAt(page, unused.getByRole('button', { name: 'Rotate' }));
+    await pressAt(page, button(page, 'Done'));
+    const old = page.getByRole('row').filter({ hasText: '(rotated' });
+    await pressAt(page, old.getByRole('button', { name: 'Delete' }));
+    await old.waitFor({ state: 'detached' });
+    await page.waitForFunction('document.activeElement === document.getElementById("main")');
+  });
+
+  it('starts a job, filters the list, cancels it and starts it again', async () => {
+    const page = await enter('Download');
+    await typeAt(page, page.getByLabel('Address of a video or sound'), 'https://example.com/film.mp4');
+    await page.keyboard.press('Enter');
+    await pressAt(page, page.getByRole('link', { name: 'Your file' }));
+    page.on('dialog', (dialog) => void dialog.accept());
+    await pressAt(page, button(page, 'Cancel'));
+    await page.getByText('It ends: Error (cancelled)').waitFor();
+    await pressAt(page, page.getByRole('link', { name: 'Jobs', exact: true }));
+    await pressAt(page, page.getByRole('link', { name: 'failed', exact: true }));
+    await pressAt(page, page.getByRole('cell').getByRole('link', { name: 'https://example.com/film.mp4' }));
+    await pressAt(page, button(page, 'Start it again'));
+    await button(page, 'Cancel').waitFor();
+    await page.goBack();
+    await button(page, 'Start it again').waitFor();
+  });
+
+  it('searches the requests and takes them as CSV', async () => {
+    await on.api.get('/v1/usage', on.caller.key);
+    await on.api.get('/v1/jobs/none', on.caller.key);
+    const page = await enter('Requests');
+    await typeAt(page, page.getByLabel('Text'), 'usage');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/text=usage/);
+    const saved = page.waitForEvent('download');
+    await pressAt(page, page.getByRole('link', { name: 'CSV' }));
+    expect((await saved).suggestedFilename()).to.equal('requests.csv');
+  });
+
+  it('switches the top-up and the alerts, and asks for a pack', async () => {
+    await setOffer(on.api.store, offer);
+    const page = await enter('Billing');
+    await pressAt(page, button(page, 'Buy'));
+    await page.getByRole('alert').filter({ hasText: 'No payment provider is configured' }).waitFor();
+    await tabTo(page, page.getByRole('combobox', { name: /^Pack/ }));
+    await page.keyboard.press('ArrowDown');
+    await pressAt(page, button(page, 'Save'));
+    await page.getByText('Saved').waitFor();
+    await pressAt(page, button(page, 'Switch off'));
+    await button(page, 'Switch on').waitFor();
+    await expectFocus(button(page, 'Switch on'));
+  });
+
+  it('makes and removes a signing secret, invites and removes a person', async () => {
+    const page = await enter('Webhooks');
+    page.on('dialog', (dialog) => void dialog.accept());
+    await pressAt(page, button(page, 'Make a new secret'));
+    await page.getByText('whsec_').waitFor();
+    await pressAt(page, button(page, 'Done'));
+    await expectFocus(button(page, 'Make a new secret'));
+    await pressAt(page, button(page, 'Remove it'));
+    await pressAt(page, page.getByRole('link', { name: 'People' }));
+    await typeAt(page, page.getByLabel('E-mail address'), 'guest@example.com');
+    await page.keyboard.press('Enter');
+    const row = page.getByRole('row').filter({ hasText: 'guest@example.com' });
+    await pressAt(page, row.getByRole('button', { name: 'Remove' }));
+    await row.waitFor({ state: 'detached' });
+    await pressAt(page, page.getByRole('link', { name: 'Audit log' }));
+    await page.getByText('person.remove').waitFor();
+  });
+});
