@@ -234,4 +234,54 @@ describe('the sign-in to the dashboard', () => {
       await own.stop();
     }
   });
+
+  it('refuses 1,000 wrong passwords, judges few of them, and lets nobody in meanwhile', async () => {
+    const own = await startApi();
+    try {
+      const { account } = await own.addCaller();
+      const email = 'besieged@example.com';
+      const person = openBrowser(own.dashboardUrl);
+      await person.signIn(await invited(own.store, account, 'owner', email));
+      await person.ask('POST', '/api/password', { password: 'correct horse' });
+      const thief = openBrowser(own.dashboardUrl);
+      const codes: Record<string, number> = {};
+      for (let n = 0; n < 1_000; n += 50) {
+        const round = Array.from({ length: 50 }, (_, m) => byPassword(thief, email, `wrong-${n + m}`));
+        for (const { headers } of await Promise.all(round)) {
+          const code = headers.get('x-error-code') ?? 'let in';
+          codes[code] = (codes[code] ?? 0) + 1;
+        }
+      }
+      const { sign_in_failed: judged = 0, rate_limited: limited = 0, ip_blocked: blocked = 0, ...others } = codes;
+      expect(others).to.deep.equal({});
+      expect(judged).to.be.within(1, 10);
+      expect(limited + blocked).to.equal(1_000 - judged);
+      expect((await byPassword(thief, email, 'correct horse')).status).to.be.oneOf([403, 429]);
+      // Who is signed in goes on.
+      expect((await person.ask('GET', '/api/session')).status).to.equal(200);
+    } finally {
+      await own.stop();
+    }
+  });
+
+  it('lets a page of another origin read and change nothing, whatever cookie it has', async () => {
+    const foreign = 'https://evil.example';
+    for (const [method, path, body] of [
+      ['GET', '/api/session', undefined],
+      ['GET', '/api/keys', undefined],
+      ['OPTIONS', '/api/keys', undefined],
+      ['POST', '/api/keys', { alias: 'stolen' }],
+    ] as const) {
+      const { status, headers } = await owner.ask(method, path, body, {
+        origin: foreign,
+        headers: { origin: foreign },
+      });
+      // A browser hands nothing of an answer to a page that is not named.
+      expect(headers.get('access-control-allow-origin'), `${method} ${path}`).to.equal(null);
+      expect(headers.get('cross-origin-resource-policy')).to.equal('same-origin');
+      if (method !== 'GET') expect(status, `${method} ${path}`).to.be.within(400, 499);
+    }
+    const { keys } = (await owner.ask('GET', '/api/keys')).json;
+    expect(keys.some(({ alias }: { alias: string }) => alias === 'stolen')).to.equal(false);
+  });
 });
