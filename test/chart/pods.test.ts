@@ -159,6 +159,26 @@ describe('the pods of the chart', function () {
     expect([ways(false), ways(true)]).to.deep.equal(['trawl-api', 'trawl-dashboard']);
   });
 
+  it('have settings that belong together, though a Job of one command uses few of them', () => {
+    const values = { 'settings.TRAWL_RESERVED_WORKERS': '400', 'controller.podLabels': { tier: 'back' } };
+    const more = { 'controller.extraVolumes': [{ name: 'more', emptyDir: {} }] };
+    const objects = render({ scenario: 'ci/everything-values.yaml', values: { ...values, ...more } });
+    const commands = ['backup', 'bootstrap', 'doctor', 'test', 'uninstall'];
+    for (const component of [...roles, ...commands]) {
+      const { values, readFile } = environmentOf(objects, component);
+      const { smtpUrl, mailFrom, workers, reservedWorkers } = readConfig(values, readFile);
+      expect({ workers, reservedWorkers }, component).to.deep.equal({ workers: 500, reservedWorkers: 400 });
+      expect(mailFrom, component).to.equal('Films <billing@example.com>');
+      expect(smtpUrl !== null, component).to.equal(['dashboard', 'controller', 'doctor'].includes(component));
+    }
+    for (const { pod, labels } of podsOf(objects)) {
+      const component = labels['app.kubernetes.io/component'];
+      if (![...commands, 'controller'].includes(component)) continue;
+      expect(labels.tier, component).to.equal('back');
+      expect(pod.volumes.map((volume: Json) => volume.name), component).to.include('more');
+    }
+  });
+
   it('let in on the other side what a policy lets out, the doctor included', () => {
     for (const scenario of scenarios.filter((name) => name !== 'ci/open-values.yaml')) {
       const objects = render({ scenario, values: { 'doctor.enabled': true } });

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { find } from './chart.ts';
+import { podsOf } from './chart.ts';
 import type { Json } from './json.ts';
 
 /** The settings of a container of the chart, with files for those that come from Secrets. */
@@ -15,18 +15,25 @@ const contents: Readonly<Record<string, string>> = {
   '/etc/trawl/redis/url': 'rediss://:word@redis.example.com:6379',
 };
 
-/** Returns the environment of a Deployment's pod as its program sees it; refuses a file that no volume brings. */
+/** Variables that come from Secrets without being files. */
+const secrets: Readonly<Record<string, string>> = {
+  TRAWL_STRIPE_KEY: 'sk_live_word',
+  TRAWL_STRIPE_WEBHOOK_SECRET: 'whsec_word',
+  TRAWL_SMTP_URL: 'smtps://mail.example.com',
+  TRAWL_OIDC_CLIENT_SECRET: 'word',
+};
+
+/** Returns the environment of a component's pod as its program sees it; refuses a file that no volume brings. */
 export function environmentOf(objects: readonly Json[], component: string): ChartEnvironment {
-  const deployment = objects.find(
-    ({ kind, metadata }) => kind === 'Deployment' && metadata.labels['app.kubernetes.io/component'] === component,
-  );
-  const { spec } = find(objects, 'Deployment', deployment?.metadata.name).spec.template;
+  const pods = podsOf(objects).filter(({ labels }) => labels['app.kubernetes.io/component'] === component);
+  if (pods.length !== 1) throw new Error(`there are ${pods.length} pods of ${component}`);
+  const spec = pods[0]!.pod;
   const [{ env, volumeMounts = [] }] = spec.containers;
   const names = env.map(({ name }: Json) => name);
   if (new Set(names).size < names.length) throw new Error(`a variable stands twice in ${names}`);
-  const known = env.filter(({ value }: Json) => typeof value === 'string');
+  const known = env.map(({ name, value }: Json) => [name, value ?? secrets[name]]);
   return {
-    values: Object.fromEntries(known.map(({ name, value }: Json) => [name, value])),
+    values: Object.fromEntries(known.filter(([, value]: unknown[]) => typeof value === 'string')),
     readFile: (path) => {
       const mount = volumeMounts.find(({ mountPath }: Json) => path.startsWith(`${mountPath}/`));
       const volume = spec.volumes.find(({ name }: Json) => name === mount?.name);

@@ -2,11 +2,10 @@
 {{- define "trawl.controllerEnv" -}}
 {{- with .root }}
 {{- $workers := .Values.workers }}
-{{- include "trawl.env" $ }}
+{{- include "trawl.sharedEnv" $ }}
 {{- with include "trawl.tlsEnv" (dict "root" . "server" "gateway") | trim }}
 {{- . | nindent 0 }}
 {{- end }}
-{{- include "trawl.sharedEnv" . | nindent 0 }}
 {{- with include "trawl.billingEnv" . | trim }}
 {{- . | nindent 0 }}
 {{- end }}
@@ -15,7 +14,6 @@
 - {name: TRAWL_GATEWAY_ADDRESS, value: {{ include "trawl.gatewayAddress" . | quote }}}
 - {name: TRAWL_EGRESS_ADDRESS, value: {{ include "trawl.egressAddress" . | quote }}}
 - {name: TRAWL_KUBE_NAMESPACE, value: {{ include "trawl.workersNamespace" . | quote }}}
-- {name: TRAWL_WORKERS, value: {{ $workers.most | int64 | quote }}}
 - {name: TRAWL_WORKER_IMAGE, value: {{ include "trawl.image" (dict "root" . "image" "worker") | quote }}}
 - {name: TRAWL_WORKER_ACCOUNT, value: trawl-worker}
 - {name: TRAWL_WORKER_CPU, value: {{ $workers.cpu | quote }}}

@@ -121,6 +121,7 @@ lifecycle:
 {{- define "trawl.env" -}}
 - {name: TRAWL_HOST, value: {{ .root.Values.listenAddress | quote }}}
 - {name: TRAWL_PROBE_PORT, value: "9090"}
+- {name: TRAWL_WORKERS, value: {{ .root.Values.workers.most | int64 | quote }}}
 {{- range $name, $value := .root.Values.settings }}
 - {name: {{ $name }}, value: {{ $value | quote }}}
 {{- end }}
@@ -141,12 +142,13 @@ lifecycle:
 {{- end }}
 {{- end }}
 
-{{- /* Settings that API, dashboard and controller share. */ -}}
+{{- /* Settings of all that reads the record, Jobs of one command included: what one setting needs of another must be there everywhere. */ -}}
 {{- define "trawl.sharedEnv" -}}
-{{- $values := .Values -}}
+{{- $values := .root.Values -}}
+{{- include "trawl.env" . | trim }}
 - {name: TRAWL_PUBLIC_URL, value: {{ $values.publicUrl | quote }}}
 - {name: TRAWL_DASHBOARD_URL, value: {{ $values.dashboardUrl | quote }}}
-- {name: TRAWL_INSPECTOR_ADDRESS, value: {{ include "trawl.inspectorAddress" . | quote }}}
+- {name: TRAWL_INSPECTOR_ADDRESS, value: {{ include "trawl.inspectorAddress" .root | quote }}}
 - {name: TRAWL_SECRET_FILE, value: /etc/trawl/secret/secret}
 {{- if $values.secret.oldKey }}
 - {name: TRAWL_SECRET_OLD_FILE, value: /etc/trawl/secret/old}
@@ -155,7 +157,7 @@ lifecycle:
 - {name: TRAWL_DURABILITY, value: {{ $values.redis.durability }}}
 - {name: TRAWL_OBJECTS, value: s3}
 - {name: TRAWL_S3_BUCKET, value: {{ $values.s3.bundled.enabled | ternary "trawl" $values.s3.bucket | quote }}}
-{{- with include "trawl.s3Endpoint" . }}
+{{- with include "trawl.s3Endpoint" .root }}
 - {name: TRAWL_S3_ENDPOINT, value: {{ . | quote }}}
 {{- end }}
 {{- with $values.s3.publicEndpoint }}
@@ -166,7 +168,7 @@ lifecycle:
 {{- end }}
 - {name: TRAWL_S3_PATH_STYLE, value: {{ or $values.s3.bundled.enabled $values.s3.pathStyle | quote }}}
 {{- if or $values.s3.bundled.enabled $values.s3.existingSecret }}
-{{- $generated := include "trawl.generatedSecret" . }}
+{{- $generated := include "trawl.generatedSecret" .root }}
 - name: AWS_ACCESS_KEY_ID
   valueFrom:
     secretKeyRef:
@@ -186,14 +188,17 @@ lifecycle:
 {{- define "trawl.sharedMounts" -}}
 - {name: secret, mountPath: /etc/trawl/secret, readOnly: true}
 - {name: redis, mountPath: /etc/trawl/redis, readOnly: true}
-{{- if .Values.caCertificates.configMap }}
+{{- if .root.Values.caCertificates.configMap }}
 - {name: ca, mountPath: /etc/trawl/ca, readOnly: true}
+{{- end }}
+{{- with .values.extraVolumeMounts }}
+{{ toYaml . }}
 {{- end }}
 {{- end }}
 
 {{- define "trawl.sharedVolumes" -}}
-{{- $values := .Values -}}
-{{- $generated := include "trawl.generatedSecret" . -}}
+{{- $values := .root.Values -}}
+{{- $generated := include "trawl.generatedSecret" .root -}}
 - name: secret
   secret:
     secretName: {{ $values.secret.existingSecret | default $generated }}
@@ -215,6 +220,9 @@ lifecycle:
     name: {{ . }}
     items:
       - {key: {{ $values.caCertificates.key }}, path: ca.crt}
+{{- end }}
+{{- with .values.extraVolumes }}
+{{ toYaml . }}
 {{- end }}
 {{- end }}
 
