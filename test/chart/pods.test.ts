@@ -175,7 +175,10 @@ describe('the pods of the chart', function () {
       const component = labels['app.kubernetes.io/component'];
       if (![...commands, 'controller'].includes(component)) continue;
       expect(labels.tier, component).to.equal('back');
-      expect(pod.volumes.map((volume: Json) => volume.name), component).to.include('more');
+      expect(
+        pod.volumes.map((volume: Json) => volume.name),
+        component,
+      ).to.include('more');
     }
   });
 

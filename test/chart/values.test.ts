@@ -28,6 +28,7 @@ const refusals: readonly (readonly [string, Readonly<Record<string, unknown>>, R
   ['another durability', { 'redis.durability': 'some' }, /strict or relaxed/],
   ['another adaptation', { adaptSecurityContext: 'yes' }, /auto, force or disabled/],
   ['workers beside the rest', { 'workers.namespace': 'media' }, /another one than that of the release/],
+  ['a PriorityClass without a name', { 'workers.createPriorityClass': true }, /needs workers\.priorityClass/],
   ['no way to Redis', { 'networkPolicy.redis': [] }, /networkPolicy\.redis must name/],
   ['no way to the object store', { 'networkPolicy.s3': [] }, /networkPolicy\.s3 must name/],
   ['an Ingress without its proxy', { 'api.ingress.enabled': true }, /api\.trustedProxies must name/],
