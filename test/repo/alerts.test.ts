@@ -30,6 +30,19 @@ describe('the alerts', () => {
     expect(unknown).to.deep.equal([]);
   });
 
+  it('say more by queries of their own namespace, which name only what trawl shows', () => {
+    const queries = alerts.flatMap(({ alert, annotations: { description = '' } }) => {
+      const written = [...description.matchAll(/query \(printf ("(?:[^"\\]|\\.)*")/g)];
+      return written.map(([, text]) => ({ alert, query: (JSON.parse(text!) as string).replaceAll('%q', '"films"') }));
+    });
+    expect(queries.length).to.be.greaterThan(20);
+    const unknown = queries.flatMap(({ alert, query }) => listUnknown(query).map((one) => `${alert}: ${one}`));
+    expect(unknown).to.deep.equal([]);
+    for (const { alert, query } of queries) {
+      expect(query.match(/namespace="films"/g)?.length, alert).to.equal(query.match(/\btrawl_\w+/g)?.length);
+    }
+  });
+
   it('are held apart by namespace, unless they say that nothing is seen', () => {
     const global = alerts.filter(({ expr }) => !/\b(?:by|on) \(namespace\b/.test(expr)).map(({ alert }) => alert);
     expect(global).to.deep.equal(['TrawlNotSeen']);
