@@ -14,6 +14,7 @@ export const money: Board = {
         kind: 'number',
         logs: 'a ledger does not balance',
         title: 'Problems in the ledgers',
+        empty: 'no leader',
         good: '0. Anything else needs a person at once: see TrawlLedgerProblem.',
         unit: units.Short,
         queries: { [`max(${of('ledger_problems')})`]: '' },
@@ -25,6 +26,7 @@ export const money: Board = {
       {
         kind: 'number',
         title: 'Last check of the ledgers',
+        empty: 'no leader',
         good: 'Within the last hour. After three hours TrawlLedgerUnchecked fires.',
         unit: units.Seconds,
         queries: { [`max(${of('ledger_verify_age_seconds')})`]: '' },
@@ -37,6 +39,7 @@ export const money: Board = {
       {
         kind: 'number',
         title: 'Credits on hold',
+        empty: 'no leader',
         good: 'As many as there are open jobs and calls. It returns to 0 when nothing runs.',
         unit: units.Short,
         queries: { [`max(${of('holds_open')})`]: '' },
@@ -46,7 +49,7 @@ export const money: Board = {
         title: 'Charged',
         good: 'One credit for each completed job and metadata call of the time that is shown.',
         unit: units.Short,
-        queries: { [growth('charges_total')]: '' },
+        queries: { [`${growth('charges_total')} or vector(0)`]: '' },
       },
       {
         kind: 'number',
@@ -62,6 +65,7 @@ export const money: Board = {
       {
         kind: 'number',
         title: 'Longest wait for a charge',
+        empty: 'no leader',
         good: 'Seconds. After ten minutes TrawlUnsettled fires: usually the object store does not answer.',
         unit: units.Seconds,
         queries: { [`max(${of('oldest_unsettled_seconds')})`]: '' },
@@ -75,21 +79,24 @@ export const money: Board = {
     Credits: [
       {
         kind: 'stack',
-        title: 'Charges a second by balance',
+        title: 'Charges by balance',
+        empty: 'nothing was charged',
         good: 'Subscription first, then packs, then credits; overdraft never.',
-        unit: units.Short,
+        unit: 'suffix:credits/s',
         queries: { [rate('charges_total', '', 'balance')]: '{{balance}}' },
       },
       {
         kind: 'stack',
-        title: 'Charges a second by endpoint',
+        title: 'Charges by endpoint',
+        empty: 'nothing was charged',
         good: 'It follows the completed jobs.',
-        unit: units.Short,
+        unit: 'suffix:credits/s',
         queries: { [rate('charges_total', '', 'endpoint')]: '{{endpoint}}' },
       },
       {
         kind: 'lines',
         title: 'Holds and open jobs',
+        empty: 'no leader',
         good: 'It rises and falls with the open jobs. A level that only rises is a hold that nobody releases.',
         unit: units.Short,
         queries: { [`max(${of('holds_open')})`]: 'on hold', [`sum(${of('jobs_open')})`]: 'open jobs' },
@@ -99,6 +106,7 @@ export const money: Board = {
       {
         kind: 'stack',
         title: 'Purchases in the last hour',
+        empty: 'no pack was bought',
         good: 'Mostly paid. Declined ones are cards; refunded and disputed ones need a look.',
         unit: units.Short,
         queries: { [inHour('purchases_total', 'outcome')]: '{{outcome}}' },
@@ -106,6 +114,7 @@ export const money: Board = {
       {
         kind: 'stack',
         title: 'Mails to owners in the last hour',
+        empty: 'no mail was sent',
         good: 'Mostly sent. Delayed ones are tried again.',
         unit: units.Short,
         queries: { [inHour('mails_total', 'outcome')]: '{{outcome}}' },

@@ -1,4 +1,7 @@
 import {
+  AxisPlacement,
+  GraphThresholdsStyleConfigBuilder,
+  GraphThresholdsStyleMode,
   LegendDisplayMode,
   LegendPlacement,
   StackingConfigBuilder,
@@ -41,6 +44,12 @@ export interface Panel {
   /** Each query with the legend of its series. */
   readonly queries: Readonly<Record<string, string>>;
   readonly limits?: Limits;
+  /** Text in place of values that are not there: the reason for which a healthy system may have none. */
+  readonly empty?: string;
+  /** Lines of another unit, by their legend, which have an axis at the right. */
+  readonly right?: Readonly<Record<string, string>>;
+  /** Heading of the column of values of a table. */
+  readonly column?: string;
   /** Text of the log lines that say more, to which a click on the panel leads. */
   readonly logs?: string;
 }
@@ -90,7 +99,13 @@ export function makeDashboard(board: Board): Dashboard {
   let id = 0;
   for (const [title, panels] of Object.entries(board.rows)) {
     made.withRow(new RowBuilder(title).id(++id));
-    for (const panel of panels) made.withPanel(makePanel(panel).id(++id));
+    const halves = panels.filter(({ kind }) => kind !== 'number');
+    // The last of an odd number of half-wide panels is as wide as the page.
+    const lone = halves.length % 2 === 1 ? halves.at(-1) : undefined;
+    for (const panel of panels) {
+      const shown = makePanel(panel).id(++id);
+      made.withPanel(panel === lone ? shown.span(24) : shown);
+    }
   }
   if (board.hasJob) {
     made.withRow(new RowBuilder('One job').id(++id));
@@ -105,6 +120,7 @@ function makePanel(panel: Panel): StatBuilder | TableBuilder | TimeSeriesBuilder
   builder.title(panel.title).description(panel.good).unit(panel.unit).datasource(source).span(span).height(height);
   const steps = (panel.limits ?? [[null, 'green']]).map(([value, color]) => ({ value, color }) as Threshold);
   builder.thresholds(new ThresholdsConfigBuilder().mode(ThresholdsMode.Absolute).steps(steps));
+  if (panel.empty !== undefined) builder.noValue(panel.empty);
   if (panel.logs !== undefined) builder.links([makeLogLink('Logs', panel.logs)]);
   for (const [query, legend] of Object.entries(panel.queries)) builder.withTarget(makeQuery(panel, query, legend));
   return builder;
@@ -141,15 +157,32 @@ function makeJobPanel(): TextBuilder {
     .height(3);
 }
 
-function builderOf({ kind }: Panel): StatBuilder | TableBuilder | TimeSeriesBuilder {
-  if (kind === 'number') return new StatBuilder();
-  if (kind === 'table') return new TableBuilder();
+function builderOf(panel: Panel): StatBuilder | TableBuilder | TimeSeriesBuilder {
+  if (panel.kind === 'number') return new StatBuilder();
+  if (panel.kind !== 'table') return makeGraph(panel);
+  const options = { excludeByName: { Time: true }, renameByName: { Value: panel.column ?? 'Value' } };
+  return new TableBuilder().withTransformation({ id: 'organize', options });
+}
+
+function makeGraph({ kind, limits = [], right = {} }: Panel): TimeSeriesBuilder {
   const legend = new VizLegendOptionsBuilder()
     .displayMode(LegendDisplayMode.List)
     .placement(LegendPlacement.Bottom)
     // Without this the SDK hides the legend, and lines have no names.
     .showLegend(true);
-  const lines = new TimeSeriesBuilder().legend(legend);
+  const lines = new TimeSeriesBuilder().legend(legend).axisSoftMin(0);
+  for (const [name, unit] of Object.entries(right)) {
+    lines.overrideByName(name, [
+      { id: 'unit', value: unit },
+      { id: 'custom.axisPlacement', value: AxisPlacement.Right },
+    ]);
+  }
+  const highest = limits.at(-1)?.[0];
+  if (typeof highest === 'number') {
+    const style = new GraphThresholdsStyleConfigBuilder().mode(GraphThresholdsStyleMode.Dashed);
+    // The axis reaches to the limit, so that its line is seen.
+    lines.thresholdsStyle(style).axisSoftMax(highest * 1.1);
+  }
   if (kind === 'lines') return lines;
   return lines.fillOpacity(20).stacking(new StackingConfigBuilder().mode(StackingMode.Normal));
 }

@@ -31,3 +31,8 @@ export function quantile(share: number, metric: string, matchers = '', by = ''):
   const labels = ['le', by].filter(Boolean).join(', ');
   return `histogram_quantile(${share}, sum by (${labels}) (rate(${of(`${metric}_bucket`, matchers)}[$__rate_interval])))`;
 }
+
+/** Returns a share of events, 0 where none of the part has happened, and nothing where none of the whole has. */
+export function share(part: string, whole: string): string {
+  return `(${part} or vector(0)) / (${whole} > 0)`;
+}

@@ -12,6 +12,7 @@ export const record: Board = {
       {
         kind: 'number',
         title: 'Parts that reach Redis',
+        empty: 'not seen',
         good: '100 %. Below that TrawlRedisAway fires.',
         unit: units.PercentUnit,
         queries: { [`avg(${of('redis_ready')})`]: '' },
@@ -23,6 +24,7 @@ export const record: Board = {
       {
         kind: 'number',
         title: 'Memory in use',
+        empty: 'not known',
         good: 'Below 75 %. Admissions stop at 85 %: see TrawlRecordFull.',
         unit: units.PercentUnit,
         queries: { [`max(${of('redis_memory_ratio')})`]: '' },
@@ -35,6 +37,7 @@ export const record: Board = {
       {
         kind: 'number',
         title: 'Without a memory limit',
+        empty: 'not known',
         good: '0. At 1 the kernel ends Redis when the machine is full.',
         unit: units.Short,
         queries: { [`max(${of('redis_memory_unlimited')})`]: '' },
@@ -46,6 +49,7 @@ export const record: Board = {
       {
         kind: 'number',
         title: 'May lose changes',
+        empty: 'not known',
         good: '0. At 1 a crash of Redis may lose what was answered: see TrawlDurabilityRelaxed.',
         unit: units.Short,
         queries: { [`max(${of('durability_relaxed')})`]: '' },
@@ -57,6 +61,7 @@ export const record: Board = {
       {
         kind: 'number',
         title: 'Clock is steady',
+        empty: 'not known',
         good: '1. At 0 nothing is removed or ended for its age: see TrawlClockMoved.',
         unit: units.Short,
         queries: { [`min(${of('clock_steady')})`]: '' },
@@ -68,6 +73,7 @@ export const record: Board = {
       {
         kind: 'number',
         title: 'Webhooks due',
+        empty: 'no leader',
         good: 'Few. Many mean that receivers or egress are away.',
         unit: units.Short,
         queries: { [`max(${of('webhooks_due')})`]: '' },
@@ -77,6 +83,7 @@ export const record: Board = {
       {
         kind: 'lines',
         title: 'Memory over time',
+        empty: 'not known',
         good: 'Flat over days. A slope says when the limit is reached.',
         unit: units.PercentUnit,
         queries: { [`max(${of('redis_memory_ratio')})`]: 'of the limit' },
@@ -114,7 +121,8 @@ export const record: Board = {
       {
         kind: 'lines',
         title: 'Time until a replica has changes, 95 %',
-        good: 'Below 10 ms. Empty without replicas.',
+        empty: 'no replica',
+        good: 'Below 10 ms. There is none without replicas.',
         unit: units.Seconds,
         queries: { [quantile(0.95, 'redis_replica_seconds')]: '95 %' },
       },
@@ -128,6 +136,10 @@ export const record: Board = {
       {
         kind: 'lines',
         title: 'Drain',
+        limits: [
+          [null, 'green'],
+          [3600, 'yellow'],
+        ],
         good: '0. A line that climbs is the time since `trawl admin drain on`; after an hour TrawlDrainForgotten fires.',
         unit: units.Seconds,
         queries: { [`max(${of('drain_seconds')})`]: 'lasts' },
@@ -135,6 +147,11 @@ export const record: Board = {
       {
         kind: 'lines',
         title: 'Age of the last backup',
+        empty: 'no leader',
+        limits: [
+          [null, 'green'],
+          [93_600, 'yellow'],
+        ],
         good: 'A saw below a day. 0 where no backup was ever begun; see TrawlBackupOld.',
         unit: units.Seconds,
         queries: { [`max(${of('backup_age_seconds')})`]: 'since the last backup' },
@@ -142,6 +159,10 @@ export const record: Board = {
       {
         kind: 'lines',
         title: 'Clocks against that of Redis',
+        limits: [
+          [null, 'green'],
+          [2, 'yellow'],
+        ],
         good: 'Within 2 s. One line off is its node, all lines off the machine of Redis.',
         unit: units.Seconds,
         queries: { [`max by (instance) (${of('clock_difference_seconds')})`]: '{{instance}}' },

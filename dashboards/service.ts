@@ -1,6 +1,6 @@
 import * as units from '@grafana/grafana-foundation-sdk/units';
 import type { Board } from './panels.ts';
-import { growth, of, quantile, rate } from './queries.ts';
+import { growth, of, quantile, rate, share } from './queries.ts';
 
 const failed = 'outcome="failed"';
 
@@ -17,9 +17,9 @@ export const service: Board = {
         title: 'Calls without our errors',
         good: 'At least 99.9 %. Below that the API answers with 5xx: see TrawlApiErrors.',
         unit: units.PercentUnit,
+        empty: 'no calls',
         queries: {
-          [`1 - (${growth('http_requests_total', 'status=~"5.."')} or vector(0)) / ${growth('http_requests_total')}`]:
-            '',
+          [`1 - ${share(growth('http_requests_total', 'status=~"5.."'), growth('http_requests_total'))}`]: '',
         },
         limits: [
           [null, 'red'],
@@ -32,7 +32,8 @@ export const service: Board = {
         title: 'Jobs without our faults',
         good: 'At least 99 %. Failures of callers and sites do not count here.',
         unit: units.PercentUnit,
-        queries: { [`1 - (${growth('jobs_total', 'blame="us"')} or vector(0)) / ${growth('jobs_total')}`]: '' },
+        empty: 'no jobs',
+        queries: { [`1 - ${share(growth('jobs_total', 'blame="us"'), growth('jobs_total'))}`]: '' },
         limits: [
           [null, 'red'],
           [0.94, 'yellow'],
@@ -44,8 +45,9 @@ export const service: Board = {
         title: 'Jobs run within a minute',
         good: 'At least 95 %. Below that workers or nodes are too few.',
         unit: units.PercentUnit,
+        empty: 'no jobs',
         queries: {
-          [`${growth('job_seconds_bucket', 'stage="queue", le="60"')} / ${growth('job_seconds_count', 'stage="queue"')}`]:
+          [share(growth('job_seconds_bucket', 'stage="queue", le="60"'), growth('job_seconds_count', 'stage="queue"'))]:
             '',
         },
         limits: [
@@ -57,6 +59,7 @@ export const service: Board = {
       {
         kind: 'number',
         title: 'Oldest job in the queue',
+        empty: 'no leader',
         good: 'Seconds. Minutes mean that all workers are busy; above 15 minutes TrawlQueueStuck fires.',
         unit: units.Seconds,
         queries: { [`max(${of('oldest_queued_seconds')})`]: '' },
@@ -69,6 +72,7 @@ export const service: Board = {
       {
         kind: 'number',
         title: 'Oldest due webhook',
+        empty: 'no leader',
         good: 'Below a minute. Above five minutes TrawlWebhooksLate fires.',
         unit: units.Seconds,
         queries: { [`max(${of('oldest_webhook_seconds')})`]: '' },
@@ -108,7 +112,11 @@ export const service: Board = {
       {
         kind: 'lines',
         title: 'Refused keys and dropped connections',
-        good: 'Close to 0. Many mean that somebody guesses keys or opens connections without requests.',
+        limits: [
+          [null, 'green'],
+          [1000 / 600, 'yellow'],
+        ],
+        good: 'Close to 0. Above the line, 1,000 in ten minutes, TrawlHostileLoad fires: somebody guesses keys or opens connections.',
         unit: units.RequestsPerSecond,
         queries: {
           [rate('auth_failures_total')]: 'calls without a valid key',
@@ -118,6 +126,7 @@ export const service: Board = {
       {
         kind: 'lines',
         title: 'Blocked addresses',
+        empty: 'no leader',
         good: 'Few. One address of many callers is usually a proxy that TRAWL_TRUSTED_PROXIES does not name.',
         unit: units.Short,
         queries: { [`max(${of('blocked_ips')})`]: 'addresses' },
@@ -128,6 +137,7 @@ export const service: Board = {
         kind: 'stack',
         logs: 'the job ended',
         title: 'Jobs that end, by outcome and blame',
+        empty: 'no job has ended',
         good: 'Mostly completed. A growing share of `site` points to an old yt-dlp, of `us` to a fault.',
         unit: units.OpsPerSecond,
         queries: { [rate('jobs_total', '', 'outcome, blame')]: '{{outcome}} {{blame}}' },
@@ -135,6 +145,7 @@ export const service: Board = {
       {
         kind: 'lines',
         title: 'Time of jobs by stage, 50 % and 95 %',
+        empty: 'no job has ended',
         good: 'Queue and storage in seconds; work depends on the size of the media.',
         unit: units.Seconds,
         queries: {
@@ -146,6 +157,8 @@ export const service: Board = {
         kind: 'table',
         logs: 'the job ended',
         title: 'Failures by code',
+        empty: 'no job has failed',
+        column: 'jobs',
         good: 'Codes with blame `us` should not be here. The log names jobs; the row One job takes an id.',
         unit: units.Short,
         queries: { [`sort_desc(${growth('jobs_total', failed, 'code, blame')} > 0)`]: '' },
@@ -155,6 +168,11 @@ export const service: Board = {
       {
         kind: 'lines',
         title: 'Delay of webhooks, 50 % and 95 %',
+        empty: 'no webhook was sent',
+        limits: [
+          [null, 'green'],
+          [60, 'yellow'],
+        ],
         good: 'Below a few seconds from the end of a job to the first attempt. See TrawlWebhooksSlow.',
         unit: units.Seconds,
         queries: {
@@ -166,6 +184,7 @@ export const service: Board = {
         kind: 'stack',
         logs: 'an attempt to deliver a webhook ended',
         title: 'Webhook attempts',
+        empty: 'no webhook was sent',
         good: 'Mostly delivered. Retried and failed ones are usually receivers that are away.',
         unit: units.OpsPerSecond,
         queries: { [rate('webhook_deliveries_total', '', 'outcome')]: '{{outcome}}' },

@@ -1,6 +1,6 @@
 import * as units from '@grafana/grafana-foundation-sdk/units';
 import type { Board } from './panels.ts';
-import { inHour, of, quantile, rate, recently } from './queries.ts';
+import { inHour, of, quantile, rate, recently, share } from './queries.ts';
 
 /** Where jobs run, and who leads. */
 export const workers: Board = {
@@ -15,7 +15,7 @@ export const workers: Board = {
         title: 'Leaders',
         good: '1. At 0 no job starts or ends: see TrawlNoLeader.',
         unit: units.Short,
-        queries: { [`sum(${of('leader')})`]: '' },
+        queries: { [`sum(${of('leader')}) or vector(0)`]: '' },
         limits: [
           [null, 'red'],
           [1, 'green'],
@@ -25,6 +25,7 @@ export const workers: Board = {
       {
         kind: 'number',
         title: 'Queued jobs',
+        empty: 'no leader',
         good: 'Few. Many with few running jobs mean that workers do not start.',
         unit: units.Short,
         queries: { [`sum(${of('jobs_open', 'state="queued"')})`]: '' },
@@ -32,6 +33,7 @@ export const workers: Board = {
       {
         kind: 'number',
         title: 'Running jobs',
+        empty: 'no leader',
         good: 'At most TRAWL_WORKERS.',
         unit: units.Short,
         queries: { [`sum(${of('jobs_open', 'state="running"')})`]: '' },
@@ -39,10 +41,11 @@ export const workers: Board = {
       {
         kind: 'number',
         title: 'Interrupted attempts',
+        empty: 'no attempts',
         good: 'Below 5 % in the last half hour. More mean that nodes, memory or priorities end workers: see TrawlInterruptions.',
         unit: units.PercentUnit,
         queries: {
-          [`(${recently('attempts_total', 'class="interrupted"')} or vector(0)) / ${recently('attempts_total')}`]: '',
+          [share(recently('attempts_total', 'class="interrupted"'), recently('attempts_total'))]: '',
         },
         limits: [
           [null, 'green'],
@@ -53,9 +56,10 @@ export const workers: Board = {
       {
         kind: 'number',
         title: 'Age of the watch',
-        good: 'Below a minute on Kubernetes; empty with worker processes. See TrawlWatchStale.',
+        empty: 'no cluster',
+        good: 'Below a minute in the leader; there is none with worker processes. See TrawlWatchStale.',
         unit: units.Seconds,
-        queries: { [`min(${of('watch_age_seconds')})`]: '' },
+        queries: { [`max(${of('watch_age_seconds')} and on (namespace, instance) ${of('leader')} == 1)`]: '' },
         limits: [
           [null, 'green'],
           [60, 'yellow'],
@@ -65,6 +69,7 @@ export const workers: Board = {
       {
         kind: 'number',
         title: 'Releases in use',
+        empty: 'not seen',
         good: '1. For the minutes of an upgrade 2.',
         unit: units.Short,
         queries: { [`count(count by (version) (${of('build_info')}))`]: '' },
@@ -78,6 +83,7 @@ export const workers: Board = {
       {
         kind: 'stack',
         title: 'Open jobs',
+        empty: 'no leader',
         good: 'Running ones up to TRAWL_WORKERS; queued ones come and go.',
         unit: units.Short,
         queries: { [`sum by (state) (${of('jobs_open')})`]: '{{state}}' },
@@ -86,6 +92,7 @@ export const workers: Board = {
         kind: 'stack',
         logs: 'attempt',
         title: 'Attempts that end',
+        empty: 'no attempt has ended',
         good: 'Mostly done. Failed ones are judged by their job; interrupted ones start again.',
         unit: units.OpsPerSecond,
         queries: { [rate('attempts_total', '', 'class')]: '{{class}}' },
@@ -93,7 +100,13 @@ export const workers: Board = {
       {
         kind: 'lines',
         title: 'Oldest job that waits',
-        good: 'Seconds, both for a worker and for its end to be recorded.',
+        limits: [
+          [null, 'green'],
+          [600, 'yellow'],
+          [900, 'red'],
+        ],
+        empty: 'no leader',
+        good: 'Seconds. The lines are the limits of TrawlUnsettled, ten minutes, and of TrawlQueueStuck, 15.',
         unit: units.Seconds,
         queries: {
           [`max(${of('oldest_queued_seconds')})`]: 'for a worker',
@@ -105,6 +118,7 @@ export const workers: Board = {
       {
         kind: 'stack',
         title: 'Workers that wait for the cluster',
+        empty: 'no cluster',
         good: 'Few, and `starting`. `room` wants nodes, `admission` a queue, `image` a registry; empty without Kubernetes.',
         unit: units.Short,
         queries: { [`sum by (wait) (${of('attempts_waiting')})`]: '{{wait}}' },
@@ -112,26 +126,35 @@ export const workers: Board = {
       {
         kind: 'lines',
         title: 'Requests to the API server',
-        good: 'Both at 0. Refused ones are 429, waiting ones the limit TRAWL_KUBE_RATE: see TrawlApiServerThrottles.',
+        empty: 'no cluster',
+        right: { 'wait for a turn': units.Seconds },
+        good: 'Both at 0. Refused ones are 429, waiting comes from the limit TRAWL_KUBE_RATE: see TrawlApiServerThrottles.',
         unit: units.Short,
         queries: {
           [inHour('kube_refused_total')]: 'refused in an hour',
-          [`max(${of('kube_wait_seconds')})`]: 'seconds of waiting',
+          [`max(${of('kube_wait_seconds')})`]: 'wait for a turn',
         },
       },
       {
         kind: 'lines',
         title: 'Removal of ended workers',
+        empty: 'no cluster',
+        right: { 'oldest that leaves': units.Seconds },
         good: 'Postponed ones come and go with new jobs; none leaves for minutes: see TrawlFinalizersHeld.',
         unit: units.Short,
         queries: {
           [`sum(${of('cleanups_postponed')})`]: 'postponed',
-          [`max(${of('oldest_leaving_seconds')})`]: 'seconds of leaving',
+          [`max(${of('oldest_leaving_seconds')})`]: 'oldest that leaves',
         },
       },
       {
         kind: 'lines',
         title: 'Age of the watch over time',
+        empty: 'no cluster',
+        limits: [
+          [null, 'green'],
+          [180, 'yellow'],
+        ],
         good: 'Below a minute in the leader. A line that rises is a watch that hears nothing: see TrawlWatchStale.',
         unit: units.Seconds,
         queries: { [`max by (instance) (${of('watch_age_seconds')})`]: '{{instance}}' },
@@ -148,6 +171,7 @@ export const workers: Board = {
       {
         kind: 'lines',
         title: 'Full pass, 95 %',
+        empty: 'no leader',
         good: 'Below a second for hundreds of open jobs. Events do the work; the pass finds what they missed.',
         unit: units.Seconds,
         queries: { [quantile(0.95, 'reconcile_seconds')]: 'full pass' },
@@ -156,6 +180,7 @@ export const workers: Board = {
         kind: 'lines',
         logs: '"level":"warn"',
         title: 'Failed steps and tasks',
+        empty: 'nothing has failed',
         good: '0. Each is repeated, and the log has a warning: see TrawlControllerErrors.',
         unit: units.OpsPerSecond,
         queries: {
@@ -166,14 +191,27 @@ export const workers: Board = {
       {
         kind: 'lines',
         logs: 'object store',
-        title: 'Object store',
-        good: 'Ready at 1, no failed removals, no stray objects.',
+        title: 'Object store answers',
+        good: '1 in each part that asks it. At 0 no download can end: see TrawlObjectStoreAway.',
         unit: units.Short,
+        empty: 'no part asks it',
+        queries: { [`min by (instance) (${of('object_store_ready')})`]: '{{instance}}' },
+      },
+      {
+        kind: 'lines',
+        logs: 'object store',
+        title: 'Files that should not be there',
+        good: 'No failed removals, no stray objects, which are looked for once a day. See TrawlRemovalsFail.',
+        unit: units.Short,
+        empty: 'nothing was found',
         queries: {
-          [`min(${of('object_store_ready')})`]: 'ready',
           [inHour('removal_errors_total')]: 'failed removals in an hour',
           [`max(${of('stray_objects')})`]: 'stray objects',
         },
+        limits: [
+          [null, 'green'],
+          [6, 'yellow'],
+        ],
       },
     ],
   },

@@ -57,6 +57,9 @@ interface PanelModel {
     readonly reduceOptions?: { readonly calcs?: string[] };
   };
   readonly links?: readonly DataLink[];
+  readonly transformations?: readonly {
+    readonly options: { readonly renameByName?: Readonly<Record<string, string>> };
+  }[];
 }
 
 interface Board {
@@ -124,19 +127,20 @@ async function query(panel: PanelModel, width: number): Promise<DataFrame[]> {
     const found = await (isInstant
       ? ask('query', { query: expr, time: String(to / 1000) })
       : ask('query_range', { query: expr, ...times }));
-    if (target.format === 'table') frames.push(tableOf(target, found));
+    if (target.format === 'table') frames.push(tableOf(target, found, panel));
     else frames.push(...found.map((one) => frameOf(target, one, isInstant, step)));
   }
   return frames;
 }
 
-function tableOf({ refId }: Target, found: readonly Result[]): DataFrame {
+function tableOf({ refId }: Target, found: readonly Result[], { transformations }: PanelModel): DataFrame {
+  const { Value: heading = 'Value' } = transformations?.[0]?.options.renameByName ?? {};
   const labels = [...new Set(found.flatMap(({ metric }) => Object.keys(metric)))].filter((one) => one !== '__name__');
   const fields = labels.map((name) => {
     return { name, type: FieldType.string, values: found.map(({ metric }) => metric[name] ?? '') };
   });
   const values = found.map(({ value }) => Number(value[1]));
-  return toDataFrame({ refId, fields: [...fields, { name: 'Value', type: FieldType.number, values }] });
+  return toDataFrame({ refId, fields: [...fields, { name: heading, type: FieldType.number, values }] });
 }
 
 function frameOf({ refId, legendFormat, expr }: Target, one: Result, isInstant: boolean, step: number): DataFrame {
@@ -188,7 +192,7 @@ function Body({ panel, frames, width, height }: Size & { panel: PanelModel; fram
   report.shown.push({ title: panel.title, series: frames.length, points });
   if (points === 0) {
     const place = { display: 'grid', placeItems: 'center', height, color: theme.colors.text.secondary };
-    return <div style={place}>No data</div>;
+    return <div style={place}>{panel.fieldConfig?.defaults?.noValue ?? 'No data'}</div>;
   }
   const shared = { width, height, timeRange: range, structureRev: 1 };
   if (panel.type === 'timeseries') {

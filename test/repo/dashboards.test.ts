@@ -76,6 +76,22 @@ describe('the dashboards', () => {
     expect(crowded).to.deep.equal([]);
   });
 
+  it('draw the limit of a line into its panel, and say in words why a number may be missing', () => {
+    for (const board of boards) {
+      const made = makeDashboard(board).panels ?? [];
+      for (const panel of Object.values(board.rows).flat()) {
+        const { fieldConfig } = made.find(({ title }) => title === panel.title) as {
+          fieldConfig?: { defaults: { noValue?: string; custom?: { thresholdsStyle?: { mode: string } } } };
+        };
+        const isLine = panel.kind === 'lines' && panel.limits !== undefined;
+        expect(fieldConfig?.defaults.custom?.thresholdsStyle?.mode, panel.title).to.equal(
+          isLine ? 'dashed' : undefined,
+        );
+        expect(fieldConfig?.defaults.noValue, panel.title).to.equal(panel.empty);
+      }
+    }
+  });
+
   it('have ids of their own, and cannot be changed by chance', () => {
     for (const board of boards) {
       const { uid, editable, panels: made = [] } = makeDashboard(board);
