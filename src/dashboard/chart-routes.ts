@@ -1,30 +1,37 @@
 import { refuse } from '../base/errors.ts';
-import { type ChartDay, chartDays } from '../model/chart-days.ts';
+import { type ChartDay, type ChartHour, chartDays, chartHours, firstHour } from '../model/chart-days.ts';
 import { remaining } from '../model/money.ts';
 import { historyRange, sumDays } from '../model/usage-history.ts';
 import { readSnapshot } from '../store/accounts/read-snapshot.ts';
 import type { ReadArchivedPart } from '../store/log/archived-parts.ts';
-import { readHistory } from '../store/log/read-history.ts';
+import { readHistoryAndHours } from '../store/log/read-history.ts';
 import { readLedger } from '../store/log/read-ledger.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { DashboardRoute } from './dashboard-app.ts';
 
-const days = 30;
+/** What is drawn; the last day and the last hour are not over. */
+interface Charted {
+  readonly days: readonly ChartDay[];
+  readonly hours: readonly ChartHour[];
+}
+
+const shownDays = 30;
+const shownHours = 24;
 /** Older credits left are not told: every charge is an entry. */
 const maxEntries = 5_000;
 const cachedMs = 30_000;
 const maxCached = 1_000;
 
-/** Route of the last 30 days of an account, kept for 30 s: they are counted from the request log. */
+/** Route of the last 30 days and 24 hours of an account, kept for 30 s: they are counted from the request log. */
 export function chartRoutes(store: RecordStore, open: ReadArchivedPart): DashboardRoute[] {
-  const cached = new Map<string, { readonly until: number; readonly found: Promise<ChartDay[]> }>();
+  const cached = new Map<string, { readonly until: number; readonly found: Promise<Charted> }>();
   const read = (accountId: string) => {
     const known = cached.get(accountId);
     if (known !== undefined && known.until > performance.now()) return known.found;
     cached.delete(accountId);
     const [oldest] = cached.keys();
     if (cached.size >= maxCached && oldest !== undefined) cached.delete(oldest);
-    const found = readDays(store, open, accountId);
+    const found = readChart(store, open, accountId);
     cached.set(accountId, { until: performance.now() + cachedMs, found });
     found.catch(() => cached.delete(accountId));
     return found;
@@ -35,22 +42,23 @@ export function chartRoutes(store: RecordStore, open: ReadArchivedPart): Dashboa
       path: '/api/history',
       handle: async ({ accountId }) => {
         if (accountId === '') throw refuse('not_found', 'Choose an account first');
-        return { status: 200, body: { days: await read(accountId) } };
+        return { status: 200, body: await read(accountId) };
       },
     },
   ];
 }
 
-async function readDays(store: RecordStore, open: ReadArchivedPart, accountId: string): Promise<ChartDay[]> {
+async function readChart(store: RecordStore, open: ReadArchivedPart, accountId: string): Promise<Charted> {
   const now = store.clock.now();
-  const [history, entries, { balances }] = await Promise.all([
-    readHistory(store, accountId, historyRange(undefined, undefined, now)!, open),
+  const range = historyRange(undefined, undefined, now)!;
+  const [{ days, hours }, entries, { balances }] = await Promise.all([
+    readHistoryAndHours(store, accountId, range, open, firstHour(now, shownHours)),
     readLedger(store, accountId, maxEntries, open),
     readSnapshot(store, accountId),
   ]);
   const counts = sumDays(
-    history.map(({ day, calls, credits, completed, failed }) => ({ [day]: { calls, credits, completed, failed } })),
+    days.map(({ day, calls, credits, completed, failed }) => ({ [day]: { calls, credits, completed, failed } })),
   );
   const known = { entries, isWhole: entries.length < maxEntries, remaining: remaining(balances) };
-  return chartDays(counts, known, now, days);
+  return { days: chartDays(counts, known, now, shownDays), hours: chartHours(hours, now, shownHours) };
 }

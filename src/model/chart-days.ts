@@ -1,12 +1,17 @@
 import type { LedgerEntry } from './ledger.ts';
 import { writeTime } from './timestamp.ts';
-import type { CountsByDay, DayCounts } from './usage-history.ts';
+import { type CountsByDay, type DayCounts, hourText } from './usage-history.ts';
 
 /** One UTC day of an account. */
 export interface ChartDay extends DayCounts {
   readonly day: string;
   /** Credits that were left at its end; `null` where the known part of the ledger does not reach back to it. */
   readonly remaining: number | null;
+}
+
+/** One hour of an account, named by its beginning. */
+export interface ChartHour extends DayCounts {
+  readonly hour: string;
 }
 
 /** Newest entries of a ledger, newest first. */
@@ -19,6 +24,7 @@ interface KnownLedger {
 }
 
 const dayMs = 86_400_000;
+const hourMs = 3_600_000;
 const nothing: DayCounts = { calls: 0, credits: 0, completed: 0, failed: 0 };
 /** An overdraft takes from no balance. */
 const signs = { grant: 1, charge: -1, lapse: -1, overdraft: 0 } as const;
@@ -40,4 +46,18 @@ export function chartDays(counts: CountsByDay, known: KnownLedger, now: number, 
     found.push({ day, ...(counts[day] ?? nothing), remaining: known.isWhole || oldest < end ? remaining : null });
   }
   return found.reverse();
+}
+
+/** Returns when the first of so many hours began, of which the last one is not over. */
+export function firstHour(now: number, hours: number): number {
+  return (Math.floor(now / hourMs) - hours + 1) * hourMs;
+}
+
+/** Returns the last hours up to this one, each of them, oldest first. */
+export function chartHours(counts: CountsByDay, now: number, hours: number): ChartHour[] {
+  const first = firstHour(now, hours);
+  return Array.from({ length: hours }, (_, n) => {
+    const hour = hourText(first + n * hourMs);
+    return { hour, ...(counts[hour] ?? nothing) };
+  });
 }

@@ -41,18 +41,27 @@ export function isInRange(day: string, { from, to }: HistoryRange): boolean {
 }
 
 /**
- * Counts the lines of one key by day. A line with status 201, and every other line of the `paid` kind but a synchronous answer
+ * Counts the lines of one key by day, or as `nameOf` names their times. A line with status 201, and every other line of the `paid` kind but a synchronous answer
  * (200), is the end of a job, whose call has a line of its own.
  */
-export function countLines(kind: 'paid' | 'free', lines: readonly CountedLine[]): CountsByDay {
+export function countLines(
+  kind: 'paid' | 'free',
+  lines: readonly CountedLine[],
+  nameOf: (time: number) => string = dayText,
+): CountsByDay {
   return sumDays(
     lines.map((line) => {
       const isCall = kind === 'free' || line.status === 200;
       const isGood = line.status === 200 || line.status === 201;
       const [completed, failed] = kind === 'free' ? [0, 0] : [Number(isGood), Number(!isGood)];
-      return { [dayText(line.at)]: { calls: Number(isCall), credits: line.credits, completed, failed } };
+      return { [nameOf(line.at)]: { calls: Number(isCall), credits: line.credits, completed, failed } };
     }),
   );
+}
+
+/** Returns the name of an hour: its beginning, in UTC. */
+export function hourText(time: number): string {
+  return `${writeTime(time).slice(0, 13)}:00:00Z`;
 }
 
 /** Returns the sum of counts, day by day. */

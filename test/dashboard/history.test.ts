@@ -178,6 +178,23 @@ describe('the history on the dashboard', () => {
     ]);
   });
 
+  it('counts the calls of each of the last 24 hours, of every key, and no older ones', async () => {
+    const hour = 3_600_000;
+    // Not at the edge of an hour.
+    api.store.advance(hour - (api.store.clock.now() % hour) + hour / 2);
+    const other = readKey(await anotherKey(api.store, caller.account))!;
+    await write(caller, 4);
+    api.store.advance(22 * hour);
+    await write(caller, 3);
+    await write(other, 2);
+    api.store.advance(2 * hour);
+    await write(other, 1);
+    const { hours } = (await owner.ask('GET', '/api/history')).json;
+    expect(hours).to.have.length(24);
+    expect(hours.map(({ calls }: { calls: number }) => calls)).to.deep.equal([...Array(21).fill(0), 5, 0, 1]);
+    expect(Date.parse(hours.at(-1).hour)).to.be.within(api.store.clock.now() - hour, api.store.clock.now());
+  });
+
   it('says what was paid this month, and lets an owner switch the alerts off', async () => {
     const { json } = await owner.ask('GET', '/api/billing');
     expect([json.spent, json.alerts]).to.deep.equal([[], true]);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { chartDays } from '../../src/model/chart-days.ts';
+import { chartDays, chartHours, firstHour } from '../../src/model/chart-days.ts';
 
 const day = 86_400_000;
 const now = Date.UTC(2026, 2, 4, 12);
@@ -36,5 +36,16 @@ describe('the days of a chart', () => {
     const at = [midnight, midnight - 1].map((time) => ({ at: time, kind: 'charge' as const, amount: 1 }));
     const days = chartDays({}, { entries: at, isWhole: true, remaining: 8 }, midnight, 3);
     expect(days.map(({ remaining }) => remaining)).to.deep.equal([10, 9, 8]);
+  });
+
+  it('have hours beside them, up to one that is not over, with zero where nothing was counted', () => {
+    const at = Date.UTC(2026, 2, 4, 1, 30);
+    expect(firstHour(at, 3)).to.equal(Date.UTC(2026, 2, 3, 23));
+    const counts = { '2026-03-03T23:00:00Z': { calls: 2, credits: 1, completed: 1, failed: 0 } };
+    expect(chartHours(counts, at, 3).map(({ hour, calls }) => [hour, calls])).to.deep.equal([
+      ['2026-03-03T23:00:00Z', 2],
+      ['2026-03-04T00:00:00Z', 0],
+      ['2026-03-04T01:00:00Z', 0],
+    ]);
   });
 });

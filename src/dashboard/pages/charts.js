@@ -1,7 +1,32 @@
-import { count, html, Table, useAnswer, useEffect, useRef, useState, Waiting } from '/elements.js';
+import { count, html, Moment, Table, useAnswer, useEffect, useRef, useState, Waiting } from '/elements.js';
 
 const height = 200;
 const dates = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
+const hours = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' });
+/** What one bar is of: its beginning, and its words. Days are those of UTC, as the record counts them; hours are shown in the reader's zone. */
+const units = {
+  days: {
+    each: 'a day',
+    now: 'Today',
+    beginOf: ({ day }) => day,
+    label: (time) => dates.format(time),
+    column: ['Day (UTC)', ({ day }) => day],
+    zone: ' days, UTC',
+  },
+  hours: {
+    each: 'an hour',
+    now: 'This hour',
+    beginOf: ({ hour }) => hour,
+    label: (time) => hours.format(time),
+    column: ['Hour', ({ hour }) => html`<${Moment} at=${hour} />`],
+    zone: ' hours',
+  },
+};
+const callBars = [
+  ['failed', 'bad', ({ failed }) => failed],
+  ['completed', 'good', ({ completed }) => completed],
+];
+const callLine = ['calls in all', 'text', ({ calls }) => calls];
 /** Charts by their subject: bars, drawn one over the other, and a line with a scale of its own. */
 const charts = {
   credits: {
@@ -9,14 +34,8 @@ const charts = {
     bars: [['used', 'accent', ({ credits }) => credits]],
     line: ['left', 'text', ({ remaining }) => remaining],
   },
-  calls: {
-    title: 'Calls',
-    bars: [
-      ['failed', 'bad', ({ failed }) => failed],
-      ['completed', 'good', ({ completed }) => completed],
-    ],
-    line: ['calls in all', 'text', ({ calls }) => calls],
-  },
+  calls: { title: 'Calls', bars: callBars, line: callLine },
+  hours: { title: 'Calls', unit: 'hours', bars: callBars, line: callLine },
 };
 
 let library;
@@ -38,12 +57,17 @@ function loadLibrary() {
 
 /** What was used on each of the last 30 days. */
 export function Charts({ subjects }) {
-  const { json, error, reload } = useAnswer('/api/history');
-  if (!json) return html`<section class="card chart-space"><${Waiting} error=${error} reload=${reload} /></section>`;
-  return html`<div class="charts">${subjects.map((subject) => html`<${Chart} ...${charts[subject]} days=${json.days} />`)}</div>`;
+  return html`<${ShownCharts} subjects=${subjects} answer=${useAnswer('/api/history')} />`;
 }
 
-function Chart({ title, bars, line, days }) {
+/** The same of an answer that was asked for. */
+export function ShownCharts({ subjects, answer: { json, error, reload } }) {
+  if (!json) return html`<section class="card chart-space"><${Waiting} error=${error} reload=${reload} /></section>`;
+  return html`<div class="charts">${subjects.map((subject) => html`<${Chart} ...${charts[subject]} rows=${json[charts[subject].unit ?? 'days']} />`)}</div>`;
+}
+
+function Chart({ title, unit = 'days', bars, line, rows }) {
+  const words = units[unit];
   const [shown, setShown] = useState(null);
   const [failed, setFailed] = useState(null);
   const ref = useRef(null);
@@ -55,8 +79,8 @@ function Chart({ title, bars, line, days }) {
       if (isGone) return;
       drawing?.destroy();
       drawing = new uPlot(
-        optionsOf(uPlot, ref.current, { bars, line, setShown }),
-        columnsOf(days, bars, line),
+        optionsOf(uPlot, ref.current, { bars, line, setShown, label: words.label }),
+        columnsOf(rows, bars, line, words.beginOf),
         ref.current,
       );
     };
@@ -72,37 +96,34 @@ function Chart({ title, bars, line, days }) {
       size.disconnect();
       drawing?.destroy();
     };
-  }, [days]);
+  }, [rows]);
   const series = [...bars.toReversed(), line];
-  const day = days[shown ?? days.length - 1];
-  const sum = (read) => count(days.reduce((all, one) => all + read(one), 0));
+  const row = rows[shown ?? rows.length - 1];
+  const sum = (read) => count(rows.reduce((all, one) => all + read(one), 0));
   const told = bars.map(([name, , read]) => `${sum(read)} ${name}`).toReversed();
-  const columns = [
-    ['Day (UTC)', (one) => one.day],
-    ...series.map(([name, , read]) => [name, (one) => count(read(one)), 'number']),
-  ];
+  const columns = [words.column, ...series.map(([name, , read]) => [name, (one) => count(read(one)), 'number'])];
   return html`<section class="card">
-    <h2>${title} a day</h2>
+    <h2>${title} ${words.each}</h2>
     <p class="key">
-      <b>${shown === null ? 'Today' : dates.format(new Date(day.day))}</b>
-      ${series.map(([name, colour, read]) => html`<span><i class=${colour}></i>${count(read(day))} ${name}</span>`)}
+      <b>${shown === null ? words.now : words.label(new Date(words.beginOf(row)))}</b>
+      ${series.map(([name, colour, read]) => html`<span><i class=${colour}></i>${count(read(row))} ${name}</span>`)}
     </p>
     ${failed && html`<p class="bad" role="alert">${failed.message}</p>`}
-    <div class="chart" ref=${ref} role="img" aria-label=${`${title} of the last ${days.length} days: ${told.join(', ')}`}></div>
+    <div class="chart" ref=${ref} role="img" aria-label=${`${title} of the last ${rows.length} ${unit}: ${told.join(', ')}`}></div>
     <details>
       <summary>As a table</summary>
-      <${Table} caption=${`${title} of the last ${days.length} days, UTC`} columns=${columns} rows=${days.toReversed().map((one) => ({ ...one, id: one.day }))} none="" />
+      <${Table} caption=${`${title} of the last ${rows.length}${words.zone}`} columns=${columns} rows=${rows.toReversed().map((one) => ({ ...one, id: words.beginOf(one) }))} none="" />
     </details>
   </section>`;
 }
 
 /** Bars overlap, so each is drawn with those that stand behind it. */
-function columnsOf(days, bars, line) {
-  const stacked = bars.map((_, n) => days.map((one) => bars.slice(n).reduce((sum, [, , read]) => sum + read(one), 0)));
-  return [days.map(({ day }) => Date.parse(day) / 1000), ...stacked, days.map(line[2])];
+function columnsOf(rows, bars, line, beginOf) {
+  const stacked = bars.map((_, n) => rows.map((one) => bars.slice(n).reduce((sum, [, , read]) => sum + read(one), 0)));
+  return [rows.map((one) => Date.parse(beginOf(one)) / 1000), ...stacked, rows.map(line[2])];
 }
 
-function optionsOf(uPlot, element, { bars, line, setShown }) {
+function optionsOf(uPlot, element, { bars, line, setShown, label }) {
   const colour = (name) => colourOf(element, name);
   const axis = (scale, more = {}) => {
     const grid = { stroke: colour('line'), width: 1, show: scale !== 'line' };
@@ -116,11 +137,13 @@ function optionsOf(uPlot, element, { bars, line, setShown }) {
     legend: { show: false },
     cursor: { y: false, drag: { x: false } },
     scales: {
+      // The first and the last bar are whole.
+      x: { range: (_, least, most) => [least - (most - least) / 50, most + (most - least) / 50] },
       bars: { range: (_, _least, most) => [0, Math.max(4, most * 1.1)] },
       line: { range: (_, _least, most) => [0, Math.max(4, most * 1.1)] },
     },
     axes: [
-      axis('x', { values: (_, seconds) => seconds.map((one) => dates.format(one * 1000)), grid: { show: false } }),
+      axis('x', { values: (_, seconds) => seconds.map((one) => label(one * 1000)), grid: { show: false } }),
       axis('bars', { values: whole, size: 56 }),
       axis('line', { values: whole, size: 56, side: 1 }),
     ],

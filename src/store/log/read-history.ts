@@ -3,6 +3,7 @@ import {
   countLines,
   type DayCounts,
   type HistoryRange,
+  hourText,
   isInRange,
   sumDays,
 } from '../../model/usage-history.ts';
@@ -30,6 +31,12 @@ const maxLooks = 3;
 /** Keys that are read at once: an account may have a thousand, each with a thousand lines in hand. */
 const keysAtOnce = 20;
 
+/** Counts of one stream, or of all streams of a key. */
+interface Counted {
+  readonly days: CountsByDay;
+  readonly hours: CountsByDay;
+}
+
 /** Returns what became of the requests of an account, by day and key, as far as its request log goes back. */
 export async function readHistory(
   store: RecordStore,
@@ -37,20 +44,33 @@ export async function readHistory(
   range: HistoryRange,
   open: ReadArchivedPart,
 ): Promise<HistoryDay[]> {
+  return (await readHistoryAndHours(store, accountId, range, open, Number.POSITIVE_INFINITY)).days;
+}
+
+/** Returns the same and, out of the same lines, the counts of all keys by hour since a time of this day or yesterday: older lines are archived. */
+export async function readHistoryAndHours(
+  store: RecordStore,
+  accountId: string,
+  range: HistoryRange,
+  open: ReadArchivedPart,
+  since: number,
+): Promise<{ readonly days: HistoryDay[]; readonly hours: CountsByDay }> {
   const found: HistoryDay[] = [];
+  const hours: CountsByDay[] = [];
   const names = await listKeyNames(store, accountId);
   for (let from = 0; from < names.length; from += keysAtOnce) {
     const days = names.slice(from, from + keysAtOnce).map(async ({ id, alias }) => {
       const streams = [freeLineStream(id), paidLineStream(id)];
-      const counts = sumDays(await Promise.all(streams.map((origin) => countStream(store, origin, open))));
-      return Object.entries(counts).flatMap(([day, sum]) =>
+      const counted = await Promise.all(streams.map((origin) => countStream(store, origin, open, since)));
+      hours.push(...counted.map((one) => one.hours));
+      return Object.entries(sumDays(counted.map((one) => one.days))).flatMap(([day, sum]) =>
         isInRange(day, range) ? [{ day, key: alias, ...sum }] : [],
       );
     });
     found.push(...(await Promise.all(days)).flat());
   }
   const order = ({ day, key }: HistoryDay) => `${day} ${key}`;
-  return found.sort((a, b) => (order(a) < order(b) ? -1 : 1));
+  return { days: found.sort((a, b) => (order(a) < order(b) ? -1 : 1)), hours: sumDays(hours) };
 }
 
 /** Counts a stream and its archived parts, again when lines were moved from one to the other meanwhile. */
@@ -58,36 +78,43 @@ async function countStream(
   store: RecordStore,
   origin: EntryStream<StoredLogLine>,
   open: ReadArchivedPart,
-): Promise<CountsByDay> {
+  since: number,
+): Promise<Counted> {
   for (let looks = 1; ; looks++) {
     // One call of Redis, which answers in this order. Where more pages follow, lines may move while they are read.
-    const [parts, { counts, pages }, first] = await Promise.all([
+    const [parts, { days, hours, pages }, first] = await Promise.all([
       listArchivedParts(store, origin),
-      countKept(store, origin),
+      countKept(store, origin, since),
       newestArchivedPart(store, origin),
     ]);
     const newest = pages > 1 ? await newestArchivedPart(store, origin) : first;
     if (newest?.object !== parts.at(-1)?.object && looks < maxLooks) continue;
     const moved: CountsByDay[] = [];
-    for (const { object, days } of parts) {
+    for (const { object, days: counts } of parts) {
       // Parts of the release before have no counts.
-      const lines = days ? [] : ((await open(object)) as readonly StoredLogLine[] | null);
-      moved.push(days ?? countLines(kindOf(origin), lines ?? []));
+      const lines = counts ? [] : ((await open(object)) as readonly StoredLogLine[] | null);
+      moved.push(counts ?? countLines(kindOf(origin), lines ?? []));
     }
-    return sumDays([...moved, counts]);
+    return { days: sumDays([...moved, days]), hours };
   }
 }
 
 async function countKept(
   store: RecordStore,
   origin: EntryStream<StoredLogLine>,
-): Promise<{ readonly counts: CountsByDay; readonly pages: number }> {
-  const pages: CountsByDay[] = [];
+  since: number,
+): Promise<Counted & { readonly pages: number }> {
+  const [pages, hours]: [CountsByDay[], CountsByDay[]] = [[], []];
+  const kind = kindOf(origin);
   for (let behind = beforeFirstEntry; ; ) {
     const lines = await readOldestEntries(store, origin, pageSize, { behind });
-    pages.push(countLines(kindOf(origin), lines));
+    pages.push(countLines(kind, lines));
+    const late = lines.filter(({ at }) => at >= since);
+    hours.push(countLines(kind, late, hourText));
     const last = lines.at(-1);
-    if (last === undefined || lines.length < pageSize) return { counts: sumDays(pages), pages: pages.length };
+    if (last === undefined || lines.length < pageSize) {
+      return { days: sumDays(pages), hours: sumDays(hours), pages: pages.length };
+    }
     behind = last.entry;
   }
 }
