@@ -1,9 +1,9 @@
-import { rulesFile } from '../alerts.ts';
+import { alerts, rulesFile } from '../alerts.ts';
 import { read } from '../tree.ts';
 
-/** Seconds of a rule that pass in one second of a drill. */
-export const clockFactor = 60;
-/** Counts of events in a window: 60 times fewer happen in a compressed one, but then a single event would fire. */
+/** Seconds of a rule that pass in one second of a drill, in which Prometheus reads and judges each second instead of twice a minute. */
+export const clockFactor = 30;
+/** Counts of events in a window: 30 times fewer happen in a compressed one, but then a single event would fire. */
 const countFactor = 4;
 /**
  * Ages that trawl itself measures pass at their real speed: their limits are divided by less, so that a slow machine reaches none. The
@@ -13,7 +13,7 @@ const ageFactors = { oldest: 12, watch: 2 } as const;
 const secondsOf: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
 /**
- * Returns the rules of the chart with every window and every `for` divided by 60, and every limit of an age by 12 or 2. Their clock is
+ * Returns the rules of the chart with every window and every `for` divided by 30, and every limit of an age by 12 or 2. Their clock is
  * `aheadSeconds` ahead of that of this machine: the release of yt-dlp that the tests use grows old by itself.
  */
 export function compressRules(aheadSeconds = 0): string {
@@ -26,4 +26,13 @@ export function compressRules(aheadSeconds = 0): string {
     .replaceAll(/^(.*trawl_(oldest|watch)_\w+_seconds\b.*> )(\d+)$/gm, (_, before, kind: 'oldest' | 'watch', limit) => {
       return `${before}${Number(limit) / ageFactors[kind]}`;
     });
+}
+
+/** Returns the seconds until an alert fires at the usual speed of rules, at most, when it took so many in a drill. */
+export function usualSeconds(name: string, seconds: number): number {
+  const { expr = '' } = alerts.find(({ alert }) => alert === name) ?? {};
+  const [, kind, words] = /trawl_(oldest|watch)_\w+_seconds\b.*> (\d+)$/m.exec(expr) ?? [];
+  if (!kind) return seconds * clockFactor;
+  const limit = Number(words);
+  return limit + Math.max(0, seconds - limit / ageFactors[kind as 'oldest' | 'watch']) * clockFactor;
 }
