@@ -161,7 +161,8 @@ function builderOf(panel: Panel): StatBuilder | TableBuilder | TimeSeriesBuilder
   if (panel.kind === 'number') return new StatBuilder();
   if (panel.kind !== 'table') return makeGraph(panel);
   const options = { excludeByName: { Time: true }, renameByName: { Value: panel.column ?? 'Value' } };
-  return new TableBuilder().withTransformation({ id: 'organize', options });
+  // Three columns fit into half of a small page.
+  return new TableBuilder().minWidth(80).withTransformation({ id: 'organize', options });
 }
 
 function makeGraph({ kind, limits = [], right = {} }: Panel): TimeSeriesBuilder {

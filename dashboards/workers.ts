@@ -56,7 +56,7 @@ export const workers: Board = {
       {
         kind: 'number',
         title: 'Age of the watch',
-        empty: 'no cluster',
+        empty: 'no leader, or no cluster',
         good: 'Below a minute in the leader; there is none with worker processes. See TrawlWatchStale.',
         unit: units.Seconds,
         queries: { [`max(${of('watch_age_seconds')} and on (namespace, instance) ${of('leader')} == 1)`]: '' },
