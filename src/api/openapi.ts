@@ -122,13 +122,19 @@ function bodyOf({ id }: OperationRow, tables: readonly ParameterTable[]): object
   return { required: true, content: jsonOf(object(properties, optional), bodyExamples[id]) };
 }
 
-/** OpenAPI links from a 202 to the operations on its job. */
-const links = Object.fromEntries(
-  [operations.job.GET, operations.job.DELETE, operations.events.GET, operations.retry.POST].map((row) => [
-    row.id,
-    { operationId: row.id, description: row.summary, parameters: { id: '$response.body#/job_id' } },
-  ]),
-);
+/** OpenAPI links from a 202 to the operations on its job, or on its batch. */
+const jobLinks = linksTo('job_id', [
+  operations.job.GET,
+  operations.job.DELETE,
+  operations.events.GET,
+  operations.retry.POST,
+]);
+const batchLinks = linksTo('batch_id', [operations.batch.GET, operations.batch.DELETE]);
+
+function linksTo(member: string, rows: readonly Pick<OperationRow, 'id' | 'summary'>[]): object {
+  const parameters = { id: `$response.body#/${member}` };
+  return Object.fromEntries(rows.map(({ id, summary }) => [id, { operationId: id, description: summary, parameters }]));
+}
 
 /** Under soft_fail every error is a 200; with `fields` an answer is only a part of itself. */
 function responsesOf(row: OperationRow, isOpen: boolean): object {
@@ -149,8 +155,9 @@ function responsesOf(row: OperationRow, isOpen: boolean): object {
       return [status, { description, headers, content }];
     }
     if (row.id === 'startBatch')
-      return [status, { description, headers, content: jsonOf(schema, answerExamples[row.id]) }];
-    if (status === '202') return [status, { description, headers, content: jsonOf(schema, acceptedExample), links }];
+      return [status, { description, headers, content: jsonOf(schema, answerExamples[row.id]), links: batchLinks }];
+    if (status === '202')
+      return [status, { description, headers, content: jsonOf(schema, acceptedExample), links: jobLinks }];
     const shown = isOpen ? schema : anyOf(schema, partOf(schema), ref('Error'));
     return [status, { description, headers, content: jsonOf(shown, answerExamples[row.id.replace('ByPost', '')]) }];
   });

@@ -104,7 +104,7 @@ export function day(description: string): Parameter<number, undefined> {
   const schema = { type: 'string', description, format: 'date', examples: ['2026-03-04'] };
   return optional(schema, undefined, (given) => {
     const time = typeof given === 'string' && given.length === 10 ? readTime(given, 'first') : null;
-    return time === null ? refuse('must be a day such as 2026-03-04') : { ok: true, value: time };
+    return time === null ? refuse('must be a day since 1970, such as 2026-03-04') : { ok: true, value: time };
   });
 }
 
@@ -113,8 +113,8 @@ export function text(description: string, limits: ParameterSchema, allowed: stri
   return optional(schema, undefined, check<string>(schema, allowed));
 }
 
-export function url(description: string, maxLength = maxUrlLength): Parameter<string, undefined> {
-  const schema = { type: 'string', description, format: 'uri', maxLength };
+export function url(description: string, maxLength = maxUrlLength, examples?: string[]): Parameter<string, undefined> {
+  const schema = { type: 'string', description, format: 'uri', maxLength, ...(examples && { examples }) };
   return optional(schema, undefined, (given, exceptions) => {
     const judged = typeof given === 'string' ? judgeUrl(given, exceptions, maxLength) : refuse(notUrl);
     return judged.ok ? { ok: true, value: judged.href } : judged;

@@ -1,5 +1,5 @@
 import type { AddressException } from '../base/settings/kinds.ts';
-import { maxWebhookUrlLength } from './caller-url.ts';
+import { maxUrlLength, maxWebhookUrlLength } from './caller-url.ts';
 import { type Endpoint, jobStatuses } from './job.ts';
 import {
   choice,
@@ -54,6 +54,7 @@ const part = {
     undefined,
   ),
 };
+const sourceUrl = (description: string) => url(description, maxUrlLength, ['https://example.com/film.mp4']);
 const webhook = {
   webhook_url: url('URL to which the end of the job is posted.', maxWebhookUrlLength),
   webhook_authorization: text(
@@ -68,7 +69,7 @@ const noControlsAllowed = 'must be at most 256 characters, none of them a contro
 /** The parameters of the endpoints that cost a credit, in the order of the contract. */
 export const creditParameters = {
   video: {
-    query: required(url('URL of the video.')),
+    query: required(sourceUrl('URL of the video.')),
     download_type: choice('What is delivered.', ['audio_video', 'audio', 'video'], 'audio_video'),
     ...part,
     video_quality: choice('The largest picture wanted.', ['best', '1080p', '720p', '480p', '360p'], 'best'),
@@ -76,14 +77,14 @@ export const creditParameters = {
     ...webhook,
   },
   audio: {
-    query: required(url('URL of the sound, or of a video that has it.')),
+    query: required(sourceUrl('URL of the sound, or of a video that has it.')),
     download_type: choice('What is delivered.', ['audio'], 'audio'),
     ...part,
     audio_quality: choice('The highest bit rate wanted.', ['best', '320kbps', '256kbps', '128kbps'], 'best'),
     audio_format: choice('The format preferred; the file may differ.', ['mp3', 'm4a', 'wav'], 'mp3'),
     ...webhook,
   },
-  metadata: { query: required(url('URL of the media to inspect.')) },
+  metadata: { query: required(sourceUrl('URL of the media to inspect.')) },
 } as const satisfies Record<Endpoint, ParameterTable>;
 
 export const globalParameters = {

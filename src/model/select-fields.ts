@@ -8,7 +8,7 @@ interface Wanted {
 }
 
 export const maxFieldsBytes = 2048;
-export const fieldsAllowed = `must be at most 100 names with commas between them, each at most 10 levels deep, ${maxFieldsBytes} bytes in all`;
+export const fieldsAllowed = `must be at most 100 names with commas between them, without control characters, each at most 10 levels deep, ${maxFieldsBytes} bytes in all`;
 
 const maxPaths = 100;
 const maxLevels = 10;

@@ -101,7 +101,7 @@ describe('polling', () => {
     expect(seen).to.deep.equal([30, 30, 99]);
     const job = await poll(caller, id);
     expect(job).to.deep.include({ status: 'Running', success: null, completed_at: null, duration_ms: null });
-    expect(job).to.deep.include({ stage: 'fetch video', speed_bytes: 1000, eta_seconds: 9, result: null });
+    expect(job).to.deep.include({ stage: 'fetch', speed_bytes: 1000, eta_seconds: 9, result: null });
     expect(Date.parse(job.started_at)).to.be.at.least(Date.parse(job.created_at));
     expect(job).not.to.have.property('queue');
   });

@@ -4,7 +4,7 @@ import { type JobEnding, settleJob } from '../../src/store/jobs/settle-job.ts';
 import type { RecordStore } from '../../src/store/script.ts';
 import { completed, holder, lead, startNext, theJob } from './record.ts';
 
-const working: NotedProgress = { progress: 10, stage: 'fetch video', speed_bytes: 1000, eta_seconds: 9 };
+const working: NotedProgress = { progress: 10, stage: 'fetch', speed_bytes: 1000, eta_seconds: 9 };
 
 /** Begins the first attempt of a job, as the controller does; jobs that wait before it are begun too. */
 export async function beginJob(store: RecordStore, id: string): Promise<Job> {

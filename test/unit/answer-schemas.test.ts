@@ -21,7 +21,7 @@ const jobs = {
   completed: aRunningJob({ ...ended, status: 'CompletedJob', delivered: someDelivered(1) }),
   failed: aRunningJob({ ...ended, status: 'Error', error_code: 'private', error: 'This content is private' }),
   queued: aJob(),
-  running: aRunningJob({ stage: 'fetch video', speed_bytes: 5000, eta_seconds: 9 }),
+  running: aRunningJob({ stage: 'fetch', speed_bytes: 5000, eta_seconds: 9 }),
 };
 const key = {
   ...{ alias: 'main', active: true, category: 'production', expires: 1 },

@@ -70,7 +70,7 @@ describe('jobJson', () => {
   });
 
   it('job-status: shows a running job with what it does', () => {
-    const working = { stage: 'fetch video', speed_bytes: 5000, eta_seconds: 9 };
+    const working = { stage: 'fetch', speed_bytes: 5000, eta_seconds: 9 };
     const job = jobJson(aRunningJob({ created_at, started_at: created_at, progress: 41, ...working }), beside);
     expect(Object.keys(job)).to.deep.equal([...contractKeys, 'stage', 'speed_bytes', 'eta_seconds']);
     expect(job).to.deep.include({ status: 'Running', success: null, progress: 41, completed_at: null, ...working });

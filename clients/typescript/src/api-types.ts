@@ -124,11 +124,11 @@ export interface components {
                 eta_seconds: number | null;
                 reason: string;
             };
-            /** @description While the job runs: what is being done */
+            /** @description While the job runs: inspect, fetch, record (a live stream), convert, prove or upload */
             stage?: string | null;
-            /** @description Bytes a second */
+            /** @description Bytes a second of the stage */
             speed_bytes?: number | null;
-            /** @description Seconds to the end, estimated */
+            /** @description Seconds to the end of the stage, estimated */
             eta_seconds?: number | null;
         };
         Result: {
@@ -283,6 +283,7 @@ export interface components {
             /**
              * Format: uri
              * @description URL of the video.
+             * @example https://example.com/film.mp4
              */
             query: string;
             /**
@@ -333,6 +334,7 @@ export interface components {
             /**
              * Format: uri
              * @description URL of the sound, or of a video that has it.
+             * @example https://example.com/film.mp4
              */
             query: string;
             /**
@@ -383,6 +385,7 @@ export interface components {
             /**
              * Format: uri
              * @description URL of the media to inspect.
+             * @example https://example.com/film.mp4
              */
             query: string;
             /**
@@ -425,6 +428,7 @@ export interface components {
                 /**
                  * Format: uri
                  * @description URL of the video.
+                 * @example https://example.com/film.mp4
                  */
                 query: string;
                 /**
