@@ -6,8 +6,8 @@ locked := PATH="$(CURDIR)/node_modules/.bin:$$PATH"
 help: ## Print every target with what it does
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-up: setup ## Install what is missing, then run everything on this machine until Ctrl-C
-	@./trawl up
+up: ## Install what is missing to run, then run everything on this machine until Ctrl-C
+	@.ci/setup up && ./trawl up
 
 setup: ## Install what is missing, and nothing the second time
 	@.ci/setup

@@ -49,9 +49,9 @@ describe('.ci/setup', () => {
     chmodSync(join(programs, name), 0o755);
   }
 
-  function setUp() {
+  function setUp(...words: string[]) {
     writeFileSync(join(folder, 'calls'), '');
-    const { status, stdout, stderr } = spawnSync(join(folder, '.ci', 'setup'), {
+    const { status, stdout, stderr } = spawnSync(join(folder, '.ci', 'setup'), words, {
       env: { PATH: programs, HOME: join(folder, 'home') },
       encoding: 'utf8',
     });
@@ -115,6 +115,23 @@ describe('.ci/setup', () => {
     expect(readdirSync(made)).to.have.length(2);
     for (const name of readdirSync(made)) rmSync(join(made, name, 'bin', 'python'));
     expect(setUp().piped).to.deep.equal(pip);
+  });
+
+  it('leaves out for `make up` what only tests need', () => {
+    for (const name of ['wrk', 'faketime', 'pdftotext']) rmSync(join(programs, name));
+    for (const [path, list] of [
+      ['test/api', 'one==1\n'],
+      ['src/media', 'two==1\n'],
+    ] as const) {
+      mkdirSync(join(folder, path), { recursive: true });
+      writeFileSync(join(folder, path, 'requirements.txt'), list);
+    }
+    add('python3', 'mkdir -p "$4/bin"; printf "#!/bin/sh\\n" >"$4/bin/pip"; chmod 755 "$4/bin/pip"');
+    const { status, stdout, stderr } = setUp('up');
+    expect([status, stderr]).to.deep.equal([0, '']);
+    expect(stdout.split('\n').filter((line) => line.includes('Python'))).to.deep.equal([
+      'setup: installing the Python packages of src/media/requirements.txt',
+    ]);
   });
 
   it('installs with sudo the packages whose program is missing', () => {
