@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { makeChartTemplates } from '../../src/admin/write-chart.ts';
 import type { Setting } from '../../src/base/settings/kinds.ts';
 import { settings } from '../../src/base/settings/settings.ts';
-import { chart, helm, render, runTool, scenarios, tryRender } from '../support/chart.ts';
+import { chart, find, helm, render, runTool, scenarios, tryRender } from '../support/chart.ts';
 import type { Json } from '../support/json.ts';
 import { aFolder } from '../support/redis.ts';
 import { tool } from '../support/tools.ts';
@@ -98,6 +98,12 @@ describe('the values of the chart', function () {
   it('keep generated Secrets when the release is uninstalled, and make none unless they are told to', () => {
     const ofTry = render({ scenario: 'values-try.yaml' }).filter(({ kind }) => kind === 'Secret');
     expect(ofTry.map(({ metadata }) => metadata.annotations['helm.sh/resource-policy'])).to.deep.equal(['keep']);
+    const values = { 'redis.bundled.deleteData': true };
+    const objects = render({ scenario: 'values-try.yaml', values });
+    expect(find(objects, 'Secret', 'trawl-generated').metadata).not.to.have.property('annotations');
+    expect(find(objects, 'StatefulSet', 'trawl-redis').spec.persistentVolumeClaimRetentionPolicy).to.deep.equal({
+      ...{ whenDeleted: 'Delete', whenScaled: 'Retain' },
+    });
     expect(Buffer.from(Buffer.from(ofTry[0]?.data.secret, 'base64').toString(), 'base64')).to.have.length(32);
     expect(render().filter(({ kind }) => kind === 'Secret')).to.deep.equal([]);
   });
