@@ -4,6 +4,7 @@ import { isEnded, type Job } from '../model/job.ts';
 import { jobJson } from '../model/job-json.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
+import { noteOperation } from '../store/audit/note-operation.ts';
 import { cancelJob } from '../store/jobs/cancel-job.ts';
 import { readQueue, readTimeline } from '../store/jobs/job-timeline.ts';
 import { readAttempts, readJob } from '../store/jobs/read-job.ts';
@@ -51,7 +52,10 @@ export const jobCommands = [
     operands: { ID: id },
     run: async (given, tools) => {
       const job = await findJob(tools.store, given.ID);
-      if (!isEnded(job.status)) await cancelJob(tools.store, job, failures.cancelled.sentence);
+      if (!isEnded(job.status)) {
+        await noteOperation(tools.store, job.account, { action: 'job.cancel', target: job.id });
+        await cancelJob(tools.store, job, failures.cancelled.sentence);
+      }
       return show(await findJob(tools.store, given.ID), tools);
     },
   }),

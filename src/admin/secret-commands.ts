@@ -1,5 +1,6 @@
 import { listAccounts } from '../store/accounts/read-accounts.ts';
 import { resealWebhookSecret } from '../store/accounts/reseal-webhook-secret.ts';
+import { noteOperation } from '../store/audit/note-operation.ts';
 import { command } from './command.ts';
 
 export const secretCommands = [
@@ -9,6 +10,7 @@ export const secretCommands = [
     text: 'Seals the webhook secrets of all accounts with the current TRAWL_SECRET, before TRAWL_SECRET_OLD is removed.',
     json: '{accounts, unreadable}',
     run: async (_, { store, seal, progress }) => {
+      await noteOperation(store, '', { action: 'secret.reseal', target: '' });
       const accounts = await listAccounts(store);
       const current = await seal();
       const unreadable: string[] = [];

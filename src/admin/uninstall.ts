@@ -4,6 +4,7 @@ import { refuse } from '../base/errors.ts';
 import { makeLog } from '../base/log.ts';
 import { UsageError } from './command.ts';
 import { wholeNumber } from './command-values.ts';
+import { operatorOf } from './operator-name.ts';
 import { parseOptions, reportError, type Terminal } from './terminal.ts';
 
 /** The pods of the release are gone long before. */
@@ -50,11 +51,12 @@ export async function runUninstall(args: readonly string[], terminal: Terminal):
 }
 
 /** Begins a drain and waits for its end; returns the number of open jobs and calls. Refuses when there are any, unless forced. */
-async function drain(config: Config, maxMs: number, force: boolean, { err }: Terminal): Promise<number> {
+async function drain(config: Config, maxMs: number, force: boolean, { err, env }: Terminal): Promise<number> {
   const { openStore } = await import('../store/open-store.ts');
   const { beginDrain, countOpen, endDrain } = await import('../store/access/drain.ts');
   const { waitForEnd } = await import('./drain-commands.ts');
-  const { store, close } = await openStore(config, makeLog({ level: 'error', write: err, now: Date.now }));
+  const { store: bare, close } = await openStore(config, makeLog({ level: 'error', write: err, now: Date.now }));
+  const store = { ...bare, actor: operatorOf(env) };
   try {
     const isOurs = await beginDrain(store, maxMs + drainMinutes * 60_000);
     const open = countOpen(await waitForEnd(store, maxMs));

@@ -1,6 +1,7 @@
 import { refuse } from '../base/errors.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { findAccount } from '../store/accounts/read-accounts.ts';
+import { noteOperation } from '../store/audit/note-operation.ts';
 import {
   type ListedDelivery,
   listDeliveries,
@@ -42,6 +43,7 @@ export const webhookCommands = [
     operands: { JOB: { read: jobId, text: 'Id of the job or the batch.' } },
     run: async (given, { store }) => {
       await replayWebhook(store, given.JOB);
+      await noteOperation(store, '', { action: 'webhook.replay', target: given.JOB });
       const [delivery, outgoing] = [await readDelivery(store, given.JOB), await readOutgoingWebhook(store, given.JOB)];
       if (delivery === null || outgoing === null) throw refuse('not_found', `There is no job ${given.JOB}`);
       const kind = 'job' in outgoing.about ? 'job' : 'batch';

@@ -2,7 +2,7 @@ import { refuse } from '../base/errors.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { type RevocationObjects, readRevocations, revocationLifeMs } from '../objects/revocations.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
-import { noteRestore } from '../store/backup/note-restore.ts';
+import { noteOperation } from '../store/audit/note-operation.ts';
 import {
   disableTopups,
   emptyRecord,
@@ -77,7 +77,8 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
   const disabled = isLast ? [] : await disableTopups(store, topups);
   const disabledTopups = await Promise.all(disabled.map(async (id) => (await readAccount(store, id)).slug));
   const nextInvoice = isLast ? null : await skipInvoices(store, begun);
-  await noteRestore(store, manifest.taken_at);
+  const change = { taken_at: manifest.taken_at };
+  await noteOperation(store, '', { action: 'record.restore', target: '', change });
   const revoked = await applyRevocations(store, revocations ?? []);
   const unknownJobs = objects ? await listUnknownJobs(store, objects.listNames()) : [];
   await openRestored(store, Date.parse(manifest.taken_at));

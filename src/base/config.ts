@@ -183,7 +183,8 @@ function readValues(
 
 function describe(setting: Setting): string[] {
   const shown = setting.absent ?? (setting.default ? `\`${setting.default}\`` : 'empty');
-  const secret = setting.secret ? ` **Secret**: may come from \`${setting.name}_FILE\`.` : '';
+  const again = setting.followed ? ', which is read again every 2 s' : '';
+  const secret = setting.secret ? ` **Secret**: may come from \`${setting.name}_FILE\`${again}.` : '';
   return [`\`${setting.name}\``, shown, setting.kind.allowed, setting.text + secret];
 }
 
@@ -224,7 +225,8 @@ function readSecretFile(name: string, path: string, readFile: ReadFile): string 
   }
 }
 
-function fieldOf(name: string): string {
+/** Returns the field of a setting: `s3PublicEndpoint` for TRAWL_S3_PUBLIC_ENDPOINT. */
+export function fieldOf(name: string): string {
   return name
     .slice('TRAWL_'.length)
     .toLowerCase()

@@ -8,8 +8,8 @@ const tagBytes = 16;
 export interface SealOptions {
   /** 32 bytes. */
   readonly secret: Uint8Array;
-  /** Another secret, the one before or the one to come: what it signed and sealed is accepted, too. */
-  readonly old?: Uint8Array | null;
+  /** The secret before or the one to come: what it signed and sealed is accepted, too. The present one may be among them. */
+  readonly old?: readonly Uint8Array[] | null;
 }
 
 /** Signs and seals texts. What is made for one purpose is worth nothing for another. */
@@ -24,18 +24,23 @@ export interface Seal {
   readonly open: (purpose: string, sealed: string) => string | null;
 }
 
-export function makeSeal({ secret, old }: SealOptions): Seal {
-  const secrets = old ? [secret, old] : [secret];
-  if (secrets.some((one) => one.length !== keyBytes)) throw new Error(`a secret must be ${keyBytes} bytes`);
+/** Reads its options at each use, because secrets change while a process runs. */
+export function makeSeal(options: SealOptions): Seal {
+  const others = () => (options.old ?? []).filter((one) => !Buffer.from(one).equals(options.secret));
+  const secrets = () => [options.secret, ...others()];
+  if (secrets().some((one) => one.length !== keyBytes)) throw new Error(`a secret must be ${keyBytes} bytes`);
   return {
-    sign: (purpose, text) => sign(secret, purpose, text),
-    verify: (purpose, text, signature) => secrets.some((one) => isEqual(sign(one, purpose, text), signature)),
-    signOtherwise: (purpose, text) => (old ? sign(old, purpose, text) : null),
-    seal: (purpose, plain) => seal(secret, purpose, plain),
+    sign: (purpose, text) => sign(options.secret, purpose, text),
+    verify: (purpose, text, signature) => secrets().some((one) => isEqual(sign(one, purpose, text), signature)),
+    signOtherwise: (purpose, text) => {
+      const [other] = others();
+      return other ? sign(other, purpose, text) : null;
+    },
+    seal: (purpose, plain) => seal(options.secret, purpose, plain),
     open: (purpose, sealed) => {
       const bytes = readSealed(sealed);
       if (!bytes) return null;
-      for (const one of secrets) {
+      for (const one of secrets()) {
         const plain = open(one, purpose, bytes);
         if (plain !== null) return plain;
       }

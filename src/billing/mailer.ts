@@ -18,27 +18,24 @@ export interface Letter {
 export interface Mailer {
   /** Resolves to `refused` when the server will never take mail for this address; throws when it may be tried again. */
   send(letter: Letter): Promise<'sent' | 'refused'>;
-  close(): void;
+}
+
+interface SmtpOptions {
+  /** Asked for each mail, because the password in it may change. */
+  readonly url: () => string;
+  readonly from: string;
 }
 
 const timeoutMs = 15_000;
 
 /** Sends through an SMTP server: `smtp://` takes STARTTLS where it is offered, `smtps://` is TLS from the start. */
-export function openSmtp({ url, from }: { readonly url: string; readonly from: string }): Mailer {
-  const transport = createTransport({
-    url,
-    connectionTimeout: timeoutMs,
-    greetingTimeout: timeoutMs,
-    socketTimeout: timeoutMs,
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  });
+export function openSmtp({ url, from }: SmtpOptions): Mailer {
   return {
     async send({ to, attachments = [], ...letter }) {
       try {
         // As an object: a text with a comma would be two addresses.
         const headers = { 'Auto-Submitted': 'auto-generated' };
-        await transport.sendMail({
+        await openTransport(url()).sendMail({
           from,
           to: { name: '', address: to },
           headers,
@@ -51,8 +48,19 @@ export function openSmtp({ url, from }: { readonly url: string; readonly from: s
         throw error;
       }
     },
-    close: () => transport.close(),
   };
+}
+
+/** Opens nothing yet: each mail has a connection of its own. */
+function openTransport(url: string) {
+  return createTransport({
+    url,
+    connectionTimeout: timeoutMs,
+    greetingTimeout: timeoutMs,
+    socketTimeout: timeoutMs,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
 }
 
 /** A 5xx answer to this recipient; one to our own name or password is the operator's to mend. */

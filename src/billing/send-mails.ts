@@ -34,7 +34,7 @@ const maxAgainMs = 6 * 3_600_000;
 
 /** Sends the mails of the outbox to the owners of their accounts, one mail an owner, or to the person whom they name. A server that is away delays them for up to a week. */
 export function startMails(options: MailOptions): { wake(): Promise<void>; close(): Promise<void> } {
-  const { store, mailer, metrics, log, lookMs = defaultLookMs } = options;
+  const { store, metrics, log, lookMs = defaultLookMs } = options;
   let isClosing = false;
   const flight = shareRun(async () => {
     try {
@@ -56,7 +56,6 @@ export function startMails(options: MailOptions): { wake(): Promise<void>; close
       isClosing = true;
       clearInterval(timer);
       await flight.settled();
-      mailer.close();
     },
   };
 }

@@ -7,7 +7,8 @@ import type { Payment, PaymentEvent, PaymentEvents, PaymentProvider } from './pa
 import { metadataOf, startCheckout } from './stripe-checkout.ts';
 
 interface StripeOptions {
-  readonly key: string;
+  /** Asked for each request, because the key may change. */
+  readonly key: () => string;
   /** Server that stands in for Stripe's own; `null` for that. */
   readonly url: string | null;
   readonly now: () => number;
@@ -23,11 +24,17 @@ const maxRetries = 2;
 const keyLifeMs = 20 * 3_600_000;
 
 export function openStripe({ key, url, now }: StripeOptions): PaymentProvider {
-  const stripe = makeClient(key, url);
+  let last: { readonly key: string; readonly client: Stripe } | undefined;
+  const present = (): Stripe => {
+    const now = key();
+    if (last?.key !== now) last = { key: now, client: makeClient(now, url) };
+    return last.client;
+  };
   return {
-    checkout: (order) => startCheckout(stripe, order),
-    card: (paymentMethod) => findCard(stripe, paymentMethod),
+    checkout: async (order) => startCheckout(present(), order),
+    card: async (paymentMethod) => findCard(present(), paymentMethod),
     async charge(purchase) {
+      const stripe = present();
       const isOld = now() - purchase.since > keyLifeMs;
       const known = isOld ? await findIntent(stripe, purchase) : null;
       if (known !== null) return paymentOf(known);
@@ -43,13 +50,18 @@ export function openStripe({ key, url, now }: StripeOptions): PaymentProvider {
   };
 }
 
+interface EventOptions {
+  readonly key: () => string;
+  readonly secret: () => string;
+}
+
 /** Reads Stripe's events with the secret that signs them. */
-export function readStripeEvents({ key, secret }: { readonly key: string; readonly secret: string }): PaymentEvents {
-  const stripe = makeClient(key, null);
+export function readStripeEvents({ key, secret }: EventOptions): PaymentEvents {
+  const stripe = makeClient(key(), null);
   return {
     read(body, signature) {
-      const event = verify(() => stripe.webhooks.constructEvent(body, signature, secret));
-      return event.livemode === isLive(key) ? eventOf(event) : null;
+      const event = verify(() => stripe.webhooks.constructEvent(body, signature, secret()));
+      return event.livemode === isLive(key()) ? eventOf(event) : null;
     },
   };
 }

@@ -23,6 +23,10 @@ export const auditActions = [
   'drain.on',
   'drain.off',
   'record.restore',
+  'record.seal',
+  'secret.reseal',
+  'job.cancel',
+  'webhook.replay',
 ] as const;
 export type AuditAction = (typeof auditActions)[number];
 

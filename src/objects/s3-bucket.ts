@@ -1,6 +1,7 @@
 import { HeadBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import type { Config } from '../base/config.ts';
 import { refuse } from '../base/errors.ts';
+import { followCredentialsFile } from './s3-credentials.ts';
 
 /** Settings of the bucket of finished files. The SDK finds the credentials. */
 export type BucketSettings = Pick<Config, 's3Bucket' | 's3Endpoint' | 's3PublicEndpoint' | 's3Region' | 's3PathStyle'>;
@@ -67,7 +68,9 @@ export function statusOf(error: unknown): number {
 
 function openClient({ s3Region, s3PathStyle }: BucketSettings, endpoint: string | null): S3Client {
   const region = s3Region ?? (endpoint === null ? null : defaultRegion);
+  const { AWS_SHARED_CREDENTIALS_FILE: file, AWS_ACCESS_KEY_ID: key } = process.env;
   return new S3Client({
+    ...(file && !key ? { credentials: followCredentialsFile() } : {}),
     ...(endpoint === null ? {} : { endpoint }),
     ...(region === null ? {} : { region }),
     forcePathStyle: s3PathStyle,

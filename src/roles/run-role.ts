@@ -5,6 +5,7 @@ import { type ConfigWith, type RoleNeeds, readConfig, type SettingName } from '.
 import { sentenceOf } from '../base/error-sentence.ts';
 import { entryWriter, type Log, makeLog } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
+import { followSecretFiles } from '../base/secret-files.ts';
 import { makeShutdown, type Shutdown } from '../base/shutdown.ts';
 import { version } from '../base/version.ts';
 
@@ -55,19 +56,21 @@ export async function runRole<const N extends SettingName = never>(
       terminal.out(role.help);
       return 0;
     }
-    const config = readConfig(terminal.env, (path) => readFileSync(path, 'utf8'), role.needs);
+    const first = readConfig(terminal.env, (path) => readFileSync(path, 'utf8'), role.needs);
     const write = role.logsTo === 'stderr' ? terminal.err : (line: string) => void process.stdout.write(line);
     const screen = role.logsTo === 'stderr' ? process.stderr : process.stdout;
-    const line = entryWriter(config.logFormat, screen, !terminal.env.NO_COLOR);
-    const log = makeLog({ level: config.logLevel, write, now: Date.now, line }).with({ role: role.name });
+    const line = entryWriter(first.logFormat, screen, !terminal.env.NO_COLOR);
+    const log = makeLog({ level: first.logLevel, write, now: Date.now, line }).with({ role: role.name });
     let isOrphaned = false;
-    const tools = { config, log, stop, terminal, options, isOrphaned: () => isOrphaned };
+    const tools = { config: first, log, stop, terminal, options, isOrphaned: () => isOrphaned };
     if ('run' in role) return await role.run(tools);
+    const { config, close } = followSecretFiles(first, { env: terminal.env, log });
+    stop.add('files of secrets', close);
     const end = waitForEnd(options.lifeline === true);
     // Loaded here only: a worker has no metrics, and each would pay 60 ms of processor time for them.
     const metrics = (await import('../base/metrics.ts')).makeMetrics();
     metrics.build_info.set({ version }, 1);
-    await role.start({ ...tools, metrics });
+    await role.start({ ...tools, config, metrics });
     isOrphaned = (await end) === 'lifeline';
     log.info('the role stops');
     await stop.run();

@@ -6,7 +6,7 @@ import type { Config } from '../base/config.ts';
 import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { isListening } from '../base/reach-server.ts';
-import { makeSeal, type Seal } from '../base/seal.ts';
+import type { Seal } from '../base/seal.ts';
 import { makeToken, readToken } from '../controller/attempt-token.ts';
 import { removeFolder } from '../media/child-folder.ts';
 import { projectPython } from '../media/yt-dlp.ts';
@@ -28,6 +28,7 @@ import { needsDashboardPort } from './run-dashboard.ts';
 import { type RunningRole, runRole } from './run-role.ts';
 import { lineToAsk, lineToGet, makeSampleAccount } from './sample-account.ts';
 import { type ServedApi, serveApi } from './serve-api.ts';
+import { sealOf } from './shared.ts';
 import { openStateFolder } from './state-folder.ts';
 import { showStatusLine } from './status-line.ts';
 import { showYtDlpVersion } from './yt-dlp-version.ts';
@@ -62,7 +63,7 @@ async function start(running: RunningRole): Promise<void> {
   await removeFolder(work);
   const sandbox = config.runner === 'process' ? await requireIsolation(config, work) : config.sandbox;
   if (config.runner === 'process') showYtDlpVersion(projectPython, metrics, log);
-  const seal = makeSeal({ secret: home.secret, old: config.secretOld });
+  const seal = sealOf(config, home.secret);
   const objects = await openObjects(
     config,
     async () => seal,

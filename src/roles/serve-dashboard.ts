@@ -97,11 +97,11 @@ export async function serveDashboard(
 
 /** Returns what adds the route for events of the payment provider; `null` where the operator has configured none. */
 async function paymentWebhookOf({ config, store, metrics }: DashboardNeeds, log: Log): Promise<DashboardPart | null> {
-  const { stripeKey: key, stripeWebhookSecret: secret } = config;
-  if (key === null || secret === null) return null;
+  if (config.stripeKey === null || config.stripeWebhookSecret === null) return null;
   const { readStripeEvents } = await import('../billing/stripe-provider.ts');
   const books = { store, seller: sellerOf(config), metrics, log };
-  return (app) => servePaymentWebhook(app, readStripeEvents({ key, secret }), books);
+  const secrets = { key: () => config.stripeKey ?? '', secret: () => config.stripeWebhookSecret ?? '' };
+  return (app) => servePaymentWebhook(app, readStripeEvents(secrets), books);
 }
 
 /** Returns the routes of OpenID Connect where the operator has configured a provider; its library is loaded only then. */

@@ -48,7 +48,7 @@ export async function openShared(
   const report = ({ about, text }: Finding) => log.warn('the record is not all well', { about, finding: text });
   const store = await openRecord({ config, log, metrics, stop }, report);
   readiness.set('record', () => isRecordReady(store));
-  const seal = makeSeal({ secret: config.secret, old: config.secretOld });
+  const seal = sealOf(config, config.secret);
   const objects = await openObjects(
     config,
     async () => seal,
@@ -57,6 +57,18 @@ export async function openShared(
   );
   await warnIfAway('inspector', config.inspectorAddress, log);
   return { config, store, seal, objects, inspector: askInspector(config.inspectorAddress), log, metrics };
+}
+
+/** Returns the seal of the present TRAWL_SECRET, or of a secret that the data folder has. */
+export function sealOf(config: Config, secretOfFolder: Uint8Array): Seal {
+  return makeSeal({
+    get secret() {
+      return config.secret ?? secretOfFolder;
+    },
+    get old() {
+      return config.secretOld;
+    },
+  });
 }
 
 export async function warnIfAway(part: string, address: ServerAddress, log: Log): Promise<void> {

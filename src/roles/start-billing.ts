@@ -14,26 +14,25 @@ export function sellerOf({ sellerName, sellerAddress, sellerTax }: Config): Sell
 
 /** Opens the payment provider, or returns `null` where the operator has configured none. */
 export async function openProvider(config: Config, store: RecordStore): Promise<PaymentProvider | null> {
-  const { stripeKey: key, stripeUrl: url } = config;
-  if (key === null) return null;
+  if (config.stripeKey === null) return null;
   const { openStripe } = await import('../billing/stripe-provider.ts');
-  return openStripe({ key, url, now: store.clock.now });
+  return openStripe({ key: () => config.stripeKey ?? '', url: config.stripeUrl, now: store.clock.now });
 }
 
 /** Starts purchases and mails where the operator has configured them; their libraries are loaded only then. */
 export async function startBilling(parts: SharedParts, stop: Shutdown): Promise<void> {
   const { config, store, seal, metrics } = parts;
   const log = parts.log.with({ part: 'billing' });
-  const { smtpUrl, mailFrom: from, dashboardUrl } = config;
+  const { mailFrom: from, dashboardUrl } = config;
   const provider = await openProvider(config, store);
   if (provider !== null) {
     const purchases = startPurchases({ store, provider, seller: sellerOf(config), metrics, log });
     stop.add('purchases', purchases.close, 3);
     stop.add('stored cards', startCardWatch({ store, provider, metrics, log }).close, 3);
   }
-  if (smtpUrl !== null && from !== null) {
+  if (config.smtpUrl !== null && from !== null) {
     const { openSmtp } = await import('../billing/mailer.ts');
-    const mailer = openSmtp({ url: smtpUrl, from });
+    const mailer = openSmtp({ url: () => config.smtpUrl ?? '', from });
     const mails = startMails({ store, mailer, seal, from, dashboardUrl, metrics, log });
     stop.add('mails', mails.close, 3);
   }

@@ -62,7 +62,7 @@ async function open(
   { observe, observeReplicas, patience, openMs }: StoreOptions,
   isUsed = false,
 ): Promise<OpenStore> {
-  const connection = await connect(url, { log, observeReplicas, patience, openMs });
+  const connection = await connect(() => config.redisUrl ?? url, { log, observeReplicas, patience, openMs });
   const clock = makeClock(() => connection.clock.now(), config.clockFile ?? undefined);
   const close = async () => {
     clock.close();

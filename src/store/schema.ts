@@ -9,6 +9,7 @@ import {
   type SeenRelease,
   unseenMs,
 } from '../model/record-layout.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf } from './audit/note-change.ts';
 import { keys } from './keys.ts';
 import type { Connection } from './redis/connection.ts';
 import { pairs, type RecordStore, run, script, text } from './script.ts';
@@ -59,9 +60,9 @@ return { refused and 'refused' or 'noted', present, redis.call('GET', leastRelea
 const moveScript = script(
   'move-layout',
   'always',
-  ['schema', 'leastRelease', 'releases'] as const,
-  ['from', 'own', 'release', 'quietMs'] as const,
-  /* lua */ `
+  ['schema', 'leastRelease', 'releases', ...noteKeyNames] as const,
+  ['from', 'own', 'release', 'quietMs', ...noteArgNames] as const,
+  /* lua */ `${noteChange}
 local present = redis.call('GET', schema)
 if present ~= from then return { 'moved', present } end
 local seen = redis.call('HGETALL', releases)
@@ -69,6 +70,7 @@ for n = 1, #seen, 2 do
   local layout, last = string.match(seen[n], '(%d+)$'), string.match(seen[n + 1], '(%d+)$')
   if tonumber(layout) < tonumber(own) and now - last < tonumber(quietMs) then return { 'seen' } end
 end
+note_change()
 -- First the release: one without its layout only says too much.
 redis.call('SET', leastRelease, release)
 redis.call('SET', schema, own)
@@ -107,7 +109,8 @@ export async function moveLayout(
   const judged = judgeLayout(state, mine, state.seen, store.clock.now(), isAsked);
   if (judged.step !== 'move') return judged;
   const quietMs = isAsked ? goneMs : unseenMs;
-  const values = { from: state.layout, own: mine.own, release: mine.release, quietMs };
+  const noted = noteOf(store, '', { action: 'record.seal', target: '', change: { layout: mine.own } });
+  const values = { from: state.layout, own: mine.own, release: mine.release, quietMs, ...noted };
   const [word] = await run(store, moveScript, values);
   return word === 'moved' ? { step: 'sealed' } : moveLayout(store, await prepareSchema(store, mine), isAsked, mine);
 }

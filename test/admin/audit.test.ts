@@ -1,6 +1,36 @@
 import { hostname, userInfo } from 'node:os';
 import { expect } from 'chai';
+import { commands } from '../../src/admin/commands.ts';
+import { type AuditAction, auditActions } from '../../src/model/audit.ts';
+import { keys } from '../../src/store/keys.ts';
 import { type Operator, type Shape, startOperator } from '../support/operator.ts';
+import { aDownload, admitted, anAccount } from '../support/record.ts';
+
+/** Commands that change nothing, or only note that a copy was taken. */
+const reading = [
+  ...['plan list', 'account list', 'account show', 'key list', 'user list', 'topup show', 'offer list', 'ledger show'],
+  ...['ledger verify', 'log show', 'job show', 'job explain', 'webhook list', 'block list', 'drain status', 'audit '],
+  ...['record backup', 'record status'],
+];
+const actionOf: Readonly<Record<string, AuditAction>> = {
+  ...{ 'plan set': 'plan.set', 'plan remove': 'plan.remove', 'offer set': 'offer.set', 'offer remove': 'offer.remove' },
+  ...{
+    'account create': 'account.create',
+    'account open': 'account.create',
+    'account set': 'account.change',
+    'account remove': 'account.remove',
+  },
+  ...{ 'key create': 'key.create', 'key set': 'key.change', 'key delete': 'key.delete' },
+  ...{ 'user create': 'person.invite', 'user remove': 'person.remove', 'block clear': 'block.clear' },
+  ...{ 'pack add': 'pack.add', 'credits add': 'credits.add', 'topup set': 'topup.change' },
+  ...{
+    'job cancel': 'job.cancel',
+    'webhook replay': 'webhook.replay',
+    'drain on': 'drain.on',
+    'drain off': 'drain.off',
+  },
+  ...{ 'secret reseal': 'secret.reseal', 'record restore': 'record.restore', 'record seal': 'record.seal' },
+};
 
 describe('admin audit', () => {
   let operator: Operator;
@@ -37,6 +67,32 @@ describe('admin audit', () => {
     expect(all).to.deep.equal([...ofFilm.slice(0, 2), ['account.create', 'other', 'other'], ofFilm[2]]);
     const { out } = await operator.run(['audit', 'film']);
     expect(out).to.match(/account\.change .*\{"weight":2,"webhook_secret":"new"\}/);
+  });
+
+  it('has an action for every command that changes something', () => {
+    const changing = commands.map(({ group, verb }) => `${group} ${verb}`).filter((name) => !reading.includes(name));
+    expect(Object.keys(actionOf).toSorted()).to.deep.equal(changing.toSorted());
+    expect(auditActions).to.include.members(Object.values(actionOf));
+  });
+
+  it('has an entry of each operation on jobs, webhooks, drains and secrets', async () => {
+    const { store } = operator;
+    const webhook = { url: 'https://a.example/hook', receiver: 'a.example/x', authorization: 'sealed' };
+    const caller = await anAccount(store, { credits: 5 });
+    const job = await admitted(store, caller, { work: { ...aDownload, webhook } });
+    await operator.json('job', 'cancel', job);
+    await operator.json('job', 'cancel', job);
+    await operator.refused('webhook', 'replay', job);
+    await store.connection.send(['HSET', keys.webhook(job), 'state', 'failed']);
+    await operator.json('webhook', 'replay', job);
+    await operator.json('drain', 'on');
+    await operator.json('drain', 'on');
+    await operator.json('drain', 'off');
+    await operator.run(['secret', 'reseal'], { TRAWL_SECRET: Buffer.alloc(32, 7).toString('base64') });
+    const names = ['secret reseal', 'drain off', 'drain on', 'webhook replay', 'job cancel'];
+    const entries = await operator.json<Shape[]>('audit', '--limit', String(names.length));
+    expect(entries.map(({ action }) => action)).to.deep.equal(names.map((name) => actionOf[name]));
+    expect(entries.slice(-2).map(({ target }) => target)).to.deep.equal([job, job]);
   });
 
   it('shows the changes of an account that was removed', async () => {

@@ -8,8 +8,9 @@ const [former, present] = [randomBytes(32), randomBytes(32)];
 /** The settings of each step of docs/operate.md, in their order; the one before and the one after run side by side. */
 const steps = [
   { secret: former, old: null },
-  { secret: former, old: present },
-  { secret: present, old: former },
+  { secret: former, old: [former, present] },
+  { secret: present, old: [former, present] },
+  { secret: present, old: null },
 ];
 
 describe('a new TRAWL_SECRET, step by step', () => {
@@ -34,6 +35,7 @@ describe('a new TRAWL_SECRET, step by step', () => {
   for (const [earlier, later] of [
     [0, 1],
     [1, 2],
+    [2, 3],
   ] as const) {
     for (const [one, other] of [
       [earlier, later],

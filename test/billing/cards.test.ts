@@ -41,11 +41,11 @@ describe('stored cards', function () {
   const told = async (days = 0): Promise<(string | undefined)[]> => {
     store.advance(days * day);
     const log = aLog().log;
-    const provider = openStripe({ key: 'sk_test_1', url: stripe.url, now: store.clock.now });
+    const provider = openStripe({ key: () => 'sk_test_1', url: stripe.url, now: store.clock.now });
     const watches = [1, 2].map(() => startCardWatch({ store, provider, metrics, log, lookMs: 60_000 }));
     await Promise.all(watches.map((watch) => watch.wake()));
     await Promise.all(watches.map((watch) => watch.close()));
-    const mailer = openSmtp({ url: box.url, from });
+    const mailer = openSmtp({ url: () => box.url, from });
     const seal = makeSeal({ secret: Buffer.alloc(32) });
     const mails = startMails({
       store,

@@ -51,7 +51,7 @@ describe('mails', function () {
 
   const post = async (url = box.url) => {
     const mails = startMails({
-      ...{ store, seal, mailer: openSmtp({ url, from }), from, dashboardUrl },
+      ...{ store, seal, mailer: openSmtp({ url: () => url, from }), from, dashboardUrl },
       ...{ metrics, log: aLog().log, lookMs: 60_000 },
     });
     await mails.wake();

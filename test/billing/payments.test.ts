@@ -34,7 +34,7 @@ describe('payments', function () {
   });
   afterEach(() => stripe.stop());
 
-  const provider = () => openStripe({ key: 'sk_test_1', url: stripe.url, now: store.clock.now });
+  const provider = () => openStripe({ key: () => 'sk_test_1', url: stripe.url, now: store.clock.now });
   const packsOf = async (account: string) => (await readSnapshot(store, account)).balances.packs.length;
   const invoices = async () => Number(await store.connection.send(['LLEN', keys.invoices]));
   /** Looks at what is due until nothing is. */
@@ -54,7 +54,7 @@ describe('payments', function () {
     };
     const payload = JSON.stringify(event);
     const header = signature ?? signing.webhooks.generateTestHeaderString({ payload, secret });
-    return readStripeEvents({ key: 'sk_test_1', secret }).read(Buffer.from(payload), header);
+    return readStripeEvents({ key: () => 'sk_test_1', secret: () => secret }).read(Buffer.from(payload), header);
   };
   const hear = async (type: string, object: object) => {
     const event = signed(type, object);

@@ -47,7 +47,7 @@ describe('90 days of an account', function () {
       const keyEndsAt = began + keyDays * day;
       await setKey(store, buyer.accountId, buyer.keyId.slice(0, 8), { expires: keyEndsAt });
       const model = openBooks((await readAccount(store, buyer.accountId)).created_at, keyEndsAt);
-      const provider = openStripe({ key: 'sk_test_1', url: stripe.url, now: store.clock.now });
+      const provider = openStripe({ key: () => 'sk_test_1', url: stripe.url, now: store.clock.now });
       const { log } = aLog();
       const buying = startPurchases({ store, provider, seller, metrics: makeMetrics(), log, lookMs: 60_000 });
       const call = async () => {

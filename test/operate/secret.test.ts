@@ -24,10 +24,15 @@ describe('docs/operate.md', () => {
       TRAWL_DATA: operator.data,
       TRAWL_SECRET: present.toString('base64'),
       TRAWL_SECRET_OLD: former.toString('base64'),
+      ...{ NEW_SECRET: present.toString('base64'), USE_TRAWL_SECRET_OLD: 'echo "$TRAWL_SECRET_OLD"' },
     };
     for (const _ of [1, 2]) {
       const { code, out, err } = await runProcedure('finish a new TRAWL_SECRET', names);
-      expect({ code, out, err }).to.deep.equal({ code: 0, out: '2 accounts were looked at.\n', err: '' });
+      expect({ code, out, err }).to.deep.equal({
+        code: 0,
+        out: `2 accounts were looked at.\n${names.NEW_SECRET}\n`,
+        err: '',
+      });
       const sealed = await operator.store.connection.read(['HGET', keys.account(accountId), 'webhook_secret']);
       expect(alone.open('webhook_secret', String(sealed))).to.equal('whsec_a');
     }

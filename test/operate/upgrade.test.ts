@@ -181,6 +181,8 @@ describe('an upgrade to a release with another layout, and back', function () {
     writeFileSync(clock, String(goneMs / 1_000));
     const sealed = await admin('next', 'record', 'seal');
     expect(sealed.json).to.include({ layout: next.layout, least_release: next.release, sealed: true });
+    const { json: changes } = await admin('next', 'audit');
+    expect(changes[0]).to.deep.include({ action: 'record.seal', change: { layout: next.layout } });
 
     const sentence = `The record has layout ${next.layout}, which trawl ${next.release} or newer reads, and this is trawl ${layouts.release} (layout ${layouts.own}): start the newer release again, or restore a backup that was taken before`;
     expect(await admin('this', 'ledger', 'verify')).to.deep.include({

@@ -19,8 +19,8 @@ import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { setKey } from '../../src/store/accounts/set-key.ts';
 import { setPlan } from '../../src/store/accounts/set-plan.ts';
 import { wholeService } from '../../src/store/audit/note-change.ts';
+import { noteOperation } from '../../src/store/audit/note-operation.ts';
 import { readAudit } from '../../src/store/audit/read-audit.ts';
-import { noteRestore } from '../../src/store/backup/note-restore.ts';
 import { keys } from '../../src/store/keys.ts';
 import { addPack } from '../../src/store/money/add-pack.ts';
 import { grantCredits } from '../../src/store/money/grant-credits.ts';
@@ -31,6 +31,7 @@ import { invitePerson } from '../../src/store/people/invite-person.ts';
 import { openSessionByLink } from '../../src/store/people/open-session.ts';
 import { addPasskey, removePasskey } from '../../src/store/people/passkeys.ts';
 import { removePerson } from '../../src/store/people/remove-person.ts';
+import { layouts, moveLayout } from '../../src/store/schema.ts';
 import type { RecordStore } from '../../src/store/script.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
 import { aSecret } from '../support/people-scenarios.ts';
@@ -65,6 +66,12 @@ const signIn = async (store: RecordStore, caller: Caller) => {
 };
 const passkey = { id: 'passkey', name: 'laptop', key: 'key', counter: 0, transports: [] };
 const aliasOf = ({ keyId }: Caller) => keyId.slice(0, 8);
+
+const operation = (action: AuditAction): Row => ({
+  change: (store) => noteOperation(store, '', { action, target: 'id' }),
+  target: () => 'id',
+  isOfService: true,
+});
 
 const rows: Readonly<Record<AuditAction, Row>> = {
   'account.create': {
@@ -156,11 +163,19 @@ const rows: Readonly<Record<AuditAction, Row>> = {
     target: () => '',
     isOfService: true,
   },
-  'record.restore': {
-    change: (store) => noteRestore(store, '2026-01-01T00:00:00.000Z'),
+  'record.restore': operation('record.restore'),
+  'record.seal': {
+    prepare: ({ connection }) => connection.send(['SET', keys.schema, String(layouts.own - 1)]),
+    change: (store) => moveLayout(store, { layout: layouts.own - 1, leastRelease: '', seen: [] }, true),
     target: () => '',
     isOfService: true,
   },
+  'secret.reseal': operation('secret.reseal'),
+  'job.cancel': {
+    change: (store, { accountId }) => noteOperation(store, accountId, { action: 'job.cancel', target: 'id' }),
+    target: () => 'id',
+  },
+  'webhook.replay': operation('webhook.replay'),
   'block.clear': {
     prepare: (store) => countAuthFailure(store, '192.0.2.7', { maxFailures: 1, windowMs: day, blockMs: day }),
     change: (store) => clearBlock(store, '192.0.2.7'),

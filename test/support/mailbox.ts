@@ -13,6 +13,10 @@ export interface Mailbox {
   readonly mails: Received[];
   /** Answers of the server to a recipient; none takes the mail. */
   readonly refusals: Map<string, number>;
+  /** Users and their passwords; with any of these, nobody else may send. */
+  readonly users: Map<string, string>;
+  /** Logins that were refused. */
+  readonly refusedLogins: string[];
   stop(): Promise<void>;
 }
 
@@ -20,8 +24,18 @@ export interface Mailbox {
 export async function startMailbox(): Promise<Mailbox> {
   const mails: Received[] = [];
   const refusals = new Map<string, number>();
+  const users = new Map<string, string>();
+  const refusedLogins: string[] = [];
   const server = new SMTPServer({
     authOptional: true,
+    onAuth({ username = '', password }, _session, done) {
+      if (users.get(username) === password) return done(null, { user: username });
+      refusedLogins.push(username);
+      done(new Error('Invalid login'));
+    },
+    onMailFrom(_, session, done) {
+      done(users.size === 0 || session.user ? null : Object.assign(new Error('log in'), { responseCode: 530 }));
+    },
     disabledCommands: ['STARTTLS'],
     disableReverseLookup: true,
     logger: false,
@@ -42,6 +56,8 @@ export async function startMailbox(): Promise<Mailbox> {
     url: `smtp://127.0.0.1:${port}`,
     mails,
     refusals,
+    users,
+    refusedLogins,
     stop: () => new Promise((stopped) => server.close(() => stopped())),
   };
 }

@@ -10,6 +10,6 @@ const [redis = '', stripe = ''] = process.argv.slice(2);
 const { log } = aLog();
 const connection = await connect(redis, { log });
 const store = { connection, clock: { now: () => Date.now(), offset: () => 0 } };
-const provider = openStripe({ key: 'sk_test_1', url: stripe, now: Date.now });
+const provider = openStripe({ key: () => 'sk_test_1', url: stripe, now: Date.now });
 startPurchases({ store, provider, seller, metrics: makeMetrics(), log, lookMs: 5, leaseMs: 200 });
 console.log('ready');

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import { CreateBucketCommand, ListMultipartUploadsCommand, ListObjectsV2Command,
 import type { BucketSettings } from '../../src/objects/s3-bucket.ts';
 import { freePort } from './free-port.ts';
 import { freezeProcess } from './freeze-process.ts';
+import { runProgram } from './operator.ts';
 import { aFolder } from './redis.ts';
 import { tool } from './tools.ts';
 import { until } from './until.ts';
@@ -20,6 +22,9 @@ export interface TestS3 {
   readonly list: () => Promise<{ objects: string[]; uploads: string[] }>;
   /** Ends the server; gives what starts it again with all that it had. */
   readonly lose: () => Promise<() => Promise<void>>;
+  /** Makes a user who may do everything in the bucket; returns its keys. */
+  readonly addUser: (name: string) => Promise<typeof credentials>;
+  readonly removeUser: (name: string) => Promise<void>;
   /** Has the server answer nothing, until the function that it gives is called. */
   readonly freeze: () => Promise<() => void>;
   readonly stop: () => Promise<void>;
@@ -75,6 +80,8 @@ export async function startS3(address = '127.0.0.1'): Promise<TestS3> {
       await end();
       return start;
     },
+    addUser: (name) => addUser(s3Endpoint, name),
+    removeUser: (name) => administer(s3Endpoint, 'delete-user', '--access', name),
     freeze: () => freezeProcess(Number(child.pid)),
     stop: async () => {
       client.destroy();
@@ -83,4 +90,18 @@ export async function startS3(address = '127.0.0.1'): Promise<TestS3> {
       remove();
     },
   };
+}
+
+async function addUser(endpoint: string, name: string): Promise<typeof credentials> {
+  const secret = randomBytes(20).toString('hex');
+  await administer(endpoint, 'create-user', '--access', name, '--secret', secret, '--role', 'admin');
+  return { AWS_ACCESS_KEY_ID: name, AWS_SECRET_ACCESS_KEY: secret };
+}
+
+/** Runs one command of the server's administrator. */
+async function administer(endpoint: string, ...words: string[]): Promise<void> {
+  const { AWS_ACCESS_KEY_ID: access, AWS_SECRET_ACCESS_KEY: secret } = credentials;
+  const login = ['admin', '--access', access, '--secret', secret, '--endpoint-url', endpoint];
+  const { code, out, err } = await runProgram(tool('versitygw'), [...login, ...words], {});
+  if (code !== 0) throw new Error(`${words[0]}: ${out}${err}`);
 }

@@ -15,7 +15,7 @@ import { removePlan } from '../../src/store/accounts/remove-plan.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { setKey } from '../../src/store/accounts/set-key.ts';
 import { setPlan } from '../../src/store/accounts/set-plan.ts';
-import { noteRestore } from '../../src/store/backup/note-restore.ts';
+import { noteOperation } from '../../src/store/audit/note-operation.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { endMail } from '../../src/store/mail/end-mail.ts';
@@ -243,7 +243,12 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     await beginDrain(store);
     return { step: (s) => endDrain(s) };
   },
-  'note-restore': account({}, () => (s) => noteRestore(s, '2026-01-01T00:00:00.000Z')),
+  'note-operation': account(
+    {},
+    ({ accountId }) =>
+      (s) =>
+        noteOperation(s, accountId, { action: 'job.cancel', target: 'id' }),
+  ),
   'set-plan': account(
     {},
     () => (s) => setPlan(s, { name: 'other', quota: 9, per_second: null, per_minute: null, paid: false }),

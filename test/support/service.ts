@@ -146,7 +146,8 @@ async function whenEnded(store: TestStore, ids: readonly string[], seconds: numb
   return jobs.filter((job) => job !== null);
 }
 
-async function checkLedger(store: TestStore, account: string, jobs: readonly Job[]): Promise<void> {
+/** Checks what must hold of an account whose jobs have all ended: each is charged once when it completed, and nothing else is. */
+export async function checkLedger(store: TestStore, account: string, jobs: readonly Job[]): Promise<void> {
   await until(async () => (await readSnapshot(store, account)).balances.held === 0, 90, 'no hold is left');
   expect((await verifyLedger(store, account)).problems).to.deep.equal([]);
   expect(await listOpen(store, account)).to.deep.equal([]);

@@ -47,6 +47,10 @@ export interface StripeStandIn {
   readonly faults: Fault[];
   /** Stored cards by the id of their payment method, with month and year of their end. */
   readonly cards: Map<string, { exp_month: number; exp_year: number }>;
+  /** Keys of the API; with any of these, every other one is refused. */
+  readonly keys: Set<string>;
+  /** Keys that were refused. */
+  readonly refusedKeys: string[];
   /** Forgets the idempotency keys, as Stripe does after a day. */
   forgetKeys(): void;
   /** Lets a payment that is being processed succeed. */
@@ -94,24 +98,30 @@ export async function startStripe(): Promise<StripeStandIn> {
     return say(kept.answer.status, kept.answer.body);
   };
 
-  const server = createServer((request, response) => void answer(request, response));
+  const gate = { keys: new Set<string>(), refusedKeys: [] };
+  const server = createServer(
+    (request, response) => void (takesKey(gate, request, response) && answer(request, response)),
+  );
   await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready));
   const { port } = server.address() as AddressInfo;
   return {
-    ...{ url: `http://127.0.0.1:${port}`, visits, charges, asked, faults, cards },
+    ...{ url: `http://127.0.0.1:${port}`, visits, charges, asked, faults, cards, ...gate },
     forgetKeys: () => keys.clear(),
-    finish(id) {
-      const intent = intents.get(id);
-      if (!intent) throw new Error(`there is no payment ${id}`);
-      intent.status = 'succeeded';
-      charges.push(intent);
-    },
+    finish: (id) => finish(id, intents, charges),
     stop: () =>
       new Promise((stopped) => {
         server.close(() => stopped());
         server.closeAllConnections();
       }),
   };
+}
+
+/** Lets a payment succeed that is being processed. */
+function finish(id: string, intents: ReadonlyMap<string, Intent>, charges: Intent[]): void {
+  const intent = intents.get(id);
+  if (!intent) throw new Error(`there is no payment ${id}`);
+  intent.status = 'succeeded';
+  charges.push(intent);
 }
 
 /** Takes the money, or says why not. */
@@ -159,6 +169,20 @@ function makeIntent(form: URLSearchParams): Intent {
     status: 'succeeded',
     last_payment_error: null,
   };
+}
+
+/** Returns true for a key of the API that was given, or any when none was; answers every other one. */
+function takesKey(
+  { keys, refusedKeys }: { readonly keys: ReadonlySet<string>; readonly refusedKeys: string[] },
+  { headers }: IncomingMessage,
+  response: ServerResponse,
+): boolean {
+  const key = String(headers.authorization).replace('Bearer ', '');
+  if (keys.size === 0 || keys.has(key)) return true;
+  refusedKeys.push(key);
+  const { status, body } = refuse(401, { type: 'invalid_request_error', message: 'Invalid API Key provided' });
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  return false;
 }
 
 function refuse(status: number, error: object): { status: number; body: object } {

@@ -229,7 +229,7 @@ describe('settings', () => {
 describe('secrets from files', () => {
   const secrets: [SettingName, keyof Config, string, unknown][] = [
     ['TRAWL_SECRET', 'secret', key, Buffer.alloc(32, 7)],
-    ['TRAWL_SECRET_OLD', 'secretOld', key, Buffer.alloc(32, 7)],
+    ['TRAWL_SECRET_OLD', 'secretOld', `${key},${key}`, [Buffer.alloc(32, 7), Buffer.alloc(32, 7)]],
     ['TRAWL_REDIS_URL', 'redisUrl', 'redis://one', 'redis://one'],
     ['TRAWL_STRIPE_KEY', 'stripeKey', 'sk_test', 'sk_test'],
     ['TRAWL_STRIPE_WEBHOOK_SECRET', 'stripeWebhookSecret', 'whsec_x', 'whsec_x'],

@@ -5,7 +5,7 @@ import { makeSeal } from '../../src/base/seal.ts';
 const first = Buffer.alloc(32, 1);
 const second = Buffer.alloc(32, 2);
 const before = makeSeal({ secret: first });
-const after = makeSeal({ secret: second, old: first });
+const after = makeSeal({ secret: second, old: [first] });
 const stranger = makeSeal({ secret: second });
 const base64url = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=+/ ';
 const whole = fc.string({ unit: 'grapheme' });
@@ -113,7 +113,7 @@ describe('a secret', () => {
   for (const length of [0, 31, 33]) {
     it(`of ${length} bytes is refused, as the old one too`, () => {
       expect(() => makeSeal({ secret: Buffer.alloc(length) })).to.throw('32 bytes');
-      expect(() => makeSeal({ secret: first, old: Buffer.alloc(length) })).to.throw('32 bytes');
+      expect(() => makeSeal({ secret: first, old: [Buffer.alloc(length)] })).to.throw('32 bytes');
     });
   }
 });

@@ -20,6 +20,7 @@ export const dashboardSettings = [
     kind: kind.text,
     default: null,
     secret: true,
+    followed: true,
     text: 'API key for payments with Stripe; without it nothing can be bought.',
   },
   {
@@ -34,6 +35,7 @@ export const dashboardSettings = [
     kind: kind.text,
     default: null,
     secret: true,
+    followed: true,
     text: 'Secret with which Stripe signs its events; without it packs cannot be bought.',
   },
   {
@@ -54,6 +56,7 @@ export const dashboardSettings = [
     kind: kind.mailUrl,
     default: null,
     secret: true,
+    followed: true,
     text: 'Mail server for invoices and alerts; without it mails wait for a week and are dropped.',
   },
   { name: 'TRAWL_MAIL_FROM', kind: kind.mailAddress, default: null, text: 'Sender of mail.' },

@@ -11,6 +11,8 @@ export interface Setting {
   readonly absent?: string;
   /** The value may come from the file that NAME_FILE names, and is never shown. */
   readonly secret?: true;
+  /** The file of the secret is read again while a role runs. */
+  readonly followed?: true;
   /** Meaning for the operator: the thing that the value limits, its unit, and the consequence at the limit. */
   readonly text: string;
 }
@@ -77,6 +79,15 @@ export const secretKey: SettingKind<Buffer> = {
   read: (text) => {
     const bytes = Buffer.from(text, 'base64');
     return bytes.length === 32 && bytes.toString('base64') === text ? bytes : undefined;
+  },
+};
+
+/** While a secret is changed, both values are named here: which of them is the other one, the present one tells. */
+export const secretKeys: SettingKind<readonly Buffer[]> = {
+  allowed: '32 bytes in base64, or two of these with a comma between',
+  read: (text) => {
+    const keys = text.split(',').map((part) => secretKey.read(part.trim()));
+    return keys.length <= 2 && keys.every((key) => key !== undefined) ? keys : undefined;
   },
 };
 

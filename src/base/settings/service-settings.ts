@@ -40,14 +40,16 @@ export const serviceSettings = [
     default: null,
     absent: 'made once in the data folder by `trawl up`, else required',
     secret: true,
+    followed: true,
     text: "Key that signs result links and workers' tokens and encrypts webhook authorizations.",
   },
   {
     name: 'TRAWL_SECRET_OLD',
-    kind: kind.secretKey,
+    kind: kind.secretKeys,
     default: null,
     secret: true,
-    text: 'Previous or next value of TRAWL_SECRET: links, tokens and authorizations made with it are valid, too. [Its procedure](operate.md#secrets) says when to remove it.',
+    followed: true,
+    text: 'Previous value of TRAWL_SECRET, the next one, or both: links, tokens and authorizations made with them are valid, too. [Its procedure](operate.md#procedure-change-trawl_secret) says when to remove it.',
   },
   {
     name: 'TRAWL_TLS_CERT_FILE',

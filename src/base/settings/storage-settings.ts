@@ -7,7 +7,8 @@ export const storageSettings = [
     default: null,
     absent: 'a redis-server of its own in `trawl up`, else required',
     secret: true,
-    text: 'Redis that keeps the record: accounts, jobs, money, queue.',
+    followed: true,
+    text: 'Redis that keeps the record: accounts, jobs, money, queue. Of a file that changes, user and password alone are used before the next start.',
   },
   {
     name: 'TRAWL_REDIS_MEMORY',
@@ -44,7 +45,7 @@ export const storageSettings = [
     name: 'TRAWL_OBJECTS',
     kind: kind.oneOf('folder', 's3'),
     default: 'folder',
-    text: 'Where finished files and archived days of the record are kept: in the data folder or in S3, whose SDK finds the credentials.',
+    text: 'Where finished files and archived days of the record are kept: in the data folder or in S3, whose SDK finds the credentials (docs/s3.md).',
   },
   {
     name: 'TRAWL_S3_BUCKET',

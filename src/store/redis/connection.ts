@@ -1,9 +1,9 @@
 import type { Log } from '../../base/log.ts';
-import { readTopology } from './discovery.ts';
+import { followTopology } from './discovery.ts';
 import type { Durability } from './durability.ts';
 import { DurabilityWatch, type ObserveReplicas } from './durability-watch.ts';
 import { type Patience, ReconnectingConnection } from './reconnecting-connection.ts';
-import type { RedisClient } from './redis-client.ts';
+import { logInAgain, type RedisClient } from './redis-client.ts';
 import { type RecordClock, RedisClock } from './redis-clock.ts';
 import { type Listener, Subscriptions } from './subscriptions.ts';
 import { RedisTimeout, timeoutMs } from './timeout.ts';
@@ -85,12 +85,15 @@ export interface Connection {
   close(): Promise<void>;
 }
 
-/** Connects to Redis, and again whenever that is lost; fails when Redis does not answer at first. */
+/**
+ * Connects to Redis, and again whenever that is lost; fails when Redis does not answer at first. User and password of the URL may
+ * change meanwhile: a connection that is there gives the new ones within a second.
+ */
 export async function connect(
-  url: string,
+  url: string | (() => string),
   { log, observeReplicas, patience, openMs }: ConnectOptions,
 ): Promise<Connection> {
-  const topology = readTopology(url);
+  const topology = followTopology(typeof url === 'string' ? () => url : url, log);
   const clock = new RedisClock();
   const durability = new DurabilityWatch(topology.hasReplicas, observeReplicas);
   const readTime = (client: RedisClient) => clock.read(() => client.sendCommand(['TIME']));
@@ -99,6 +102,8 @@ export async function connect(
       await Promise.all([readTime(client), durability.look(client)]);
     },
     check: async (client: RedisClient) => {
+      if (!(await logInAgain(client, topology.login())))
+        log.error('redis refuses the new user or password: the next connection will fail');
       await readTime(client);
       await durability.lookAgain(client);
     },

@@ -1,4 +1,5 @@
-import { askOnce } from './redis-client.ts';
+import type { Log } from '../../base/log.ts';
+import { askOnce, loginOf } from './redis-client.ts';
 
 /** A Cluster keeps all of the record on one node, because its keys share one tag, though not always on the same. */
 export interface RedisTopology {
@@ -10,6 +11,8 @@ export interface RedisTopology {
   readonly find: (turn: number) => Promise<string>;
   /** Notes a MOVED error: this is a Cluster, so the owner of the slot must be looked up. */
   readonly moved: () => void;
+  /** User and password, as they are to be given now. */
+  readonly login: () => readonly string[];
 }
 
 /** The hash slot of `{trawl}`. */
@@ -26,6 +29,33 @@ export function readTopology(url: string): RedisTopology {
   throw new Error(
     'A Redis URL has the form redis://host:port, rediss://host:port, redis+sentinel://host:port,host:port/name or unix:///path',
   );
+}
+
+/** Reads a URL whose user and password may change; any other change of it needs a restart. */
+export function followTopology(read: () => string, log: Log): RedisTopology {
+  let seen = read();
+  let present = readTopology(seen);
+  const place = placeOf(seen);
+  const look = (): RedisTopology => {
+    const url = read();
+    if (url === seen) return present;
+    seen = url;
+    if (placeOf(url) === place) present = readTopology(url);
+    else log.error('another redis is named, which needs a restart: the one before is used');
+    return present;
+  };
+  return {
+    name: present.name,
+    hasReplicas: present.hasReplicas,
+    find: (turn) => look().find(turn),
+    moved: () => look().moved(),
+    login: () => look().login(),
+  };
+}
+
+/** A URL without its logins. */
+function placeOf(url: string): string {
+  return url.replace(/(\/\/)[^@/,]*@/g, '$1');
 }
 
 function atNodes(given: readonly string[]): RedisTopology {
@@ -47,6 +77,7 @@ function atNodes(given: readonly string[]): RedisTopology {
     moved: () => {
       isCluster = true;
     },
+    login: () => loginOf(given[0]!),
   };
 }
 
@@ -65,6 +96,7 @@ function behindSentinels([, login, hosts = '', name = '', database = '0']: reado
         return withHost(master.href, String(reply[0]), Number(reply[1]));
       }),
     moved: () => {},
+    login: () => loginOf(master.href),
   };
 }
 

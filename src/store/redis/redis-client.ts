@@ -7,6 +7,8 @@ export type RedisClient = ReturnType<typeof makeRedisClient>;
 /** Leaves the replies to a command as bytes: some strings of the record are no text. */
 export const asBytesOptions = { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } };
 
+/** Login that each connection has given last. */
+const logins = new WeakMap<RedisClient, string>();
 const connectTimeoutMs = 1_000;
 const maxCommandsInFlight = 20_000;
 
@@ -15,6 +17,7 @@ export async function openRedisClient(url: string): Promise<RedisClient> {
   const client = makeRedisClient(url);
   // Each pending command fails with the same error; without a listener it would end the process.
   client.on('error', () => {});
+  logins.set(client, String(loginOf(url)));
   try {
     await withTimeout(client.connect());
     return client;
@@ -36,6 +39,26 @@ export async function askOnce(url: string, question: string[], login?: string[])
     });
   } finally {
     client.destroy();
+  }
+}
+
+/** Returns user and password of a URL, as AUTH wants them; nothing without a password. */
+export function loginOf(url: string): readonly string[] {
+  const [, login] = /^[\w+]+:\/\/(?:([^@/]*)@)?/.exec(url) ?? [];
+  const [user = '', password = ''] = (login ?? '').split(/:(.*)/s).map(decodeURIComponent);
+  return password === '' ? [] : [user, password].filter((part) => part !== '');
+}
+
+/** Gives Redis this login where the connection gave another one; false when Redis refuses it: the connection stays what it was. */
+export async function logInAgain(client: RedisClient, login: readonly string[]): Promise<boolean> {
+  if (login.length === 0 || logins.get(client) === String(login)) return true;
+  logins.set(client, String(login));
+  try {
+    await client.sendCommand(['AUTH', ...login]);
+    return true;
+  } catch (error) {
+    if (isReply(error)) return false;
+    throw error;
   }
 }
 

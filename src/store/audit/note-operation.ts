@@ -1,0 +1,20 @@
+import type { NotedChange } from '../../model/audit.ts';
+import { type RecordStore, run, script } from '../script.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf } from './note-change.ts';
+
+/** Notes an operation in the audit log. Answers {'noted'}. */
+const noteOperationScript = script(
+  'note-operation',
+  'always',
+  noteKeyNames,
+  noteArgNames,
+  /* lua */ `${noteChange}
+note_change()
+return { 'noted' }
+`,
+);
+
+/** Notes an operator's command that is more than one script; `accountId` is '' for one that concerns the whole service. */
+export async function noteOperation(store: RecordStore, accountId: string, change: NotedChange): Promise<void> {
+  await run(store, noteOperationScript, noteOf(store, accountId, change));
+}
