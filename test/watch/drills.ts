@@ -22,7 +22,7 @@ export const drills: readonly Drill[] = [
   {
     name: 'Redis is away',
     alerts: {
-      ...{ TrawlRedisAway: 4 * minute, TrawlNoLeader: 4 * minute, TrawlApiErrors: 6 * minute },
+      ...{ TrawlRedisAway: 2 * minute, TrawlNoLeader: 3 * minute, TrawlApiErrors: 6 * minute },
       ...{ TrawlControllerErrors: 10 * minute, TrawlApiErrorsSlow: 20 * minute },
     },
     make: async ({ testbed }) => {
@@ -32,7 +32,7 @@ export const drills: readonly Drill[] = [
   },
   {
     name: 'The memory of Redis is at 80 %',
-    alerts: { TrawlRecordFull: 8 * minute },
+    alerts: { TrawlRecordFull: 6 * minute },
     make: async ({ testbed: { redis } }) => {
       const limit = (bytes: number) => redis.connection.send(['CONFIG', 'SET', 'maxmemory', String(bytes)]);
       const info = String(await redis.connection.send(['INFO', 'memory']));
@@ -43,17 +43,17 @@ export const drills: readonly Drill[] = [
   },
   {
     name: 'The object store is away',
-    alerts: { TrawlObjectStoreAway: 5 * minute, TrawlUnsettled: 20 * minute },
+    alerts: { TrawlObjectStoreAway: 3 * minute, TrawlUnsettled: 17 * minute },
     make: async (ground) => (await someRun(ground)).s3.lose(),
   },
   {
     name: 'The object store hangs',
-    alerts: { TrawlObjectStoreAway: 6 * minute, TrawlUnsettled: 20 * minute },
+    alerts: { TrawlObjectStoreAway: 4 * minute, TrawlUnsettled: 17 * minute },
     make: async (ground) => (await someRun(ground)).s3.freeze(),
   },
   {
     name: 'No controller leads',
-    alerts: { TrawlNoLeader: 4 * minute },
+    alerts: { TrawlNoLeader: 3 * minute },
     make: async ({ running, start }) => {
       await Promise.all(running('controller').map((part) => part.end('SIGKILL')));
       return async () => {
@@ -68,7 +68,7 @@ export const drills: readonly Drill[] = [
   },
   {
     name: 'Egress finds no name',
-    alerts: { TrawlEgressFails: 20 * minute, TrawlWebhooksFail: 14 * minute },
+    alerts: { TrawlEgressFails: 18 * minute, TrawlWebhooksFail: 13 * minute },
     make: async ({ dns }) => {
       const { answers } = dns;
       dns.answers = () => [];
@@ -79,7 +79,7 @@ export const drills: readonly Drill[] = [
   },
   {
     name: 'The watch is stale',
-    alerts: { TrawlWatchStale: 8 * minute },
+    alerts: { TrawlWatchStale: 6 * minute },
     make: async ({ testbed }) => {
       const { freeze, thaw } = testbed.cluster.parts['kube-apiserver'];
       freeze();
@@ -88,7 +88,7 @@ export const drills: readonly Drill[] = [
   },
   {
     name: 'Receivers refuse webhooks',
-    alerts: { TrawlWebhooksFail: 14 * minute },
+    alerts: { TrawlWebhooksFail: 13 * minute },
     make: async ({ switches }) => {
       switches.receiverStatus = 500;
       return () => {
@@ -113,7 +113,7 @@ export const drills: readonly Drill[] = [
   },
   {
     name: 'yt-dlp is 31 days old',
-    alerts: { TrawlYtDlpOld: 65 * minute },
+    alerts: { TrawlYtDlpOld: 61 * minute },
     make: async ({ prometheus }) => {
       prometheus.setRules(await rulesAt(prometheus, 31));
       return async () => prometheus.setRules(await rulesAt(prometheus));
@@ -126,7 +126,7 @@ export const drills: readonly Drill[] = [
   },
   {
     name: 'The clock of Redis moves',
-    alerts: { TrawlClockMoved: 3 * minute, TrawlClockDifference: 8 * minute },
+    alerts: { TrawlClockMoved: 1 * minute, TrawlClockDifference: 6 * minute },
     make: async ({ redisClock }) => {
       redisClock.move(3600);
       return () => redisClock.move(0);

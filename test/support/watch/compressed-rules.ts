@@ -28,11 +28,16 @@ export function compressRules(aheadSeconds = 0): string {
     });
 }
 
-/** Returns the seconds until an alert fires at the usual speed of rules, at most, when it took so many in a drill. */
+/**
+ * Returns the seconds until an alert fires at the usual speed of rules, when it took so many in a drill. What counts events in a window
+ * is as many times slower; otherwise trawl notices the fault at its usual speed, and only the `for` and the limit of an age are longer.
+ */
 export function usualSeconds(name: string, seconds: number): number {
-  const { expr = '' } = alerts.find(({ alert }) => alert === name) ?? {};
-  const [, kind, words] = /trawl_(oldest|watch)_\w+_seconds\b.*> (\d+)$/m.exec(expr) ?? [];
-  if (!kind) return seconds * clockFactor;
-  const limit = Number(words);
-  return limit + Math.max(0, seconds - limit / ageFactors[kind as 'oldest' | 'watch']) * clockFactor;
+  const { expr = '', for: held = '0s' } = alerts.find(({ alert }) => alert === name) ?? {};
+  if (/\[\d+[smhd]\]/.test(expr)) return seconds * clockFactor;
+  const heldSeconds = Number(held.slice(0, -1)) * secondsOf[held.at(-1)!]!;
+  const [, kind, limit = 0] = /trawl_(oldest|watch)_\w+_seconds\b.*> (\d+)$/m.exec(expr) ?? [];
+  const age = Number(limit);
+  const compressed = heldSeconds / clockFactor + age / (kind ? ageFactors[kind as 'oldest' | 'watch'] : 1);
+  return Math.max(0, seconds - compressed) + heldSeconds + age;
 }

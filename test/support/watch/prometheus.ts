@@ -23,6 +23,8 @@ export interface Prometheus {
   ask(query: string): Promise<readonly Series[]>;
   /** Names of the alerts that fire. */
   firing(): Promise<readonly string[]>;
+  /** Names of the alerts that fire, or will when their condition lasts. */
+  active(): Promise<readonly string[]>;
   stop(): Promise<void>;
 }
 
@@ -62,6 +64,13 @@ export async function startPrometheus(rules = 'groups: []'): Promise<Prometheus>
     if (status !== 'success') throw new Error(`${path}: ${error}`);
     return data;
   };
+  const namesOf = async (states: readonly string[]) => {
+    const { alerts } = await read('/api/v1/alerts');
+    const names: string[] = alerts
+      .filter(({ state }: Json) => states.includes(state))
+      .map(({ labels }: Json) => labels.alertname);
+    return [...new Set(names)].sort();
+  };
   return {
     url,
     setTargets,
@@ -70,13 +79,8 @@ export async function startPrometheus(rules = 'groups: []'): Promise<Prometheus>
       child.kill('SIGHUP');
     },
     ask: async (query) => (await read(`/api/v1/query?query=${encodeURIComponent(query)}`)).result,
-    firing: async () => {
-      const { alerts } = await read('/api/v1/alerts');
-      const names: string[] = alerts
-        .filter(({ state }: Json) => state === 'firing')
-        .map(({ labels }: Json) => labels.alertname);
-      return [...new Set(names)].sort();
-    },
+    firing: () => namesOf(['firing']),
+    active: () => namesOf(['pending', 'firing']),
     stop: async () => {
       if (child.kill()) await once(child, 'exit');
       remove();
