@@ -30,6 +30,7 @@ export const views = [
   '/webhooks',
   '/people',
   '/audit',
+  '/service',
   '/account',
 ];
 

@@ -19,6 +19,7 @@ import { passkeyRoutes } from '../dashboard/passkey-routes.ts';
 import { servePaymentWebhook } from '../dashboard/payment-webhook.ts';
 import { peopleRoutes } from '../dashboard/people-routes.ts';
 import { requestLogRoutes } from '../dashboard/request-log-routes.ts';
+import { serviceRoutes } from '../dashboard/service-routes.ts';
 import { makeSessionCookies } from '../dashboard/session-cookies.ts';
 import { signInRoutes } from '../dashboard/sign-in-routes.ts';
 import { topupRoutes } from '../dashboard/topup-routes.ts';
@@ -71,6 +72,7 @@ export async function serveDashboard(
       ...peopleRoutes(objects, dashboardUrl, hasMailer ? seal : null),
       ...deliveryRoutes(seal),
       ...auditRoutes(openArchived),
+      ...serviceRoutes(),
     ],
     extend: (made) => {
       servePages(made, limitOpenRequests(findCaller));

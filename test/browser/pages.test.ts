@@ -72,6 +72,12 @@ describe('the pages of the dashboard', function () {
     await operator.page.getByLabel('Account shown').fill(on.caller.slug);
     await operator.page.getByRole('button', { name: 'Show' }).click();
     await operator.page.getByRole('heading', { level: 1, name: on.caller.slug }).waitFor();
+    expect(await page.getByRole('link', { name: 'Service' }).count()).to.equal(0);
+    await operator.page.getByRole('link', { name: 'Service' }).click();
+    await operator.page.getByRole('cell', { name: 'operational' }).first().waitFor();
+    await expectFitting(operator.page);
+    await expectAccessible(operator.page);
+    await on.photograph(operator.page, 'service');
   });
 
   it('offer packs to an owner, and say why one cannot be bought', async () => {

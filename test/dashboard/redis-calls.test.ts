@@ -116,6 +116,7 @@ describe('the calls of Redis for a page of the dashboard', () => {
     const lines = (await owner.ask('GET', '/api/requests?limit=10')).json.next_cursor;
     const costs = await costsOf([
       ...shownWhole.map((page): Asked => [`GET /api/${page}`, `/api/${page}`]),
+      ['GET /api/service', '/api/service', undefined, await signedIn('', 'operator')],
       ['GET /api/jobs', `/api/jobs?limit=10&cursor=${next_cursor}`],
       ['GET /api/jobs', '/api/jobs?status=QueuedJob'],
       ['GET /api/jobs', '/api/jobs?status=Error'],

@@ -9,6 +9,7 @@ import { Overview } from '/overview.js';
 import { People } from '/people.js';
 import { Requests } from '/requests.js';
 import { ask, onReached, onSignedOut, readSession } from '/server.js';
+import { Service } from '/service.js';
 import { SignIn } from '/sign-in.js';
 import { render } from '/vendor/preact.js';
 import { Webhooks } from '/webhooks.js';
@@ -23,6 +24,7 @@ const views = [
   ['/webhooks', 'Webhooks', Webhooks],
   ['/people', 'People', People],
   ['/audit', 'Audit log', Audit],
+  ['/service', 'Service', Service],
   ['/account', 'Your sign-in', AccountPage],
 ];
 
@@ -114,7 +116,8 @@ function Frame({ session, path, address, go, load, isReached }) {
     document.querySelector('.side [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
   }, [title, jobId]);
   const may = { change: ['owner', 'member'].includes(session.role), own: session.role === 'owner' };
-  const seen = views.filter(([, , page]) => page !== Audit || may.own || session.user.operator);
+  const hidden = session.user.operator ? [] : may.own ? [Service] : [Service, Audit];
+  const seen = views.filter(([, , page]) => !hidden.includes(page));
   const choose = async (event) => {
     await ask('POST', '/api/session/account', { account: event.target.value });
     location.assign('/');
