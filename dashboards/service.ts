@@ -164,6 +164,16 @@ export const service: Board = {
         queries: { [`sort_desc(${growth('jobs_total', failed, 'code, blame')} > 0)`]: '' },
       },
     ],
+    Traces: [
+      {
+        kind: 'stack',
+        logs: 'spans are dropped: the collector does not take them',
+        title: 'Spans for the collector',
+        good: 'Empty without TRAWL_TRACES_URL, else all exported. Dropped ones mean that the collector is away or too slow; jobs notice nothing.',
+        unit: units.OpsPerSecond,
+        queries: { [rate('spans_total', '', 'outcome')]: '{{outcome}}' },
+      },
+    ],
     Webhooks: [
       {
         kind: 'lines',

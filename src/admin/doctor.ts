@@ -6,6 +6,7 @@ import { checkDashboard } from './check-dashboard.ts';
 import { checkLimits } from './check-limits.ts';
 import { checkClock, checkMachine, checkNode, checkPrograms } from './check-machine.ts';
 import { checkTls } from './check-tls.ts';
+import { checkTraces } from './check-traces.ts';
 import { UsageError } from './command.ts';
 import { type Finding, findingOf } from './doctor-finding.ts';
 import { reportError, type Terminal } from './terminal.ts';
@@ -60,7 +61,8 @@ async function checkAll({ env, err }: Terminal): Promise<Finding[]> {
     config.runner === 'kubernetes'
       ? [checkNode(process.versions.node), checkClock(Date.now()), ...(await checkSurroundings(config, env))]
       : [...(await checkMachine(config)), ...(await checkLimits(config))];
-  const machine = [...place, checkDashboard(config), ...checkBilling(config)];
+  const known = [checkDashboard(config), ...checkBilling(config), ...(await checkTraces(config))];
+  const machine = [...place, ...known];
   const tls = checkTls(config, Date.now());
   const checked = [...findings, ...machine, ...tls, ...(await checkRecord(config, log))];
   if (config.objects !== 's3') return checked;

@@ -3,6 +3,7 @@ import express, { type Express, type NextFunction, type Request, type Response }
 import { Refusal, refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
+import type { Traces } from '../base/traces.ts';
 import { type KeyText, readKey } from '../model/api-key.ts';
 import { wantsSoftFail } from '../model/request-parameters.ts';
 import type { LoggedKey, RequestLogWriter } from '../store/log/write-lines.ts';
@@ -10,6 +11,7 @@ import type { BlockedAddresses, CallerAddress, FindCaller } from './caller-addre
 import type { OpenLimit } from './open-limit.ts';
 import { type ApiReply, errorReply, sendReply, softened } from './reply.ts';
 import { hasOneHost, judgeQuery, type RequestBody, readJsonBody, requireSmallBody } from './request-syntax.ts';
+import { beginTrace, type RequestTrace, recordRequest, traceField } from './request-trace.ts';
 import { allowedMethods, keyedRoutes, openRoutes, pathTemplate, type Route } from './routes.ts';
 
 /** The parts of the API that every request passes, whatever its route. */
@@ -24,6 +26,8 @@ export interface ApiServer {
   readonly now: () => number;
   /** Aborted when the process stops: then every answer closes its connection. */
   readonly draining: AbortSignal;
+  /** `null` where no traces are sent. */
+  readonly traces: Traces | null;
   /** Status of `key_quota_exceeded` (D34). */
   readonly keyQuotaStatus: number;
   /** Complete requests that were not answered yet, those that only wait excepted; this file alone changes it. */
@@ -48,6 +52,8 @@ export interface ApiCall {
   readonly began: number;
   /** Parameters of query and body merged, without the key (D96). */
   given: Readonly<Record<string, unknown>>;
+  /** Span of the request; `null` when it is not traced. */
+  readonly trace: RequestTrace | null;
   /** The key whose request log gets a line; `null` while there is none, or when the record does not know it. */
   logged: LoggedKey | null;
 }
@@ -117,7 +123,8 @@ function startCall(server: ApiServer, route: ServedRoute | null, req: Request, r
   res.setHeader('x-content-type-options', 'nosniff');
   if (server.draining.aborted) res.setHeader('connection', 'close');
   const caller = server.findCaller(req.socket.remoteAddress, req.get('x-forwarded-for'));
-  return { req, res, route, caller, began: performance.now(), given: req.query, logged: null };
+  const trace = server.traces && route?.isTraced ? beginTrace(req.get('traceparent')) : null;
+  return { req, res, route, caller, began: performance.now(), given: req.query, trace, logged: null };
 }
 
 /** Answers a request from its first check to its line in the request log. */
@@ -135,7 +142,7 @@ async function serve(
     reply = errorReply(error, server.keyQuotaStatus);
     // A caller that is gone explains any failure.
     if (reply.status >= 500 && call.res.destroyed) reply = null;
-    if (reply?.status === 500) server.log.error('a request failed', { route: route.name, error });
+    if (reply?.status === 500) server.log.error('a request failed', { route: route.name, error, ...traceField(call) });
   }
   finish(server, call, reply);
 }
@@ -241,6 +248,7 @@ function finish(server: ApiServer, call: ApiCall, reply: ApiReply | null): void 
   const label = route?.name ?? 'other';
   server.metrics.http_requests_total.inc({ route: label, status });
   server.metrics.http_request_seconds.observe({ route: label }, seconds);
+  if (server.traces && call.trace) recordRequest(server.traces, call, reply, status, server.now());
   if (call.logged === null || route === null || reply?.isLogged) return;
   server.lines.add(call.logged, {
     at: server.now(),

@@ -8,6 +8,7 @@ import type { InspectionFailure, InspectionResult, Inspector } from '../model/in
 import { type Endpoint, isEnded, type Job } from '../model/job.ts';
 import { type CreditRequest, parseFlags, parseJobId, parseRequest, requestText } from '../model/request-parameters.ts';
 import { filterFields } from '../model/select-fields.ts';
+import { writeTraceparent } from '../model/trace-context.ts';
 import { admitCall, type NewJob, type Repeat } from '../store/access/admit-call.ts';
 import { chargeCall, type HeldCall } from '../store/access/charge-call.ts';
 import { refuseCall } from '../store/access/refuse-call.ts';
@@ -132,7 +133,8 @@ export function webhookOf(
 
 /** Returns a job as a call of its endpoint would make it. */
 export function newJob(call: KeyedCall, endpoint: Endpoint, args: Job['args'], webhook: NewJob['webhook']): NewJob {
-  return { endpoint, method: 'GET', path: routes[endpoint].paths[0], args, ip: call.caller.ip, webhook };
+  const work = { endpoint, method: 'GET', path: routes[endpoint].paths[0], args, ip: call.caller.ip, webhook };
+  return call.trace ? { ...work, trace: writeTraceparent(call.trace) } : work;
 }
 
 /** Admits a job; `fault` is the sentence about wrong parameters, which refuses it. */

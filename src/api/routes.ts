@@ -13,6 +13,8 @@ export interface Route {
   readonly maxBodyBytes?: number;
   /** True when the body is read after the key and the rate were judged; the key is not in it. */
   readonly readsBodyLate?: true;
+  /** True when a call may start work: it begins a trace, where traces are sent. */
+  readonly isTraced?: true;
   /** True when the key may also come as `Authorization: Bearer`. */
   readonly takesBearer?: true;
 }
@@ -26,18 +28,21 @@ export const keyedRoutes = {
     paths: ['/v1/video/download', '/api/v1/video/download'],
     methods: ['GET', 'POST'],
     endpoint: 'video',
+    isTraced: true,
   },
   audio: {
     name: 'audio',
     paths: ['/v1/audio/download', '/api/v1/audio/download'],
     methods: ['GET', 'POST'],
     endpoint: 'audio',
+    isTraced: true,
   },
   metadata: {
     name: 'metadata',
     paths: ['/v1/media/metadata', '/api/v1/media/metadata'],
     methods: ['GET', 'POST'],
     endpoint: 'metadata',
+    isTraced: true,
   },
   jobs: {
     name: 'jobs',
@@ -53,6 +58,7 @@ export const keyedRoutes = {
     name: 'retry',
     paths: ['/v1/jobs/:id/retry', '/api/v1/jobs/:id/retry'],
     methods: ['POST'],
+    isTraced: true,
   },
   events: {
     name: 'events',
@@ -65,6 +71,7 @@ export const keyedRoutes = {
     methods: ['POST'],
     maxBodyBytes: 2 * 1024 * 1024,
     readsBodyLate: true,
+    isTraced: true,
   },
   batch: {
     name: 'batch',
@@ -92,6 +99,7 @@ export const keyedRoutes = {
     methods: ['POST'],
     maxBodyBytes: 64 * 1024,
     takesBearer: true,
+    isTraced: true,
   },
 } as const satisfies Record<string, Route>;
 

@@ -10,7 +10,7 @@ const labels = {
   status: 'HTTP status of the answer, not masked by `soft_fail`',
   endpoint: '`video`, `audio` or `metadata`',
   outcome:
-    '`completed` or `failed` for jobs and sources, `delivered`, `retried` or `failed` for webhooks; of purchases and mails as said there',
+    '`completed` or `failed` for jobs and sources, `delivered`, `retried` or `failed` for webhooks, `exported` or `dropped` for spans; of purchases and mails as said there',
   code: 'error code of the failure (docs/errors.md), empty when completed',
   blame: '`caller`, `site` or `us`, empty when completed',
   stage:
@@ -130,6 +130,7 @@ const declared = {
   ),
   yt_dlp_info: gauge('Always 1; its label is the version of yt-dlp in use.', 'version'),
   yt_dlp_released_seconds: gauge('Unix time of the day on which the yt-dlp in use was released.'),
+  spans_total: counter('Spans for the collector of TRAWL_TRACES_URL, sent or given up.', 'outcome'),
   build_info: gauge('Always 1; its label is the version of trawl.', 'version'),
   purchases_total: counter(
     'Purchases of packs: paid, declined, refunded or disputed; capped by the monthly cap; unknown when the provider gave no answer, which is asked for again.',

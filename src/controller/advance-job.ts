@@ -1,5 +1,6 @@
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
+import type { Traces } from '../base/traces.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import {
   deadlineOf,
@@ -24,6 +25,7 @@ import { startAttempt } from '../store/jobs/start-attempt.ts';
 import type { RecordStore } from '../store/script.ts';
 import { AttemptStarter } from './attempt-starter.ts';
 import { countCancelledAttempt, countRetriedAttempt, countSettledJob } from './job-metrics.ts';
+import { traceField, traceJob } from './job-trace.ts';
 import type { StorageLane } from './storage-lane.ts';
 import { UnsettledJobs } from './unsettled-jobs.ts';
 
@@ -40,6 +42,8 @@ export interface AdvanceOptions {
   /** False while the controller starts no attempts. */
   readonly mayStart: () => boolean;
   readonly metrics: Metrics;
+  /** Absent where no traces are sent. */
+  readonly traces?: Traces | null;
   readonly log: Log;
 }
 
@@ -49,6 +53,8 @@ interface Situation {
   readonly job: Job;
   readonly runner: Runner;
   readonly seen: Seen;
+  /** When the step was decided that is carried out. */
+  readonly decidedAt: number;
 }
 
 type StepOf<D extends Step['do']> = Extract<Step, { readonly do: D }>;
@@ -123,9 +129,10 @@ export class JobAdvancer {
     return store.connection.clock.isSteady() ? (job.deadline ?? 0) : deadlineOf(job, limits, store.clock.now());
   }
 
-  #decide(situation: Situation): NextDelay {
-    const { store } = this.#options;
-    return this.#carryOut(situation, next(situation.job, situation.seen, store.clock.now(), this.#limits()));
+  #decide(situation: Omit<Situation, 'decidedAt'>): NextDelay {
+    const decidedAt = this.#options.store.clock.now();
+    const step = next(situation.job, situation.seen, decidedAt, this.#limits());
+    return this.#carryOut({ ...situation, decidedAt }, step);
   }
 
   #limits(): JobLimits {
@@ -219,7 +226,7 @@ export class JobAdvancer {
   }
 
   async #settle(
-    { term, job, runner }: Situation,
+    { term, job, runner, decidedAt }: Situation,
     { end, metadata, reason }: Omit<StepOf<'settle'>, 'do'>,
     delivered: Delivered | null,
   ): NextDelay {
@@ -229,6 +236,7 @@ export class JobAdvancer {
     if (settled.done) {
       countSettledJob(metrics, job, { end, balance: settled.balance, now: store.clock.now() });
       this.#logOf(job).info('the job ended', { status: end.status, code: end.code, charged: settled.balance });
+      this.#trace(job, decidedAt);
       await this.#clear(runner, job, { status: end.status, delivered });
     } else {
       await this.#clear(runner, job, await readJob(store, job.id));
@@ -261,8 +269,15 @@ export class JobAdvancer {
     if (!isDelivered) this.#options.lane.addOptional(prefix, () => this.#options.objects.remove(prefix));
   }
 
-  #logOf({ id, attempt }: Job): Log {
-    return this.#options.log.with({ job: id, attempt });
+  #trace(job: Job, decidedAt: number): void {
+    const { traces, store } = this.#options;
+    if (!traces || job.trace === null) return;
+    const missing = (error: unknown) => this.#logOf(job).debug('the job has no spans', { error });
+    void traceJob(traces, store, job, job.storing_since ?? decidedAt).catch(missing);
+  }
+
+  #logOf({ id, attempt, trace }: Job): Log {
+    return this.#options.log.with({ job: id, attempt, ...traceField(trace) });
   }
 }
 

@@ -1,10 +1,11 @@
-import type { AttemptProgress } from '../model/attempt-protocol.ts';
+import { type AttemptProgress, attemptStages } from '../model/attempt-protocol.ts';
 import type { Job } from '../model/job.ts';
 import { attemptNameOf } from '../runners/runner.ts';
 import { noteProgress } from '../store/jobs/note-progress.ts';
+import { noteStage } from '../store/jobs/note-stage.ts';
 import type { RecordStore } from '../store/script.ts';
 
-type NotedJob = Pick<Job, 'id' | 'account' | 'attempt'>;
+type NotedJob = Pick<Job, 'id' | 'account' | 'attempt' | 'trace'>;
 
 interface Reported {
   readonly job: NotedJob;
@@ -13,6 +14,8 @@ interface Reported {
   /** Newest report that is not written yet. */
   waiting: AttemptProgress | null;
   timer: NodeJS.Timeout | undefined;
+  /** Newest stage that the trace of the job knows; `null` when it has none. */
+  stage: string | null;
 }
 
 const betweenWritesMs = 1_000;
@@ -40,10 +43,14 @@ export class ProgressNotes {
   async report(job: NotedJob, progress: AttemptProgress): Promise<boolean> {
     const name = attemptNameOf(job.id, job.attempt);
     const known = this.#reported.get(name);
-    const one = known ?? { job, writtenAt: Number.NEGATIVE_INFINITY, waiting: null, timer: undefined };
+    const one = known ?? { job, writtenAt: Number.NEGATIVE_INFINITY, waiting: null, timer: undefined, stage: null };
     this.#reported.set(name, one);
     const isFirst = one.waiting === null;
     one.waiting = progress;
+    if (job.trace !== null && one.stage !== progress.stage) {
+      one.stage = progress.stage;
+      noteTraced(this.#store, job, progress.stage);
+    }
     const left = one.writtenAt + betweenWritesMs - performance.now();
     if (left <= 0) return this.#write(name, one);
     if (isFirst) this.#wait(name, one, left);
@@ -77,4 +84,11 @@ export class ProgressNotes {
     if (noted.refused) this.forget(job.id, job.attempt);
     return noted.done === true;
   }
+}
+
+/** Notes the stage of a traced job while its worker goes on: a stage that Redis does not take is missing in the trace alone. */
+export function noteTraced(store: RecordStore, { id, attempt, trace }: NotedJob, stage: string): void {
+  if (trace === null || !attemptStages.some((known) => known === stage)) return;
+  // The worker does not wait for it.
+  void noteStage(store, id, attempt, stage).catch(() => {});
 }

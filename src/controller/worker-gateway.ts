@@ -13,7 +13,7 @@ import type { AttemptId } from '../runners/runner.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import { recordVerdict } from '../store/jobs/record-verdict.ts';
 import type { RecordStore } from '../store/script.ts';
-import { ProgressNotes } from './progress-notes.ts';
+import { noteTraced, ProgressNotes } from './progress-notes.ts';
 
 export interface WorkerGatewayOptions {
   readonly store: RecordStore;
@@ -79,6 +79,7 @@ function makeRoutes(options: WorkerGatewayOptions): Readonly<Record<string, Gate
     },
     'POST /v1/attempt/permit': async (caller, req) => {
       const job = await readOpenAttempt(store, caller);
+      noteTraced(store, job, 'upload');
       const permitted = await permit(job, await readJson(req));
       const whole: UploadPermit = { key: permitted.key, parts: null, through_egress: false };
       return permitted.is === 'parts' ? permitted : whole;

@@ -35,7 +35,19 @@ export function makeCallByHand({ store, handlers, lines, findCaller }: ByHandPar
     const key = await ownKey(store, accountId);
     const caller = findCaller(req.socket.remoteAddress, req.get('x-forwarded-for'));
     const idle = <T>(wait: () => Promise<T>) => wait();
-    const reply = await handlers[name]({ req, res, route, caller, began, given, logged: key, key, fault: null, idle });
+    const reply = await handlers[name]({
+      req,
+      res,
+      route,
+      caller,
+      began,
+      given,
+      trace: null,
+      logged: key,
+      key,
+      fault: null,
+      idle,
+    });
     // The person has gone while the source was asked.
     if (reply !== null && !reply.isLogged) {
       lines.add(key, {

@@ -38,6 +38,9 @@ export interface AttemptProgress {
 /** Stage in which a worker records a live source, which it could not do again. */
 export const recordingStage = 'record';
 
+/** Stages of an attempt in their order. */
+export const attemptStages = ['inspect', 'fetch', recordingStage, 'convert', 'prove', 'upload'] as const;
+
 /** Body of `POST /v1/attempt/permit`: the file that is to be uploaded. */
 export interface UploadRequest {
   readonly bytes: number;

@@ -7,6 +7,21 @@ export const endpoints = ['video', 'audio', 'metadata'] as const;
 /** The three operations that cost a credit. */
 export type Endpoint = (typeof endpoints)[number];
 
+/** When an attempt reached a stage. */
+export interface StageMark {
+  readonly attempt: number;
+  readonly stage: string;
+  readonly at: number;
+}
+
+/** Trace that a job belongs to. */
+export interface JobTrace {
+  /** `traceparent` of the request that started the job. */
+  readonly parent: string;
+  /** None once the job has ended. */
+  readonly stages: readonly StageMark[];
+}
+
 /** One job as the record keeps it. Times are milliseconds, `null` when not reached. */
 export interface Job {
   readonly id: string;
@@ -46,6 +61,8 @@ export interface Job {
   readonly webhook_url: string | null;
   /** Sealed. */
   readonly webhook_authorization: string | null;
+  /** `null` for a job that is not traced. */
+  readonly trace: JobTrace | null;
 }
 
 export function isEnded(status: JobStatus): boolean {

@@ -40,7 +40,7 @@ const maxInterruptions = 10;
 
 /** Starts a controller with its workers, their gateway and its upkeep. */
 export async function buildController(parts: ControllerParts, stop: Shutdown): Promise<Controller> {
-  const { config, store, objects, inspector, metrics, log } = parts;
+  const { config, store, objects, inspector, metrics, traces, log } = parts;
   const { maxFileBytes, inspectSeconds } = config;
   const { runner, attemptOf } = await parts.openWorkers();
   stop.add('workers', () => runner.close(), 8);
@@ -55,7 +55,7 @@ export async function buildController(parts: ControllerParts, stop: Shutdown): P
   const metadataLog = log.with({ part: 'metadata runner' });
   const metadataRunner = openMetadataRunner(inspector, readMetadataJob, inspectSeconds, metadataLog);
   const controller = await startController({
-    ...{ store, objects, metrics, limits: limitsOf(config), log: log.with({ part: 'controller' }) },
+    ...{ store, objects, metrics, traces, limits: limitsOf(config), log: log.with({ part: 'controller' }) },
     shares: sharesOf(config.workers, config.reservedWorkers, config.preemptSeconds),
     runners: [runner, metadataRunner],
     runnerOf: (job) => (job.endpoint === 'metadata' ? metadataRunner : runner),
@@ -70,14 +70,14 @@ export async function buildController(parts: ControllerParts, stop: Shutdown): P
 
 /** Every controller delivers webhooks, leading or not. */
 async function startWebhooks(parts: ControllerParts, stop: Shutdown): Promise<void> {
-  const { config, store, seal, metrics, egress, log } = parts;
+  const { config, store, seal, metrics, traces, egress, log } = parts;
   const linkOf = (job: Job) => {
     const until = (job.ended_at ?? 0) + config.fileHours * hourMs;
     const isGone = job.removed_at !== null || store.clock.now() >= until;
     return isGone ? null : makeLink(job, until, parts.publicUrl(), seal.sign);
   };
   const delivery = deliverWebhooks({
-    ...{ store, seal, metrics, linkOf, log: log.with({ part: 'webhooks' }) },
+    ...{ store, seal, metrics, traces, linkOf, log: log.with({ part: 'webhooks' }) },
     proxy: egress,
     limitSeconds: config.webhookSeconds,
     gapSeconds: config.webhookGapSeconds,

@@ -16,6 +16,7 @@ import { readJsonLines } from '../archive/json-lines.ts';
 import type { Shutdown } from '../base/shutdown.ts';
 import { version } from '../base/version.ts';
 import { countCancelledJob } from '../controller/job-metrics.ts';
+import { traceJob } from '../controller/job-trace.ts';
 import { makeLink } from '../model/file-link.ts';
 import type { Job } from '../model/job.ts';
 import { noteStrayProxy } from '../store/access/stray-proxy.ts';
@@ -81,7 +82,7 @@ function makeHandlers(
   publicUrl: () => string,
   draining: AbortSignal,
 ): Pick<OpenCalls, 'handlers' | 'viewJob' | 'cancelled'> {
-  const { config, store, seal, objects, inspector, metrics, log } = parts;
+  const { config, store, seal, objects, inspector, metrics, traces, log } = parts;
   const { rereadMs = defaultRereadMs, unreadMs = defaultUnreadMs } = parts;
   const { now } = store.clock;
   const stats = cacheStats(store);
@@ -91,7 +92,11 @@ function makeHandlers(
     linkOf: (job, until) => makeLink(job, until, publicUrl(), seal.sign),
     averageSeconds: stats.averageSeconds,
   });
-  const cancelled = (job: Job) => countCancelledJob(metrics, job, now());
+  const cancelled = (job: Job) => {
+    countCancelledJob(metrics, job, now());
+    // A job without spans is missing in its trace alone.
+    if (traces && job.trace) void traceJob(traces, store, job, null).catch(() => {});
+  };
   const watchJob = makeJobWatches(store, { rereadMs, draining });
   const jobs: JobRoutes = { store, viewJob, watchJob, cancelled, log, unreadMs, draining };
   const { asyncStatus, egressAllow: exceptions, inspectSeconds } = config;

@@ -22,6 +22,7 @@ import { askInspector } from './inspector-client.ts';
 import { openKubernetesWorkers } from './kubernetes-workers.ts';
 import { openOwnCgroup } from './open-own-cgroup.ts';
 import { openRecord } from './open-record.ts';
+import { openTraces } from './open-traces.ts';
 import { isPublic } from './public-endpoint.ts';
 import { isRecordReady, openReadiness } from './readiness.ts';
 import { needsDashboardPort } from './run-dashboard.ts';
@@ -56,6 +57,7 @@ async function start(running: RunningRole): Promise<void> {
     : await openOwnCgroup(config.cgroup, join(home.path, 'cgroup'), join(home.path, 'work'), log);
   if (cgroup !== null) stop.add('cgroup', cgroup.close);
   const readiness = await openReadiness(running, ['record', 'egress', 'inspector', 'controller', 'api']);
+  const traces = await openTraces(running);
   const store = await openRecord(running, report);
   readiness.set('record', () => isRecordReady(store));
   // No worker runs yet: these files were left by workers that were killed with everything else.
@@ -79,7 +81,7 @@ async function start(running: RunningRole): Promise<void> {
   const inspectorEnv = { ...env, TRAWL_INSPECTOR_ADDRESS: `unix:${inspector.path}` };
   stop.add('inspector', keepChild('inspector', [], inspectorEnv, log), 6);
   readiness.set('inspector', () => isListening(inspector));
-  const parts = { config, store, seal, objects, inspector: askInspector(inspector), log, metrics };
+  const parts = { config, store, seal, objects, inspector: askInspector(inspector), log, metrics, traces };
   const openWorkers = isInCluster
     ? openKubernetesWorkers({ config, env: terminal.env, now: store.clock.now, metrics, log })
     : processWorkers({ ...env, TRAWL_GATEWAY_ADDRESS: `unix:${gateway.path}` }, seal, log);

@@ -27,7 +27,7 @@ export interface ServedApi {
 
 /** Serves the public API and, at a port of its own unless that runs apart, the dashboard until they are stopped. */
 export async function serveApi(parts: ApiParts, stop: Shutdown): Promise<ServedApi> {
-  const { config, store, metrics } = parts;
+  const { config, store, metrics, traces = null } = parts;
   const log = parts.log.with({ part: 'api' });
   const draining = new AbortController();
   let publicUrl = config.publicUrl;
@@ -41,6 +41,7 @@ export async function serveApi(parts: ApiParts, stop: Shutdown): Promise<ServedA
       lines,
       log,
       metrics,
+      traces,
       now: store.clock.now,
       draining: draining.signal,
       keyQuotaStatus: config.keyQuotaStatus,

@@ -5,12 +5,14 @@ import type { Metrics } from '../base/metrics.ts';
 import { findListenError } from '../base/reach-server.ts';
 import { makeSeal, type Seal } from '../base/seal.ts';
 import type { ServerAddress } from '../base/server-address.ts';
+import type { Traces } from '../base/traces.ts';
 import type { Inspector } from '../model/inspection-result.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { openObjects } from '../objects/open-objects.ts';
 import type { RecordStore } from '../store/script.ts';
 import { askInspector } from './inspector-client.ts';
 import { openRecord } from './open-record.ts';
+import { openTraces } from './open-traces.ts';
 import { isPublic } from './public-endpoint.ts';
 import { isRecordReady, type Readiness } from './readiness.ts';
 import type { RunningRole } from './run-role.ts';
@@ -39,6 +41,8 @@ export interface SharedParts {
   readonly inspector: Inspector;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Absent where no traces are sent. */
+  readonly traces?: Traces | null;
 }
 
 export async function openShared(
@@ -46,6 +50,7 @@ export async function openShared(
   readiness: Readiness,
 ): Promise<SharedParts> {
   const report = ({ about, text }: Finding) => log.warn('the record is not all well', { about, finding: text });
+  const traces = await openTraces({ config, log, metrics, stop });
   const store = await openRecord({ config, log, metrics, stop }, report);
   readiness.set('record', () => isRecordReady(store));
   const seal = sealOf(config, config.secret);
@@ -56,7 +61,7 @@ export async function openShared(
     () => isPublic(config.s3Endpoint),
   );
   await warnIfAway('inspector', config.inspectorAddress, log);
-  return { config, store, seal, objects, inspector: askInspector(config.inspectorAddress), log, metrics };
+  return { config, store, seal, objects, inspector: askInspector(config.inspectorAddress), log, metrics, traces };
 }
 
 /** Returns the seal of the present TRAWL_SECRET, or of a secret that the data folder has. */

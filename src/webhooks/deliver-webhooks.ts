@@ -3,15 +3,17 @@ import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import { rerun } from '../base/single-flight.ts';
+import type { Traces } from '../base/traces.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { DueWebhook } from '../store/webhooks/due-webhooks.ts';
 import { endWebhook } from '../store/webhooks/end-webhook.ts';
-import { readOutgoingWebhook } from '../store/webhooks/read-deliveries.ts';
+import { type OutgoingWebhook, readOutgoingWebhook } from '../store/webhooks/read-deliveries.ts';
 import { takeWebhook } from '../store/webhooks/take-webhook.ts';
 import { makeFairQueue } from './fair-queue.ts';
 import { makeDueFinder } from './find-due.ts';
 import { makeRequest, type PayloadOptions } from './payload.ts';
 import { sendWebhook, type WebhookResult } from './send-webhook.ts';
+import { beginWebhookTrace, recordWebhook } from './webhook-trace.ts';
 
 export interface DeliveryOptions extends PayloadOptions {
   readonly store: RecordStore;
@@ -23,6 +25,8 @@ export interface DeliveryOptions extends PayloadOptions {
   /** Closing cuts attempts that still run after this time. */
   readonly drainSeconds: number;
   readonly metrics: Pick<Metrics, 'webhook_deliveries_total' | 'webhook_delay_seconds'>;
+  /** Absent where no traces are sent. */
+  readonly traces?: Traces | null;
   readonly log: Log;
 }
 
@@ -109,28 +113,42 @@ async function makeAttempt(
   const { store, gapSeconds, metrics, log } = options;
   const attempt = await takeWebhook(store, due, leaseMsOf(options));
   if (attempt === null) return undefined;
-  const posted = await post(options, { jobId: due.jobId, attempt }, stop);
+  const kept = await readOutgoingWebhook(store, due.jobId);
+  const trace = options.traces && kept && beginWebhookTrace(kept);
+  const beganAt = store.clock.now();
+  const posted = await post(options, { kept, attempt, jobId: due.jobId, traceparent: trace?.traceparent }, stop);
   if (posted.is === 'failed' && stop.aborted) return undefined;
   const status = posted.is === 'answered' ? posted.status : null;
   const word = await endWebhook(store, due, attempt, { verdict: verdictOf(posted), status }, gapSeconds * 1000);
   if (word !== 'stale') metrics.webhook_deliveries_total.inc({ outcome: outcomes[word] });
   const why = posted.is === 'answered' ? undefined : posted.why;
-  log.info('an attempt to deliver a webhook ended', { job: due.jobId, attempt, outcome: word, status, why });
+  const told = { job: due.jobId, attempt, outcome: word, status, why, ...(trace && { trace_id: trace.traceId }) };
+  log.info('an attempt to deliver a webhook ended', told);
+  if (options.traces && trace) {
+    const ended = { beganAt, endedAt: store.clock.now(), attempt, outcome: word, status };
+    recordWebhook(options.traces, trace, due.jobId, ended);
+  }
   return posted.is;
+}
+
+interface Delivery {
+  readonly kept: OutgoingWebhook | null;
+  readonly jobId: string;
+  readonly attempt: number;
+  readonly traceparent: string | undefined;
 }
 
 async function post(
   options: DeliveryOptions,
-  { jobId, attempt }: { readonly jobId: string; readonly attempt: number },
+  { kept, jobId, attempt, traceparent }: Delivery,
   stop: AbortSignal,
 ): Promise<WebhookResult> {
   const { store, proxy, limitSeconds, metrics, log } = options;
-  const kept = await readOutgoingWebhook(store, jobId);
   if (kept === null) return { is: 'refused', why: 'the job is gone' };
   const now = store.clock.now();
   const endedAt = 'job' in kept.about ? kept.about.job.ended_at : null;
   if (attempt === 1 && endedAt !== null) metrics.webhook_delay_seconds.observe(Math.max(0, now - endedAt) / 1000);
-  const composed = makeRequest(kept, now, options);
+  const composed = makeRequest(kept, now, options, traceparent);
   if (composed !== null) return sendWebhook(proxy, composed, limitSeconds * 1000, stop);
   log.error('a webhook was sealed with a secret that is not known any more', { job: jobId });
   return { is: 'failed', why: 'it cannot be unsealed' };

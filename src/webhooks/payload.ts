@@ -16,6 +16,7 @@ export function makeRequest(
   kept: OutgoingWebhook,
   now: number,
   { seal, linkOf }: PayloadOptions,
+  traceparent?: string,
 ): WebhookRequest | null {
   const authorization = kept.authorization && seal.open('webhook', kept.authorization);
   const secret = kept.secret && seal.open('webhook_secret', kept.secret);
@@ -28,6 +29,7 @@ export function makeRequest(
     'user-agent': 'trawl',
     ...(authorization && { authorization }),
     ...(secret && sign(secret, content.id, now, body)),
+    ...(traceparent && { traceparent }),
     ...(kept.isReplayed && { 'x-trawl-replayed': 'true' }),
   };
   return { url: kept.url, headers, body };

@@ -10,13 +10,14 @@ import { readKey } from '../../src/model/api-key.ts';
 import { parseRequest } from '../../src/model/request-parameters.ts';
 import { openFolder } from '../../src/objects/folder-store.ts';
 import { askInspector } from '../../src/roles/inspector-client.ts';
+import { openTraces } from '../../src/roles/open-traces.ts';
 import { serveApi } from '../../src/roles/serve-api.ts';
 import { admitCall } from '../../src/store/access/admit-call.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { connect } from '../../src/store/redis/connection.ts';
 import type { RecordStore } from '../../src/store/script.ts';
 
-const [mode = '', given = '', folder = ''] = process.argv.slice(2);
+const [mode = '', given = '', folder = '', tracesUrl = ''] = process.argv.slice(2);
 const log = makeLog({ level: 'error', write: (line) => process.stderr.write(line), now: Date.now });
 
 /** Bare node:http, which gives the same answer to everything. */
@@ -63,9 +64,12 @@ async function serve(): Promise<number> {
   const objects = await openFolder({ folder, seal, now: Date.now });
   const inspector = askInspector({ path: `${folder}/none` });
   // The Redis of a bench writes no file, which strict would not admit to.
-  const config = readConfig({ TRAWL_PORT: '0', TRAWL_DASHBOARD_PORT: '0', TRAWL_DURABILITY: 'relaxed' }, () => '');
-  const parts = { config, store, seal, objects, inspector, log, metrics };
-  return (await serveApi(parts, makeShutdown())).port;
+  const ports = { TRAWL_PORT: '0', TRAWL_DASHBOARD_PORT: '0' };
+  const config = readConfig({ ...ports, TRAWL_DURABILITY: 'relaxed', TRAWL_TRACES_URL: tracesUrl }, () => '');
+  const stop = makeShutdown();
+  const traces = await openTraces({ config, log, metrics, stop });
+  const parts = { config, store, seal, objects, inspector, log, metrics, traces };
+  return (await serveApi(parts, stop)).port;
 }
 
 function listen(answer: (req: IncomingMessage, res: ServerResponse) => unknown): Promise<number> {

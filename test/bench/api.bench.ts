@@ -40,22 +40,26 @@ async function measureWith(redis: Redis, folder: string): Promise<Measurement[]>
   const admit = { key, path: '/v1/video/download?query=https%3A%2F%2Fexample.com%2Fwatch%3Fv%3Dabc&video_format=mp4' };
   const poll = { key, path: `/v1/jobs/${own}` };
   const api = await serve('api', redis.url, join(folder, 'objects'));
+  const collector = await serve('bare', JSON.stringify({ status: 200, headers: [], body: '' }));
+  const tracesUrl = `http://127.0.0.1:${collector.port}/v1/traces`;
   const servers = {
     admit: api,
     poll: api,
+    traced: await serve('api', redis.url, join(folder, 'objects'), tracesUrl),
     plain: await serve('plain', redis.url),
     bareAdmit: await serve('bare', await answerOf(api, admit)),
     barePoll: await serve('bare', await answerOf(api, poll)),
     idle: await serve('api', redis.url, join(folder, 'objects')),
   };
   try {
-    const cost = await costs(servers, { admit, poll, plain: admit, bareAdmit: admit, barePoll: poll });
+    const cost = await costs(servers, { admit, poll, traced: admit, plain: admit, bareAdmit: admit, barePoll: poll });
     const wide = await widths(api, admit);
     const streams = await holdStreams(servers.idle, await eventsOfAccounts(store), 1000);
     return [
       { what: 'admit / bare node:http, CPU', bound: { most: maxTimesBare }, ...beside(cost.admit, cost.bareAdmit) },
       { what: 'admit / the same without Express, CPU', bound: { most: 1.4 }, ...beside(cost.admit, cost.plain) },
       { what: 'poll / bare node:http, CPU', bound: { most: maxTimesBare }, ...beside(cost.poll, cost.barePoll) },
+      { what: 'admit with traces / without, CPU', ...beside(cost.traced, cost.admit) },
       { what: 'rate at 512 connections / at 64', ratio: wide, bound: { least: 0.75 }, because: 'median of rounds' },
       {
         what: 'KB of memory for each of 1,000 idle event streams',
@@ -66,7 +70,7 @@ async function measureWith(redis: Redis, folder: string): Promise<Measurement[]>
       { what: 'CPU of 1,000 idle streams, % of one core', ratio: streams.percent, because: 'their re-read every 15 s' },
     ];
   } finally {
-    for (const server of new Set(Object.values(servers))) await server.stop();
+    for (const server of new Set([...Object.values(servers), collector])) await server.stop();
   }
 }
 

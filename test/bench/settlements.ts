@@ -36,7 +36,7 @@ async function settles(redis: TestRedis): Promise<Workload> {
   const caller = await aBusyAccount(store);
   const job = {
     ...{ account: caller.accountId, key: caller.keyId, attempt: 1, webhook_url: null, webhook_authorization: null },
-    ...{ endpoint: aDownload.endpoint, path: aDownload.path, args: aDownload.args },
+    ...{ endpoint: aDownload.endpoint, path: aDownload.path, args: aDownload.args, trace: null },
   };
   let running: (EndingJob & Pick<Job, 'attempt'>)[] = [];
   const prepare = async (): Promise<void> => {

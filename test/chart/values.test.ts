@@ -30,6 +30,7 @@ const refusals: readonly (readonly [string, Readonly<Record<string, unknown>>, R
   ['workers beside the rest', { 'workers.namespace': 'media' }, /another one than that of the release/],
   ['a PriorityClass without a name', { 'workers.createPriorityClass': true }, /needs workers\.priorityClass/],
   ['no way to Redis', { 'networkPolicy.redis': [] }, /networkPolicy\.redis must name/],
+  ['no way to the collector', { 'settings.TRAWL_TRACES_URL': 'http://c:4318/v1/traces' }, /traces\.to must name/],
   ['no way to the object store', { 'networkPolicy.s3': [] }, /networkPolicy\.s3 must name/],
   ['an Ingress without its proxy', { 'api.ingress.enabled': true }, /api\.trustedProxies must name/],
   ['a route without its proxy', { 'api.httpRoute.enabled': true }, /api\.trustedProxies must name/],

@@ -14,7 +14,7 @@ interface Folder {
 const folders: Record<string, Folder> = {
   'main.ts': { may: ['all'], owns: [] },
   roles: { may: ['all'], owns: [] },
-  base: { may: [], owns: ['prom-client'] },
+  base: { may: [], owns: ['prom-client', '@opentelemetry/*'] },
   model: { may: ['base'], owns: ['ajv', 'ipaddr.js'] },
   store: { may: ['base', 'model'], owns: ['redis'] },
   objects: { may: ['base', 'model'], owns: ['@aws-sdk/*'] },
@@ -111,6 +111,13 @@ describe('imports', () => {
     const seen = loadedWith('src/client/get.ts');
     expect(seen).to.include('src/base/config.ts');
     expect(seen.filter((from) => !/^(?:node:|src\/(?:client|base|model)\/)/.test(from))).to.deep.equal([]);
+  });
+
+  it('no role loads OpenTelemetry at its start', () => {
+    const roles = sources.map(([path]) => path).filter((path) => /^src\/roles\/run-.*\.ts$/.test(path));
+    expect(loadedWith('src/roles/run-up.ts')).to.include('@opentelemetry/sdk-trace');
+    const seen = roles.flatMap((role) => loadedWith(role, 'at its start').map((from) => `${role}: ${from}`));
+    expect(seen.filter((from) => /opentelemetry|otlp/.test(from))).to.deep.equal([]);
   });
 
   it('a worker loads no package and neither HTTP nor TLS, which would cost each job processor time', () => {

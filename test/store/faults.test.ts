@@ -16,6 +16,7 @@ const others = [
     'note-release',
     'move-layout',
     'storing',
+    'note-stage',
     'tell',
     'poll',
     'usage',

@@ -45,6 +45,7 @@ export function aJob(given: Partial<Job> = {}): Job {
     removed_at: null,
     webhook_url: null,
     webhook_authorization: null,
+    trace: null,
     ...given,
   };
 }

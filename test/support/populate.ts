@@ -63,7 +63,7 @@ async function completeAll(store: TestStore, owners: ReadonlyMap<string, StoredC
 async function complete(store: TestStore, id: string, { accountId, keyId }: StoredCaller): Promise<void> {
   await startAttempt(store, holder, { id }, 1, store.clock.now() + hour);
   const { endpoint, path, args } = aDownload;
-  const asked = { endpoint, path, args, webhook_url: null, webhook_authorization: '' };
+  const asked = { endpoint, path, args, webhook_url: null, webhook_authorization: '', trace: null };
   const job = { id, account: accountId, key: keyId, attempt: 1, ...asked };
   const delivered = { key: `${id}/1/media.mp4`, bytes: 73_400_320, sha256: sha256(), content_type: 'video/mp4' };
   const settled = await settleJob(store, holder, job, { ...completed, metadata: usualMetadata(id), delivered });

@@ -14,7 +14,7 @@ MAX_FILE_BYTES JOB_SECONDS INSPECT_SECONDS ATTEMPTS QUEUE_HOURS FILE_HOURS JOB_D
 WEBHOOK_GAP_SECONDS STRIPE_KEY STRIPE_URL STRIPE_WEBHOOK_SECRET SELLER_NAME SELLER_ADDRESS SELLER_TAX SMTP_URL MAIL_FROM OIDC_ISSUER OIDC_CLIENT_ID OIDC_CLIENT_SECRET API_URL API_KEY
 GATEWAY_ADDRESS EGRESS_ADDRESS INSPECTOR_ADDRESS TERMINATION_FILE TLS_CERT_FILE TLS_KEY_FILE TLS_CA_FILE WORKER_CA_CONFIG_MAP WORKER_PLACEMENT KUBE_NAMESPACE KUBE_RATE WORKER_IMAGE
 WORKER_ACCOUNT WORKER_CPU WORKER_MEMORY WORKER_AWAY_SECONDS WORKER_START_SECONDS WORKER_RUNTIME_CLASS WORKER_PRIORITY_CLASS
-WORKER_QUEUE WORKER_HOST_USERS WORKER_CLUSTER_USER WORKER_NETWORK RESERVED_WORKERS PREEMPT_SECONDS CLOCK_FILE LOG_LEVEL LOG_FORMAT`;
+WORKER_QUEUE WORKER_HOST_USERS WORKER_CLUSTER_USER WORKER_NETWORK RESERVED_WORKERS PREEMPT_SECONDS CLOCK_FILE LOG_LEVEL LOG_FORMAT TRACES_URL`;
 
 const four = (address: string, prefix: number) => ({ family: 'ipv4', address, prefix });
 const six = (address: string, prefix: number) => ({ family: 'ipv6', address, prefix });
@@ -75,6 +75,7 @@ const accepted: [name: string, text: string, value: unknown][] = [
   ['TRAWL_KUBE_NAMESPACE', 'trawl-jobs', 'trawl-jobs'],
   ['TRAWL_LOG_LEVEL', 'debug', 'debug'],
   ['TRAWL_LOG_FORMAT', 'text', 'text'],
+  ['TRAWL_TRACES_URL', 'http://collector:4318/v1/traces', 'http://collector:4318/v1/traces'],
 ];
 
 const refused: [name: string, ...texts: string[]][] = [
@@ -144,6 +145,7 @@ const refused: [name: string, ...texts: string[]][] = [
   ['TRAWL_KUBE_NAMESPACE', 'Trawl', 'a/b'],
   ['TRAWL_LOG_LEVEL', 'loud', 'INFO'],
   ['TRAWL_LOG_FORMAT', 'xml', 'JSON'],
+  ['TRAWL_TRACES_URL', 'collector:4318', 'grpc://collector:4317', 'http://user:secret@collector:4318'],
 ];
 
 function readValue(name: string, text: string): unknown {

@@ -150,6 +150,11 @@ export const metricEvents: readonly MetricEvent[] = [
     event: 'an inspector starts',
     test: [moves, 'yt_dlp_info and yt_dlp_released_seconds'],
   },
+  {
+    metric: 'spans_total',
+    event: 'spans are sent and given up',
+    test: ['watch/traces.test.ts', 'are sent, or counted as dropped where too many wait'],
+  },
   { metric: 'build_info', event: 'a role starts', test: calls },
   {
     metric: 'purchases_total',

@@ -117,3 +117,15 @@ spec:
     - {protocol: TCP, port: {{ . }}}
     {{- end }}
 {{- end }}
+
+{{- /* From API, dashboard and controller, and the doctor that judges them, to the collector of their traces. */ -}}
+{{- define "trawl.toTraces" -}}
+{{- with .Values.networkPolicy.traces.to }}
+- to:
+    {{- toYaml . | nindent 4 }}
+  ports:
+    {{- range $.Values.networkPolicy.traces.ports }}
+    - {protocol: TCP, port: {{ . }}}
+    {{- end }}
+{{- end }}
+{{- end }}

@@ -89,6 +89,12 @@ export const serviceSettings = [
     text: '`auto` logs short lines for people on a terminal, without colours where `NO_COLOR` is set, and one JSON object per line elsewhere; `text` and `json` decide it.',
   },
   {
+    name: 'TRAWL_TRACES_URL',
+    kind: kind.webUrl,
+    default: null,
+    text: 'OTLP/HTTP address of an OpenTelemetry collector, such as `http://collector:4318/v1/traces`: API and controller send it a trace of each job. Without it nothing is traced, and the SDK of OpenTelemetry is not loaded ([traces](operate.md#traces)).',
+  },
+  {
     name: 'TRAWL_ASYNC_STATUS',
     kind: kind.oneOf(202, 200),
     default: '202',

@@ -135,6 +135,8 @@ export interface NewJob {
   readonly args: Readonly<Record<string, unknown>>;
   readonly ip: string;
   readonly webhook: JobWebhook | null;
+  /** `traceparent` of the request, where it is traced. */
+  readonly trace?: string;
 }
 
 /** One call of a credit endpoint, and what is to be recorded when it is admitted. */
@@ -197,9 +199,9 @@ function workArgs(work: CreditCall['work']) {
 }
 
 /** Returns what the record keeps of a job as one JSON text, and the receiver of its webhook. */
-export function recordedTexts({ endpoint, path, args, ip, webhook }: NewJob) {
+export function recordedTexts({ endpoint, path, args, ip, webhook, trace }: NewJob) {
   const [webhook_url, authorization] = [webhook?.url ?? '', webhook?.authorization ?? ''];
-  const asked = JSON.stringify({ endpoint, path, args, webhook_url, authorization });
+  const asked = JSON.stringify({ endpoint, path, args, webhook_url, authorization, trace });
   const receiver = webhook?.receiver ?? '';
   // Redis would store a lone surrogate as another character.
   const texts = [asked, path, ip, receiver, webhook_url, authorization];

@@ -37,7 +37,7 @@ export const endJobArgNames = [
 /** Fields of a job that its end needs: none of them ever changes. */
 export type EndingJob = Pick<
   Job,
-  'id' | 'account' | 'key' | 'endpoint' | 'path' | 'args' | 'webhook_url' | 'webhook_authorization'
+  'id' | 'account' | 'key' | 'endpoint' | 'path' | 'args' | 'webhook_url' | 'webhook_authorization' | 'trace'
 >;
 
 /** Returns the values of these keys and arguments; `texts` of the job are deflated. */

@@ -9,7 +9,16 @@ import { pairs, type RecordStore } from '../script.ts';
 /** Texts of a job that no script reads. */
 export type JobTexts = Pick<
   Job,
-  'key' | 'endpoint' | 'path' | 'args' | 'webhook_url' | 'webhook_authorization' | 'error' | 'metadata' | 'delivered'
+  | 'key'
+  | 'endpoint'
+  | 'path'
+  | 'args'
+  | 'webhook_url'
+  | 'webhook_authorization'
+  | 'error'
+  | 'metadata'
+  | 'delivered'
+  | 'trace'
 >;
 
 /** An ended job as the record keeps it: `words` are the fields that scripts read, '' where the job has none. */
@@ -118,15 +127,19 @@ const deflating = { level: 9, windowBits: 13, memLevel: 6 } as const;
 
 /** Deflates the texts of a job. */
 export function packTexts(jobId: string, texts: JobTexts): Buffer {
-  const { key, endpoint, path, args, webhook_url, webhook_authorization, error, metadata, delivered } = texts;
+  const { key, endpoint, path, args, webhook_url, webhook_authorization, error, metadata, delivered, trace } = texts;
   const list = [key, endpoint, path, args, webhook_url, webhook_authorization, error, delivered, metadata];
+  // The last text, and only where there is one: the release before reads those in front of it.
+  if (trace !== null) list.push(trace.parent);
   return deflateRawSync(JSON.stringify(list), { ...deflating, dictionary: dictionaryOf(jobId) });
 }
 
 function unpackTexts(jobId: string, packed: Uint8Array): JobTexts {
   const json = inflateRawSync(packed, { windowBits: 15, dictionary: dictionaryOf(jobId) }).toString();
-  const [key, endpoint, path, args, webhook_url, webhook_authorization, error, delivered, metadata] = JSON.parse(json);
-  return { key, endpoint, path, args, webhook_url, webhook_authorization, error, metadata, delivered };
+  const [key, endpoint, path, args, webhook_url, webhook_authorization, error, delivered, metadata, parent] =
+    JSON.parse(json);
+  const trace = parent === undefined ? null : { parent, stages: [] };
+  return { key, endpoint, path, args, webhook_url, webhook_authorization, error, metadata, delivered, trace };
 }
 
 /** The key of a delivered file begins with the id of its job. */

@@ -1,10 +1,15 @@
-import type { Job, JobStatus } from '../../model/job.ts';
+import type { Job, JobStatus, JobTrace } from '../../model/job.ts';
 import type { QueuePosition } from '../../model/job-json.ts';
 import { keys } from '../keys.ts';
 import { number, pairs, type RecordStore, text } from '../script.ts';
 import { type JobTexts, readEnds, type StoredEnd } from './ended-job.ts';
 
-type Asked = Pick<Job, 'endpoint' | 'path' | 'args'> & { readonly webhook_url: string; readonly authorization: string };
+type Asked = Pick<Job, 'endpoint' | 'path' | 'args'> & {
+  readonly webhook_url: string;
+  readonly authorization: string;
+  /** Absent in a job that is not traced. */
+  readonly trace?: string;
+};
 
 /** Webhook of a job; `authorization` is sealed. */
 export interface JobWebhook {
@@ -100,11 +105,12 @@ export async function readWebhook(store: RecordStore, id: string): Promise<JobWe
 }
 
 export function openJobOf(fields: Readonly<Record<string, string>>): StoredJob {
-  const { endpoint, path, args, webhook_url, authorization } = JSON.parse(text(fields.asked)) as Asked;
+  const { endpoint, path, args, webhook_url, authorization, trace } = JSON.parse(text(fields.asked)) as Asked;
   const job = jobOf(text(fields.id), fields, {
     ...{ key: text(fields.key), endpoint, path, args },
     webhook_url: webhook_url || null,
     webhook_authorization: authorization || null,
+    trace: trace === undefined ? null : { parent: trace, stages: stagesOf(fields) },
     error: null,
     metadata: fields.metadata ? (JSON.parse(fields.metadata) as Job['metadata']) : null,
     delivered: fields.delivered ? (JSON.parse(fields.delivered) as Job['delivered']) : null,
@@ -119,6 +125,13 @@ export function storedEndOf(id: string, { words, texts, attempts }: StoredEnd): 
 
 function webhookOf({ webhook_url: url, webhook_authorization }: Job, receiver: string | undefined): JobWebhook | null {
   return url && receiver ? { url, receiver, authorization: webhook_authorization ?? '' } : null;
+}
+
+type StoredStage = [attempt: number, sinceCreation: number, stage: string];
+
+function stagesOf({ created_at, stages = '' }: Readonly<Record<string, string>>): JobTrace['stages'] {
+  const marks = JSON.parse(`[${stages}]`) as StoredStage[];
+  return marks.map(([attempt, sinceCreation, stage]) => ({ attempt, stage, at: Number(created_at) + sinceCreation }));
 }
 
 type StoredMark = [attempt: number, sinceCreation: number, code?: string, counts?: string, reason?: string];

@@ -1,0 +1,25 @@
+import type { Traces } from '../base/traces.ts';
+import { version } from '../base/version.ts';
+import type { RunningRole } from './run-role.ts';
+
+const closeSeconds = 3;
+
+/** Opens the way to the collector, or returns `null` where the operator has configured none: the SDK of OpenTelemetry is loaded only then. */
+export async function openTraces({
+  config,
+  log,
+  metrics,
+  stop,
+}: Pick<RunningRole, 'config' | 'log' | 'metrics' | 'stop'>): Promise<Traces | null> {
+  if (config.tracesUrl === null) return null;
+  const { openOtlpTraces } = await import('../base/otlp-traces.ts');
+  const count = (outcome: string, spans: number) => metrics.spans_total.inc({ outcome }, spans);
+  const traces = openOtlpTraces({ url: config.tracesUrl, version, count, log: log.with({ part: 'traces' }) });
+  // A collector that is away must not fail the stop of the role.
+  stop.add('traces', () => Promise.race([traces.close(), passed(closeSeconds)]));
+  return traces;
+}
+
+function passed(seconds: number): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, seconds * 1000).unref());
+}

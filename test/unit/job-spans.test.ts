@@ -1,0 +1,112 @@
+import { expect } from 'chai';
+import type { EndedSpan } from '../../src/base/traces.ts';
+import type { Job } from '../../src/model/job.ts';
+import { jobSpanId, spansOfJob } from '../../src/model/job-spans.ts';
+import { aJob } from '../support/jobs.ts';
+
+const trace = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) };
+const completed = { status: 'CompletedJob', ended_at: 100, attempt: 1 } as const;
+type Ended = Partial<Parameters<typeof spansOfJob>[1]>;
+
+function spansOf(job: Partial<Job>, ended: Ended = {}): EndedSpan[] {
+  return spansOfJob(trace, { job: aJob(job), attempts: [], stages: [], settledFrom: null, ...ended });
+}
+
+/** Each span as its name below the names of its parents, with its times and what failed. */
+function shown(spans: readonly EndedSpan[]): string[] {
+  const pathOf = ({ name, parentId }: EndedSpan): string => {
+    const parent = spans.find(({ spanId }) => spanId === parentId);
+    return parent ? `${pathOf(parent)}/${name}` : name;
+  };
+  return spans.map((span) => `${pathOf(span)} ${span.beganAt}-${span.endedAt} ${span.failure ?? ''}`.trim());
+}
+
+describe('spans of a job', () => {
+  it('are the job, its wait, its attempt with stages, and its settling', () => {
+    const attempts = [
+      { attempt: 1, started_at: 10 },
+      { attempt: 1, ended_at: 100, code: 'completed' },
+    ];
+    const stages = [
+      { attempt: 1, stage: 'inspect', at: 20 },
+      { attempt: 1, stage: 'upload', at: 60 },
+    ];
+    const spans = spansOf(completed, { attempts, stages, settledFrom: 90 });
+    expect(shown(spans)).to.deep.equal([
+      'job 0-100',
+      'job/queue 0-10',
+      'job/attempt 10-90',
+      'job/attempt/start 10-20',
+      'job/attempt/inspect 20-60',
+      'job/attempt/upload 60-90',
+      'job/settle 90-100',
+    ]);
+    expect(spans[0]).to.include({ parentId: trace.spanId, spanId: jobSpanId(trace, aJob().id) });
+    expect(spans.map(({ traceId }) => traceId)).to.deep.equal(spans.map(() => trace.traceId));
+    expect(spans[2]?.attributes).to.deep.equal({
+      'trawl.job.id': aJob().id,
+      'trawl.attempt': 1,
+      'trawl.outcome': 'completed',
+      'trawl.class': 'done',
+    });
+    expect(new Set(spans.map(({ spanId }) => spanId)).size).to.equal(spans.length);
+  });
+
+  it('tell of each attempt, and of the wait in front of each', () => {
+    const attempts = [
+      { attempt: 1, started_at: 10 },
+      { attempt: 1, ended_at: 30, code: 'worker_lost', counts: 'interruption' },
+      { attempt: 2, started_at: 40 },
+      { attempt: 2, ended_at: 100, code: 'timeout' },
+    ];
+    const failed = { status: 'Error', error_code: 'timeout', ended_at: 100, attempt: 2 } as const;
+    const spans = spansOf(failed, { attempts, settledFrom: 100 });
+    expect(shown(spans)).to.deep.equal([
+      'job 0-100 timeout',
+      'job/queue 0-10',
+      'job/attempt 10-30 worker_lost',
+      'job/attempt/start 10-30',
+      'job/queue 30-40',
+      'job/attempt 40-100 timeout',
+      'job/attempt/start 40-100',
+      'job/settle 100-100',
+    ]);
+    expect(spans.map(({ attributes }) => attributes['trawl.class']).filter(Boolean)).to.deep.equal([
+      'interrupted',
+      'failed',
+    ]);
+  });
+
+  it('end with the wait of a job that was cancelled in the queue', () => {
+    const cancelled = { status: 'Error', error_code: 'cancelled', ended_at: 50 } as const;
+    expect(shown(spansOf(cancelled))).to.deep.equal(['job 0-50 cancelled', 'job/queue 0-50']);
+    const attempts = [
+      { attempt: 1, started_at: 10 },
+      { attempt: 1, ended_at: 30, code: 'timeout', counts: 'failure' },
+    ];
+    expect(shown(spansOf({ ...cancelled, attempt: 1 }, { attempts })).slice(1)).to.deep.equal([
+      'job/queue 0-10',
+      'job/attempt 10-30 timeout',
+      'job/attempt/start 10-30',
+      'job/queue 30-50',
+    ]);
+  });
+
+  it('never end before they begin, whatever clocks did', () => {
+    const attempts = [
+      { attempt: 1, started_at: 70 },
+      { attempt: 1, ended_at: 60, code: 'completed' },
+    ];
+    const stages = [
+      { attempt: 1, stage: 'inspect', at: 500 },
+      { attempt: 1, stage: 'upload', at: 1 },
+    ];
+    const spans = spansOf({ ...completed, ended_at: 60 }, { attempts, stages, settledFrom: 5 });
+    for (const span of spans.slice(3)) expect(span.endedAt, span.name).to.be.at.least(span.beganAt);
+  });
+
+  it('hold neither a URL nor a parameter of the call', () => {
+    const spans = spansOf({ ...completed, error_code: 'deleted', error: 'gone at https://example.com/?token=secret' });
+    expect(JSON.stringify(spans)).not.to.match(/example|secret|https?:/);
+  });
+});
