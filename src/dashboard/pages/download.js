@@ -1,4 +1,4 @@
-import { Action, bytes, Form, html, Notice, useAnswer, useEffect, useRef, useState } from '/elements.js';
+import { Action, Form, html, Notice, useAnswer, useEffect, useRef, useState } from '/elements.js';
 import { Progress, Status } from '/jobs.js';
 import { ask } from '/server.js';
 
@@ -85,7 +85,7 @@ function Preview({ found }) {
   return html`<div class="preview">
     ${picture && isShown && html`<img src=${picture.href} alt="" referrerpolicy="no-referrer" />`}
     ${picture && !isShown && html`<button type="button" onClick=${() => setShown(true)}>Show its picture from ${picture.host}</button>`}
-    <div><b>${found.title}</b><br />${found.channel}<br /><span class="quiet">${clock(found.duration)}</span></div>
+    <div><b>${found.title}</b>${found.channel && html`<br />${found.channel}`}<br /><span class="quiet">${clock(found.duration)}</span></div>
   </div>`;
 }
 
@@ -100,7 +100,7 @@ function Watched({ id }) {
   if (!job) return null;
   return html`<section class="card" aria-live="polite">
     <h2><a href=${`/jobs/${id}`}>${job.result?.metadata?.title ?? 'Your file'}</a> <${Status} status=${job.status} /></h2>
-    <p><${Progress} job=${job} /></p>
-    ${job.result?.sha256 && html`<p class="quiet mono">${bytes(job.result.bytes)} · SHA-256 ${job.result.sha256}</p>`}
+    <p><${Progress} job=${job} kind="button main" /></p>
+    ${job.result?.sha256 && html`<p class="quiet mono">SHA-256 ${job.result.sha256}</p>`}
   </section>`;
 }

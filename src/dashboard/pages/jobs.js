@@ -27,7 +27,8 @@ export function Status({ status }) {
   return html`<${Badge} kind=${kinds[status] ?? 'bad'}>${names[status] ?? status}<//>`;
 }
 
-export function Progress({ job }) {
+/** How far a job is; its file as a link, or as a `button` where a person waits for it. */
+export function Progress({ job, kind = '' }) {
   if (job.status === 'QueuedJob') return html`<span class="quiet">${job.queue?.reason}</span>`;
   if (job.status === 'Running') {
     const words = [
@@ -41,7 +42,7 @@ export function Progress({ job }) {
   if (job.status === 'CompletedJob') {
     const { response, bytes: size } = job.result ?? {};
     return response
-      ? html`<a href=${response} download>Download</a> <span class="quiet">${bytes(size)}</span>`
+      ? html`<a class=${kind} href=${response} download>Download</a> <span class="quiet">${bytes(size)}</span>`
       : html`<span class="quiet">its file is gone</span>`;
   }
   return html`<span class="bad">${job.error}</span>`;
@@ -89,11 +90,22 @@ function useLiveJobs(isOn) {
   useEffect(() => {
     setJobs(null);
     if (!isOn) return;
-    const source = new EventSource('/api/jobs/events');
-    source.addEventListener('jobs', (event) => setJobs(JSON.parse(event.data).jobs));
-    // The browser opens it again by itself; meanwhile the list may be old.
-    source.addEventListener('error', () => void ask('GET', '/api/sign-in').catch(() => {}));
-    return () => source.close();
+    let source;
+    let timer;
+    const open = () => {
+      source = new EventSource('/api/jobs/events');
+      source.addEventListener('jobs', (event) => setJobs(JSON.parse(event.data).jobs));
+      source.addEventListener('error', () => {
+        // The browser opens a stream that broke again by itself, but not one that was refused. Meanwhile the list may be old.
+        if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, 5_000);
+        ask('GET', '/api/sign-in').catch(() => {});
+      });
+    };
+    open();
+    return () => {
+      clearTimeout(timer);
+      source.close();
+    };
   }, [isOn]);
   return jobs;
 }

@@ -1,0 +1,132 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { setOffer } from '../../src/store/money/offers.ts';
+import { expectAccessible, startChromium, visit } from '../support/browser.ts';
+import { invited } from '../support/browser-session.ts';
+import { freePort } from '../support/free-port.ts';
+import { type Mailbox, startMailbox } from '../support/mailbox.ts';
+import { paidEvent, sendEvent } from '../support/paid-event.ts';
+import { makeService, type Service } from '../support/service.ts';
+import { type Source, startSource } from '../support/source-server.ts';
+import { type StripeStandIn, startStripe } from '../support/stripe-stand-in.ts';
+import { until } from '../support/until.ts';
+
+const email = 'ada@example.com';
+const secret = 'whsec_test';
+
+describe('the first day of a new owner', function () {
+  this.timeout(180_000);
+  const service: Service = makeService({ TRAWL_WORKERS: '1' });
+  let [mailbox, stripe, films, browser]: [Mailbox, StripeStandIn, Source, Browser] = [null!, null!, null!, null!];
+  let dashboard: string;
+  before(async () => {
+    [mailbox, stripe, films, browser] = await Promise.all([
+      startMailbox(),
+      startStripe(),
+      startSource(),
+      startChromium(),
+    ]);
+    const port = await freePort();
+    dashboard = `http://127.0.0.1:${port}`;
+    await service.start({
+      ...{ TRAWL_DASHBOARD_PORT: String(port), TRAWL_SMTP_URL: mailbox.url, TRAWL_MAIL_FROM: 'trawl@example.com' },
+      ...{ TRAWL_STRIPE_KEY: 'sk_test_1', TRAWL_STRIPE_URL: stripe.url, TRAWL_STRIPE_WEBHOOK_SECRET: secret },
+      ...{ TRAWL_SELLER_NAME: 'Films Ltd', TRAWL_SELLER_ADDRESS: '1 Main Street', TRAWL_SELLER_TAX: 'VAT 0 %' },
+    });
+  });
+  after(async () => {
+    await browser.close();
+    await service.close();
+    await Promise.all([mailbox.stop(), stripe.stop(), films.stop()]);
+  });
+
+  const photograph = async (page: Page, name: string) => {
+    if (process.env.PICTURES)
+      await page.screenshot({ path: `${process.env.PICTURES}/day-${name}.png`, fullPage: true });
+  };
+  const mailTo = async (subject: RegExp) => {
+    const find = () => mailbox.mails.find(({ to, mail }) => to === email && subject.test(mail.subject ?? '')) ?? null;
+    return (await until(find, 30, `a mail about ${subject}`))!.mail;
+  };
+
+  /** Lets the founder of an account invite the owner; returns the link in the mail. */
+  const invite = async (account: string) => {
+    const [link] = await service.withStore(async (store) => {
+      await setOffer(store, { name: 'small', title: 'Small', credits: 50, price_cents: 990, currency: 'eur' });
+      return [await invited(store, account, 'owner', 'founder@example.com')];
+    });
+    const founder = await visit(browser, dashboard);
+    await founder.page.goto(`${dashboard}/sign-in#${link}`);
+    await founder.page.getByRole('button', { name: 'Sign in' }).click();
+    await founder.page.getByRole('link', { name: 'People' }).click();
+    await founder.page.getByLabel('E-mail address').fill(email);
+    await founder.page.getByLabel('Role').selectOption('owner');
+    await founder.page.getByRole('button', { name: 'Invite' }).click();
+    await founder.page.getByText(`is on its way to ${email}`).waitFor();
+
+    const [address] = /http:\S+\/sign-in#\S+/.exec((await mailTo(/invit/i)).text ?? '') ?? [];
+    await founder.context.close();
+    return address!;
+  };
+  const downloadByHand = async (page: Page) => {
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.getByRole('link', { name: 'download a file' }).click();
+    await page.getByLabel('Address of a video or sound').fill(`${films.url}/films/clip.mp4`);
+    await page.getByRole('button', { name: 'Look at it first' }).click();
+    await page.locator('.preview b').waitFor();
+    await photograph(page, '3-look');
+    await page.getByRole('button', { name: 'Download', exact: true }).click();
+    const file = page.locator('section').filter({ hasText: 'SHA-256' });
+    await file.waitFor({ timeout: 60_000 });
+    await photograph(page, '4-file');
+    await expectAccessible(page);
+    const saved = page.waitForEvent('download');
+    await file.getByRole('link', { name: 'Download', exact: true }).click();
+    const content = readFileSync(await (await saved).path());
+    expect(await file.textContent()).to.include(createHash('sha256').update(content).digest('hex'));
+  };
+  const buyPack = async (page: Page, context: BrowserContext, account: string) => {
+    await context.route('https://checkout.example/**', (route) => route.fulfill({ body: 'the page of the provider' }));
+    await page.getByRole('link', { name: 'Billing' }).click();
+    await page.getByRole('button', { name: 'Buy' }).click();
+    await page.getByText('the page of the provider').waitFor();
+    await sendEvent(dashboard, secret, paidEvent(account, 'first'));
+    await page.goto(`${dashboard}/billing`);
+    const row = page.getByRole('row').filter({ hasText: 'Pack: 50 credits' });
+    await row.waitFor();
+    await photograph(page, '5-invoice');
+    const invoice = page.waitForEvent('download');
+    await row.getByRole('link').click();
+    expect(
+      readFileSync(await (await invoice).path())
+        .subarray(0, 5)
+        .toString(),
+    ).to.equal('%PDF-');
+    const mail = await mailTo(/invoice/i);
+    expect(mail.text).to.include('Films Ltd');
+  };
+
+  it('goes from the mail of an invitation to a file and to an invoice', async () => {
+    const { account } = await service.aCustomer({ credits: 10 });
+    const address = await invite(account);
+    const { page, context, faults } = await visit(browser, dashboard);
+    await page.goto(address);
+    await photograph(page, '1-link');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('link', { name: 'Set one' }).waitFor();
+    await photograph(page, '2-overview');
+    await page.getByRole('link', { name: 'Set one' }).click();
+    await page.getByLabel('New password').fill('correct horse');
+    await page.getByLabel('The same again').fill('correct horse');
+    await page.getByRole('button', { name: 'Set password' }).click();
+    await page.getByText('The password is set').waitFor();
+    await downloadByHand(page);
+    await buyPack(page, context, account);
+    // The file comes from the public API, and the checkout from the provider.
+    const own = new RegExp(`^asks (${service.up().url}|https://checkout\\.example)/`);
+    expect(faults.filter((fault) => !own.test(fault))).to.deep.equal([]);
+    await context.close();
+  });
+});
