@@ -38,9 +38,9 @@ export async function runRunbook(
   put('trawl', `exec '${join(root, 'trawl')}' "$@"`);
   put(
     'kubectl',
-    `case "$1 $2" in
-'logs deployment/trawl-'*) exec cat '${ground.folder}'/"\${2#deployment/trawl-}".log ;;
-'exec statefulset/trawl-redis') shift 3; program=$1; shift; exec "$program" -u '${ground.testbed.redis.url}' "$@" ;;
+    `case "$1 $2 $3" in
+'logs --selector app.kubernetes.io/component='*) exec cat '${ground.folder}'/"\${3#*=}".log ;;
+'exec statefulset/trawl-redis '*) shift 3; program=$1; shift; exec "$program" -u '${ground.testbed.redis.url}' "$@" ;;
 esac
 export KUBECONFIG='${ground.testbed.cluster.kubeconfig}' KUBECACHEDIR=/dev/null
 exec '${tool('kubectl')}' "$@"`,
