@@ -69,7 +69,8 @@ async function serve(): Promise<number> {
   const stop = makeShutdown();
   const traces = await openTraces({ config, log, metrics, stop });
   const parts = { config, store, seal, objects, inspector, log, metrics, traces };
-  return (await serveApi(parts, stop)).port;
+  const { port, dashboardPort } = await serveApi(parts, stop);
+  return mode === 'dashboard' ? dashboardPort! : port;
 }
 
 function listen(answer: (req: IncomingMessage, res: ServerResponse) => unknown): Promise<number> {

@@ -31,7 +31,8 @@ export function compareSettles(): Promise<Measurement> {
   });
 }
 
-async function settles(redis: TestRedis): Promise<Workload> {
+/** Ends jobs that run, so many at a time. */
+export async function settles(redis: TestRedis): Promise<Workload> {
   const store = storeOf(redis.connection);
   const caller = await aBusyAccount(store);
   const job = {
