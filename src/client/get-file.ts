@@ -57,7 +57,6 @@ export async function getFile(
   const noteStage = (stage: string) => note({ stage, fraction: 0, speedBytes: null, leftSeconds: null });
   const away = () => noteStage('service away');
   try {
-    noteStage('ask');
     row.job_id ??= await submit(tools, wanted.query);
     await checkParameters(tools, row.job_id);
     const seen = (job: SeenJob) => {

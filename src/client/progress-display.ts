@@ -84,7 +84,7 @@ const waiting: FileProgress = { stage: '', fraction: 0, speedBytes: null, leftSe
 /** Returns the mean of all files, the stage of the first that is open, and the speed and the time of all that are in this stage. */
 function totalOf(files: readonly FileState[], now: number): ShownProgress {
   const open = files.filter(({ hasEnded }) => !hasEnded);
-  const stage = open.find((file) => file.stage !== '')?.stage ?? '';
+  const stage = open.find((file) => file.stage !== '')?.stage ?? 'ask';
   const shown = open.filter((file) => file.stage === stage && now - file.at < staleMs);
   const speeds = shown.flatMap(({ speedBytes }) => speedBytes ?? []);
   // The time of a file that is elsewhere is not known, and without it that of the others would be untrue.
