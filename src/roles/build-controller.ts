@@ -16,6 +16,7 @@ import type { AttemptId, Runner } from '../runners/runner.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import { channels } from '../store/keys.ts';
 import { deliverWebhooks } from '../webhooks/deliver-webhooks.ts';
+import { testReceivers } from '../webhooks/test-receivers.ts';
 import type { SharedParts } from './shared.ts';
 import { certificateFilesOf, openListener } from './socket.ts';
 import { startBilling } from './start-billing.ts';
@@ -85,6 +86,10 @@ async function startWebhooks(parts: ControllerParts, stop: Shutdown): Promise<vo
   });
   stop.add('webhooks', delivery.close, 5);
   stop.add('hints for webhooks', await store.connection.subscribe(channels.webhooks, delivery.wake));
+  const sending = { store, seal, proxy: egress, limitSeconds: config.webhookSeconds };
+  const tests = testReceivers({ ...sending, log: log.with({ part: 'webhooks' }) });
+  stop.add('tests of receivers', tests.close, 3);
+  stop.add('hints for tests', await store.connection.subscribe(channels.receiverTests, tests.hear));
 }
 
 /** Only the leading controller sweeps, verifies the ledgers and sets the gauges. */

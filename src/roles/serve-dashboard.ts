@@ -18,6 +18,7 @@ import { servePages } from '../dashboard/page-files.ts';
 import { passkeyRoutes } from '../dashboard/passkey-routes.ts';
 import { servePaymentWebhook } from '../dashboard/payment-webhook.ts';
 import { peopleRoutes } from '../dashboard/people-routes.ts';
+import { receiverTestRoutes } from '../dashboard/receiver-test-routes.ts';
 import { requestLogRoutes } from '../dashboard/request-log-routes.ts';
 import { serviceRoutes } from '../dashboard/service-routes.ts';
 import { makeSessionCookies } from '../dashboard/session-cookies.ts';
@@ -71,6 +72,7 @@ export async function serveDashboard(
       ...checkoutRoutes({ store, provider, dashboardUrl }),
       ...peopleRoutes(objects, dashboardUrl, hasMailer ? seal : null),
       ...deliveryRoutes(seal),
+      ...receiverTestRoutes(config.egressAllow),
       ...auditRoutes(openArchived),
       ...serviceRoutes(),
     ],

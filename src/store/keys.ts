@@ -6,7 +6,7 @@ const tag = '{trawl}';
 const one = (name: string) => `${tag}:${name}`;
 
 /** Ids that keys are made of, by the names that callers of scripts give them. `hash`: SHA-256 of the text of an API key. */
-type IdName = 'accountId' | 'jobId' | 'batchId' | 'keyId' | 'hash' | 'endpoint' | 'personId';
+type IdName = 'accountId' | 'jobId' | 'batchId' | 'keyId' | 'hash' | 'endpoint' | 'personId' | 'testId';
 
 /** Makes the keys that differ by one id. */
 function of<const N extends IdName>(idName: N, name: string) {
@@ -148,6 +148,11 @@ export const keys = {
   /** Sorted set: short ids of an account's jobs and batches that have a webhook, by its creation. */
   deliveries: of('accountId', 'deliveries'),
 
+  /** String: JSON of a test of a receiver that a person asked for; expires by itself. */
+  receiverTest: of('testId', 'receiver_test'),
+  /** String: JSON of how far it has come, from the controller that took it; expires by itself. */
+  receiverTestResult: of('testId', 'receiver_test_result'),
+
   /** Hash: receiver of webhooks → how many in a row were given up, when its owners were told, and when the last failed; expires by itself. */
   failingHooks: of('accountId', 'failing_hooks'),
 
@@ -196,6 +201,8 @@ export const channels = {
   work: one('work'),
   /** A webhook may be sent. */
   webhooks: one('webhooks_due'),
+  /** A receiver is to be tested: the id of the test. */
+  receiverTests: one('receiver_tests'),
   /** The job changed. */
   job: of('jobId', 'changed'),
   /** The blocked addresses changed. */

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { Seal } from '../base/seal.ts';
 import type { Job } from '../model/job.ts';
 import { webhookBody } from '../model/job-json.ts';
+import { writeTime } from '../model/timestamp.ts';
 import type { OutgoingWebhook } from '../store/webhooks/read-deliveries.ts';
 import type { WebhookRequest } from './send-webhook.ts';
 
@@ -18,21 +19,44 @@ export function makeRequest(
   { seal, linkOf }: PayloadOptions,
   traceparent?: string,
 ): WebhookRequest | null {
-  const authorization = kept.authorization && seal.open('webhook', kept.authorization);
-  const secret = kept.secret && seal.open('webhook_secret', kept.secret);
-  if (authorization === null || secret === null) return null;
-  const { about } = kept;
+  const { about, isReplayed } = kept;
   const content = 'job' in about ? webhookBody(about.job, linkOf(about.job)) : about.batch;
+  const more = { ...(traceparent && { traceparent }), ...(isReplayed && { 'x-trawl-replayed': 'true' }) };
+  return compose(kept, content, more, now, seal);
+}
+
+/** Returns the post of a test: signed as any other, with a body that tells of no job. */
+export function makeTestRequest(
+  to: SealedReceiver,
+  id: string,
+  now: number,
+  seal: PayloadOptions['seal'],
+): WebhookRequest | null {
+  const content = { id, type: 'test', created_at: writeTime(now) };
+  return compose(to, content, { 'x-trawl-test': 'true' }, now, seal);
+}
+
+type SealedReceiver = Pick<OutgoingWebhook, 'url' | 'authorization' | 'secret'>;
+
+function compose(
+  to: SealedReceiver,
+  content: object & { readonly id: string },
+  more: Readonly<Record<string, string>>,
+  now: number,
+  seal: PayloadOptions['seal'],
+): WebhookRequest | null {
+  const authorization = to.authorization && seal.open('webhook', to.authorization);
+  const secret = to.secret && seal.open('webhook_secret', to.secret);
+  if (authorization === null || secret === null) return null;
   const body = JSON.stringify(content);
   const headers = {
     'content-type': 'application/json',
     'user-agent': 'trawl',
     ...(authorization && { authorization }),
     ...(secret && sign(secret, content.id, now, body)),
-    ...(traceparent && { traceparent }),
-    ...(kept.isReplayed && { 'x-trawl-replayed': 'true' }),
+    ...more,
   };
-  return { url: kept.url, headers, body };
+  return { url: to.url, headers, body };
 }
 
 /** The three headers of Standard Webhooks. */

@@ -1,8 +1,14 @@
+import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
+import { makeSeal } from '../../src/base/seal.ts';
+import { channels } from '../../src/store/keys.ts';
 import { setOffer } from '../../src/store/money/offers.ts';
+import { testReceivers } from '../../src/webhooks/test-receivers.ts';
 import { invited } from '../support/browser-session.ts';
 import { expectFocus, pressAt, tabTo, typeAt } from '../support/keyboard.ts';
+import { startReceiverProxy } from '../support/receiver-proxy.ts';
+import { aLog } from '../support/redis.ts';
 import { eachWithVisits, type VisitedDashboard } from '../support/visited-dashboard.ts';
 
 const offer = { name: 'small', title: 'Small', credits: 50, price_cents: 500, currency: 'eur' };
@@ -128,6 +134,30 @@ describe('the dashboard by the keyboard alone', function () {
     await pressAt(page, button(page, 'Switch off'));
     await button(page, 'Switch on').waitFor();
     await expectFocus(button(page, 'Switch on'));
+  });
+
+  it('sends a test to a receiver and reads what came back', async () => {
+    const forwarder = await startReceiverProxy();
+    const { store } = on.api;
+    const seal = makeSeal({ secret: randomBytes(32) });
+    const sending = { store, seal, proxy: forwarder.address, limitSeconds: 5, log: aLog().log };
+    const tests = testReceivers(sending);
+    const unsubscribe = await store.connection.subscribe(channels.receiverTests, tests.hear);
+    forwarder.answer('hooks.example.com', 204, 500);
+    const page = await enter('Webhooks');
+    await typeAt(page, page.getByLabel('Address of the receiver'), 'http://hooks.example.com/trawl');
+    await page.keyboard.press('Enter');
+    await page.getByRole('status').filter({ hasText: 'The receiver answered 204' }).waitFor();
+    await on.photograph(page, 'receiver-test');
+    await pressAt(page, button(page, 'Send a test'));
+    await page.getByRole('alert').filter({ hasText: 'The receiver answered 500' }).waitFor();
+    const params = { query: 'https://example.com/film.mp4', webhook_url: 'http://nobody.example.com/' };
+    const { json } = await on.api.get('/v1/video/download', on.caller.key, params);
+    await on.show(page, `/jobs/${json.job_id}`);
+    await pressAt(page, button(page, 'Send its receiver a test'));
+    await page.getByRole('alert').filter({ hasText: 'The host took no connection' }).waitFor();
+    await on.photograph(page, 'receiver-test-of-job');
+    await Promise.all([unsubscribe(), tests.close(), forwarder.close()]);
   });
 
   it('makes and removes a signing secret, invites and removes a person', async () => {

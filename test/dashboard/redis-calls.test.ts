@@ -82,6 +82,8 @@ describe('the calls of Redis for a page of the dashboard', () => {
     await until(hasLines, 10, 'the lines of the calls are written');
   };
 
+  const aTest = async () => (await owner.ask('POST', '/api/webhooks/tests', { url: webhook_url })).json.test;
+
   /** What a request cost, by the method and the path that it had. */
   const costOf = async (method: string, path: string, body?: unknown, browser = owner) => {
     const before = calls.requests.length;
@@ -129,6 +131,7 @@ describe('the calls of Redis for a page of the dashboard', () => {
       ['GET /api/requests', `/api/requests?limit=10&cursor=${lines}`],
       ['GET /api/requests', '/api/requests?status=5xx&text=none'],
       ['GET /api/webhooks', '/api/webhooks?failed=true'],
+      ['GET /api/webhooks/tests/:id', `/api/webhooks/tests/${await aTest()}`],
       ['GET /api/purchases/:id/invoice.pdf', `/api/purchases/${purchase}/invoice.pdf`],
     ]);
     expectAll(costs, maxShown, (route) => route.startsWith('GET'));
@@ -158,6 +161,8 @@ describe('the calls of Redis for a page of the dashboard', () => {
       ['DELETE /api/jobs/:id', `/api/jobs/${byStatus('QueuedJob')}`],
       ['POST /api/jobs/:id/retry', `/api/jobs/${byStatus('Error')}/retry`, {}],
       ['POST /api/webhooks/:id/replay', `/api/webhooks/${byStatus('Error')}/replay`, {}],
+      ['POST /api/webhooks/tests', '/api/webhooks/tests', { job: byStatus('Error') }],
+      ['POST /api/webhooks/tests', '/api/webhooks/tests', { url: webhook_url }],
       ['POST /api/webhooks/secret', '/api/webhooks/secret', {}],
       ['DELETE /api/webhooks/secret', '/api/webhooks/secret'],
       ['PUT /api/alerts', '/api/alerts', { enabled: false }],

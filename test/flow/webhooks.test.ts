@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { readDelivery, type StoredDelivery } from '../../src/store/webhooks/read-deliveries.ts';
+import { askForTest, readTest } from '../../src/store/webhooks/receiver-tests.ts';
 import { freePort } from '../support/free-port.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { makeService, type Service } from '../support/service.ts';
@@ -70,6 +71,34 @@ describe('webhooks through trawl up', function () {
     expect(ids.map((id) => receiver.of(id).length)).to.deep.equal([3, 3, 3, 0]);
     expect(inside.posted, 'where the redirect leads').to.deep.equal([]);
     for (const { body } of receiver.posted) expect(body).to.include({ status: 'Error' });
+  });
+
+  it('may be tested: a person who asks for a test reads what the receiver answered', async () => {
+    const { account } = await service.aCustomer();
+    const test = { account, url: `${receiver.url}/tested`, authorization: '' };
+    const result = async () => {
+      const id = await service.withStore((store) => askForTest(store, test));
+      return until(
+        async () => {
+          const found = await service.withStore((store) => readTest(store, account, id));
+          return found?.state === 'ended' ? found : null;
+        },
+        20,
+        'the test has ended',
+      );
+    };
+    // The proxy may begin to listen after the API does.
+    const answered = await until(
+      async () => {
+        const found = await result();
+        return found?.status ? found : null;
+      },
+      30,
+      'the receiver has answered a test',
+    );
+    expect(answered).to.include({ delivered: true, status: 200 });
+    const posted = receiver.posted.filter(({ path }) => path === '/tested');
+    expect(posted.map(({ body }) => body.type)).to.deep.equal(['test']);
   });
 
   it(`${dueToDead} due webhooks to a dead host delay one to a live host by less than two seconds`, async function () {

@@ -11,6 +11,7 @@ import {
   useState,
   Waiting,
 } from '/elements.js';
+import { JobReceiver } from '/receiver-test.js';
 import { ask } from '/server.js';
 
 const kinds = { CompletedJob: 'good', Running: 'warn', QueuedJob: '' };
@@ -144,6 +145,7 @@ export function Job({ id, may, go }) {
             : html`<${Action} run=${retry}>Start it again<//>`
         }
         ${job.timeline.some(({ source }) => source === 'webhook') && html`<${Action} run=${replay}>Send its webhook again<//>`}
+        ${job.args.webhook_url && html`<${JobReceiver} id=${id} />`}
       </div>`
       }
     </section>

@@ -1,4 +1,5 @@
 import { Action, Badge, Copy, Dialog, html, Moment, Table, useAnswer, useState, Waiting } from '/elements.js';
+import { ReceiverForm } from '/receiver-test.js';
 import { ask } from '/server.js';
 
 const kinds = { delivered: 'good', failed: 'bad', due: 'warn' };
@@ -54,7 +55,8 @@ export function Webhooks({ address, may }) {
         <${Action} run=${renew} confirm="Make a new secret? Deliveries are signed with it from now on, and with no other.">Make a new secret<//>
         <${Action} kind="danger" run=${() => ask('DELETE', '/api/webhooks/secret')} confirm="Send webhooks without a signature from now on?">Remove it<//>
       </div>
-    </section>`
+    </section>
+    <${ReceiverForm} />`
     }
     <p><a href=${isFailed ? '/webhooks' : '/webhooks?failed=true'}>${isFailed ? 'Show all' : 'Show failed ones only'}</a></p>
     <section class="card"><${Table} caption="Deliveries, newest first" columns=${columns} rows=${json.webhooks} none="No webhook yet." /></section>

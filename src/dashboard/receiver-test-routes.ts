@@ -1,0 +1,59 @@
+import { limitReceiverTests } from '../api/change-limit.ts';
+import { refuse } from '../base/errors.ts';
+import type { AddressException } from '../base/settings/kinds.ts';
+import { judgeUrl, maxWebhookUrlLength } from '../model/caller-url.ts';
+import { parseJobId } from '../model/request-parameters.ts';
+import { readStoredAtOnce } from '../store/jobs/read-job.ts';
+import type { RecordStore } from '../store/script.ts';
+import { askForTest, readTest } from '../store/webhooks/receiver-tests.ts';
+import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
+import { requireText } from './given-values.ts';
+
+/**
+ * Routes about tests of receivers: a controller sends them, because only it may reach the proxy for addresses of callers. A test changes
+ * nothing of the account, so the audit log has no entry of it. `exceptions`: addresses that are open though they are not public.
+ */
+export function receiverTestRoutes(exceptions: readonly AddressException[]): DashboardRoute[] {
+  const limit = limitReceiverTests();
+  return [
+    {
+      method: 'POST',
+      path: '/api/webhooks/tests',
+      changes: 'webhooks',
+      handle: async (call) => {
+        const { store, accountId } = call;
+        const receiver = Object.hasOwn(call.given, 'job')
+          ? await receiverOfJob(store, accountId, requireText(call.given, 'job', 100))
+          : { url: readUrl(call, exceptions), authorization: '' };
+        await limit(accountId);
+        const id = await askForTest(store, { account: accountId, ...receiver });
+        return { status: 202, body: { test: id } };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/webhooks/tests/:id',
+      handle: async ({ req, store, accountId }) => {
+        const test = accountId === '' ? null : await readTest(store, accountId, String(req.params.id));
+        if (test === null) throw refuse('not_found', 'Nothing came back from this test: send another one');
+        return { status: 200, body: test };
+      },
+    },
+  ];
+}
+
+function readUrl({ given }: DashboardCall, exceptions: readonly AddressException[]): string {
+  const judged = judgeUrl(requireText(given, 'url', maxWebhookUrlLength), exceptions, maxWebhookUrlLength);
+  if (!judged.ok) throw refuse('bad_request', `Bad Request: url ${judged.sentence}`);
+  return judged.href;
+}
+
+/** Returns the receiver that a job of the account names, with the `Authorization` that it gave. */
+async function receiverOfJob(store: RecordStore, accountId: string, text: string) {
+  const id = parseJobId(text);
+  const found = id.ok ? await readStoredAtOnce(store, id.jobId) : null;
+  if (found?.job.account !== accountId) throw refuse('not_found', 'There is no such job');
+  const { url = '', authorization = '' } = found.webhook ?? {};
+  if (url === '') throw refuse('not_found', 'This job has no webhook');
+  return { url, authorization };
+}

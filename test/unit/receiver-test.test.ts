@@ -1,0 +1,49 @@
+import { expect } from 'chai';
+import { egressVerdicts } from '../../src/base/egress-verdict.ts';
+import { describeTest } from '../../src/model/receiver-test.ts';
+
+const sentenceOf = (why: string, is: 'failed' | 'refused' = 'failed') => {
+  const test = describeTest({ is, why }, 12);
+  return test.state === 'ended' ? test.sentence : '';
+};
+
+const away = 'The proxy through which webhooks go is away at this moment, so nothing was sent: try again.';
+
+describe('what a person reads of a test of a receiver', () => {
+  it('is a sentence of its own for each verdict of egress', () => {
+    const unknown = sentenceOf('read ECONNRESET');
+    const told = egressVerdicts
+      .filter((verdict) => verdict !== 'open')
+      .map((verdict) => sentenceOf(verdict, 'refused'));
+    expect(new Set([...told, unknown]).size).to.equal(told.length + 1);
+  });
+
+  for (const [why, sentence] of [
+    ['self-signed certificate', 'The host has no certificate that is trusted for its name.'],
+    ['connect ENOENT /data/egress.sock', away],
+    ['getaddrinfo EAI_AGAIN trawl-egress', away],
+    ['socket hang up', 'The connection broke off before an answer came.'],
+    ['toString', 'The connection broke off before an answer came.'],
+  ] as const) {
+    it(`hides the error "${why}" behind a sentence`, () => {
+      expect(sentenceOf(why)).to.equal(sentence);
+    });
+  }
+
+  for (const [status, delivered] of [
+    [199, false],
+    [200, true],
+    [299, true],
+    [300, false],
+    [404, false],
+  ] as const) {
+    it(`${delivered ? 'counts' : 'does not count'} ${status} as delivered`, () => {
+      expect(describeTest({ is: 'answered', status }, 7.4)).to.include({ delivered, status, took_ms: 7 });
+    });
+  }
+
+  it('says how long a receiver was waited for', () => {
+    const test = describeTest({ is: 'hung', why: 'no answer in time' }, 10_003);
+    expect(test).to.include({ sentence: 'The receiver gave no answer within 10 s.', status: null });
+  });
+});
