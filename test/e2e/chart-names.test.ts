@@ -17,6 +17,7 @@ import type { Json } from '../support/json.ts';
 import { aFolder } from '../support/redis.ts';
 import { type Sentinels, startSentinels } from '../support/sentinel.ts';
 import { until } from '../support/until.ts';
+import { expectEachChargedOnce, listWorkers, maxInFlight, submitInFlight } from './jobs-in-flight.ts';
 
 /** As many letters as Helm allows. */
 const longest = 'r'.repeat(53);
@@ -58,15 +59,39 @@ function testReleases(this: Mocha.Suite): void {
     expect(api.spec.containers[0].image).to.match(new RegExp(`^${older.registry}/trawl-server:`));
   });
 
+  it(`is upgraded to this release and rolled back with ${maxInFlight} jobs in flight, and charges each once`, async () => {
+    const key = await ground.openAccount(longest, 'films', 100);
+    const ids: string[] = [];
+    const change = async (image: RegExp, ...words: readonly string[]) => {
+      const flight = await submitInFlight(ground, key);
+      ids.push(...flight.ids);
+      expect(flight.pods).to.have.length(maxInFlight);
+      const api = await ground.podOf('api');
+      expect(api.spec.containers[0].image).to.match(image);
+      let isOver = false;
+      const changed = succeed(...words).finally(() => (isOver = true));
+      // Jobs that are submitted meanwhile wait or start.
+      while (!isOver) {
+        ids.push(await ground.submit(key, '/films/clip.mp4'));
+        await pause(5_000);
+      }
+      await changed;
+      expect(await listWorkers(ground)).to.include.members([...flight.pods]);
+      flight.letGo();
+      await expectEachChargedOnce(ground, longest, { key, credits: 100, ids });
+    };
+    await change(new RegExp(`^${older.registry}/`), 'upgrade', longest, chart, ...ground.values);
+    await change(/^trawl-server:/, 'rollback', longest, '1', '--wait', '--timeout', '240s');
+    await succeed('upgrade', longest, chart, ...ground.values);
+  });
+
   it('loses nothing that was answered when the primary is killed under load, and answers again within 10 s', async () => {
     const key = await ground.openAccount(longest, 'load', 100);
     const { awayMs, ids } = await callWhile(ground, key, () => sentinels.killPrimary());
     console.log(`        away for ${(awayMs / 1000).toFixed(1)} s`);
     expect(awayMs).to.be.lessThan(load.mostMs);
     expect(ids.size).to.equal(load.calls);
-    expect(await listFailed(ground, key, [...ids])).to.deep.equal([]);
-    expect(await ground.ask(key, '/v1/usage')).to.include({ remaining: 100 - load.calls, held: 0 });
-    expect(await verifyLedger(ground, longest)).to.deep.include({ ok: true, problems: [] });
+    await expectEachChargedOnce(ground, longest, { key, credits: 100, ids: [...ids] });
   });
 
   it('is removed, and installed again as x, whose test passes', async () => {
@@ -97,23 +122,6 @@ function testReleases(this: Mocha.Suite): void {
       await webhook.remove();
     }
   });
-}
-
-/** Waits until all of these jobs have ended, and returns those that did not complete. */
-async function listFailed(ground: ChartGround, key: string, ids: readonly string[]): Promise<Json[]> {
-  const ended = async (): Promise<Json[] | null> => {
-    const { jobs } = await ground.ask(key, '/v1/jobs?limit=100').catch(() => ({}));
-    const isOver = jobs && ids.every((id) => jobs.some((job: Json) => job.id === id && job.success !== null));
-    return isOver ? jobs : null;
-  };
-  const jobs = (await until(ended, 120, `${ids.length} jobs end`)) ?? [];
-  return jobs.filter(({ id, success }) => ids.includes(id) && success !== true);
-}
-
-async function verifyLedger({ cluster }: ChartGround, release: string): Promise<Json> {
-  const line = ['node', '/opt/trawl/src/main.ts', 'admin', 'ledger', 'verify', '--json'];
-  const words = ['exec', '-n', namespace, controllerOf(release), '--', ...line];
-  return JSON.parse(await kubectl(cluster, words));
 }
 
 /** Submits jobs at a steady rate while something is broken; returns them with the longest time without an answer from then on. */

@@ -1,28 +1,48 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
+import { openBackup } from '../../src/backup/backup-manifest.ts';
+import { makeAccountId, makeKey } from '../../src/model/api-key.ts';
 import { chart } from '../support/chart.ts';
 import {
   type ChartGround,
+  controllerOf,
   namespace,
   type ReachableRedis,
   startChartGround,
   workersNamespace,
 } from '../support/cluster/chart-ground.ts';
-import { kubectl } from '../support/cluster/kubectl.ts';
+import { apply, kubectl } from '../support/cluster/kubectl.ts';
 import { type PolicyAgent, startPolicyAgent } from '../support/cluster/policy-agent.ts';
 import { startTcpProxy } from '../support/cluster/tcp-proxy.ts';
 import { startTestServer } from '../support/redis.ts';
 import { until } from '../support/until.ts';
+import { expectEachChargedOnce, listWorkers, maxInFlight, submitInFlight } from './jobs-in-flight.ts';
+import { followNotes } from './notes.ts';
 import { allowedWays, findWays, listTargets } from './pod-ways.ts';
+
+const volume = ['volumes', 'backups'];
+const backupPods = 'app.kubernetes.io/component=backup';
 
 describe('the chart on a real node', function () {
   this.timeout(900_000);
   let ground: ChartGround;
   let agent: PolicyAgent | undefined;
+  let notes = '';
   let succeed: ChartGround['succeed'];
+  const firstKey = makeKey(makeAccountId(randomBytes(16)), randomBytes(32));
 
   before(async () => {
     ground = await startChartGround(openRedis);
     succeed = ground.succeed;
+    const first = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'first', namespace },
+      stringData: { key: firstKey },
+    };
+    await apply(ground.cluster, first, ...makeBackupVolume(ground));
   });
   after(async () => {
     await agent?.close();
@@ -30,19 +50,32 @@ describe('the chart on a real node', function () {
   });
 
   /** A removal waits for open jobs. */
-  const soon = ['--set', 'uninstall.waitSeconds=1'];
+  const more = [
+    ...['--set', 'uninstall.waitSeconds=1,bootstrap.existingSecret=first,backup.existingClaim=backups'],
+    ...['--set', 'workers.priorityClass=media-workers,workers.createPriorityClass=true'],
+  ];
   const testOf = (name: string) => ['test', 'trawl', '--logs', '--filter', `name=${name}`, '--timeout', '240s'];
 
   it('is installed with one command, and every pod is ready', async () => {
-    const said = await succeed('install', 'trawl', chart, ...ground.values, ...soon);
-    expect(said).to.include('Three commands lead to the first file');
-    const { items } = JSON.parse(await kubectl(ground.cluster, ['get', 'pods', '-n', namespace, '-o', 'json']));
+    notes = await succeed('install', 'trawl', chart, ...ground.values, ...more);
+    const running = ['get', 'pods', '-n', namespace, '--field-selector=status.phase=Running', '-o', 'json'];
+    const { items } = JSON.parse(await kubectl(ground.cluster, running));
     expect(items).to.have.length(4);
+  });
+
+  it('has an account with the key of a Secret', async () => {
+    expect(await ground.ask(firstKey, '/v1/usage')).to.include({ remaining: 100 });
+  });
+
+  it('prints three commands that lead to the first file', async () => {
+    const job = JSON.parse((await followNotes(ground, notes)).trim().split('\n').at(-1) ?? '');
+    expect(job).to.include({ success: true });
+    expect(job.result.response).to.match(/^http:\/\/trawl\.test\//);
   });
 
   it('has a doctor that finds nothing wrong as a Job beside the release', async () => {
     const only = ['--set', 'doctor.enabled=true', '--show-only', 'templates/doctor.yaml'];
-    const objects = await succeed('template', 'trawl', chart, ...ground.values, ...only);
+    const objects = await succeed('template', 'trawl', chart, ...ground.values, ...more, ...only);
     await kubectl(ground.cluster, ['apply', '-f', '-'], objects);
     const words = ['get', 'job', 'trawl-doctor', '-n', namespace, '-o', 'json'];
     const status = async () => JSON.parse(await kubectl(ground.cluster, words)).status;
@@ -101,26 +134,50 @@ describe('the chart on a real node', function () {
     expect(await succeed(...testOf('trawl-stranger'))).to.include('The cluster enforces network policies');
   });
 
-  it('is upgraded and rolled back while a job runs, and refuses to be removed meanwhile', async () => {
-    const key = await ground.openAccount('trawl', 'films', 5);
-    const letGo = ground.source.hold();
-    ground.source.forget();
-    const jobId = await ground.submit(key, '/held/clip.mp4');
-    await until(() => ground.source.asked.length > 0, 60, 'a worker asks for the film');
-    const { code, said } = await ground.helm('uninstall', 'trawl', '--timeout', '120s');
-    expect(code).to.equal(1);
-    expect(said).to.include('1 job is open');
-    // Helm upgrades no release that it has begun to uninstall.
-    await succeed('rollback', 'trawl', '1', '--wait', '--timeout', '240s');
-    await succeed('upgrade', 'trawl', chart, ...ground.values, ...soon, '--set', 'settings.TRAWL_LOG_LEVEL=debug');
-    await succeed('rollback', 'trawl', '1', '--wait', '--timeout', '240s');
-    letGo();
-    await ground.completes(key, jobId);
-    await ground.completes(key, await ground.submit(key, '/films/clip.mp4'));
-    expect(await ground.ask(key, '/v1/usage')).to.include({ remaining: 3, held: 0 });
+  it('backs the record up by its CronJob, and tells the age of the backup', async () => {
+    const { cluster, node } = ground;
+    const age = async () => {
+      const script = "fetch('http://127.0.0.1:9090/metrics').then((answer) => answer.text()).then(console.log)";
+      const words = ['exec', '-n', namespace, controllerOf('trawl'), '--', 'node', '-e', script];
+      return Number(/^trawl_backup_age_seconds (.*)$/m.exec(await kubectl(cluster, words))?.[1]);
+    };
+    expect(await age()).to.equal(0);
+    await kubectl(cluster, ['create', 'job', 'backup-by-hand', '--from=cronjob/trawl-backup', '-n', namespace]);
+    const status = ['get', 'job', 'backup-by-hand', '-n', namespace, '-o', 'jsonpath={.status.succeeded}'];
+    await until(async () => (await kubectl(cluster, status)) === '1', 120, 'the backup is taken').catch(
+      async (error) => {
+        throw new Error(await kubectl(cluster, ['logs', '-n', namespace, '-l', backupPods]), { cause: error });
+      },
+    );
+    const { manifest } = await openBackup(join(node.folder, ...volume));
+    expect(manifest.keys).to.be.greaterThan(10);
+    await until(async () => (await age()) > 0, 60, 'the backup has an age');
+    expect(await age()).to.be.lessThan(600);
+    expect(await kubectl(cluster, ['get', 'cronjob,job', '-n', namespace, '-l', backupPods, '-o', 'name'])).to.equal(
+      'cronjob.batch/trawl-backup\njob.batch/backup-by-hand',
+    );
+    await kubectl(cluster, ['delete', 'job', 'backup-by-hand', '-n', namespace]);
   });
 
-  it('is removed with one command, and leaves only the Secrets of the operator', async () => {
+  it(`is upgraded and rolled back with ${maxInFlight} jobs in flight, and refuses to be removed meanwhile`, async () => {
+    const key = await ground.openAccount('trawl', 'films', 30);
+    const { ids, pods, letGo } = await submitInFlight(ground, key);
+    expect(pods).to.have.length(maxInFlight);
+    const { code, said } = await ground.helm('uninstall', 'trawl', '--timeout', '120s');
+    expect(code).to.equal(1);
+    expect(said).to.include(`${maxInFlight} jobs are open`);
+    // Helm upgrades no release that it has begun to uninstall.
+    await succeed('rollback', 'trawl', '1', '--wait', '--timeout', '240s');
+    await succeed('upgrade', 'trawl', chart, ...ground.values, ...more, '--set', 'settings.TRAWL_LOG_LEVEL=debug');
+    await succeed('rollback', 'trawl', '1', '--wait', '--timeout', '240s');
+    expect(await listWorkers(ground)).to.deep.equal(pods);
+    letGo();
+    const last = await ground.submit(key, '/films/clip.mp4');
+    await expectEachChargedOnce(ground, 'trawl', { key, credits: 30, ids: [...ids, last] });
+    expect(await ground.ask(firstKey, '/v1/usage')).to.include({ remaining: 100 });
+  });
+
+  it('is removed with one command, and leaves only Secrets and the volume claim of the operator', async () => {
     await removeRelease('trawl');
   });
 
@@ -134,7 +191,10 @@ describe('the chart on a real node', function () {
       (await kubectl(cluster, ['get', kinds, '-n', namespace, '-o', 'name'])).trim().split('\n').sort();
     const own = [
       'configmap/kube-root-ca.crt',
-      ...['egress-tls', 'gateway-tls', 'inspector-tls', 'redis', 'store', 'trawl'].map((name) => `secret/${name}`),
+      'persistentvolumeclaim/backups',
+      ...['egress-tls', 'first', 'gateway-tls', 'inspector-tls', 'redis', 'store', 'trawl'].map(
+        (name) => `secret/${name}`,
+      ),
       'serviceaccount/default',
     ];
     const others = async () =>
@@ -143,6 +203,21 @@ describe('the chart on a real node', function () {
     expect(await others()).to.deep.equal(own);
   };
 });
+
+/** A volume for backups, and the claim of an operator on it. */
+function makeBackupVolume({ node }: ChartGround): object[] {
+  const path = join(node.folder, ...volume);
+  mkdirSync(path, { recursive: true });
+  // The kubelet gives no folder of the node to the group of a pod.
+  chmodSync(path, 0o777);
+  const [storage, accessModes] = ['1Gi', ['ReadWriteOnce']];
+  const spec = { capacity: { storage }, accessModes, hostPath: { path } };
+  const claim = { accessModes, storageClassName: '', volumeName: 'backups', resources: { requests: { storage } } };
+  return [
+    { apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: 'backups' }, spec },
+    { apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name: 'backups', namespace }, spec: claim },
+  ];
+}
 
 async function openRedis(address: string): Promise<ReachableRedis> {
   const redis = await startTestServer();

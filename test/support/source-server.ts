@@ -1,7 +1,8 @@
-import { createReadStream, existsSync, statSync } from 'node:fs';
+import { createReadStream, existsSync, readFileSync, statSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { extname, join, normalize } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { makeFilms } from './films.ts';
 
 /** A source of films on loopback, with everything that may be wrong with one. */
@@ -15,7 +16,7 @@ export interface Source {
   readonly forget: () => void;
   /** Lays a page for the test's extractor under `/page/NAME`. */
   readonly addPage: (name: string, page: unknown) => string;
-  /** Has films under `/held/` wait, until the function that it gives is called. */
+  /** Has films under `/held/` wait and those under `/drip/` drip, until the function that it gives is called. */
   readonly hold: () => () => void;
   readonly stop: () => Promise<void>;
 }
@@ -114,6 +115,8 @@ function makeRoutes(
       await gate();
       await file(reply, reply.rest);
     },
+    /** /drip/WORD/FILE: a download that goes on for minutes, and ends soon after the gate is opened. */
+    drip: (reply) => drip(reply, join(films, normalize(reply.rest.slice(1).join('/'))), gate()),
     /** /rate/BYTES_A_SECOND/FILE: so many on each connection. */
     rate: (reply) => file(reply, reply.rest.slice(1), Number(reply.rest[0])),
     /** /without/PART/FILE…: a folder in which one file is missing. */
@@ -183,6 +186,26 @@ function makeBadRoutes(films: string): Readonly<Record<string, Route>> {
 
 function gone({ answer }: Reply, status: number): void {
   answer.writeHead(status, { 'content-type': 'text/html' }).end(`<!doctype html><title>${status}</title>`);
+}
+
+/** Sends an MP4 that is padded to megabytes, a little faster than a worker gives up, until the gate opens. */
+async function drip({ asking, answer, send }: Reply, path: string, gate: Promise<void>): Promise<void> {
+  const padding = Buffer.alloc(6_000_000);
+  padding.writeUInt32BE(padding.length, 0);
+  padding.write('free', 4);
+  const film = Buffer.concat([readFileSync(path), padding]);
+  answer.writeHead(200, { 'content-type': types[extname(path)], 'content-length': film.length });
+  const begun = performance.now();
+  let isOpen = false;
+  void gate.then(() => {
+    isOpen = true;
+  });
+  for (let sent = 0; sent < film.length && asking.method !== 'HEAD' && !answer.destroyed; sent += 4096) {
+    const early = (sent / 16_384) * 1000 - (performance.now() - begun);
+    if (!isOpen && early > 0) await Promise.race([gate, pause(early)]);
+    await send(film.subarray(sent, sent + 4096));
+  }
+  answer.end();
 }
 
 async function sendFile(reply: Reply, path: string, rate?: number): Promise<void> {

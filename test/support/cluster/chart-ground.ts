@@ -10,6 +10,7 @@ import { type Source, startSource } from '../source-server.ts';
 import { tool } from '../tools.ts';
 import { until } from '../until.ts';
 import { type Cluster, startCluster } from './cluster.ts';
+import { controllers } from './control-plane-process.ts';
 import { findWorkerArchive, writeShellImage } from './image.ts';
 import { apply, kubectl } from './kubectl.ts';
 import { type Network, openNetwork } from './network.ts';
@@ -76,7 +77,10 @@ export async function startChartGround(
     const network = openNetwork();
     ends.push(network.close);
     const { address } = network;
-    const flags = { 'kube-apiserver': ['--endpoint-reconciler-type=lease'] };
+    const flags = {
+      'kube-apiserver': ['--endpoint-reconciler-type=lease'],
+      'kube-controller-manager': [`--controllers=${[...controllers, 'persistentvolume-binder-controller'].join(',')}`],
+    };
     const cluster = await startCluster({ address, flags });
     ends.push(cluster.stop);
     const node = await startNode(cluster, network, 1, [...writeArchives(folder), ...archives], { hasDns: true });
@@ -155,8 +159,13 @@ export function valuesOf({ address, clusterUrl, redis, s3, source, ca }: Surroun
     redis: { existingSecret: 'redis' },
     s3: { bucket: s3Bucket, endpoint: s3Endpoint, pathStyle: true, existingSecret: 'store' },
     ...{ api: one, controller: one, inspector: one, egress: one },
-    workers: { most: 24, cpu: '10m', memory: '512Mi', hostUsers: true },
-    settings: { TRAWL_EGRESS_ALLOW: `${cidr}:*`, TRAWL_MAX_FILE_BYTES: '1000000' },
+    workers: { most: 24, cpu: '1m', memory: '512Mi', hostUsers: true },
+    // Many workers that start at once on few processors take long to read a page.
+    settings: {
+      TRAWL_EGRESS_ALLOW: `${cidr}:*`,
+      TRAWL_MAX_FILE_BYTES: '10000000',
+      TRAWL_INSPECT_SECONDS: '300',
+    },
     tls: { enabled: true, secrets: Object.fromEntries(serverOfTls.map((server) => [server, `${server}-tls`])), ca },
     networkPolicy: {
       ...{ redis: redis.peers, s3: ofStore, workersS3: ofStore },
