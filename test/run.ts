@@ -107,7 +107,7 @@ const start = performance.now();
 await runGroups(able);
 if (total.passed + total.failed === 0) console.log('Nothing ran, which counts as a failure');
 process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0;
-// Who sees only the end of a long output sees what failed.
+// A reader who sees only the end of a long output still sees the failures.
 for (const failure of total.failures) console.log(`!! ${failure}`);
 console.log(`== ${able.join(', ')} in ${inSeconds(performance.now() - start)}`);
 console.log(inWords(total));

@@ -8,7 +8,7 @@ export function checkDashboard({
 }: Pick<Config, 'dashboardPort' | 'dashboardUrl'>): Finding {
   const { protocol, hostname } = new URL(dashboardUrl);
   const isSafe = protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, ''));
-  const open = `Whoever is on the way to ${dashboardUrl} reads passwords and sessions: TRAWL_DASHBOARD_URL is no https:// URL.`;
+  const open = `TRAWL_DASHBOARD_URL is ${dashboardUrl}, without TLS: passwords and sessions can be read on the network. Put a proxy with TLS in front and name its https:// URL.`;
   const served = dashboardPort === null ? 'role dashboard serves it apart' : `it is served at port ${dashboardPort}`;
   return findingOf(isSafe, 'dashboard', isSafe ? `People reach it at ${dashboardUrl}; ${served}.` : open, 'note');
 }

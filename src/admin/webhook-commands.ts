@@ -2,6 +2,7 @@ import { refuse } from '../base/errors.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { findAccount } from '../store/accounts/read-accounts.ts';
 import { noteOperation } from '../store/audit/note-operation.ts';
+import { readBatch } from '../store/batches/read-batch.ts';
 import {
   type ListedDelivery,
   listDeliveries,
@@ -43,10 +44,12 @@ export const webhookCommands = [
     operands: { JOB: { read: jobId, text: 'Id of the job or the batch.' } },
     run: async (given, { store }) => {
       await replayWebhook(store, given.JOB);
-      await noteOperation(store, '', { action: 'webhook.replay', target: given.JOB });
       const [delivery, outgoing] = [await readDelivery(store, given.JOB), await readOutgoingWebhook(store, given.JOB)];
       if (delivery === null || outgoing === null) throw refuse('not_found', `There is no job ${given.JOB}`);
-      const kind = 'job' in outgoing.about ? 'job' : 'batch';
+      const { about } = outgoing;
+      const kind = 'job' in about ? 'job' : 'batch';
+      const accountId = 'job' in about ? about.job.account : (await readBatch(store, given.JOB))?.account;
+      await noteOperation(store, accountId ?? '', { action: 'webhook.replay', target: given.JOB });
       const value = shapeOf({ ...delivery, kind, url: outgoing.url });
       return { value, text: fieldText(value) };
     },

@@ -45,7 +45,7 @@ export function recordRequest(
     kind: 'server',
     beganAt: now - (performance.now() - began),
     endedAt: now,
-    // What the caller did wrong is no error of the service.
+    // A 4xx is a fault of the caller, so the span is no error of the service.
     failure: status >= 500 ? (code ?? String(status)) : null,
     attributes: {
       'http.request.method': req.method,

@@ -22,7 +22,7 @@ const labels = {
   site: 'name of one of 20 well-known sites, else `other`',
   class: '`done`, `failed` or `interrupted`',
   wait: '`starting` without a reason, `room` on a node, `admission` by a queue, `image` of the worker, or `container` that cannot be made',
-  task: '`lead`, `pass`, `take`, `requeue`, `preempt`, `sweep`, `days` (archive), `gauges`, `verify`, `buy` (top-ups) or `mail`',
+  task: '`lead`, `pass`, `take`, `requeue`, `preempt`, `sweep`, `days` (archive), `gauges`, `verify`, `buy` (top-ups), `card` (ends of stored cards) or `mail`',
   version: 'version of the program',
   reason:
     '`memory` while Redis is nearly full; with `TRAWL_DURABILITY=strict` the setting of Redis that is wrong, or `hidden` when it does not tell',

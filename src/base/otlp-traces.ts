@@ -23,7 +23,7 @@ interface TraceOptions {
 /** Spans that wait or are on their way, of about 1 KB each. */
 const maxWaiting = 10_000;
 const batch = { maxExportBatchSize: 500, scheduledDelayMillis: 1_000, exportTimeoutMillis: 10_000 };
-/** Of one batch, with the SDK's repetitions. */
+/** Timeout of one batch, with the SDK's retries. */
 const exportMs = 5_000;
 const warnEveryMs = 60_000;
 const kinds = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: SpanKind.INTERNAL };

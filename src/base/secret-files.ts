@@ -63,7 +63,7 @@ export function followSecretFiles<C extends Config>(
   return { config: Object.freeze(live) as C, close };
 }
 
-/** Reads the files without waiting for a disk that is away, then the settings. */
+/** Reads the files without blocking the event loop, then the settings from their texts. */
 async function readAgain(names: readonly SettingName[], env: FollowOptions['env']): Promise<[SettingName, unknown][]> {
   const paths = names.map((name) => env[`${name}_FILE`]!);
   const texts = new Map(await Promise.all(paths.map(async (path) => [path, await readFile(path, 'utf8')] as const)));

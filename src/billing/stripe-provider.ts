@@ -26,8 +26,8 @@ const keyLifeMs = 20 * 3_600_000;
 export function openStripe({ key, url, now }: StripeOptions): PaymentProvider {
   let last: { readonly key: string; readonly client: Stripe } | undefined;
   const present = (): Stripe => {
-    const now = key();
-    if (last?.key !== now) last = { key: now, client: makeClient(now, url) };
+    const wanted = key();
+    if (last?.key !== wanted) last = { key: wanted, client: makeClient(wanted, url) };
     return last.client;
   };
   return {

@@ -50,7 +50,7 @@ export function spansOfJob(trace: TraceContext, ended: TracedEnd): EndedSpan[] {
   };
   const facts = { beganAt: job.created_at, endedAt, failure: job.error_code, attributes: whole };
   const spans: EndedSpan[] = [of({ name: 'job', words: 'job', parentId: trace.spanId, ...facts })];
-  // What follows the last attempt is the settling, though both end with the job.
+  // The settling follows the last attempt, though both end with the job.
   const workedUntil = Math.min(endedAt, settledFrom ?? endedAt);
   let waitsFrom = job.created_at;
   for (const { attempt, started_at: startedAt } of ended.attempts) {

@@ -1,8 +1,9 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Traces } from '../base/traces.ts';
 import { version } from '../base/version.ts';
 import type { RunningRole } from './run-role.ts';
 
-const closeSeconds = 3;
+const closeMs = 3_000;
 
 /** Opens the way to the collector, or returns `null` where the operator has configured none: the SDK of OpenTelemetry is loaded only then. */
 export async function openTraces({
@@ -16,10 +17,6 @@ export async function openTraces({
   const count = (outcome: string, spans: number) => metrics.spans_total.inc({ outcome }, spans);
   const traces = openOtlpTraces({ url: config.tracesUrl, version, count, log: log.with({ part: 'traces' }) });
   // A collector that is away must not fail the stop of the role.
-  stop.add('traces', () => Promise.race([traces.close(), passed(closeSeconds)]));
+  stop.add('traces', () => Promise.race([traces.close(), pause(closeMs, undefined, { ref: false })]));
   return traces;
-}
-
-function passed(seconds: number): Promise<void> {
-  return new Promise((resolve) => void setTimeout(resolve, seconds * 1000).unref());
 }

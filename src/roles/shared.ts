@@ -32,7 +32,7 @@ export const sharedRules: readonly ConfigRule[] = [
   },
 ];
 
-/** Parts of every API and controller. */
+/** Parts of every API, dashboard and controller. */
 export interface SharedParts {
   readonly config: Config;
   readonly store: RecordStore;

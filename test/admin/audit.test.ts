@@ -93,6 +93,8 @@ describe('admin audit', () => {
     const entries = await operator.json<Shape[]>('audit', '--limit', String(names.length));
     expect(entries.map(({ action }) => action)).to.deep.equal(names.map((name) => actionOf[name]));
     expect(entries.slice(-2).map(({ target }) => target)).to.deep.equal([job, job]);
+    const [replay, cancel] = entries.slice(-2).map(({ account }) => account);
+    expect(replay).to.equal(cancel).and.not.equal('');
   });
 
   it('shows the changes of an account that was removed', async () => {

@@ -6,7 +6,7 @@ describe('the doctor, of the dashboard,', () => {
     ['accepts one behind TLS', 'https://d.test', 8081, 'ok', /https:\/\/d\.test; it is served at port 8081/],
     ['says that one is apart', 'https://d.test', null, 'ok', /role dashboard serves it apart/],
     ['accepts one for this machine alone', 'http://[::1]:8081', 8081, 'ok', /\[::1\]/],
-    ['warns of one without TLS', 'http://d.test', 8081, 'note', /reads passwords and sessions/],
+    ['warns of one without TLS', 'http://d.test', 8081, 'note', /without TLS: passwords and sessions can be read/],
   ] as const) {
     it(title, () => {
       const finding = checkDashboard({ dashboardUrl, dashboardPort });

@@ -200,8 +200,8 @@ describe('docs/api.md', () => {
     const code = shown.find(({ language }) => language === 'js')!.text;
     const { isGenuine } = await import(`data:text/javascript,${encodeURIComponent(code)}`);
     const bodies = shown.filter(({ language }) => language === 'json').map(({ text }) => JSON.parse(text));
-    expect(bodies).to.have.length(3);
-    for (const body of bodies.filter(({ counts }) => counts === undefined)) {
+    expect(bodies).to.have.length(4);
+    for (const body of bodies.filter(({ counts, type }) => counts === undefined && type === undefined)) {
       const job = await theJob(api.store, await aJob(key, body.status));
       const kept = {
         about: { job },

@@ -95,7 +95,7 @@ describe('usage history', () => {
   it('refuses what is no day, and more than 92 of them', async () => {
     const { key } = await api.addCaller();
     const refused = [
-      [{ from: '2026-02-30' }, /from must be a day such as 2026-03-04/],
+      [{ from: '2026-02-30' }, /from must be a day since 1970, such as 2026-03-04/],
       [{ to: '2026-03-04T00:00:00Z' }, /to must be a day/],
       [{ from: '2026-03-04', to: '2026-03-03' }, /from must not be after to/],
       [{ from: '2026-01-01', to: '2026-04-03' }, /not 92 days or more/],

@@ -12,7 +12,7 @@ import { inLanes } from './rounds.ts';
 
 /** Pages that show the jobs of as many accounts, in a server process of their own. */
 export interface Dashboards {
-  /** Opens those that are not open; each has its first list then. */
+  /** Closes all and opens them anew, because a stream ends after a minute; each has its first list then. */
   open(): Promise<void>;
   close(): Promise<void>;
   stop(): Promise<void>;

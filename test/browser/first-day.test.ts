@@ -79,7 +79,7 @@ describe('the first day of a new owner', function () {
     await photograph(page, '3-look');
     await page.getByRole('button', { name: 'Download', exact: true }).click();
     const file = page.locator('section').filter({ hasText: 'SHA-256' });
-    await file.waitFor({ timeout: 60_000 });
+    await file.waitFor({ timeout: 360_000 });
     await photograph(page, '4-file');
     await expectAccessible(page);
     const saved = page.waitForEvent('download');

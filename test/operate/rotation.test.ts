@@ -39,7 +39,7 @@ const files = {
 type FileName = (typeof files)[keyof typeof files] | 's3' | 'clock';
 
 describe('docs/operate.md: a secret that changes while jobs run', function () {
-  this.timeout(120_000);
+  this.timeout(600_000);
   const service: Service = makeService({ TRAWL_WORKERS: '1', TRAWL_DURABILITY: 'relaxed' });
   const fileOf = (name: FileName) => join(service.folder, `secret.${name}`);
   const write = (name: FileName, text: string) => writeFileSync(fileOf(name), text);
@@ -166,7 +166,7 @@ describe('docs/operate.md: a secret that changes while jobs run', function () {
     return (await fetch(`${url}/stripe/webhook`, options)).status;
   };
 
-  it('the password of Redis, of a user who has the rights that the page names and no others', async () => {
+  it('changes the password of Redis for a user with exactly the rights that the page names', async () => {
     const url = readFileSync(fileOf('redis'), 'utf8');
     await run('change the password of Redis', {
       ...{ REDIS_ADMIN_URL: redis.url, REDIS_USER: 'trawl', OLD_PASSWORD: 'first', NEW_PASSWORD: 'second' },
@@ -176,7 +176,7 @@ describe('docs/operate.md: a secret that changes while jobs run', function () {
     expect(String(failure)).to.include('WRONGPASS');
   });
 
-  it('the keys of S3', async () => {
+  it('changes the keys of S3', async () => {
     const old = await signer();
     await change({
       MAKE_NEW: server.commands.MAKE_S3!,
@@ -186,7 +186,7 @@ describe('docs/operate.md: a secret that changes while jobs run', function () {
     expect((await fetch(old)).status).to.equal(403);
   });
 
-  it('the key of Stripe', async () => {
+  it('changes the key of Stripe', async () => {
     await buyAndMail();
     const USE_NEW = `NEW=sk_test_second; ${use('TRAWL_STRIPE_KEY', 'NEW')}`;
     await change({ MAKE_NEW: server.commands.MAKE_STRIPE!, USE_NEW, END_OLD: server.commands.END_STRIPE! });
@@ -194,7 +194,7 @@ describe('docs/operate.md: a secret that changes while jobs run', function () {
     expect(stripe.refusedKeys).to.deep.equal([]);
   });
 
-  it("the secret of Stripe's events", async () => {
+  it("changes the secret of Stripe's events", async () => {
     expect([await tell('whsec_first'), await tell('whsec_second')]).to.deep.equal([200, 400]);
     expect(await tell('whsec_first', 'whsec_second')).to.equal(200);
     const USE_NEW = `NEW=whsec_second; ${use('TRAWL_STRIPE_WEBHOOK_SECRET', 'NEW')}`;
@@ -203,14 +203,14 @@ describe('docs/operate.md: a secret that changes while jobs run', function () {
     expect([await tell('whsec_first'), await tell('whsec_second')]).to.deep.equal([400, 200]);
   });
 
-  it('the password of mail', async () => {
+  it('changes the password of mail', async () => {
     const USE_NEW = `NEW='${mailUrl('second')}'; ${use('TRAWL_SMTP_URL', 'NEW')}`;
     await change({ MAKE_NEW: server.commands.MAKE_MAIL!, USE_NEW, END_OLD: server.commands.END_MAIL! });
     await buyAndMail();
     expect(mailbox.refusedLogins).to.deep.equal([]);
   });
 
-  it('TRAWL_SECRET, in steps between which every link lives, and the old value ends with the last one', async () => {
+  it('changes TRAWL_SECRET in steps between which every link lives, and ends the old value with the last one', async () => {
     const links = [...load.links];
     const names = { OLD_SECRET: oldSecret, NEW_SECRET: newSecret, USE_TRAWL_SECRET_OLD: use('TRAWL_SECRET_OLD') };
     await run('change TRAWL_SECRET', { ...names, USE_TRAWL_SECRET: use('TRAWL_SECRET') });
@@ -230,7 +230,7 @@ describe('docs/operate.md: a secret that changes while jobs run', function () {
     expect((await fetch(ofOld)).status).to.equal(403);
   });
 
-  it('and nothing is lost: each job is charged once and told once, no right is missing, and new connections open', async () => {
+  it('loses nothing: each job is charged once and told once, no right is missing, and new connections open', async () => {
     const clients = (await redis.connection.send(['CLIENT', 'KILL', 'USER', 'trawl'])) as number;
     expect(clients).to.be.at.least(2);
     const again = () =>

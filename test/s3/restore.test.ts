@@ -19,7 +19,7 @@ import { type Source, startSource } from '../support/source-server.ts';
 import { until } from '../support/until.ts';
 
 describe('a record that is lost wholly, with files in S3', function () {
-  this.timeout(300_000);
+  this.timeout(600_000);
   const service: Service = makeService({ TRAWL_WORKERS: '1' });
   let s3: TestS3;
   let [lost, empty]: TestRecord[] = [];

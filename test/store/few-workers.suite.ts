@@ -112,7 +112,7 @@ export function fewWorkersSuite(store: () => TestStore): void {
     expect(await begin(1, 0)).to.deep.equal([light.accountId]);
   });
 
-  it('goes on to other accounts when a controller of the release before took the jobs of the one that waits longest', async () => {
+  it('goes on to other accounts when the one that waits longest has no waiting job', async () => {
     const [gone, waits] = await two();
     await fill(waits, 2);
     for (const kept of [1, 0]) {
@@ -167,7 +167,6 @@ export function fewWorkersSuite(store: () => TestStore): void {
     await fill(big, 2);
     await begin(2, 0);
     const [, second = ''] = (await readActiveJobs(store())).map(({ id }) => id);
-    // As a controller of the previous release leaves it, which takes a job without a look at this set.
     await store().connection.send(['ZADD', keys.ready, String(unservedFrom), `@${small.accountId}`]);
     expect(await preempt(second)).to.equal('unneeded');
     expect(await findUnserved(store(), store().clock.now())).to.equal(null);

@@ -73,7 +73,10 @@ export function startLoad({ service, key, film, receiver }: LoadOptions): Servic
     complaints,
     another: async () => {
       const before = jobs.length;
-      await until(() => jobs.slice(before).some((id) => done.has(id)), 60, `one more job of ${before}: ${complaints}`);
+      const isDone = () => jobs.slice(before).some((id) => done.has(id));
+      await until(isDone, 60, `one more job of ${before}`).catch((error: Error) => {
+        throw new Error(`${error.message}: ${complaints}`);
+      });
     },
     stop: async () => {
       isStopping = true;

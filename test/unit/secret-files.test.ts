@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { readConfig } from '../../src/base/config.ts';
@@ -9,8 +9,11 @@ import { until } from '../support/until.ts';
 describe('secrets in files, while a role runs', () => {
   const { folder, remove } = aFolder();
   const file = (name: string, text: string) => {
-    writeFileSync(join(folder, name), text);
-    return join(folder, name);
+    const path = join(folder, name);
+    // Written whole, as the documents say: the file is read meanwhile.
+    writeFileSync(`${path}.new`, text);
+    renameSync(`${path}.new`, path);
+    return path;
   };
   const follow = (env: Record<string, string>) => {
     const { log, lines } = aLog();

@@ -35,7 +35,7 @@ function treeOf(spans: readonly SeenSpan[], parent = '', depth = 0): string[] {
 }
 
 describe('traces through trawl up', function () {
-  this.timeout(180_000);
+  this.timeout(600_000);
   const service = makeService({ TRAWL_WORKERS: '2', TRAWL_WEBHOOK_GAP_SECONDS: '1' });
   const loads = join(service.folder, 'loads.mjs');
   let collector: Collector;

@@ -92,7 +92,7 @@ export const serviceSettings = [
     name: 'TRAWL_TRACES_URL',
     kind: kind.webUrl,
     default: null,
-    text: 'OTLP/HTTP address of an OpenTelemetry collector, such as `http://collector:4318/v1/traces`: API and controller send it a trace of each job. Without it nothing is traced, and the SDK of OpenTelemetry is not loaded ([traces](operate.md#traces)).',
+    text: 'OTLP/HTTP address of an OpenTelemetry collector, such as `http://collector:4318/v1/traces`: API, dashboard and controller send it a trace of each job. Without it nothing is traced, and the SDK of OpenTelemetry is not loaded ([traces](operate.md#traces)).',
   },
   {
     name: 'TRAWL_ASYNC_STATUS',

@@ -8,7 +8,7 @@ export const storageSettings = [
     absent: 'a redis-server of its own in `trawl up`, else required',
     secret: true,
     followed: true,
-    text: 'Redis that keeps the record: accounts, jobs, money, queue. Of a file that changes, user and password alone are used before the next start.',
+    text: 'Redis that keeps the record: accounts, jobs, money, queue. When its file changes, user and password take effect at once, everything else at the next start.',
   },
   {
     name: 'TRAWL_REDIS_MEMORY',

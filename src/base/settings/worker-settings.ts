@@ -67,7 +67,7 @@ export const workerSettings = [
     name: 'TRAWL_INSPECTOR_ADDRESS',
     kind: kind.address,
     default: null,
-    text: 'Where API and controller find the inspector, which itself listens on this port of TRAWL_HOST; `trawl up` sets it.',
+    text: 'Where API, dashboard and controller find the inspector, which itself listens on this port of TRAWL_HOST; `trawl up` sets it.',
   },
   {
     name: 'TRAWL_TERMINATION_FILE',

@@ -17,7 +17,7 @@ export function Overview({ session }) {
   const { usage, plan, invoice, suspended } = billing.json;
   if (!usage) return html`${title}<p class="lead">Choose an account to look at.</p>`;
   const isOpen = ({ status }) => status === 'QueuedJob' || status === 'Running';
-  // Who cancels a job knows why it ended.
+  // A cancelled job needs no explanation: a person ended it.
   const ended = jobs.json.jobs.filter((job) => !isOpen(job) && job.error_code !== 'cancelled');
   const last = ended.length === 1 ? 'the last job' : `the last ${count(ended.length)} jobs`;
   const good = ended.filter(({ status }) => status === 'CompletedJob').length;

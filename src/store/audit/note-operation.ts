@@ -14,7 +14,7 @@ return { 'noted' }
 `,
 );
 
-/** Notes an operator's command that is more than one script; `accountId` is '' for one that concerns the whole service. */
+/** Notes an operator's command whose own scripts write no entry; `accountId` is '' for one that concerns the whole service. */
 export async function noteOperation(store: RecordStore, accountId: string, change: NotedChange): Promise<void> {
   await run(store, noteOperationScript, noteOf(store, accountId, change));
 }

@@ -129,7 +129,7 @@ const deflating = { level: 9, windowBits: 13, memLevel: 6 } as const;
 export function packTexts(jobId: string, texts: JobTexts): Buffer {
   const { key, endpoint, path, args, webhook_url, webhook_authorization, error, metadata, delivered, trace } = texts;
   const list = [key, endpoint, path, args, webhook_url, webhook_authorization, error, delivered, metadata];
-  // The last text, and only where there is one: the release before reads those in front of it.
+  // Last and optional: a job that is not traced pays no byte for it.
   if (trace !== null) list.push(trace.parent);
   return deflateRawSync(JSON.stringify(list), { ...deflating, dictionary: dictionaryOf(jobId) });
 }

@@ -129,7 +129,7 @@ async function readRange(
   const last = places.at(-1)?.created_at;
   if (!isLast && last !== undefined) {
     const whole = places.filter((place) => place.created_at > last);
-    // What ended since the first look stays as it was seen there.
+    // A job that ended since the first look stays as it was seen there.
     places = whole.length >= size ? whole : places.concat(await readMillisecond(store, key, start, last));
   }
   const rest = sameAsCursor.filter(({ id }) => after !== null && id < after.id);

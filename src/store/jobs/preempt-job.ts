@@ -8,7 +8,7 @@ import { countActive } from './work-ranges.ts';
 /**
  * Marks the open attempt of a job to be interrupted for the account that waits longest without a worker, once a job, and never
  * one that records a live source. Until its end the job is counted as one that cannot be interrupted. An account that waits
- * for nothing, as a controller of the previous release leaves it, is forgotten.
+ * for nothing is forgotten: no script leaves one, but it would keep others from being found.
  * Answers {'preempted'}, {'unneeded'}, {'stale'}, {'already_ended'}, {'not_found'} or {'not_leading'}.
  */
 const preemptScript = script(

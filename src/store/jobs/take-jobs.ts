@@ -47,7 +47,7 @@ local waiting = redis.call('ZRANGE', queue, 0, 1, 'WITHSCORES')
 local id, queued_at = waiting[1], waiting[2]
 local taken_turn = whose == next_turn and turns[2] or redis.call('ZSCORE', ready, accountId)
 if not id or not taken_turn then
-  -- A controller of the previous release, which knows nothing of this set, took its jobs: nobody else would get a turn.
+  -- No script leaves an account without a waiting job in this set. One that got there all the same would keep others from their turns.
   redis.call('ZREM', ready, accountId, '@' .. accountId)
   return { 'again', next_ready() }
 end

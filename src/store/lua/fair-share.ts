@@ -30,7 +30,7 @@ local function update_ready(accountId, running, concurrency, tag, waits, present
   -- One that stands there keeps its turn and the time of its wait until it starts a job.
   if running == 0 then redis.call('ZADD', ready, 'NX', due, accountId, string.format('%d', now), '@' .. accountId)
   else redis.call('ZADD', ready, due, accountId) end
-  -- It waits no longer for its first job: with more of them it was not there.
+  -- The account waits no longer for its first job; with more than one running it had no such entry.
   if running == 1 then redis.call('ZREM', ready, '@' .. accountId) end
   return due
 end
