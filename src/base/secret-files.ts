@@ -37,22 +37,23 @@ export function followSecretFiles<C extends Config>(
     ),
   );
   let timer: NodeJS.Timeout | undefined;
-  let warned = '';
-  const look = async () => {
+  const warned = new Map<SettingName, string>();
+  const lookAt = async (name: SettingName) => {
     try {
-      for (const [name, value] of await readAgain(names, env)) {
-        const field = fieldOf(name);
-        if (JSON.stringify(value) === JSON.stringify(present.get(field))) continue;
-        present.set(field, value);
-        log.info('a secret has a new value', { setting: name });
-      }
-      warned = '';
+      const [field, value] = [fieldOf(name), await readAgain(name, env)];
+      warned.delete(name);
+      if (JSON.stringify(value) === JSON.stringify(present.get(field))) return;
+      present.set(field, value);
+      log.info('a secret has a new value', { setting: name });
     } catch (error) {
       // A file that is being written is whole at the next look.
       const why = error instanceof Error ? error.message : String(error);
-      if (why !== warned) log.warn('a secret cannot be read again: its value before stays', { error });
-      warned = why;
+      if (why !== warned.get(name)) log.warn('a secret cannot be read again: its value before stays', { error });
+      warned.set(name, why);
     }
+  };
+  const look = async () => {
+    await Promise.all(names.map(lookAt));
     if (timer !== undefined) timer = setTimeout(look, rereadMs).unref();
   };
   timer = setTimeout(look, rereadMs).unref();
@@ -63,10 +64,9 @@ export function followSecretFiles<C extends Config>(
   return { config: Object.freeze(live) as C, close };
 }
 
-/** Reads the files without blocking the event loop, then the settings from their texts. */
-async function readAgain(names: readonly SettingName[], env: FollowOptions['env']): Promise<[SettingName, unknown][]> {
-  const paths = names.map((name) => env[`${name}_FILE`]!);
-  const texts = new Map(await Promise.all(paths.map(async (path) => [path, await readFile(path, 'utf8')] as const)));
-  const values: Readonly<Record<string, unknown>> = readSettings(env, (path) => texts.get(path)!, names);
-  return names.map((name) => [name, values[fieldOf(name)]]);
+/** Reads the file of a setting without blocking the event loop, then the setting from its text. */
+async function readAgain(name: SettingName, env: FollowOptions['env']): Promise<unknown> {
+  const text = await readFile(env[`${name}_FILE`]!, 'utf8');
+  const values: Readonly<Record<string, unknown>> = readSettings(env, () => text, [name]);
+  return values[fieldOf(name)];
 }

@@ -131,8 +131,8 @@ function cardPage({ card, expires }: Mail & { readonly kind: 'card' }, name: str
   return {
     subject: `The card ${card} of ${name} expires at the end of ${month}`,
     lines: [
-      `The card ${card}, which automatic top-ups of ${name} are charged to, expires at the end of ${month}.`,
-      'Store another card on the page Billing before: a declined charge disables the automatic top-up.',
+      `The card ${card}, which is stored for automatic top-ups of ${name}, expires at the end of ${month}.`,
+      'Store another card on the page Billing before: a declined charge disables an automatic top-up.',
     ],
   };
 }

@@ -102,6 +102,14 @@ describe('the values of the chart', function () {
     const values = { 'redis.bundled.deleteData': true };
     const objects = render({ scenario: 'values-try.yaml', values });
     expect(find(objects, 'Secret', 'trawl-generated').metadata).not.to.have.property('annotations');
+    const external = {
+      ...values,
+      'redis.bundled.enabled': false,
+      'redis.existingSecret': 'redis',
+      'networkPolicy.enabled': false,
+    };
+    const [kept] = render({ scenario: 'values-try.yaml', values: external }).filter(({ kind }) => kind === 'Secret');
+    expect(kept?.metadata.annotations, 'the secret of a record elsewhere').to.have.property('helm.sh/resource-policy');
     expect(find(objects, 'StatefulSet', 'trawl-redis').spec.persistentVolumeClaimRetentionPolicy).to.deep.equal({
       ...{ whenDeleted: 'Delete', whenScaled: 'Retain' },
     });

@@ -50,6 +50,20 @@ describe('secrets in files, while a role runs', () => {
     close();
   });
 
+  it('have a new value while the file of another one is empty', async () => {
+    const { config, close, lines } = follow({
+      TRAWL_SMTP_URL_FILE: file('url', 'smtp://first'),
+      TRAWL_MAIL_FROM: 'a@b.c',
+      TRAWL_STRIPE_KEY_FILE: file('key', 'sk_test_first'),
+    });
+    file('url', '');
+    await until(() => lines.length === 1, 5, 'a warning of an empty file');
+    file('key', 'sk_test_second');
+    await until(() => config.stripeKey === 'sk_test_second', 5, 'the new value of the other one');
+    expect(config.smtpUrl).to.equal('smtp://first');
+    close();
+  });
+
   it('are not looked at after the end', async () => {
     const { config, close } = follow({ TRAWL_STRIPE_KEY_FILE: file('key', 'sk_test_first') });
     const other = follow({ TRAWL_STRIPE_KEY_FILE: join(folder, 'key') });

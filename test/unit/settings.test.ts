@@ -94,6 +94,8 @@ const refused: [name: string, ...texts: string[]][] = [
     'redis+sentinel:///a',
     'one:6379',
     'redis://a b',
+    'redis://:50%off@a',
+    'redis+sentinel://:50%off@a:1/main',
   ],
   ['TRAWL_REDIS_MEMORY', '0', '67108863', '1Gi'],
   ['TRAWL_DURABILITY', 'always', 'Strict'],

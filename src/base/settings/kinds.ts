@@ -266,12 +266,23 @@ function readJsonObject(text: string): Record<string, unknown> | undefined {
   }
 }
 
+/** A `%` of a password must be written as `%25`. */
+function decodes(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function isPlainWebUrl(text: string): boolean {
   const url = URL.parse(text);
   return hasHost(text, ['http:', 'https:']) && !url?.username && !url?.password && !/[?#]/.test(text);
 }
 
 function isRedisUrl(text: string): boolean {
+  if (!decodes(text)) return false;
   const isRedis = (url: string) => hasHost(url, ['redis:', 'rediss:']);
   const sentinel = 'redis+sentinel://';
   if (!text.startsWith(sentinel)) return text.split(',').every((url) => isRedis(url.trim()));

@@ -94,6 +94,11 @@ interface PlacePage {
   readonly isLast: boolean;
 }
 
+interface RangePage extends PlacePage {
+  /** Its end was read again, a moment later. */
+  readonly isSeenTwice: boolean;
+}
+
 /** Places after a place, newest first, of the ranges of the index that begin at these scores. */
 async function readPage(
   store: RecordStore,
@@ -103,6 +108,10 @@ async function readPage(
   size: number,
 ): Promise<PlacePage> {
   const pages = await Promise.all(starts.map((start) => readRange(store, key, start, after, size)));
+  // A job may have left a range for a later one between the two looks at it.
+  const twice = pages.findIndex(({ isSeenTwice }) => isSeenTwice);
+  for (const [n, start] of starts.entries())
+    if (twice !== -1 && n > twice) pages.push(await readRange(store, key, start, after, size));
   // A page that is not the last one of its range knows nothing of what was created before its end.
   const from = Math.max(...pages.map(({ places, isLast }) => (isLast ? -Infinity : (places.at(-1)?.created_at ?? 0))));
   const found = new Map(pages.flatMap(({ places }) => places.map((place) => [place.id, place])));
@@ -117,7 +126,7 @@ async function readRange(
   start: number,
   after: Cursor | null,
   size: number,
-): Promise<PlacePage> {
+): Promise<RangePage> {
   const below = `(${after === null ? start + startOf('Running') : scoresAt(start, after.created_at)[0]}`;
   const limit = ['WITHSCORES', 'LIMIT', '0', String(size + spare)];
   const [sameAsCursor, flat] = await Promise.all([
@@ -127,13 +136,14 @@ async function readRange(
   let places = placesOf(flat);
   const isLast = places.length < size + spare;
   const last = places.at(-1)?.created_at;
+  let isSeenTwice = false;
   if (!isLast && last !== undefined) {
     const whole = places.filter((place) => place.created_at > last);
-    // A job that ended since the first look stays as it was seen there.
-    places = whole.length >= size ? whole : places.concat(await readMillisecond(store, key, start, last));
+    isSeenTwice = whole.length < size;
+    places = isSeenTwice ? places.concat(await readMillisecond(store, key, start, last)) : whole;
   }
   const rest = sameAsCursor.filter(({ id }) => after !== null && id < after.id);
-  return { places: [...rest, ...places].sort(newestFirst), isLast };
+  return { places: [...rest, ...places].sort(newestFirst), isLast, isSeenTwice };
 }
 
 async function readMillisecond({ connection }: RecordStore, key: string, start: number, at: number): Promise<Place[]> {
