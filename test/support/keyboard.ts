@@ -26,7 +26,8 @@ const readFocus = (element: unknown) => {
   const isOutlined = outlineStyle !== 'none' && Number.parseFloat(outlineWidth) >= 2;
   return {
     name: `${at.tagName} ${(at.getAttribute('aria-label') ?? at.textContent).trim().slice(0, 40)}`,
-    isShown: at === document.body || (isOutlined && bottom > 0 && top < innerHeight),
+    // The page itself gets the focus when what had it has gone; Tab never stops there.
+    isShown: at === document.body || at.tagName === 'MAIN' || (isOutlined && bottom > 0 && top < innerHeight),
     isWanted: at === element,
   };
 };
