@@ -6,12 +6,13 @@ import type { Metrics } from '../base/metrics.ts';
 import type { Traces } from '../base/traces.ts';
 import { type KeyText, readKey } from '../model/api-key.ts';
 import { wantsSoftFail } from '../model/request-parameters.ts';
+import { traceField } from '../model/trace-context.ts';
 import type { LoggedKey, RequestLogWriter } from '../store/log/write-lines.ts';
 import type { BlockedAddresses, CallerAddress, FindCaller } from './caller-address.ts';
 import type { OpenLimit } from './open-limit.ts';
 import { type ApiReply, errorReply, sendReply, softened } from './reply.ts';
 import { hasOneHost, judgeQuery, type RequestBody, readJsonBody, requireSmallBody } from './request-syntax.ts';
-import { beginTrace, type RequestTrace, recordRequest, traceField } from './request-trace.ts';
+import { beginTrace, type RequestTrace, recordRequest } from './request-trace.ts';
 import { allowedMethods, keyedRoutes, openRoutes, pathTemplate, type Route } from './routes.ts';
 
 /** The parts of the API that every request passes, whatever its route. */
@@ -142,7 +143,8 @@ async function serve(
     reply = errorReply(error, server.keyQuotaStatus);
     // A caller that is gone explains any failure.
     if (reply.status >= 500 && call.res.destroyed) reply = null;
-    if (reply?.status === 500) server.log.error('a request failed', { route: route.name, error, ...traceField(call) });
+    if (reply?.status === 500)
+      server.log.error('a request failed', { route: route.name, error, ...traceField(call.trace) });
   }
   finish(server, call, reply);
 }

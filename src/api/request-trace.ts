@@ -57,8 +57,3 @@ export function recordRequest(
     },
   });
 }
-
-/** Field of log lines about a request that is traced. */
-export function traceField({ trace }: Pick<TracedCall, 'trace'>): { readonly trace_id?: string } {
-  return trace ? { trace_id: trace.traceId } : {};
-}

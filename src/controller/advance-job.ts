@@ -14,6 +14,7 @@ import {
   withoutAges,
 } from '../model/next.ts';
 import { type Delivered, objectPrefix } from '../model/outcome.ts';
+import { readTraceparent, traceField } from '../model/trace-context.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { attemptNameOf, attemptNumberOf, type Runner } from '../runners/runner.ts';
 import { noteProgress } from '../store/jobs/note-progress.ts';
@@ -25,7 +26,7 @@ import { startAttempt } from '../store/jobs/start-attempt.ts';
 import type { RecordStore } from '../store/script.ts';
 import { AttemptStarter } from './attempt-starter.ts';
 import { countCancelledAttempt, countRetriedAttempt, countSettledJob } from './job-metrics.ts';
-import { traceField, traceJob } from './job-trace.ts';
+import { traceJob } from './job-trace.ts';
 import type { StorageLane } from './storage-lane.ts';
 import { UnsettledJobs } from './unsettled-jobs.ts';
 
@@ -277,7 +278,7 @@ export class JobAdvancer {
   }
 
   #logOf({ id, attempt, trace }: Job): Log {
-    return this.#options.log.with({ job: id, attempt, ...traceField(trace) });
+    return this.#options.log.with({ job: id, attempt, ...traceField(readTraceparent(trace?.parent)) });
   }
 }
 

@@ -22,9 +22,3 @@ export async function traceJob(
   for (const span of spansOfJob(context, { ...ended, stages: job.trace?.stages ?? [], settledFrom }))
     traces.record(span);
 }
-
-/** Field of log lines about a job that is traced. */
-export function traceField(trace: Job['trace']): { readonly trace_id?: string } {
-  const context = readTraceparent(trace?.parent);
-  return context === null ? {} : { trace_id: context.traceId };
-}

@@ -62,7 +62,7 @@ export function jobHistoryRoutes(parts: JobHistoryParts): DashboardRoute[] {
       path: '/api/jobs/:id',
       changes: 'jobs',
       handle: async (call) => {
-        const { job } = await requireJob(store, call);
+        const { job } = await requireJob(store, call.accountId, String(call.req.params.id));
         if (!isEnded(job.status)) {
           const { done } = await cancelJob(store, job, failures.cancelled.sentence);
           if (done) parts.cancelled(job);
@@ -90,7 +90,7 @@ async function readFirst({ store, viewJob }: JobHistoryParts, { accountId }: Das
 }
 
 async function showJob({ store, viewJob }: JobHistoryParts, call: DashboardCall): Promise<ApiReply> {
-  const { job, attempts } = await requireJob(store, call);
+  const { job, attempts } = await requireJob(store, call.accountId, String(call.req.params.id));
   const [[shown = {}], events] = await Promise.all([
     viewJobs(store, viewJob, job.account, [job]),
     readTimeline(store, job, attempts),
@@ -99,8 +99,9 @@ async function showJob({ store, viewJob }: JobHistoryParts, call: DashboardCall)
   return { status: 200, body: { ...shown, timeline } };
 }
 
-async function requireJob(store: RecordStore, { req, accountId }: DashboardCall): Promise<StoredJob> {
-  const id = parseJobId(String(req.params.id));
+/** Returns a job of the account; refuses an id of no job, or of another account's. */
+export async function requireJob(store: RecordStore, accountId: string, text: string): Promise<StoredJob> {
+  const id = parseJobId(text);
   const found = id.ok && accountId !== '' ? await readStoredAtOnce(store, id.jobId) : null;
   if (found?.job.account !== accountId) throw refuse('not_found', 'There is no such job');
   return found;

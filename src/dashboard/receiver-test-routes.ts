@@ -2,12 +2,11 @@ import { limitReceiverTests } from '../api/change-limit.ts';
 import { refuse } from '../base/errors.ts';
 import type { AddressException } from '../base/settings/kinds.ts';
 import { judgeUrl, maxWebhookUrlLength } from '../model/caller-url.ts';
-import { parseJobId } from '../model/request-parameters.ts';
-import { readStoredAtOnce } from '../store/jobs/read-job.ts';
 import type { RecordStore } from '../store/script.ts';
 import { askForTest, readTest } from '../store/webhooks/receiver-tests.ts';
 import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
 import { requireText } from './given-values.ts';
+import { requireJob } from './job-history-routes.ts';
 
 /**
  * Routes about tests of receivers: a controller sends them, because only it may reach the proxy for addresses of callers. A test changes
@@ -50,10 +49,8 @@ function readUrl({ given }: DashboardCall, exceptions: readonly AddressException
 
 /** Returns the receiver that a job of the account names, with the `Authorization` that it gave. */
 async function receiverOfJob(store: RecordStore, accountId: string, text: string) {
-  const id = parseJobId(text);
-  const found = id.ok ? await readStoredAtOnce(store, id.jobId) : null;
-  if (found?.job.account !== accountId) throw refuse('not_found', 'There is no such job');
-  const { url = '', authorization = '' } = found.webhook ?? {};
+  const { webhook } = await requireJob(store, accountId, text);
+  const { url = '', authorization = '' } = webhook ?? {};
   if (url === '') throw refuse('not_found', 'This job has no webhook');
   return { url, authorization };
 }

@@ -24,6 +24,11 @@ export function writeTraceparent({ traceId, spanId }: TraceContext): string {
   return `00-${traceId}-${spanId}-01`;
 }
 
+/** Field of log lines about what is traced; none for anything else. */
+export function traceField(trace: Pick<TraceContext, 'traceId'> | null): { readonly trace_id?: string } {
+  return trace === null ? {} : { trace_id: trace.traceId };
+}
+
 /** Id of a span that every process derives alike, so that its children may be sent before it by another process. */
 export function spanIdOf({ traceId, spanId }: TraceContext, jobId: string, words: string): string {
   return hash('sha256', `${traceId} ${spanId} ${jobId} ${words}`).slice(0, 16);

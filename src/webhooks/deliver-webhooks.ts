@@ -4,6 +4,7 @@ import type { Metrics } from '../base/metrics.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import { rerun } from '../base/single-flight.ts';
 import type { Traces } from '../base/traces.ts';
+import { traceField } from '../model/trace-context.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { DueWebhook } from '../store/webhooks/due-webhooks.ts';
 import { endWebhook } from '../store/webhooks/end-webhook.ts';
@@ -122,7 +123,7 @@ async function makeAttempt(
   const word = await endWebhook(store, due, attempt, { verdict: verdictOf(posted), status }, gapSeconds * 1000);
   if (word !== 'stale') metrics.webhook_deliveries_total.inc({ outcome: outcomes[word] });
   const why = posted.is === 'answered' ? undefined : posted.why;
-  const told = { job: due.jobId, attempt, outcome: word, status, why, ...(trace && { trace_id: trace.traceId }) };
+  const told = { job: due.jobId, attempt, outcome: word, status, why, ...traceField(trace ?? null) };
   log.info('an attempt to deliver a webhook ended', told);
   if (options.traces && trace) {
     const ended = { beganAt, endedAt: store.clock.now(), attempt, outcome: word, status };

@@ -12,6 +12,7 @@ import { makeService, type Service } from '../support/service.ts';
 import { type Source, startSource } from '../support/source-server.ts';
 import { type StripeStandIn, startStripe } from '../support/stripe-stand-in.ts';
 import { until } from '../support/until.ts';
+import { photograph } from '../support/visited-dashboard.ts';
 
 const email = 'ada@example.com';
 const secret = 'whsec_test';
@@ -42,10 +43,6 @@ describe('the first day of a new owner', function () {
     await Promise.all([mailbox.stop(), stripe.stop(), films.stop()]);
   });
 
-  const photograph = async (page: Page, name: string) => {
-    if (process.env.PICTURES)
-      await page.screenshot({ path: `${process.env.PICTURES}/day-${name}.png`, fullPage: true });
-  };
   const mailTo = async (subject: RegExp) => {
     const find = () => mailbox.mails.find(({ to, mail }) => to === email && subject.test(mail.subject ?? '')) ?? null;
     return (await until(find, 30, `a mail about ${subject}`))!.mail;
@@ -76,11 +73,11 @@ describe('the first day of a new owner', function () {
     await page.getByLabel('Address of a video or sound').fill(`${films.url}/films/clip.mp4`);
     await page.getByRole('button', { name: 'Look at it first' }).click();
     await page.locator('.preview b').waitFor();
-    await photograph(page, '3-look');
+    await photograph(page, 'day-3-look');
     await page.getByRole('button', { name: 'Download', exact: true }).click();
     const file = page.locator('section').filter({ hasText: 'SHA-256' });
     await file.waitFor({ timeout: 360_000 });
-    await photograph(page, '4-file');
+    await photograph(page, 'day-4-file');
     await expectAccessible(page);
     const saved = page.waitForEvent('download');
     await file.getByRole('link', { name: 'Download', exact: true }).click();
@@ -96,7 +93,7 @@ describe('the first day of a new owner', function () {
     await page.goto(`${dashboard}/billing`);
     const row = page.getByRole('row').filter({ hasText: 'Pack: 50 credits' });
     await row.waitFor();
-    await photograph(page, '5-invoice');
+    await photograph(page, 'day-5-invoice');
     const invoice = page.waitForEvent('download');
     await row.getByRole('link').click();
     expect(
@@ -113,10 +110,10 @@ describe('the first day of a new owner', function () {
     const address = await invite(account);
     const { page, context, faults } = await visit(browser, dashboard);
     await page.goto(address);
-    await photograph(page, '1-link');
+    await photograph(page, 'day-1-link');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('link', { name: 'Set one' }).waitFor();
-    await photograph(page, '2-overview');
+    await photograph(page, 'day-2-overview');
     await page.getByRole('link', { name: 'Set one' }).click();
     await page.getByLabel('New password').fill('correct horse');
     await page.getByLabel('The same again').fill('correct horse');

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { isListening } from '../../src/base/reach-server.ts';
 import { freePort } from './free-port.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import { tool } from './tools.ts';
@@ -72,7 +72,7 @@ export async function startCollector(): Promise<Collector> {
   child.stderr.on('data', (text) => {
     said += String(text);
   });
-  await until(() => child.exitCode !== null || answers(port), 20, 'the collector answers');
+  await until(() => child.exitCode !== null || isListening({ host: '127.0.0.1', port }), 20, 'the collector answers');
   if (child.exitCode !== null) throw new Error(`the collector ended: ${said}`);
   const bodies = () => behind.posted.map(({ body }) => body as OtlpBody).flatMap((body) => body.resourceSpans);
   return {
@@ -95,12 +95,4 @@ function readAttributes(attributes: readonly OtlpAttribute[]): SeenSpan['attribu
 async function end(child: ChildProcess, behind: Receiver): Promise<void> {
   if (child.exitCode === null && child.kill('SIGTERM')) await once(child, 'exit');
   await behind.stop();
-}
-
-function answers(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
-    socket.once('connect', () => socket.destroy());
-  });
 }

@@ -77,7 +77,8 @@ async function drawn(page: Page, view: string): Promise<void> {
   await until(async () => (await waiting.count()) + (await undrawn.count()) === 0, 10, `${view} is drawn`);
 }
 
-async function photograph(page: Page, name: string): Promise<void> {
+/** Keeps a picture of the whole page, where a folder for pictures is named. */
+export async function photograph(page: Page, name: string): Promise<void> {
   const folder = process.env.PICTURES;
   if (folder !== undefined) await page.screenshot({ path: `${folder}/${name}.png`, fullPage: true });
 }
