@@ -27,6 +27,7 @@ import type { RecordStore } from '../store/script.ts';
 import { AttemptStarter } from './attempt-starter.ts';
 import { countCancelledAttempt, countRetriedAttempt, countSettledJob } from './job-metrics.ts';
 import { traceJob } from './job-trace.ts';
+import { isGone, seeWorker } from './see-worker.ts';
 import type { StorageLane } from './storage-lane.ts';
 import { UnsettledJobs } from './unsettled-jobs.ts';
 
@@ -237,7 +238,7 @@ export class JobAdvancer {
     if (settled.done) {
       countSettledJob(metrics, job, { end, balance: settled.balance, now: store.clock.now() });
       this.#logOf(job).info('the job ended', { status: end.status, code: end.code, charged: settled.balance });
-      this.#trace(job, decidedAt);
+      traceJob(this.#options, job, job.storing_since ?? decidedAt, this.#logOf(job));
       await this.#clear(runner, job, { status: end.status, delivered });
     } else {
       await this.#clear(runner, job, await readJob(store, job.id));
@@ -270,27 +271,7 @@ export class JobAdvancer {
     if (!isDelivered) this.#options.lane.addOptional(prefix, () => this.#options.objects.remove(prefix));
   }
 
-  #trace(job: Job, decidedAt: number): void {
-    const { traces, store } = this.#options;
-    if (!traces || job.trace === null) return;
-    const missing = (error: unknown) => this.#logOf(job).debug('the job has no spans', { error });
-    void traceJob(traces, store, job, job.storing_since ?? decidedAt).catch(missing);
-  }
-
   #logOf({ id, attempt, trace }: Job): Log {
     return this.#options.log.with({ job: id, attempt, ...traceField(readTraceparent(trace?.parent)) });
   }
-}
-
-/** Once the attempt is over, `list` finds leftovers without a request to the cluster. */
-async function seeWorker(runner: Runner, job: Job): Promise<Seen> {
-  const name = attemptNameOf(job.id, job.attempt);
-  if (job.attempt === 0) return { is: 'absent' };
-  const isOver = isEnded(job.status) || !hasOpenAttempt(job);
-  if (isOver && !(await runner.list(job.id)).includes(name)) return { is: 'absent' };
-  return runner.see(name);
-}
-
-function isGone({ is }: Seen): boolean {
-  return is === 'ended' || is === 'absent';
 }

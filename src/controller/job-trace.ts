@@ -1,3 +1,4 @@
+import type { Log } from '../base/log.ts';
 import type { Traces } from '../base/traces.ts';
 import type { Job } from '../model/job.ts';
 import { spansOfJob } from '../model/job-spans.ts';
@@ -5,20 +6,29 @@ import { readTraceparent } from '../model/trace-context.ts';
 import { readStored } from '../store/jobs/read-job.ts';
 import type { RecordStore } from '../store/script.ts';
 
+/** Parts that record the spans of a job; `traces` is absent where none are sent. */
+interface TraceParts {
+  readonly traces?: Traces | null;
+  readonly store: RecordStore;
+}
+
 /**
  * Records the spans of a job that has just ended, out of its record; `job` is as it was before, with its stages. Nothing waits
  * for it, and a controller that dies meanwhile leaves a trace without them.
  */
-export async function traceJob(
-  traces: Traces,
-  store: RecordStore,
+export function traceJob(
+  { traces, store }: TraceParts,
   job: Pick<Job, 'id' | 'trace'>,
   settledFrom: number | null,
-): Promise<void> {
+  log: Log,
+): void {
   const context = readTraceparent(job.trace?.parent);
-  if (context === null) return;
-  const ended = await readStored(store, job.id);
-  if (ended === null || ended.job.ended_at === null) return;
-  for (const span of spansOfJob(context, { ...ended, stages: job.trace?.stages ?? [], settledFrom }))
-    traces.record(span);
+  if (!traces || context === null) return;
+  const record = async () => {
+    const ended = await readStored(store, job.id);
+    if (ended === null || ended.job.ended_at === null) return;
+    for (const span of spansOfJob(context, { ...ended, stages: job.trace?.stages ?? [], settledFrom }))
+      traces.record(span);
+  };
+  void record().catch((error) => log.debug('the job has no spans', { error }));
 }

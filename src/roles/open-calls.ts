@@ -95,7 +95,7 @@ function makeHandlers(
   const cancelled = (job: Job) => {
     countCancelledJob(metrics, job, now());
     // A job without spans is missing in its trace alone.
-    if (traces && job.trace) void traceJob(traces, store, job, null).catch(() => {});
+    traceJob({ traces, store }, job, null, log);
   };
   const watchJob = makeJobWatches(store, { rereadMs, draining });
   const jobs: JobRoutes = { store, viewJob, watchJob, cancelled, log, unreadMs, draining };

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import type { ServerAddress } from '../server-address.ts';
+import { hasHost, isPlainWebUrl, isRedisUrl } from './url-forms.ts';
 
 /** One setting, an environment variable. It is read as its default when it is not set or empty. */
 export interface Setting {
@@ -264,36 +265,4 @@ function readJsonObject(text: string): Record<string, unknown> | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** A `%` of a password must be written as `%25`. */
-function decodes(text: string): boolean {
-  try {
-    decodeURIComponent(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function isPlainWebUrl(text: string): boolean {
-  const url = URL.parse(text);
-  return hasHost(text, ['http:', 'https:']) && !url?.username && !url?.password && !/[?#]/.test(text);
-}
-
-function isRedisUrl(text: string): boolean {
-  if (!decodes(text)) return false;
-  const isRedis = (url: string) => hasHost(url, ['redis:', 'rediss:']);
-  const sentinel = 'redis+sentinel://';
-  if (!text.startsWith(sentinel)) return text.split(',').every((url) => isRedis(url.trim()));
-  // Several sentinels stand before one name, which is no URL to the platform's own parser.
-  const [hosts = '', name] = text.slice(sentinel.length).split('/');
-  return Boolean(name) && hosts.split(',').every((host) => isRedis(`redis://${host}`));
-}
-
-function hasHost(text: string, protocols: readonly string[]): boolean {
-  const url = URL.parse(text);
-  // The platform's parser forgives blanks and missing slashes; those who use the text later may not.
-  if (!url?.hostname || /\s/.test(text)) return false;
-  return protocols.some((protocol) => text.startsWith(`${protocol}//`));
 }
