@@ -169,6 +169,7 @@ export const service: Board = {
         kind: 'stack',
         logs: 'spans are dropped: the collector does not take them',
         title: 'Spans for the collector',
+        empty: 'nothing is traced',
         good: 'Empty without TRAWL_TRACES_URL, else all exported. Dropped ones mean that the collector is away or too slow; jobs notice nothing.',
         unit: units.OpsPerSecond,
         queries: { [rate('spans_total', '', 'outcome')]: '{{outcome}}' },
