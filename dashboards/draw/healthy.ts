@@ -188,6 +188,7 @@ function clusterSources(): Source[] {
     ]),
     gauge('trawl_object_store_ready', from(leader), 1),
     gauge('trawl_stray_objects', from(leader), 0),
+    counter('trawl_spans_total', from(leader, { outcome: 'exported' }), wobbly(4)),
     counter('trawl_removal_errors_total', from(leader), 0),
     histogram('trawl_reconcile_seconds', from(leader), 1 / 30, wobbly(0.06)),
     counter('trawl_reconcile_errors_total', from(leader), ({ random }) => (random() > 0.9 ? 0.01 : 0)),
