@@ -9,7 +9,7 @@ import { readLedger } from '../store/log/read-ledger.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { DashboardRoute } from './dashboard-app.ts';
 
-/** What is drawn; the last day and the last hour are not over. */
+/** Series of the charts; the last day and the last hour are not over. */
 interface Charted {
   readonly days: readonly ChartDay[];
   readonly hours: readonly ChartHour[];
