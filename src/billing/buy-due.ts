@@ -1,7 +1,7 @@
-import { shareRun } from '../base/single-flight.ts';
 import { duePurchases, takePurchase } from '../store/money/take-purchase.ts';
 import { applyPayment, type PaymentBooks } from './apply-payment.ts';
 import type { PaymentProvider } from './payment-provider.ts';
+import { type RepeatedLook, repeatLook } from './repeat-look.ts';
 
 interface PurchaseOptions extends PaymentBooks {
   readonly provider: PaymentProvider;
@@ -19,31 +19,20 @@ const maxAtOnce = 8;
  * Carries out the purchases that charges asked for. Any number of controllers may do so: a purchase is leased, the provider
  * charges its id once, and the record ends it once.
  */
-export function startPurchases(options: PurchaseOptions): { wake(): Promise<void>; close(): Promise<void> } {
+export function startPurchases(options: PurchaseOptions): RepeatedLook {
   const { store, metrics, log, lookMs = defaultLookMs } = options;
-  let isClosing = false;
-  const flight = shareRun(async () => {
-    try {
-      const due = await duePurchases(store);
-      const next = due.values();
-      const lane = async () => {
-        for (const account of next) if (!isClosing) await buy(options, account);
-      };
-      await Promise.all(Array.from({ length: Math.min(maxAtOnce, due.length) }, lane));
-    } catch (error) {
-      metrics.upkeep_errors_total.inc({ task: 'buy' });
-      log.warn('purchases could not be carried out: they are tried again', { error });
-    }
-  });
-  const timer = setInterval(() => void flight.run(), lookMs);
-  return {
-    wake: flight.run,
-    async close() {
-      isClosing = true;
-      clearInterval(timer);
-      await flight.settled();
-    },
+  const look = async (isClosing: () => boolean) => {
+    const due = await duePurchases(store);
+    const next = due.values();
+    const lane = async () => {
+      for (const account of next) if (!isClosing()) await buy(options, account);
+    };
+    await Promise.all(Array.from({ length: Math.min(maxAtOnce, due.length) }, lane));
   };
+  return repeatLook(look, lookMs, (error) => {
+    metrics.upkeep_errors_total.inc({ task: 'buy' });
+    log.warn('purchases could not be carried out: they are tried again', { error });
+  });
 }
 
 /** Steps: lease (which fixes the terms), charge, end. A crash after any of them repeats the rest under the same id. */

@@ -2,7 +2,6 @@ import { backoffMs } from '../base/backoff.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Seal } from '../base/seal.ts';
-import { shareRun } from '../base/single-flight.ts';
 import { mailedLinkPurpose } from '../model/person.ts';
 import { type EndedPurchase, invoiceNumber } from '../model/purchase.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
@@ -13,6 +12,7 @@ import { listPeople } from '../store/people/read-people.ts';
 import type { RecordStore } from '../store/script.ts';
 import { messageIdOf, writeLetter } from './letters.ts';
 import type { Mailer } from './mailer.ts';
+import { type RepeatedLook, repeatLook } from './repeat-look.ts';
 
 interface MailOptions {
   readonly store: RecordStore;
@@ -33,31 +33,20 @@ const defaultAgainMs = 30_000;
 const maxAgainMs = 6 * 3_600_000;
 
 /** Sends the mails of the outbox to the owners of their accounts, one mail an owner, or to the person whom they name. A server that is away delays them for up to a week. */
-export function startMails(options: MailOptions): { wake(): Promise<void>; close(): Promise<void> } {
+export function startMails(options: MailOptions): RepeatedLook {
   const { store, metrics, log, lookMs = defaultLookMs } = options;
-  let isClosing = false;
-  const flight = shareRun(async () => {
-    try {
-      for (const id of await dueMails(store)) {
-        if (isClosing) return;
-        const mail = await takeMail(store, id, leaseMs);
-        if (mail === 'given_up') metrics.mails_total.inc({ outcome: 'given_up' });
-        else if (mail !== null) await sendMail(options, mail);
-      }
-    } catch (error) {
-      metrics.upkeep_errors_total.inc({ task: 'mail' });
-      log.warn('mails could not be sent: they are tried again', { error });
+  const look = async (isClosing: () => boolean) => {
+    for (const id of await dueMails(store)) {
+      if (isClosing()) return;
+      const mail = await takeMail(store, id, leaseMs);
+      if (mail === 'given_up') metrics.mails_total.inc({ outcome: 'given_up' });
+      else if (mail !== null) await sendMail(options, mail);
     }
-  });
-  const timer = setInterval(() => void flight.run(), lookMs);
-  return {
-    wake: flight.run,
-    async close() {
-      isClosing = true;
-      clearInterval(timer);
-      await flight.settled();
-    },
   };
+  return repeatLook(look, lookMs, (error) => {
+    metrics.upkeep_errors_total.inc({ task: 'mail' });
+    log.warn('mails could not be sent: they are tried again', { error });
+  });
 }
 
 async function sendMail(options: MailOptions, mail: Mail): Promise<void> {

@@ -1,10 +1,10 @@
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
-import { shareRun } from '../base/single-flight.ts';
 import { dueCards, noteCard } from '../store/money/card-expiry.ts';
 import { readTopup } from '../store/money/set-topup.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { PaymentProvider } from './payment-provider.ts';
+import { type RepeatedLook, repeatLook } from './repeat-look.ts';
 
 interface CardOptions {
   readonly store: RecordStore;
@@ -18,26 +18,15 @@ interface CardOptions {
 const defaultLookMs = 30_000;
 
 /** Looks up when stored cards expire, so that their owners are told before. Any number of controllers may do so. */
-export function startCardWatch(options: CardOptions): { wake(): Promise<void>; close(): Promise<void> } {
+export function startCardWatch(options: CardOptions): RepeatedLook {
   const { store, metrics, log, lookMs = defaultLookMs } = options;
-  let isClosing = false;
-  const flight = shareRun(async () => {
-    try {
-      for (const account of await dueCards(store)) if (!isClosing) await lookUp(options, account);
-    } catch (error) {
-      metrics.upkeep_errors_total.inc({ task: 'card' });
-      log.warn('stored cards could not be looked up: they are tried again', { error });
-    }
-  });
-  const timer = setInterval(() => void flight.run(), lookMs);
-  return {
-    wake: flight.run,
-    async close() {
-      isClosing = true;
-      clearInterval(timer);
-      await flight.settled();
-    },
+  const look = async (isClosing: () => boolean) => {
+    for (const account of await dueCards(store)) if (!isClosing()) await lookUp(options, account);
   };
+  return repeatLook(look, lookMs, (error) => {
+    metrics.upkeep_errors_total.inc({ task: 'card' });
+    log.warn('stored cards could not be looked up: they are tried again', { error });
+  });
 }
 
 async function lookUp({ store, provider, metrics, log }: CardOptions, account: string): Promise<void> {
