@@ -1,5 +1,6 @@
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { Controller } from '../../src/controller/controller.ts';
+import { makeAccountId } from '../../src/model/api-key.ts';
 import { isEnded, type Job } from '../../src/model/job.ts';
 import { sharesOf } from '../../src/model/preemption.ts';
 import { admitCall, type CreditCall } from '../../src/store/access/admit-call.ts';
@@ -88,8 +89,10 @@ export class SimulatedService {
   }
 
   async begin(): Promise<void> {
-    for (const wanted of [{ credits: 4 }, { quota: 3, packs: [1, 1], weight: 2 }, { credits: 1, concurrency: 1 }]) {
-      this.accounts.push(await anAccount(this.#direct, wanted));
+    const kinds = [{ credits: 4 }, { quota: 3, packs: [1, 1], weight: 2 }, { credits: 1, concurrency: 1 }];
+    for (const [n, wanted] of kinds.entries()) {
+      const accountId = makeAccountId(Buffer.alloc(16, n));
+      this.accounts.push(await anAccount(this.#direct, { ...wanted, accountId }));
     }
     const queues = this.accounts.map(({ accountId }) => keys.packQueue(accountId));
     for (const queue of queues) this.packs.push(...(await this.store.connection.read(['ZRANGE', queue, '0', '-1'])));

@@ -44,6 +44,8 @@ export function storeOf(connection: Connection): TestStore {
 }
 
 export interface AccountOptions extends AccountChange {
+  /** The record orders what is alike by it. */
+  readonly accountId?: string;
   readonly quota?: number;
   readonly perSecond?: number;
   readonly perMinute?: number;
@@ -58,12 +60,12 @@ export async function anAccount(
   store: RecordStore,
   wanted: AccountOptions = {},
 ): Promise<Caller & { slug: string; plan: string; keyId: string }> {
-  const { quota, perSecond, perMinute, paid, credits, packs, quotas, ...change } = wanted;
+  const { quota, perSecond, perMinute, paid, credits, packs, quotas, accountId, ...change } = wanted;
   const slug = `a${randomBytes(5).toString('hex')}`;
   const plan = `p${slug}`;
   const planned = quota !== undefined || perSecond !== undefined || perMinute !== undefined;
   if (planned) await aPlan(store, plan, wanted);
-  const account = makeAccountId(randomBytes(16));
+  const account = accountId ?? makeAccountId(randomBytes(16));
   await createAccount(store, account, slug, { name: slug, ...(planned ? { plan } : {}), ...change });
   if (credits) await grantCredits(store, account, credits);
   for (const [n, total] of (packs ?? []).entries()) await aPack(store, account, total, n);
