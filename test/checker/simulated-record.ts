@@ -14,6 +14,13 @@ export interface SimulatedTime {
   unsteadyUntil: number;
 }
 
+/** Moves the clock of Redis and of every machine. */
+export function jump(time: SimulatedTime, milliseconds: number): string {
+  time.now += milliseconds;
+  time.unsteadyUntil = time.now + 600_000;
+  return `${milliseconds} ms`;
+}
+
 /** Longest wait for an answer. */
 export const maxCallMs = 1_500;
 

@@ -15,7 +15,7 @@ import { aDownload, anAccount } from '../support/record.ts';
 import { aLog } from '../support/redis.ts';
 import { type Choices, type Owner, Scheduler, settle } from './scheduler.ts';
 import { SimulatedCluster } from './simulated-cluster.ts';
-import { maxCallMs, SimulatedRecord, type SimulatedTime } from './simulated-record.ts';
+import { jump, maxCallMs, SimulatedRecord, type SimulatedTime } from './simulated-record.ts';
 
 type Account = Awaited<ReturnType<typeof anAccount>>;
 
@@ -128,7 +128,7 @@ export class SimulatedService {
       ['a controller dies', () => this.#kill()],
       ['a controller hangs, or goes on', () => this.#pause()],
       ['the object store', () => this.#toggleObjects()],
-      ['the clock jumps', () => this.#jump(choices.pick(2) === 0 ? jumpMs : -jumpMs, time)],
+      ['the clock jumps', () => jump(time, choices.pick(2) === 0 ? jumpMs : -jumpMs)],
       ['a backup', () => this.#keep()],
       ['a restore', () => this.#restore()],
     ];
@@ -239,12 +239,6 @@ export class SimulatedService {
   #toggleObjects(): string {
     this.cluster.isObjectStoreAway = !this.cluster.isObjectStoreAway;
     return this.cluster.isObjectStoreAway ? 'is away' : 'is back';
-  }
-
-  #jump(milliseconds: number, time: SimulatedTime): string {
-    time.now += milliseconds;
-    time.unsteadyUntil = time.now + 600_000;
-    return `${milliseconds} ms`;
   }
 
   /** A caller asks for a download; now and then a call is repeated under its id, as an API does whose answer was lost. */

@@ -8,7 +8,7 @@ import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { readLedger } from '../../src/store/log/read-ledger.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
-import { type Customer, makeService, type Service, signal } from '../support/service.ts';
+import { type Customer, commandOf, makeService, type Service, signal } from '../support/service.ts';
 import { type Source, startSource } from '../support/source-server.ts';
 import { until } from '../support/until.ts';
 
@@ -82,7 +82,8 @@ describe(`one part or everything killed at a random moment (${rounds} rounds)`, 
     await checkWebhooks(customer, jobs);
     await checkFiles(jobs);
     expect(await service.stop()).to.equal(0);
-    await until(() => service.processes().length === 0, 10, 'no process is left');
+    const left = () => `no process is left, but there is ${service.processes().map(commandOf).join('\n')}`;
+    await until(() => service.processes().length === 0, 10, left);
     expect(readdirSync(join(service.data, 'work')), 'folders after a clean stop').to.deep.equal([]);
     expect(readdirSync(tmpdir()), 'temporary files').to.deep.equal(outside);
   });
