@@ -1,4 +1,5 @@
-import { chmod, mkdir, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { readLandlockVersion } from '../base/landlock-version.ts';
 import { spawnChild } from '../media/spawn-child.ts';
@@ -35,6 +36,7 @@ export async function chooseSandbox(
 ): Promise<Sandbox> {
   if (mode === 'off') return 'none';
   await mkdir(folder, { recursive: true, mode: 0o700 });
+  await removeLeftFilters(folder);
   const reasons: string[] = [];
   for (const sandbox of candidates()) {
     const reason = await trySandbox(sandbox, folder, ['true'], 'python3', trialMs);
@@ -67,6 +69,14 @@ function candidates(): Sandbox[] {
 /** Returns true as root, unless a user namespace knows no other id. */
 function hasOtherUsers(): boolean {
   return process.getuid?.() === 0 && childUsers().attempts.first > 0;
+}
+
+/** Removes the filters of processes that were killed within their trial. */
+async function removeLeftFilters(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const [, pid] = /^seccomp-(\d+)$/.exec(name) ?? [];
+    if (pid !== undefined && !existsSync(`/proc/${pid}`)) await rm(join(folder, name), { force: true });
+  }
 }
 
 async function trySandbox(
