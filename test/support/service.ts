@@ -58,6 +58,8 @@ export interface Service {
   close(): Promise<void>;
 }
 
+/** A busy machine may need long for the first answer. */
+const maxOpenMs = 30_000;
 const quiet = makeLog({ level: 'error', write: () => {}, now: () => 0 });
 
 /** Makes the folder of a service that may reach what the tests serve on loopback, and starts nothing. */
@@ -124,7 +126,7 @@ export function makeService(settings: Readonly<Record<string, string>> = {}): Se
 async function openRecord<T>(data: string, use: (store: TestStore) => Promise<T>): Promise<T> {
   const url = await findRecord({ redisUrl: null, data });
   if (url === null) throw new Error('the service has no record now');
-  const connection = await connect(url, { log: quiet });
+  const connection = await connect(url, { log: quiet, openMs: maxOpenMs });
   try {
     return await use(storeOf(connection));
   } finally {
