@@ -1,5 +1,5 @@
 import { ref, text } from '../model/answer-schemas.ts';
-import { batchWebhookExample, webhookExamples } from './openapi-examples.ts';
+import { batchWebhookExample, webhookExamples, webhookTestExample } from './openapi-examples.ts';
 
 const signed = 'Only when the operator gave the account a signing secret (Standard Webhooks).';
 
@@ -7,10 +7,13 @@ function header(name: string, description: string): object {
   return { name, in: 'header', required: false, description, schema: text };
 }
 
-const parameters = (of: string) => [
+const signature = (of: string) => [
   header('webhook-id', `Id of the ${of}. ${signed}`),
   header('webhook-timestamp', `Seconds since 1970. ${signed}`),
   header('webhook-signature', `\`v1,\` and the HMAC-SHA256 of \`id.timestamp.body\` as base64. ${signed}`),
+];
+const parameters = (of: string) => [
+  ...signature(of),
   header(
     'x-trawl-replayed',
     '`true` when the service was restored from a backup since: the same end may have been posted before.',
@@ -22,7 +25,7 @@ const responses = {
   default: { description: 'The post is repeated' },
 };
 
-/** Requests that the service sends: the end of a download or a batch, to the `webhook_url` of its call. */
+/** Requests that the service sends: the end of a download or a batch, to the `webhook_url` of its call, and tests of receivers. */
 export const webhooks = {
   batchEnded: {
     post: {
@@ -60,6 +63,23 @@ export const webhooks = {
         },
       },
       responses,
+    },
+  },
+  receiverTested: {
+    post: {
+      operationId: 'receiverTested',
+      tags: ['Downloads'],
+      summary: 'A person tests a receiver',
+      description:
+        'Posted once, when a person of the account asks for it on the dashboard: to an address that they give, or to the ' +
+        '`webhook_url` of a download with its `webhook_authorization`. It tells of no job.',
+      security: [],
+      parameters: [...signature('test'), header('x-trawl-test', 'Always `true`.')],
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: ref('WebhookTest'), example: webhookTestExample } },
+      },
+      responses: { default: { description: 'The person is told what came back' } },
     },
   },
 } as const;

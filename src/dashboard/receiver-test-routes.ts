@@ -1,4 +1,4 @@
-import { limitReceiverTests } from '../api/change-limit.ts';
+import { randomUUID } from 'node:crypto';
 import { refuse } from '../base/errors.ts';
 import type { AddressException } from '../base/settings/kinds.ts';
 import { judgeUrl, maxWebhookUrlLength } from '../model/caller-url.ts';
@@ -8,12 +8,13 @@ import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
 import { requireText } from './given-values.ts';
 import { requireJob } from './job-history-routes.ts';
 
+const tooMany = 'This account asked for 10 tests within a minute, which is the limit: try again later';
+
 /**
  * Routes about tests of receivers: a controller sends them, because only it may reach the proxy for addresses of callers. A test changes
  * nothing of the account, so the audit log has no entry of it. `exceptions`: addresses that are open though they are not public.
  */
 export function receiverTestRoutes(exceptions: readonly AddressException[]): DashboardRoute[] {
-  const limit = limitReceiverTests();
   return [
     {
       method: 'POST',
@@ -24,8 +25,9 @@ export function receiverTestRoutes(exceptions: readonly AddressException[]): Das
         const receiver = Object.hasOwn(call.given, 'job')
           ? await receiverOfJob(store, accountId, requireText(call.given, 'job', 100))
           : { url: readUrl(call, exceptions), authorization: '' };
-        await limit(accountId);
-        const id = await askForTest(store, { account: accountId, ...receiver });
+        const id = randomUUID();
+        const waitMs = await askForTest(store, { id, account: accountId, ...receiver });
+        if (waitMs !== null) throw refuse('rate_limited', tooMany, Math.ceil(waitMs / 1000));
         return { status: 202, body: { test: id } };
       },
     },

@@ -63,6 +63,7 @@ const uncut: Readonly<Record<string, Schema>> = {
     }),
   }),
   WebhookFailed: object({ id: told('Id of the job', uuid), status: { const: 'Error' }, error: text }),
+  WebhookTest: object({ id: told('Id of the test', uuid), type: { const: 'test' }, created_at: time }),
 };
 
 /** Answers without `fields`. */

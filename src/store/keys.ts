@@ -148,10 +148,12 @@ export const keys = {
   /** Sorted set: short ids of an account's jobs and batches that have a webhook, by its creation. */
   deliveries: of('accountId', 'deliveries'),
 
-  /** String: JSON of a test of a receiver that a person asked for; expires by itself. */
+  /** String: JSON of a test of a receiver that a person asked for, under its account and id; expires by itself. */
   receiverTest: of('testId', 'receiver_test'),
   /** String: JSON of how far it has come, from the controller that took it; expires by itself. */
   receiverTestResult: of('testId', 'receiver_test_result'),
+  /** String: how many tests an account has asked for since the first of the last minute; expires by itself. */
+  receiverTestsAsked: of('accountId', 'receiver_tests_asked'),
 
   /** Hash: receiver of webhooks → how many in a row were given up, when its owners were told, and when the last failed; expires by itself. */
   failingHooks: of('accountId', 'failing_hooks'),
@@ -201,7 +203,7 @@ export const channels = {
   work: one('work'),
   /** A webhook may be sent. */
   webhooks: one('webhooks_due'),
-  /** A receiver is to be tested: the id of the test. */
+  /** A receiver is to be tested: account and id of the test. */
   receiverTests: one('receiver_tests'),
   /** The job changed. */
   job: of('jobId', 'changed'),

@@ -96,6 +96,7 @@ const known = {
   webhooksChannel: channels.webhooks,
   jobChannel: channels.job,
   blocksChannel: channels.blocks,
+  receiverTestsChannel: channels.receiverTests,
 };
 
 /** Name of the value that a key or an argument needs: the id that its key is made of, or its own name. */

@@ -27,12 +27,11 @@ export function makeRequest(
 
 /** Returns the post of a test: signed as any other, with a body that tells of no job. */
 export function makeTestRequest(
-  to: SealedReceiver,
-  id: string,
+  to: SealedReceiver & { readonly id: string },
   now: number,
   seal: PayloadOptions['seal'],
 ): WebhookRequest | null {
-  const content = { id, type: 'test', created_at: writeTime(now) };
+  const content = { id: to.id, type: 'test', created_at: writeTime(now) };
   return compose(to, content, { 'x-trawl-test': 'true' }, now, seal);
 }
 

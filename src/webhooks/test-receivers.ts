@@ -3,7 +3,7 @@ import type { Log } from '../base/log.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import { describeTest, type TestEnd } from '../model/receiver-test.ts';
 import type { RecordStore } from '../store/script.ts';
-import { endTest, type TakenTest, takeTest } from '../store/webhooks/receiver-tests.ts';
+import { accountOfTest, endTest, type TakenTest, takeTest } from '../store/webhooks/receiver-tests.ts';
 import { makeTestRequest, type PayloadOptions } from './payload.ts';
 import { sendWebhook } from './send-webhook.ts';
 
@@ -16,14 +16,16 @@ export interface TestOptions extends Pick<PayloadOptions, 'seal'> {
 }
 
 export interface ReceiverTests {
-  /** Somebody waits for the test with this id. */
-  readonly hear: (id: string) => void;
+  /** Somebody waits for the test with this id in the record. */
+  readonly hear: (testId: string) => void;
   /** Takes no more tests, and cuts those that run: a page that waits for one says that nothing came back. */
   readonly close: () => Promise<void>;
 }
 
 /** Tests at once in one controller; the page asks again for those that no controller had room for. */
 const maxTests = 16;
+/** A quarter of these, as for webhooks: an account whose receivers hang leaves room for others. */
+const maxTestsAtOnce = maxTests / 4;
 /** A person waits at the page, however long the operator lets webhooks wait. */
 const maxSeconds = 10;
 
@@ -33,17 +35,20 @@ export function testReceivers(options: TestOptions): ReceiverTests {
   const stop = new AbortController();
   const running = new Map<string, Promise<void>>();
   return {
-    hear: (id) => {
-      if (stop.signal.aborted || running.has(id) || running.size >= maxTests) return;
-      const test = makeTest(options, id, stop.signal)
+    hear: (testId) => {
+      if (stop.signal.aborted || running.has(testId) || running.size >= maxTests) return;
+      const account = accountOfTest(testId);
+      const ofAccount = [...running.keys()].filter((one) => accountOfTest(one) === account);
+      if (ofAccount.length >= maxTestsAtOnce) return;
+      const test = makeTest(options, testId, stop.signal)
         .catch((error: unknown) => {
           // The Redis connection logs that Redis does not answer.
           if (!(error instanceof Refusal && error.code === 'unavailable')) {
             log.error('a receiver of webhooks could not be tested', { error });
           }
         })
-        .finally(() => running.delete(id));
-      running.set(id, test);
+        .finally(() => running.delete(testId));
+      running.set(testId, test);
     },
     close: async () => {
       stop.abort();
@@ -52,22 +57,22 @@ export function testReceivers(options: TestOptions): ReceiverTests {
   };
 }
 
-async function makeTest(options: TestOptions, id: string, stop: AbortSignal): Promise<void> {
+async function makeTest(options: TestOptions, testId: string, stop: AbortSignal): Promise<void> {
   const { store, log } = options;
-  const test = await takeTest(store, id);
+  const test = await takeTest(store, testId);
   if (test === null) return;
   const began = performance.now();
-  const end = await post(options, id, test, stop);
+  const end = await post(options, test, stop);
   const ended = describeTest(end, performance.now() - began);
-  await endTest(store, id, test.account, ended);
+  await endTest(store, testId, ended);
   const why = end.is === 'answered' ? undefined : end.why;
   const status = end.is === 'answered' ? end.status : null;
   log.info('a receiver of webhooks was tested', { account: test.account, outcome: end.is, status, why });
 }
 
-async function post(options: TestOptions, id: string, test: TakenTest, stop: AbortSignal): Promise<TestEnd> {
+async function post(options: TestOptions, test: TakenTest, stop: AbortSignal): Promise<TestEnd> {
   const { store, proxy, limitSeconds, seal } = options;
-  const composed = makeTestRequest(test, id, store.clock.now(), seal);
+  const composed = makeTestRequest(test, store.clock.now(), seal);
   if (composed === null) return { is: 'failed', why: 'unsealed' };
   const end = await sendWebhook(proxy, composed, Math.min(limitSeconds, maxSeconds) * 1000, stop);
   return end.is === 'failed' && stop.aborted ? { is: 'failed', why: 'stopped' } : end;

@@ -3,7 +3,7 @@ import { topupOf } from '../../src/model/topup.ts';
 import { setOffer } from '../../src/store/money/offers.ts';
 import { readTopup } from '../../src/store/money/set-topup.ts';
 import { startApi, type TestApi } from '../support/api.ts';
-import { invited, openBrowser } from '../support/browser-session.ts';
+import { signedInAt } from '../support/browser-session.ts';
 import { type StripeStandIn, startStripe } from '../support/stripe-stand-in.ts';
 
 const offer = { name: 'small', title: 'Small', credits: 50, price_cents: 500, currency: 'usd' };
@@ -24,9 +24,7 @@ describe('the checkout', () => {
 
   const signedIn = async (role: 'owner' | 'member') => {
     const { account } = await api.addCaller();
-    const browser = openBrowser(api.dashboardUrl);
-    await browser.signIn(await invited(api.store, account, role));
-    return { account, browser };
+    return { account, browser: await signedInAt(api, account, role) };
   };
 
   it('leads an owner to the page of the provider, for an offer at its price or to store a card', async () => {
@@ -56,8 +54,7 @@ describe('the checkout', () => {
 
   it('says so where no provider is configured', async () => {
     const other = await startApi();
-    const browser = openBrowser(other.dashboardUrl);
-    await browser.signIn(await invited(other.store, (await other.addCaller()).account));
+    const browser = await signedInAt(other, (await other.addCaller()).account);
     const { status, text } = await browser.ask('POST', '/api/checkout', {});
     await other.stop();
     expect([status, text.includes('No payment provider')]).to.deep.equal([409, true]);
@@ -68,8 +65,7 @@ describe('the checkout', () => {
     try {
       await setOffer(deaf.store, offer);
       const { account } = await deaf.addCaller();
-      const browser = openBrowser(deaf.dashboardUrl);
-      await browser.signIn(await invited(deaf.store, account));
+      const browser = await signedInAt(deaf, account);
       const { status, headers } = await browser.ask('POST', '/api/checkout', { offer: 'small' });
       expect([status, headers.get('x-error-code')]).to.deep.equal([409, 'no_provider']);
     } finally {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { recordLimits } from '../../src/model/record-limits.ts';
 import { keys } from '../../src/store/keys.ts';
 import { startApi, type TestApi } from '../support/api.ts';
-import { invited, openBrowser } from '../support/browser-session.ts';
+import { invited, openBrowser, signedInAt } from '../support/browser-session.ts';
 import { freezeProcess } from '../support/freeze-process.ts';
 import { until } from '../support/until.ts';
 
@@ -20,8 +20,7 @@ describe('links by mail', () => {
 
   it('are left for a person who is invited, and for a known one who asks; strangers get the same answer', async () => {
     const { account } = await api.addCaller();
-    const owner = openBrowser(api.dashboardUrl);
-    await owner.signIn(await invited(api.store, account, 'owner', 'ada@example.com'));
+    const owner = await signedInAt(api, account, 'owner', 'ada@example.com');
     const { json } = await owner.ask('POST', '/api/people', { email: 'new@example.com', role: 'viewer' });
     expect(json).to.deep.include({ email: 'new@example.com', role: 'viewer', mailed: true });
     const stranger = openBrowser(api.dashboardUrl);
@@ -51,8 +50,7 @@ describe('links by mail', () => {
 
   it('of an invitation go to a person once in 15 minutes, even when the person is removed between; the owner gets each link', async () => {
     const { account } = await api.addCaller();
-    const owner = openBrowser(api.dashboardUrl);
-    await owner.signIn(await invited(api.store, account));
+    const owner = await signedInAt(api, account);
     const invite = async (email: string) => {
       const { status, json } = await owner.ask('POST', '/api/people', { email, role: 'viewer' });
       expect([status, json.sign_in_url.startsWith(api.dashboardUrl)]).to.deep.equal([201, true]);
@@ -69,8 +67,7 @@ describe('links by mail', () => {
 
   it('of invitations are 100 in 15 minutes for an account, whoever is invited', async () => {
     const { account } = await api.addCaller();
-    const owner = openBrowser(api.dashboardUrl);
-    await owner.signIn(await invited(api.store, account));
+    const owner = await signedInAt(api, account);
     const mailed = Array.from({ length: recordLimits.mailedInvitationsOfAccount }, (_, n) => [
       `${api.store.clock.now()}`,
       `${n}`,
@@ -98,8 +95,7 @@ describe('links by mail', () => {
     const silent = await startApi();
     try {
       const { account } = await silent.addCaller();
-      const owner = openBrowser(silent.dashboardUrl);
-      await owner.signIn(await invited(silent.store, account));
+      const owner = await signedInAt(silent, account);
       const { json } = await owner.ask('POST', '/api/people', { email: 'new@example.com', role: 'viewer' });
       expect(json.mailed).to.equal(false);
       expect((await owner.ask('POST', '/api/sign-in/forgotten', { email: 'new@example.com' })).status).to.equal(404);

@@ -3,7 +3,7 @@ import { recordLimits } from '../../src/model/record-limits.ts';
 import { removePerson } from '../../src/store/people/remove-person.ts';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { makeAuthenticator } from '../support/authenticator.ts';
-import { type BrowserSession, invited, openBrowser } from '../support/browser-session.ts';
+import { type BrowserSession, openBrowser, signedInAt } from '../support/browser-session.ts';
 import { contentOf } from '../support/script-faults.ts';
 
 const minute = 60_000;
@@ -22,11 +22,7 @@ describe('passkeys', () => {
     owner = await signedIn();
   });
 
-  const signedIn = async (account = caller.account, of = email) => {
-    const browser = openBrowser(api.dashboardUrl);
-    await browser.signIn(await invited(api.store, account, 'owner', of));
-    return browser;
-  };
+  const signedIn = (account = caller.account, of = email) => signedInAt(api, account, 'owner', of);
   const add = async (browser = owner, name = 'laptop') => {
     const own = makeAuthenticator(api.dashboardUrl);
     const { json } = await browser.ask('POST', '/api/passkeys/begin', {});

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { startApi, type TestApi } from '../support/api.ts';
-import { invited, openBrowser } from '../support/browser-session.ts';
+import { signedInAt } from '../support/browser-session.ts';
 import { paidEvent, sendEvent } from '../support/paid-event.ts';
 
 const secret = 'whsec_test';
@@ -28,18 +28,13 @@ describe('events of the payment provider', () => {
   it('give the account an invoice as PDF, and another account none', async () => {
     const { account } = await api.addCaller();
     await send(paidEvent(account, 'invoiced'));
-    const signedIn = async (accountId: string) => {
-      const browser = openBrowser(api.dashboardUrl);
-      await browser.signIn(await invited(api.store, accountId, 'viewer'));
-      return browser;
-    };
-    const viewer = await signedIn(account);
+    const viewer = await signedInAt(api, account, 'viewer');
     const [{ id, invoice }] = (await viewer.ask('GET', '/api/billing')).json.purchases;
     const path = `/api/purchases/${id}/invoice.pdf`;
     const { status, headers, text } = await viewer.ask('GET', path);
     expect([status, headers.get('content-type'), text.slice(0, 5)]).to.deep.equal([200, 'application/pdf', '%PDF-']);
     expect(headers.get('content-disposition')).to.equal(`attachment; filename="${invoice}.pdf"`);
-    const other = await signedIn((await api.addCaller()).account);
+    const other = await signedInAt(api, (await api.addCaller()).account, 'viewer');
     for (const wrong of [path, '/api/purchases/none/invoice.pdf']) {
       expect((await other.ask('GET', wrong)).status, wrong).to.equal(404);
     }

@@ -2,9 +2,10 @@ import { expect } from 'chai';
 import { verifyWebhook } from '../../clients/typescript/src/webhook.ts';
 import type { Seal } from '../../src/base/seal.ts';
 import { channels, keys } from '../../src/store/keys.ts';
+import { askForTest } from '../../src/store/webhooks/receiver-tests.ts';
 import { type ReceiverTests, testReceivers } from '../../src/webhooks/test-receivers.ts';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
-import { type BrowserSession, type DashboardAnswer, invited, openBrowser } from '../support/browser-session.ts';
+import { type BrowserSession, type DashboardAnswer, signedInAt } from '../support/browser-session.ts';
 import { closedAddress, startEgress, type TestEgress } from '../support/egress.ts';
 import { freePort } from '../support/free-port.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
@@ -36,8 +37,7 @@ describe('a test of a receiver', () => {
   });
   beforeEach(async () => {
     caller = await api!.addCaller();
-    owner = openBrowser(api!.dashboardUrl);
-    await owner.signIn(await invited(api!.store, caller.account));
+    owner = await signedInAt(api!, caller.account);
     answer = (_, res) => res.end();
     receiver!.posted.length = 0;
   });
@@ -136,7 +136,7 @@ describe('a test of a receiver', () => {
     expect((await read(json.test)).json).to.deep.equal({ state: 'waiting' });
     await Promise.all([startController(), startController()]);
     expect(await ended(json.test)).to.include({ delivered: true });
-    for (const controller of controllers) controller.hear(json.test);
+    for (const controller of controllers) controller.hear(`${caller.account}/${json.test}`);
     expect(await tested({ url: receiver!.url })).to.include({ delivered: true });
     expect(receiver!.posted.length).to.equal(2);
   });
@@ -148,19 +148,19 @@ describe('a test of a receiver', () => {
     await until(() => receiver!.posted.length === 1, 5, 'the receiver has the post');
     expect((await read(id)).json).to.deep.equal({ state: 'sending' });
     await controller.close();
+    const testId = `${caller.account}/${id}`;
     expect((await read(id)).json.sentence).to.include('restarted');
-    for (const key of [keys.receiverTest(id), keys.receiverTestResult(id)]) {
+    for (const key of [
+      keys.receiverTest(testId),
+      keys.receiverTestResult(testId),
+      keys.receiverTestsAsked(caller.account),
+    ]) {
       expect(await api!.store.connection.send(['PTTL', key]), key).to.be.within(1, 300_000);
     }
   });
 
   it('is refused to viewers, for addresses that are not public, for jobs of others and beyond 10 a minute', async () => {
-    const as = async (account: string, role: 'viewer' | 'owner') => {
-      const browser = openBrowser(api!.dashboardUrl);
-      await browser.signIn(await invited(api!.store, account, role));
-      return browser;
-    };
-    expect((await ask({ url: receiver!.url }, await as(caller.account, 'viewer'))).status).to.equal(403);
+    expect((await ask({ url: receiver!.url }, await signedInAt(api!, caller.account, 'viewer'))).status).to.equal(403);
     for (const url of [
       'http://10.0.0.1/',
       'http://169.254.169.254/',
@@ -170,7 +170,7 @@ describe('a test of a receiver', () => {
       expect((await ask({ url })).status, url).to.equal(400);
     }
     expect((await ask({})).status).to.equal(400);
-    const other = await as((await api!.addCaller()).account, 'owner');
+    const other = await signedInAt(api!, (await api!.addCaller()).account);
     const { job_id: job } = (
       await api!.get('/v1/video/download', caller.key, { query: film, webhook_url: 'https://example.com/hook' })
     ).json;
@@ -181,5 +181,40 @@ describe('a test of a receiver', () => {
     const refused = await ask({ job });
     expect([refused.status, Number(refused.headers.get('retry-after')) > 0]).to.deep.equal([429, true]);
     expect((await ask({ url: 'https://example.com/hook' }, other)).status).to.equal(202);
+    // Another process counts on, because the record counts.
+    const more = { id: 'more', account: caller.account, url: 'https://example.com/hook', authorization: '' };
+    expect(await askForTest(api!.store, more)).to.be.within(1, 60_000);
+  });
+
+  it('is refused like any other change when the memory of redis is full, while one that was asked for before ends', async () => {
+    const limit = (bytes: number) => api!.redis.connection.send(['CONFIG', 'SET', 'maxmemory', String(bytes)]);
+    const { test: id } = (await ask({ url: receiver!.url })).json;
+    try {
+      await limit(1);
+      await startController();
+      expect(await ended(id)).to.include({ delivered: true });
+      const refused = await ask({ url: receiver!.url });
+      expect([refused.status, refused.headers.get('x-error-code')]).to.deep.equal([503, 'unavailable']);
+    } finally {
+      await limit(0);
+    }
+    expect(await api!.store.connection.send(['GET', keys.receiverTestsAsked(caller.account)])).to.equal('1');
+  });
+
+  it('leaves room for other accounts while the receivers of one hang', async () => {
+    await startController();
+    let [open, most] = [0, 0];
+    answer = (req, res) => {
+      if (req.url !== '/hang') return void res.end();
+      most = Math.max(most, ++open);
+      res.once('close', () => open--);
+    };
+    for (let n = 0; n < 8; n++) await ask({ url: `${receiver!.url}/hang` });
+    await until(() => most >= 4, 10, 'four posts hang');
+    const other = await signedInAt(api!, (await api!.addCaller()).account);
+    const { test: id } = (await ask({ url: receiver!.url }, other)).json;
+    await until(async () => (await read(id, other)).json.state === 'ended', 10, 'the other account has its answer');
+    expect((await read(id, other)).json).to.include({ delivered: true });
+    expect(most).to.equal(4);
   });
 });

@@ -4,7 +4,7 @@ import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { addPack } from '../../src/store/money/add-pack.ts';
 import { type ApiCaller, anotherKey, startApi, type TestApi } from '../support/api.ts';
 import { makeAuthenticator } from '../support/authenticator.ts';
-import { type BrowserSession, invited, openBrowser } from '../support/browser-session.ts';
+import { type BrowserSession, invited, openBrowser, signedInAt } from '../support/browser-session.ts';
 import { paidEvent, sendEvent } from '../support/paid-event.ts';
 import { RedisCalls } from '../support/redis-calls.ts';
 import { type StripeStandIn, startStripe } from '../support/stripe-stand-in.ts';
@@ -55,11 +55,8 @@ describe('the calls of Redis for a page of the dashboard', () => {
     await stripe.stop();
   });
 
-  const signedIn = async (account: string, role: Parameters<typeof invited>[2] = 'owner') => {
-    const browser = openBrowser(api.dashboardUrl);
-    await browser.signIn(await invited(api.store, account, role, `${role}@example.com`));
-    return browser;
-  };
+  const signedIn = (account: string, role: Parameters<typeof invited>[2] = 'owner') =>
+    signedInAt(api, account, role, `${role}@example.com`);
 
   /** An account that has something on every page. */
   const fill = async () => {

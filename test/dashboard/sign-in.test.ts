@@ -2,7 +2,14 @@ import { expect } from 'chai';
 import { removeAccount } from '../../src/store/accounts/remove-account.ts';
 import { removePerson } from '../../src/store/people/remove-person.ts';
 import { startApi } from '../support/api.ts';
-import { byPassword, type Dashboard, eachWithDashboard, invited, openBrowser } from '../support/browser-session.ts';
+import {
+  byPassword,
+  type Dashboard,
+  eachWithDashboard,
+  invited,
+  openBrowser,
+  signedInAt,
+} from '../support/browser-session.ts';
 import { contentOf } from '../support/script-faults.ts';
 
 const lists = [
@@ -240,8 +247,7 @@ describe('the sign-in to the dashboard', () => {
     try {
       const { account } = await own.addCaller();
       const email = 'besieged@example.com';
-      const person = openBrowser(own.dashboardUrl);
-      await person.signIn(await invited(own.store, account, 'owner', email));
+      const person = await signedInAt(own, account, 'owner', email);
       await person.ask('POST', '/api/password', { password: 'correct horse' });
       const thief = openBrowser(own.dashboardUrl);
       const codes: Record<string, number> = {};

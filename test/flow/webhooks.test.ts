@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { readDelivery, type StoredDelivery } from '../../src/store/webhooks/read-deliveries.ts';
@@ -74,10 +75,12 @@ describe('webhooks through trawl up', function () {
   });
 
   it('may be tested: a person who asks for a test reads what the receiver answered', async () => {
-    const { account } = await service.aCustomer();
-    const test = { account, url: `${receiver.url}/tested`, authorization: '' };
     const result = async () => {
-      const id = await service.withStore((store) => askForTest(store, test));
+      // An account of its own for each: one account may ask for few.
+      const { account } = await service.aCustomer();
+      const id = randomUUID();
+      const test = { id, account, url: `${receiver.url}/tested`, authorization: '' };
+      expect(await service.withStore((store) => askForTest(store, test))).to.equal(null);
       return until(
         async () => {
           const found = await service.withStore((store) => readTest(store, account, id));

@@ -26,6 +26,7 @@ const others = [
   ],
   ...['watch', 'drop-file', 'interrupt-recording', 'move-session', 'end-session'],
   ...['count-sign-in', 'take-sign-in-back', 'key-usage', 'cancel-batch', 'name-passkey', 'reseal-webhook-secret'],
+  ...['take-test', 'end-test'],
 ];
 
 describe('a script that fails in its middle', function () {

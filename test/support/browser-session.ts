@@ -78,6 +78,18 @@ export async function invited(
   return secret;
 }
 
+/** Signs a person in by a link, in a browser of their own. */
+export async function signedInAt(
+  { dashboardUrl, store }: Pick<TestApi, 'dashboardUrl' | 'store'>,
+  accountId: string,
+  role?: Parameters<typeof invited>[2],
+  email?: string,
+): Promise<BrowserSession> {
+  const browser = openBrowser(dashboardUrl);
+  await browser.signIn(await invited(store, accountId, role, email));
+  return browser;
+}
+
 /** An API with its dashboard, a fresh account with a key, and an owner of the account who is signed in. */
 export interface Dashboard {
   readonly api: TestApi;
@@ -96,11 +108,7 @@ export function eachWithDashboard(take: (dashboard: Dashboard) => void): void {
   after(() => api.stop());
   beforeEach(async () => {
     const caller = await api.addCaller();
-    const signedIn: Dashboard['signedIn'] = async (accountId, role, email) => {
-      const browser = openBrowser(api.dashboardUrl);
-      await browser.signIn(await invited(api.store, accountId, role, email));
-      return browser;
-    };
+    const signedIn: Dashboard['signedIn'] = (...person) => signedInAt(api, ...person);
     take({ api, caller, owner: await signedIn(caller.account, 'owner'), signedIn });
   });
 }

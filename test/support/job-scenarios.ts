@@ -14,6 +14,7 @@ import { startAttempt } from '../../src/store/jobs/start-attempt.ts';
 import { keys } from '../../src/store/keys.ts';
 import { dueWebhooks } from '../../src/store/webhooks/due-webhooks.ts';
 import { endWebhook } from '../../src/store/webhooks/end-webhook.ts';
+import { askForTest } from '../../src/store/webhooks/receiver-tests.ts';
 import { replayWebhook } from '../../src/store/webhooks/replay-webhook.ts';
 import { takeWebhook } from '../../src/store/webhooks/take-webhook.ts';
 import {
@@ -163,6 +164,10 @@ export const jobScenarios: Readonly<Record<string, Scenario>> = {
     await store.connection.send(['HSET', keys.failingHooks(job.account), ...others]);
     return (s) => endWebhook(s, due, attempt, { verdict: 'refused', status: 500 }, 5000);
   }),
+  'ask-for-test': async (store) => {
+    const { accountId: account } = await anAccount(store, busy);
+    return { step: (s) => askForTest(s, { id: 'test', account, url: 'https://example.com/hook', authorization: '' }) };
+  },
   'replay-webhook': webhookStep(async (store, job) => {
     const due = await dueOf(store, job);
     const attempt = (await takeWebhook(store, due, 1000)) ?? 0;

@@ -50,6 +50,12 @@ class WebhookFailed(TypedDict):
     error: str
 
 
+class WebhookTest(TypedDict):
+    id: str
+    type: Literal['test']
+    created_at: str
+
+
 class Metadata(TypedDict):
     id: str | None
     ext: str | None

@@ -16,10 +16,11 @@ from .errors import TrawlError
 
 
 class WebhookEvent(TypedDict):
-    """Body of a webhook: the end of a job."""
+    """Body of a webhook: the end of a job with its `status`, or a test that a person sends from the dashboard with `type` "test"."""
 
     id: str
-    status: str
+    status: NotRequired[str]
+    type: NotRequired[str]
     result: NotRequired[dict[str, Any]]
     error: NotRequired[str]
 

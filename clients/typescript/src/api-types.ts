@@ -66,6 +66,17 @@ export interface components {
             status: "Error";
             error: string;
         };
+        WebhookTest: {
+            /**
+             * Format: uuid
+             * @description Id of the test
+             */
+            id: string;
+            /** @constant */
+            type: "test";
+            /** Format: date-time */
+            created_at: string;
+        };
         Metadata: {
             id: string | null;
             ext: string | null;

@@ -1,9 +1,12 @@
 import { TrawlError } from './errors.ts';
 
-/** Body of a webhook: the end of a job. */
+/** Body of a webhook: the end of a job, or a test that a person sends from the dashboard. */
 export interface WebhookEvent {
   readonly id: string;
-  readonly status: 'CompletedJob' | 'Error';
+  /** Absent in a test. */
+  readonly status?: 'CompletedJob' | 'Error';
+  /** Only in a test. */
+  readonly type?: 'test';
   readonly result?: { readonly metadata: unknown; readonly response: string | null };
   readonly error?: string;
 }

@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import type { ReceiverTest } from '../../model/receiver-test.ts';
 import { channels, keys } from '../keys.ts';
-import { type RecordStore, text } from '../script.ts';
+import { number, type RecordStore, run, script, text } from '../script.ts';
 
 /** A test that a person asked for; `authorization` is sealed, '' without one. */
 export interface AskedTest {
+  readonly id: string;
   readonly account: string;
   readonly url: string;
   readonly authorization: string;
@@ -15,47 +15,98 @@ export interface TakenTest extends AskedTest {
   readonly secret: string;
 }
 
+/** Tests that an account may ask for in `windowMs`, so that no one floods a host with posts of ours. */
+const maxTestsOfAccount = 10;
+const windowMs = 60_000;
 /** Time in which a controller must take a test. */
 const maxWaitMs = 15_000;
 /** Time for which its result is kept, from when it was taken: longer than `maxWaitMs`, so that no test is taken twice. */
 const keptMs = 300_000;
 
-/** Asks the controllers to send a test once; returns its id. */
-export async function askForTest({ connection }: RecordStore, test: AskedTest): Promise<string> {
-  const id = randomUUID();
-  await connection.send(['SET', keys.receiverTest(id), JSON.stringify(test), 'PX', String(maxWaitMs)]);
-  await connection.send(['PUBLISH', channels.receiverTests, id]);
-  return id;
+/**
+ * Leaves a test for the controllers and hints at it, while its account has asked for fewer than `max` in the window that the first of
+ * them began. Answers {'asked'} or {'limited', milliseconds until the window ends}.
+ */
+const askForTestScript = script(
+  'ask-for-test',
+  'needs memory',
+  ['receiverTest', 'receiverTestsAsked'] as const,
+  ['testId', 'test', 'max', 'window', 'kept', 'receiverTestsChannel'] as const,
+  /* lua */ `
+local asked = tonumber(redis.call('GET', receiverTestsAsked) or 0)
+if asked >= tonumber(max) then return { 'limited', redis.call('PTTL', receiverTestsAsked) } end
+undos[1] = function() redis.pcall('DEL', receiverTest) end
+redis.call('SET', receiverTest, test, 'PX', kept)
+if asked == 0 then redis.call('SET', receiverTestsAsked, '1', 'PX', window)
+else redis.call('SET', receiverTestsAsked, asked + 1, 'KEEPTTL') end
+redis.call('PUBLISH', receiverTestsChannel, testId)
+return { 'asked' }
+`,
+);
+
+/** Claims a test before it is sent. Answers {'taken', its JSON, sealed signing secret of the account} or {'gone'}. */
+const takeTestScript = script(
+  'take-test',
+  'light',
+  ['receiverTest', 'receiverTestResult', 'account'] as const,
+  ['claim', 'kept'] as const,
+  /* lua */ `
+local test = redis.call('GET', receiverTest)
+if not test or not redis.call('SET', receiverTestResult, claim, 'NX', 'PX', kept) then return { 'gone' } end
+return { 'taken', test, redis.call('HGET', account, 'webhook_secret') or '' }
+`,
+);
+
+/** Answers {'ended'}. */
+const endTestScript = script(
+  'end-test',
+  'light',
+  ['receiverTestResult'] as const,
+  ['result', 'kept'] as const,
+  /* lua */ `
+redis.call('SET', receiverTestResult, result, 'PX', kept)
+return { 'ended' }
+`,
+);
+
+/** Asks the controllers to send a test once; returns for how many milliseconds the account may ask for none, or `null` when it is asked. */
+export async function askForTest(store: RecordStore, test: AskedTest): Promise<number | null> {
+  const reply = await run(store, askForTestScript, {
+    ...{ testId: testIdOf(test.account, test.id), accountId: test.account, test: JSON.stringify(test) },
+    ...{ max: maxTestsOfAccount, window: windowMs, kept: maxWaitMs },
+  });
+  return reply[0] === 'limited' ? number(reply[1]) : null;
 }
 
 /** Claims a test before it is sent; `null` when another controller has it, or its time is over. */
-export async function takeTest({ connection }: RecordStore, id: string): Promise<TakenTest | null> {
-  const asked = await connection.read(['GET', keys.receiverTest(id)]);
-  if (asked === null) return null;
-  const test: AskedTest = JSON.parse(text(asked));
-  const claim = writeResult(test.account, { state: 'sending' });
-  const word = await connection.send(['SET', keys.receiverTestResult(id), claim, 'NX', 'PX', String(keptMs)]);
-  if (text(word) !== 'OK') return null;
-  return { ...test, secret: text(await connection.read(['HGET', keys.account(test.account), 'webhook_secret'])) };
+export async function takeTest(store: RecordStore, testId: string): Promise<TakenTest | null> {
+  const claim = JSON.stringify({ state: 'sending' } satisfies ReceiverTest);
+  const reply = await run(store, takeTestScript, { testId, accountId: accountOfTest(testId), claim, kept: keptMs });
+  return reply[0] === 'taken' ? { ...(JSON.parse(text(reply[1])) as AskedTest), secret: text(reply[2]) } : null;
 }
 
-export async function endTest({ connection }: RecordStore, id: string, of: string, ended: ReceiverTest): Promise<void> {
-  await connection.send(['SET', keys.receiverTestResult(id), writeResult(of, ended), 'PX', String(keptMs)]);
+export async function endTest(store: RecordStore, testId: string, ended: ReceiverTest): Promise<void> {
+  await run(store, endTestScript, { testId, result: JSON.stringify(ended), kept: keptMs });
 }
 
 /** Returns a test of the account, or `null` when none is known; asks the controllers again while none has taken it: a hint may be lost. */
 export async function readTest({ connection }: RecordStore, of: string, id: string): Promise<ReceiverTest | null> {
+  const testId = testIdOf(of, id);
   const [asked, result] = await connection.readAll([
-    ['GET', keys.receiverTest(id)],
-    ['GET', keys.receiverTestResult(id)],
+    ['GET', keys.receiverTest(testId)],
+    ['GET', keys.receiverTestResult(testId)],
   ]);
-  const known = result ?? asked;
-  if (known === null || JSON.parse(text(known)).account !== of) return null;
-  if (result !== null) return JSON.parse(text(result)).test;
-  await connection.send(['PUBLISH', channels.receiverTests, id]);
+  if (result !== null) return JSON.parse(text(result));
+  if (asked === null) return null;
+  await connection.send(['PUBLISH', channels.receiverTests, testId]);
   return { state: 'waiting' };
 }
 
-function writeResult(account: string, test: ReceiverTest): string {
-  return JSON.stringify({ account, test });
+/** Returns the id of a test in the record: nobody finds a test of another account. */
+function testIdOf(accountId: string, id: string): string {
+  return `${accountId}/${id}`;
+}
+
+export function accountOfTest(testId: string): string {
+  return testId.slice(0, testId.indexOf('/'));
 }
