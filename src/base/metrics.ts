@@ -136,10 +136,7 @@ const declared = {
     'Purchases of packs: paid, declined, refunded or disputed; capped by the monthly cap; unknown when the provider gave no answer, which is asked for again.',
     'outcome',
   ),
-  mails_total: counter(
-    'Mails to owners: sent, refused for good, delayed by an error, or given up after a week.',
-    'outcome',
-  ),
+  mails_total: counter('Mails: sent, refused for good, delayed by an error, or given up after a week.', 'outcome'),
   overdrafts_total: counter('Charges for which every balance was empty.'),
   oldest_unsettled_seconds: gauge(
     'Longest time for which a job whose worker has ended waits to be settled; 0 when none waits.',

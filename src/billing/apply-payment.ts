@@ -18,7 +18,7 @@ export interface PaymentBooks {
 /** Writes an answer or event of the provider into the record; repetitions and any order of them change nothing more. */
 export async function applyPayment(books: PaymentBooks, event: PaymentEvent): Promise<void> {
   const { store, seller, metrics, log } = books;
-  if (event.kind === 'stored') return setTopup(store, event.account, methodOf(event));
+  if (event.kind === 'stored') return setTopup(store, event.account, methodOf(event), event.at);
   if (event.kind === 'refunded' || event.kind === 'disputed') return reverse(books, event);
   const { purchase, payment } = event;
   const outcome =
@@ -28,7 +28,7 @@ export async function applyPayment(books: PaymentBooks, event: PaymentEvent): Pr
   // The first card that pays for a pack is the one that a top-up may charge; another one is stored on purpose. An event that comes
   // again finds the purchase ended and the card perhaps not stored.
   if (event.kind === 'paid' && purchase.kind === 'offer' && !(await readTopup(store, purchase.account)).payment_method)
-    await setTopup(store, purchase.account, methodOf(purchase));
+    await setTopup(store, purchase.account, methodOf(purchase), event.at);
   if (outcome === 'stale') return;
   metrics.purchases_total.inc({ outcome });
   log.info('a purchase has ended', { account: purchase.account, purchase: purchase.id, outcome });

@@ -47,7 +47,8 @@ async function buy(options: PurchaseOptions, account: string): Promise<void> {
   const { since, attempt, ...terms } = purchase;
   try {
     const { state, ...paid } = await provider.charge(purchase);
-    if (state !== 'pending') await applyPayment(options, { kind: state, purchase: terms, reason: '', ...paid });
+    const told = { purchase: terms, reason: '', at: store.clock.now(), ...paid };
+    if (state !== 'pending') await applyPayment(options, { kind: state, ...told });
   } catch (error) {
     metrics.purchases_total.inc({ outcome: 'unknown' });
     log.warn('a purchase may have been charged: it is asked for again under the same id', {

@@ -17,7 +17,7 @@ interface Page {
 }
 
 interface Reader {
-  readonly account: { readonly name: string };
+  readonly account: { readonly name: string; readonly slug: string };
   /** Of a mail about a purchase. */
   readonly purchase: EndedPurchase | null;
   /** Secret of the sign-in link that the mail brings. */
@@ -69,6 +69,7 @@ function pageOf(mail: Mail, reader: Reader): Page | null {
     };
   }
   if (purchase === null) return null;
+  if (mail.kind === 'reversed') return reversedPage(mail, purchase, reader.account);
   const price = writePrice(purchase.price_cents, purchase.currency);
   if (mail.kind === 'decline') {
     return {
@@ -83,6 +84,32 @@ function pageOf(mail: Mail, reader: Reader): Page | null {
     subject: `Invoice ${invoiceNumber(purchase.invoice ?? 0)}: ${purchase.pack_title}, ${price}`,
     lines: [`Thank you. ${purchase.pack_total} credits were added to ${name} and are paid.`],
     rows: invoiceRows(purchase),
+  };
+}
+
+function reversedPage(
+  { lapsed }: Mail & { readonly kind: 'reversed' },
+  purchase: EndedPurchase,
+  { name, slug }: Reader['account'],
+): Page {
+  const price = writePrice(purchase.price_cents, purchase.currency);
+  const isDisputed = purchase.state === 'disputed';
+  return {
+    subject: `A payment of ${name} was ${isDisputed ? 'disputed' : 'refunded'}: ${price}`,
+    lines: [
+      isDisputed
+        ? `The payment of ${price} by ${name} for "${purchase.pack_title}" is disputed. Answer the dispute at the payment provider before its deadline.`
+        : `The payment of ${price} by ${name} for "${purchase.pack_title}" was refunded in full.`,
+      purchase.invoice === undefined
+        ? 'Its pack was never added.'
+        : `${lapsed} of its ${purchase.pack_total} credits had not been used: they have lapsed. What was used stays used.`,
+      ...(isDisputed ? ['The automatic top-up of the account is disabled.'] : []),
+    ],
+    rows: [
+      ['Account', slug],
+      ['Payment', purchase.payment],
+      ...(purchase.invoice === undefined ? [] : ([['Invoice', invoiceNumber(purchase.invoice)]] as const)),
+    ],
   };
 }
 

@@ -7,13 +7,19 @@ export type Payment =
   | { readonly state: 'paid' | 'pending'; readonly payment: string }
   | { readonly state: 'declined'; readonly payment: string; readonly reason: string };
 
-/** Event of the provider about a payment of ours. `dispute` names the payment alone. */
+/** Event of the provider about a payment of ours. `dispute` names the payment alone. `at`: when it happened, in milliseconds. */
 export type PaymentEvent =
-  | { readonly kind: 'paid'; readonly purchase: Purchase; readonly payment: string }
+  | { readonly kind: 'paid'; readonly purchase: Purchase; readonly payment: string; readonly at: number }
   | { readonly kind: 'declined'; readonly purchase: Purchase; readonly payment: string; readonly reason: string }
   | { readonly kind: 'refunded'; readonly purchase: Purchase; readonly payment: string }
   | { readonly kind: 'disputed'; readonly payment: string }
-  | { readonly kind: 'stored'; readonly account: string; readonly customer: string; readonly payment_method: string };
+  | {
+      readonly kind: 'stored';
+      readonly account: string;
+      readonly customer: string;
+      readonly payment_method: string;
+      readonly at: number;
+    };
 
 /** Visit of an owner to the provider's own page. */
 export interface CheckoutOrder {

@@ -32,7 +32,7 @@ const leaseMs = 120_000;
 const defaultAgainMs = 30_000;
 const maxAgainMs = 6 * 3_600_000;
 
-/** Sends the mails of the outbox to the owners of their accounts, one mail an owner, or to the person whom they name. A server that is away delays them for up to a week. */
+/** Sends the mails of the outbox to the owners of their accounts, to the operators, or to the person whom they name, one mail each. A server that is away delays them for up to a week. */
 export function startMails(options: MailOptions): RepeatedLook {
   const { store, metrics, log, lookMs = defaultLookMs } = options;
   const look = async (isClosing: () => boolean) => {
@@ -51,11 +51,11 @@ export function startMails(options: MailOptions): RepeatedLook {
 
 async function sendMail(options: MailOptions, mail: Mail): Promise<void> {
   const { store, mailer, seal, from, dashboardUrl, metrics, log, againMs = defaultAgainMs } = options;
-  const account = mail.account === '' ? { name: 'trawl' } : await readAccount(store, mail.account);
+  const account = mail.account === '' ? { name: 'trawl', slug: '' } : await readAccount(store, mail.account);
   const purchase = 'purchase' in mail ? await readPurchase(store, mail.account, mail.purchase) : null;
   const secret = 'sealed' in mail ? seal.open(mailedLinkPurpose, mail.sealed) : null;
   const letter = writeLetter(mail, { account, purchase, secret, dashboardUrl });
-  const readers = 'to' in mail ? [mail.to] : await ownersOf(store, mail.account);
+  const readers = await readersOf(store, mail);
   const attachments = mail.kind === 'invoice' && purchase !== null ? [await attachedInvoice(purchase)] : [];
   const done = new Set(mail.done?.split(' ').filter(Boolean));
   let isLeft = false;
@@ -77,9 +77,12 @@ async function sendMail(options: MailOptions, mail: Mail): Promise<void> {
   await endMail(store, mail, [...done], gapMs);
 }
 
-async function ownersOf(store: RecordStore, accountId: string): Promise<string[]> {
-  const people = await listPeople(store, accountId);
-  return people.flatMap(({ email, role }) => (role === 'owner' ? [email] : []));
+async function readersOf(store: RecordStore, mail: Mail): Promise<string[]> {
+  if ('to' in mail) return [mail.to];
+  const isForOperators = mail.kind === 'reversed';
+  const people = await listPeople(store, isForOperators ? '' : mail.account);
+  const reads = isForOperators ? 'operator' : 'owner';
+  return people.flatMap(({ email, role }) => (role === reads ? [email] : []));
 }
 
 /** The library that writes PDF is loaded with the first invoice. */

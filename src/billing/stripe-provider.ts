@@ -152,6 +152,7 @@ async function declinedBy(error: unknown, find: () => Promise<Stripe.PaymentInte
 }
 
 function eventOf(event: Stripe.Event): PaymentEvent | null {
+  const at = event.created * 1000;
   if (event.type === 'charge.dispute.created') {
     return { kind: 'disputed', payment: idOf(event.data.object.payment_intent) };
   }
@@ -165,14 +166,15 @@ function eventOf(event: Stripe.Event): PaymentEvent | null {
   if (event.type === 'setup_intent.succeeded') {
     const { metadata, customer, payment_method } = event.data.object;
     const account = metadata?.trawl_account;
-    return account ? { kind: 'stored', account, customer: idOf(customer), payment_method: idOf(payment_method) } : null;
+    if (!account) return null;
+    return { kind: 'stored', account, customer: idOf(customer), payment_method: idOf(payment_method), at };
   }
   if (event.type !== 'payment_intent.succeeded' && event.type !== 'payment_intent.payment_failed') return null;
   const { id, metadata, amount, currency, customer, payment_method, last_payment_error } = event.data.object;
   const terms = { amount, currency, customer: idOf(customer), method: idOf(payment_method) };
   const purchase = purchaseOf(metadata, terms);
   if (purchase === null) return null;
-  if (event.type === 'payment_intent.succeeded') return { kind: 'paid', purchase, payment: id };
+  if (event.type === 'payment_intent.succeeded') return { kind: 'paid', purchase, payment: id, at };
   // At the checkout people try another card.
   if (purchase.kind === 'offer') return null;
   return { kind: 'declined', purchase, payment: id, reason: last_payment_error?.message ?? 'The payment failed.' };

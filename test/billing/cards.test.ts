@@ -1,9 +1,5 @@
 import { expect } from 'chai';
-import { makeMetrics } from '../../src/base/metrics.ts';
-import { makeSeal } from '../../src/base/seal.ts';
 import { applyPayment } from '../../src/billing/apply-payment.ts';
-import { openSmtp } from '../../src/billing/mailer.ts';
-import { startMails } from '../../src/billing/send-mails.ts';
 import { openStripe } from '../../src/billing/stripe-provider.ts';
 import { startCardWatch } from '../../src/billing/watch-cards.ts';
 import { removeAccount } from '../../src/store/accounts/remove-account.ts';
@@ -12,54 +8,45 @@ import { dueCards } from '../../src/store/money/card-expiry.ts';
 import { readTopup, setTopup } from '../../src/store/money/set-topup.ts';
 import { invited } from '../support/browser-session.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
-import { type Mailbox, startMailbox } from '../support/mailbox.ts';
+import { eachWithPost, type Post } from '../support/posted-mails.ts';
 import { anAccount, holder, lead, type TestStore } from '../support/record.ts';
 import { aLog } from '../support/redis.ts';
 import { type StripeStandIn, startStripe } from '../support/stripe-stand-in.ts';
 import { seller } from '../support/topups.ts';
 
 const day = 86_400_000;
-const from = 'Trawl <billing@trawl.example>';
 
 describe('stored cards', function () {
   this.timeout(60_000);
   let store: TestStore;
   let stripe: StripeStandIn;
-  let box: Mailbox;
-  let metrics: ReturnType<typeof makeMetrics>;
+  let post: Post;
   eachWithEmptyRecord((made) => {
     store = made;
   });
   beforeEach(async () => {
-    metrics = makeMetrics();
     await lead(store, holder);
-    [stripe, box] = [await startStripe(), await startMailbox()];
+    stripe = await startStripe();
   });
-  afterEach(() => Promise.all([stripe.stop(), box.stop()]));
+  afterEach(() => stripe.stop());
+  eachWithPost(
+    () => store,
+    (given) => {
+      post = given;
+    },
+  );
 
   /** Lets two controllers look up what is due and send what is to be said; returns the subjects. */
   const told = async (days = 0): Promise<(string | undefined)[]> => {
     store.advance(days * day);
+    const { metrics } = post;
     const log = aLog().log;
     const provider = openStripe({ key: () => 'sk_test_1', url: stripe.url, now: store.clock.now });
     const watches = [1, 2].map(() => startCardWatch({ store, provider, metrics, log, lookMs: 60_000 }));
     await Promise.all(watches.map((watch) => watch.wake()));
     await Promise.all(watches.map((watch) => watch.close()));
-    const mailer = openSmtp({ url: () => box.url, from });
-    const seal = makeSeal({ secret: Buffer.alloc(32) });
-    const mails = startMails({
-      store,
-      seal,
-      mailer,
-      from,
-      dashboardUrl: 'https://t.test',
-      metrics,
-      log,
-      lookMs: 60_000,
-    });
-    await mails.wake();
-    await mails.close();
-    return box.mails.splice(0).map(({ mail }) => mail.subject);
+    await post.send();
+    return post.box.mails.splice(0).map(({ mail }) => mail.subject);
   };
   /** A month and a year in which a card ends whose last day is over so many days from now, at least. */
   const endIn = (days: number) => {
@@ -71,9 +58,10 @@ describe('stored cards', function () {
   const anOwner = async () => {
     const { accountId, slug } = await anAccount(store, { quota: 10, paid: true });
     await invited(store, accountId, 'owner', 'ada@example.com');
-    const storeCard = (method: string) => {
-      const books = { store, seller, metrics, log: aLog().log };
-      return applyPayment(books, { kind: 'stored', account: accountId, customer: 'cus_1', payment_method: method });
+    let at = 0;
+    const storeCard = (payment_method: string) => {
+      const books = { store, seller, metrics: post.metrics, log: aLog().log };
+      return applyPayment(books, { kind: 'stored', account: accountId, customer: 'cus_1', payment_method, at: ++at });
     };
     return { accountId, slug, storeCard };
   };
@@ -120,7 +108,7 @@ describe('stored cards', function () {
     await stripe.stop();
     expect(await told()).to.deep.equal([]);
     expect(await dueCards(store)).to.deep.equal([]);
-    const { values } = await metrics.upkeep_errors_total.get();
+    const { values } = await post.metrics.upkeep_errors_total.get();
     expect(values.some(({ labels }) => labels.task === 'card')).to.equal(true);
     stripe = await startStripe();
     await told(1 / 24);

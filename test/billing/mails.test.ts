@@ -1,11 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
-import { makeMetrics } from '../../src/base/metrics.ts';
-import { makeSeal } from '../../src/base/seal.ts';
 import { invoiceRows } from '../../src/billing/invoice.ts';
-import { openSmtp } from '../../src/billing/mailer.ts';
-import { startMails } from '../../src/billing/send-mails.ts';
 import { mailedLinkPurpose, makePersonSecret, personIdOf, readPersonSecret } from '../../src/model/person.ts';
 import { createKey } from '../../src/store/accounts/create-key.ts';
 import { setKey } from '../../src/store/accounts/set-key.ts';
@@ -13,6 +9,7 @@ import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys } from '../../src/store/keys.ts';
 import { endPurchase } from '../../src/store/money/end-purchase.ts';
 import { listPurchases } from '../../src/store/money/read-purchases.ts';
+import { reversePurchase } from '../../src/store/money/reverse-purchase.ts';
 import { setTopup } from '../../src/store/money/set-topup.ts';
 import { takePurchase } from '../../src/store/money/take-purchase.ts';
 import { invitePerson } from '../../src/store/people/invite-person.ts';
@@ -23,40 +20,27 @@ import { endWebhook } from '../../src/store/webhooks/end-webhook.ts';
 import { takeWebhook } from '../../src/store/webhooks/take-webhook.ts';
 import { invited } from '../support/browser-session.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
-import { type Mailbox, startMailbox } from '../support/mailbox.ts';
 import { aSecret } from '../support/people-scenarios.ts';
+import { eachWithPost, type Post } from '../support/posted-mails.ts';
 import { aDownload, anAccount, aRunningJob, completed, holder, lead, type TestStore } from '../support/record.ts';
-import { aLog } from '../support/redis.ts';
 import { contentOf } from '../support/script-faults.ts';
 import { aBuyer, seller, spend, takenPurchase } from '../support/topups.ts';
-
-const from = 'Trawl <billing@trawl.example>';
-const dashboardUrl = 'https://trawl.example';
-const seal = makeSeal({ secret: randomBytes(32) });
 
 describe('mails', function () {
   this.timeout(60_000);
   let store: TestStore;
-  let box: Mailbox;
-  let metrics: ReturnType<typeof makeMetrics>;
+  let post: Post;
   eachWithEmptyRecord((made) => {
     store = made;
   });
-  beforeEach(async () => {
-    metrics = makeMetrics();
-    await lead(store, holder);
-    box = await startMailbox();
-  });
-  afterEach(() => box.stop());
+  beforeEach(() => lead(store, holder));
+  eachWithPost(
+    () => store,
+    (given) => {
+      post = given;
+    },
+  );
 
-  const post = async (url = box.url) => {
-    const mails = startMails({
-      ...{ store, seal, mailer: openSmtp({ url: () => url, from }), from, dashboardUrl },
-      ...{ metrics, log: aLog().log, lookMs: 60_000 },
-    });
-    await mails.wake();
-    await mails.close();
-  };
   const waiting = async () => ((await store.connection.send(['HKEYS', keys.outbox])) as string[]).length;
   const aMailedBuyer = async (...owners: string[]) => {
     const buyer = await aBuyer(store);
@@ -69,17 +53,18 @@ describe('mails', function () {
   const pay = async (buyer: Awaited<ReturnType<typeof aMailedBuyer>>) => {
     const purchase = { ...(await takenPurchase(store, buyer)), pack_title: 'Auto <b>&' };
     await endPurchase(store, purchase, { verdict: 'paid', payment: 'pi_1', seller });
+    return purchase;
   };
 
   it('events-7: bring the invoice to every owner, as text and as HTML that say the same', async () => {
     const buyer = await aMailedBuyer('ada@example.com', 'bob@example.com');
     await pay(buyer);
-    await post();
-    const invoices = box.mails.filter(({ mail }) => mail.subject?.startsWith('Invoice'));
+    await post.send();
+    const invoices = post.box.mails.filter(({ mail }) => mail.subject?.startsWith('Invoice'));
     expect(invoices.map(({ to }) => to)).to.deep.equal(['ada@example.com', 'bob@example.com']);
     const { mail } = invoices[0]!;
     expect(mail.subject).to.equal('Invoice INV-000001: Auto <b>&, EUR 9.90');
-    for (const said of ['INV-000001', 'EUR 9.90', 'Films Ltd', '1 Main Street', 'VAT 0 %', 'pi_1', dashboardUrl]) {
+    for (const said of ['INV-000001', 'EUR 9.90', 'Films Ltd', '1 Main Street', 'VAT 0 %', 'pi_1', post.dashboardUrl]) {
       expect(mail.text, said).to.include(said);
       expect(mail.html, said).to.include(said);
     }
@@ -94,7 +79,7 @@ describe('mails', function () {
     }
     expect(mail.headers.get('auto-submitted')).to.equal('auto-generated');
     expect(await waiting()).to.equal(0);
-    const { values } = await metrics.mails_total.get();
+    const { values } = await post.metrics.mails_total.get();
     expect(values.find(({ labels }) => labels.outcome === 'sent')?.value).to.be.greaterThan(0);
   });
 
@@ -105,9 +90,9 @@ describe('mails', function () {
     const capped = await aMailedBuyer('bob@example.com');
     await setTopup(store, capped.accountId, { monthly_cap_cents: '500' });
     expect(await takePurchase(store, capped.accountId, 1)).to.equal('capped');
-    await post();
+    await post.send();
     const textTo = (to: string) =>
-      box.mails
+      post.box.mails
         .filter((one) => one.to === to)
         .map(({ mail }) => `${mail.subject} ${mail.text}`)
         .join('\n');
@@ -115,71 +100,92 @@ describe('mails', function () {
     expect(textTo('bob@example.com')).to.include('monthly cap of EUR 5.00').and.include('has used 50 %');
   });
 
+  it('tell every operator, and nobody else, of a payment that was taken back, once', async () => {
+    for (const email of ['op@example.com', 'ops@example.com']) await invited(store, '', 'operator', email);
+    const buyer = await aMailedBuyer('ada@example.com');
+    const purchase = await pay(buyer);
+    await post.send();
+    post.box.mails.splice(0);
+    for (const _ of [1, 2]) await reversePurchase(store, purchase, 'disputed', 'pi_1');
+    await post.send();
+    expect(post.box.mails.map(({ to }) => to)).to.deep.equal(['op@example.com', 'ops@example.com']);
+    const { mail } = post.box.mails.splice(0)[0]!;
+    expect(mail.subject).to.equal(`A payment of ${buyer.slug} was disputed: EUR 9.90`);
+    const said = ['is disputed', '10 of its 10 credits', 'top-up of the account is disabled', 'pi_1', 'INV-000001'];
+    for (const words of [...said, buyer.slug]) expect(mail.text, words).to.include(words);
+    const other = await aMailedBuyer('bob@example.com');
+    await reversePurchase(store, await takenPurchase(store, other), 'refunded', 'pi_2');
+    await post.send();
+    const { mail: told } = post.box.mails.find(({ to }) => to === 'op@example.com')!;
+    expect(told.text).to.include('was refunded in full').and.include('Its pack was never added');
+    expect(told.text).not.to.include('disabled');
+  });
+
   it('wait for a server that is away or busy, and reach the others meanwhile, each once', async () => {
     await pay(await aMailedBuyer('ada@example.com', 'bob@example.com', 'gone@example.com'));
-    await post('smtp://127.0.0.1:1');
+    await post.send('smtp://127.0.0.1:1');
     expect(await waiting()).to.equal(2);
-    box.refusals.set('bob@example.com', 452).set('gone@example.com', 550);
+    post.box.refusals.set('bob@example.com', 452).set('gone@example.com', 550);
     store.advance(60_000);
-    await post();
-    expect(new Set(box.mails.map(({ to }) => to))).to.deep.equal(new Set(['ada@example.com']));
-    box.refusals.clear();
+    await post.send();
+    expect(new Set(post.box.mails.map(({ to }) => to))).to.deep.equal(new Set(['ada@example.com']));
+    post.box.refusals.clear();
     store.advance(120_000);
-    await post();
-    await post();
-    expect(box.mails.map(({ to }) => to).sort()).to.deep.equal([
+    await post.send();
+    await post.send();
+    expect(post.box.mails.map(({ to }) => to).sort()).to.deep.equal([
       ...['ada@example.com', 'ada@example.com', 'bob@example.com', 'bob@example.com'],
     ]);
-    expect(new Set(box.mails.map(({ mail }) => mail.messageId)).size).to.equal(4);
+    expect(new Set(post.box.mails.map(({ mail }) => mail.messageId)).size).to.equal(4);
     expect(await waiting()).to.equal(0);
   });
 
   it('of an account without owners are dropped', async () => {
     await aMailedBuyer();
-    await post();
-    expect([box.mails.length, await waiting()]).to.deep.equal([0, 0]);
+    await post.send();
+    expect([post.box.mails.length, await waiting()]).to.deep.equal([0, 0]);
   });
 
   it('bring an invitation to the person alone, with a link that works, and keep its secret sealed until then', async () => {
     const { accountId } = await aMailedBuyer('ada@example.com');
-    await post();
-    box.mails.splice(0);
+    await post.send();
+    post.box.mails.splice(0);
     const [email, secret] = ['new@example.com', makePersonSecret(personIdOf('new@example.com'), randomBytes(32))];
-    const mailed = { sealed: seal.seal(mailedLinkPurpose, secret), by: 'ada@example.com' };
+    const mailed = { sealed: post.seal.seal(mailedLinkPurpose, secret), by: 'ada@example.com' };
     await invitePerson(store, { accountId, email, role: 'member', secret, isBound: true, mailed });
     expect(JSON.stringify(await contentOf(store))).not.to.include(secret.split('.')[1]);
-    await post();
-    await post();
-    expect(box.mails.map(({ to }) => to)).to.deep.equal([email]);
-    const { mail } = box.mails[0]!;
+    await post.send();
+    await post.send();
+    expect(post.box.mails.map(({ to }) => to)).to.deep.equal([email]);
+    const { mail } = post.box.mails[0]!;
     expect(mail.subject).to.include('ada@example.com invites you');
     for (const text of [mail.text, mail.html])
-      expect(text).to.include(`${dashboardUrl}/sign-in#${secret}`).and.include('member');
+      expect(text).to.include(`${post.dashboardUrl}/sign-in#${secret}`).and.include('member');
     expect(await waiting()).to.equal(0);
   });
 
   it('bring a link to a person who lost their password, at most one in 15 minutes, and none to anybody else', async () => {
     const { accountId } = await aMailedBuyer('ada@example.com');
-    await post();
-    box.mails.splice(0);
+    await post.send();
+    post.box.mails.splice(0);
     const ask = async (email: string) => {
       const secret = makePersonSecret(personIdOf(email), randomBytes(32));
-      await mailSignInLink(store, { email, accountId, secret, sealed: seal.seal(mailedLinkPurpose, secret) });
-      await post();
+      await mailSignInLink(store, { email, accountId, secret, sealed: post.seal.seal(mailedLinkPurpose, secret) });
+      await post.send();
       return secret;
     };
     await ask('stranger@example.com');
     const secret = await ask('ada@example.com');
     await ask('ada@example.com');
-    expect(box.mails.map(({ to }) => to)).to.deep.equal(['ada@example.com']);
-    expect(box.mails[0]!.mail.text).to.include(`/sign-in#${secret}`);
+    expect(post.box.mails.map(({ to }) => to)).to.deep.equal(['ada@example.com']);
+    expect(post.box.mails[0]!.mail.text).to.include(`/sign-in#${secret}`);
     const made = { session: aSecret('ada@example.com'), oldHash: '', ip: '', agent: '' };
     expect(await openSessionByLink(store, readPersonSecret(secret)!.secretHash, made)).to.equal(true);
     store.advance(16 * 60_000);
     const late = await ask('ada@example.com');
     store.advance(61 * 60_000);
     expect(await openSessionByLink(store, readPersonSecret(late)!.secretHash, made)).to.equal(false);
-    expect(box.mails).to.have.length(2);
+    expect(post.box.mails).to.have.length(2);
   });
 
   /** Ends webhooks of a receiver one after the other; returns how many mails tell of failing ones. */
@@ -198,8 +204,8 @@ describe('mails', function () {
       const attempt = (await takeWebhook(store, due, 1_000)) ?? 0;
       await endWebhook(store, due, attempt, { verdict, status: verdict === 'refused' ? 410 : 200 }, 1);
     }
-    await post();
-    return box.mails.filter(({ mail }) => mail.subject?.includes('keep failing')).length;
+    await post.send();
+    return post.box.mails.filter(({ mail }) => mail.subject?.includes('keep failing')).length;
   };
 
   it('tell owners once of a receiver whose webhooks keep failing, and again only a day later', async () => {
@@ -210,7 +216,7 @@ describe('mails', function () {
     expect(await deliver('delivered')).to.equal(0);
     expect(await deliver('refused', 4)).to.equal(0);
     expect(await deliver('refused')).to.equal(1);
-    const { mail, to } = box.mails.find((one) => one.mail.subject?.includes('keep failing'))!;
+    const { mail, to } = post.box.mails.find((one) => one.mail.subject?.includes('keep failing'))!;
     expect([to, mail.text]).to.satisfy(
       ([reader, text]: string[]) => reader === 'ada@example.com' && text!.includes('410'),
     );
@@ -270,8 +276,10 @@ describe('mails', function () {
     const told = async (days: number) => {
       store.advance(days * day);
       for (let n = 0; n < 2; n++) await sweepRecord(store, { job: 90 * day, line: 90 * day });
-      await post();
-      return box.mails.splice(0).map(({ to, mail }) => `${to} ${mail.subject?.replace(/ of .* expires/, ' expires')}`);
+      await post.send();
+      return post.box.mails
+        .splice(0)
+        .map(({ to, mail }) => `${to} ${mail.subject?.replace(/ of .* expires/, ' expires')}`);
     };
     const on = (time: number) => new Date(time).toISOString().slice(0, 10);
     expect(await told(22)).to.deep.equal([]);

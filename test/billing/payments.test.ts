@@ -2,19 +2,17 @@ import { expect } from 'chai';
 import Stripe from 'stripe';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { applyPayment, type PaymentBooks } from '../../src/billing/apply-payment.ts';
-import { startPurchases } from '../../src/billing/buy-due.ts';
 import { openStripe, readStripeEvents } from '../../src/billing/stripe-provider.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { keys } from '../../src/store/keys.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { listPurchases, readPurchase } from '../../src/store/money/read-purchases.ts';
-import { readTopup } from '../../src/store/money/set-topup.ts';
-import { duePurchases } from '../../src/store/money/take-purchase.ts';
+import { readTopup, setTopup } from '../../src/store/money/set-topup.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
 import { holder, lead, type TestStore } from '../support/record.ts';
 import { aLog } from '../support/redis.ts';
 import { type StripeStandIn, startStripe } from '../support/stripe-stand-in.ts';
-import { aBuyer, seller, spend, takenPurchase } from '../support/topups.ts';
+import { aBuyer, buyDue, seller, spend, takenPurchase } from '../support/topups.ts';
 
 const secret = 'whsec_test';
 const signing = new Stripe('sk_test_1');
@@ -37,27 +35,23 @@ describe('payments', function () {
   const provider = () => openStripe({ key: () => 'sk_test_1', url: stripe.url, now: store.clock.now });
   const packsOf = async (account: string) => (await readSnapshot(store, account)).balances.packs.length;
   const invoices = async () => Number(await store.connection.send(['LLEN', keys.invoices]));
-  /** Looks at what is due until nothing is. */
-  const buyAll = async () => {
-    const buying = startPurchases({ ...books, provider: provider(), lookMs: 60_000 });
-    while ((await duePurchases(store)).length > 0) await buying.wake();
-    await buying.close();
-  };
-  const signed = (type: string, object: object, signature?: string) => {
+  const buyAll = () => buyDue(books, stripe.url);
+  let created = 1_800_000_000;
+  const signed = (
+    type: string,
+    object: object,
+    { at = ++created, signature }: { at?: number; signature?: string } = {},
+  ) => {
     const event = {
-      id: 'evt_1',
-      object: 'event',
-      api_version: Stripe.API_VERSION,
-      livemode: false,
-      type,
-      data: { object },
+      ...{ id: 'evt_1', object: 'event', api_version: Stripe.API_VERSION, created: at, livemode: false },
+      ...{ type, data: { object } },
     };
     const payload = JSON.stringify(event);
     const header = signature ?? signing.webhooks.generateTestHeaderString({ payload, secret });
     return readStripeEvents({ key: () => 'sk_test_1', secret: () => secret }).read(Buffer.from(payload), header);
   };
-  const hear = async (type: string, object: object) => {
-    const event = signed(type, object);
+  const hear = async (type: string, object: object, at?: number) => {
+    const event = signed(type, object, at === undefined ? {} : { at });
     if (event !== null) await applyPayment(books, event);
     return event?.kind ?? null;
   };
@@ -221,6 +215,13 @@ describe('payments', function () {
     const setup = { metadata: { trawl_account: buyer.accountId }, customer: customer!.id, payment_method: 'pm_w' };
     expect(await hear('setup_intent.succeeded', setup)).to.equal('stored');
     expect(await topup()).to.include({ payment_method: 'pm_w' });
+    const stored = created;
+    await hear('setup_intent.succeeded', { ...setup, payment_method: 'pm_x' });
+    for (const at of [stored, stored - 1]) await hear('setup_intent.succeeded', setup, at);
+    expect(await topup(), 'an event that comes again, and one that comes late').to.include({ payment_method: 'pm_x' });
+    await setTopup(store, buyer.accountId, { payment_method: '' });
+    await hear('setup_intent.succeeded', { ...setup, payment_method: 'pm_x' }, created);
+    expect(await topup(), 'one that comes again after the card was removed').to.include({ payment_method: '' });
   });
 
   it('believe no event that is forged, too old or of others', async () => {
@@ -228,7 +229,7 @@ describe('payments', function () {
     const old = { payload, secret, timestamp: Math.floor(Date.now() / 1000) - 600 };
     const headers = ['', 't=1,v1=00', signing.webhooks.generateTestHeaderString({ payload, secret: 'other' })];
     for (const header of [...headers, signing.webhooks.generateTestHeaderString(old)])
-      expect(() => signed('payment_intent.succeeded', {}, header)).to.throw('not signed');
+      expect(() => signed('payment_intent.succeeded', {}, { signature: header })).to.throw('not signed');
     const others = { id: 'pi_x', amount: 1, currency: 'eur', metadata: {}, customer: null, payment_method: null };
     expect(await hear('payment_intent.succeeded', others)).to.equal(null);
     expect(await hear('charge.dispute.created', { payment_intent: 'pi_x' })).to.equal('disputed');

@@ -6,8 +6,11 @@ import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { setOffer } from '../../src/store/money/offers.ts';
 import { setTopup } from '../../src/store/money/set-topup.ts';
 import { expectAccessible } from '../support/browser.ts';
+import { eachWithPost, type Post } from '../support/posted-mails.ts';
 import { completed, holder, startNext } from '../support/record.ts';
+import { aLog } from '../support/redis.ts';
 import { type StripeStandIn, startStripe } from '../support/stripe-stand-in.ts';
+import { aBuyer, buyDue, seller, spend } from '../support/topups.ts';
 import { until } from '../support/until.ts';
 import { eachWithVisits, type VisitedDashboard } from '../support/visited-dashboard.ts';
 
@@ -28,6 +31,13 @@ describe('what people do on the dashboard', function () {
   eachWithVisits((visited) => {
     on = visited;
   }, stripeEnv);
+  let post: Post;
+  eachWithPost(
+    () => on.api.store,
+    (given) => {
+      post = given;
+    },
+  );
 
   it('a job moves on the list and on its own page; a title that is a script is text', async () => {
     const { page } = await on.signIn();
@@ -109,6 +119,28 @@ describe('what people do on the dashboard', function () {
     await card.getByLabel('Buy a pack when little is left').uncheck();
     await card.getByRole('button', { name: 'Save' }).click();
     await card.getByText('Nothing is bought by itself').waitFor();
+    expect(stripe.charges).to.have.length(0);
+  });
+
+  it('an owner whose card is declined sees the top-up off and why, and has a mail', async () => {
+    const { store } = on.api;
+    const buyer = await aBuyer(store, { payment_method: 'pm_card_chargeDeclined' });
+    const { page } = await on.signIn('owner', {}, { account: buyer.accountId });
+    await on.show(page, '/billing');
+    const card = page.locator('section').filter({ hasText: 'Automatic top-up' }).last();
+    await card.getByText('Below 30 % it buys 10 credits for €9.90').waitFor();
+    await spend(store, buyer, 5);
+    await buyDue({ store, seller, metrics: post.metrics, log: aLog().log }, stripe.url);
+    await post.send();
+    const declined = post.box.mails.filter(({ mail }) => mail.subject?.includes('was declined and is now disabled'));
+    expect(declined.map(({ to }) => to)).to.deep.equal([`owner-${on.caller.slug}@example.com`]);
+    await on.show(page, '/billing');
+    await card.getByText('Nothing is bought by itself').waitFor();
+    await card.getByText('was declined, which switched it off: Your card was declined.').waitFor();
+    await page.getByRole('row').filter({ hasText: 'Auto: 10 credits' }).getByText('declined').first().waitFor();
+    expect(await card.getByLabel('Buy a pack when little is left').isChecked()).to.equal(false);
+    await expectAccessible(page);
+    await on.photograph(page, 'topup-declined');
     expect(stripe.charges).to.have.length(0);
   });
 

@@ -4,7 +4,7 @@ import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { addPack } from '../../src/store/money/add-pack.ts';
 import { setOffer } from '../../src/store/money/offers.ts';
 import { expectAccessible, expectFitting } from '../support/browser.ts';
-import { invited, openBrowser } from '../support/browser-session.ts';
+import { signedInAt } from '../support/browser-session.ts';
 import { eachWithVisits, type VisitedDashboard } from '../support/visited-dashboard.ts';
 
 /** Views that one address shows whole; the one of a job needs its id, and the sign-in a person who is not signed in. */
@@ -20,8 +20,7 @@ describe('the pages of the dashboard', function () {
   });
 
   const startJobs = async () => {
-    const own = openBrowser(on.api.dashboardUrl);
-    await own.signIn(await invited(on.api.store, on.caller.account));
+    const own = await signedInAt(on.api, on.caller.account);
     const { json } = await own.ask('POST', '/api/jobs', { query: hostile });
     await own.ask('DELETE', `/api/jobs/${json.job_id}`);
     await own.ask('POST', '/api/jobs', { query: 'https://example.com/film.mp4' });

@@ -3,7 +3,13 @@ import Stripe from 'stripe';
 /** Returns the event of a provider that tells of a paid pack, which an owner chose at the checkout. */
 export function paidEvent(accountId: string, purchase: string): object {
   return {
-    ...{ id: `evt_${purchase}`, object: 'event', livemode: false, type: 'payment_intent.succeeded' },
+    ...{
+      id: `evt_${purchase}`,
+      object: 'event',
+      created: 1_800_000_000,
+      livemode: false,
+      type: 'payment_intent.succeeded',
+    },
     data: {
       object: {
         ...{ id: `pi_${purchase}`, object: 'payment_intent', amount: 990, currency: 'eur', customer: 'cus_1' },

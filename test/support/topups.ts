@@ -1,6 +1,9 @@
+import type { PaymentBooks } from '../../src/billing/apply-payment.ts';
+import { startPurchases } from '../../src/billing/buy-due.ts';
+import { openStripe } from '../../src/billing/stripe-provider.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { setTopup } from '../../src/store/money/set-topup.ts';
-import { type TakenPurchase, takePurchase } from '../../src/store/money/take-purchase.ts';
+import { duePurchases, type TakenPurchase, takePurchase } from '../../src/store/money/take-purchase.ts';
 import { type AccountOptions, anAccount, aRunningJob, completed, holder, type TestStore } from './record.ts';
 
 type Buyer = Awaited<ReturnType<typeof anAccount>>;
@@ -37,4 +40,12 @@ export async function takenPurchase(store: TestStore, buyer: Buyer, leaseMs = 60
   const purchase = await takePurchase(store, buyer.accountId, leaseMs);
   if (purchase === null || purchase === 'capped') throw new Error(`no purchase: ${purchase}`);
   return purchase;
+}
+
+/** Looks at the purchases that are due until none is. */
+export async function buyDue(books: PaymentBooks, stripeUrl: string): Promise<void> {
+  const provider = openStripe({ key: () => 'sk_test_1', url: stripeUrl, now: books.store.clock.now });
+  const buying = startPurchases({ ...books, provider, lookMs: 60_000 });
+  while ((await duePurchases(books.store)).length > 0) await buying.wake();
+  await buying.close();
 }

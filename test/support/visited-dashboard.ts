@@ -13,7 +13,11 @@ export interface VisitedDashboard {
   /** Opens a window of its own, which nobody has signed in at. */
   open(options?: BrowserContextOptions): Promise<Visit>;
   /** Signs a person in, of the account of this test or of another. */
-  signIn(role?: PersonRole | 'operator', options?: BrowserContextOptions, of?: ApiCaller): Promise<Visit>;
+  signIn(
+    role?: PersonRole | 'operator',
+    options?: BrowserContextOptions,
+    of?: Pick<ApiCaller, 'account'>,
+  ): Promise<Visit>;
   /** Opens a view and waits until it is drawn. */
   show(page: Page, view: string): Promise<void>;
   /** Takes a picture where somebody wants to look at it: in the folder PICTURES. */

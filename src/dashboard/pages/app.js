@@ -116,7 +116,7 @@ function Frame({ session, path, address, go, load, isReached }) {
     document.querySelector('.side [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
   }, [title, jobId]);
   const may = { change: ['owner', 'member'].includes(session.role), own: session.role === 'owner' };
-  const hidden = session.user.operator ? [] : may.own ? [Service] : [Service, Audit];
+  const hidden = session.user.operator ? [] : may.own ? [Service] : [Service, Audit, People];
   const seen = views.filter(([, , page]) => !hidden.includes(page));
   const choose = async (event) => {
     await ask('POST', '/api/session/account', { account: event.target.value });

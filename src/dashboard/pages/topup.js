@@ -6,8 +6,8 @@ function price(cents, currency) {
   return format.format(cents / 10 ** format.resolvedOptions().maximumFractionDigits);
 }
 
-/** Packs that owners may buy at the page of the payment provider, and the automatic top-up, which buys one of them. */
-export function Shop({ may, spent }) {
+/** Packs that owners may buy at the page of the payment provider, and the automatic top-up, which buys one of them; `last`: what it bought last. */
+export function Shop({ may, spent, last }) {
   const { json, error, reload } = useAnswer('/api/offers');
   if (!json) return html`<section class="card"><h2>Packs</h2><${Waiting} error=${error} reload=${reload} /></section>`;
   const leave = async (body) => location.assign((await ask('POST', '/api/checkout', body)).url);
@@ -21,11 +21,11 @@ export function Shop({ may, spent }) {
       )}
       ${may.own && json.offers.length > 0 && html`<p><${Action} run=${() => leave({})}>Store a card<//></p>`}
     </section>
-    <${Topup} ...${{ may, spent, offers: json.offers }} />`;
+    <${Topup} ...${{ may, spent, last, offers: json.offers }} />`;
 }
 
 /** The rule of the automatic top-up as one sentence, and the form that changes it. */
-function Topup({ may, spent, offers }) {
+function Topup({ may, spent, last, offers }) {
   const { json, error, reload } = useAnswer('/api/topup');
   const [isSaved, setSaved] = useState(false);
   if (!json)
@@ -47,6 +47,11 @@ function Topup({ may, spent, offers }) {
   return html`<section class="card">
     <h2>Automatic top-up <${Badge} kind=${json.enabled ? 'good' : ''}>${json.enabled ? 'on' : 'off'}<//></h2>
     <p>${sentenceOf(json)}</p>
+    ${
+      !json.enabled &&
+      last?.state === 'declined' &&
+      html`<p>Its last purchase, <${Moment} at=${last.at} />, was declined, which switched it off: ${last.reason}</p>`
+    }
     <${Spent} ...${{ spent, topup: json }} />
     ${isSaved && html`<${Notice} kind="good">Saved. Nothing is bought by saving.<//>`}
     ${

@@ -5,7 +5,7 @@ export const outboxKeyNames = ['outbox', 'outboxDue'] as const;
  * Lua that leaves a mail in the outbox, from where a controller sends it: the mail is written by the step that it tells of, so
  * neither exists without the other.
  *
- * put_mail(id, mail) writes a mail to the owners of an account, in place of an unsent one with the same id.
+ * put_mail(id, mail) writes a mail to the owners of an account, to one person or to the operators, in place of an unsent one with the same id.
  * put_back(hash, names, values) gives fields of a hash their earlier values; an absent one is removed again.
  */
 export const outboxLua = /* lua */ `

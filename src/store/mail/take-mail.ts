@@ -43,7 +43,7 @@ export type MailedLink = { readonly to: string; readonly sealed: string } & (
   | { readonly kind: 'link' }
 );
 
-/** A mail to the owners of an account or to one person, as the script that left it wrote it. Times are milliseconds. */
+/** A mail to the owners of an account, to one person or, `reversed`, to the operators, as the script that left it wrote it. Times are milliseconds. */
 export type Mail = {
   readonly id: string;
   readonly account: string;
@@ -54,6 +54,7 @@ export type Mail = {
   readonly done?: string;
 } & (
   | { readonly kind: 'invoice' | 'decline'; readonly purchase: string }
+  | { readonly kind: 'reversed'; readonly purchase: string; readonly lapsed: number }
   | { readonly kind: 'alert'; readonly percent: number; readonly left: number }
   | { readonly kind: 'cap'; readonly cap_cents: number; readonly price_cents: number; readonly currency: string }
   | { readonly kind: 'webhooks'; readonly receiver: string; readonly failed: number; readonly status: string }

@@ -5,8 +5,8 @@ import { withRolledPeriod } from './roll-period.ts';
 
 /**
  * Takes back the unused rest of a pack whose payment was refunded or disputed, once; a dispute also disables the top-up. A
- * purchase that is still under way ends, and a payment that is reported later adds nothing: events may come in any order.
- * Answers {'reversed', credits that lapsed}, {'stale'}, {'not_found'} or {'roll'}.
+ * purchase that is still under way ends, and a payment that is reported later adds nothing: events may come in any order. Leaves
+ * a mail to the operators. Answers {'reversed', credits that lapsed}, {'stale'}, {'not_found'} or {'roll'}.
  */
 const reversePurchaseScript = script(
   'reverse-purchase',
@@ -55,6 +55,7 @@ if setting[1] == id then
 end
 if state == 'disputed' and setting[2] then redis.call('HSET', topup, 'enabled', '0') end
 redis.call('HSET', bought, id, cjson.encode(r))
+put_mail('reversed-' .. id, { kind = 'reversed', account = accountId, purchase = id, lapsed = lapsed })
 return { 'reversed', lapsed }
 `,
 );

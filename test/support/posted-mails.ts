@@ -1,0 +1,40 @@
+import { randomBytes } from 'node:crypto';
+import { makeMetrics } from '../../src/base/metrics.ts';
+import { makeSeal, type Seal } from '../../src/base/seal.ts';
+import { openSmtp } from '../../src/billing/mailer.ts';
+import { startMails } from '../../src/billing/send-mails.ts';
+import { type Mailbox, startMailbox } from './mailbox.ts';
+import type { TestStore } from './record.ts';
+import { aLog } from './redis.ts';
+
+/** What sends the mails of a record to a server that keeps them. */
+export interface Post {
+  readonly box: Mailbox;
+  readonly seal: Seal;
+  readonly metrics: ReturnType<typeof makeMetrics>;
+  readonly dashboardUrl: string;
+  /** Sends what is due, to the server of this URL where another one is named. */
+  send(url?: string): Promise<void>;
+}
+
+/** Passes the post of a record to each test of a block. */
+export function eachWithPost(storeOf: () => TestStore, take: (post: Post) => void): void {
+  const from = 'Trawl <billing@trawl.example>';
+  const dashboardUrl = 'https://trawl.example';
+  const seal = makeSeal({ secret: randomBytes(32) });
+  let box: Mailbox;
+  beforeEach(async () => {
+    box = await startMailbox();
+    const metrics = makeMetrics();
+    const send = async (url = box.url) => {
+      const mails = startMails({
+        ...{ store: storeOf(), seal, mailer: openSmtp({ url: () => url, from }), from, dashboardUrl },
+        ...{ metrics, log: aLog().log, lookMs: 60_000 },
+      });
+      await mails.wake();
+      await mails.close();
+    };
+    take({ box, seal, metrics, dashboardUrl, send });
+  });
+  afterEach(() => box.stop());
+}
