@@ -6,7 +6,8 @@ const checkEveryMs = 250;
 
 /**
  * Measures the bytes of a fetch and ends the fetch with a `Failed` when it is too large or too slow. Returns a function that
- * stops the watch. A live source is slow by nature: one byte in `slowSeconds` is enough.
+ * stops the watch. A live source is slow by nature: one byte in `slowSeconds` is enough. A file that begins anew, because its
+ * source cannot resume a broken connection, has all of that time again.
  */
 export function watchFetch(
   folder: string,
@@ -22,6 +23,7 @@ export function watchFetch(
     const now = performance.now();
     told(bytes);
     if (bytes > limits.fileBytes) return end(new Failed('file_too_large', `${bytes} bytes`));
+    if (bytes < (samples.at(-1)?.bytes ?? 0)) samples.length = 0;
     samples.push({ at: now, bytes });
     while (samples[1] !== undefined && samples[1].at <= now - limits.slowSeconds * 1000) samples.shift();
     const first = samples[0];

@@ -1,5 +1,5 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { readConfig } from '../../src/base/config.ts';
 import { makeJob } from '../../src/runners/kubernetes/job-manifest.ts';
@@ -16,6 +16,7 @@ import { trawl } from '../support/operator.ts';
 import { admitted, anAccount, storeOf } from '../support/record.ts';
 import { aFolder, startTestServer } from '../support/redis.ts';
 import { tool } from '../support/tools.ts';
+import { read, root } from '../support/tree.ts';
 import { until } from '../support/until.ts';
 
 /** Kinds of others, which a cluster knows by the definitions that they publish. */
@@ -23,6 +24,15 @@ const foreign = ['HTTPRoute', 'PodMonitor', 'PrometheusRule', 'Certificate'];
 const lastGroup = 'apis/monitoring.coreos.com/v1';
 const namespaces = ['media', 'media-workers', 'films'];
 const administrator = 'system:serviceaccount:media:trawl-controller';
+/** No pod runs here, so nothing is waited for, tested, read or entered. */
+const withoutPods = `
+helm() {
+  local words=()
+  for word; do [ "$word" = --wait ] && words+=(--no-hooks) || words+=("$word"); done
+  [ "$1" = test ] || command helm "\${words[@]}"
+}
+kubectl() { case " $* " in *' logs '*|*' exec '*) ;; *) command kubectl "$@" ;; esac; }
+`;
 
 describe('the chart on a real API server', function () {
   this.timeout(300_000);
@@ -152,6 +162,44 @@ describe('the chart on a real API server', function () {
     expect(await refusal(back())).to.match(/conflict with "kubectl" with subresource "scale"/);
     await back('--force-conflicts');
     expect(await numberOf('controller')).to.equal('2');
+  });
+
+  it('takes the commands of the guide for a managed cluster and for the doctor, word for word', async () => {
+    const section = (heading: string) =>
+      read('docs/install.md')
+        .split(/^## /m)
+        .find((text) => text.startsWith(heading))!;
+    const commands = ['A managed cluster', 'When something is wrong'].flatMap((heading) =>
+      [...section(heading).matchAll(/^( *)```\n([\s\S]*?)^ *```$/gm)].map(([, indent, text = '']) =>
+        text.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
+      ),
+    );
+    expect(commands).to.have.length(8);
+    const guide = join(folder, 'guide');
+    mkdirSync(guide);
+    for (const name of ['charts', 'trawl']) symlinkSync(join(root, name), join(guide, name));
+    const backup = 'backup: {existingClaim: trawl-backups}\n';
+    writeFileSync(join(guide, 'my-values.yaml'), read('charts/trawl/values-ha.yaml') + backup);
+    const env = {
+      ...{
+        HOME: guide,
+        HELM_CACHE_HOME: guide,
+        HELM_CONFIG_HOME: guide,
+        HELM_DATA_HOME: guide,
+        KUBECACHEDIR: '/dev/null',
+      },
+      ...{
+        PATH: `${['helm', 'kubectl'].map((name) => dirname(tool(name))).join(':')}:${process.env.PATH}`,
+        KUBECONFIG: cluster.kubeconfig,
+      },
+    };
+    const script = [withoutPods, ...commands, 'command helm uninstall trawl -n trawl --no-hooks'].join('\n');
+    await runTool('bash', ['--norc', '-euo', 'pipefail', '-c', script], { cwd: guide, env });
+    const left = await kubectl(cluster, ['get', 'secrets,pvc', '-n', 'trawl', '-o', 'name']);
+    expect(left.split('\n')).to.have.members([
+      ...['trawl', 'trawl-redis', 'trawl-s3', 'trawl-first'].map((name) => `secret/${name}`),
+      'persistentvolumeclaim/trawl-backups',
+    ]);
   });
 
   it('is not removed while a job is open, and leaves no worker behind then', async () => {

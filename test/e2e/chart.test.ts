@@ -18,9 +18,10 @@ import { type PolicyAgent, startPolicyAgent } from '../support/cluster/policy-ag
 import { startTcpProxy } from '../support/cluster/tcp-proxy.ts';
 import { startTestServer } from '../support/redis.ts';
 import { until } from '../support/until.ts';
-import { expectEachChargedOnce, maxInFlight, submitInFlight } from './jobs-in-flight.ts';
+import { expectEachChargedOnce, listWorkers, maxInFlight, submitInFlight } from './jobs-in-flight.ts';
 import { followNotes } from './notes.ts';
 import { allowedWays, findWays, listTargets } from './pod-ways.ts';
+import { signInFirst, startByPage } from './sign-in.ts';
 
 /** Twenty workers that start at once keep the processors of this machine busy for a minute. */
 const inFlight = process.env.ROUNDS === undefined ? 1 : maxInFlight;
@@ -55,6 +56,7 @@ describe('the chart on a real node', function () {
   const more = [
     ...['--set', 'uninstall.waitSeconds=1,bootstrap.existingSecret=first,backup.existingClaim=backups'],
     ...['--set', 'workers.priorityClass=media-workers,workers.createPriorityClass=true'],
+    ...['--set', 'dashboard.apart=true'],
   ];
   const testOf = (name: string) => ['test', 'trawl', '--logs', '--filter', `name=${name}`, '--timeout', '240s'];
 
@@ -62,7 +64,7 @@ describe('the chart on a real node', function () {
     notes = await succeed('install', 'trawl', chart, ...ground.values, ...more);
     const running = ['get', 'pods', '-n', namespace, '--field-selector=status.phase=Running', '-o', 'json'];
     const { items } = JSON.parse(await kubectl(ground.cluster, running));
-    expect(items).to.have.length(4);
+    expect(items).to.have.length(5);
   });
 
   it('has an account with the key of a Secret', async () => {
@@ -73,6 +75,16 @@ describe('the chart on a real node', function () {
     const job = JSON.parse((await followNotes(ground, notes)).trim().split('\n').at(-1) ?? '');
     expect(job).to.include({ success: true });
     expect(job.result.response).to.match(/^http:\/\/trawl\.test\//);
+  });
+
+  it('signs the first person in at pods of the dashboard alone, whose page starts a download', async () => {
+    const key = await ground.openAccount('trawl', 'people', 1);
+    const browser = await signInFirst(ground, 'people');
+    await ground.completes(key, await startByPage(browser, `${ground.source.url}/films/clip.mp4`));
+    expect(await ground.ask(key, '/v1/usage')).to.include({ remaining: 0, held: 0 });
+    const api = await ground.podOf('api');
+    const refused = await fetch(`http://${api.status.podIP}:8081/`).catch(({ cause }) => cause.code);
+    expect(refused).to.equal('ECONNREFUSED');
   });
 
   it('has a doctor that finds nothing wrong as a Job beside the release', async () => {
@@ -119,7 +131,7 @@ describe('the chart on a real node', function () {
     const targets = listTargets(ground);
     // Without an agent each way that is forbidden below is open.
     const all = async () => Object.values(await findWays(ground, targets)).map((ways) => ways.length);
-    await until(async () => (await all()).join() === '8,8,8,8,9', 20, 'every way is open without an agent');
+    await until(async () => (await all()).join() === '9,9,9,9,9,10', 20, 'every way is open without an agent');
     agent = await startPolicyAgent(ground.cluster, ground.network, 1);
     const found = await until(
       async () => {
@@ -172,6 +184,8 @@ describe('the chart on a real node', function () {
     await succeed('rollback', 'trawl', '1', '--wait', '--timeout', '240s');
     await succeed('upgrade', 'trawl', chart, ...ground.values, ...more, '--set', 'settings.TRAWL_LOG_LEVEL=debug');
     await succeed('rollback', 'trawl', '1', '--wait', '--timeout', '240s');
+    // Egress was replaced twice: the pods that ended still carry the downloads.
+    expect(await listWorkers(ground)).to.deep.equal(pods);
     letGo();
     const last = await ground.submit(key, '/films/clip.mp4');
     await expectEachChargedOnce(ground, 'trawl', { key, credits: 30, ids: [...ids, last] });

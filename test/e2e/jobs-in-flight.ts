@@ -27,7 +27,7 @@ export async function submitInFlight(ground: ChartGround, key: string, count = m
 }
 
 /** Returns the names of the pods of workers that run. */
-async function listWorkers({ cluster }: ChartGround): Promise<string[]> {
+export async function listWorkers({ cluster }: ChartGround): Promise<string[]> {
   const words = ['get', 'pods', '-n', workersNamespace, '--field-selector=status.phase=Running', '-o', 'name'];
   return (await kubectl(cluster, words)).split('\n').filter(Boolean).sort();
 }

@@ -7,6 +7,7 @@ export const allowedWays = {
   controller: ['egress', 'inspector', 'kubernetes', 'redis', 's3'],
   inspector: ['egress'],
   egress: ['source'],
+  dashboard: ['inspector', 'redis', 's3'],
   worker: ['egress', 'gateway', 's3'],
 };
 
@@ -20,6 +21,7 @@ const own: Readonly<Record<Component, string>> = {
   controller: 'gateway',
   inspector: 'inspector',
   egress: 'egress',
+  dashboard: 'dashboard',
   worker: '',
 };
 
@@ -43,6 +45,7 @@ export function listTargets({ network, cluster, node, redis, s3, source }: Chart
   const [peer] = redis.peers;
   return {
     api: service('api', 80),
+    dashboard: service('dashboard', 8081),
     egress: service('egress', 4750),
     gateway: service('gateway', 8082),
     inspector: service('inspector', 8083),

@@ -98,6 +98,24 @@ describe('the role egress', () => {
     expect(await isGone(role.probe)).to.equal(true);
   });
 
+  it('cuts the tunnels that are open when the drain is over', async () => {
+    const role = await start('--drain', '1', path);
+    const { socket } = await openTunnel({ path }, source.authority);
+    const begun = performance.now();
+    role.child.kill('SIGTERM');
+    await once(socket.resume(), 'close');
+    expect(performance.now() - begun).to.be.at.least(1_000);
+    expect(await role.ended).to.equal(0);
+  });
+
+  it('refuses a drain that is no number of seconds', async () => {
+    const words = [join(root, 'src/main.ts'), 'egress', '--at', path, '--drain', '5m'];
+    const child = spawn(process.execPath, words, { env: { PATH: process.env.PATH }, stdio: 'pipe' });
+    const said = String(await buffer(child.stderr));
+    expect(said).to.include('--drain 5m is no number of seconds').and.include('Usage: trawl egress');
+    expect(existsSync(path)).to.equal(false);
+  });
+
   it('with a lifeline ends at once when its input closes, in spite of an open tunnel, and not on Ctrl-C', async () => {
     const role = await start('--lifeline', path);
     role.child.kill('SIGINT');

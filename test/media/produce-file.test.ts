@@ -174,6 +174,18 @@ describe('From a URL to a proved file', function () {
     it(`D33 D58 D61 D62 D91 D92 D97: ${path} ends as ${code}`, () => fails(order(path), code));
   }
 
+  for (const kind of ['ranges', 'whole']) {
+    it(`a connection that breaks off in the middle is no failure of the attempt (${kind})`, async () => {
+      const sums: unknown[] = [];
+      const path = `/torn/${kind}/clip.mp4`;
+      fixture.source.forget();
+      await good(order(path), ({ produced }) => sums.push(produced?.sha256));
+      expect(fixture.source.asked.filter((asked) => asked === path)).to.have.length(3);
+      await good(order('/films/clip.mp4'), ({ produced }) => sums.push(produced?.sha256));
+      expect(sums[0]).to.equal(sums[1]);
+    });
+  }
+
   it('sound of a film without any ends as no_audio', () => fails(sound('/films/silent.mp4'), 'no_audio'));
 
   it('an endless body ends at the size limit, and the disk holds little more', () =>

@@ -1,21 +1,23 @@
-// The role egress at any number of places: `egress-child.ts [--lifeline] PLACE…`. It logs to its standard output.
+// The role egress at any number of places: `egress-child.ts [--lifeline] [--drain SECONDS] PLACE…`. It logs to its standard output.
+import { parseArgs } from 'node:util';
 import { readListenAddress } from '../../src/egress/egress.ts';
 import { startEgress } from '../../src/roles/run-egress.ts';
 import { runRole } from '../../src/roles/run-role.ts';
 
-const [first, ...rest] = process.argv.slice(2);
-const hasLifeline = first === '--lifeline';
-const places = (hasLifeline ? rest : [first ?? '', ...rest]).flatMap(
-  (text) => readListenAddress(text, '127.0.0.1') ?? [],
-);
+const { values, positionals } = parseArgs({
+  options: { lifeline: { type: 'boolean' }, drain: { type: 'string' } },
+  allowPositionals: true,
+});
+const places = positionals.flatMap((text) => readListenAddress(text, '127.0.0.1') ?? []);
+const drainSeconds = values.drain === undefined ? undefined : Number(values.drain);
 process.exitCode = await runRole(
   {
     name: 'egress',
     help: '',
     options: { lifeline: { type: 'boolean' } },
-    start: (running) => startEgress(running, places),
+    start: (running) => startEgress(running, places, drainSeconds),
   },
-  hasLifeline ? ['--lifeline'] : [],
+  values.lifeline ? ['--lifeline'] : [],
   {
     out: (text) => process.stdout.write(text),
     err: (text) => process.stderr.write(text),

@@ -149,7 +149,21 @@ function makeRoutes(
 
 /** Routes that fail before the first byte or in the middle, or that never end. */
 function makeBadRoutes(films: string): Readonly<Record<string, Route>> {
+  const torn: string[] = [];
   return {
+    /** /torn/ranges/FILE: breaks off in the middle, and resumes there. /torn/whole/FILE: breaks off twice, and cannot resume. */
+    torn: async (reply) => {
+      const { asking, answer, rest } = reply;
+      const path = join(films, normalize(rest.slice(1).join('/')));
+      if (rest[0] === 'whole') delete asking.headers.range;
+      // A page is read before its file is fetched.
+      const breaks = rest[0] === 'whole' ? torn.push(path) <= 2 : asking.headers.range === undefined;
+      if (!breaks) return sendFile(reply, path);
+      const film = readFileSync(path);
+      answer.writeHead(200, { 'content-type': types[extname(path)], 'content-length': film.length });
+      await reply.send(film.subarray(0, film.length / 2));
+      answer.destroy();
+    },
     /** Never answers. */
     silence: () => undefined,
     hang: ({ answer }) =>

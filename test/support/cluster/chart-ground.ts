@@ -149,7 +149,9 @@ interface Surroundings {
 
 /** Returns values of a release in this ground. */
 export function valuesOf({ address, clusterUrl, redis, s3, source, ca }: Surroundings): object {
-  const one = { replicas: 1, podDisruptionBudget: { enabled: false } };
+  // The node also has room for the pods that an upgrade replaces, of which egress stays while it carries downloads.
+  const resources = { requests: { cpu: '50m' } };
+  const one = { replicas: 1, podDisruptionBudget: { enabled: false }, resources };
   const { s3Endpoint, s3Bucket } = s3.settings;
   const cidr = `${address}/32`;
   const ofStore = [{ cidr, port: Number(new URL(s3Endpoint).port) }];
@@ -158,7 +160,7 @@ export function valuesOf({ address, clusterUrl, redis, s3, source, ca }: Surroun
     secret: { existingSecret: 'trawl' },
     redis: { existingSecret: 'redis' },
     s3: { bucket: s3Bucket, endpoint: s3Endpoint, pathStyle: true, existingSecret: 'store' },
-    ...{ api: one, controller: one, inspector: one, egress: one },
+    ...{ api: one, controller: one, inspector: one, egress: one, dashboard: one },
     workers: { most: 24, cpu: '1m', memory: '512Mi', hostUsers: true },
     // Many workers that start at once on few processors take long to read a page.
     settings: {
