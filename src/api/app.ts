@@ -10,7 +10,7 @@ import { traceField } from '../model/trace-context.ts';
 import type { LoggedKey, RequestLogWriter } from '../store/log/write-lines.ts';
 import type { BlockedAddresses, CallerAddress, FindCaller } from './caller-address.ts';
 import type { OpenLimit } from './open-limit.ts';
-import { type ApiReply, errorReply, sendReply, softened } from './reply.ts';
+import { type ApiReply, errorReply, goneStatus, sendReply, softened } from './reply.ts';
 import { hasOneHost, judgeQuery, type RequestBody, readJsonBody, requireSmallBody } from './request-syntax.ts';
 import { beginTrace, type RequestTrace, recordRequest } from './request-trace.ts';
 import { allowedMethods, keyedRoutes, openRoutes, pathTemplate, type Route } from './routes.ts';
@@ -82,8 +82,6 @@ const maxInHand = 1000;
 const noBody: RequestBody = { parameters: {}, fault: null };
 const notDecodable = 'Bad Request: the path has a percent sign that does not encode UTF-8';
 const requestIdForm = /^[\w.-]{1,64}$/;
-/** Logged when the caller was gone before an answer. */
-const goneStatus = 499;
 
 /** Makes the public API: every route under all its paths, behind the same checks. */
 export function makeApp(server: ApiServer, handlers: ApiHandlers): Express {

@@ -18,8 +18,8 @@ const parameters = (of: string) => [
     'x-trawl-replayed',
     '`true` when the service was restored from a backup since: the same end may have been posted before.',
   ),
+  header('traceparent', `Trace of the ${of} (W3C Trace Context), where the operator records traces.`),
 ];
-const traced = header('traceparent', 'Trace of the job (W3C Trace Context), where the operator records traces.');
 const responses = {
   '2XX': { description: 'The receiver has it' },
   default: { description: 'The post is repeated' },
@@ -52,7 +52,7 @@ export const webhooks = {
         'are not followed. Otherwise the post is repeated, up to 3 attempts in all, 5 seconds apart, so a receiver may see ' +
         'the same `id` twice. The header `Authorization` is the `webhook_authorization` of the call.',
       security: [],
-      parameters: [...parameters('job'), traced],
+      parameters: parameters('job'),
       requestBody: {
         required: true,
         content: {

@@ -13,6 +13,8 @@ export interface ApiReply {
   readonly isLogged?: boolean;
 }
 
+/** Logged when the caller was gone before an answer. */
+export const goneStatus = 499;
 /** `Retry-After` of a 503: a restarted or replaced Redis usually answers again after 2 s; a drain lasts for minutes at least. */
 const waitSeconds: Partial<Record<RefusalCode, number>> = { unavailable: 2, draining: 30 };
 const windows = [

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { KeyedHandler } from '../api/app.ts';
 import type { FindCaller } from '../api/caller-address.ts';
-import type { ApiReply } from '../api/reply.ts';
+import { type ApiReply, goneStatus } from '../api/reply.ts';
+import { beginTrace, recordRequest } from '../api/request-trace.ts';
 import { allowedMethods, keyedRoutes, pathTemplate } from '../api/routes.ts';
 import { Refusal } from '../base/errors.ts';
+import type { Traces } from '../base/traces.ts';
 import { type KeyText, keyIdOf, makeKey, readKey } from '../model/api-key.ts';
 import { createKey } from '../store/accounts/create-key.ts';
 import { findKeyHash } from '../store/accounts/read-keys.ts';
@@ -21,13 +23,15 @@ interface ByHandParts {
   readonly handlers: Readonly<Record<HandRoute, KeyedHandler>>;
   readonly lines: Pick<RequestLogWriter, 'add'>;
   readonly findCaller: FindCaller;
+  /** Absent where no traces are sent. */
+  readonly traces?: Traces | null;
 }
 
 /** Alias of the key with which people start jobs by hand: its secret is thrown away when it is made. */
 const ownAlias = 'dashboard';
 
 /** Makes calls that are admitted, limited, charged and logged like those of any other key of the account. */
-export function makeCallByHand({ store, handlers, lines, findCaller }: ByHandParts): CallByHand {
+export function makeCallByHand({ store, handlers, lines, findCaller, traces }: ByHandParts): CallByHand {
   return async ({ req, res, given, accountId }, name) => {
     const began = performance.now();
     const row = keyedRoutes[name];
@@ -35,19 +39,11 @@ export function makeCallByHand({ store, handlers, lines, findCaller }: ByHandPar
     const key = await ownKey(store, accountId);
     const caller = findCaller(req.socket.remoteAddress, req.get('x-forwarded-for'));
     const idle = <T>(wait: () => Promise<T>) => wait();
-    const reply = await handlers[name]({
-      req,
-      res,
-      route,
-      caller,
-      began,
-      given,
-      trace: null,
-      logged: key,
-      key,
-      fault: null,
-      idle,
-    });
+    const trace = traces && route.isTraced ? beginTrace(req.get('traceparent')) : null;
+    const made = { req, res, route, caller, began, given, trace, logged: key };
+    const reply = await handlers[name]({ ...made, key, fault: null, idle });
+    if (traces)
+      recordRequest(traces, made, reply, reply?.loggedStatus ?? reply?.status ?? goneStatus, store.clock.now());
     // The person has gone while the source was asked.
     if (reply !== null && !reply.isLogged) {
       lines.add(key, {

@@ -33,7 +33,7 @@ const drainSeconds = 2;
 /** Parts that the dashboard shares with the public API where both are in one process. */
 export interface DashboardNeeds
   extends OpenCalls,
-    Pick<SharedParts, 'config' | 'store' | 'seal' | 'objects' | 'metrics' | 'log'> {
+    Pick<SharedParts, 'config' | 'store' | 'seal' | 'objects' | 'metrics' | 'traces' | 'log'> {
   readonly port: number;
 }
 

@@ -9,6 +9,7 @@ import { makeShutdown } from '../../src/base/shutdown.ts';
 import type { EndedSpan } from '../../src/base/traces.ts';
 import { openTraces } from '../../src/roles/open-traces.ts';
 import { readJob } from '../../src/store/jobs/read-job.ts';
+import { invited, openBrowser } from '../support/browser-session.ts';
 import { type Collector, type SeenSpan, startCollector } from '../support/collector.ts';
 import { freePort } from '../support/free-port.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
@@ -159,6 +160,18 @@ describe('traces through trawl up', function () {
     const requests = collector.spans().filter(({ kind }) => kind === kinds.server);
     expect(requests.map(({ attributes }) => attributes['http.response.status_code'])).not.to.include(401);
     expect(collector.spans().map(({ traceId }) => traceId)).not.to.include('c'.repeat(32));
+  });
+
+  it('a job that a person starts on the dashboard has the span of that call', async () => {
+    const url = /Its dashboard is at (\S+)/.exec(service.up().output())?.[1] ?? '';
+    const browser = openBrowser(url);
+    const { account } = await service.aCustomer();
+    await browser.signIn(await service.withStore((store) => invited(store, account)));
+    const { status, json } = await browser.ask('POST', '/api/jobs', { query: `${films.url}/status/404` });
+    expect(status, JSON.stringify(json)).to.equal(202);
+    await service.ended([json.job_id], 60);
+    const [first, second] = shown(await traceOf(json.job_id, 'settle'));
+    expect([first, second]).to.deep.equal(['POST /v1/video/download', '  job: deleted']);
   });
 
   it('jobs end as ever while the collector is away, which a warning and a metric tell', async () => {

@@ -1,7 +1,7 @@
 import type { BatchSummary } from '../../model/batch.ts';
 import type { Job } from '../../model/job.ts';
 import { readBatch, summarizeBatch } from '../batches/read-batch.ts';
-import { readStored, readStoredEnds } from '../jobs/read-job.ts';
+import { readJob, readStored, readStoredEnds } from '../jobs/read-job.ts';
 import { keys, longId } from '../keys.ts';
 import { number, pairs, type RecordStore, text } from '../script.ts';
 
@@ -34,6 +34,8 @@ export interface OutgoingWebhook {
   readonly secret: string;
   /** The record was restored from a backup of the job or batch: its end may have been told before. */
   readonly isReplayed: boolean;
+  /** `traceparent` of the request of the job, or of the first job of the batch; `null` where it is not traced. */
+  readonly requestTrace: string | null;
 }
 
 /** Reads the content of the webhook of a job or a batch; `null` when neither is in the record any more. */
@@ -42,7 +44,8 @@ export async function readOutgoingWebhook(store: RecordStore, id: string): Promi
   if (!job) return readBatchWebhook(store, id);
   if (!webhook) return null;
   const { url, authorization } = webhook;
-  return { about: { job }, url, authorization, ...(await readFacts(store, job)) };
+  const requestTrace = job.trace?.parent ?? null;
+  return { about: { job }, url, authorization, requestTrace, ...(await readFacts(store, job)) };
 }
 
 async function readBatchWebhook(store: RecordStore, id: string): Promise<OutgoingWebhook | null> {
@@ -50,7 +53,10 @@ async function readBatchWebhook(store: RecordStore, id: string): Promise<Outgoin
   if (batch === null || batch.url === '') return null;
   const { url, authorization } = batch;
   const about = { batch: await summarizeBatch(store, batch) };
-  return { about, url, authorization, ...(await readFacts(store, batch)) };
+  // One request made all of its jobs.
+  const first = await readJob(store, batch.jobIds[0] ?? '');
+  const requestTrace = first?.trace?.parent ?? null;
+  return { about, url, authorization, requestTrace, ...(await readFacts(store, batch)) };
 }
 
 async function readFacts({ connection }: RecordStore, { account, created_at }: Pick<Job, 'account' | 'created_at'>) {
