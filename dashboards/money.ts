@@ -102,7 +102,15 @@ export const money: Board = {
         queries: { [`max(${of('holds_open')})`]: 'on hold', [`sum(${of('jobs_open')})`]: 'open jobs' },
       },
     ],
-    'Purchases and mails': [
+    'Lapses, purchases and mails': [
+      {
+        kind: 'stack',
+        title: 'Credits that lapsed in the last hour',
+        empty: 'nothing has lapsed',
+        good: 'Quota lapses at the end of each period, mostly at midnight UTC. Lapsed packs are payments that were taken back.',
+        unit: units.Short,
+        queries: { [inHour('lapses_total', 'balance')]: '{{balance}}' },
+      },
       {
         kind: 'stack',
         title: 'Purchases in the last hour',
@@ -113,7 +121,7 @@ export const money: Board = {
       },
       {
         kind: 'stack',
-        title: 'Mails to owners in the last hour',
+        title: 'Mails in the last hour',
         empty: 'no mail was sent',
         good: 'Mostly sent. Delayed ones are tried again.',
         unit: units.Short,

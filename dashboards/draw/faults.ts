@@ -146,7 +146,7 @@ export const faults: readonly Fault[] = [
   {
     drill: 'yt-dlp is 31 days old',
     board: 'sources',
-    changes: { 'trawl_yt_dlp_released_seconds{': set(releasedBefore(31.1)) },
+    changes: { 'trawl_yt_dlp_released_seconds{': releasedBefore(31.1) },
   },
   {
     drill: 'A node is dead',
@@ -176,7 +176,7 @@ export function sourcesOf(drill: string | null): Source[] {
       return moment.since >= 0 ? found[1](moment, before ?? 0) : before;
     };
     // The version in use was old before.
-    return drill === 'yt-dlp is 31 days old' ? { ...source, value: () => releasedBefore(31.1) } : { ...source, value };
+    return drill === 'yt-dlp is 31 days old' ? { ...source, value: releasedBefore(31.1) } : { ...source, value };
   });
 }
 

@@ -124,6 +124,8 @@ function moneySources(): Source[] {
     counter('trawl_charges_total', from(leader, { endpoint: 'metadata', balance: 'subscription' }), share(0.1)),
     gauge('trawl_ledger_problems', from(leader), 0),
     gauge('trawl_ledger_verify_age_seconds', from(leader), ({ at }) => at % 3600),
+    counter('trawl_lapses_total', from(leader, { balance: 'subscription' }), ({ random }) => 0.08 * random()),
+    counter('trawl_lapses_total', from(leader, { balance: 'packs' }), 0),
     counter('trawl_overdrafts_total', from(leader), 0),
     counter('trawl_purchases_total', from(leader, { outcome: 'paid' }), 0.002),
     counter('trawl_purchases_total', from(leader, { outcome: 'declined' }), 0.0002),
@@ -219,10 +221,7 @@ function clusterSources(): Source[] {
   ];
 }
 
-/** End of every history: pictures do not depend on the day on which they are drawn. */
-export const historyEnd = Date.UTC(2026, 10, 23, 14, 10) / 1000;
-
 /** Returns the day so many days before the end of a history. */
-export function releasedBefore(days: number): number {
-  return historyEnd - days * 86_400;
+export function releasedBefore(days: number): (moment: Moment) => number {
+  return ({ end }) => end - days * 86_400;
 }

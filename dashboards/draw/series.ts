@@ -6,6 +6,8 @@ export interface Moment {
   readonly since: number;
   /** From 0 to 1, as busy as the service is. */
   readonly busy: number;
+  /** End of the history, in seconds since 1970. */
+  readonly end: number;
   /** From 0 to 1, a curve that goes its own way in each series. */
   readonly random: () => number;
 }
@@ -80,7 +82,7 @@ function linesOf(source: Source, { end, hours, stepSeconds, faultSeconds, bucket
   for (let at = 0; at <= length; at += stepSeconds) {
     const time = end - length + at;
     const since = faultSeconds === null ? Number.NEGATIVE_INFINITY : at - (length - faultSeconds);
-    const moment: Moment = { at, since, busy: busyAt(at), random: () => noise(at) };
+    const moment: Moment = { at, since, end, busy: busyAt(at), random: () => noise(at) };
     const now = value(moment);
     if (now === null) continue;
     if (kind === 'gauge') {

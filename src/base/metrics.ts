@@ -137,6 +137,10 @@ const declared = {
     'outcome',
   ),
   mails_total: counter('Mails: sent, refused for good, delayed by an error, or given up after a week.', 'outcome'),
+  lapses_total: counter(
+    'Credits that lapsed: unused quota at the end of its period, or the rest of a pack whose payment was taken back.',
+    'balance',
+  ),
   overdrafts_total: counter('Charges for which every balance was empty.'),
   oldest_unsettled_seconds: gauge(
     'Longest time for which a job whose worker has ended waits to be settled; 0 when none waits.',

@@ -50,6 +50,7 @@ async function reverse(
   const lapsed = await reversePurchase(store, purchase, event.kind, event.payment);
   if (lapsed === null) return;
   metrics.purchases_total.inc({ outcome: event.kind });
+  metrics.lapses_total.inc({ balance: 'packs' }, lapsed);
   const { account, id } = purchase;
   log.warn('a payment was taken back: the unused rest of its pack lapsed', {
     account,

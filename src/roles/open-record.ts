@@ -26,6 +26,7 @@ export async function openRecord(
   const { store, close } = await openStore(config, log.with({ part: 'record' }), {
     ...(config.redisUrl === null && { openMs: ownOpenMs }),
     observe: (script, seconds) => metrics.redis_seconds.observe({ script }, seconds),
+    observeLapse: (credits) => metrics.lapses_total.inc({ balance: 'subscription' }, credits),
     observeReplicas: (seconds, hasReplica) => {
       metrics.redis_replica_seconds.observe(seconds);
       if (!hasReplica) metrics.redis_unreplicated_total.inc();

@@ -18,6 +18,7 @@ export interface OpenStore {
 
 interface StoreOptions {
   readonly observe?: RecordStore['observe'];
+  readonly observeLapse?: RecordStore['observeLapse'];
   readonly observeReplicas?: ObserveReplicas;
   /** Of a command that would rather wait than fail. */
   readonly patience?: Patience;
@@ -59,7 +60,7 @@ async function open(
   url: string,
   config: StoreSettings,
   log: Log,
-  { observe, observeReplicas, patience, openMs }: StoreOptions,
+  { observeReplicas, patience, openMs, ...observers }: StoreOptions,
   isUsed = false,
 ): Promise<OpenStore> {
   const connection = await connect(() => config.redisUrl ?? url, { log, observeReplicas, patience, openMs });
@@ -71,7 +72,7 @@ async function open(
   try {
     const findings = await checkDurability(connection, config.durability);
     if (findings.length > 0) log.warn('redis may lose changes', { findings });
-    const store: RecordStore = { connection, clock, ...(observe ? { observe } : {}) };
+    const store: RecordStore = { connection, clock, ...observers };
     if (!isUsed) return { store, close };
     const release = await holdRelease(store, log);
     const end = async () => {

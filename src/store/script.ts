@@ -37,6 +37,8 @@ export interface RecordStore {
   readonly release?: ReleaseLease;
   /** Called with the duration of each script. */
   readonly observe?: (script: string, seconds: number) => void;
+  /** Called with the credits that lapsed when an account went into its next billing period. */
+  readonly observeLapse?: (credits: number) => void;
   /** Time within which a repeated step must be answered, where the connection's own would be too long. */
   readonly withinMs?: number;
 }

@@ -144,6 +144,8 @@ describe('payments', function () {
     await succeeded();
     const { packs } = (await readSnapshot(store, buyer.accountId)).balances;
     expect(packs.map(({ total }) => total)).to.deep.equal([0]);
+    const { values } = await books.metrics.lapses_total.get();
+    expect(values.map(({ labels, value }) => [labels.balance, value])).to.deep.equal([['packs', 10]]);
     expect((await verifyLedger(store, buyer.accountId)).problems).to.deep.equal([]);
   });
 

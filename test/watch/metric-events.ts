@@ -166,6 +166,11 @@ export const metricEvents: readonly MetricEvent[] = [
     event: 'an invoice is mailed',
     test: ['billing/mails.test.ts', 'events-7: bring the invoice to every owner'],
   },
+  {
+    metric: 'lapses_total',
+    event: 'a billing period ends',
+    test: [moves, 'lapses_total counts the quota that a period leaves'],
+  },
   { metric: 'overdrafts_total', event: 'a charge finds every balance empty', test: [moves, settled] },
   {
     metric: 'oldest_unsettled_seconds',

@@ -12,11 +12,12 @@ import { countAuthFailure } from '../../src/store/access/count-auth-failure.ts';
 import { beginDrain } from '../../src/store/access/drain.ts';
 import { noteBackupBegun } from '../../src/store/backup/backup-notes.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
+import { rollPeriod } from '../../src/store/money/roll-period.ts';
 import { watchClock } from '../../src/store/redis/clock-watch.ts';
 import { watchMemory } from '../../src/store/redis/memory-gate.ts';
 import { freezeProcess } from '../support/freeze-process.ts';
 import { aDownload, admitted, anAccount, aRunningJob, completed, holder, storeOf } from '../support/record.ts';
-import { aFolder, aLog, startTestPair, startTestRedis } from '../support/redis.ts';
+import { aFolder, aLog, startTestPair, startTestRedis, startTestServer } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { programs } from '../support/worker.ts';
 
@@ -51,6 +52,29 @@ describe('metrics of the record', function () {
     } finally {
       await stop.run();
       await pair.stop();
+      remove();
+    }
+  });
+
+  it('lapses_total counts the quota that a period leaves', async () => {
+    const [redis, stop, metrics, { folder, remove }] = [
+      await startTestServer(),
+      makeShutdown(),
+      makeMetrics(),
+      aFolder(),
+    ];
+    try {
+      const config = readConfig({ TRAWL_DATA: folder, TRAWL_REDIS_URL: redis.url }, () => '');
+      const store = await openRecord({ config, log: aLog().log, metrics, stop }, () => undefined);
+      const { accountId } = await anAccount(store, { quota: 7 });
+      const laterMs = 40 * 86_400_000;
+      const later = { ...store, clock: { now: () => store.clock.now() + laterMs, offset: () => laterMs } };
+      expect(await rollPeriod(later, accountId)).to.equal(true);
+      expect(await rollPeriod(later, accountId)).to.equal(false);
+      expect(await readMetric(metrics, 'lapses_total{balance="subscription"}')).to.equal(7);
+    } finally {
+      await stop.run();
+      await redis.stop();
       remove();
     }
   });

@@ -8,7 +8,7 @@ import { number, type RecordStore, run, type ScriptReply, script, text } from '.
 /**
  * Rolls an account into its next billing period (D50): the unused quota lapses, `used` returns to 0 and the plan grants its
  * quota again. Nothing happens before the present period has ended, so a repetition changes nothing.
- * Answers {'rolled'}, {'already_rolled'} or {'not_found'}.
+ * Answers {'rolled', credits that lapsed}, {'already_rolled'} or {'not_found'}.
  */
 const rollScript = script(
   'roll',
@@ -19,6 +19,7 @@ const rollScript = script(
 local state = read_balances()
 if not state then return { 'already_rolled' } end
 if state[1] ~= 'roll' then return state end
+local lapsed = quota_left()
 set_quota(0)
 set_field('used', 0)
 set_field('period_start', start)
@@ -27,7 +28,7 @@ book_plan_quota()
 undos[1] = function() redis.pcall('ZADD', periods, values[2], accountId) end
 redis.call('ZADD', periods, finish, accountId)
 write_balances()
-return { 'rolled' }
+return { 'rolled', lapsed }
 `,
 );
 
@@ -80,6 +81,8 @@ export async function rollPeriod(store: RecordStore, accountId: string): Promise
   if (!ended || !anchor) return false;
   // Redis's clock decides that the period has ended; ours may be slower, and must not name a period before that end.
   const next = periodAt(Number(anchor), Math.max(store.clock.now(), Number(ended)));
-  const reply = await run(store, rollScript, { accountId, start: next.start, finish: next.end });
-  return text(reply[0]) === 'rolled';
+  const [word, lapsed] = await run(store, rollScript, { accountId, start: next.start, finish: next.end });
+  if (text(word) !== 'rolled') return false;
+  store.observeLapse?.(Number(lapsed));
+  return true;
 }

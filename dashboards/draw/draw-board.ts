@@ -1,0 +1,64 @@
+import { execFileSync } from 'node:child_process';
+import { rmSync } from 'node:fs';
+import { chromium } from 'playwright-core';
+import { boards } from '../boards.ts';
+import { makeDashboard } from '../panels.ts';
+import { historyUrl, stepSeconds } from './history-server.ts';
+import { servePages } from './page-server.ts';
+
+export const themes = ['dark', 'light'] as const;
+export const widths = [1400, 900] as const;
+
+export interface Picture {
+  readonly board: string;
+  readonly theme: (typeof themes)[number];
+  readonly width: number;
+  readonly file: string;
+}
+
+interface Report {
+  readonly problems: readonly string[];
+  readonly shown: readonly { readonly title: string; readonly points: number }[];
+}
+
+/** Draws dashboards out of the Prometheus at `historyUrl`, in Chromium. */
+export interface Drawer {
+  /** Draws the six hours before `end`, in seconds since 1970, and returns what each panel showed. */
+  draw(picture: Picture, end: number): Promise<Report>;
+  close(): Promise<void>;
+}
+
+const shownHours = 6;
+const chromiumPath = process.env.CHROMIUM ?? '/usr/bin/chromium';
+// A palette of its own colors makes a picture a third as large.
+const palette = 'split[a][b];[a]palettegen=max_colors=64:stats_mode=single[p];[b][p]paletteuse=dither=none';
+
+export async function openDrawer(): Promise<Drawer> {
+  const made = Object.fromEntries(boards.map((board) => [board.name, JSON.stringify(makeDashboard(board))]));
+  const pages = await servePages(made, historyUrl);
+  const args = ['--no-sandbox', '--disable-gpu', '--force-color-profile=srgb', '--font-render-hinting=none'];
+  const browser = await chromium.launch({ executablePath: chromiumPath, args });
+  return {
+    async draw({ board, theme, width, file }, end) {
+      // A table draws only the rows that are in view.
+      const page = await browser.newPage({ viewport: { width, height: 4000 }, colorScheme: theme });
+      try {
+        const times = { from: String((end - shownHours * 3600) * 1000), to: String(end * 1000) };
+        const words = new URLSearchParams({ ...times, board: `/board/${board}`, theme, scrape: String(stepSeconds) });
+        await page.goto(`${pages.url}/?${words}`);
+        await page.waitForFunction('document.title === "drawn"', null, { timeout: 60_000 });
+        await page.locator('#root').screenshot({ path: `${file}.png` });
+        const input = ['-v', 'error', '-y', '-i', `${file}.png`];
+        execFileSync('ffmpeg', [...input, '-vf', palette, '-compression_level', '100', file]);
+        rmSync(`${file}.png`);
+        return (await page.evaluate('globalThis.report')) as Report;
+      } finally {
+        await page.close();
+      }
+    },
+    async close() {
+      await browser.close();
+      await pages.close();
+    },
+  };
+}
