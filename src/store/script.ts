@@ -56,6 +56,23 @@ export const scripts: Script<string, string>[] = [];
 const locals = (names: readonly string[], list: string, skipped: number): string =>
   names.length === 0 ? '' : `local ${names.join(', ')} = unpack(${list}, ${skipped + 1}, ${skipped + names.length})\n`;
 
+/** Lua around a script that adds to `undos`; others have none to call. */
+const undoing = [
+  'local undos = {}\nlocal ok, reply = pcall(function()\n',
+  '\nend)\nif ok then return reply end\nfor n = #undos, 1, -1 do pcall(undos[n]) end\nerror(reply, 0)\n',
+] as const;
+
+/** A function that a script declares: one line, or all until an `end` that is not indented. */
+const declaredFunction = /^local function (\w+)\((?:.* end$|[\s\S]*?^end$)\n/gm;
+
+/** Returns Lua without functions that nothing in it names: each call of a script pays for every function that it declares. */
+function dropUnused(lua: string): string {
+  const kept = lua.replace(declaredFunction, (declared, name: string) =>
+    lua.split(new RegExp(`\\b${name}\\b`)).length > 2 ? declared : '',
+  );
+  return kept === lua ? lua : dropUnused(kept);
+}
+
 /**
  * Declares a script. Its Lua sees every key and argument by name, `clock` (TIME of Redis), and `now`: that time in
  * milliseconds plus the rehearsal's offset, so that replicas cannot disagree. Rules: validate first, write last; answer
@@ -72,17 +89,18 @@ export function script<const K extends string, const A extends string>(
   args: readonly A[],
   body: string,
 ): Script<K, A> {
+  const [before, behind] = body.includes('undos') ? undoing : ['', ''];
   const lua = [
     kind === 'needs memory' ? '#!lua\n' : '#!lua flags=allow-oom\n',
-    'local undos = {}\nlocal ok, reply = pcall(function()\n',
     `local clock = redis.call('TIME')\n`,
     'local now = clock[1] * 1000 + math.floor(clock[2] / 1000)\n',
     `if now > tonumber(ARGV[1]) then return { 'late', now } end\n`,
     'now = now + tonumber(ARGV[2])\n',
     locals(keys, 'KEYS', 0),
     locals(args, 'ARGV', 2),
-    body,
-    '\nend)\nif ok then return reply end\nfor n = #undos, 1, -1 do pcall(undos[n]) end\nerror(reply, 0)\n',
+    before,
+    dropUnused(body),
+    behind,
   ].join('');
   const sha = createHash('sha1').update(lua).digest('hex');
   const [readKeys, readArgs] = [keys.map(readerOf), args.map(readerOf)];

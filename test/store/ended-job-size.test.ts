@@ -94,6 +94,18 @@ describe('the record of jobs that have ended', () => {
     expect(((await bytesOfAll()) - before) / 150).to.be.within(500, maxBytes);
   });
 
+  it('has no counters of a key until one of its calls is 5 minutes old', async () => {
+    const store = await aStore();
+    const caller = await anAccount(store, { credits: 2, perMinute: 100 });
+    const counters = [keys.quota(caller.hash), keys.rate(caller.accountId)];
+    const exist = () => store.connection.send(['EXISTS', ...counters]);
+    await settleJob(store, holder, await aRunningJob(store, caller), completed);
+    expect(await exist()).to.equal(0);
+    store.advance(300_000);
+    await aRunningJob(store, caller);
+    expect(await exist()).to.equal(2);
+  });
+
   it('takes at most 20 KB for the page with the most text', async () => {
     const store = await aStore();
     const caller = await anAccount(store, { credits: 2 });

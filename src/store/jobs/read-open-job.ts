@@ -23,7 +23,7 @@ if not job_status then return ${refuseMissing} end
  * is_counted(fields) → whether the last attempt counts already as a failure or an interruption.
  * next_revision(fields) → the revision after this step.
  * tell_watchers(fields) publishes that the job has changed, if it was ever watched.
- * mark(fields, attempt, …) → the marks of the attempts with one more: what an attempt begins or ends with.
+ * mark(fields, attempt, code, …) → the marks of the attempts with one more: what an attempt begins (no code) or ends with.
  */
 export function readOpenJob(names = ''): string {
   const more = names.split(' ').filter((name) => name !== '');
@@ -55,8 +55,11 @@ local function tell_watchers(fields)
   if fields.is_watched then redis.call('PUBLISH', jobChannel, jobId) end
 end
 
-local function mark(fields, attempt, ...)
-  local one = cjson.encode({ tonumber(attempt), now - fields.created_at, ... })
+local function mark(fields, attempt, code, ...)
+  local since = now - fields.created_at
+  -- Texts of others need their escapes, the words of this record none.
+  local one = ... and cjson.encode({ tonumber(attempt), since, code, ... })
+    or string.format(code and '[%d,%d,"%s"]' or '[%d,%d]', attempt, since, code)
   return fields.attempts == '' and one or fields.attempts .. ',' .. one
 end
 `;
