@@ -13,18 +13,22 @@ interface Reported {
   writtenAt: number;
   /** Newest report that is not written yet. */
   waiting: AttemptProgress | null;
+  /** Report that was written last. */
+  written: AttemptProgress | null;
   timer: NodeJS.Timeout | undefined;
   /** Newest stage that the trace of the job knows; `null` when it has none. */
   stage: string | null;
 }
 
 const betweenWritesMs = 1_000;
+/** Speed and remaining seconds alone are written less often: a job of an hour has 99 percents, not 3,600. */
+const betweenLikeWritesMs = 5_000;
 /** A worker without a change reports every 5 s. */
 const silentMs = 15_000;
 
 /**
- * Writes the progress of workers at most once a second for each attempt: further reports wait, and only the newest is
- * written. Whoever polls sees no more, and a note costs Redis as much as a poll.
+ * Writes the progress of workers at most once a second for each attempt, and every 5 s while percent and stage stay: further
+ * reports wait, and only the newest is written. A note costs Redis as much as a poll.
  */
 export class ProgressNotes {
   readonly #store: RecordStore;
@@ -43,17 +47,17 @@ export class ProgressNotes {
   async report(job: NotedJob, progress: AttemptProgress): Promise<boolean> {
     const name = attemptNameOf(job.id, job.attempt);
     const known = this.#reported.get(name);
-    const one = known ?? { job, writtenAt: Number.NEGATIVE_INFINITY, waiting: null, timer: undefined, stage: null };
+    const one = known ?? newlyReported(job);
     this.#reported.set(name, one);
-    const isFirst = one.waiting === null;
     one.waiting = progress;
     if (job.trace !== null && one.stage !== progress.stage) {
       one.stage = progress.stage;
       noteTraced(this.#store, job, progress.stage);
     }
-    const left = one.writtenAt + betweenWritesMs - performance.now();
+    const isLike = one.written?.progress === progress.progress && one.written.stage === progress.stage;
+    const left = one.writtenAt + (isLike ? betweenLikeWritesMs : betweenWritesMs) - performance.now();
     if (left <= 0) return this.#write(name, one);
-    if (isFirst) this.#wait(name, one, left);
+    this.#wait(name, one, left);
     return true;
   }
 
@@ -78,12 +82,18 @@ export class ProgressNotes {
     const { job, waiting } = one;
     if (waiting === null) return true;
     one.waiting = null;
+    one.written = waiting;
     one.writtenAt = performance.now();
     this.#wait(name, one, silentMs);
     const noted = await noteProgress(this.#store, job, job.attempt, waiting);
     if (noted.refused) this.forget(job.id, job.attempt);
     return noted.done === true;
   }
+}
+
+function newlyReported(job: NotedJob): Reported {
+  const writtenAt = Number.NEGATIVE_INFINITY;
+  return { job, writtenAt, waiting: null, written: null, timer: undefined, stage: null };
 }
 
 /** Notes the stage of a traced job while its worker goes on: a stage that Redis does not take is missing in the trace alone. */

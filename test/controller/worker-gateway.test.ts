@@ -173,6 +173,25 @@ describe('The worker gateway of two controllers', () => {
     await until(async () => (await tell(50)) === 410, 5, 'the worker hears of the end');
   });
 
+  it('writes speed and remaining seconds alone only 5 s after the report before, and loses none', async () => {
+    const job = await aJob();
+    const tell = async (progress: number, speed_bytes: number) => {
+      const told = { progress, stage: 'fetch video', speed_bytes, eta_seconds: 9 };
+      expect((await post(0, job, '/progress', told)).status).to.equal(200);
+    };
+    const whenWritten = (speed: number) =>
+      until(async () => (await theJob(store, job.id)).speed_bytes === speed, 10, `the speed ${speed} is written`);
+    const began = performance.now();
+    await tell(1, 10);
+    await tell(1, 20);
+    await whenWritten(20);
+    // Timers of Node may fire a millisecond early.
+    expect(performance.now() - began).to.be.at.least(4_990);
+    await tell(1, 30);
+    await tell(2, 40);
+    await whenWritten(40);
+  });
+
   it('answers 410 to an attempt that is counted and to one whose job has ended', async () => {
     const [counted, cancelled] = [await aJob(), await aJob()];
     await retryJob(store, holder, counted, { counts: 'failure', code: 'timeout', notBefore: 9e15 });
