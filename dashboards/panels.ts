@@ -28,6 +28,7 @@ import { PanelBuilder as StatBuilder } from '@grafana/grafana-foundation-sdk/sta
 import { PanelBuilder as TableBuilder } from '@grafana/grafana-foundation-sdk/table';
 import { PanelBuilder as TextBuilder, TextMode } from '@grafana/grafana-foundation-sdk/text';
 import { PanelBuilder as TimeSeriesBuilder } from '@grafana/grafana-foundation-sdk/timeseries';
+import * as units from '@grafana/grafana-foundation-sdk/units';
 
 // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of Grafana
 const source = { type: 'prometheus', uid: '${datasource}' };
@@ -165,7 +166,7 @@ function builderOf(panel: Panel): StatBuilder | TableBuilder | TimeSeriesBuilder
   return new TableBuilder().minWidth(80).withTransformation({ id: 'organize', options });
 }
 
-function makeGraph({ kind, limits = [], right = {} }: Panel): TimeSeriesBuilder {
+function makeGraph({ kind, unit, limits = [], right = {} }: Panel): TimeSeriesBuilder {
   const legend = new VizLegendOptionsBuilder()
     .displayMode(LegendDisplayMode.List)
     .placement(LegendPlacement.Bottom)
@@ -183,6 +184,9 @@ function makeGraph({ kind, limits = [], right = {} }: Panel): TimeSeriesBuilder 
     const style = new GraphThresholdsStyleConfigBuilder().mode(GraphThresholdsStyleMode.Dashed);
     // The axis reaches to the limit, so that its line is seen.
     lines.thresholdsStyle(style).axisSoftMax(highest * 1.1);
+  } else if (unit === units.Short) {
+    // Grafana draws counts that are all 0 on an axis up to 100.
+    lines.axisSoftMax(1);
   }
   if (kind === 'lines') return lines;
   return lines.fillOpacity(20).stacking(new StackingConfigBuilder().mode(StackingMode.Normal));

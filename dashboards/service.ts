@@ -1,6 +1,6 @@
 import * as units from '@grafana/grafana-foundation-sdk/units';
 import type { Board } from './panels.ts';
-import { growth, of, quantile, rate, share } from './queries.ts';
+import { growth, of, quantile, rate, recently, share } from './queries.ts';
 
 const failed = 'outcome="failed"';
 
@@ -94,6 +94,50 @@ export const service: Board = {
         ],
       },
     ],
+    'At a glance: webhooks and what jobs need': [
+      {
+        kind: 'number',
+        title: 'Webhook attempts that fail',
+        empty: 'no webhook was sent',
+        good: 'Below 5 % in the last half hour. Above half of them, within ten minutes, TrawlWebhooksFail fires: receivers or egress are away.',
+        unit: units.PercentUnit,
+        queries: {
+          [share(
+            recently('webhook_deliveries_total', 'outcome=~"retried|failed"'),
+            recently('webhook_deliveries_total'),
+          )]: '',
+        },
+        limits: [
+          [null, 'green'],
+          [0.05, 'yellow'],
+          [0.5, 'red'],
+        ],
+      },
+      {
+        kind: 'number',
+        title: 'Parts without Redis',
+        empty: 'not seen',
+        good: '0. Above that calls get 503 and no job starts or ends: see TrawlRedisAway.',
+        unit: units.Short,
+        queries: { [`count(${of('redis_ready')} == 0) or 0 * count(${of('redis_ready')})`]: '' },
+        limits: [
+          [null, 'green'],
+          [1, 'red'],
+        ],
+      },
+      {
+        kind: 'number',
+        title: 'Parts without the object store',
+        empty: 'no part asks it',
+        good: '0. Above that no download can end: see TrawlObjectStoreAway.',
+        unit: units.Short,
+        queries: { [`count(${of('object_store_ready')} == 0) or 0 * count(${of('object_store_ready')})`]: '' },
+        limits: [
+          [null, 'green'],
+          [1, 'red'],
+        ],
+      },
+    ],
     Calls: [
       {
         kind: 'stack',
@@ -144,11 +188,12 @@ export const service: Board = {
       },
       {
         kind: 'lines',
-        title: 'Time of jobs by stage, 50 % and 95 %',
+        title: 'Time to the file by stage',
         empty: 'no job has ended',
-        good: 'Queue and storage in seconds; work depends on the size of the media.',
+        good: 'Queue and storage in seconds; work depends on the size of the media. Half and 95 % of the jobs are faster; the whole is a mean.',
         unit: units.Seconds,
         queries: {
+          [`${rate('job_seconds_sum')} / ${rate('job_seconds_count', 'stage="queue"')}`]: 'whole, mean',
           [quantile(0.5, 'job_seconds', '', 'stage')]: '{{stage}} 50 %',
           [quantile(0.95, 'job_seconds', '', 'stage')]: '{{stage}} 95 %',
         },
@@ -170,7 +215,7 @@ export const service: Board = {
         logs: 'spans are dropped: the collector does not take them',
         title: 'Spans for the collector',
         empty: 'nothing is traced',
-        good: 'Empty without TRAWL_TRACES_URL, else all exported. Dropped ones mean that the collector is away or too slow; jobs notice nothing.',
+        good: 'Empty without TRAWL_TRACES_URL, else all exported. Dropped ones mean that the collector is away or too slow; jobs notice nothing. See TrawlSpansDropped.',
         unit: units.OpsPerSecond,
         queries: { [rate('spans_total', '', 'outcome')]: '{{outcome}}' },
       },

@@ -181,8 +181,12 @@ export const workers: Board = {
         logs: '"level":"warn"',
         title: 'Failed steps and tasks',
         empty: 'nothing has failed',
-        good: '0. Each is repeated, and the log has a warning: see TrawlControllerErrors.',
+        good: '0. Each is repeated, and the log has a warning. Above the line steps of jobs fire TrawlControllerErrors; of tasks six in 15 minutes do.',
         unit: units.OpsPerSecond,
+        limits: [
+          [null, 'green'],
+          [30 / 900, 'yellow'],
+        ],
         queries: {
           [rate('reconcile_errors_total')]: 'steps of jobs',
           [rate('upkeep_errors_total', '', 'task')]: '{{task}}',

@@ -54,6 +54,16 @@ export const clusterScenarios: readonly Scenario[] = [
     },
   },
   {
+    title: 'the collector of traces takes a part of the spans',
+    change: { 'trawl_spans_total{outcome="dropped"}': '0x359 0+200x40' },
+    fires: {
+      TrawlSpansDropped: {
+        summary: 'Of the spans for the collector of traces, 25% are dropped',
+        description: 'In 15 minutes: 3k dropped, 9k exported',
+      },
+    },
+  },
+  {
     title: 'files cannot be removed',
     change: { trawl_removal_errors_total: '0x329 0+1x70' },
     fires: { TrawlRemovalsFail: { summary: 'In an hour 60 files that are over their time could not be removed' } },

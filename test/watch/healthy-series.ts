@@ -66,4 +66,6 @@ export const healthy: Readonly<Record<string, string>> = {
   'trawl_egress_connections_total{verdict="refused_address"}': '0+900x400',
   trawl_connections_dropped_total: '0+1x400',
   trawl_auth_failures_total: '0+5x400',
+  'trawl_spans_total{outcome="exported"}': '0+600x400',
+  'trawl_spans_total{outcome="dropped"}': '0x400',
 };

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
@@ -51,6 +51,28 @@ describe('the histories behind the pictures', () => {
 if (isLong)
   describe('the pictures', function () {
     this.timeout(7_200_000);
+
+    it('show a reader one fault, with its alerts in words and all runbooks, and do not name it', async () => {
+      const { folder, remove } = aFolder();
+      try {
+        const blind = [join(root, 'dashboards/draw/blind-drill.ts'), '--seed', 'a word'];
+        await run(join(root, 'dashboards/draw/build'), []);
+        await run(process.execPath, [...blind, folder]);
+        const { stdout } = await run(process.execPath, [...blind, '--answer']);
+        const [, name] = /^fault: (.*)$/m.exec(stdout)!;
+        const pages = boards.map((board) => `${board.name}.png`);
+        expect(readdirSync(folder)).to.have.members([...pages, 'alerts.md', 'runbooks']);
+        const told = readFileSync(join(folder, 'alerts.md'), 'utf8');
+        const fired = [...told.matchAll(/^## (\w+) \((?:critical|warning)\)$/gm)].map(([, alert]) => alert);
+        const drill = drills.find((one) => one.name === name)!;
+        expect(fired).to.have.members(Object.keys(drill.alerts));
+        expect(told)
+          .not.to.include(name)
+          .and.not.to.match(/\{\{|<no value>|error/);
+      } finally {
+        remove();
+      }
+    });
 
     it('are drawn without an empty panel in a healthy system, and every history fires the alerts of its drill', async () => {
       const { folder, remove } = aFolder();

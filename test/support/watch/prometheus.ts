@@ -23,6 +23,8 @@ export interface Prometheus {
   ask(query: string): Promise<readonly Series[]>;
   /** Names of the alerts that fire. */
   firing(): Promise<readonly string[]>;
+  /** Descriptions of those alerts of a name that fire. */
+  wordsOf(alert: string): Promise<string>;
   /** Names of the alerts that fire, or will when their condition lasts. */
   active(): Promise<readonly string[]>;
   stop(): Promise<void>;
@@ -59,16 +61,13 @@ export async function startPrometheus(rules = 'groups: []'): Promise<Prometheus>
       () => false,
     );
   await until(isReady, 20, 'Prometheus is ready');
-  const read = async (path: string): Promise<Json> => {
-    const { status, data, error } = (await (await fetch(url + path)).json()) as Json;
-    if (status !== 'success') throw new Error(`${path}: ${error}`);
-    return data;
+  const read = (path: string) => readApi(url, path);
+  const alertsIn = async (states: readonly string[]): Promise<Json[]> => {
+    const { alerts } = await read('/api/v1/alerts');
+    return alerts.filter(({ state }: Json) => states.includes(state));
   };
   const namesOf = async (states: readonly string[]) => {
-    const { alerts } = await read('/api/v1/alerts');
-    const names: string[] = alerts
-      .filter(({ state }: Json) => states.includes(state))
-      .map(({ labels }: Json) => labels.alertname);
+    const names: string[] = (await alertsIn(states)).map(({ labels }) => labels.alertname);
     return [...new Set(names)].sort();
   };
   return {
@@ -80,10 +79,20 @@ export async function startPrometheus(rules = 'groups: []'): Promise<Prometheus>
     },
     ask: async (query) => (await read(`/api/v1/query?query=${encodeURIComponent(query)}`)).result,
     firing: () => namesOf(['firing']),
+    wordsOf: async (alert) => {
+      const own = (await alertsIn(['firing'])).filter(({ labels }) => labels.alertname === alert);
+      return own.map(({ annotations }) => annotations.description ?? annotations.summary).join('; ');
+    },
     active: () => namesOf(['pending', 'firing']),
     stop: async () => {
       if (child.kill()) await once(child, 'exit');
       remove();
     },
   };
+}
+
+async function readApi(url: string, path: string): Promise<Json> {
+  const { status, data, error } = (await (await fetch(url + path)).json()) as Json;
+  if (status !== 'success') throw new Error(`${path}: ${error}`);
+  return data;
 }

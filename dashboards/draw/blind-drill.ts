@@ -1,0 +1,85 @@
+// Makes what a reader sees of one fault, whose name is nowhere in it: node dashboards/draw/blind-drill.ts --seed WORD FOLDER
+//   --seed WORD   decides the fault
+//   --answer      draws nothing and prints the fault, its alerts and the first command of each of their runbooks
+import { createHash } from 'node:crypto';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { type Alert, alerts, rulesFile } from '../../test/support/alerts.ts';
+import { read, root } from '../../test/support/tree.ts';
+import { drills } from '../../test/watch/drills.ts';
+import { boards } from '../boards.ts';
+import { openDrawer, widths } from './draw-board.ts';
+import { historyUrl, serveHistory } from './history-server.ts';
+import { listFiring } from './judge-alerts.ts';
+
+const runbooks = 'docs/runbooks';
+const maxMs = 60_000;
+
+interface Firing {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly state: string;
+}
+
+const { values: options, positionals } = parseArgs({
+  options: { seed: { type: 'string' }, answer: { type: 'boolean', default: false } },
+  allowPositionals: true,
+});
+const [folder] = positionals;
+if (!options.seed || (!folder && !options.answer))
+  throw new Error('Usage: blind-drill.ts --seed WORD [--answer] FOLDER');
+const drill = drills[createHash('sha256').update(options.seed).digest().readUInt32BE() % drills.length]!;
+if (options.answer) printAnswer();
+else await makeFolder(folder!);
+
+function printAnswer(): void {
+  console.log(`fault: ${drill.name}`);
+  for (const name of Object.keys(drill.alerts)) {
+    const [, command = 'none'] = /^```sh\n(.*)$/m.exec(read(`${runbooks}/${name}.md`)) ?? [];
+    console.log(`${name}: ${command}`);
+  }
+}
+
+async function makeFolder(to: string): Promise<void> {
+  mkdirSync(to, { recursive: true });
+  // Only what is true now can be told by alerts: their texts ask Prometheus for the present.
+  const end = Math.floor(Date.now() / 1000);
+  const rules = read(rulesFile).replaceAll(/^ +for: .*\n/gm, '');
+  const history = await serveHistory({ drill: drill.name, end, rules });
+  const drawer = await openDrawer();
+  try {
+    writeFileSync(join(to, 'alerts.md'), textOf(await readAlerts(end)));
+    for (const { name } of boards) {
+      await drawer.draw({ board: name, theme: 'dark', width: widths[0], file: join(to, `${name}.png`) }, end);
+    }
+  } finally {
+    await drawer.close();
+    await history.stop();
+  }
+  cpSync(join(root, runbooks), join(to, 'runbooks'), { recursive: true });
+}
+
+/** Returns the alerts that fire with their `for`, as Prometheus words them. */
+async function readAlerts(end: number): Promise<Firing[]> {
+  const names = await listFiring(historyUrl, end);
+  for (const began = performance.now(); ; await pause(200)) {
+    const { data } = (await (await fetch(`${historyUrl}/api/v1/alerts`)).json()) as { data: { alerts: Firing[] } };
+    const found = data.alerts.filter(({ state, labels }) => state === 'firing' && names.includes(labels.alertname!));
+    if (names.every((name) => found.some(({ labels }) => labels.alertname === name))) return found;
+    if (performance.now() - began > maxMs) throw new Error(`Prometheus words ${found.length} of ${names}`);
+  }
+}
+
+function textOf(firing: readonly Firing[]): string {
+  const severityOf = ({ labels }: Pick<Alert, 'labels'>) => labels.severity;
+  const texts = alerts.flatMap(({ alert, ...rule }) =>
+    firing
+      .filter(({ labels }) => labels.alertname === alert)
+      .map(({ annotations: { summary, description = '' } }) => {
+        return `## ${alert} (${severityOf(rule)})\n\n${summary}.\n\n${description && `${description}.\n\n`}runbooks/${alert}.md\n`;
+      }),
+  );
+  return `# Alerts that fire now\n\n${texts.join('\n')}`;
+}
