@@ -5,7 +5,8 @@ import { noteProgress } from '../../src/store/jobs/note-progress.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { setOffer } from '../../src/store/money/offers.ts';
 import { setTopup } from '../../src/store/money/set-topup.ts';
-import { expectAccessible } from '../support/browser.ts';
+import { expectAccessible, expectFitting } from '../support/browser.ts';
+import { invited } from '../support/browser-session.ts';
 import { eachWithPost, type Post } from '../support/posted-mails.ts';
 import { completed, holder, startNext } from '../support/record.ts';
 import { aLog } from '../support/redis.ts';
@@ -17,7 +18,11 @@ import { eachWithVisits, type VisitedDashboard } from '../support/visited-dashbo
 const film = 'https://example.com/film.mp4';
 const hostile = '<img src=x onerror=alert(1)><script>alert(2)</script>';
 const offer = { name: 'small', title: 'Small', credits: 50, price_cents: 500, currency: 'eur' };
-const stripeEnv: Record<string, string> = { TRAWL_STRIPE_KEY: 'sk_test_1', TRAWL_STRIPE_WEBHOOK_SECRET: 'whsec_test' };
+const env: Record<string, string> = {
+  ...{ TRAWL_STRIPE_KEY: 'sk_test_1', TRAWL_STRIPE_WEBHOOK_SECRET: 'whsec_test' },
+  // Browsers keep passkeys for a name, not for an address.
+  TRAWL_DASHBOARD_URL: 'http://localhost:0',
+};
 
 describe('what people do on the dashboard', function () {
   this.timeout(120_000);
@@ -25,12 +30,12 @@ describe('what people do on the dashboard', function () {
   let stripe: StripeStandIn;
   before(async () => {
     stripe = await startStripe();
-    stripeEnv.TRAWL_STRIPE_URL = stripe.url;
+    env.TRAWL_STRIPE_URL = stripe.url;
   });
   after(() => stripe.stop());
   eachWithVisits((visited) => {
     on = visited;
-  }, stripeEnv);
+  }, env);
   let post: Post;
   eachWithPost(
     () => on.api.store,
@@ -226,5 +231,47 @@ describe('what people do on the dashboard', function () {
     await page.getByText('what you see may be old').waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Invite' }).click();
     await page.getByRole('cell', { name: 'kept@example.com' }).waitFor();
+  });
+
+  it('a passkey is added, named, used to sign in, and kept while nothing else signs its person in', async () => {
+    const { page, context } = await on.open();
+    const devtools = await context.newCDPSession(page);
+    await devtools.send('WebAuthn.enable');
+    await devtools.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        ...{ protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true },
+        ...{ isUserVerified: true, automaticPresenceSimulation: true },
+      },
+    });
+    const link = await invited(on.api.store, on.caller.account, 'owner', `passkey-${on.caller.slug}@example.com`);
+    await page.goto(`${on.api.dashboardUrl}/sign-in#${link}`);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('link', { name: 'Set one' }).click();
+    await page.getByLabel('Name of the new passkey').fill('<b>laptop');
+    await page.keyboard.press('Enter');
+    await page.getByText('The passkey is added').waitFor();
+    expect(await page.getByText('no password or passkey').count()).to.equal(0);
+    const row = page.getByRole('row').filter({ hasText: '<b>laptop' });
+    await row.getByRole('button', { name: 'Rename' }).click();
+    await page.getByLabel('New name').fill('laptop');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('row').filter({ hasText: 'laptop' }).getByText('never').waitFor();
+    await page.getByLabel('Name of the new passkey').fill('again');
+    await page.getByRole('button', { name: 'Add a passkey' }).click();
+    await page.getByText('This device has a passkey of yours already').waitFor();
+    await expectFitting(page);
+    await expectAccessible(page);
+    await on.photograph(page, 'passkeys');
+
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).waitFor();
+    await expectAccessible(page);
+    await on.photograph(page, 'sign-in');
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: 'Your sign-in' }).click();
+    page.on('dialog', (dialog) => void dialog.accept());
+    await page.getByRole('button', { name: 'Remove' }).click();
+    await page.getByText('Nothing else signs you in').waitFor();
   });
 });

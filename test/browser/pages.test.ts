@@ -67,6 +67,8 @@ describe('the pages of the dashboard', function () {
     const { page } = await on.signIn('viewer');
     await on.show(page, '/keys');
     expect(await page.getByRole('button', { name: 'Create a key' }).count()).to.equal(0);
+    for (const name of ['People', 'Audit log'])
+      expect(await page.getByRole('link', { name }).count(), name).to.equal(0);
     const operator = await on.signIn('operator');
     await operator.page.getByLabel('Account shown').fill(on.caller.slug);
     await operator.page.getByRole('button', { name: 'Show' }).click();
@@ -86,5 +88,13 @@ describe('the pages of the dashboard', function () {
     await page.getByText('50 credits for €5.00').first().waitFor();
     await page.getByRole('button', { name: 'Buy' }).click();
     await page.getByRole('alert').filter({ hasText: 'No payment provider is configured' }).waitFor();
+  });
+
+  it('/docs shows every operation, and nothing breaks its policy', async () => {
+    const { page } = await on.open({}, on.api.url);
+    await page.goto(`${on.api.url}/docs`);
+    for (const shown of ['Start a video download', 'Show what became of the requests', 'A download has ended']) {
+      await page.getByText(shown).first().waitFor();
+    }
   });
 });

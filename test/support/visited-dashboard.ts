@@ -10,8 +10,8 @@ import { until } from './until.ts';
 export interface VisitedDashboard {
   readonly api: TestApi;
   readonly caller: ApiCaller;
-  /** Opens a window of its own, which nobody has signed in at. */
-  open(options?: BrowserContextOptions): Promise<Visit>;
+  /** Opens a window of its own, which nobody has signed in at; `url`: where its pages come from, if not from the dashboard. */
+  open(options?: BrowserContextOptions, url?: string): Promise<Visit>;
   /** Signs a person in, of the account of this test or of another. */
   signIn(
     role?: PersonRole | 'operator',
@@ -42,8 +42,8 @@ export function eachWithVisits(
   beforeEach(async () => {
     const own = api!;
     const caller = await own.addCaller({ credits: 100 });
-    const open: VisitedDashboard['open'] = async (options = {}) => {
-      const seen = await visit(browser!, own.dashboardUrl, options);
+    const open: VisitedDashboard['open'] = async (options = {}, url = own.dashboardUrl) => {
+      const seen = await visit(browser!, url, options);
       visits.push(seen);
       return seen;
     };
