@@ -90,6 +90,7 @@ async function settleWithUsualLimits(testbed: Testbed): Promise<Measurement[]> {
       what: 'settled a second, same limits: deferred cleanup / cleanup at once',
       ratio: atOnce.seconds / deferred.seconds,
       bound: { least: 1.1 },
+      optimisation: 'src/runners/kubernetes/deferred-cleanup.ts',
       because: `${perSecond(usualMany, deferred.seconds)} : ${perSecond(usualMany, atOnce.seconds)}`,
     },
   ];

@@ -28,19 +28,19 @@ describe('the lists of the tree', () => {
     expect(unset.sort()).to.deep.equal([]);
   });
 
-  it('read every setting outside base, except those of parts that are not built yet', () => {
+  it('read every setting outside base', () => {
     const unread = settings.map(({ name }) => name).filter((name) => !isNamed(fieldOf(name), outsideBase));
     expect(unread.sort()).to.deep.equal([]);
   });
 
-  it('answer with every refusal somewhere, except those of parts that are not built yet', () => {
+  it('answer with every refusal somewhere', () => {
     const answering = sources.filter(([path]) => path !== 'src/base/errors.ts');
     const words = answering.map(([, text]) => text).join('\n');
     const silent = Object.keys(refusals).filter((code) => !new RegExp(`['"\`{ ]${code}['"\`}]`).test(words));
     expect(silent.sort()).to.deep.equal([]);
   });
 
-  it('install every package that ARCHITECTURE.md gives to a folder, except those of parts that are not built yet', () => {
+  it('install every package that ARCHITECTURE.md gives to a folder', () => {
     const rows = [...read('ARCHITECTURE.md').matchAll(/^\| `[^`]+` \|[^|\n]*\|[^|\n]*\|([^|\n]*)\|$/gm)];
     const owned = rows.flatMap(([, owns]) => [...owns!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!));
     const installed = Object.keys(JSON.parse(read('package.json')).dependencies);
@@ -48,9 +48,22 @@ describe('the lists of the tree', () => {
     expect(owned.filter((name) => !isThere(name)).sort()).to.deep.equal([]);
   });
 
-  it('use every export of src in code that runs, except what belongs to parts that are not built yet', () => {
+  it('use every export of src in code that runs', () => {
     const unused = sources.flatMap(([path, text]) => listUnused(path, text));
     expect(unused).to.deep.equal([]);
+  });
+
+  it('measure every optimisation with and without it, and begin its file with its gain', () => {
+    const begun = [...texts].filter(
+      ([path, text]) => path.startsWith('src/') && /^(?:\/\/|\/\*\*|#) Gain: /.test(text),
+    );
+    const untold = begun.filter(([, text]) => !/^\/\/ Gain: .*\d.*`make bench \w+`/.test(text)).map(([path]) => path);
+    expect(untold, 'a figure and the bench that has it').to.deep.equal([]);
+    const benches = [...texts].filter(([path]) => path.startsWith('test/bench/')).map(([, text]) => text);
+    const measured = benches.flatMap((text) =>
+      [...text.matchAll(/\boptimisation: '([^']+)'/g)].map(([, path]) => path),
+    );
+    expect(measured.sort()).to.deep.equal(begun.map(([path]) => path).sort());
   });
 });
 
