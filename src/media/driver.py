@@ -182,9 +182,10 @@ def describe(error, stage):
         chain.append(inner)
         inner = (getattr(inner, 'exc_info', None) or (0, 0))[1] or getattr(inner, 'cause', None) or inner.__cause__ or inner.__context__
     answers = [each for each in chain if isinstance(each, HTTPError)]
+    expected = any(getattr(each, 'expected', False) for each in chain)
     return {'failed': {
         'class': [type(each).__name__ for each in chain], 'message': bounded(str(error), 2000), 'stage': stage,
-        'http': answers[0].status if answers else None, 'expected': any(getattr(each, 'expected', False) for each in chain),
+        'http': answers[0].status if answers else None, 'expected': expected,
         'verdict': bounded(answers[0].response.headers.get('x-egress-verdict')) if answers else None,
         'causes': [bounded(str(each), 500) for each in chain[1:]]}}
 

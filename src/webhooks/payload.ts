@@ -25,7 +25,7 @@ export function makeRequest(
   return compose(kept, content, more, now, seal);
 }
 
-/** Returns the post of a test: signed as any other, with a body that tells of no job. */
+/** Returns the post of a test: signed like every webhook, with a body that names no job. */
 export function makeTestRequest(
   to: SealedReceiver & { readonly id: string },
   now: number,

@@ -42,7 +42,7 @@ export function startChildWatch(): ChildWatch {
   const add = (children: WatchedChildren) => {
     all.set(children, makeLook(children));
     return () => {
-      // A child that the kernel ended may have told of it as any failure before the next check.
+      // The kernel may have ended a child since the last check, and its own report says nothing of memory.
       if (all.delete(children) && children.cgroup?.wasReached()) children.onBreach('memory');
     };
   };

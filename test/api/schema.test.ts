@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { listJobs } from '../../src/store/jobs/list-jobs.ts';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
+import { followChild } from '../support/followed-child.ts';
 import { endJob } from '../support/job-steps.ts';
 import { completed, failed } from '../support/record.ts';
 import { aFolder } from '../support/redis.ts';
@@ -25,8 +26,8 @@ const aliases = '_\\d+$';
  *   refusals that no schema can say: two parameters that exclude each other, a cursor that is not ours.
  * - use_after_free after DELETE of a job or a batch: it cancels them, and what became of them can still be read.
  * softened.py has an answer under soft_fail judged by the status that its header tells (D8), and names each parameter once, because that of
- * the body wins (D96). ignored_auth sends requests that no hook sees, so it has a run without soft_fail. A 413 refuses wrong data as well
- * as any other 4xx.
+ * the body wins (D96). ignored_auth sends requests that no hook sees, so it has a run without soft_fail. A 413 refuses wrong data
+ * like every 4xx.
  */
 describe(`the API as its document says (schemathesis, SEED=${seed})`, function () {
   this.timeout(process.env.ROUNDS === undefined ? 600_000 : 3_600_000);
@@ -69,20 +70,15 @@ checks.use_after_free.enabled = false
     const what = ['--exclude-operation-id-regex', aliases, '-H', `x-api-key: ${caller.key}`];
     const target = ['--config-file', config, 'run', `${api.url}/openapi.json`];
     const env = { ...process.env, ...settings, PYTHONPATH: import.meta.dirname, PYTHONDONTWRITEBYTECODE: '1' };
-    const child = spawn(program, [...target, ...shared, ...quiet, ...what, ...args], { cwd: folder, env });
-    let said = '';
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding('utf8').on('data', (text) => {
-        said += text;
-      });
-    }
-    const ended = new Promise((resolve) => child.once('close', resolve));
+    const line = [...target, ...shared, ...quiet, ...what, ...args];
+    const child = spawn(program, line, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const { output, ended } = followChild(child);
     const endJobs = endAll(api, caller);
     const code = await ended;
     await endJobs();
     remove();
-    expect(code, said.slice(-6000)).to.equal(0);
-    expect(said).to.match(/No issues found/);
+    expect(code, output().slice(-6000)).to.equal(0);
+    expect(output()).to.match(/No issues found/);
     expect(api.lines.filter((line) => line.includes('"level":"error"'))).to.deep.equal([]);
   }
 });

@@ -4,10 +4,11 @@ import { createServer as createWeb } from 'node:http';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import type { FollowedChild } from '../support/followed-child.ts';
 import { trawl } from '../support/operator.ts';
 import { aFolder } from '../support/redis.ts';
 import { until } from '../support/until.ts';
-import { processesIn, type RunningUp, spawnUp, startUp, type Up } from '../support/up.ts';
+import { processesIn, type RunningUp, spawnUp, startUp } from '../support/up.ts';
 
 /** Settings that are wrong, the first by its name; written so that no list of settings finds it here. */
 const wrong = {
@@ -56,7 +57,7 @@ describe('trawl up', function () {
   this.timeout(120_000);
   let folder: string;
   let remove: () => void;
-  let started: Up[] = [];
+  let started: FollowedChild[] = [];
   beforeEach(() => {
     ({ folder, remove } = aFolder());
   });
@@ -71,7 +72,7 @@ describe('trawl up', function () {
   });
 
   const data = () => join(folder, 'data');
-  const keep = <U extends Up>(up: U): U => {
+  const keep = <U extends FollowedChild>(up: U): U => {
     started.push(up);
     return up;
   };
@@ -81,7 +82,7 @@ describe('trawl up', function () {
     return { code: await up.ended, said: up.output() };
   };
   /** The key that a first start prints. */
-  const sampleKey = async (up: Up) =>
+  const sampleKey = async (up: FollowedChild) =>
     (await until(() => /^ {2}curl -H 'x-api-key: (\S+)' /m.exec(up.output()), 5, 'the curl line'))![1]!;
   const get = async ({ url }: RunningUp, path: string, key: string) => {
     const answer = await fetch(url + path, { headers: { 'x-api-key': key } });
@@ -96,7 +97,7 @@ describe('trawl up', function () {
     const { out } = await trawl(['admin', 'account', 'list', '--json'], { TRAWL_DATA: data() });
     return JSON.parse(out) as { slug: string }[];
   };
-  const stopWith = async ({ process, ended }: Up, signal: NodeJS.Signals) => {
+  const stopWith = async ({ process, ended }: FollowedChild, signal: NodeJS.Signals) => {
     const began = performance.now();
     process.kill(signal);
     const code = await ended;

@@ -13,12 +13,12 @@ import { type HostileSource, startHostileSource } from './hostile-source.ts';
 const mebibyte = 2 ** 20;
 const limit = 128 * mebibyte;
 const forks = `
-import os, time
+import os, signal
 for number in range(8):
     if os.fork() == 0:
         held = bytearray(b'x' * (60 << 20))
-        time.sleep(60)
-time.sleep(60)
+        signal.pause()
+signal.pause()
 `;
 /** Fails at once when its child was ended, before any check of the worker. */
 const quickFailure = `
@@ -106,7 +106,7 @@ const here = findCgroup();
 
   it('leave no cgroup after the next start when everything was killed', async () => {
     const place = await openTestWorkspace('none', 1, {}, undefined, undefined, folder);
-    const ended = place.python('import time; time.sleep(600)');
+    const ended = place.python('import signal; signal.pause()');
     const left = () => processIdsIn(inside()[0]);
     await until(() => left().length > 0, 10, 'a child runs');
     const ids = left();

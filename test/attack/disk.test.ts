@@ -4,7 +4,7 @@ import { attackInspector } from './hostile-attempt.ts';
 import { type HostileSource, startHostileSource } from './hostile-source.ts';
 
 const mebibyte = 2 ** 20;
-/** Files of 8 MiB without number; all but the last of a second are counted in the next check. */
+/** Each makes one file of 8 MiB; sixteen of them are twice what the folder may hold. */
 const fills: Readonly<Record<string, string>> = {
   'files without a name': `
     files.append(os.open('x', os.O_RDWR | os.O_CREAT))
@@ -31,15 +31,14 @@ const fills: Readonly<Record<string, string>> = {
 };
 
 const fill = (text: string) => `
-import mmap, os, time
+import mmap, os, signal
 files = []
-for number in range(40):
+for number in range(16):
     try:
 ${text.replaceAll('\n', '\n    ')}
     except OSError:
         pass
-    time.sleep(0.05)
-time.sleep(60)
+signal.pause()
 `;
 
 describe('Space that a taken-over yt-dlp fills', function () {

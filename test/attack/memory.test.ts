@@ -30,13 +30,13 @@ subprocess.run(['unshare', '-Urm', 'sh', '-c', 'mount -t tmpfs x . && head -c 25
 `,
 };
 const forks = `
-import os, time
+import os, signal
 for number in range(16):
     if os.fork() == 0:
         held = bytearray(100 << 20)
         held[::4096] = b'x' * len(held[::4096])
-        time.sleep(60)
-time.sleep(60)
+        signal.pause()
+signal.pause()
 `;
 
 describe('Memory that a taken-over yt-dlp takes', function () {

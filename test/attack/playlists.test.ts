@@ -137,7 +137,7 @@ async function inEach<T, R>(all: readonly T[], act: (one: T) => Promise<R>): Pro
 
 interface Listener {
   readonly host: string;
-  /** Bytes that reached the listener: any of them went past egress. */
+  /** Bytes that reached the listener, all of which went past egress. */
   readonly heard: string[];
   readonly stop: () => Promise<void>;
 }

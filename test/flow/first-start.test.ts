@@ -8,13 +8,14 @@ import { listKeys } from '../../src/store/accounts/read-keys.ts';
 import { listPlans } from '../../src/store/accounts/read-plans.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
+import type { FollowedChild } from '../support/followed-child.ts';
 import { trawl } from '../support/operator.ts';
 import { storeOf } from '../support/record.ts';
 import { aFolder, startTestRedis } from '../support/redis.ts';
 import { type Source, startSource } from '../support/source-server.ts';
 import { root } from '../support/tree.ts';
 import { until } from '../support/until.ts';
-import { processesIn, type RunningUp, spawnUp, startUp, type Up } from '../support/up.ts';
+import { processesIn, type RunningUp, spawnUp, startUp } from '../support/up.ts';
 
 const publicFilm = /https:\/\/media\.w3\.org\/\S+/;
 
@@ -23,7 +24,7 @@ describe('the first start', function () {
   let folder: string;
   let remove: () => void;
   let source: Source;
-  let started: Up[] = [];
+  let started: FollowedChild[] = [];
   before(async () => {
     source = await startSource();
   });
@@ -41,7 +42,7 @@ describe('the first start', function () {
     remove();
   });
 
-  const keep = <U extends Up>(up: U): U => {
+  const keep = <U extends FollowedChild>(up: U): U => {
     started.push(up);
     return up;
   };

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { type AddressInfo, createConnection, createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { Refusal } from '../../src/base/errors.ts';
 import { type Connection, connect } from '../../src/store/redis/connection.ts';
+import { startCutRedis } from '../support/cut-redis.ts';
 import { freezeProcess } from '../support/freeze-process.ts';
 import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 import { timed } from '../support/turn-length.ts';
@@ -96,29 +96,15 @@ describe('the connection to redis', function () {
   });
 
   it('never repeats a command whose reply was lost', async () => {
-    let isCut = false;
-    const proxy = createServer((near) => {
-      const far = createConnection(redis.server.socket);
-      let isCutting = false;
-      near.on('data', (bytes) => {
-        isCutting ||= !isCut && bytes.includes('INCR');
-        isCut ||= isCutting;
-        far.write(bytes);
-      });
-      far.on('data', (bytes) => (isCutting ? near.destroy() : near.write(bytes)));
-      near.on('error', () => far.destroy()).on('close', () => far.destroy());
-      far.on('error', () => near.destroy());
-    });
-    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-    const [, password = ''] = /:([\w-]+)@/.exec(redis.url) ?? [];
-    const url = `redis://:${password}@127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-    const cut = await connect(url, { log: aLog().log });
+    const proxy = await startCutRedis(redis);
+    proxy.cutAt('INCR');
+    const cut = await connect(proxy.url, { log: aLog().log });
     expectUnavailable(await failureOf(raise(cut)));
     await until(() => cut.ready(), 2, 'the connection is back');
-    expect(isCut).to.equal(true);
+    expect(proxy.isCut()).to.equal(true);
     expect(await cut.read(['GET', key])).to.equal('1');
     await cut.close();
-    await new Promise((resolve) => proxy.close(resolve));
+    await proxy.stop();
   });
 
   it('D69: fails every call within 2 s while redis is stopped, and works within 2 s after that', async () => {

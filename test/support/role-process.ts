@@ -1,18 +1,14 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { type FollowedChild, followChild } from './followed-child.ts';
 import { quietPort } from './free-port.ts';
 import { root } from './tree.ts';
 import { until } from './until.ts';
 
 /** A role in a process of its own, as an image starts it. */
-export interface RoleProcess {
-  readonly process: ChildProcess;
+export interface RoleProcess extends FollowedChild {
   /** Its main listener: the public API, the dashboard, the gateway, the inspector or the egress proxy. */
   readonly url: string;
-  /** Its output on both streams. */
-  output(): string;
-  /** Its exit code, or the signal that ended it. */
-  readonly ended: Promise<number | string>;
   /** Host and port of its probes and metrics. */
   readonly probeAddress: string;
   /** Answers of its probe port. */
@@ -50,24 +46,16 @@ export async function spawnRole(
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  let said = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text) => {
-      said += text;
-    });
-  }
-  const ended = new Promise<number | string>((resolve) => {
-    child.once('close', (code, signal) => resolve(code ?? signal ?? ''));
-  });
+  const followed = followChild(child);
   return {
-    ...{ process: child, url, ended, output: () => said, probeAddress: `${host}:${probePort}` },
+    ...{ ...followed, url, probeAddress: `${host}:${probePort}` },
     probe: async (path) => {
       const answer = await fetch(`http://${host}:${probePort}${path}`);
       return { status: answer.status, text: await answer.text() };
     },
     end: (signal) => {
       child.kill(signal);
-      return ended;
+      return followed.ended;
     },
   };
 }

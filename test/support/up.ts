@@ -1,20 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import { type FollowedChild, followChild } from './followed-child.ts';
 import { root } from './tree.ts';
 import { until } from './until.ts';
 
-/** A `./trawl up` as its users start it. */
-export interface Up {
-  readonly process: ChildProcess;
-  /** Its output on both streams. */
-  output(): string;
-  /** Its exit code, or the signal that ended it. */
-  readonly ended: Promise<number | string>;
-}
-
 /** A `./trawl up` that answers. */
-export interface RunningUp extends Up {
+export interface RunningUp extends FollowedChild {
   readonly url: string;
 }
 
@@ -24,7 +16,11 @@ const inherited = ['PATH', 'HOME', 'TMPDIR', 'XDG_CACHE_HOME', 'NODE_COMPILE_CAC
 type OutputTarget = 'pipe' | 'terminal';
 
 /** Starts the one of a tree on ports of its own, with these settings, and does not wait. */
-export function spawnUp(env: Readonly<Record<string, string>>, tree = root, sight: OutputTarget = 'pipe'): Up {
+export function spawnUp(
+  env: Readonly<Record<string, string>>,
+  tree = root,
+  sight: OutputTarget = 'pipe',
+): FollowedChild {
   const own = Object.fromEntries(inherited.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
   const ports = { TRAWL_PORT: '0', TRAWL_PROBE_PORT: '0', TRAWL_DASHBOARD_PORT: '0' };
   const line = [join(tree, 'trawl'), 'up'] as const;
@@ -33,16 +29,7 @@ export function spawnUp(env: Readonly<Record<string, string>>, tree = root, sigh
     env: { ...own, ...ports, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  let said = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text) => {
-      said += text;
-    });
-  }
-  const ended = new Promise<number | string>((resolve) => {
-    child.once('close', (code, signal) => resolve(code ?? signal ?? ''));
-  });
-  return { process: child, output: () => said, ended };
+  return followChild(child);
 }
 
 /** Starts `./trawl up` and waits until it answers. */

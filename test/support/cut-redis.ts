@@ -1,0 +1,40 @@
+import { type AddressInfo, createConnection, createServer } from 'node:net';
+import type { TestRedis } from './redis.ts';
+
+/** A way to a Redis that loses one answer whenever a test wants. */
+export interface CutRedis {
+  readonly url: string;
+  /** The next command with this text is carried out, and its connection breaks in place of the answer. */
+  cutAt(text: string): void;
+  /** True once that has happened. */
+  isCut(): boolean;
+  stop(): Promise<void>;
+}
+
+export async function startCutRedis(redis: TestRedis): Promise<CutRedis> {
+  let cutAt = '';
+  const proxy = createServer((near) => {
+    const far = createConnection(redis.server.socket);
+    let isCutting = false;
+    near.on('data', (bytes) => {
+      if (cutAt !== '' && bytes.includes(cutAt)) {
+        isCutting = true;
+        cutAt = '';
+      }
+      far.write(bytes);
+    });
+    far.on('data', (bytes) => (isCutting ? near.destroy() : near.write(bytes)));
+    near.on('error', () => far.destroy()).on('close', () => far.destroy());
+    far.on('error', () => near.destroy());
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  const [, password = ''] = /:([\w-]+)@/.exec(redis.url) ?? [];
+  return {
+    url: `redis://:${password}@127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    cutAt: (text) => {
+      cutAt = text;
+    },
+    isCut: () => cutAt === '',
+    stop: () => new Promise((resolve) => proxy.close(() => resolve())),
+  };
+}
