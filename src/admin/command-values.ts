@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { readExpiry } from '../model/api-key.ts';
+import { uuidForm } from '../model/job.ts';
 import { type ReadInput, readSlug, readSwitch, readWhole, readWholeOrNone } from '../model/operator-input.ts';
 import type { Operand, ParseValue } from './command.ts';
 
@@ -17,7 +18,7 @@ export function wholeNumberOrNone(min: number): ParseValue<number | null> {
 export const flag: ParseValue<true> = () => ({ value: true });
 
 export const jobId: ParseValue<string> = (text, what) => {
-  const isId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
+  const isId = uuidForm.test(text.toLowerCase());
   return isId ? { value: text.toLowerCase() } : { problem: `${what} must be the id of a job` };
 };
 

@@ -5,8 +5,8 @@ import { jobJson } from '../model/job-json.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
 import { noteOperation } from '../store/audit/note-operation.ts';
+import { readQueue, readTimeline } from '../store/job-timeline.ts';
 import { cancelJob } from '../store/jobs/cancel-job.ts';
-import { readQueue, readTimeline } from '../store/jobs/job-timeline.ts';
 import { readAttempts, readJob } from '../store/jobs/read-job.ts';
 import type { RecordStore } from '../store/script.ts';
 import { type CommandResult, type CommandTools, command } from './command.ts';
@@ -61,9 +61,9 @@ export const jobCommands = [
   }),
 ];
 
-async function findJob(store: RecordStore, id: string): Promise<Job> {
-  const job = await readJob(store, id);
-  if (job === null) throw refuse('not_found', `There is no job ${id}`);
+async function findJob(store: RecordStore, jobId: string): Promise<Job> {
+  const job = await readJob(store, jobId);
+  if (job === null) throw refuse('not_found', `There is no job ${jobId}`);
   return job;
 }
 

@@ -3,8 +3,8 @@ import { failures, refuse } from '../base/errors.ts';
 import { batchPageSize, batchText, countItems, expandPlaylist, parseBatch } from '../model/batch.ts';
 import { batchPageParameters, parseJobId } from '../model/request-parameters.ts';
 import { filterFields } from '../model/select-fields.ts';
+import { admitBatch, type NewBatch, tryBatch } from '../store/access/admit-batch.ts';
 import type { Repeat } from '../store/access/admit-call.ts';
-import { admitBatch, type NewBatch, tryBatch } from '../store/batches/admit-batch.ts';
 import { cancelBatch } from '../store/batches/cancel-batch.ts';
 import { endBatch } from '../store/batches/end-batch.ts';
 import { readBatch, type StoredBatch, summarizeBatch } from '../store/batches/read-batch.ts';
@@ -82,9 +82,9 @@ async function admit(
     : acceptedReply(routes, answer.repeated);
 }
 
-function acceptedReply({ asyncStatus }: BatchRoutes, id: string, held: Record<string, string> = {}): ApiReply {
-  const headers = { location: `/v1/batches/${id}`, ...held };
-  return { status: asyncStatus, loggedStatus: 202, body: { batch_id: id }, headers };
+function acceptedReply({ asyncStatus }: BatchRoutes, batchId: string, held: Record<string, string> = {}): ApiReply {
+  const headers = { location: `/v1/batches/${batchId}`, ...held };
+  return { status: asyncStatus, loggedStatus: 202, body: { batch_id: batchId }, headers };
 }
 
 /** Reads the body of a call, unless as many of its account are on their way: they stay in memory until they are whole. */

@@ -3,7 +3,6 @@ import { failures, Refusal, refuse } from '../base/errors.ts';
 import { hasBrokenOff } from '../base/http-client.ts';
 import type { Seal } from '../base/seal.ts';
 import type { AddressException } from '../base/settings/kinds.ts';
-import { receiverOf } from '../model/caller-url.ts';
 import type { InspectionFailure, InspectionResult, Inspector } from '../model/inspection-result.ts';
 import { type Endpoint, isEnded, type Job } from '../model/job.ts';
 import { type CreditRequest, parseFlags, parseJobId, parseRequest, requestText } from '../model/request-parameters.ts';
@@ -129,6 +128,12 @@ export function webhookOf(
   if (url === null) return null;
   const authorization = secret === null ? '' : seal.seal('webhook', secret);
   return { url, receiver: receiverOf(key.accountId, url), authorization };
+}
+
+/** Returns the receiver of a webhook, `account@host/path` with a short hash of the path: webhooks take turns by it. */
+export function receiverOf(accountId: string, url: string): string {
+  const { host, pathname } = new URL(url);
+  return `${accountId}@${host}/${hash('sha256', pathname, 'base64url').slice(0, 8)}`;
 }
 
 /** Returns a job as a call of its endpoint would make it. */

@@ -16,12 +16,13 @@ interface FollowedConfig<C extends Config> {
   readonly close: () => void;
 }
 
-const usualRereadMs = 2_000;
+/** Interval at which files of secrets are read again, unless a test has its own. */
+export const secretRereadMs = 2_000;
 
 /** Reads the files of secrets again while a role runs; a value that is not allowed leaves the one before. */
 export function followSecretFiles<C extends Config>(
   config: C,
-  { env, log, rereadMs = usualRereadMs }: FollowOptions,
+  { env, log, rereadMs = secretRereadMs }: FollowOptions,
 ): FollowedConfig<C> {
   const names = settings
     .filter(({ followed, name }: Setting) => followed && env[`${name}_FILE`])

@@ -23,7 +23,7 @@ export interface CertificateOptions {
 }
 
 /** Time between two looks at the files; cert-manager renews weeks before the end, and the kubelet takes a minute to bring a Secret. */
-const usualRereadMs = 10_000;
+const certificateRereadMs = 10_000;
 /** A client that never finishes its handshake holds a connection for so long. */
 const handshakeMs = 10_000;
 
@@ -56,7 +56,7 @@ export function makeHttpServer(
       warned = why;
     }
   };
-  const timer = setInterval(reread, files.rereadMs ?? usualRereadMs).unref();
+  const timer = setInterval(reread, files.rereadMs ?? certificateRereadMs).unref();
   server.once('close', () => clearInterval(timer));
   return server;
 }

@@ -1,8 +1,8 @@
 import { refuse } from '../base/errors.ts';
 import type { AuditEntry } from '../model/audit.ts';
 import { writeTime } from '../model/timestamp.ts';
-import { readAudit } from '../store/audit/read-audit.ts';
 import type { ReadArchivedPart } from '../store/log/archived-parts.ts';
+import { readAudit } from '../store/log/read-audit.ts';
 import type { DashboardRoute } from './dashboard-app.ts';
 
 const pageSize = 50;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { refuse } from '../base/errors.ts';
 import type { AddressException } from '../base/settings/kinds.ts';
-import { judgeUrl, maxWebhookUrlLength } from '../model/caller-url.ts';
+import { judgeUrl, maxWebhookUrlLength } from '../model/public-address.ts';
 import type { RecordStore } from '../store/script.ts';
 import { askForTest, readTest } from '../store/webhooks/receiver-tests.ts';
 import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';

@@ -1,7 +1,7 @@
 import { Ajv } from 'ajv';
 import { failures } from '../base/errors.ts';
 import { batchStatuses } from './batch.ts';
-import { jobStatuses } from './job.ts';
+import { jobStatuses, uuidForm } from './job.ts';
 import { liveStatuses, metadataFields } from './metadata.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
@@ -213,7 +213,7 @@ const ajv = new Ajv({
     { keyword: 'x-extensible-enum', validate: (known: readonly unknown[], value: unknown) => known.includes(value) },
   ],
   formats: {
-    uuid: /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/,
+    uuid: uuidForm,
     date: /^\d{4}-\d\d-\d\d$/,
     uri: (value) => URL.canParse(value),
     'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/,

@@ -7,6 +7,9 @@ export const endpoints = ['video', 'audio', 'metadata'] as const;
 /** The three operations that cost a credit. */
 export type Endpoint = (typeof endpoints)[number];
 
+/** Form of the ids of jobs and batches. Callers may also write capitals. */
+export const uuidForm = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
+
 /** When an attempt reached a stage. */
 export interface StageMark {
   readonly attempt: number;

@@ -1,6 +1,7 @@
 import { Ajv } from 'ajv';
 import type { AddressException } from '../base/settings/kinds.ts';
-import { judgeUrl, maxUrlLength, notUrl } from './caller-url.ts';
+import { uuidForm } from './job.ts';
+import { judgeUrl, maxUrlLength, notUrl } from './public-address.ts';
 import { fieldsAllowed, maxFieldsBytes, type Path, parseFields } from './select-fields.ts';
 import { readTime } from './timestamp.ts';
 
@@ -31,7 +32,7 @@ export type ParameterValues<P extends ParameterTable> = {
   readonly [N in keyof P]: P[N] extends Parameter<infer T, infer A> ? T | A : never;
 };
 
-const ajv = new Ajv({ formats: { uuid: /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i } });
+const ajv = new Ajv({ formats: { uuid: new RegExp(uuidForm, 'i') } });
 const words = new Map([
   ['true', true],
   ['1', true],

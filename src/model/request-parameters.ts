@@ -1,5 +1,4 @@
 import type { AddressException } from '../base/settings/kinds.ts';
-import { maxUrlLength, maxWebhookUrlLength } from './caller-url.ts';
 import { type Endpoint, jobStatuses } from './job.ts';
 import {
   choice,
@@ -15,6 +14,7 @@ import {
   text,
   url,
 } from './parameter-kinds.ts';
+import { maxUrlLength, maxWebhookUrlLength } from './public-address.ts';
 import { catalogue, type JudgedStats, judgeStats } from './stats.ts';
 
 /** Parameters as a caller gave them: texts of the query (arrays when repeated) and values of a JSON body, merged (D96). */

@@ -1,8 +1,7 @@
 import { fromIni } from '@aws-sdk/credential-provider-ini';
+import { secretRereadMs } from '../base/secret-files.ts';
 
 type AccessKey = Awaited<ReturnType<ReturnType<typeof fromIni>>>;
-
-const usualRereadMs = 2_000;
 
 /**
  * Provider of the access key in the shared credentials file of AWS. The SDK reads that file once; this one reads it again every 2 s,
@@ -10,7 +9,7 @@ const usualRereadMs = 2_000;
  */
 export function followCredentialsFile(
   read: ReturnType<typeof fromIni> = fromIni({ ignoreCache: true }),
-  rereadMs = usualRereadMs,
+  rereadMs = secretRereadMs,
 ): typeof read {
   let last: { readonly credentials: AccessKey; readonly readAt: number } | undefined;
   return async (options) => {

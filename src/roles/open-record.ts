@@ -4,7 +4,7 @@ import { machineMemoryBytes } from '../base/machine-memory.ts';
 import { openStore, recordFolder } from '../store/open-store.ts';
 import { watchClock } from '../store/redis/clock-watch.ts';
 import { startRedis } from '../store/redis/embedded-server.ts';
-import { readMemory } from '../store/redis/memory-limit.ts';
+import { readMemory } from '../store/redis/memory-gate.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { RunningRole } from './run-role.ts';
 
@@ -25,7 +25,7 @@ export async function openRecord(
   }
   const { store, close } = await openStore(config, log.with({ part: 'record' }), {
     ...(config.redisUrl === null && { openMs: ownOpenMs }),
-    observe: (script, seconds) => metrics.redis_seconds.observe({ script }, seconds),
+    durations: metrics.redis_seconds,
     observeLapse: (credits) => metrics.lapses_total.inc({ balance: 'subscription' }, credits),
     observeReplicas: (seconds, hasReplica) => {
       metrics.redis_replica_seconds.observe(seconds);

@@ -1,3 +1,5 @@
+import { uuidForm } from '../model/job.ts';
+
 /**
  * Every key of the record. All carry the tag `{trawl}`, so that each script touches one slot and a single Redis,
  * Sentinel and Cluster run the same code. No script builds a key's name.
@@ -113,7 +115,7 @@ export const keys = {
   job: of('jobId', 'job'),
   /** String: a job that has ended (`jobs/ended-job.ts`). */
   endedJob: ofShort('jobId', 'done'),
-  /** Sorted set: short ids of an account's jobs: those that have ended, then the open ones, by creation and status (`jobs/job-index.ts`). */
+  /** Sorted set: short ids of an account's jobs: those that have ended, then the open ones, by creation and status (`lua/job-index.ts`). */
   jobs: of('accountId', 'jobs'),
   /** Sorted set: jobs of an account that wait for their turn. */
   queue: of('accountId', 'queue'),
@@ -214,12 +216,11 @@ export const channels = {
 /** Begins every key of the record. */
 export const keyStart = `${tag}:`;
 
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const shortened = /^[A-Za-z0-9_-]{22}$/;
 
 /** Returns the id of a job in 22 characters instead of 36: every index keeps it for as long as the job. */
 export function shortId(id: string): string {
-  return uuid.test(id) ? Buffer.from(id.replaceAll('-', ''), 'hex').toString('base64url') : id;
+  return uuidForm.test(id) ? Buffer.from(id.replaceAll('-', ''), 'hex').toString('base64url') : id;
 }
 
 /** Returns the id that `shortId` shortened. */

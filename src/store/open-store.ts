@@ -1,5 +1,4 @@
 import { join, resolve } from 'node:path';
-import { makeClock } from '../base/clock.ts';
 import type { Config } from '../base/config.ts';
 import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
@@ -8,6 +7,7 @@ import { checkDurability } from './redis/durability.ts';
 import type { ObserveReplicas } from './redis/durability-watch.ts';
 import { findServer, startRedis } from './redis/embedded-server.ts';
 import type { Patience } from './redis/reconnecting-connection.ts';
+import { makeClock } from './redis/redis-clock.ts';
 import { holdRelease } from './release-lease.ts';
 import type { RecordStore } from './script.ts';
 
@@ -17,7 +17,7 @@ export interface OpenStore {
 }
 
 interface StoreOptions {
-  readonly observe?: RecordStore['observe'];
+  readonly durations?: RecordStore['durations'];
   readonly observeLapse?: RecordStore['observeLapse'];
   readonly observeReplicas?: ObserveReplicas;
   /** Of a command that would rather wait than fail. */
@@ -64,7 +64,7 @@ async function open(
   isUsed = false,
 ): Promise<OpenStore> {
   const connection = await connect(() => config.redisUrl ?? url, { log, observeReplicas, patience, openMs });
-  const clock = makeClock(() => connection.clock.now(), config.clockFile ?? undefined);
+  const clock = makeClock(connection.clock, config.clockFile ?? undefined);
   const close = async () => {
     clock.close();
     await connection.close();

@@ -3,7 +3,7 @@ import { refuse } from '../base/errors.ts';
 import type { Actor } from '../model/audit.ts';
 import { channels, keys } from './keys.ts';
 import type { Connection } from './redis/connection.ts';
-import { LostAnswer } from './redis/lost-answer.ts';
+import { LostAnswer } from './redis/pending-call.ts';
 
 /** A Lua script, which Redis runs as one atomic step; its keys and arguments have names. */
 export interface Script<K extends string, A extends string> {
@@ -35,8 +35,8 @@ export interface RecordStore {
   readonly actor?: Actor;
   /** The right of this process to change the record (`release-lease.ts`); absent where a test has the record for itself. */
   readonly release?: ReleaseLease;
-  /** Called with the duration of each script. */
-  readonly observe?: (script: string, seconds: number) => void;
+  /** Takes the duration of each script. */
+  readonly durations?: { observe(labels: { readonly script: string }, seconds: number): void };
   /** Called with the credits that lapsed when an account went into its next billing period. */
   readonly observeLapse?: (credits: number) => void;
   /** Time within which a repeated step must be answered, where the connection's own would be too long. */
@@ -196,7 +196,7 @@ export async function run<K extends string, A extends string>(
     if (error instanceof Error && error.message.startsWith('OOM')) throw refuse('unavailable');
     throw error;
   } finally {
-    store.observe?.(script.name, (performance.now() - began) / 1000);
+    store.durations?.observe({ script: script.name }, (performance.now() - began) / 1000);
   }
 }
 

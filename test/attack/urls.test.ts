@@ -9,7 +9,7 @@ import { readPlainTarget, readTunnelTarget } from '../../src/egress/proxy-reques
 import { layWrappers } from '../../src/media/ffmpeg-arguments.ts';
 import { inspectUrl } from '../../src/media/inspect-url.ts';
 import { Failed } from '../../src/media/tools.ts';
-import { judgeUrl } from '../../src/model/caller-url.ts';
+import { judgeUrl } from '../../src/model/public-address.ts';
 import { aTools, python } from '../support/media.ts';
 import { startProxy } from '../support/proxy.ts';
 import { aFolder } from '../support/redis.ts';

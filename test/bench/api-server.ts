@@ -57,8 +57,11 @@ async function serve(): Promise<number> {
   if (mode === 'bare') return listen(answerBare(given));
   const connection = await connect(given, { log });
   const metrics = makeMetrics();
-  const observe = (script: string, seconds: number) => metrics.redis_seconds.observe({ script }, seconds);
-  const store: RecordStore = { connection, clock: { now: Date.now, offset: () => 0 }, observe };
+  const store: RecordStore = {
+    connection,
+    clock: { now: Date.now, offset: () => 0 },
+    durations: metrics.redis_seconds,
+  };
   if (mode === 'plain') return listen(answerPlain(store));
   const seal = makeSeal({ secret: randomBytes(32), old: null });
   const objects = await openFolder({ folder, seal, now: Date.now });

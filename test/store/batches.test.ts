@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import { admitBatch } from '../../src/store/access/admit-batch.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
-import { admitBatch } from '../../src/store/batches/admit-batch.ts';
 import { endBatch } from '../../src/store/batches/end-batch.ts';
 import { readBatch, summarizeBatch } from '../../src/store/batches/read-batch.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import { admitBatch } from '../../src/store/access/admit-batch.ts';
 import { beginDrain, endDrain, readDrain, readOpenWork } from '../../src/store/access/drain.ts';
-import { admitBatch } from '../../src/store/batches/admit-batch.ts';
 import { keys } from '../../src/store/keys.ts';
 import { aBatch } from '../support/batch-scenarios.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';

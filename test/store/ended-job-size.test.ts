@@ -1,11 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { type Metadata, readMetadata } from '../../src/model/metadata.ts';
-import { jobScore } from '../../src/store/jobs/job-index.ts';
 import { type Cursor, listJobs } from '../../src/store/jobs/list-jobs.ts';
 import { noteProgress } from '../../src/store/jobs/note-progress.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys, shortId } from '../../src/store/keys.ts';
+import { jobScore } from '../../src/store/lua/job-index.ts';
 import { aDownload, anAccount, aRunningJob, completed, failed, holder, lead, storeOf } from '../support/record.ts';
 import { startTestRedis } from '../support/redis.ts';
 

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { type AddressInfo, createConnection, createServer, type Server } from 'node:net';
 import { expect } from 'chai';
 import { chargeCall } from '../../src/store/access/charge-call.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
@@ -7,7 +6,8 @@ import { readJob } from '../../src/store/jobs/read-job.ts';
 import { readLedger } from '../../src/store/log/read-ledger.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { type Connection, connect } from '../../src/store/redis/connection.ts';
-import { LostAnswer } from '../../src/store/redis/lost-answer.ts';
+import { LostAnswer } from '../../src/store/redis/pending-call.ts';
+import { type CutRedis, startCutRedis } from '../support/cut-redis.ts';
 import { freezeProcess } from '../support/freeze-process.ts';
 import { admitted, anAccount, ask, storeOf, type TestStore } from '../support/record.ts';
 import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
@@ -16,48 +16,29 @@ import { until } from '../support/until.ts';
 describe('a script whose answer is lost', function () {
   this.timeout(60_000);
   let redis: TestRedis;
-  let proxy: Server;
+  let proxy: CutRedis;
   let connection: Connection;
   let store: TestStore;
   let caller: Awaited<ReturnType<typeof anAccount>>;
-  /** The next command with this text is carried out, and its connection breaks in place of the answer. */
-  let cutAt = '';
   beforeEach(async () => {
-    cutAt = '';
     redis = await startTestRedis();
-    proxy = createServer((near) => {
-      const far = createConnection(redis.server.socket);
-      let isCutting = false;
-      near.on('data', (bytes) => {
-        if (cutAt !== '' && bytes.includes(cutAt)) {
-          isCutting = true;
-          cutAt = '';
-        }
-        far.write(bytes);
-      });
-      far.on('data', (bytes) => (isCutting ? near.destroy() : near.write(bytes)));
-      near.on('error', () => far.destroy()).on('close', () => far.destroy());
-      far.on('error', () => near.destroy());
-    });
-    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-    const [, password = ''] = /:([\w-]+)@/.exec(redis.url) ?? [];
-    const url = `redis://:${password}@127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-    connection = await connect(url, { log: aLog().log });
+    proxy = await startCutRedis(redis);
+    connection = await connect(proxy.url, { log: aLog().log });
     store = storeOf(connection);
     caller = await anAccount(store, { credits: 1 });
   });
   afterEach(async () => {
     await connection.close();
-    await new Promise((resolve) => proxy.close(resolve));
+    await proxy.stop();
     await redis.stop();
   });
   const balances = async () => (await readSnapshot(store, caller.accountId)).balances;
 
   it('is asked for once more, and one credit is held for the one job', async () => {
     const id = randomUUID();
-    cutAt = id;
+    proxy.cutAt(id);
     expect(await ask(store, caller, { id })).to.deep.include({ admitted: id });
-    expect(cutAt).to.equal('');
+    expect(proxy.isCut()).to.equal(true);
     expect(await readJob(store, id)).to.include({ status: 'QueuedJob' });
     expect((await balances()).held).to.equal(1);
     expect((await verifyLedger(store, caller.accountId)).problems).to.deep.equal([]);
@@ -65,11 +46,11 @@ describe('a script whose answer is lost', function () {
 
   it('was a charge: the call is answered, and charged once', async () => {
     const id = await admitted(store, caller, { work: { holdMs: 60_000 } });
-    cutAt = id;
+    proxy.cutAt(id);
     const call = { id, accountId: caller.accountId, endpoint: 'metadata', repeat: null } as const;
     const line = { keyId: caller.keyId, line: 'GET /v1/media/metadata', ip: '', answer: '{}' };
     expect(await chargeCall(store, { ...call, ...line }, 5)).to.deep.equal({ done: true, balance: 'credits' });
-    expect(cutAt).to.equal('');
+    expect(proxy.isCut()).to.equal(true);
     expect(await balances()).to.include({ held: 0, credits_consumed: 1 });
     const charges = (await readLedger(store, caller.accountId, 10)).filter(({ kind }) => kind === 'charge');
     expect(charges.map(({ job }) => job)).to.deep.equal([id]);

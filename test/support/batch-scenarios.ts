@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { admitBatch, type NewBatch } from '../../src/store/access/admit-batch.ts';
 import type { Caller } from '../../src/store/access/authorize.ts';
-import { admitBatch, type NewBatch } from '../../src/store/batches/admit-batch.ts';
 import { endBatch } from '../../src/store/batches/end-batch.ts';
 import { readBatch } from '../../src/store/batches/read-batch.ts';
 import { removeBatch } from '../../src/store/batches/remove-batch.ts';

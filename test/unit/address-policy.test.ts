@@ -4,8 +4,7 @@ import fc from 'fast-check';
 import { egressVerdicts } from '../../src/base/egress-verdict.ts';
 import { exceptions, networks } from '../../src/base/settings/kinds.ts';
 import { makePolicy, type PolicyOptions } from '../../src/egress/address-policy.ts';
-import { judgeUrl } from '../../src/model/caller-url.ts';
-import { isLocalName, isSameAddress } from '../../src/model/public-address.ts';
+import { isLocalName, isSameAddress, judgeUrl } from '../../src/model/public-address.ts';
 
 interface Rules {
   readonly allow?: string;

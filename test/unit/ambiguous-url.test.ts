@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { judgeUrl } from '../../src/model/caller-url.ts';
+import { judgeUrl } from '../../src/model/public-address.ts';
 
 function judge(text: string): string {
   const judged = judgeUrl(text, []);

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { receiverOf } from '../../src/api/credit-routes.ts';
 import { exceptions as exceptionList } from '../../src/base/settings/kinds.ts';
-import { judgeUrl, maxWebhookUrlLength, receiverOf } from '../../src/model/caller-url.ts';
+import { judgeUrl, maxWebhookUrlLength } from '../../src/model/public-address.ts';
 
 const notUrl = 'must be an http or https URL';
 const notPublicAddress = 'must be a URL with a public address';

@@ -2,7 +2,7 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type Clock, makeClock } from '../../src/base/clock.ts';
+import { type Clock, makeClock } from '../../src/store/redis/redis-clock.ts';
 import { until } from '../support/until.ts';
 
 describe('the clock', () => {
@@ -21,7 +21,7 @@ describe('the clock', () => {
 
   function start(text: string): Clock {
     writeFileSync(file, text);
-    clock = makeClock(Date.now, file);
+    clock = makeClock(Date, file);
     return clock;
   }
 
@@ -34,13 +34,13 @@ describe('the clock', () => {
   /** Waits until a clock that was started now has read again: every other clock has then done so too. */
   async function passReading(): Promise<void> {
     const control = join(folder, 'control');
-    const other = makeClock(Date.now, control);
+    const other = makeClock(Date, control);
     writeFileSync(control, '5');
     await until(() => other.offset() === 5_000, 2, 'a reading').finally(other.close);
   }
 
   it('without a file is the clock that it follows', () => {
-    clock = makeClock(Date.now);
+    clock = makeClock(Date);
     expect(clock.offset()).to.equal(0);
     expect(isAhead(clock, 0)).to.equal(true);
   });
@@ -67,7 +67,7 @@ describe('the clock', () => {
   }
 
   it('begins without an offset while its file is missing, and reads it then', async () => {
-    clock = makeClock(Date.now, file);
+    clock = makeClock(Date, file);
     expect(clock.offset()).to.equal(0);
     writeFileSync(file, '7');
     await until(() => clock?.offset() === 7_000, 2, 'the file is read');

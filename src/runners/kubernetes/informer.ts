@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { backoffMs } from '../../base/backoff.ts';
 import type { Log } from '../../base/log.ts';
 import { type KubeClient, KubeError } from './kube-client.ts';
 import { type CachedObject, isNewer, makeObjectCache, type ObjectCache } from './object-cache.ts';
@@ -103,7 +104,8 @@ export class Informer<T extends CachedObject> {
         if (signal.aborted) continue;
         if (isExpired(error)) this.#version = null;
         this.#settleList(error);
-        const waitMs = Math.min(maxPauseMs, this.#times.firstPauseMs * 2 ** failures++) * (0.5 + Math.random());
+        const pauses = { firstMs: this.#times.firstPauseMs, maxMs: maxPauseMs, hasJitter: true };
+        const waitMs = backoffMs(++failures, pauses);
         log.warn('the watch of the cluster failed; it is tried again', { path, error, again_ms: waitMs });
         // `refresh` ends the pause.
         await pause(waitMs, undefined, { signal }).catch(() => undefined);

@@ -1,8 +1,8 @@
 import type { Endpoint } from '../../model/job.ts';
-import { countOpenJobs, scoreOf } from '../jobs/job-index.ts';
 import type { JobWebhook } from '../jobs/read-job.ts';
 import { keys, shortId } from '../keys.ts';
 import { fairShare } from '../lua/fair-share.ts';
+import { countOpenJobs, scoreOf } from '../lua/job-index.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { askAgain, type RecordStore, run, script, text } from '../script.ts';
 import {

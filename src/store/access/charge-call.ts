@@ -1,7 +1,7 @@
 import type { Endpoint } from '../../model/job.ts';
-import { findEntry } from '../log/read-ledger.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { statistics } from '../lua/statistics.ts';
+import { findEntry } from '../money/ledger-entry.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { askAgain, type Change, changeOf, type RecordStore, run, script, text } from '../script.ts';
 import { type Repeat, repeatKey } from './admit-call.ts';

@@ -1,8 +1,8 @@
 import { isEnded, type Job, type JobStatus } from '../../model/job.ts';
 import type { QueuePosition } from '../../model/job-json.ts';
 import { keys, longId } from '../keys.ts';
+import { readScore, scoresAt, startOf } from '../lua/job-index.ts';
 import type { RecordStore } from '../script.ts';
-import { readScore, scoresAt, startOf } from './job-index.ts';
 import { readJobs, readPositions } from './read-job.ts';
 
 /** Position in the list of an account's jobs: the older ones follow. */

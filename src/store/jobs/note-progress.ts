@@ -1,8 +1,8 @@
 import { type AttemptProgress, recordingStage } from '../../model/attempt-protocol.ts';
 import type { Job } from '../../model/job.ts';
 import { shortId } from '../keys.ts';
+import { scoreOf } from '../lua/job-index.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
-import { scoreOf } from './job-index.ts';
 import { openJobKeyNames, readOpenFields } from './read-open-job.ts';
 
 /** Fields that every report writes, as arguments of Lua. */

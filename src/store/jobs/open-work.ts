@@ -1,8 +1,8 @@
 import type { ActiveJob } from '../../model/preemption.ts';
 import { keys, longId } from '../keys.ts';
 import { unservedFrom } from '../lua/fair-share.ts';
+import { leastOpen } from '../lua/job-index.ts';
 import { number, pairs, type RecordStore, run, script, text } from '../script.ts';
-import { leastOpen } from './job-index.ts';
 import { countActive, workRanges, workShift } from './work-ranges.ts';
 
 const maxOverdue = 10_000;

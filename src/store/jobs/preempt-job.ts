@@ -1,6 +1,6 @@
 import type { ActiveJob, WorkerShares } from '../../model/preemption.ts';
 import { keys } from '../keys.ts';
-import { longestUnserved } from '../lua/fair-share.ts';
+import { firstUnserved } from '../lua/fair-share.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
 import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
 import { countActive } from './work-ranges.ts';
@@ -23,7 +23,7 @@ if refused then return refused end
 if fields.account ~= accountId then return { 'not_found' } end
 local is_done = fields.verdict ~= '' or fields.storing_since ~= '' or fields.recorded ~= ''
 if fields.attempt ~= attempt or is_counted(fields) or is_done or fields.preempted ~= '' then return { 'stale' } end
-local longest = ${longestUnserved}
+local longest = ${firstUnserved}
 local is_longest = longest[1] == '@' .. waiting
 if is_longest and redis.call('ZCARD', waitingQueue) == 0 then
   redis.call('ZREM', ready, waiting, longest[1])

@@ -25,8 +25,8 @@ export interface StoredJob {
   readonly attempts: readonly AttemptMark[];
 }
 
-export async function readJob(store: RecordStore, id: string): Promise<Job | null> {
-  return (await readStored(store, id))?.job ?? null;
+export async function readJob(store: RecordStore, jobId: string): Promise<Job | null> {
+  return (await readStored(store, jobId))?.job ?? null;
 }
 
 /** Returns jobs in the order of these ids, `null` for one that is not in the record; those that seem `open` are looked for there first. */
@@ -51,18 +51,18 @@ export async function readStoredEnds(store: RecordStore, ids: readonly string[])
 }
 
 /** Reads what is open first: a job only ever goes from there to those that have ended. */
-export async function readStored(store: RecordStore, id: string): Promise<StoredJob | null> {
-  const fields = pairs(await store.connection.read(['HGETALL', keys.job(id)]));
+export async function readStored(store: RecordStore, jobId: string): Promise<StoredJob | null> {
+  const fields = pairs(await store.connection.read(['HGETALL', keys.job(jobId)]));
   if (fields.id !== undefined) return openJobOf(fields);
-  const [end] = await readEnds(store, [id]);
-  return end ? storedEndOf(id, end) : null;
+  const [end] = await readEnds(store, [jobId]);
+  return end ? storedEndOf(jobId, end) : null;
 }
 
 /** Reads a job, open or ended, in one call: what is open first, as above. */
-export async function readStoredAtOnce(store: RecordStore, id: string): Promise<StoredJob | null> {
+export async function readStoredAtOnce(store: RecordStore, jobId: string): Promise<StoredJob | null> {
   const [flat, [end]] = await Promise.all([
-    store.connection.read(['HGETALL', keys.job(id)]),
-    readStoredEnds(store, [id]),
+    store.connection.read(['HGETALL', keys.job(jobId)]),
+    readStoredEnds(store, [jobId]),
   ]);
   const fields = pairs(flat);
   return fields.id === undefined ? (end ?? null) : openJobOf(fields);
@@ -96,12 +96,12 @@ export interface AttemptMark {
 }
 
 /** Returns the beginning and the end of each attempt of a job, in their order. */
-export async function readAttempts(store: RecordStore, id: string): Promise<readonly AttemptMark[]> {
-  return (await readStored(store, id))?.attempts ?? [];
+export async function readAttempts(store: RecordStore, jobId: string): Promise<readonly AttemptMark[]> {
+  return (await readStored(store, jobId))?.attempts ?? [];
 }
 
-export async function readWebhook(store: RecordStore, id: string): Promise<JobWebhook | null> {
-  return (await readStored(store, id))?.webhook ?? null;
+export async function readWebhook(store: RecordStore, jobId: string): Promise<JobWebhook | null> {
+  return (await readStored(store, jobId))?.webhook ?? null;
 }
 
 export function openJobOf(fields: Readonly<Record<string, string>>): StoredJob {
@@ -118,8 +118,8 @@ export function openJobOf(fields: Readonly<Record<string, string>>): StoredJob {
   return { job, webhook: webhookOf(job, fields.receiver), attempts: marksOf(job, fields.attempts) };
 }
 
-export function storedEndOf(id: string, { words, texts, attempts }: StoredEnd): StoredJob {
-  const job = jobOf(id, words, texts);
+export function storedEndOf(jobId: string, { words, texts, attempts }: StoredEnd): StoredJob {
+  const job = jobOf(jobId, words, texts);
   return { job, webhook: webhookOf(job, words.receiver), attempts: marksOf(job, attempts) };
 }
 
@@ -150,9 +150,9 @@ function marksOf({ created_at }: Job, json: string | undefined): AttemptMark[] {
   });
 }
 
-function jobOf(id: string, fields: Readonly<Record<string, string>>, texts: JobTexts): Job {
+function jobOf(jobId: string, fields: Readonly<Record<string, string>>, texts: JobTexts): Job {
   return {
-    id,
+    id: jobId,
     account: text(fields.account),
     status: fields.status as JobStatus,
     revision: Number(fields.revision),

@@ -1,8 +1,8 @@
+import { uuidForm } from '../../model/job.ts';
 import { keys, longId, shortId } from '../keys.ts';
 import { type RecordStore, readDue } from '../script.ts';
 import { readFileTimes } from './kept-files.ts';
 
-const jobIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** More are not kept in mind at once; the next ones follow when these are gone. */
 const maxStrays = 100_000;
 
@@ -36,7 +36,7 @@ export async function listUnknownJobs(
     if (!goOn()) break;
     const strays = await findStrays(
       store,
-      names.filter((name) => jobIdPattern.test(name)),
+      names.filter((name) => uuidForm.test(name)),
     );
     await noteStrays(store, strays);
     unknown.push(...strays);

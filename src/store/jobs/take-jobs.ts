@@ -1,5 +1,5 @@
 import type { WorkerShares } from '../../model/preemption.ts';
-import { fairShare, fairShareKeyNames, longestUnserved, unservedFrom } from '../lua/fair-share.ts';
+import { fairShare, fairShareKeyNames, firstUnserved, unservedFrom } from '../lua/fair-share.ts';
 import { type RecordStore, run, script, text } from '../script.ts';
 import { countActive, workShift } from './work-ranges.ts';
 
@@ -39,7 +39,7 @@ end
 local next_turn = turns[1]
 local whose, is_kept = next_turn, free <= tonumber(kept)
 -- Without a slot to keep, and while others are free, nobody asks who waits longest.
-local longest = (is_kept or kept == '0') and ${longestUnserved} or {}
+local longest = (is_kept or kept == '0') and ${firstUnserved} or {}
 if is_kept and not longest[1] then return { 'full' } end
 if longest[1] and (is_kept or now - tonumber(longest[2]) >= tonumber(maxWait)) then whose = string.sub(longest[1], 2) end
 if whose ~= accountId then return { 'again', whose or '' } end

@@ -1,10 +1,10 @@
 import type { AuditEntry } from '../../model/audit.ts';
 import type { LedgerEntry } from '../../model/ledger.ts';
-import { auditStream } from '../audit/read-audit.ts';
 import { keys } from '../keys.ts';
 import { indexedStream } from '../lua/indexed-stream.ts';
 import { number, type RecordStore, readDue, run, script } from '../script.ts';
 import type { EntryStream, StreamEntry } from './archived-parts.ts';
+import { auditStream } from './read-audit.ts';
 import { ledgerStream } from './read-ledger.ts';
 import { freeLineStream, paidLineStream, type StoredLogLine } from './read-lines.ts';
 

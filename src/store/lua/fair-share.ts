@@ -8,7 +8,7 @@ export const fairShareKeyNames = ['account', 'queue', 'ready', 'turn'] as const;
 export const unservedFrom = 1_000_000_000_000;
 
 /** Lua of the account that waits longest for a first job: a list of its name behind an `@` and the time since when, or an empty one. */
-export const longestUnserved = `redis.call('ZRANGEBYSCORE', ready, '${unservedFrom}', '+inf', 'WITHSCORES', 'LIMIT', 0, 1)`;
+export const firstUnserved = `redis.call('ZRANGEBYSCORE', ready, '${unservedFrom}', '+inf', 'WITHSCORES', 'LIMIT', 0, 1)`;
 
 /**
  * Fair share: each account with a waiting job and a free slot of its own stands in `ready` with the turn at which it is due.

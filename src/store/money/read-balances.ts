@@ -1,6 +1,6 @@
 import { refuse } from '../../base/errors.ts';
 import type { AccountBalances, Pack } from '../../model/money.ts';
-import { countOpenJobs } from '../jobs/job-index.ts';
+import { countOpenJobs } from '../lua/job-index.ts';
 import { number, pairs, type RecordStore, run, script, text } from '../script.ts';
 
 /**

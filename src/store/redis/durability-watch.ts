@@ -1,10 +1,12 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Durability, readDurability } from './durability.ts';
 import type { RedisClient } from './redis-client.ts';
-import { ReplicaWait, replicaMs } from './replica-wait.ts';
 
 /** Called with the time of each WAIT in seconds, and whether a replica had the changes. */
 export type ObserveReplicas = (seconds: number, hasReplica: boolean) => void;
 
+/** Longest time for which an answer waits for a replica. */
+export const replicaMs = 1_000;
 const lookEveryMs = 5_000;
 
 /** Knows how well the Redis in use keeps its changes, and waits for its replicas. */
@@ -53,5 +55,42 @@ export class DurabilityWatch {
     const count = Number(await client.sendCommand(['WAIT', '1', String(replicaMs)]));
     this.#observe?.((performance.now() - began) / 1000, count > 0);
     return count;
+  }
+}
+
+/**
+ * Waits until a replica has what was written on one connection, with one WAIT for everything that was sent since the last.
+ * Redis answers nothing else on the connection meanwhile, so the next WAIT is sent only when the last one has ended.
+ */
+class ReplicaWait {
+  readonly #wait: () => Promise<unknown>;
+  #next: Promise<boolean> | undefined;
+  #last: Promise<unknown> | undefined;
+
+  /** `wait` sends WAIT and returns the number of replicas that have everything. */
+  constructor(wait: () => Promise<unknown>) {
+    this.#wait = wait;
+  }
+
+  /** Called right before a command is sent; resolves whether a replica has its change. */
+  cover(): Promise<boolean> {
+    this.#next ??= this.#begin(this.#last ? this.#last.then(() => nextTurn()) : nextTurn());
+    return this.#next;
+  }
+
+  /** In the turn that begins now more may be sent: all of it has one WAIT, which leaves in the same packet. */
+  async #begin(turn: Promise<unknown>): Promise<boolean> {
+    await turn;
+    this.#next = undefined;
+    const waiting = this.#wait();
+    this.#last = waiting.then(
+      () => {},
+      () => {},
+    );
+    try {
+      return Number(await waiting) > 0;
+    } finally {
+      if (this.#next === undefined) this.#last = undefined;
+    }
   }
 }

@@ -1,7 +1,16 @@
 import type { Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import type { Connection } from './connection.ts';
-import { memoryRatio, readMemory } from './memory-limit.ts';
+import { readSection } from './durability.ts';
+
+/** Memory of Redis, in bytes. */
+export interface RecordMemory {
+  readonly usedBytes: number;
+  /** Limit that the gate goes by; `null` where Redis hides its memory. */
+  readonly limitBytes: number | null;
+  /** True when Redis itself keeps the limit (`maxmemory`); otherwise only the kernel stops it. */
+  readonly isOwnLimit: boolean;
+}
 
 export interface MemoryGate {
   /** False from 85 % of the memory on. */
@@ -9,6 +18,8 @@ export interface MemoryGate {
   readonly close: () => void;
 }
 
+/** Share of what the machine of a Redis without a limit has: the rest is for its fork, its buffers and others. */
+const assumedShare = 0.75;
 /** Share of Redis memory from which on no new job is admitted, so that settle, cancel and release still have room. */
 export const fullRatio = 0.85;
 const intervalMs = 1000;
@@ -40,4 +51,19 @@ export async function watchMemory(
   const timer = setInterval(() => void read(), intervalMs).unref();
   await read();
   return gate;
+}
+
+/** Reads the memory of Redis. `assumedBytes` (TRAWL_REDIS_MEMORY) is the limit of a Redis that has none of its own. */
+export async function readMemory(connection: Connection, assumedBytes: number | null): Promise<RecordMemory> {
+  const memory = await readSection((command) => connection.send(command), 'memory');
+  if (memory === undefined) return { usedBytes: 0, limitBytes: null, isOwnLimit: false };
+  const own = Number(memory.get('maxmemory') ?? 0);
+  const seen = Math.floor(Number(memory.get('total_system_memory') ?? 0) * assumedShare);
+  const limitBytes = own || assumedBytes || seen || null;
+  return { usedBytes: Number(memory.get('used_memory') ?? 0), limitBytes, isOwnLimit: own > 0 };
+}
+
+/** Returns the used share of the limit, from 0 to about 1; 0 where it is hidden. */
+export function memoryRatio({ usedBytes, limitBytes }: RecordMemory): number {
+  return limitBytes === null ? 0 : usedBytes / limitBytes;
 }

@@ -1,7 +1,6 @@
 import { Refusal } from '../../base/errors.ts';
-import { LostAnswer } from './lost-answer.ts';
+import { replicaMs } from './durability-watch.ts';
 import { isReply, type RedisClient } from './redis-client.ts';
-import { replicaMs } from './replica-wait.ts';
 
 const retryAfterSeconds = 2;
 /** Errors of a Redis that cannot run a command now. */
@@ -18,6 +17,9 @@ export interface PendingCall {
   /** The error for which it was sent to another node. */
   error?: Error;
 }
+
+/** `unavailable` for a command that was sent and whose answer did not come: it may have run. */
+export class LostAnswer extends Refusal {}
 
 /** No replica had a change in time: after a takeover it may be gone. */
 export class MissingReplica extends Error {

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { backoffMs } from '../../base/backoff.ts';
 import type { Log } from '../../base/log.ts';
 import type { RedisTopology } from './discovery.ts';
 import { MissingReplica, meansAway, type PendingCall, unavailable } from './pending-call.ts';
@@ -45,8 +46,7 @@ interface Limit {
 
 /** Errors after which another node may run the command: this one did nothing. */
 const elsewhere = /^(READONLY|MOVED|CLUSTERDOWN|MASTERDOWN)\b/;
-const firstDelayMs = 25;
-const maxDelayMs = 200;
+const delays = { firstMs: 25, maxMs: 200 };
 const steadyMs = 1_000;
 const checkIntervalMs = 400;
 const drainMs = 1_000;
@@ -204,16 +204,16 @@ export class ReconnectingConnection {
   }
 
   async #keep(): Promise<void> {
-    let delayMs = firstDelayMs;
+    let failures = 0;
     for (let turn = 0; !this.#closing.signal.aborted; turn += 1) {
       const began = performance.now();
       await this.#useOne(turn).catch((error) => {
         this.#cause = error;
         this.#logChange(false);
       });
-      delayMs = performance.now() - began > steadyMs ? firstDelayMs : Math.min(delayMs * 2, maxDelayMs);
+      failures = performance.now() - began > steadyMs ? 1 : failures + 1;
       // The delay ends early only when the connection is closed.
-      await pause(delayMs, undefined, { signal: this.#closing.signal }).catch(() => {});
+      await pause(backoffMs(failures, delays), undefined, { signal: this.#closing.signal }).catch(() => {});
     }
   }
 

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+
 /** The clock of Redis, as this process knows it. */
 export interface RecordClock {
   /** Milliseconds since 1970, as TIME of Redis would say now. */
@@ -8,10 +10,23 @@ export interface RecordClock {
   machineAheadMs(): number;
 }
 
+/** Clock of the record, which a rehearsal moves on. */
+export interface Clock {
+  /** Milliseconds since 1970, the offset included. */
+  readonly now: () => number;
+  /** Milliseconds by which this clock is ahead of the one that it follows. */
+  readonly offset: () => number;
+  /** Stops reading the file; the clock goes on with its last offset. */
+  readonly close: () => void;
+}
+
 /** A machine whose clock is further off than this says so, and does not get the lead. */
 export const maxClockDifferenceMs = 2_000;
 const maxJumpMs = 5 * 60_000;
 const steadyMs = 10 * 60_000;
+const rereadFileMs = 100;
+/** About 3,000 years: beyond it a time could no longer be written as a date. */
+const maxOffsetSeconds = 1e11;
 
 /**
  * Follows TIME of Redis by readings, and the monotonic clock of this process in between: a change of this machine's clock
@@ -64,5 +79,31 @@ export class RedisClock implements RecordClock {
     this.#referenceMs = aheadMs;
     this.#referenceAt = after;
     this.#isSteady = !hasJumped;
+  }
+}
+
+/** Returns a clock that follows another one, for a rehearsal ahead by the seconds in the file, which is read again every 100 ms. */
+export function makeClock(followed: Pick<RecordClock, 'now'>, file?: string): Clock {
+  let offsetMs = 0;
+  const read = (path: string) => {
+    offsetMs = readOffsetMs(path) ?? offsetMs;
+  };
+  if (file) read(file);
+  const timer = file ? setInterval(read, rereadFileMs, file).unref() : undefined;
+  return {
+    now: () => followed.now() + offsetMs,
+    offset: () => offsetMs,
+    close: () => clearInterval(timer),
+  };
+}
+
+function readOffsetMs(path: string): number | undefined {
+  try {
+    const text = readFileSync(path, 'utf8').trim();
+    const seconds = /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+    return Math.abs(seconds) <= maxOffsetSeconds ? Math.round(seconds * 1000) : undefined;
+  } catch {
+    // The file may be missing while it is replaced: the last value holds until the next reading.
+    return undefined;
   }
 }

@@ -1,4 +1,10 @@
-import { type NewJob, type Repeat, recordedTexts, repeatKey } from '../access/admit-call.ts';
+import type { JobWebhook } from '../jobs/read-job.ts';
+import { keys, shortId } from '../keys.ts';
+import { fairShare } from '../lua/fair-share.ts';
+import { countOpenJobs, scoreOf } from '../lua/job-index.ts';
+import { withRolledPeriod } from '../money/roll-period.ts';
+import { askAgain, type RecordStore, run, type ScriptReply, script, text } from '../script.ts';
+import { type NewJob, type Repeat, recordedTexts, repeatKey } from './admit-call.ts';
 import {
   authorizeArgNames,
   authorizeLua,
@@ -7,14 +13,8 @@ import {
   type RefusedCall,
   readRates,
   readRefused,
-} from '../access/authorize.ts';
-import { admissionKeyNames, creditFields, creditRules } from '../access/credit-rules.ts';
-import { countOpenJobs, scoreOf } from '../jobs/job-index.ts';
-import type { JobWebhook } from '../jobs/read-job.ts';
-import { keys, shortId } from '../keys.ts';
-import { fairShare } from '../lua/fair-share.ts';
-import { withRolledPeriod } from '../money/roll-period.ts';
-import { askAgain, type RecordStore, run, type ScriptReply, script, text } from '../script.ts';
+} from './authorize.ts';
+import { admissionKeyNames, creditFields, creditRules } from './credit-rules.ts';
 
 const argNames = [
   ...authorizeArgNames,

@@ -1,9 +1,9 @@
-import { isEnded, type Job } from '../../model/job.ts';
-import { queueJson } from '../../model/job-json.ts';
-import { findEntry } from '../log/read-ledger.ts';
-import type { RecordStore } from '../script.ts';
-import { readDelivery, type StoredDelivery } from '../webhooks/read-deliveries.ts';
-import { type AttemptMark, readPositions } from './read-job.ts';
+import { isEnded, type Job } from '../model/job.ts';
+import { queueJson } from '../model/job-json.ts';
+import { type AttemptMark, readPositions } from './jobs/read-job.ts';
+import { findEntry } from './money/ledger-entry.ts';
+import type { RecordStore } from './script.ts';
+import { readDelivery, type StoredDelivery } from './webhooks/read-deliveries.ts';
 
 /** An event in the life of a job, and the part of the record that knows of it. */
 export interface TimelineEvent {

@@ -5,8 +5,7 @@ import { machineMemoryBytes } from '../../src/base/machine-memory.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeShutdown } from '../../src/base/shutdown.ts';
 import { openRecord } from '../../src/roles/open-record.ts';
-import { watchMemory } from '../../src/store/redis/memory-gate.ts';
-import { memoryRatio, readMemory } from '../../src/store/redis/memory-limit.ts';
+import { memoryRatio, readMemory, watchMemory } from '../../src/store/redis/memory-gate.ts';
 import { aFolder, aLog, startTestRedis, startTestServer, type TestRecord } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 

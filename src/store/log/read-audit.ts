@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../../model/audit.ts';
 import { keys } from '../keys.ts';
-import { type EntryStream, type ReadArchivedPart, readNewestEntries } from '../log/archived-parts.ts';
 import type { RecordStore } from '../script.ts';
+import { type EntryStream, type ReadArchivedPart, readNewestEntries } from './archived-parts.ts';
 
 /** The audit log of an account, or with `wholeService` of everything. */
 export function auditStream(id: string): EntryStream<AuditEntry> {
