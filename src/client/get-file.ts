@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { displayName } from '../model/file-link.ts';
 import { FetchFailed, fetchFile } from './fetch-file.ts';
@@ -7,13 +6,17 @@ import type { GetOrder } from './get-options.ts';
 import { ServiceAway, type ServicePatience } from './patience.ts';
 import { choosePath, placeFile } from './place-file.ts';
 import type { FileProgress } from './progress-display.ts';
-import { CallRefused, type ServiceClient } from './service-client.ts';
+import { CallRefused, type ServiceCall, type ServiceClient } from './service-client.ts';
 
 /** Parts of one `trawl get` that all of its files share. */
 export interface GetTools {
   readonly order: Pick<GetOrder, 'endpoint' | 'parameters' | 'output'>;
   readonly client: ServiceClient;
   readonly patience: ServicePatience;
+  /** Returns the Idempotency-Key of the next request for a URL. */
+  readonly keyOf: (query: string) => string;
+  /** Called for a request that the service may have accepted and whose file did not arrive: its job may go on, and be charged. */
+  readonly noteUnfinished: () => void;
   /** Aborted by Ctrl-C. */
   readonly interrupted: AbortSignal;
 }
@@ -78,23 +81,42 @@ export async function getFile(
   } catch (cause) {
     if (tools.interrupted.aborted && row.job_id !== null && row.status !== 'CompletedJob') {
       noteStage('cancel');
-      row.status = (await cancel(tools, row.job_id)) ?? row.status;
-    }
+      const status = await cancel(tools, row.job_id);
+      if (status === null) tools.noteUnfinished();
+      row.status = status ?? row.status;
+    } else if (row.job_id !== null && (tools.interrupted.aborted || isUnfinished(cause))) tools.noteUnfinished();
     return { row: { ...row, ...none, ...describeFailure(cause, tools.interrupted) }, cause };
   }
 }
 
 /** Asks for a job; the same request may be sent several times and makes one job. */
-async function submit({ order, client, patience, interrupted }: GetTools, query: string): Promise<string> {
+async function submit(tools: GetTools, query: string): Promise<string> {
+  const { order, patience, interrupted, keyOf } = tools;
   interrupted.throwIfAborted();
   const path = `/v1/${order.endpoint}/download`;
-  const call = { method: 'POST', body: { query, ...order.parameters }, idempotencyKey: randomUUID() } as const;
-  const { job_id: jobId } = (await client.call(path, { ...call, signal: lateSignal(interrupted) })) as {
-    job_id?: unknown;
-  };
+  const call = { method: 'POST', body: { query, ...order.parameters }, idempotencyKey: keyOf(query) } as const;
+  const { job_id: jobId } = (await callOnce(tools, path, call)) as { job_id?: unknown };
   if (typeof jobId !== 'string') throw new ServiceAway('The address does not answer as trawl does');
   patience.accept();
   return jobId;
+}
+
+/** Makes a call that Ctrl-C ends late, and notes one that fails although the service may have carried it out. */
+export async function callOnce(
+  { client, interrupted, noteUnfinished }: GetTools,
+  path: string,
+  call: Omit<ServiceCall, 'signal' | 'unanswered'>,
+): Promise<unknown> {
+  let isUnanswered = false;
+  const unanswered = () => {
+    isUnanswered = true;
+  };
+  try {
+    return await client.call(path, { ...call, unanswered, signal: lateSignal(interrupted) });
+  } catch (error) {
+    if (isUnanswered) noteUnfinished();
+    throw error;
+  }
 }
 
 /** Cancels a job that would ignore a parameter, before it is charged. */
@@ -147,12 +169,17 @@ async function cancel({ client }: GetTools, jobId: string): Promise<string | nul
 }
 
 /** Returns a signal that is aborted some seconds after another one. */
-export function lateSignal(signal: AbortSignal): AbortSignal {
+function lateSignal(signal: AbortSignal): AbortSignal {
   const late = new AbortController();
   const abortLate = () => void pause(lateMs, undefined, { ref: false }).then(() => late.abort());
   if (signal.aborted) abortLate();
   else signal.addEventListener('abort', abortLate, { once: true });
   return late.signal;
+}
+
+/** Returns true for a failure after which the file of a job may still be had. */
+function isUnfinished(cause: unknown): boolean {
+  return cause instanceof ServiceAway || (cause instanceof FetchFailed && cause.code !== 'not_found');
 }
 
 function describeFailure(cause: unknown, interrupted: AbortSignal): Pick<FileRow, 'error' | 'error_code'> {

@@ -12,6 +12,8 @@ export interface GetOrder {
   readonly parallel: number;
   /** Most entries of a playlist, `null` when each URL is one film. */
   readonly playlist: number | null;
+  /** Key out of which each request of the command has its own; `null` for a random one. */
+  readonly idempotencyKey: string | null;
   readonly json: boolean;
 }
 
@@ -27,6 +29,7 @@ const options = {
   output: text,
   parallel: text,
   playlist: text,
+  'idempotency-key': text,
   json: yes,
   help: { ...yes, short: 'h' },
 } as const;
@@ -34,9 +37,11 @@ const options = {
 const usualParallel = 4;
 const maxParallel = 50;
 const maxPlaylist = 1000;
+/** The header has at most 255 characters, and each request adds its own to the key. */
+const maxKeyLength = 200;
 
 export const getUsage =
-  'trawl get URL… [--audio] [--quality Q] [--format F] [--max-duration S] [--start S] [--end S] [--output PATH] [--parallel N] [--playlist N] [--json]';
+  'trawl get URL… [--audio] [--quality Q] [--format F] [--max-duration S] [--start S] [--end S] [--output PATH] [--parallel N] [--playlist N] [--idempotency-key K] [--json]';
 
 export const getHelp = `Usage: ${getUsage}
 
@@ -51,7 +56,9 @@ saved here. Elsewhere each new stage is a line.
 
 A first contact is given up after 10 s. Once a job is accepted, a service that is away is waited for, up to 5 minutes; a
 broken download goes on where it was. Each URL is asked for with an Idempotency-Key, so a lost answer never makes a second
-job. Ctrl-C cancels the open jobs; the second one ends at once.
+job. When the command gives up although the service may have accepted something, it names the --idempotency-key with which
+the same command, repeated within 24 h, goes on with those jobs and is not charged again. Ctrl-C cancels the open jobs; the
+second one ends at once.
 
   --audio           Only the sound.
   --quality Q       Upper limit: best, 1080p, 720p, 480p or 360p; with --audio best, 320kbps, 256kbps or 128kbps.
@@ -62,6 +69,9 @@ job. Ctrl-C cancels the open jobs; the second one ends at once.
   --output PATH     A folder, which exists or ends in a slash, or the name of the file when there is one URL.
   --parallel N      URLs that are asked for at once, 1 to ${maxParallel}; ${usualParallel} unless given.
   --playlist N      Each URL names a playlist, of which at most N entries are fetched, 1 to ${maxPlaylist}.
+  --idempotency-key K
+                    Asks for the jobs of an earlier command with this key, where it has made them; at most ${maxKeyLength} visible
+                    ASCII characters.
   --json            One line of JSON per file: {query, job_id, status, path, bytes, sha256, error, error_code}.
   --help            Show this text.
 
@@ -74,8 +84,17 @@ export function readGetOrder(args: readonly string[]): GetOrder | 'help' {
   const { values, positionals } = parse(args);
   if (values.help) return 'help';
   if (positionals.length === 0) throw new ClientUsageError('A URL is missing');
-  const { audio = false, quality, format, output = null, json = false } = values;
+  const {
+    audio = false,
+    quality,
+    format,
+    output = null,
+    json = false,
+    'idempotency-key': idempotencyKey = null,
+  } = values;
   if (output === '') throw new ClientUsageError('--output must name a folder or a file');
+  if (idempotencyKey !== null && (idempotencyKey.length > maxKeyLength || !/^[!-~]+$/.test(idempotencyKey)))
+    throw new ClientUsageError(`--idempotency-key must be 1 to ${maxKeyLength} visible ASCII characters`);
   const endpoint = audio ? 'audio' : 'video';
   return {
     urls: positionals,
@@ -88,6 +107,7 @@ export function readGetOrder(args: readonly string[]): GetOrder | 'help' {
     output,
     parallel: readCount('--parallel', values.parallel, maxParallel) ?? usualParallel,
     playlist: readCount('--playlist', values.playlist, maxPlaylist),
+    idempotencyKey,
     json,
   };
 }

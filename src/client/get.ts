@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { ConfigError } from '../base/config.ts';
 import { type ClientTerminal, ClientUsageError, exitCodes, printable } from './client-terminal.ts';
@@ -8,6 +9,7 @@ import { makePatience, type PatienceLimits, ServiceAway, usualLimits } from './p
 import { isFolder } from './place-file.ts';
 import { expandPlaylist } from './playlist.ts';
 import { showFiles } from './progress-display.ts';
+import { requestKeys } from './request-keys.ts';
 import { CallRefused, makeServiceClient } from './service-client.ts';
 
 /** Asks for URLs, waits, fetches the files and prints their paths. */
@@ -26,22 +28,34 @@ export async function runGet(
     const urls = await readUrls(order);
     const patience = makePatience(credentials.url, limits);
     const interrupt = catchInterrupt();
+    const commandKey = order.idempotencyKey ?? randomUUID();
+    let isUnfinished = false;
     try {
-      const tools = {
+      const tools: GetTools = {
         order,
         client: makeServiceClient(credentials, patience),
         patience,
+        keyOf: requestKeys(commandKey, order),
+        noteUnfinished: () => {
+          isUnfinished = true;
+        },
         interrupted: interrupt.signal,
       };
       return await getAll(tools, order, urls, terminal);
     } finally {
       interrupt.release();
+      if (isUnfinished) terminal.err(unfinished(commandKey));
     }
   } catch (error) {
     if (!(error instanceof ClientUsageError || error instanceof ConfigError)) throw error;
     terminal.err(`${error.message}\nUsage: ${getUsage}\n`);
     return exitCodes.usage;
   }
+}
+
+/** Returns the line that tells how nothing is charged twice. */
+function unfinished(commandKey: string): string {
+  return `The service may have accepted what was asked. Repeat the command with --idempotency-key ${commandKey} within 24 hours: it goes on with the same jobs, and nothing is charged twice.\n`;
 }
 
 async function readUrls({ urls, output, playlist }: GetOrder): Promise<string[]> {

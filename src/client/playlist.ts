@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto';
-import { type FileRow, type GetTools, lateSignal, type WantedFile } from './get-file.ts';
+import { callOnce, type FileRow, type GetTools, type WantedFile } from './get-file.ts';
 import { ServiceAway } from './patience.ts';
 import { CallRefused } from './service-client.ts';
 
@@ -29,8 +28,8 @@ export async function expandPlaylist(
     await client.call('/v1/usage?view=reduced', { signal });
     patience.accept();
     const body = { endpoint: order.endpoint, playlist: true, max_items: most, items: [{ query, ...order.parameters }] };
-    const call = { method: 'POST', body, idempotencyKey: randomUUID(), answerMs: listMs } as const;
-    const made = await client.call('/v1/batches', { ...call, signal: lateSignal(signal) });
+    const call = { method: 'POST', body, idempotencyKey: tools.keyOf(query), answerMs: listMs } as const;
+    const made = await callOnce(tools, '/v1/batches', call);
     batch = String((made as { batch_id?: unknown }).batch_id);
     for (const wanted of await readJobs(tools, batch)) {
       while (open.size >= parallel) await Promise.race(open);
@@ -69,11 +68,10 @@ async function readJobs({ client, interrupted: signal }: GetTools, batch: string
   }
 }
 
-async function cancelBatch({ client }: GetTools, batch: string): Promise<void> {
+async function cancelBatch({ client, noteUnfinished }: GetTools, batch: string): Promise<void> {
   const call = { method: 'DELETE', signal: AbortSignal.timeout(cancelMs) } as const;
-  await client.call(`/v1/batches/${encodeURIComponent(batch)}`, call).catch(() => {
-    // The service is away; its jobs were cancelled one by one as far as possible.
-  });
+  // Without an answer some jobs may go on: they were cancelled one by one as far as possible.
+  await client.call(`/v1/batches/${encodeURIComponent(batch)}`, call).catch(noteUnfinished);
 }
 
 function rowOf(query: string, error: string, code: string): FileRow {

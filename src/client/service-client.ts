@@ -25,6 +25,8 @@ export interface ServiceCall {
   readonly method?: 'GET' | 'POST' | 'DELETE';
   readonly body?: object;
   readonly idempotencyKey?: string;
+  /** Called after each try that the service may have carried out although its answer did not come. */
+  readonly unanswered?: () => void;
   /** Ends the call, its waits included. */
   readonly signal: AbortSignal;
   /** Limit of one try where the service needs longer than usual. */
@@ -69,6 +71,7 @@ export function makeServiceClient({ url, key }: Credentials, patience: ServicePa
         const tried = await tryCall(() =>
           ask(path, { method, headers, signal: limit, ...(body && { body: JSON.stringify(body) }) }),
         );
+        if ('error' in tried && mayBeDone(tried.error)) call.unanswered?.();
         signal.throwIfAborted();
         if ('json' in tried) {
           silence.end();
@@ -93,6 +96,15 @@ export function makeServiceClient({ url, key }: Credentials, patience: ServicePa
 /** Returns true for a refusal that passes by itself. A repeat of an idempotent call may meet the first one (409). */
 function isRateLimit({ status, code }: CallRefused): boolean {
   return (status === 429 && code !== 'key_quota_exceeded') || (code === 'idempotency_conflict' && status === 409);
+}
+
+/** Returns false for a try that the service did not carry out: it refused the call, or was not reached. */
+function mayBeDone(error: unknown): boolean {
+  if (error instanceof CallRefused) return error.status >= 500;
+  return (
+    !isHopeless(error) &&
+    !/^(?:ECONNREFUSED|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/.test(codeOf(error))
+  );
 }
 
 type TriedCall = { readonly json: unknown } | { readonly error: unknown; readonly retryAfterMs: number | null };
@@ -143,11 +155,19 @@ export function parseJson(text: string): unknown {
 
 /** Returns true for an error that no waiting ends: a wrong certificate, a name that does not exist, a port that is never asked. */
 function isHopeless(error: unknown): boolean {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  if (!(cause instanceof Error)) return false;
-  const code = 'code' in cause ? String(cause.code) : '';
+  const cause = causeOf(error);
   return (
-    cause.message === 'bad port' ||
-    /^(?:ENOTFOUND|ERR_TLS_.*|ERR_SSL_.*|DEPTH_ZERO_.*|SELF_SIGNED_.*|UNABLE_TO_.*|CERT_.*|EPROTO)$/.test(code)
+    (cause instanceof Error && cause.message === 'bad port') ||
+    /^(?:ENOTFOUND|ERR_TLS_.*|ERR_SSL_.*|DEPTH_ZERO_.*|SELF_SIGNED_.*|UNABLE_TO_.*|CERT_.*|EPROTO)$/.test(codeOf(error))
   );
+}
+
+/** Returns the error of the connection: `fetch` hides it in the cause. */
+function causeOf(error: unknown): unknown {
+  return error instanceof Error && error.cause instanceof Error ? error.cause : error;
+}
+
+function codeOf(error: unknown): string {
+  const cause = causeOf(error);
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : '';
 }

@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { runGet } from '../../src/client/get.ts';
 import type { FileRow } from '../../src/client/get-file.ts';
+import { usualLimits } from '../../src/client/patience.ts';
 import { listJobs } from '../../src/store/jobs/list-jobs.ts';
 import { anotherKey } from '../support/api.ts';
 import { type CallerCommand, startCommand } from '../support/caller.ts';
@@ -177,6 +179,25 @@ describe('trawl get', function () {
     expect(starts, ranges.join(' ')).to.have.length(2);
     expect(0 < starts[0]! && starts[0]! <= starts[1]! && starts[1]! < row!.bytes!, ranges.join(' ')).to.equal(true);
     expect((await jobs()).map(({ id }) => id)).to.deep.equal([row!.job_id]);
+    await isCharged();
+  });
+
+  it('goes on with the job of a command that gave up before its answer came, which is charged once', async () => {
+    link.loseAnswers(/^\/v1\/video\/download/, Number.POSITIVE_INFINITY);
+    const film = `${films.url}/films/clip.mp4`;
+    let said = '';
+    const terminal = {
+      ...{ out: () => {}, isWatched: false, env: { TRAWL_API_URL: link.url, TRAWL_API_KEY: customer.key } },
+      err: (text: string) => {
+        said += text;
+      },
+    };
+    expect(await runGet([film], terminal, { ...usualLimits, firstMs: 500 }), said).to.equal(3);
+    const [option = '', named = ''] = /(--idempotency-key) (\S+)/.exec(said)?.slice(1) ?? [];
+    link.mend();
+    const got = run([film, '--json', option, named]);
+    expect(await got.ended, got.err()).to.equal(0);
+    expect((await jobs()).map(({ id }) => id)).to.deep.equal([rowsOf(got)[0]!.job_id]);
     await isCharged();
   });
 

@@ -8,6 +8,7 @@ import { runGet } from '../../src/client/get.ts';
 import type { PatienceLimits } from '../../src/client/patience.ts';
 import { startApi, type TestApi } from '../support/api.ts';
 import { startCommand } from '../support/caller.ts';
+import { freePort } from '../support/free-port.ts';
 import { aFolder } from '../support/redis.ts';
 
 describe('trawl login', function () {
@@ -70,9 +71,11 @@ describe('trawl get without its service', function () {
   let url: string;
   let answer: (path: string) => { status: number; headers?: Record<string, string>; body: string } | null;
   let paths: string[];
+  let keys: (string | undefined)[];
   before(async () => {
     server = createServer((asking, reply) => {
       paths.push(asking.url ?? '');
+      keys.push(asking.headers['idempotency-key'] as string | undefined);
       const said = answer(asking.url ?? '');
       if (said === null) reply.destroy();
       else reply.writeHead(said.status, said.headers).end(said.body);
@@ -86,9 +89,10 @@ describe('trawl get without its service', function () {
   });
   beforeEach(() => {
     paths = [];
+    keys = [];
   });
 
-  const get = async (args: readonly string[]) => {
+  const get = async (args: readonly string[], address = url, patience = limits) => {
     const said = { out: '', err: '' };
     const out = (text: string) => {
       said.out += text;
@@ -96,8 +100,8 @@ describe('trawl get without its service', function () {
     const err = (text: string) => {
       said.err += text;
     };
-    const env = { TRAWL_API_URL: url, TRAWL_API_KEY: 'k' };
-    return { code: await runGet(args, { out, err, isWatched: false, env }, limits), ...said };
+    const env = { TRAWL_API_URL: address, TRAWL_API_KEY: 'k' };
+    return { code: await runGet(args, { out, err, isWatched: false, env }, patience), ...said };
   };
 
   it('gives up the first contact, and asks for nothing more', async () => {
@@ -115,11 +119,37 @@ describe('trawl get without its service', function () {
     expect(rows[0].error).to.contain(`No way to ${url}: `);
   });
 
+  it('names the key with which a request that may have been accepted is repeated as the same one', async () => {
+    answer = () => ({ status: 503, body: '{"error":"Service Unavailable"}' });
+    const patient = { ...limits, firstMs: 1000 };
+    const { code, err } = await get(['https://a.example/1', '--audio'], url, patient);
+    const [, named = ''] = /^The service may have accepted.* --idempotency-key (\S+) within 24 hours/m.exec(err) ?? [];
+    expect([code, keys.length > 0, keys.every((key) => key?.startsWith(`${named}-`))], err).to.deep.equal([
+      3,
+      true,
+      true,
+    ]);
+    await get(['--idempotency-key', named, '--audio', 'https://a.example/1'], url, patient);
+    expect(new Set(keys).size).to.equal(1);
+  });
+
+  it('names no key when the service was not reached or has refused the request', async () => {
+    const told = await get(['https://a.example/1'], `http://127.0.0.1:${await freePort()}`);
+    expect([told.code, told.err.includes('--idempotency-key')], told.err).to.deep.equal([3, false]);
+    answer = () => ({
+      status: 402,
+      headers: { 'x-error-code': 'payment_required' },
+      body: '{"error":"Payment required"}',
+    });
+    expect(await get(['https://a.example/1'])).to.include({ code: 1, err: 'https://a.example/1: Payment required\n' });
+  });
+
   it('waits longer once a job is accepted, then gives up', async () => {
     answer = (path) => (path.endsWith('/download') ? { status: 202, body: '{"job_id":"1"}' } : null);
     const begun = performance.now();
     const { code, err } = await get(['https://a.example/1']);
     expect([code, performance.now() - begun >= limits.acceptedMs], err).to.deep.equal([3, true]);
+    expect(err).to.contain('--idempotency-key');
     expect(paths.filter((path) => path.includes('/events')).length).to.be.above(2);
   });
 
@@ -186,6 +216,8 @@ describe('trawl get without its service', function () {
       ['https://a.example/1', '--start', '5', '--max-duration', '4'],
       ['https://a.example/1', '--parallel', '0'],
       ['https://a.example/1', '--no-such-option'],
+      ['https://a.example/1', '--idempotency-key', 'ä'],
+      ['https://a.example/1', '--idempotency-key', 'k'.repeat(201)],
       ['https://a.example/1', 'https://a.example/2', '--output', 'one.mp4'],
     ];
     for (const args of wrong) expect((await get(args)).code, args.join(' ')).to.equal(2);
