@@ -1,14 +1,23 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { clientPython, clientPythonPath } from '../support/client-driver.ts';
-import { type Customer, makeService, type Service } from '../support/service.ts';
+import { makeService, type Service } from '../support/service.ts';
 import { type Source, startSource } from '../support/source-server.ts';
 import { read, root } from '../support/tree.ts';
 
 const films = 'https://media.w3.org/2010/05/sintel/';
+const languages = ['typescript', 'python'] as const;
+type Language = (typeof languages)[number];
+const fences: Readonly<Record<Language, string>> = { typescript: 'ts', python: 'python' };
+/** What a program has printed, and its exit code. */
+interface Told {
+  readonly code: unknown;
+  readonly out: string;
+  readonly err: string;
+}
 const id = '0b6f2f5e-6f52-4d3a-9d6c-3a1f5f0c7e11';
 const secret = `whsec_${Buffer.alloc(24, 1).toString('base64')}`;
 /** Programs that put a genuine post and a false one to the receiver of the last example. */
@@ -41,41 +50,57 @@ server.server_close()
 describe('the READMEs of the clients', function () {
   this.timeout(120_000);
   const service: Service = makeService({ TRAWL_WORKERS: '2' });
+  const told = new Map<Language, Promise<Told>[]>();
   let source: Source;
-  let customer: Customer;
   before(async () => {
-    source = await startSource();
-    await service.start();
-    customer = await service.aCustomer();
-    installTypescript(service.folder);
+    [source] = await Promise.all([startSource(), service.start(), installTypescript(service.folder)]);
+    for (const language of languages) told.set(language, runInTurn(language));
   });
   after(async () => {
+    await Promise.all([...told.values()].flat());
     await service.close();
     await source.stop();
   });
 
-  for (const language of ['typescript', 'python'] as const) {
-    const examples = examplesOf(read(`clients/${language}/README.md`), language === 'typescript' ? 'ts' : 'python');
+  /** Runs the examples of a page one after another; those of the other page run beside them. */
+  function runInTurn(language: Language): Promise<Told>[] {
+    const folder = join(service.folder, language);
+    mkdirSync(folder);
+    const customer = service.aCustomer();
+    let last: Promise<unknown> = customer;
+    return examplesOf(language).map(({ code }, n) => {
+      const told = last.then(async () => runExample(language, n, code, folder, (await customer).key));
+      last = told;
+      return told;
+    });
+  }
+
+  function runExample(language: Language, n: number, code: string, folder: string, key: string): Promise<Told> {
+    const program = `${code.replaceAll(films, `${source.url}/films/`)}${n === 4 ? receivers[language] : ''}`;
+    const path = join(folder, `example-${n}.${fences[language]}`);
+    writeFileSync(path, program.replaceAll(/\btrailer\.mp4\b/g, 'clip.mp4'));
+    return run(language === 'typescript' ? process.execPath : clientPython(), [path], folder, {
+      PATH: process.env.PATH,
+      PYTHONPATH: clientPythonPath,
+      TRAWL_API_URL: service.up().url,
+      TRAWL_API_KEY: key,
+      WEBHOOK_SECRET: secret,
+      POSTS: JSON.stringify(posts()),
+    });
+  }
+
+  for (const language of languages) {
+    const examples = examplesOf(language);
 
     it(`${language}: there are six examples`, () => {
       expect(examples).to.have.length(6);
     });
 
-    for (const [n, { code, output }] of examples.entries()) {
+    for (const [n, { output }] of examples.entries()) {
       it(`${language}: example ${n + 1} prints what stands below it`, async () => {
-        const isReceiver = n === 4;
-        const program = `${code.replaceAll(films, `${source.url}/films/`)}${isReceiver ? receivers[language] : ''}`;
-        const path = join(service.folder, language === 'typescript' ? `example-${n}.ts` : `example-${n}.py`);
-        writeFileSync(path, program.replaceAll(/\btrailer\.mp4\b/g, 'clip.mp4'));
-        const command = language === 'typescript' ? process.execPath : clientPython();
-        const said = await run(command, path, service.folder, {
-          TRAWL_API_URL: service.up().url,
-          TRAWL_API_KEY: customer.key,
-          WEBHOOK_SECRET: secret,
-          POSTS: JSON.stringify(posts()),
-        });
-        expect([said.code, said.out], said.err).to.deep.equal([0, output.replaceAll('trailer', 'clip')]);
-        if (n === 0) expect(statSync(join(service.folder, 'film.mp4')).size).to.be.above(1000);
+        const { code, out, err } = await told.get(language)![n]!;
+        expect([code, out], err).to.deep.equal([0, output.replaceAll('trailer', 'clip')]);
+        if (n === 0) expect(statSync(join(service.folder, language, 'film.mp4')).size).to.be.above(1000);
       });
     }
   }
@@ -89,30 +114,27 @@ describe('the READMEs of the clients', function () {
 });
 
 /** Builds the package as it is published and lays it where examples find it. */
-function installTypescript(folder: string): void {
+async function installTypescript(folder: string): Promise<void> {
   const package_ = join(folder, 'node_modules', 'trawl-client');
   mkdirSync(package_, { recursive: true });
   const from = join(root, 'clients/typescript');
   // Both would leave a cache of compiled code in the folder of temporary files.
   const env = { ...process.env, NODE_DISABLE_COMPILE_CACHE: '1' };
-  execFileSync('tsc', ['-p', from, '--outDir', join(package_, 'dist')], { env });
+  const built = await run('tsc', ['-p', from, '--outDir', join(package_, 'dist')], folder, env);
+  expect(built.code, built.out).to.equal(0);
   for (const name of ['package.json', 'README.md', 'LICENSE'])
     writeFileSync(join(package_, name), readFileSync(join(from, name)));
-  const listed = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
-    cwd: package_,
-    env,
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
-  const [packed] = JSON.parse(listed) as [{ files: { path: string }[] }];
+  const listed = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], package_, env);
+  const [packed] = JSON.parse(listed.out) as [{ files: { path: string }[] }];
   writeFileSync(join(folder, 'packed'), packed.files.map(({ path }) => path).join('\n'));
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
 }
 
-/** Every example of a page: its code, and the text below it that it prints. */
-function examplesOf(page: string, language: string): { code: string; output: string }[] {
+/** Every example of a README: its code, and the text below it that it prints. */
+function examplesOf(language: Language): { code: string; output: string }[] {
+  const page = read(`clients/${language}/README.md`);
   const fence = '```';
-  const pattern = new RegExp(`^${fence}${language}\\n(.*?)^${fence}\\n${fence}text\\n(.*?)^${fence}$`, 'gms');
+  const pattern = new RegExp(`^${fence}${fences[language]}\\n(.*?)^${fence}\\n${fence}text\\n(.*?)^${fence}$`, 'gms');
   return [...page.matchAll(pattern)].map(([, code = '', output = '']) => ({ code, output }));
 }
 
@@ -126,9 +148,8 @@ function posts() {
   return [genuine, { ...genuine, body: body.replace('CompletedJob', 'Error'), status: 401 }];
 }
 
-/** Runs an example in a folder, with the packages of the clients in its reach. */
-async function run(command: string, path: string, cwd: string, env: Readonly<Record<string, string>>) {
-  const child = spawn(command, [path], { cwd, env: { PATH: process.env.PATH, PYTHONPATH: clientPythonPath, ...env } });
+async function run(command: string, args: readonly string[], cwd: string, env: NodeJS.ProcessEnv): Promise<Told> {
+  const child = spawn(command, args, { cwd, env });
   const said = { out: '', err: '' };
   child.stdout.setEncoding('utf8').on('data', (text) => (said.out += text));
   child.stderr.setEncoding('utf8').on('data', (text) => (said.err += text));

@@ -30,11 +30,21 @@ export interface FaultyLink {
   stop(): Promise<void>;
 }
 
-export async function startFaultyLink(): Promise<FaultyLink> {
+/** What happens to the calls of one link, and what came through it. */
+interface LinkState {
+  readonly faults: LinkFaults;
+  readonly calls: LinkedCall[];
+}
+
+/**
+ * Starts a link. Links with the same `askers` may be led to one service, whose files all come through the one that it names in their
+ * addresses: the fetch of a file counts as a call of the link that has asked for its job, and meets the faults of that one.
+ */
+export async function startFaultyLink(askers = new Map<string, LinkState>()): Promise<FaultyLink> {
   let target: string | null = null;
-  const faults: LinkFaults = noFaults();
-  const calls: LinkedCall[] = [];
+  const own: LinkState = { faults: noFaults(), calls: [] };
   const server = createServer((asking, answer) => {
+    const { faults, calls } = askerOf(asking.url ?? '', own, askers);
     calls.push({ method: asking.method ?? '', path: asking.url ?? '', headers: asking.headers });
     if (target === null) return void answer.destroy();
     if (isDue(faults.refused, asking.url ?? '')) {
@@ -48,6 +58,7 @@ export async function startFaultyLink(): Promise<FaultyLink> {
     asking.pipe(onward);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { faults, calls } = own;
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     calls,
@@ -92,6 +103,13 @@ interface LinkFaults {
 function noFaults(): LinkFaults {
   const none = { path: /$^/, times: 0 };
   return { lost: none, refused: none, streamCuts: 0, cuts: 0, mayCut: () => true, alterings: 0 };
+}
+
+/** Returns the state of the link that a call belongs to. */
+function askerOf(path: string, own: LinkState, askers: Map<string, LinkState>): LinkState {
+  const [, kind, jobId = ''] = /^\/(v1\/jobs|files)\/([^/?]+)/.exec(path) ?? [];
+  if (kind === 'v1/jobs') askers.set(jobId, own);
+  return (kind === 'files' && askers.get(jobId)) || own;
 }
 
 /** Returns true for a call that a fault is meant for, and counts it. */
