@@ -18,7 +18,7 @@ tools: ## Build what only tests of a cluster, of the chart and of S3 need (minut
 images: ## Build the container images, with docker, podman or buildah; IMAGE_PREFIX= before their names, FRESH=1 anew, TRY=1 with those for trying out
 	@docker/build
 
-check: node_modules ## Types, lint, format, unit tests and the tree's own rules, in under 20 s
+check: node_modules/.bin/mocha ## Types, lint, format, unit tests and the tree's own rules, in under 20 s
 	@$(locked) node test/run.ts --groups types,lint,unit,repo
 
 test: setup ## Install what is missing, then run the whole suite
@@ -36,7 +36,7 @@ kind-e2e: kind ## Walk a job through that cluster (nobody has run this yet eithe
 	KUBECONFIG=$$config ADDRESS=$$(docker network inspect kind | sed -n 's/.*"Gateway": "\([0-9.]*\)".*/\1/p' | head -n 1) \
 	TRAWL_WORKER_HOST_USERS=true $(MAKE) e2e
 
-verify: node_modules ## Write what is generated anew, check the workflows; fails when that changes a file or the API breaks callers
+verify: node_modules/.bin/mocha ## Write what is generated anew, check the workflows; fails when that changes a file or the API breaks callers
 	@$(locked) node src/admin/write-docs.ts && $(locked) node src/admin/write-chart.ts && $(locked) node test/contract/page.ts
 	@$(locked) node src/roles/write-openapi.ts && .ci/api-changes
 	@$(locked) node dashboards/write.ts
@@ -45,13 +45,13 @@ verify: node_modules ## Write what is generated anew, check the workflows; fails
 	@.ci/lint-workflows
 	@git diff --exit-code
 
-pictures: node_modules ## Draw every dashboard with Grafana's panels, healthy and in each drill, into PICTURES=; with SEED= what a reader sees of one fault; needs Chromium and Prometheus
+pictures: node_modules/.bin/mocha ## Draw every dashboard with Grafana's panels, healthy and in each drill, into PICTURES=; with SEED= what a reader sees of one fault; needs Chromium and Prometheus
 	@dashboards/draw/build && $(locked) node dashboards/draw/$(if $(SEED),blind-drill.ts --seed $(SEED),draw.ts) $(or $(PICTURES),.cache/pictures)
 
-release: node_modules ## Move all versions to VERSION=, the pending changes under its heading, commit and tag; DRY_RUN=1 only says so
+release: node_modules/.bin/mocha ## Move all versions to VERSION=, the pending changes under its heading, commit and tag; DRY_RUN=1 only says so
 	@$(locked) node .ci/release.ts $(if $(DRY_RUN),--dry-run) '$(VERSION)'
 
-audit: node_modules ## Ask npm and PyPI for known vulnerabilities of the locked packages; needs registries that tell
+audit: node_modules/.bin/mocha ## Ask npm and PyPI for known vulnerabilities of the locked packages; needs registries that tell
 	@$(locked) .ci/audit
 
 soak: export ROUNDS ?= 20000
@@ -61,5 +61,5 @@ soak: setup ## Run the long form of the suite, mutation tests and fuzzing (ROUND
 bench: setup ## Measure speed against known yardsticks
 	@$(locked) node test/bench/run.ts
 
-node_modules:
-	@echo "Nothing is installed yet: run 'make setup' first" >&2; exit 1
+node_modules/.bin/mocha:
+	@echo "What tests need is not installed yet: run 'make setup' first" >&2; exit 1

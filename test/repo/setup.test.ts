@@ -18,6 +18,8 @@ import { root } from '../support/tree.ts';
 const ofSystem = ['sh', 'cat', 'chmod', 'cut', 'dirname', 'env', 'mkdir', 'sha256sum', 'tee', 'uname'];
 const there = ['redis-server', 'ffmpeg', 'bwrap', 'setpriv', 'wrk', 'faketime', 'pdftotext', 'python3'];
 
+const npmOptions = '--ignore-scripts --no-engine-strict --no-audit --no-fund --loglevel=error';
+
 describe('.ci/setup', () => {
   let folder: string;
   let programs: string;
@@ -69,7 +71,7 @@ describe('.ci/setup', () => {
   }
 
   it('installs the npm packages once, and again when the lock changes', () => {
-    const npm = ['npm ci --ignore-scripts --no-engine-strict --loglevel=error'];
+    const npm = [`npm ci ${npmOptions}`];
     const first = setUp();
     expect([first.status, first.installing]).to.deep.equal([0, npm]);
     expect(first.stdout).to.equal('setup: installing the npm packages of package-lock.json, among them Node 24\n');
@@ -132,6 +134,15 @@ describe('.ci/setup', () => {
     expect(stdout.split('\n').filter((line) => line.includes('Python'))).to.deep.equal([
       'setup: installing the Python packages of src/media/requirements.txt',
     ]);
+  });
+
+  it('leaves out for `make up` the npm packages of tests, and adds them later without removing the others', () => {
+    const up = setUp('up');
+    expect([up.status, up.installing, up.compiled.length]).to.deep.equal([0, [`npm ci --omit=dev ${npmOptions}`], 4]);
+    expect(setUp('up').installing).to.deep.equal([]);
+    const all = setUp();
+    expect([all.status, all.installing, all.compiled]).to.deep.equal([0, [`npm install --no-save ${npmOptions}`], []]);
+    for (const words of [[], ['up']]) expect(setUp(...words).installing).to.deep.equal([]);
   });
 
   it('installs with sudo the packages whose program is missing', () => {
