@@ -27,11 +27,12 @@ const age: Change = ({ since }) => since;
 const storeAway = {
   'trawl_object_store_ready{': none,
   'trawl_oldest_unsettled_seconds{': age,
-  'trawl_holds_open{': ((moment, before) => before + moment.since * 0.9) satisfies Change,
+  'trawl_holds_open{': ((moment, before) => Math.min(62, before + moment.since * 0.9)) satisfies Change,
   'trawl_jobs_open{namespace="films",instance="trawl-controller-1",state="running"}': ((moment, before) =>
     Math.min(60, before + moment.since * 0.9)) satisfies Change,
   'trawl_jobs_total{namespace="films",instance="trawl-controller-1",endpoint="video",outcome="completed"': none,
   'trawl_attempts_total{namespace="films",instance="trawl-controller-1",class="done"}': none,
+  'trawl_attempts_total{namespace="films",instance="trawl-controller-1",class="interrupted"}': none,
   'trawl_charges_total{namespace="films",instance="trawl-controller-1",endpoint="video"': none,
 } as const;
 const noWork = {
@@ -128,7 +129,7 @@ export const faults: readonly Fault[] = [
   {
     drill: 'The watch is stale',
     board: 'workers',
-    changes: { 'trawl_watch_age_seconds{': age, 'trawl_reconcile_errors_total{': set(0.02) },
+    changes: { 'trawl_watch_age_seconds{': age, 'trawl_reconcile_errors_total{': set(0.1) },
   },
   {
     drill: 'Receivers refuse webhooks',

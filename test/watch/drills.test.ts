@@ -55,7 +55,7 @@ if (isLong)
       it(`${name}: ${Object.keys(fired).join(', ')} and no other alert, and its runbook can be followed`, async () => {
         const { prometheus } = ground;
         // What the drill before has left in a window would fire an alert of its own.
-        await until(async () => (await prometheus.active()).length === 0, 20, 'no alert fires or will').catch(
+        await until(async () => (await prometheus.active()).length === 0, 60, 'no alert fires or will').catch(
           async (e) => {
             throw new Error(`${e.message}: ${await prometheus.active()}`);
           },

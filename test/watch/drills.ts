@@ -79,7 +79,7 @@ export const drills: readonly Drill[] = [
   },
   {
     name: 'The watch is stale',
-    alerts: { TrawlWatchStale: 6 * minute },
+    alerts: { TrawlWatchStale: 6 * minute, TrawlControllerErrors: 12 * minute },
     make: async ({ testbed }) => {
       const { freeze, thaw } = testbed.cluster.parts['kube-apiserver'];
       freeze();
@@ -108,6 +108,9 @@ export const drills: readonly Drill[] = [
       return async () => {
         await change(1);
         await checkLedgersNow(ground);
+        // Until it has checked them all, the new leader shows what the last check found.
+        const isClean = async () => (await ground.prometheus.ask('max(trawl_ledger_problems) == 0')).length > 0;
+        await until(isClean, 30, 'the check of all ledgers finds nothing');
       };
     },
   },
