@@ -1,22 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect } from 'chai';
 import { openBackup } from '../../src/backup/backup-manifest.ts';
 import { makeAccountId, makeKey } from '../../src/model/api-key.ts';
 import { chart } from '../support/chart.ts';
+import { makeBackupVolume } from '../support/cluster/backup-volume.ts';
 import {
   type ChartGround,
   controllerOf,
   namespace,
-  type ReachableRedis,
   startChartGround,
   workersNamespace,
 } from '../support/cluster/chart-ground.ts';
 import { apply, kubectl } from '../support/cluster/kubectl.ts';
 import { type PolicyAgent, startPolicyAgent } from '../support/cluster/policy-agent.ts';
-import { startTcpProxy } from '../support/cluster/tcp-proxy.ts';
-import { startTestServer } from '../support/redis.ts';
+import { openReachableRedis } from '../support/cluster/reachable-redis.ts';
 import { until } from '../support/until.ts';
 import { expectEachChargedOnce, listWorkers, maxInFlight, submitInFlight } from './jobs-in-flight.ts';
 import { followNotes } from './notes.ts';
@@ -25,7 +22,6 @@ import { signInFirst, startByPage } from './sign-in.ts';
 
 /** Twenty workers that start at once keep the processors of this machine busy for a minute. */
 const inFlight = process.env.ROUNDS === undefined ? 1 : maxInFlight;
-const volume = ['volumes', 'backups'];
 const backupPods = 'app.kubernetes.io/component=backup';
 
 describe('the chart on a real node', function () {
@@ -33,11 +29,12 @@ describe('the chart on a real node', function () {
   let ground: ChartGround;
   let agent: PolicyAgent | undefined;
   let notes = '';
+  let backups: string;
   let succeed: ChartGround['succeed'];
   const firstKey = makeKey(makeAccountId(randomBytes(16)), randomBytes(32));
 
   before(async () => {
-    ground = await startChartGround(openRedis);
+    ground = await startChartGround(openReachableRedis);
     succeed = ground.succeed;
     const first = {
       apiVersion: 'v1',
@@ -45,7 +42,8 @@ describe('the chart on a real node', function () {
       metadata: { name: 'first', namespace },
       stringData: { key: firstKey },
     };
-    await apply(ground.cluster, first, ...makeBackupVolume(ground));
+    await apply(ground.cluster, first);
+    backups = await makeBackupVolume(ground, 'backups');
   });
   after(async () => {
     await agent?.close();
@@ -149,7 +147,7 @@ describe('the chart on a real node', function () {
   });
 
   it('backs the record up by its CronJob, and tells the age of the backup', async () => {
-    const { cluster, node } = ground;
+    const { cluster } = ground;
     const age = async () => {
       const script = "fetch('http://127.0.0.1:9090/metrics').then((answer) => answer.text()).then(console.log)";
       const words = ['exec', '-n', namespace, controllerOf('trawl'), '--', 'node', '-e', script];
@@ -163,7 +161,7 @@ describe('the chart on a real node', function () {
         throw new Error(await kubectl(cluster, ['logs', '-n', namespace, '-l', backupPods]), { cause: error });
       },
     );
-    const { manifest } = await openBackup(join(node.folder, ...volume));
+    const { manifest } = await openBackup(backups);
     expect(manifest.keys).to.be.greaterThan(10);
     await until(async () => (await age()) > 0, 60, 'the backup has an age');
     expect(await age()).to.be.lessThan(3_600);
@@ -218,31 +216,3 @@ describe('the chart on a real node', function () {
     expect(await others()).to.deep.equal(own);
   };
 });
-
-/** A volume for backups, and the claim of an operator on it. */
-function makeBackupVolume({ node }: ChartGround): object[] {
-  const path = join(node.folder, ...volume);
-  mkdirSync(path, { recursive: true });
-  // The kubelet gives no folder of the node to the group of a pod.
-  chmodSync(path, 0o777);
-  const [storage, accessModes] = ['1Gi', ['ReadWriteOnce']];
-  const spec = { capacity: { storage }, accessModes, hostPath: { path } };
-  const claim = { accessModes, storageClassName: '', volumeName: 'backups', resources: { requests: { storage } } };
-  return [
-    { apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: 'backups' }, spec },
-    { apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name: 'backups', namespace }, spec: claim },
-  ];
-}
-
-async function openRedis(address: string): Promise<ReachableRedis> {
-  const redis = await startTestServer();
-  // The doctor wants a limit.
-  await redis.connection.send(['CONFIG', 'SET', 'maxmemory', '256mb']);
-  const proxy = await startTcpProxy(redis.url, address);
-  const port = Number(new URL(proxy.url).port);
-  const stop = async () => {
-    await proxy.stop();
-    await redis.stop();
-  };
-  return { url: `redis://${address}:${port}`, peers: [{ cidr: `${address}/32`, port }], stop };
-}

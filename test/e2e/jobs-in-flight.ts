@@ -33,7 +33,7 @@ export async function listWorkers({ cluster }: ChartGround): Promise<string[]> {
 }
 
 /** Waits until all of these jobs have ended, and returns those that did not complete. */
-async function listFailed(ground: ChartGround, key: string, ids: readonly string[]): Promise<Json[]> {
+export async function listFailed(ground: ChartGround, key: string, ids: readonly string[]): Promise<Json[]> {
   const ended = async (): Promise<Json[] | null> => {
     const { jobs } = await ground.ask(key, '/v1/jobs?limit=100').catch(() => ({}));
     const isOver = jobs && ids.every((id) => jobs.some((job: Json) => job.id === id && job.success !== null));
@@ -52,6 +52,16 @@ export async function expectEachChargedOnce(
   expect(await listFailed(ground, key, ids)).to.deep.equal([]);
   expect(await ground.ask(key, '/v1/usage')).to.include({ remaining: credits - ids.length, held: 0 });
   const line = ['node', '/opt/trawl/src/main.ts', 'admin', 'ledger', 'verify', '--json'];
-  const said = await kubectl(ground.cluster, ['exec', '-n', namespace, controllerOf(release), '--', ...line]);
+  const words = ['exec', '-n', namespace, controllerOf(release), '--', ...line];
+  let complaint = '';
+  const verify = () =>
+    kubectl(ground.cluster, words).catch((error: Error) => {
+      complaint = error.message;
+      return '';
+    });
+  // kubectl may choose a pod that ends.
+  const said = await until(verify, 20, 'the ledger is verified').catch((cause: Error) => {
+    throw new Error(complaint, { cause });
+  });
   expect(JSON.parse(said)).to.deep.include({ ok: true, problems: [] });
 }

@@ -51,7 +51,7 @@ export interface ChartGround {
   readonly ask: (key: string, path: string) => Promise<Json>;
   readonly submit: (key: string, path: string) => Promise<string>;
   readonly completes: (key: string, jobId: string) => Promise<unknown>;
-  /** Name of a running pod of this component. */
+  /** A running pod of this component, best one that is ready. */
   readonly podOf: (component: string, namespace?: string) => Promise<Json>;
   readonly close: () => Promise<void>;
 }
@@ -196,9 +196,12 @@ function openRelease(cluster: Cluster, source: Source, folder: string) {
     throw new Error(`helm ${words.join(' ')}: ${said}\n${pods}\n${await kubectl(cluster, ours).catch(String)}`);
   };
   const podOf: ChartGround['podOf'] = async (component, from = namespace) => {
-    const words = ['-l', `app.kubernetes.io/component=${component}`, '--field-selector=status.phase=Running'];
+    // The pod of an operator has the labels of the controller.
+    const of = `app.kubernetes.io/component=${component}${from === namespace ? ',pod-template-hash' : ''}`;
+    const words = ['-l', of, '--field-selector=status.phase=Running'];
     const { items } = JSON.parse(await kubectl(cluster, ['get', 'pods', '-n', from, ...words, '-o', 'json']));
-    return items.find(({ metadata }: Json) => !metadata.deletionTimestamp);
+    const alive: Json[] = items.filter(({ metadata }: Json) => !metadata.deletionTimestamp);
+    return alive.find(({ status }) => status.containerStatuses?.every(({ ready }: Json) => ready)) ?? alive[0];
   };
   const ask: ChartGround['ask'] = async (key, path) => {
     const pod = await podOf('api');
