@@ -30,6 +30,15 @@ describe('the scripts of the store', () => {
     expect(String(error)).to.match(/more than 60 upvalues/);
   });
 
+  it('declare no function that they never name again: each call pays for it', () => {
+    const unused = scripts.flatMap(({ name, lua }) =>
+      [...lua.matchAll(/\bfunction (\w+)\(/g)]
+        .filter(([, declared]) => lua.split(new RegExp(`\\b${declared}\\b`)).length === 2)
+        .map(([, declared]) => `${declared} in ${name}`),
+    );
+    expect(unused).to.deep.equal([]);
+  });
+
   it('have names of their own', () => {
     expect(new Set(scripts.map(({ name }) => name)).size).to.equal(scripts.length);
   });
