@@ -60,21 +60,32 @@ export async function spawnRole(
   };
 }
 
-/** Starts a role and waits until it is ready. */
+/** Ends of a role that found Redis late, as a cluster sees and repeats them. */
+const maxLateStarts = 5;
+
+/** Starts a role and waits until it is ready; on a busy machine Redis may answer its first start too late. */
 export async function startRole(...given: Parameters<typeof spawnRole>): Promise<RoleProcess> {
-  const part = await spawnRole(...given);
+  for (let starts = 1; ; starts++) {
+    const part = await spawnRole(...given);
+    await whenReady(part, given[0]);
+    if (part.process.exitCode === null) return part;
+    const isLate = /Redis cannot be reached at \S+: No answer within/.test(part.output());
+    if (!isLate || starts > maxLateStarts) throw new Error(`${given[0]} ended: ${part.output()}`);
+  }
+}
+
+/** Waits until a role is ready, or has ended. */
+async function whenReady(part: RoleProcess, role: string): Promise<void> {
   const isReady = () =>
     part.probe('/readyz').then(
       ({ status }) => status === 200,
       () => false,
     );
   const hasEnded = () => part.process.exitCode !== null;
-  await until(async () => hasEnded() || (await isReady()), 30, `${given[0]} is ready`).catch((error: Error) => {
+  await until(async () => hasEnded() || (await isReady()), 30, `${role} is ready`).catch((error: Error) => {
     part.process.kill('SIGKILL');
     throw new Error(`${error.message}: ${part.output()}`);
   });
-  if (hasEnded()) throw new Error(`${given[0]} ended: ${part.output()}`);
-  return part;
 }
 
 /** Returns true when the metrics of a controller say that it leads. */
