@@ -97,7 +97,8 @@ export async function startChartGround(
     await makeSecrets(cluster, redis.url, authority, releases);
     const values = valuesOf({ address, clusterUrl: cluster.url, redis, s3, source, ca: authority.cert });
     writeFileSync(join(folder, 'values.json'), JSON.stringify(values));
-    const words = ['--values', join(folder, 'values.json'), '--wait', '--timeout', '240s'];
+    // Pods that start beside much other work begin again until their Redis answers in time.
+    const words = ['--values', join(folder, 'values.json'), '--wait', '--timeout', '600s'];
     return { network, cluster, node, s3, source, redis, values: words, close, ...openRelease(cluster, source, folder) };
   } catch (error) {
     await close();
