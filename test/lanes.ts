@@ -10,6 +10,12 @@ export interface Tally {
   failures: string[];
 }
 
+/** Words of a run of mocha: what begins, what failed, and in the end how many tests passed, failed, were skipped and never ran. */
+export type RunMessage =
+  | { readonly at: string }
+  | { readonly failure: string }
+  | { readonly passed: number; readonly failed: number; readonly skipped: number; readonly unrun: number };
+
 /** Files of tests that run in one process, after what they need has been built, or a command. */
 export interface Batch {
   readonly group: string;
@@ -25,6 +31,11 @@ const compiled = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), '
 const mostBusy = 2;
 /** Batches that mostly wait and run at once beside one that computes. */
 const mostWaiting = 2;
+
+/** After its tests, a process has this long to end: a busy machine may take seconds. */
+const maxEndMs = 15_000;
+/** A longer message of a failure is cut in the list of failures; the output of its batch has it whole. */
+const maxFailureLetters = 1_000;
 
 /**
  * Runs batches that compute and, beside them, batches that mostly wait, each kind in its order. When all that wait are over,
@@ -88,34 +99,48 @@ function runMocha(files: string, output: 'inherit' | 'pipe'): Promise<Tally> {
     env: { GOGC: '400', NODE_COMPILE_CACHE: compiled, ...process.env },
   });
   const said = hear(mocha);
-  let tally: Tally | undefined;
+  const seen: Seen = { failures: [], at: '', isStuck: false };
   let limit: NodeJS.Timeout | undefined;
-  let isStuck = false;
-  mocha.on('message', (message) => {
-    tally = message as Tally;
-    // Mocha ends when nothing is open any more; a test that leaves a socket or a timer would hold it for ever.
-    limit = setTimeout(() => {
-      isStuck = true;
-      mocha.kill();
-    }, 3000);
+  mocha.on('message', (message: RunMessage) => {
+    if ('at' in message) seen.at = message.at;
+    else if ('failure' in message) seen.failures.push(message.failure.slice(0, maxFailureLetters));
+    else {
+      seen.counts = message;
+      // Mocha ends when nothing is open any more; a test that leaves a socket or a timer would hold it for ever.
+      limit = setTimeout(() => {
+        seen.isStuck = true;
+        mocha.kill();
+      }, maxEndMs);
+    }
   });
   return new Promise((resolve) => {
-    mocha.on('close', (code) => {
+    mocha.on('close', (code, signal) => {
       clearTimeout(limit);
       process.stdout.write(said());
-      resolve(judge(files, tally, code === 0, isStuck));
+      resolve(judge(files, seen, code ?? signal));
     });
   });
 }
 
-/** Returns what a process counted. One that ends without its tally, or badly in spite of it, counts as a failure. */
-function judge(files: string, tally: Tally | undefined, endedWell: boolean, isStuck: boolean): Tally {
-  if (tally !== undefined && (tally.failed > 0 || (endedWell && !isStuck))) return tally;
-  const fault = isStuck
-    ? 'The tests leave something open, so their process does not end'
-    : `The process ended ${tally === undefined ? 'before its tests did' : 'badly after its tests'}`;
+/** All that a run of mocha has told, and whether it had to be ended. */
+interface Seen {
+  readonly failures: string[];
+  at: string;
+  counts?: Extract<RunMessage, { readonly passed: number }>;
+  isStuck: boolean;
+}
+
+/** Returns what a process counted. One that ends without its counts, or badly in spite of them, counts as a failure. */
+function judge(files: string, { failures, at, counts, isStuck }: Seen, end: number | string | null): Tally {
+  const { unrun, ...tally } = { passed: 0, failed: failures.length, skipped: 0, unrun: 0, ...counts };
+  if (unrun > 0 && failures.length > 0) failures.push(`${files}: ${unrun} tests did not run, because a hook failed`);
+  if (counts !== undefined && (tally.failed > 0 || (end === 0 && !isStuck))) return { ...tally, failures };
+  const how = `The process ended with ${end}`;
+  const where = at === '' ? 'before its first test' : `in ${at}`;
+  const early = counts === undefined ? `${how} ${where}` : `${how} after its tests`;
+  const fault = isStuck ? 'The tests leave something open, so their process does not end' : early;
   console.log(fault);
-  return { passed: 0, skipped: 0, ...tally, failed: 1, failures: [`${files}: ${fault}`] };
+  return { ...tally, failed: tally.failed + 1, failures: [...failures, `${files}: ${fault}`] };
 }
 
 /** Collects the output of a process on both streams. */

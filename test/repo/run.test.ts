@@ -17,6 +17,21 @@ const cases = [
   ['empty', 'fails when nothing ran', `describe('a', () => {});`, 1, '0 passed, 0 failed'],
   ['pending', 'fails when a test is left out', `it('a', () => {}); it('b');`, 1, '1 passed, 1 failed'],
   ['crash', 'fails when the process ends early', `it('a', () => process.exit(0));`, 1, '0 passed, 1 failed'],
+  [
+    'hook',
+    'counts a hook that failed',
+    `describe('a', () => { before(() => { throw new Error('no room'); }); it('b', () => {}); it('c', () => {}); });`,
+    1,
+    '0 passed, 1 failed',
+  ],
+  [
+    'killed',
+    'fails when the process is killed, and keeps what had failed before',
+    `it('a', () => { throw new Error('a'); }); it('b', () => process.kill(process.pid, 'SIGKILL'));`,
+    1,
+    '0 passed, 2 failed',
+  ],
+  ['unread', 'fails when a file cannot be read', `throw new Error('no');`, 1, '0 passed, 1 failed'],
   ['open', 'fails when a timer is left', `it('a', () => { setInterval(() => {}, 1000); });`, 1, '1 passed, 1 failed'],
   [
     'child',
@@ -49,7 +64,7 @@ interface Outcome {
 }
 
 describe('test/run.ts', function () {
-  this.timeout(120_000);
+  this.timeout(240_000);
   let folder: string;
   let outcomes: ReadonlyMap<string, Outcome>;
 
@@ -98,13 +113,18 @@ describe('test/run.ts', function () {
   }
 
   for (const [group, line] of [
-    ['bad', '!! b: b'],
-    ['crash', '!! test/crash/**/*.test.ts: The process ended before its tests did'],
+    ['bad', '!! test/bad/a.test.ts: b: b'],
+    ['hook', '!! test/hook/a.test.ts: a "before all" hook for "b": no room'],
+    ['hook', '!! test/hook/**/*.test.ts: 2 tests did not run, because a hook failed'],
+    ['crash', '!! test/crash/**/*.test.ts: The process ended with 0 in test/crash/a.test.ts: a'],
+    ['killed', '!! test/killed/a.test.ts: a: a'],
+    ['killed', '!! test/killed/**/*.test.ts: The process ended with SIGKILL in test/killed/a.test.ts: b'],
+    ['unread', '!! test/unread/**/*.test.ts: The process ended with 1 before its first test'],
     ['open', '!! test/open/**/*.test.ts: The tests leave something open, so their process does not end'],
-    ['pending', '!! b: Pending test forbidden'],
+    ['pending', '!! test/pending/a.test.ts: b: Pending test forbidden'],
   ] as const) {
-    it(`tells at the end what failed: ${group}`, () => {
-      expect(outcomes.get(group)!.lines.slice(-3)).to.include(line);
+    it(`tells at the end what failed: ${line}`, () => {
+      expect(outcomes.get(group)!.lines.slice(-4)).to.include(line);
     });
   }
 

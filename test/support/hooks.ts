@@ -1,7 +1,8 @@
 import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { RunMessage } from '../lanes.ts';
 
 // Every run has a temporary folder of its own: what a test forgets there is seen, whoever else runs tests on the machine.
 const folder = mkdtempSync(join(realpathSync(tmpdir()), 'trawl-test-'));
@@ -9,33 +10,45 @@ process.env.TMPDIR = folder;
 process.once('SIGTERM', () => process.exit(143));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 
-const mostLooks = 40;
+/** A busy machine may take seconds until a process has ended. */
+const maxEndMs = 15_000;
 
 /** After all tests of a run: fails it when they left a process or a temporary file behind. */
 export const mochaHooks = {
   async afterAll(this: Mocha.Context): Promise<void> {
     this.timeout(0);
     // A process that was told to end may need a moment. Each look reads all of /proc, so there are few.
-    for (let look = 1; leftBehind().length > 0; look++) {
-      if (look === mostLooks) throw new Error(`The tests left behind: ${leftBehind().join(', ')}`);
-      await pause(100);
+    for (const end = performance.now() + maxEndMs; leftBehind().length > 0; await pause(100)) {
+      if (performance.now() > end) throw new Error(`The tests left behind: ${leftBehind().join(', ')}`);
     }
   },
 };
 
-const failures: string[] = [];
+/** Tells test/run.ts, when that has started this run. */
+function tell(message: RunMessage): void {
+  process.send?.(message);
+}
 
-/** Before all tests of a run: begins to collect what fails. */
+/** Before all tests of a run: begins to tell what runs and what fails, so that the end of this process loses neither. */
 export function mochaGlobalSetup(this: Mocha.Runner): void {
-  this.on('fail', (test: Mocha.Runnable, fault: Error) => {
-    failures.push(`${test.fullTitle()}: ${fault.message ?? fault}`);
+  for (const begin of ['hook', 'test'] as const) {
+    this.on(begin, (runnable: Mocha.Runnable) => tell({ at: nameOf(runnable) }));
+  }
+  this.on('fail', (runnable: Mocha.Runnable, fault: Error) => {
+    tell({ failure: `${nameOf(runnable)}: ${fault.message ?? fault}` });
   });
 }
 
-/** Tells test/run.ts, when that has started this run, how many tests passed, failed and were skipped, and which failed. */
+/** After all tests of a run: tells how many passed, failed and were skipped, and how many a hook that failed kept from running. */
 export function mochaGlobalTeardown(this: Mocha.Runner): void {
-  const { passes, failures: failed, pending } = this.stats ?? {};
-  process.send?.({ passed: passes, failed, skipped: pending, failures });
+  const { passes: passed = 0, failures: failed = 0, pending: skipped = 0, tests = 0 } = this.stats ?? {};
+  tell({ passed, failed, skipped, unrun: this.total - tests });
+}
+
+/** File and title of a test or a hook. */
+function nameOf(runnable: Mocha.Runnable): string {
+  const file = runnable.file ?? runnable.parent?.file ?? runnable.parent?.tests[0]?.file;
+  return [...(file === undefined ? [] : [relative(process.cwd(), file)]), runnable.fullTitle()].join(': ');
 }
 
 function leftBehind(): string[] {
