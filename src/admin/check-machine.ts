@@ -16,7 +16,8 @@ const minFreeBytes = 1024 ** 3;
 const memoryTypes = [0x0102_1994, 0x8584_58f6];
 const earliest = Date.UTC(2025, 0);
 const latest = Date.UTC(2100, 0);
-const limits = { timeout: 5_000 };
+/** Ends a hang: on a busy machine a program may need many seconds until it has said its version. */
+const limits = { timeout: 60_000 };
 const run = promisify(execFile);
 
 export type MachineSettings = Pick<Config, 'redisUrl' | 'runner' | 'sandbox'>;
